@@ -1,0 +1,25 @@
+/**
+ * Types are checked by `tsc --noEmit`, so swc only strips them here. Loading modules dominates the run
+ * time: few, larger test files are faster than many small ones.
+ *
+ * @type {import('jest').Config}
+ */
+module.exports = {
+  roots: ['<rootDir>/test'],
+  testEnvironment: 'node',
+  testMatch: ['**/*.test.ts'],
+  maxWorkers: 2,
+  testTimeout: 30_000,
+  // TypeScript sources name their imports with `.js` where they need a suffix at all.
+  moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },
+  transform: {
+    '^.+\\.ts$': [
+      '@swc/jest',
+      {
+        jsc: { parser: { syntax: 'typescript' }, target: 'es2022' },
+        module: { type: 'commonjs' },
+        sourceMaps: 'inline',
+      },
+    ],
+  },
+};
