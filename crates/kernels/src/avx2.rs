@@ -1,0 +1,105 @@
+//! AVX2 and FMA kernels: 8 lanes, four accumulators a row, masked tails.
+
+use std::arch::x86_64::*;
+
+use crate::{DOT, Kernels, L1, L2, Level};
+
+/// Handed out by `Kernels::at` only where the CPU has AVX2 and FMA; every SAFETY note below rests on that.
+pub(crate) static KERNELS: Kernels = Kernels {
+    level: Level::Avx2,
+    dot: one::<DOT>,
+    dot4: four::<DOT>,
+    l2_squared: one::<L2>,
+    l2_squared4: four::<L2>,
+    l1: one::<L1>,
+    l1_4: four::<L1>,
+};
+
+/// Eight lanes from `TAIL_MASK[8 - n..]` have their first `n` set.
+static TAIL_MASK: [i32; 16] = [-1, -1, -1, -1, -1, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0];
+
+fn one<const OP: u8>(query: &[f32], row: &[f32]) -> f32 {
+    // SAFETY: the CPU has AVX2 and FMA, see `KERNELS`.
+    let [sum] = unsafe { accumulate::<OP, 1>(query, [row]) };
+    sum
+}
+
+/// Two pairs: four rows with four accumulators each would not fit the sixteen registers.
+fn four<const OP: u8>(query: &[f32], [a, b, c, d]: [&[f32]; 4]) -> [f32; 4] {
+    // SAFETY: the CPU has AVX2 and FMA, see `KERNELS`.
+    let ([a, b], [c, d]) =
+        unsafe { (accumulate::<OP, 2>(query, [a, b]), accumulate::<OP, 2>(query, [c, d])) };
+    [a, b, c, d]
+}
+
+#[target_feature(enable = "avx2,fma")]
+#[inline]
+fn step<const OP: u8>(acc: __m256, q: __m256, r: __m256) -> __m256 {
+    match OP {
+        DOT => _mm256_fmadd_ps(q, r, acc),
+        L2 => {
+            let diff = _mm256_sub_ps(q, r);
+            _mm256_fmadd_ps(diff, diff, acc)
+        }
+        _ => _mm256_add_ps(acc, _mm256_andnot_ps(_mm256_set1_ps(-0.0), _mm256_sub_ps(q, r))),
+    }
+}
+
+/// The sums of `N` rows. The order of operations within a row is the same for every `N`.
+#[target_feature(enable = "avx2,fma")]
+#[inline]
+fn accumulate<const OP: u8, const N: usize>(query: &[f32], rows: [&[f32]; N]) -> [f32; N] {
+    let len = query.len();
+    for row in rows {
+        assert_eq!(len, row.len(), "vectors of different length");
+    }
+    let mut acc = [[_mm256_setzero_ps(); 4]; N];
+    let mut at = 0;
+    while at + 32 <= len {
+        for lane in 0..4 {
+            // SAFETY: at + 32 <= len, the length of the query and of every row.
+            let q = unsafe { _mm256_loadu_ps(query.as_ptr().add(at + lane * 8)) };
+            for n in 0..N {
+                // SAFETY: as above.
+                let r = unsafe { _mm256_loadu_ps(rows[n].as_ptr().add(at + lane * 8)) };
+                acc[n][lane] = step::<OP>(acc[n][lane], q, r);
+            }
+        }
+        at += 32;
+    }
+    while at + 8 <= len {
+        // SAFETY: at + 8 <= len, the length of the query and of every row.
+        let q = unsafe { _mm256_loadu_ps(query.as_ptr().add(at)) };
+        for n in 0..N {
+            // SAFETY: as above.
+            let r = unsafe { _mm256_loadu_ps(rows[n].as_ptr().add(at)) };
+            acc[n][0] = step::<OP>(acc[n][0], q, r);
+        }
+        at += 8;
+    }
+    if at < len {
+        // SAFETY: 1 <= len - at <= 7, so the eight words read lie inside the sixteen of the table.
+        let mask = unsafe { _mm256_loadu_si256(TAIL_MASK.as_ptr().add(8 - (len - at)).cast()) };
+        // SAFETY: masked-out lanes are not accessed, and the others are below len; at < len keeps the pointers inside.
+        let q = unsafe { _mm256_maskload_ps(query.as_ptr().add(at), mask) };
+        for n in 0..N {
+            // SAFETY: as above.
+            let r = unsafe { _mm256_maskload_ps(rows[n].as_ptr().add(at), mask) };
+            acc[n][1] = step::<OP>(acc[n][1], q, r);
+        }
+    }
+    let mut sums = [0.0; N];
+    for n in 0..N {
+        let [a, b, c, d] = acc[n];
+        sums[n] = horizontal_sum(_mm256_add_ps(_mm256_add_ps(a, b), _mm256_add_ps(c, d)));
+    }
+    sums
+}
+
+#[target_feature(enable = "avx2")]
+#[inline]
+fn horizontal_sum(v: __m256) -> f32 {
+    let halves = _mm_add_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps::<1>(v));
+    let pairs = _mm_add_ps(halves, _mm_movehl_ps(halves, halves));
+    _mm_cvtss_f32(_mm_add_ss(pairs, _mm_shuffle_ps::<1>(pairs, pairs)))
+}

@@ -1,0 +1,90 @@
+//! AVX-512F kernels: 16 lanes, four accumulators a row, masked tails.
+
+use std::arch::x86_64::*;
+
+use crate::{DOT, Kernels, L1, L2, Level};
+
+/// Handed out by `Kernels::at` only where the CPU has AVX-512F; every SAFETY note below rests on that.
+pub(crate) static KERNELS: Kernels = Kernels {
+    level: Level::Avx512,
+    dot: one::<DOT>,
+    dot4: four::<DOT>,
+    l2_squared: one::<L2>,
+    l2_squared4: four::<L2>,
+    l1: one::<L1>,
+    l1_4: four::<L1>,
+};
+
+fn one<const OP: u8>(query: &[f32], row: &[f32]) -> f32 {
+    // SAFETY: the CPU has AVX-512F, see `KERNELS`.
+    let [sum] = unsafe { accumulate::<OP, 1>(query, [row]) };
+    sum
+}
+
+fn four<const OP: u8>(query: &[f32], rows: [&[f32]; 4]) -> [f32; 4] {
+    // SAFETY: the CPU has AVX-512F, see `KERNELS`.
+    unsafe { accumulate::<OP, 4>(query, rows) }
+}
+
+#[target_feature(enable = "avx512f")]
+#[inline]
+fn step<const OP: u8>(acc: __m512, q: __m512, r: __m512) -> __m512 {
+    match OP {
+        DOT => _mm512_fmadd_ps(q, r, acc),
+        L2 => {
+            let diff = _mm512_sub_ps(q, r);
+            _mm512_fmadd_ps(diff, diff, acc)
+        }
+        _ => _mm512_add_ps(acc, _mm512_abs_ps(_mm512_sub_ps(q, r))),
+    }
+}
+
+/// The sums of `N` rows. The order of operations within a row is the same for every `N`.
+#[target_feature(enable = "avx512f")]
+#[inline]
+fn accumulate<const OP: u8, const N: usize>(query: &[f32], rows: [&[f32]; N]) -> [f32; N] {
+    let len = query.len();
+    for row in rows {
+        assert_eq!(len, row.len(), "vectors of different length");
+    }
+    let mut acc = [[_mm512_setzero_ps(); 4]; N];
+    let mut at = 0;
+    while at + 64 <= len {
+        for lane in 0..4 {
+            // SAFETY: at + 64 <= len, the length of the query and of every row.
+            let q = unsafe { _mm512_loadu_ps(query.as_ptr().add(at + lane * 16)) };
+            for n in 0..N {
+                // SAFETY: as above.
+                let r = unsafe { _mm512_loadu_ps(rows[n].as_ptr().add(at + lane * 16)) };
+                acc[n][lane] = step::<OP>(acc[n][lane], q, r);
+            }
+        }
+        at += 64;
+    }
+    while at + 16 <= len {
+        // SAFETY: at + 16 <= len, the length of the query and of every row.
+        let q = unsafe { _mm512_loadu_ps(query.as_ptr().add(at)) };
+        for n in 0..N {
+            // SAFETY: as above.
+            let r = unsafe { _mm512_loadu_ps(rows[n].as_ptr().add(at)) };
+            acc[n][0] = step::<OP>(acc[n][0], q, r);
+        }
+        at += 16;
+    }
+    if at < len {
+        let mask: __mmask16 = (1u16 << (len - at)) - 1;
+        // SAFETY: masked-out lanes are not accessed, and the others are below len; at < len keeps the pointers inside.
+        let q = unsafe { _mm512_maskz_loadu_ps(mask, query.as_ptr().add(at)) };
+        for n in 0..N {
+            // SAFETY: as above.
+            let r = unsafe { _mm512_maskz_loadu_ps(mask, rows[n].as_ptr().add(at)) };
+            acc[n][1] = step::<OP>(acc[n][1], q, r);
+        }
+    }
+    let mut sums = [0.0; N];
+    for n in 0..N {
+        let [a, b, c, d] = acc[n];
+        sums[n] = _mm512_reduce_add_ps(_mm512_add_ps(_mm512_add_ps(a, b), _mm512_add_ps(c, d)));
+    }
+    sums
+}

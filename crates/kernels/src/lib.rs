@@ -1,0 +1,104 @@
+//! Distance kernels over `f32` vectors, one module per instruction set, chosen once at run time.
+//!
+//! Every kernel exists for one row and for four rows at a time. Both forms run the same sequence of floating-point
+//! operations for a pair of vectors, so a score never depends on which form computed it: an exact scan, a graph walk
+//! and a lookup of single rows agree bit for bit. Different *levels* round differently and agree only approximately.
+//!
+//! ```
+//! let k = kithdb_kernels::kernels();
+//! assert_eq!((k.dot)(&[1.0, 2.0], &[3.0, 4.0]), 11.0);
+//! ```
+
+mod normalise;
+mod prefetch;
+mod scalar;
+
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
+#[cfg(target_arch = "aarch64")]
+mod neon;
+
+use std::sync::OnceLock;
+
+pub use normalise::{norm, normalise};
+pub use prefetch::{prefetch_l1, prefetch_l2};
+
+/// A kernel over a query and one row; both have the same length.
+pub type OneRow = fn(&[f32], &[f32]) -> f32;
+
+/// A kernel over a query and four rows; all five have the same length.
+pub type FourRows = fn(&[f32], [&[f32]; 4]) -> [f32; 4];
+
+/// The instruction sets that kernels are written for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Level {
+    /// 512-bit vectors with masked tails (x86-64, AVX-512F).
+    Avx512,
+    /// 256-bit vectors with fused multiply-add (x86-64, AVX2 and FMA).
+    Avx2,
+    /// 128-bit vectors with fused multiply-add (aarch64).
+    Neon,
+    /// Portable code; also the twin that the others are tested against.
+    Scalar,
+}
+
+/// One kernel of each kind, all of the same level.
+///
+/// Every function panics when the lengths of its vectors differ. Empty vectors give 0. Finite input may overflow to
+/// an infinity, and an inner product that overflows in both directions is NaN.
+#[derive(Debug)]
+pub struct Kernels {
+    /// The instruction set that these kernels use.
+    pub level: Level,
+    /// Inner product, Σ qᵢrᵢ.
+    pub dot: OneRow,
+    /// Inner products of one query with four rows.
+    pub dot4: FourRows,
+    /// Squared Euclidean distance, Σ (qᵢ − rᵢ)².
+    pub l2_squared: OneRow,
+    /// Squared Euclidean distances of one query to four rows.
+    pub l2_squared4: FourRows,
+    /// Manhattan distance, Σ |qᵢ − rᵢ|.
+    pub l1: OneRow,
+    /// Manhattan distances of one query to four rows.
+    pub l1_4: FourRows,
+}
+
+impl Kernels {
+    /// The kernels of one level, or `None` where this CPU lacks its instructions.
+    pub fn at(level: Level) -> Option<&'static Kernels> {
+        match level {
+            Level::Scalar => Some(&scalar::KERNELS),
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx512 if is_x86_feature_detected!("avx512f") => Some(&avx512::KERNELS),
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx2 if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") => {
+                Some(&avx2::KERNELS)
+            }
+            #[cfg(target_arch = "aarch64")]
+            Level::Neon if std::arch::is_aarch64_feature_detected!("neon") => Some(&neon::KERNELS),
+            _ => None,
+        }
+    }
+}
+
+/// The levels that this CPU can run, best first; `Level::Scalar` is always the last.
+pub fn available() -> Vec<Level> {
+    [Level::Avx512, Level::Avx2, Level::Neon, Level::Scalar]
+        .into_iter()
+        .filter(|&level| Kernels::at(level).is_some())
+        .collect()
+}
+
+/// The best kernels of this CPU, chosen at the first call.
+pub fn kernels() -> &'static Kernels {
+    static BEST: OnceLock<&'static Kernels> = OnceLock::new();
+    BEST.get_or_init(|| available().into_iter().find_map(Kernels::at).unwrap_or(&scalar::KERNELS))
+}
+
+// What a kernel accumulates per component; a const parameter, so that each level states its loop only once.
+const DOT: u8 = 0;
+const L2: u8 = 1;
+const L1: u8 = 2;
