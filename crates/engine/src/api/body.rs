@@ -1,0 +1,93 @@
+//! Reading a request's body: what every parser of this module starts and ends with.
+
+use crate::error::Error;
+use crate::json::Reader;
+use crate::limits::Limits;
+
+pub(super) type Result<T> = std::result::Result<T, Error>;
+
+/// Reads a body with `read`. Nothing may follow its value. An absent body is read as `{}`, so that the first
+/// required field is the one that is named.
+pub(super) fn parse<T>(body: &[u8], read: impl FnOnce(&mut Reader<'_>) -> Result<T>) -> Result<T> {
+    let mut reader = Reader::new(if is_absent(body) { b"{}" } else { body })?;
+    let value = read(&mut reader)?;
+    reader.finish()?;
+    Ok(value)
+}
+
+/// As [`parse`], for bodies without a required field: they may be `{}` but not absent.
+pub(super) fn parse_present<T>(body: &[u8], read: impl FnOnce(&mut Reader<'_>) -> Result<T>) -> Result<T> {
+    if is_absent(body) {
+        return Err(Error::bad("body: expected an object"));
+    }
+    parse(body, read)
+}
+
+fn is_absent(body: &[u8]) -> bool {
+    body.iter().all(|byte| b" \t\r\n".contains(byte))
+}
+
+/// An error that names a field of the object whose fields have just been read.
+pub(super) fn field_error(reader: &Reader<'_>, field: &str, why: impl AsRef<str>) -> Error {
+    let path = reader.path();
+    let dot = if path.is_empty() { "" } else { "." };
+    Error::bad(format!("{path}{dot}{field}: {}", why.as_ref()))
+}
+
+/// Reads `shard_key`, which nothing but `null` may be: there is one shard.
+pub(super) fn shard_key(reader: &mut Reader<'_>) -> Result<()> {
+    if reader.take_null()? { Ok(()) } else { Err(reader.error("shard keys are not available: a server is one node")) }
+}
+
+/// Reads a list of at most `max` elements; `what` finishes the sentence `at most <max> …`.
+pub(super) fn list<T>(
+    reader: &mut Reader<'_>,
+    max: usize,
+    what: &str,
+    mut read: impl FnMut(&mut Reader<'_>) -> Result<T>,
+) -> Result<Vec<T>> {
+    let place = reader.path();
+    let mut found = Vec::new();
+    reader.array(|r, index| {
+        if index >= max {
+            return Err(Error::bad(format!("{place}: at most {max} {what}")));
+        }
+        found.push(read(r)?);
+        Ok(())
+    })?;
+    Ok(found)
+}
+
+/// Counts the points and ids of one request, in all its operations together (C2.7).
+pub(super) struct Budget<'l> {
+    pub(super) limits: &'l Limits,
+    left: usize,
+}
+
+impl<'l> Budget<'l> {
+    pub(super) fn new(limits: &'l Limits) -> Budget<'l> {
+        Budget { limits, left: limits.max_points_per_request }
+    }
+
+    /// Reads a list of points or ids.
+    pub(super) fn list<T>(
+        &mut self,
+        reader: &mut Reader<'_>,
+        mut read: impl FnMut(&mut Reader<'_>) -> Result<T>,
+    ) -> Result<Vec<T>> {
+        let place = reader.path();
+        let mut found = Vec::new();
+        reader.array(|r, _| {
+            if self.left == 0 {
+                let max = self.limits.max_points_per_request;
+                return Err(Error::bad(format!(
+                    "{place}: at most {max} points or ids a request (max_points_per_request)"
+                )));
+            }
+            self.left -= 1;
+            found.push(read(r)?);
+            Ok(())
+        })?;
+        Ok(found)
+    }
+}

@@ -1,0 +1,223 @@
+//! The edge of the engine: request bytes to typed operations, typed results to response bytes.
+//!
+//! One function a body. Everything that can be checked without the collection is checked here (C1.6); errors name
+//! the place (C1.11). Names, aliases and wording follow Qdrant's REST dialect where the contract is silent.
+
+mod body;
+mod id;
+mod order_by;
+mod page;
+pub mod response;
+mod search;
+mod selectors;
+#[cfg(test)]
+mod tests;
+mod update;
+mod upsert;
+mod vector;
+
+pub use id::{path_field, path_id};
+
+use crate::collection::config::{CollectionConfig, CollectionPatch};
+use crate::collection::update::Update;
+use crate::error::Error;
+use crate::json::Reader;
+use crate::limits::Limits;
+use crate::payload::{FieldSchema, JsonPath};
+use crate::query::request::{CountRequest, QueryRequest, RetrieveRequest, ScrollRequest, Selectors, VectorSelector};
+use body::{Budget, Result};
+use update::Operation;
+
+/// `PUT /collections/{c}` (C4.3).
+///
+/// # Errors
+/// `VectorsConfigRequired` for an absent body too; `BadRequest` or `MissingField` that names the place.
+pub fn create_collection(body: &[u8], limits: &Limits) -> Result<CollectionConfig> {
+    body::parse(body, |r| CollectionConfig::parse(r, limits))
+}
+
+/// `PATCH /collections/{c}` (C4.4).
+///
+/// # Errors
+/// `BadRequest` that names the place.
+pub fn update_collection(body: &[u8]) -> Result<CollectionPatch> {
+    body::parse_present(body, CollectionPatch::parse)
+}
+
+/// A field index to be created (C5.12).
+#[derive(Clone, Debug)]
+pub struct CreateFieldIndex {
+    /// The field.
+    pub field: JsonPath,
+    /// What the index covers.
+    pub schema: FieldSchema,
+}
+
+/// `PUT …/index` (C5.12).
+///
+/// # Errors
+/// `BadRequest` or `MissingField` that names the place.
+pub fn create_field_index(body: &[u8]) -> Result<CreateFieldIndex> {
+    body::parse(body, |reader| {
+        let (mut field, mut schema) = (None, None);
+        reader.object(|r, key| {
+            match key {
+                "field_name" => field = r.optional(JsonPath::read)?,
+                "field_schema" | "field_type" => schema = r.optional(FieldSchema::parse)?,
+                _ => r.unknown()?,
+            }
+            Ok(())
+        })?;
+        Ok(CreateFieldIndex {
+            field: field.ok_or_else(|| reader.missing("field_name"))?,
+            schema: schema.ok_or_else(|| reader.missing("field_schema"))?,
+        })
+    })
+}
+
+/// `PUT …/points` (C5.1).
+///
+/// # Errors
+/// `BadRequest`, `MissingField` or `FilterParse` that names the place.
+pub fn upsert(body: &[u8], limits: &Limits) -> Result<Update> {
+    update(body, limits, Operation::Upsert)
+}
+
+/// `POST …/points/delete` (C5.4).
+///
+/// # Errors
+/// As [`upsert`].
+pub fn delete_points(body: &[u8], limits: &Limits) -> Result<Update> {
+    update_by_selection(body, limits, Operation::Delete)
+}
+
+/// `PUT …/points/vectors` (C5.5).
+///
+/// # Errors
+/// As [`upsert`].
+pub fn update_vectors(body: &[u8], limits: &Limits) -> Result<Update> {
+    update(body, limits, Operation::UpdateVectors)
+}
+
+/// `POST …/points/vectors/delete` (C5.10).
+///
+/// # Errors
+/// As [`upsert`].
+pub fn delete_vectors(body: &[u8], limits: &Limits) -> Result<Update> {
+    update(body, limits, Operation::DeleteVectors)
+}
+
+/// `POST …/points/payload` (C5.6).
+///
+/// # Errors
+/// As [`upsert`].
+pub fn set_payload(body: &[u8], limits: &Limits) -> Result<Update> {
+    update(body, limits, Operation::SetPayload)
+}
+
+/// `PUT …/points/payload` (C5.7).
+///
+/// # Errors
+/// As [`upsert`].
+pub fn overwrite_payload(body: &[u8], limits: &Limits) -> Result<Update> {
+    update(body, limits, Operation::OverwritePayload)
+}
+
+/// `POST …/points/payload/delete` (C5.8).
+///
+/// # Errors
+/// As [`upsert`].
+pub fn delete_payload(body: &[u8], limits: &Limits) -> Result<Update> {
+    update(body, limits, Operation::DeletePayload)
+}
+
+/// `POST …/points/payload/clear` (C5.9).
+///
+/// # Errors
+/// As [`upsert`].
+pub fn clear_payload(body: &[u8], limits: &Limits) -> Result<Update> {
+    update_by_selection(body, limits, Operation::ClearPayload)
+}
+
+/// `POST …/points/batch` (C5.11). The limit on points and ids holds for all operations together.
+///
+/// # Errors
+/// As [`upsert`].
+pub fn batch_update(body: &[u8], limits: &Limits) -> Result<Vec<Update>> {
+    body::parse(body, |r| update::read_batch(r, &mut Budget::new(limits)))
+}
+
+/// `POST …/points` (C5.2).
+///
+/// # Errors
+/// `BadRequest` or `MissingField` that names the place.
+pub fn retrieve(body: &[u8], limits: &Limits) -> Result<RetrieveRequest> {
+    body::parse(body, |r| page::read_retrieve(r, limits))
+}
+
+/// `GET …/points/{id}` (C5.3), from the id in the path, percent-decoded. Payload and vectors are shown.
+///
+/// # Errors
+/// `BadRequest` when that is no id.
+pub fn get_point(id: &str) -> Result<RetrieveRequest> {
+    let with = Selectors { payload: crate::payload::PayloadSelector::All, vector: VectorSelector::All };
+    Ok(RetrieveRequest { ids: vec![path_id(id)?], with })
+}
+
+/// `POST …/points/search` (C6.2).
+///
+/// # Errors
+/// `BadRequest`, `MissingField` or `FilterParse` that names the place.
+pub fn search(body: &[u8], limits: &Limits) -> Result<QueryRequest> {
+    body::parse(body, |r| search::read_search(r, limits))
+}
+
+/// `POST …/points/search/batch` (C6.2).
+///
+/// # Errors
+/// As [`search`].
+pub fn search_batch(body: &[u8], limits: &Limits) -> Result<Vec<QueryRequest>> {
+    body::parse(body, |r| search::read_batch(r, limits, search::read_search))
+}
+
+/// `POST …/points/query` (C6.3).
+///
+/// # Errors
+/// As [`search`].
+pub fn query(body: &[u8], limits: &Limits) -> Result<QueryRequest> {
+    body::parse_present(body, |r| search::read_query(r, limits))
+}
+
+/// `POST …/points/query/batch` (C6.3).
+///
+/// # Errors
+/// As [`search`].
+pub fn query_batch(body: &[u8], limits: &Limits) -> Result<Vec<QueryRequest>> {
+    body::parse(body, |r| search::read_batch(r, limits, search::read_query))
+}
+
+/// `POST …/points/scroll` (C6.4).
+///
+/// # Errors
+/// As [`search`].
+pub fn scroll(body: &[u8], limits: &Limits) -> Result<ScrollRequest> {
+    body::parse_present(body, |r| page::read_scroll(r, limits))
+}
+
+/// `POST …/points/count` (C6.5). The body may be absent.
+///
+/// # Errors
+/// As [`search`].
+pub fn count(body: &[u8], limits: &Limits) -> Result<CountRequest> {
+    body::parse(body, |r| page::read_count(r, limits))
+}
+
+/// An update with a field that is required: an absent body is answered with its name.
+fn update(body: &[u8], limits: &Limits, operation: Operation) -> Result<Update> {
+    body::parse(body, |r: &mut Reader<'_>| operation.read(r, &mut Budget::new(limits)))
+}
+
+/// An update by `points` or `filter`, neither of which is required by itself.
+fn update_by_selection(body: &[u8], limits: &Limits, operation: Operation) -> std::result::Result<Update, Error> {
+    body::parse_present(body, |r| operation.read(r, &mut Budget::new(limits)))
+}

@@ -1,0 +1,305 @@
+//! Results into the bytes of an answer. Keys and their order are those of Qdrant's answers.
+
+use crate::collection::config::CollectionConfig;
+use crate::collection::config::fields::ObjectWriter;
+use crate::json::{write_f32, write_f64, write_string, write_u64};
+use crate::payload::FieldSchema;
+use crate::query::OrderValue;
+use crate::types::PointId;
+use std::ops::Range;
+use std::time::Duration;
+
+/// Before the envelope's time.
+const BEFORE_TIME: &[u8] = b"{\"usage\":{},\"time\":";
+
+/// The time until it is known: rewritten in place, because most answers take less than ten seconds.
+const NO_TIME: &[u8] = b"0.000000000";
+
+/// The envelope of a success (C1.1). Between [`Envelope::start`] and [`Envelope::finish`] the caller appends
+/// exactly one JSON value, the result.
+#[must_use]
+pub struct Envelope {
+    time: Range<usize>,
+}
+
+impl Envelope {
+    /// Opens the envelope.
+    pub fn start(out: &mut Vec<u8>) -> Envelope {
+        out.extend_from_slice(BEFORE_TIME);
+        let from = out.len();
+        out.extend_from_slice(NO_TIME);
+        let time = from..out.len();
+        out.extend_from_slice(b",\"status\":\"ok\",\"result\":");
+        Envelope { time }
+    }
+
+    /// Closes the envelope and fills in how long the request took, in seconds.
+    pub fn finish(self, out: &mut Vec<u8>, elapsed: Duration) {
+        out.push(b'}');
+        let seconds = format!("{}.{:09}", elapsed.as_secs(), elapsed.subsec_nanos());
+        if seconds.len() == self.time.len() {
+            out[self.time].copy_from_slice(seconds.as_bytes());
+        } else {
+            out.splice(self.time, seconds.into_bytes());
+        }
+    }
+}
+
+/// How far an update has come (C5).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UpdateStatus {
+    /// Durable and visible to the next read.
+    Completed,
+    /// Durable, visible later.
+    Acknowledged,
+}
+
+/// Appends an update's result.
+pub fn write_update_result(out: &mut Vec<u8>, operation_id: u64, status: UpdateStatus) {
+    let mut object = ObjectWriter::start(out);
+    write_u64(object.key("operation_id"), operation_id);
+    let word = match status {
+        UpdateStatus::Completed => "completed",
+        UpdateStatus::Acknowledged => "acknowledged",
+    };
+    write_string(object.key("status"), word);
+    object.end();
+}
+
+/// Appends the results of a batch, one for each operation in their order (C5.11).
+pub fn write_update_results(out: &mut Vec<u8>, operation_ids: impl IntoIterator<Item = u64>, status: UpdateStatus) {
+    write_list(out, operation_ids, |out, id| write_update_result(out, id, status));
+}
+
+/// Appends a boolean result.
+pub fn write_bool(out: &mut Vec<u8>, value: bool) {
+    out.extend_from_slice(if value { b"true" } else { b"false" });
+}
+
+/// Appends the result of `exists`.
+pub fn write_exists(out: &mut Vec<u8>, exists: bool) {
+    let mut object = ObjectWriter::start(out);
+    write_bool(object.key("exists"), exists);
+    object.end();
+}
+
+/// Appends the result of a count.
+pub fn write_count(out: &mut Vec<u8>, count: u64) {
+    let mut object = ObjectWriter::start(out);
+    write_u64(object.key("count"), count);
+    object.end();
+}
+
+/// Appends the list of collections, in the order given (C4.1: by name).
+pub fn write_collections<'n>(out: &mut Vec<u8>, names: impl IntoIterator<Item = &'n str>) {
+    let mut object = ObjectWriter::start(out);
+    write_list(object.key("collections"), names, |out, name| {
+        let mut entry = ObjectWriter::start(out);
+        write_string(entry.key("name"), name);
+        entry.end();
+    });
+    object.end();
+}
+
+/// Appends a point id: a number, or a UUID as a string.
+pub fn write_id(out: &mut Vec<u8>, id: PointId) {
+    match id {
+        PointId::Num(number) => write_u64(out, number),
+        PointId::Uuid(_) => write_string(out, &id.to_string()),
+    }
+}
+
+/// A point as an answer shows it. What was not asked for is absent and left out (C6.1).
+#[derive(Clone, Copy, Debug)]
+pub struct PointView<'p> {
+    /// The point's id.
+    pub id: PointId,
+    /// Its payload as JSON, already selected.
+    pub payload: Option<&'p [u8]>,
+    /// The vectors selected that it has, by name; the unnamed one under `""`.
+    pub vectors: Option<&'p [(&'p str, &'p [f32])]>,
+    /// The value it was ordered by.
+    pub order_value: Option<OrderValue>,
+}
+
+/// Appends a hit of a search or a query (C6.7).
+pub fn write_scored_point(out: &mut Vec<u8>, point: &PointView<'_>, version: u64, score: f32) {
+    let mut object = ObjectWriter::start(out);
+    write_id(object.key("id"), point.id);
+    write_u64(object.key("version"), version);
+    write_f32(object.key("score"), score);
+    write_shown(&mut object, point);
+    object.end();
+}
+
+/// Appends a record of a retrieve or a scroll.
+pub fn write_record(out: &mut Vec<u8>, point: &PointView<'_>) {
+    let mut object = ObjectWriter::start(out);
+    write_id(object.key("id"), point.id);
+    write_shown(&mut object, point);
+    object.end();
+}
+
+fn write_shown(object: &mut ObjectWriter<'_>, point: &PointView<'_>) {
+    object.field("payload", point.payload, Vec::extend_from_slice);
+    object.field("vector", point.vectors, |out, vectors| vectors_to_json(vectors, out));
+    object.field("order_value", point.order_value, |out, value| match value {
+        OrderValue::Integer(integer) => out.extend_from_slice(itoa::Buffer::new().format(integer).as_bytes()),
+        OrderValue::Float(float) => write_f64(out, float),
+    });
+}
+
+/// Appends the vectors of a point: an array when there is the unnamed one only, else an object by name.
+pub fn vectors_to_json(vectors: &[(&str, &[f32])], out: &mut Vec<u8>) {
+    if let [("", components)] = vectors {
+        return write_vector(out, components);
+    }
+    let mut object = ObjectWriter::start(out);
+    for (name, components) in vectors {
+        write_vector(object.key(name), components);
+    }
+    object.end();
+}
+
+fn write_vector(out: &mut Vec<u8>, components: &[f32]) {
+    write_list(out, components, |out, component| write_f32(out, *component));
+}
+
+/// Appends a page of a scroll; `write_records` appends the elements of `points` with [`write_elements`] or by
+/// itself, commas included.
+pub fn write_page(out: &mut Vec<u8>, next: Option<PointId>, write_records: impl FnOnce(&mut Vec<u8>)) {
+    let mut object = ObjectWriter::start(out);
+    let points = object.key("points");
+    points.push(b'[');
+    write_records(points);
+    points.push(b']');
+    let next_page = object.key("next_page_offset");
+    match next {
+        Some(id) => write_id(next_page, id),
+        None => next_page.extend_from_slice(b"null"),
+    }
+    object.end();
+}
+
+/// Appends the result of a query, `{"points": […]}`; `write_hits` appends the elements, commas included.
+pub fn write_query_result(out: &mut Vec<u8>, write_hits: impl FnOnce(&mut Vec<u8>)) {
+    let mut object = ObjectWriter::start(out);
+    let points = object.key("points");
+    points.push(b'[');
+    write_hits(points);
+    points.push(b']');
+    object.end();
+}
+
+/// Appends a JSON array of what `write` makes of each item.
+pub fn write_list<T>(
+    out: &mut Vec<u8>,
+    items: impl IntoIterator<Item = T>,
+    write: impl FnMut(&mut Vec<u8>, T),
+) {
+    out.push(b'[');
+    write_elements(out, items, write);
+    out.push(b']');
+}
+
+/// Appends the elements of an array, with commas between them.
+pub fn write_elements<T>(
+    out: &mut Vec<u8>,
+    items: impl IntoIterator<Item = T>,
+    mut write: impl FnMut(&mut Vec<u8>, T),
+) {
+    for (index, item) in items.into_iter().enumerate() {
+        if index > 0 {
+            out.push(b',');
+        }
+        write(out, item);
+    }
+}
+
+/// State of a collection (C4.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CollectionStatus {
+    /// No row awaits indexing and nothing is being rebuilt.
+    Green,
+    /// Rows are being indexed.
+    Yellow,
+    /// Indexing is pending.
+    Grey,
+    /// A fault.
+    Red,
+}
+
+impl CollectionStatus {
+    fn word(self) -> &'static str {
+        match self {
+            CollectionStatus::Green => "green",
+            CollectionStatus::Yellow => "yellow",
+            CollectionStatus::Grey => "grey",
+            CollectionStatus::Red => "red",
+        }
+    }
+}
+
+/// A field index as a collection's info shows it.
+#[derive(Clone, Copy, Debug)]
+pub struct FieldIndexInfo<'i> {
+    /// The field's path as text.
+    pub field: &'i str,
+    /// Its definition.
+    pub schema: &'i FieldSchema,
+    /// Points with at least one indexed value.
+    pub points: u64,
+}
+
+/// What a collection's info shows (C4.2). The warnings are those of its configuration.
+#[derive(Clone, Copy, Debug)]
+pub struct CollectionInfo<'i> {
+    /// Its state.
+    pub status: CollectionStatus,
+    /// What ails it, for a client's eyes.
+    pub fault: Option<&'i str>,
+    /// Vectors in a graph.
+    pub indexed_vectors_count: u64,
+    /// Live points.
+    pub points_count: u64,
+    /// Parts that are searched one by one.
+    pub segments_count: u64,
+    /// Its configuration; one without vector fields when it cannot be read.
+    pub config: &'i CollectionConfig,
+    /// Its field indexes.
+    pub indexes: &'i [FieldIndexInfo<'i>],
+}
+
+/// Appends a collection's info.
+pub fn write_collection_info(out: &mut Vec<u8>, info: &CollectionInfo<'_>) {
+    let mut object = ObjectWriter::start(out);
+    write_string(object.key("status"), info.status.word());
+    let optimizer = object.key("optimizer_status");
+    match info.fault {
+        None => write_string(optimizer, "ok"),
+        Some(fault) => {
+            let mut error = ObjectWriter::start(optimizer);
+            write_string(error.key("error"), fault);
+            error.end();
+        }
+    }
+    write_list(object.key("warnings"), info.config.warnings(), |out, sentence| {
+        let mut warning = ObjectWriter::start(out);
+        write_string(warning.key("message"), &sentence);
+        warning.end();
+    });
+    write_u64(object.key("indexed_vectors_count"), info.indexed_vectors_count);
+    write_u64(object.key("points_count"), info.points_count);
+    write_u64(object.key("segments_count"), info.segments_count);
+    info.config.write_info_config(object.key("config"));
+    let mut schema = ObjectWriter::start(object.key("payload_schema"));
+    for index in info.indexes {
+        let mut entry = ObjectWriter::start(schema.key(index.field));
+        write_string(entry.key("data_type"), index.schema.kind().name());
+        index.schema.write_params(entry.key("params"));
+        write_u64(entry.key("points"), index.points);
+        entry.end();
+    }
+    schema.end();
+    object.end();
+}

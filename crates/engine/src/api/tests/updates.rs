@@ -1,0 +1,165 @@
+//! Bodies of writes (C5).
+
+use super::{accepted, refused, same};
+use crate::api;
+use crate::collection::update::{Selection, Update, UpdateMode};
+use crate::limits::Limits;
+use crate::types::PointId;
+
+fn upsert(body: &str) -> (Vec<crate::collection::update::PointInput>, UpdateMode, bool) {
+    match api::upsert(body.as_bytes(), &Limits::default()).unwrap() {
+        Update::Upsert { points, mode, update_filter } => (points, mode, update_filter.is_some()),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn an_upsert_keeps_ids_vectors_and_payloads_exact_c5_1_c2_1_c1_8() {
+    let (points, mode, filtered) = upsert(
+        r#"{"points":[
+            {"id":18446744073709551615,"vector":[1,-0.5,1e-3],"payload":{"b":18446744073709551615,"a":1.0,"b":2}},
+            {"id":"550E8400E29B41D4A716446655440000","vector":{"t":[1],"i":[2,3],"n":null},"payload":null},
+            {"id":7,"vector":{}}]}"#,
+    );
+    assert_eq!((mode, filtered), (UpdateMode::Upsert, false));
+    assert_eq!(points[0].id, PointId::Num(u64::MAX));
+    assert_eq!(points[0].vectors, [("".into(), vec![1.0, -0.5, 0.001])]);
+    assert_eq!(&*points[0].payload, br#"{"b":2,"a":1.0}"#);
+    assert_eq!(points[1].id.to_string(), "550e8400-e29b-41d4-a716-446655440000");
+    assert_eq!(points[1].vectors, [("t".into(), vec![1.0]), ("i".into(), vec![2.0, 3.0])]);
+    assert_eq!(&*points[1].payload, b"{}");
+    assert_eq!(points[2].vectors, []);
+}
+
+#[test]
+fn columns_mean_the_same_as_points_c5_1() {
+    same(
+        "upsert_points",
+        r#"{"batch":{"ids":[1,2],"vectors":[[1,2],[3,4]],"payloads":[null,{"a":1}]}}"#,
+        r#"{"points":[{"id":1,"vector":[1,2]},{"id":2,"vector":[3,4],"payload":{"a":1}}]}"#,
+    );
+    same(
+        "upsert_points",
+        r#"{"batch":{"ids":[1,2],"vectors":{"a":[[1],[2]],"b":[[3],[4]]}}}"#,
+        r#"{"points":[{"id":1,"vector":{"a":[1],"b":[3]}},{"id":2,"vector":{"a":[2],"b":[4]}}]}"#,
+    );
+    same(
+        "upsert_points",
+        r#"{"batch":{"ids":[1],"vectors":{}}}"#,
+        r#"{"points":[{"id":1,"vector":{}}]}"#,
+    );
+}
+
+#[test]
+fn aliases_nulls_and_repeated_keys_c1_8_c1_10() {
+    let plain = r#"{"points":[{"id":1,"vector":[1,2]}]}"#;
+    for form in [
+        r#"{"points":[{"id":1,"vectors":[1,2]}]}"#,
+        r#"{"points":[{"id":9,"id":1,"vector":[7],"vector":[1,2],"payload":{"a":1},"payload":{}}]}"#,
+        r#"{"points":[{"id":1,"vector":[1,2],"color":null}],"shard_key":null,"batch":null,"update_filter":null}"#,
+        r#"{"points":[],"points":[{"id":1,"vector":[1,2]}],"update_mode":null}"#,
+        " {\"points\" : [ {\"id\":1 , \"vector\":[ 1.0 , 20e-1 ] } ] } \n",
+    ] {
+        same("upsert_points", plain, form);
+    }
+    same(
+        "upsert_points",
+        r#"{"points":[{"id":1,"vector":{"a":[1],"a":[2]}}]}"#,
+        r#"{"points":[{"id":1,"vector":{"a":[2]}}]}"#,
+    );
+}
+
+#[test]
+fn update_modes_and_filters_are_read_c5_1() {
+    let point = r#""points":[{"id":1,"vector":{}}]"#;
+    for (name, mode) in [
+        ("upsert", UpdateMode::Upsert),
+        ("insert_only", UpdateMode::InsertOnly),
+        ("update_only", UpdateMode::UpdateOnly),
+    ] {
+        let (_, read, filtered) = upsert(&format!(r#"{{{point},"update_mode":"{name}","update_filter":{{}}}}"#));
+        assert_eq!((read, filtered), (mode, true));
+    }
+}
+
+#[test]
+fn a_selection_is_ids_or_a_filter_and_ids_count_c5() {
+    let selection = |body: &str| match api::delete_points(body.as_bytes(), &Limits::default()).unwrap() {
+        Update::Delete(selection) => selection,
+        other => panic!("{other:?}"),
+    };
+    let Selection::Ids(ids) = selection(r#"{"filter":{"must":[]},"points":[3,1,3]}"#) else { panic!() };
+    assert_eq!(ids, [3, 1, 3].map(PointId::Num));
+    assert!(matches!(selection(r#"{"filter":{}}"#), Selection::Filter(_)));
+    assert!(matches!(selection(r#"{"points":[]}"#), Selection::Ids(ids) if ids.is_empty()));
+}
+
+#[test]
+fn payload_operations_are_read_c5_6_to_c5_9() {
+    let limits = Limits::default();
+    let body = br#"{"payload":{"a":null},"key":"k.list[].a","points":[1],"shard_key":null}"#;
+    let Update::SetPayload { payload, key, .. } = api::set_payload(body, &limits).unwrap() else { panic!() };
+    assert_eq!((&*payload, key.unwrap().to_string().as_str()), (&b"{\"a\":null}"[..], "k.list[].a"));
+    assert!(matches!(api::overwrite_payload(body, &limits).unwrap(), Update::OverwritePayload { key: Some(_), .. }));
+    let Update::DeletePayload { keys, .. } =
+        api::delete_payload(br#"{"keys":["a","\"x.y\".z"],"filter":{}}"#, &limits).unwrap()
+    else {
+        panic!()
+    };
+    assert_eq!(keys.iter().map(ToString::to_string).collect::<Vec<_>>(), ["a", "\"x.y\".z"]);
+    assert!(matches!(api::clear_payload(br#"{"points":[1]}"#, &limits).unwrap(), Update::ClearPayload(_)));
+}
+
+#[test]
+fn vector_operations_are_read_c5_5_c5_10() {
+    let limits = Limits::default();
+    let body = br#"{"points":[{"id":1,"vector":{"a":[1]}},{"id":1,"vectors":[2,3]}],"update_filter":{}}"#;
+    let Update::UpdateVectors { points, update_filter } = api::update_vectors(body, &limits).unwrap() else { panic!() };
+    assert!(update_filter.is_some());
+    assert_eq!(points[0], (PointId::Num(1), vec![("a".into(), vec![1.0])]));
+    assert_eq!(points[1], (PointId::Num(1), vec![("".into(), vec![2.0, 3.0])]));
+    let body = br#"{"vector":["a",""],"points":[1]}"#;
+    let Update::DeleteVectors { names, .. } = api::delete_vectors(body, &limits).unwrap() else { panic!() };
+    assert_eq!(names, ["a".into(), "".into()]);
+}
+
+#[test]
+fn a_batch_is_the_bodies_of_its_endpoints_c5_11() {
+    let bodies = [
+        ("upsert", "upsert_points", r#"{"points":[{"id":1,"vector":[1]}]}"#),
+        ("delete", "delete_points", r#"{"filter":{}}"#),
+        ("set_payload", "set_payload", r#"{"payload":{"a":1},"points":[1],"key":"k"}"#),
+        ("overwrite_payload", "overwrite_payload", r#"{"payload":{},"filter":{}}"#),
+        ("delete_payload", "delete_payload", r#"{"keys":["a"],"points":[1]}"#),
+        ("clear_payload", "clear_payload", r#"{"points":[1]}"#),
+        ("update_vectors", "update_vectors", r#"{"points":[{"id":1,"vector":[1]}]}"#),
+        ("delete_vectors", "delete_vectors", r#"{"vector":["a"],"points":[1]}"#),
+    ];
+    let operations: Vec<String> = bodies.iter().map(|(name, _, body)| format!("{{\"{name}\":{body}}}")).collect();
+    let alone: Vec<String> = bodies.iter().map(|(_, operation, body)| accepted(operation, body)).collect();
+    let batch = accepted("batch_update", &format!("{{\"operations\":[{}]}}", operations.join(",")));
+    assert_eq!(batch, format!("[{}]", alone.join(", ")));
+}
+
+#[test]
+fn the_limit_on_points_holds_for_a_whole_request_c2_7() {
+    let limits = Limits { max_points_per_request: 3, ..Limits::default() };
+    let ok = br#"{"operations":[{"delete":{"points":[1,2]}},{"delete":{"points":[3]}}]}"#;
+    assert_eq!(api::batch_update(ok, &limits).unwrap().len(), 2);
+    let over = br#"{"operations":[{"delete":{"points":[1,2]}},{"delete":{"points":[3,4]}}]}"#;
+    let error = api::batch_update(over, &limits).unwrap_err().to_string();
+    assert!(error.contains("operations[1].delete.points: at most 3 points or ids a request"), "{error}");
+}
+
+#[test]
+fn a_field_index_takes_a_name_or_an_object_c5_12() {
+    for body in [
+        r#"{"field_name":"a.b[]","field_schema":"keyword"}"#,
+        r#"{"field_name":"a","field_type":"integer"}"#,
+        r#"{"field_name":"a","field_schema":{"type":"integer","lookup":true,"range":false}}"#,
+        r#"{"field_name":"a","field_schema":{"type":"keyword","is_tenant":true},"shard_key":null}"#,
+    ] {
+        accepted("create_field_index", body);
+    }
+    refused("create_field_index", r#"{"field_name":"a","field_schema":null}"#, "field_schema");
+}

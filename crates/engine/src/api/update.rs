@@ -1,0 +1,211 @@
+//! The bodies of the other updates (C5.4–C5.11).
+
+use super::body::{self, Budget, Result, field_error};
+use super::id::read_id;
+use super::selectors::SelectionFields;
+use super::upsert::{self, object_bytes};
+use super::vector::VectorReader;
+use crate::collection::update::{NamedVectors, Selection, Update};
+use crate::filter::Filter;
+use crate::json::Reader;
+use crate::payload::JsonPath;
+use crate::types::PointId;
+
+/// Payload paths in one request: each is looked for in every point.
+const MAX_PATHS: usize = 1_024;
+
+/// One update by the name of its operation in `points/batch`.
+#[derive(Clone, Copy)]
+pub(super) enum Operation {
+    Upsert,
+    Delete,
+    UpdateVectors,
+    DeleteVectors,
+    SetPayload,
+    OverwritePayload,
+    DeletePayload,
+    ClearPayload,
+}
+
+const OPERATIONS: [(&str, Operation); 8] = [
+    ("upsert", Operation::Upsert),
+    ("delete", Operation::Delete),
+    ("set_payload", Operation::SetPayload),
+    ("overwrite_payload", Operation::OverwritePayload),
+    ("delete_payload", Operation::DeletePayload),
+    ("clear_payload", Operation::ClearPayload),
+    ("update_vectors", Operation::UpdateVectors),
+    ("delete_vectors", Operation::DeleteVectors),
+];
+
+impl Operation {
+    /// Reads the body of that operation's endpoint.
+    pub(super) fn read(self, reader: &mut Reader<'_>, budget: &mut Budget<'_>) -> Result<Update> {
+        match self {
+            Operation::Upsert => upsert::read(reader, budget),
+            Operation::Delete => read_selection(reader, budget).map(Update::Delete),
+            Operation::UpdateVectors => read_update_vectors(reader, budget),
+            Operation::DeleteVectors => read_delete_vectors(reader, budget),
+            Operation::SetPayload => {
+                let (payload, key, selection) = read_payload_change(reader, budget)?;
+                Ok(Update::SetPayload { payload, key, selection })
+            }
+            Operation::OverwritePayload => {
+                let (payload, key, selection) = read_payload_change(reader, budget)?;
+                Ok(Update::OverwritePayload { payload, key, selection })
+            }
+            Operation::DeletePayload => read_delete_payload(reader, budget),
+            Operation::ClearPayload => read_selection(reader, budget).map(Update::ClearPayload),
+        }
+    }
+}
+
+/// Reads `{operations: [{<operation>: <body>}]}`.
+pub(super) fn read_batch(reader: &mut Reader<'_>, budget: &mut Budget<'_>) -> Result<Vec<Update>> {
+    let mut operations = None;
+    reader.object(|r, key| {
+        match key {
+            "operations" => operations = r.optional(|r| read_operations(r, budget))?,
+            _ => r.unknown()?,
+        }
+        Ok(())
+    })?;
+    let operations = operations.ok_or_else(|| reader.missing("operations"))?;
+    if operations.is_empty() {
+        return Err(field_error(reader, "operations", "must hold at least one operation"));
+    }
+    Ok(operations)
+}
+
+fn read_operations(reader: &mut Reader<'_>, budget: &mut Budget<'_>) -> Result<Vec<Update>> {
+    let max = budget.limits.max_points_per_request;
+    body::list(reader, max, "operations a request (max_points_per_request)", |r| {
+        let mut update = None;
+        r.object(|r, key| {
+            let Some((_, operation)) = OPERATIONS.iter().find(|(known, _)| *known == key) else {
+                return r.unknown();
+            };
+            let Some(found) = r.optional(|r| operation.read(r, budget))? else {
+                return Ok(());
+            };
+            match update.replace((key.to_string(), found)) {
+                Some((earlier, _)) if earlier != key => {
+                    Err(r.error(format!("expected one operation, got {earlier} and {key}")))
+                }
+                _ => Ok(()),
+            }
+        })?;
+        let known: Vec<&str> = OPERATIONS.iter().map(|(known, _)| *known).collect();
+        let (_, update) = update.ok_or_else(|| r.error(format!("expected one of {}", known.join(", "))))?;
+        Ok(update)
+    })
+}
+
+fn read_selection(reader: &mut Reader<'_>, budget: &mut Budget<'_>) -> Result<Selection> {
+    let mut selection = SelectionFields::default();
+    reader.object(|r, key| if selection.field(r, key, budget)? { Ok(()) } else { r.unknown() })?;
+    selection.finish(reader)
+}
+
+fn read_update_vectors(reader: &mut Reader<'_>, budget: &mut Budget<'_>) -> Result<Update> {
+    let (mut points, mut update_filter) = (None, None);
+    reader.object(|r, key| {
+        match key {
+            "points" => points = r.optional(|r| read_point_vectors(r, budget))?,
+            "update_filter" => update_filter = r.optional(|r| Filter::parse(r, budget.limits))?,
+            "shard_key" => body::shard_key(r)?,
+            _ => r.unknown()?,
+        }
+        Ok(())
+    })?;
+    let points = points.ok_or_else(|| reader.missing("points"))?;
+    if points.is_empty() {
+        return Err(field_error(reader, "points", "must specify points to update"));
+    }
+    Ok(Update::UpdateVectors { points, update_filter })
+}
+
+fn read_point_vectors(reader: &mut Reader<'_>, budget: &mut Budget<'_>) -> Result<Vec<(PointId, NamedVectors)>> {
+    let limits = budget.limits;
+    let mut forms = VectorReader::default();
+    budget.list(reader, |r| {
+        let (mut id, mut vectors) = (None, None);
+        r.object(|r, key| {
+            match key {
+                "id" => id = r.optional(read_id)?,
+                "vector" | "vectors" => vectors = r.optional(|r| forms.of_point(r, limits))?,
+                _ => r.unknown()?,
+            }
+            Ok(())
+        })?;
+        let id = id.ok_or_else(|| r.missing("id"))?;
+        let vectors = vectors.ok_or_else(|| r.missing("vector"))?;
+        if vectors.is_empty() {
+            return Err(field_error(r, "vector", "must specify vectors to update for point"));
+        }
+        Ok((id, vectors))
+    })
+}
+
+fn read_delete_vectors(reader: &mut Reader<'_>, budget: &mut Budget<'_>) -> Result<Update> {
+    let mut names: Option<Vec<Box<str>>> = None;
+    let mut selection = SelectionFields::default();
+    let max_names = budget.limits.max_named_vectors;
+    reader.object(|r, key| {
+        if selection.field(r, key, budget)? {
+            return Ok(());
+        }
+        match key {
+            "vector" | "vectors" => {
+                names = r.optional(|r| {
+                    let name = |r: &mut Reader<'_>| r.string().map(|name| Box::from(&*name));
+                    body::list(r, max_names, "vector names (max_named_vectors)", name)
+                })?;
+                Ok(())
+            }
+            _ => r.unknown(),
+        }
+    })?;
+    let names = names.ok_or_else(|| reader.missing("vector"))?;
+    if names.is_empty() {
+        return Err(field_error(reader, "vector", "must specify vector names to delete"));
+    }
+    Ok(Update::DeleteVectors { names, selection: selection.finish(reader)? })
+}
+
+type PayloadChange = (Box<[u8]>, Option<JsonPath>, Selection);
+
+fn read_payload_change(reader: &mut Reader<'_>, budget: &mut Budget<'_>) -> Result<PayloadChange> {
+    let (mut payload, mut place) = (None, None);
+    let mut selection = SelectionFields::default();
+    reader.object(|r, key| {
+        if selection.field(r, key, budget)? {
+            return Ok(());
+        }
+        match key {
+            "payload" => payload = r.optional(object_bytes)?,
+            "key" => place = r.optional(JsonPath::read)?,
+            _ => r.unknown()?,
+        }
+        Ok(())
+    })?;
+    let payload = payload.ok_or_else(|| reader.missing("payload"))?;
+    Ok((payload, place, selection.finish(reader)?))
+}
+
+fn read_delete_payload(reader: &mut Reader<'_>, budget: &mut Budget<'_>) -> Result<Update> {
+    let mut keys = None;
+    let mut selection = SelectionFields::default();
+    reader.object(|r, key| {
+        if selection.field(r, key, budget)? {
+            return Ok(());
+        }
+        match key {
+            "keys" => keys = r.optional(|r| body::list(r, MAX_PATHS, "paths a request", JsonPath::read))?,
+            _ => r.unknown()?,
+        }
+        Ok(())
+    })?;
+    let keys = keys.ok_or_else(|| reader.missing("keys"))?;
+    Ok(Update::DeletePayload { keys, selection: selection.finish(reader)? })
+}

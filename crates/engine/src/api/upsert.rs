@@ -1,0 +1,189 @@
+//! The body of an upsert (C5.1): a list of points, or their columns.
+
+use super::body::{self, Budget, Result, field_error};
+use super::id::read_id;
+use super::vector::VectorReader;
+use crate::collection::config::fields::choice;
+use crate::collection::update::{NamedVectors, PointInput, Update, UpdateMode};
+use crate::error::Error;
+use crate::filter::Filter;
+use crate::json::{Kind, Reader, read_payload};
+use crate::limits::Limits;
+use crate::types::PointId;
+
+const MODES: [(&str, UpdateMode); 3] = [
+    ("upsert", UpdateMode::Upsert),
+    ("insert_only", UpdateMode::InsertOnly),
+    ("update_only", UpdateMode::UpdateOnly),
+];
+
+/// Reads an upsert.
+pub(super) fn read(reader: &mut Reader<'_>, budget: &mut Budget<'_>) -> Result<Update> {
+    let (mut points, mut batch, mut mode, mut update_filter) = (None, None, None, None);
+    reader.object(|r, key| {
+        match key {
+            "points" => points = r.optional(|r| read_points(r, budget))?,
+            "batch" => batch = r.optional(|r| read_columns(r, budget))?,
+            "update_mode" => mode = r.optional(|r| choice(r, &MODES))?,
+            "update_filter" => update_filter = r.optional(|r| Filter::parse(r, budget.limits))?,
+            "shard_key" => body::shard_key(r)?,
+            _ => r.unknown()?,
+        }
+        Ok(())
+    })?;
+    let (field, points) = match (points, batch) {
+        (Some(points), None) => ("points", points),
+        (None, Some(points)) => ("batch", points),
+        (None, None) => return Err(reader.missing("points")),
+        (Some(_), Some(_)) => return Err(field_error(reader, "batch", "points and batch exclude each other")),
+    };
+    if points.is_empty() {
+        return Err(field_error(reader, field, "must hold at least one point"));
+    }
+    Ok(Update::Upsert { points, mode: mode.unwrap_or(UpdateMode::Upsert), update_filter })
+}
+
+fn read_points(reader: &mut Reader<'_>, budget: &mut Budget<'_>) -> Result<Vec<PointInput>> {
+    let limits = budget.limits;
+    let mut forms = VectorReader::default();
+    budget.list(reader, |r| {
+        let (mut id, mut vectors, mut payload) = (None, None, None);
+        r.object(|r, key| {
+            match key {
+                "id" => id = r.optional(read_id)?,
+                "vector" | "vectors" => vectors = r.optional(|r| forms.of_point(r, limits))?,
+                "payload" => payload = r.optional(object_bytes)?,
+                _ => r.unknown()?,
+            }
+            Ok(())
+        })?;
+        Ok(PointInput {
+            id: id.ok_or_else(|| r.missing("id"))?,
+            vectors: vectors.ok_or_else(|| r.missing("vector"))?,
+            payload: payload.unwrap_or_else(empty_object),
+        })
+    })
+}
+
+/// The vectors of a columnar upsert.
+enum VectorColumns {
+    /// One unnamed vector a point.
+    Unnamed(Vec<Vec<f32>>),
+    /// Lists by name.
+    Named(Vec<(Box<str>, Vec<Vec<f32>>)>),
+}
+
+fn read_columns(reader: &mut Reader<'_>, budget: &mut Budget<'_>) -> Result<Vec<PointInput>> {
+    let (mut ids, mut vectors, mut payloads) = (None, None, None);
+    reader.object(|r, key| {
+        match key {
+            "ids" => ids = r.optional(|r| budget.list(r, read_id))?,
+            "vectors" => vectors = r.optional(|r| read_vector_columns(r, budget.limits))?,
+            "payloads" => {
+                payloads = r.optional(|r| column(r, budget.limits, |r| r.optional(object_bytes)))?;
+            }
+            _ => r.unknown()?,
+        }
+        Ok(())
+    })?;
+    let ids = ids.ok_or_else(|| reader.missing("ids"))?;
+    let vectors = vectors.ok_or_else(|| reader.missing("vectors"))?;
+    check_length(reader, "vectors", &ids, &vectors)?;
+    let payloads = payloads.unwrap_or_default();
+    if !payloads.is_empty() && payloads.len() != ids.len() {
+        let why = format!("number of ids and payloads must be equal ({} != {})", ids.len(), payloads.len());
+        return Err(field_error(reader, "payloads", why));
+    }
+    let mut payloads = payloads.into_iter();
+    let with_vectors = ids.into_iter().zip(by_point(vectors));
+    Ok(with_vectors
+        .map(|(id, vectors)| PointInput {
+            id,
+            vectors,
+            payload: payloads.next().flatten().unwrap_or_else(empty_object),
+        })
+        .collect())
+}
+
+fn read_vector_columns(reader: &mut Reader<'_>, limits: &Limits) -> Result<VectorColumns> {
+    let mut forms = VectorReader::default();
+    if reader.peek()? != Kind::Object {
+        return column(reader, limits, |r| forms.dense(r)).map(VectorColumns::Unnamed);
+    }
+    let place = reader.path();
+    let mut columns: Vec<(Box<str>, Vec<Vec<f32>>)> = Vec::new();
+    reader.object(|r, name| {
+        if r.take_null()? {
+            return Ok(());
+        }
+        let vectors = column(r, limits, |r| forms.dense(r))?;
+        let earlier = columns.iter().position(|(known, _)| **known == *name);
+        match earlier {
+            Some(at) => columns[at].1 = vectors,
+            None if columns.len() >= limits.max_named_vectors => {
+                return Err(Error::bad(format!(
+                    "{place}: at most {} named vectors (max_named_vectors)",
+                    limits.max_named_vectors
+                )));
+            }
+            None => columns.push((name.into(), vectors)),
+        }
+        Ok(())
+    })?;
+    Ok(VectorColumns::Named(columns))
+}
+
+/// A list that has one element a point.
+fn column<T>(
+    reader: &mut Reader<'_>,
+    limits: &Limits,
+    read: impl FnMut(&mut Reader<'_>) -> Result<T>,
+) -> Result<Vec<T>> {
+    body::list(reader, limits.max_points_per_request, "points or ids a request (max_points_per_request)", read)
+}
+
+fn check_length(reader: &Reader<'_>, field: &str, ids: &[PointId], vectors: &VectorColumns) -> Result<()> {
+    let differs = |len: usize| {
+        (len != ids.len()).then(|| format!("number of ids and vectors must be equal ({} != {len})", ids.len()))
+    };
+    let wrong = match vectors {
+        VectorColumns::Unnamed(list) => differs(list.len()).map(|why| (field.to_string(), why)),
+        VectorColumns::Named(columns) => columns
+            .iter()
+            .find_map(|(name, list)| differs(list.len()).map(|why| (format!("{field}.{name}"), why))),
+    };
+    match wrong {
+        Some((place, why)) => Err(field_error(reader, &place, why)),
+        None => Ok(()),
+    }
+}
+
+/// The columns turned into the vectors of one point after the other, without end where there are no columns.
+fn by_point(columns: VectorColumns) -> Box<dyn Iterator<Item = NamedVectors>> {
+    match columns {
+        VectorColumns::Unnamed(list) => {
+            Box::new(list.into_iter().map(|vector| vec![(Box::from(""), vector)]))
+        }
+        VectorColumns::Named(columns) => {
+            let mut columns: Vec<_> =
+                columns.into_iter().map(|(name, list)| (name, list.into_iter())).collect();
+            Box::new(std::iter::repeat_with(move || {
+                columns
+                    .iter_mut()
+                    .filter_map(|(name, list)| list.next().map(|vector| (name.clone(), vector)))
+                    .collect()
+            }))
+        }
+    }
+}
+
+/// A payload as it is kept.
+pub(super) fn object_bytes(reader: &mut Reader<'_>) -> Result<Box<[u8]>> {
+    let mut out = Vec::new();
+    read_payload(reader, &mut out)?;
+    Ok(out.into_boxed_slice())
+}
+
+fn empty_object() -> Box<[u8]> {
+    Box::from(&b"{}"[..])
+}

@@ -1,0 +1,159 @@
+//! One `u64` a row that its writer may change after readers have seen it, such as a sequence of death.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::chunks::Chunks;
+
+/// A column of `u64` with one writer. Readers hold [`ColumnTable`]s.
+///
+/// # What readers see
+/// A store to a row reaches every table that shares the row's memory, with release order. While the column is small
+/// (below 2 MiB), growing copies it: a later store reaches the tables taken after that copy only. A reader must
+/// therefore be content with *either* value of a store that came after its table. Sequences are of that kind: a birth
+/// or death stamped after a view was taken is above the view's own sequence, and means the same to it as none.
+pub struct AtomicColumn64 {
+    chunks: Chunks,
+    len: u32,
+}
+
+impl Default for AtomicColumn64 {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl AtomicColumn64 {
+    /// An empty column.
+    pub fn new() -> AtomicColumn64 {
+        AtomicColumn64 { chunks: Chunks::new(size_of::<AtomicU64>()), len: 0 }
+    }
+
+    /// Appends a value and returns its row. Panics after 2³² − 1 rows.
+    pub fn push(&mut self, value: u64) -> u32 {
+        let row = self.len;
+        let len = row.checked_add(1).expect("row numbers are u32");
+        self.chunks.reserve(row);
+        cell(&self.chunks, row).store(value, Ordering::Release);
+        self.len = len;
+        row
+    }
+
+    /// Changes the value of a row. Panics when there is no such row. For the thread that writes this column: a store
+    /// from elsewhere could be lost to a copy.
+    pub fn store(&mut self, row: u32, value: u64) {
+        assert!(row < self.len, "row {row} of {}", self.len);
+        cell(&self.chunks, row).store(value, Ordering::Release);
+    }
+
+    /// The value of a row. Panics when there is no such row.
+    pub fn load(&self, row: u32) -> u64 {
+        assert!(row < self.len, "row {row} of {}", self.len);
+        cell(&self.chunks, row).load(Ordering::Acquire)
+    }
+
+    /// Drops the rows from `len` on, as after a commit that failed. A table that holds such rows may see their
+    /// places used again. Panics when there are fewer rows.
+    pub fn truncate(&mut self, len: u32) {
+        assert!(len <= self.len, "cannot keep {len} of {} rows", self.len);
+        self.len = len;
+    }
+
+    /// A handle for readers on the rows there are now. Costs a word and a reference count.
+    pub fn table(&self) -> ColumnTable {
+        ColumnTable { chunks: self.chunks.clone(), len: self.len }
+    }
+
+    /// Number of rows.
+    pub fn len(&self) -> u32 {
+        self.len
+    }
+
+    /// Whether there is no row.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Bytes held, those reserved for further rows included.
+    pub fn bytes(&self) -> usize {
+        self.chunks.bytes()
+    }
+}
+
+/// A reader's handle on an [`AtomicColumn64`]; see there for what it sees.
+#[derive(Clone)]
+pub struct ColumnTable {
+    chunks: Chunks,
+    len: u32,
+}
+
+impl ColumnTable {
+    /// The value of a row. Panics when there is no such row.
+    #[inline(always)]
+    pub fn load(&self, row: u32) -> u64 {
+        assert!(row < self.len, "row {row} of {}", self.len);
+        cell(&self.chunks, row).load(Ordering::Acquire)
+    }
+
+    /// Number of rows.
+    #[inline(always)]
+    pub fn len(&self) -> u32 {
+        self.len
+    }
+
+    /// Whether there is no row.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+}
+
+#[inline(always)]
+fn cell(chunks: &Chunks, row: u32) -> &AtomicU64 {
+    // SAFETY: items are eight bytes, aligned to eight, zeroed when made, and accessed as `AtomicU64` only (copies for
+    // growth happen under `&mut` of the column, when nobody stores). The borrow of `chunks` keeps the memory alive.
+    unsafe { chunks.item(row).cast::<AtomicU64>().as_ref() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_read_back_and_change_in_place_in_every_chunk() {
+        let mut column = AtomicColumn64::new();
+        for row in 0..1_200_000u64 {
+            assert_eq!(u64::from(column.push(row * 3)), row);
+        }
+        let table = column.table();
+        for row in [0, 1, 511, 600_000, 1_199_999] {
+            assert_eq!(table.load(row), u64::from(row) * 3);
+            column.store(row, 7);
+            assert_eq!((column.load(row), table.load(row)), (7, 7));
+        }
+        assert_eq!(table.len(), 1_200_000);
+    }
+
+    #[test]
+    fn an_old_table_reads_its_rows_after_the_column_has_moved() {
+        let mut column = AtomicColumn64::new();
+        column.push(1);
+        let table = column.table();
+        for _ in 0..10_000 {
+            column.push(2);
+        }
+        column.store(0, 9);
+        assert_eq!(column.load(0), 9);
+        assert!([1, 9].contains(&table.load(0)));
+        assert!(std::panic::catch_unwind(|| table.load(1)).is_err());
+    }
+
+    #[test]
+    fn truncated_rows_are_appended_again() {
+        let mut column = AtomicColumn64::new();
+        for value in 0..100 {
+            column.push(value);
+        }
+        column.truncate(40);
+        assert_eq!(column.push(1000), 40);
+        assert_eq!((column.load(39), column.load(40), column.len()), (39, 1000, 41));
+    }
+}

@@ -1,0 +1,26 @@
+//! Memory that one thread grows while many others read it without locks.
+//!
+//! | type | one line |
+//! |---|---|
+//! | [`RowArena`] / [`RowTable`] | rows of `f32` of one length, appended by one writer / a snapshot of them |
+//! | [`AtomicColumn64`] / [`ColumnTable`] | one `u64` a row that its writer may change in place / a reader's handle |
+//! | [`LinkArena`] | fixed rows of `AtomicU32`, written and read by any number of threads |
+//!
+//! All of it starts at a few KiB, so that a tiny collection costs little, and lives in huge pages once it is large.
+//! This module is the only one of the engine, next to the file map, that contains `unsafe`.
+
+mod block;
+mod chunks;
+mod column;
+mod links;
+mod rows;
+
+pub use column::{AtomicColumn64, ColumnTable};
+pub use links::LinkArena;
+pub use rows::{RowArena, RowTable};
+
+/// Bytes of a cache line; every row of an arena that is longer starts on one.
+const LINE_BYTES: usize = 64;
+
+/// Bytes of a huge page.
+const HUGE_PAGE_BYTES: usize = 2 << 20;

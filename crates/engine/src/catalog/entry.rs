@@ -1,0 +1,170 @@
+//! One entry of the catalog, and its use by requests.
+
+use super::Catalog;
+use crate::collection::Collection;
+use crate::collection::config::CollectionConfig;
+use crate::error::Error;
+use parking_lot::{Condvar, Mutex};
+use std::sync::Arc;
+use std::time::Instant;
+
+/// A collection's place in the catalog.
+pub struct Entry {
+    /// Number of the collection, never used twice.
+    pub id: u64,
+    /// Its name.
+    pub name: String,
+    /// Configuration at its creation; the collection itself knows the one in force.
+    pub config: Arc<CollectionConfig>,
+    state: EntryState,
+    life: Mutex<Life>,
+    changed: Condvar,
+}
+
+/// Whether the collection could be opened.
+pub(super) enum EntryState {
+    /// It serves.
+    Active(Arc<Collection>),
+    /// It could not be opened: what is wrong, and the log sequence that its records start at, which pins the log.
+    Quarantined { fault: String, pinned_lsn: Option<u64> },
+}
+
+/// Stages of a deletion, and the requests that still use the collection.
+#[derive(Default)]
+struct Life {
+    users: usize,
+    /// No new request may start.
+    deleting: bool,
+    /// The mark is in the log.
+    mark_durable: bool,
+    detaching: bool,
+    detached: bool,
+}
+
+impl Entry {
+    pub(super) fn new(id: u64, name: String, config: Arc<CollectionConfig>, state: EntryState) -> Entry {
+        Entry { id, name, config, state, life: Mutex::new(Life::default()), changed: Condvar::new() }
+    }
+
+    /// The collection, unless it is quarantined.
+    pub fn collection(&self) -> Option<&Arc<Collection>> {
+        match &self.state {
+            EntryState::Active(collection) => Some(collection),
+            EntryState::Quarantined { .. } => None,
+        }
+    }
+
+    /// What is wrong with a quarantined collection.
+    pub fn fault(&self) -> Option<&str> {
+        match &self.state {
+            EntryState::Active(_) => None,
+            EntryState::Quarantined { fault, .. } => Some(fault),
+        }
+    }
+
+    /// The configuration in force.
+    pub fn current_config(&self) -> Arc<CollectionConfig> {
+        match &self.state {
+            EntryState::Active(collection) => Arc::clone(&collection.view().state.config),
+            EntryState::Quarantined { .. } => Arc::clone(&self.config),
+        }
+    }
+
+    /// Whether the collection is marked for deletion.
+    pub fn is_deleting(&self) -> bool {
+        self.life.lock().deleting
+    }
+
+    pub(super) fn pinned_lsn(&self) -> Option<u64> {
+        match &self.state {
+            EntryState::Active(collection) => collection.pinned_lsn(),
+            EntryState::Quarantined { pinned_lsn, .. } => *pinned_lsn,
+        }
+    }
+
+    /// Marks the entry; false when it already is.
+    pub(super) fn start_deleting(&self) -> bool {
+        !std::mem::replace(&mut self.life.lock().deleting, true)
+    }
+
+    pub(super) fn stop_deleting(&self) {
+        self.life.lock().deleting = false;
+    }
+
+    pub(super) fn mark_durable(&self) {
+        self.life.lock().mark_durable = true;
+    }
+
+    pub(super) fn is_mark_durable(&self) -> bool {
+        self.life.lock().mark_durable
+    }
+
+    pub(super) fn is_idle(&self) -> bool {
+        self.life.lock().users == 0
+    }
+
+    /// The right to detach, given once.
+    pub(super) fn start_detaching(&self) -> bool {
+        !std::mem::replace(&mut self.life.lock().detaching, true)
+    }
+
+    pub(super) fn finish_detaching(&self) {
+        self.life.lock().detached = true;
+        self.changed.notify_all();
+    }
+
+    pub(super) fn wait_until_detached(&self, deadline: Instant) {
+        let mut life = self.life.lock();
+        while !life.detached {
+            if self.changed.wait_until(&mut life, deadline).timed_out() {
+                return;
+            }
+        }
+    }
+}
+
+/// A request's hold on a collection: while it lasts the collection is not detached.
+pub struct Use {
+    catalog: Arc<Catalog>,
+    entry: Arc<Entry>,
+}
+
+impl Use {
+    /// A hold, unless the entry is marked for deletion.
+    pub(super) fn new(catalog: Arc<Catalog>, entry: Arc<Entry>) -> Option<Use> {
+        let mut life = entry.life.lock();
+        if life.deleting {
+            return None;
+        }
+        life.users += 1;
+        drop(life);
+        Some(Use { catalog, entry })
+    }
+
+    /// The entry.
+    pub fn entry(&self) -> &Entry {
+        &self.entry
+    }
+
+    /// The collection.
+    ///
+    /// # Errors
+    /// `CollectionFault` when it is quarantined.
+    pub fn collection(&self) -> Result<&Arc<Collection>, Error> {
+        let fault = || Error::CollectionFault(self.entry.fault().unwrap_or_default().to_string());
+        self.entry.collection().ok_or_else(fault)
+    }
+}
+
+impl Drop for Use {
+    fn drop(&mut self) {
+        let last = {
+            let mut life = self.entry.life.lock();
+            life.users -= 1;
+            life.users == 0 && life.mark_durable
+        };
+        if last {
+            self.catalog.detach(&self.entry);
+        }
+    }
+}

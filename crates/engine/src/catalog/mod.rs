@@ -1,0 +1,205 @@
+//! The collections of a data directory: names, states, creation, deletion.
+//!
+//! What exists is decided by records of the log, like everything else; the file `CATALOG` is their checkpoint.
+//! A collection is active, marked for deletion, or quarantined (C4.5, C10.2).
+
+mod entry;
+mod file;
+mod name;
+mod open;
+
+pub use entry::{Entry, Use};
+pub use name::check_name;
+pub use open::{Mode, OpenError, Opened, open};
+
+use crate::collection::config::CollectionConfig;
+use crate::collection::{Collection, Shared};
+use crate::error::Error;
+use crate::wal::{Durability, LogError};
+use arc_swap::ArcSwap;
+use entry::EntryState;
+use file::CatalogFile;
+use imbl::OrdMap;
+use parking_lot::Mutex;
+use std::sync::Arc;
+use std::sync::mpsc;
+use std::time::Instant;
+
+/// Collection number of the catalog's own records.
+pub const CATALOG: u64 = 0;
+/// Kind of the record that creates a collection.
+const CREATE: u8 = 16;
+/// Kind of the record that marks a collection for deletion.
+const DROP: u8 = 17;
+
+/// See the module.
+pub struct Catalog {
+    shared: Arc<Shared>,
+    entries: ArcSwap<OrdMap<String, Arc<Entry>>>,
+    ledger: Mutex<Ledger>,
+}
+
+/// What only creations and deletions touch, one at a time.
+struct Ledger {
+    next_id: u64,
+    /// Log sequence of the catalog's last record.
+    last_lsn: u64,
+    /// Log sequence that the catalog's file includes.
+    saved_lsn: u64,
+}
+
+impl Catalog {
+    /// What the collections share.
+    pub fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
+    /// All entries by name, those being deleted left out.
+    pub fn entries(&self) -> Vec<Arc<Entry>> {
+        self.entries.load().values().filter(|entry| !entry.is_deleting()).cloned().collect()
+    }
+
+    /// Collections that serve, for background work; those being deleted included.
+    pub fn collections(&self) -> Vec<Arc<Collection>> {
+        self.entries.load().values().filter_map(|entry| entry.collection().cloned()).collect()
+    }
+
+    /// The collection of that number, if it serves.
+    pub fn by_id(&self, id: u64) -> Option<Arc<Collection>> {
+        self.entries.load().values().find(|entry| entry.id == id).and_then(|entry| entry.collection().cloned())
+    }
+
+    /// The entry of that name, held for one request.
+    ///
+    /// # Errors
+    /// `CollectionNotFound`, `CollectionDeleted`.
+    pub fn enter(self: &Arc<Self>, name: &str) -> Result<Use, Error> {
+        let entry =
+            self.entries.load().get(name).cloned().ok_or_else(|| Error::CollectionNotFound(name.to_string()))?;
+        Use::new(Arc::clone(self), entry).ok_or_else(|| Error::CollectionDeleted(name.to_string()))
+    }
+
+    /// Whether a collection of that name exists; one being deleted is an error (C4.5).
+    pub fn exists(&self, name: &str) -> Result<bool, Error> {
+        match self.entries.load().get(name) {
+            Some(entry) if entry.is_deleting() => Err(Error::CollectionDeleted(name.to_string())),
+            entry => Ok(entry.is_some()),
+        }
+    }
+
+    /// Creates a collection; durable when it returns.
+    ///
+    /// # Errors
+    /// `CollectionExists`, `CollectionDeleted`, `BadRequest` at the limit of collections, and the log's.
+    pub fn create(&self, name: &str, config: CollectionConfig) -> Result<(), Error> {
+        let mut ledger = self.ledger.lock();
+        if self.exists(name)? {
+            return Err(Error::CollectionExists(name.to_string()));
+        }
+        let limit = self.shared.limits.max_collections;
+        if self.entries.load().len() >= limit {
+            return Err(Error::bad(format!("At most {limit} collections (max_collections)")));
+        }
+        let id = ledger.next_id;
+        let body = file::encode_entry(id, name, &config);
+        ledger.last_lsn = self.append(CREATE, &body)?;
+        ledger.next_id = id + 1;
+        let config = Arc::new(config);
+        let collection = Collection::create(id, Arc::clone(&self.shared), Arc::clone(&config));
+        let state = EntryState::Active(Arc::new(collection));
+        let entry = Arc::new(Entry::new(id, name.to_string(), config, state));
+        self.entries.rcu(|entries| entries.update(name.to_string(), Arc::clone(&entry)));
+        Ok(())
+    }
+
+    /// Deletes a collection. The mark is durable first; then this waits, until the deadline, for the requests
+    /// that use it to end and the name to be free. Answers false when there was none.
+    ///
+    /// # Errors
+    /// `CollectionDeleted` when another request is deleting it, and the log's.
+    pub fn delete(self: &Arc<Self>, name: &str, deadline: Instant) -> Result<bool, Error> {
+        let Some(entry) = self.entries.load().get(name).cloned() else { return Ok(false) };
+        if !entry.start_deleting() {
+            return Err(Error::CollectionDeleted(name.to_string()));
+        }
+        let marked = {
+            let mut ledger = self.ledger.lock();
+            self.append(DROP, &entry.id.to_le_bytes()).map(|lsn| ledger.last_lsn = lsn)
+        };
+        if let Err(error) = marked {
+            entry.stop_deleting();
+            return Err(error);
+        }
+        entry.mark_durable();
+        if entry.is_idle() {
+            self.detach(&entry);
+        }
+        entry.wait_until_detached(deadline);
+        Ok(true)
+    }
+
+    /// Frees the name of a deleted collection that nobody uses any more, and removes its files.
+    fn detach(&self, entry: &Arc<Entry>) {
+        if !entry.start_detaching() {
+            return;
+        }
+        self.entries.rcu(|entries| {
+            let mut entries = OrdMap::clone(entries);
+            if entries.get(&entry.name).is_some_and(|now| now.id == entry.id) {
+                entries.remove(&entry.name);
+            }
+            entries
+        });
+        entry.finish_detaching();
+        // A leftover is removed at the next start: the mark is in the log.
+        let _ = match entry.collection() {
+            Some(collection) => collection.remove_files(),
+            None => self.shared.storage.remove_dir_all(&crate::collection::directory(entry.id)),
+        };
+    }
+
+    /// Log sequence of the oldest record that only the log holds.
+    pub fn pinned_lsn(&self) -> Option<u64> {
+        let own = {
+            let ledger = self.ledger.lock();
+            (ledger.last_lsn > ledger.saved_lsn).then_some(ledger.saved_lsn + 1)
+        };
+        let entries = self.entries.load();
+        entries.values().filter_map(|entry| entry.pinned_lsn()).chain(own).min()
+    }
+
+    /// Writes the catalog's file, so that the log no longer has to hold its records.
+    ///
+    /// # Errors
+    /// The disk's; the file before it stays in force.
+    pub fn checkpoint(&self) -> Result<(), crate::storage::StorageError> {
+        let mut ledger = self.ledger.lock();
+        if ledger.last_lsn == ledger.saved_lsn {
+            return Ok(());
+        }
+        let entries = self.entries.load();
+        let entries = entries.values().filter(|entry| !entry.is_mark_durable());
+        let file = CatalogFile {
+            lsn: ledger.last_lsn,
+            next_id: ledger.next_id,
+            entries: entries.map(|entry| (entry.id, entry.name.clone(), Arc::clone(&entry.config))).collect(),
+        };
+        file.store(&*self.shared.storage)?;
+        ledger.saved_lsn = ledger.last_lsn;
+        Ok(())
+    }
+
+    /// Appends a record of the catalog and waits until it is durable.
+    fn append(&self, kind: u8, body: &[u8]) -> Result<u64, Error> {
+        let (send, receive) = mpsc::channel::<Result<u64, LogError>>();
+        let done = Box::new(move |result| {
+            let _ = send.send(result);
+        });
+        self.shared.log.append_group(&[(CATALOG, kind, body)], Durability::Always, done);
+        match receive.recv() {
+            Ok(Ok(lsn)) => Ok(lsn),
+            Ok(Err(error)) => Err(crate::collection::refused(&error)),
+            Err(_) => Err(Error::ShuttingDown),
+        }
+    }
+}

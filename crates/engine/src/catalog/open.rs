@@ -1,0 +1,234 @@
+//! Opening a data directory: catalog, checkpoints, replay.
+
+use super::entry::{Entry, EntryState};
+use super::file::{self, CatalogFile};
+use super::{CATALOG, CREATE, Catalog, DROP, Ledger};
+use crate::collection::config::CollectionConfig;
+use crate::collection::{Bell, CHANGES, Opening, Shared};
+use crate::limits::Limits;
+use crate::storage::{Storage, StorageError};
+use crate::wal::{GroupCommit, GroupOptions, Log, LogError, LogOptions, LogReport, Replayed};
+use arc_swap::ArcSwap;
+use parking_lot::Mutex;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+/// Epoch of the log's records. It changes only when a log is succeeded by another one.
+const EPOCH: u32 = 1;
+
+/// Why a data directory cannot be opened at all.
+#[derive(Debug)]
+pub enum OpenError {
+    /// The disk, or another process that holds the directory.
+    Storage(StorageError),
+    /// The log.
+    Log(LogError),
+    /// The catalog: what is wrong with it.
+    Catalog(String),
+    /// The system refuses a thread.
+    Threads(std::io::Error),
+}
+
+impl fmt::Display for OpenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            OpenError::Storage(error) => error.fmt(f),
+            OpenError::Log(error) => error.fmt(f),
+            OpenError::Catalog(error) => f.write_str(error),
+            OpenError::Threads(error) => write!(f, "the system refuses a thread: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for OpenError {}
+
+impl From<StorageError> for OpenError {
+    fn from(error: StorageError) -> Self {
+        OpenError::Storage(error)
+    }
+}
+
+/// Who does the work of the log and of the collections.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// Threads of their own.
+    Threaded,
+    /// The caller, one step after the other, with randomness from a seed: for simulations.
+    Inline {
+        /// Of the log's random parts.
+        seed: u64,
+    },
+}
+
+impl Mode {
+    fn seed(self) -> Option<u64> {
+        match self {
+            Mode::Threaded => None,
+            Mode::Inline { seed } => Some(seed),
+        }
+    }
+}
+
+/// An opened data directory.
+pub struct Opened {
+    /// The collections.
+    pub catalog: Arc<Catalog>,
+    /// What the log said of itself.
+    pub report: LogReport,
+}
+
+/// A collection while the log is replayed.
+struct Slot {
+    name: String,
+    config: Arc<CollectionConfig>,
+    opening: Result<Opening, String>,
+}
+
+/// Opens the catalog and every collection: checkpoint, then the log after it. A collection that cannot be opened
+/// is quarantined; the others serve.
+///
+/// # Errors
+/// When nothing can be served: the disk, the log's format, the catalog's file.
+pub fn open(storage: Arc<dyn Storage>, limits: Limits, mode: Mode) -> Result<Opened, OpenError> {
+    let saved = CatalogFile::load(&*storage).map_err(OpenError::Catalog)?;
+    let mut replay = Replay::load(Arc::clone(&storage), saved);
+    let options =
+        LogOptions { highest_applied: replay.highest_applied(), entropy: mode.seed(), ..LogOptions::default() };
+    let (log, report) = Log::open(Arc::clone(&storage), EPOCH, options, 0, &mut |item| replay.visit(item))
+        .map_err(OpenError::Log)?;
+    for (&collection, &highest) in &report.behind {
+        replay.lose_behind(collection, highest);
+    }
+    if let Some(fault) = replay.fault {
+        return Err(OpenError::Catalog(fault));
+    }
+    remove_leftovers(&*storage, &replay.slots, replay.next_id)?;
+    let log = match mode {
+        Mode::Threaded => GroupCommit::threaded(log, &GroupOptions::default()).map_err(OpenError::Threads)?,
+        Mode::Inline { .. } => GroupCommit::inline(log, &GroupOptions::default()),
+    };
+    let shared = Arc::new(Shared { storage, log, indexer: Bell::default(), limits });
+    let entries = replay.slots.into_iter().map(|(id, Slot { name, config, opening })| {
+        let state = match opening {
+            Ok(opening) => EntryState::Active(Arc::new(opening.finish(Arc::clone(&shared)))),
+            // The log keeps everything from the start: what can be saved of the collection is still in it.
+            Err(fault) => EntryState::Quarantined { fault, pinned_lsn: Some(0) },
+        };
+        (name.clone(), Arc::new(Entry::new(id, name, config, state)))
+    });
+    let entries = entries.collect();
+    let ledger = Ledger { next_id: replay.next_id, last_lsn: replay.last_lsn, saved_lsn: replay.saved_lsn };
+    let catalog = Catalog { shared, entries: ArcSwap::from_pointee(entries), ledger: Mutex::new(ledger) };
+    Ok(Opened { catalog: Arc::new(catalog), report })
+}
+
+struct Replay {
+    storage: Arc<dyn Storage>,
+    slots: BTreeMap<u64, Slot>,
+    next_id: u64,
+    saved_lsn: u64,
+    last_lsn: u64,
+    /// What makes the whole directory unusable.
+    fault: Option<String>,
+}
+
+impl Replay {
+    fn load(storage: Arc<dyn Storage>, saved: CatalogFile) -> Replay {
+        let slots = saved
+            .entries
+            .into_iter()
+            .map(|(id, name, config)| {
+                let opening = Opening::load(id, &*storage, &config);
+                (id, Slot { name, config, opening })
+            })
+            .collect();
+        Replay { storage, slots, next_id: saved.next_id, saved_lsn: saved.lsn, last_lsn: saved.lsn, fault: None }
+    }
+
+    /// The highest log sequence that any checkpoint has.
+    fn highest_applied(&self) -> u64 {
+        let openings = self.slots.values().filter_map(|slot| slot.opening.as_ref().ok());
+        openings.map(Opening::lsn).max().unwrap_or(0).max(self.saved_lsn)
+    }
+
+    fn visit(&mut self, item: Replayed<'_>) {
+        match item {
+            Replayed::Record { sequence, collection: CATALOG, kind, body, .. } => {
+                if sequence > self.saved_lsn {
+                    self.last_lsn = sequence;
+                    if self.catalog_record(kind, body).is_none() {
+                        self.fault = Some("the log holds a catalog record that cannot be decoded".to_string());
+                    }
+                }
+            }
+            Replayed::Record { sequence, collection, kind: CHANGES, body, .. } => {
+                // A record of a collection that is not here belongs to one that was deleted.
+                if let Some(Slot { opening, .. }) = self.slots.get_mut(&collection)
+                    && let Ok(open) = opening
+                    && let Err(fault) = open.replay(sequence, body)
+                {
+                    *opening = Err(fault);
+                }
+            }
+            Replayed::Record { collection, .. } => {
+                self.quarantine(collection, "the log holds a record of an unknown kind");
+            }
+            Replayed::BadBody { sequence, collection: CATALOG, .. } => {
+                if sequence > self.saved_lsn {
+                    self.fault = Some("a record of the catalog in the log is damaged".to_string());
+                }
+            }
+            Replayed::BadBody { sequence, collection, .. } => self.lose_behind(collection, sequence),
+        }
+    }
+
+    fn catalog_record(&mut self, kind: u8, body: &[u8]) -> Option<()> {
+        match kind {
+            CREATE => {
+                let ((id, name, config), rest) = file::decode_entry(body)?;
+                if !rest.is_empty() {
+                    return None;
+                }
+                let opening = Opening::load(id, &*self.storage, &config);
+                self.slots.insert(id, Slot { name, config, opening });
+                self.next_id = self.next_id.max(id + 1);
+            }
+            DROP => {
+                let id = u64::from_le_bytes(body.try_into().ok()?);
+                self.slots.remove(&id);
+            }
+            _ => return None,
+        }
+        Some(())
+    }
+
+    /// Records of a collection up to `highest` cannot be read: unless its checkpoint has them, it is quarantined.
+    fn lose_behind(&mut self, collection: u64, highest: u64) {
+        let lost = self.slots.get(&collection).and_then(|slot| slot.opening.as_ref().ok());
+        if lost.is_some_and(|opening| opening.lsn() < highest) {
+            self.quarantine(collection, "records of this collection in the log are damaged");
+        }
+    }
+
+    fn quarantine(&mut self, collection: u64, fault: &str) {
+        if let Some(slot) = self.slots.get_mut(&collection) {
+            slot.opening = Err(fault.to_string());
+        }
+    }
+}
+
+/// Removes the folders of collections that were deleted before their files were.
+fn remove_leftovers(
+    storage: &dyn Storage,
+    slots: &BTreeMap<u64, Slot>,
+    next_id: u64,
+) -> Result<(), StorageError> {
+    for name in storage.list("collections")? {
+        let deleted = u64::from_str_radix(&name, 16).is_ok_and(|id| id < next_id && !slots.contains_key(&id));
+        if deleted {
+            storage.remove_dir_all(&format!("collections/{name}"))?;
+        }
+    }
+    Ok(())
+}

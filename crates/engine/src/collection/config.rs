@@ -1,0 +1,267 @@
+//! The configuration of a collection (C4.3): what was asked for, with the defaults decided.
+
+pub(crate) mod fields;
+mod hnsw;
+mod info;
+mod optimizers;
+mod patch;
+mod quantization;
+mod strict_mode;
+#[cfg(test)]
+mod tests;
+mod vectors;
+mod wal;
+
+pub use hnsw::{EffectiveHnsw, HnswConfig, HnswDiff};
+pub use optimizers::{OptimizersConfig, OptimizersDiff};
+pub use patch::CollectionPatch;
+pub use quantization::{Quantization, QuantizationPatch};
+pub use vectors::{MAX_VECTOR_NAME_BYTES, MAX_VECTOR_SIZE, VectorParams};
+pub use wal::WalConfig;
+
+use crate::error::Error;
+use crate::json::{Reader, read_payload, write_u64};
+use crate::limits::Limits;
+use crate::wal::Durability;
+use fields::ObjectWriter;
+
+/// The configuration of a collection.
+///
+/// [`CollectionConfig::to_json`] is what is kept on disk; [`CollectionConfig::restore`] reads it back equal.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CollectionConfig {
+    vectors: Vec<(Box<str>, VectorParams)>,
+    /// Graph settings of every vector field that does not override them.
+    pub hnsw: HnswConfig,
+    /// Upkeep.
+    pub optimizers: OptimizersConfig,
+    /// The log.
+    pub wal: WalConfig,
+    /// Stored and answered, without effect in this release.
+    pub quantization: Option<Quantization>,
+    /// Replication and placement.
+    pub params: PlacementParams,
+    /// The user's own JSON object, normalised.
+    pub metadata: Option<Box<[u8]>>,
+    /// `strict_mode_config` as sent, normalised; never enabled.
+    pub strict_mode: Option<Box<[u8]>>,
+}
+
+/// Where and how often a collection is kept. Stored and answered, without effect on one node.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PlacementParams {
+    /// Shards, at least 1.
+    pub shard_number: u64,
+    /// Copies of a shard, at least 1.
+    pub replication_factor: u64,
+    /// Copies that have a write before it is answered, at least 1.
+    pub write_consistency_factor: u64,
+    /// Copies that a read asks beside the first.
+    pub read_fan_out_factor: Option<u64>,
+    /// Milliseconds before a read asks more copies.
+    pub read_fan_out_delay_ms: Option<u64>,
+    /// Payloads on disk.
+    pub on_disk_payload: bool,
+}
+
+impl Default for PlacementParams {
+    fn default() -> Self {
+        PlacementParams {
+            shard_number: 1,
+            replication_factor: 1,
+            write_consistency_factor: 1,
+            read_fan_out_factor: None,
+            read_fan_out_delay_ms: None,
+            on_disk_payload: true,
+        }
+    }
+}
+
+/// Where a configuration is read from.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Source {
+    /// A client's request.
+    Request,
+    /// Our own [`CollectionConfig::to_json`], which also holds what only a patch can set.
+    Stored,
+}
+
+impl CollectionConfig {
+    /// A configuration with these vector fields and the defaults of everything else. Names must be distinct;
+    /// the unnamed vector is `""` and stands alone.
+    pub fn with_fields(vectors: Vec<(Box<str>, VectorParams)>) -> CollectionConfig {
+        CollectionConfig {
+            vectors,
+            hnsw: HnswConfig::default(),
+            optimizers: OptimizersConfig::default(),
+            wal: WalConfig::default(),
+            quantization: None,
+            params: PlacementParams::default(),
+            metadata: None,
+            strict_mode: None,
+        }
+    }
+
+    /// Reads the body of a create request (C4.3).
+    ///
+    /// # Errors
+    /// `VectorsConfigRequired` when it declares no vector; `BadRequest` or `MissingField` that names the place.
+    pub fn parse(reader: &mut Reader<'_>, limits: &Limits) -> Result<CollectionConfig, Error> {
+        Self::read(reader, limits, Source::Request)
+    }
+
+    /// Reads what [`CollectionConfig::to_json`] wrote, whatever the limits of today.
+    ///
+    /// # Errors
+    /// `BadRequest` when these are not such bytes.
+    pub fn restore(json: &[u8]) -> Result<CollectionConfig, Error> {
+        let limits = Limits { max_named_vectors: usize::MAX, ..Limits::default() };
+        let mut reader = Reader::new(json)?;
+        let config = Self::read(&mut reader, &limits, Source::Stored)?;
+        reader.finish()?;
+        Ok(config)
+    }
+
+    /// The canonical form, as it is kept on disk.
+    pub fn to_json(&self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(512);
+        let mut object = ObjectWriter::start(&mut out);
+        vectors::write_fields(&self.vectors, object.key("vectors"), false);
+        self.params.write_fields(&mut object);
+        self.hnsw.write(object.key("hnsw_config"));
+        self.optimizers.write(object.key("optimizers_config"));
+        self.wal.write(object.key("wal_config"));
+        object.field("quantization_config", self.quantization.as_ref(), |out, asked| asked.write(out));
+        object.field("strict_mode_config", self.strict_mode.as_deref(), Vec::extend_from_slice);
+        object.field("metadata", self.metadata.as_deref(), Vec::extend_from_slice);
+        object.end();
+        out
+    }
+
+    /// This configuration after a patch (C4.4).
+    ///
+    /// # Errors
+    /// `VectorNotFound` when the patch names a vector that is not declared; `BadRequest` when the metadata would
+    /// nest too deep.
+    pub fn apply_patch(&self, patch: &CollectionPatch) -> Result<CollectionConfig, Error> {
+        patch.apply(self)
+    }
+
+    /// The vector fields in the order of the request; the unnamed one under `""`, alone.
+    pub fn fields(&self) -> &[(Box<str>, VectorParams)] {
+        &self.vectors
+    }
+
+    /// Position in [`CollectionConfig::fields`] of the field of that name.
+    pub fn field_index(&self, name: &str) -> Option<usize> {
+        self.vectors.iter().position(|(known, _)| **known == *name)
+    }
+
+    /// The field of that name; `""` is the unnamed vector.
+    pub fn field(&self, name: &str) -> Option<&VectorParams> {
+        self.field_index(name).map(|at| &self.vectors[at].1)
+    }
+
+    /// What the index of that vector field is built and searched with; `None` when it is not declared.
+    pub fn effective_hnsw(&self, name: &str) -> Option<EffectiveHnsw> {
+        self.field(name).map(|params| EffectiveHnsw::of(&self.hnsw.with(&params.hnsw)))
+    }
+
+    /// When a change of this collection counts as durable (C5).
+    pub fn durability(&self) -> Durability {
+        self.wal.durability
+    }
+
+    fn read(reader: &mut Reader<'_>, limits: &Limits, source: Source) -> Result<CollectionConfig, Error> {
+        let mut config = CollectionConfig::with_fields(Vec::new());
+        let plain = CollectionConfig::with_fields(Vec::new());
+        reader.object(|r, key| {
+            match key {
+                "vectors" | "vectors_config" => {
+                    let declared = r.optional(|r| vectors::parse_fields(r, limits))?;
+                    config.vectors = declared.unwrap_or_default();
+                }
+                "sparse_vectors" => refuse_sparse(r)?,
+                "hnsw_config" => {
+                    config.hnsw = r.optional(HnswDiff::parse)?.map_or(plain.hnsw.clone(), |d| plain.hnsw.with(&d));
+                }
+                "optimizers_config" | "optimizer_config" => {
+                    let diff = r.optional(OptimizersDiff::parse)?.unwrap_or_default();
+                    config.optimizers = plain.optimizers.with(&diff);
+                }
+                "wal_config" => config.wal = r.optional(WalConfig::parse)?.unwrap_or_default(),
+                "quantization_config" | "quantization" => {
+                    config.quantization = r.optional(Quantization::parse)?;
+                }
+                "metadata" => config.metadata = r.optional(json_object)?,
+                "strict_mode_config" => config.strict_mode = r.optional(strict_mode::parse)?,
+                "sharding_method" => refuse_custom_sharding(r)?,
+                "read_fan_out_factor" if source == Source::Stored => {
+                    config.params.read_fan_out_factor = fields::integer(r, 0)?;
+                }
+                "read_fan_out_delay_ms" if source == Source::Stored => {
+                    config.params.read_fan_out_delay_ms = fields::integer(r, 0)?;
+                }
+                "shard_number" => {
+                    config.params.shard_number = fields::integer(r, 1)?.unwrap_or(plain.params.shard_number);
+                }
+                "replication_factor" => {
+                    config.params.replication_factor =
+                        fields::integer(r, 1)?.unwrap_or(plain.params.replication_factor);
+                }
+                "write_consistency_factor" => {
+                    config.params.write_consistency_factor =
+                        fields::integer(r, 1)?.unwrap_or(plain.params.write_consistency_factor);
+                }
+                "on_disk_payload" => {
+                    config.params.on_disk_payload = fields::flag(r)?.unwrap_or(plain.params.on_disk_payload);
+                }
+                _ => r.unknown()?,
+            }
+            Ok(())
+        })?;
+        if config.vectors.is_empty() {
+            return Err(Error::VectorsConfigRequired);
+        }
+        Ok(config)
+    }
+}
+
+impl PlacementParams {
+    fn write_fields(&self, object: &mut ObjectWriter<'_>) {
+        write_u64(object.key("shard_number"), self.shard_number);
+        write_u64(object.key("replication_factor"), self.replication_factor);
+        write_u64(object.key("write_consistency_factor"), self.write_consistency_factor);
+        object.field("read_fan_out_factor", self.read_fan_out_factor, write_u64);
+        object.field("read_fan_out_delay_ms", self.read_fan_out_delay_ms, write_u64);
+        fields::write_flag(object.key("on_disk_payload"), self.on_disk_payload);
+    }
+}
+
+/// A JSON object as it is kept.
+fn json_object(reader: &mut Reader<'_>) -> Result<Box<[u8]>, Error> {
+    let mut out = Vec::new();
+    read_payload(reader, &mut out)?;
+    Ok(out.into_boxed_slice())
+}
+
+/// Sparse vectors are not in this release: nothing but `null` and `{}` passes.
+fn refuse_sparse(reader: &mut Reader<'_>) -> Result<(), Error> {
+    if reader.take_null()? {
+        return Ok(());
+    }
+    let mut any = false;
+    reader.object(|r, _| {
+        any = true;
+        r.skip()
+    })?;
+    if any { Err(reader.error("sparse vectors are not available in this release")) } else { Ok(()) }
+}
+
+fn refuse_custom_sharding(reader: &mut Reader<'_>) -> Result<(), Error> {
+    let custom = reader.optional(|r| fields::choice(r, &[("auto", false), ("custom", true)]))?;
+    if custom == Some(true) {
+        return Err(reader.error("custom sharding is not available: a server is one node"));
+    }
+    Ok(())
+}

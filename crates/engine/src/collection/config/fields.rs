@@ -1,0 +1,93 @@
+//! Reading and writing the fields of a configuration block, each of which may be absent.
+
+use crate::error::Error;
+use crate::json::{Reader, write_key};
+
+type Result<T> = std::result::Result<T, Error>;
+
+/// Reads an optional integer that is at least `min`.
+pub(super) fn integer(reader: &mut Reader<'_>, min: u64) -> Result<Option<u64>> {
+    reader.optional(|r| r.integer_in(min, u64::MAX))
+}
+
+/// Reads an optional integer from `min` to `max` that counts things in memory.
+pub(super) fn size(reader: &mut Reader<'_>, min: u64, max: u64) -> Result<Option<usize>> {
+    reader.optional(|r| r.integer_in(min, max).map(|value| value as usize))
+}
+
+/// Reads an optional boolean.
+pub(super) fn flag(reader: &mut Reader<'_>) -> Result<Option<bool>> {
+    reader.optional(Reader::bool)
+}
+
+/// Reads an optional number from `min` to `max`.
+pub(super) fn fraction(reader: &mut Reader<'_>, min: f64, max: f64) -> Result<Option<f64>> {
+    reader.optional(|r| {
+        let value = r.f64()?;
+        if (min..=max).contains(&value) {
+            Ok(value)
+        } else {
+            Err(r.error(format!("value {value} invalid, must be from {min} to {max}")))
+        }
+    })
+}
+
+/// Reads the name of one of `choices`.
+pub(crate) fn choice<T: Copy>(reader: &mut Reader<'_>, choices: &[(&str, T)]) -> Result<T> {
+    let name = reader.string()?;
+    if let Some((_, value)) = choices.iter().find(|(known, _)| *known == name) {
+        return Ok(*value);
+    }
+    let known: Vec<&str> = choices.iter().map(|(known, _)| *known).collect();
+    Err(reader.error(format!("expected one of {}, got '{}'", known.join(", "), shorten(&name))))
+}
+
+/// A string of the request for a message: at most 100 characters of it.
+pub(crate) fn shorten(text: &str) -> String {
+    const SHOWN: usize = 100;
+    match text.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_string(),
+    }
+}
+
+/// Appends a boolean.
+pub(super) fn write_flag(out: &mut Vec<u8>, value: bool) {
+    out.extend_from_slice(if value { b"true" } else { b"false" });
+}
+
+/// Appends an object field by field, commas included.
+pub(crate) struct ObjectWriter<'o> {
+    out: &'o mut Vec<u8>,
+    empty: bool,
+}
+
+impl<'o> ObjectWriter<'o> {
+    /// Opens the object.
+    pub(crate) fn start(out: &'o mut Vec<u8>) -> ObjectWriter<'o> {
+        out.push(b'{');
+        ObjectWriter { out, empty: true }
+    }
+
+    /// The buffer, after the key of a new field: the caller appends its value.
+    pub(crate) fn key(&mut self, key: &str) -> &mut Vec<u8> {
+        if !self.empty {
+            self.out.push(b',');
+        }
+        self.empty = false;
+        write_key(self.out, key);
+        self.out
+    }
+
+    /// A field whose value `write` appends, left out when absent.
+    pub(crate) fn field<T>(&mut self, key: &str, value: Option<T>, write: impl FnOnce(&mut Vec<u8>, T)) {
+        if let Some(value) = value {
+            write(self.key(key), value);
+        }
+    }
+
+    /// Closes the object.
+    pub(crate) fn end(self) {
+        self.out.push(b'}');
+    }
+}

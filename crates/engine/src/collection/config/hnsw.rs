@@ -1,0 +1,190 @@
+//! `hnsw_config`: how the graph of a vector field is built and searched.
+
+use super::fields;
+use crate::error::Error;
+use crate::json::{Reader, write_u64};
+
+/// Links per node that the graph can hold.
+const MAX_M: u64 = 1_024;
+
+/// Candidates that a build or a search may keep.
+const MAX_EF: u64 = 100_000;
+
+/// The settings of a collection's graphs, all decided.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HnswConfig {
+    /// Links per node on the upper layers, twice as many on the base layer; 0 for no graph.
+    pub m: usize,
+    /// Candidates kept while a node is inserted.
+    pub ef_construct: usize,
+    /// Candidates kept while searching, where the request does not say.
+    pub ef_search: usize,
+    /// KiB of vectors below which no graph is built.
+    pub full_scan_threshold: u64,
+    /// Stored and answered, without effect.
+    pub max_indexing_threads: u64,
+    /// Stored and answered, without effect.
+    pub on_disk: bool,
+    /// Stored and answered, without effect.
+    pub payload_m: Option<u64>,
+    /// Stored and answered, without effect.
+    pub inline_storage: Option<bool>,
+}
+
+impl Default for HnswConfig {
+    fn default() -> Self {
+        HnswConfig {
+            m: 16,
+            ef_construct: 100,
+            ef_search: 64,
+            full_scan_threshold: 10_000,
+            max_indexing_threads: 0,
+            on_disk: false,
+            payload_m: None,
+            inline_storage: None,
+        }
+    }
+}
+
+impl HnswConfig {
+    /// These settings with those of `diff` in their place.
+    pub fn with(&self, diff: &HnswDiff) -> HnswConfig {
+        HnswConfig {
+            m: diff.m.unwrap_or(self.m),
+            ef_construct: diff.ef_construct.unwrap_or(self.ef_construct),
+            ef_search: diff.ef_search.unwrap_or(self.ef_search),
+            full_scan_threshold: diff.full_scan_threshold.unwrap_or(self.full_scan_threshold),
+            max_indexing_threads: diff.max_indexing_threads.unwrap_or(self.max_indexing_threads),
+            on_disk: diff.on_disk.unwrap_or(self.on_disk),
+            payload_m: diff.payload_m.or(self.payload_m),
+            inline_storage: diff.inline_storage.or(self.inline_storage),
+        }
+    }
+
+    /// Appends the settings as a JSON object. Clients read it leniently: `ef_search` is shown.
+    pub(super) fn write(&self, out: &mut Vec<u8>) {
+        HnswDiff {
+            m: Some(self.m),
+            ef_construct: Some(self.ef_construct),
+            ef_search: Some(self.ef_search),
+            full_scan_threshold: Some(self.full_scan_threshold),
+            max_indexing_threads: Some(self.max_indexing_threads),
+            on_disk: Some(self.on_disk),
+            payload_m: self.payload_m,
+            inline_storage: self.inline_storage,
+        }
+        .write(out);
+    }
+}
+
+/// The settings that a request or a vector field overrides.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct HnswDiff {
+    /// As [`HnswConfig::m`].
+    pub m: Option<usize>,
+    /// As [`HnswConfig::ef_construct`].
+    pub ef_construct: Option<usize>,
+    /// As [`HnswConfig::ef_search`].
+    pub ef_search: Option<usize>,
+    /// As [`HnswConfig::full_scan_threshold`].
+    pub full_scan_threshold: Option<u64>,
+    /// As [`HnswConfig::max_indexing_threads`].
+    pub max_indexing_threads: Option<u64>,
+    /// As [`HnswConfig::on_disk`].
+    pub on_disk: Option<bool>,
+    /// As [`HnswConfig::payload_m`].
+    pub payload_m: Option<u64>,
+    /// As [`HnswConfig::inline_storage`].
+    pub inline_storage: Option<bool>,
+}
+
+impl HnswDiff {
+    /// Reads the object.
+    ///
+    /// # Errors
+    /// `BadRequest` that names the place.
+    pub fn parse(reader: &mut Reader<'_>) -> Result<HnswDiff, Error> {
+        let mut diff = HnswDiff::default();
+        reader.object(|r, key| {
+            match key {
+                "m" => diff.m = fields::size(r, 0, MAX_M)?,
+                "ef_construct" => diff.ef_construct = fields::size(r, 4, MAX_EF)?,
+                "ef_search" => diff.ef_search = fields::size(r, 1, MAX_EF)?,
+                "full_scan_threshold" | "full_scan_threshold_kb" => {
+                    diff.full_scan_threshold = fields::integer(r, 10)?;
+                }
+                "max_indexing_threads" => diff.max_indexing_threads = fields::integer(r, 0)?,
+                "on_disk" => diff.on_disk = fields::flag(r)?,
+                "payload_m" => diff.payload_m = r.optional(|r| r.integer_in(0, MAX_M))?,
+                "inline_storage" => diff.inline_storage = fields::flag(r)?,
+                _ => r.unknown()?,
+            }
+            Ok(())
+        })?;
+        Ok(diff)
+    }
+
+    /// These overrides with those of `newer` in their place.
+    pub fn with(&self, newer: &HnswDiff) -> HnswDiff {
+        HnswDiff {
+            m: newer.m.or(self.m),
+            ef_construct: newer.ef_construct.or(self.ef_construct),
+            ef_search: newer.ef_search.or(self.ef_search),
+            full_scan_threshold: newer.full_scan_threshold.or(self.full_scan_threshold),
+            max_indexing_threads: newer.max_indexing_threads.or(self.max_indexing_threads),
+            on_disk: newer.on_disk.or(self.on_disk),
+            payload_m: newer.payload_m.or(self.payload_m),
+            inline_storage: newer.inline_storage.or(self.inline_storage),
+        }
+    }
+
+    /// Whether nothing is overridden.
+    pub fn is_empty(&self) -> bool {
+        *self == HnswDiff::default()
+    }
+
+    /// The overrides less `ef_search`, whose name the strict models of the official clients do not know (C4.2).
+    pub(super) fn known_to_clients(&self) -> HnswDiff {
+        HnswDiff { ef_search: None, ..self.clone() }
+    }
+
+    /// Appends the overrides as a JSON object, absent ones left out.
+    pub(super) fn write(&self, out: &mut Vec<u8>) {
+        let mut object = fields::ObjectWriter::start(out);
+        let number = |out: &mut Vec<u8>, value: u64| write_u64(out, value);
+        object.field("m", self.m.map(|m| m as u64), number);
+        object.field("ef_construct", self.ef_construct.map(|ef| ef as u64), number);
+        object.field("ef_search", self.ef_search.map(|ef| ef as u64), number);
+        object.field("full_scan_threshold", self.full_scan_threshold, number);
+        object.field("max_indexing_threads", self.max_indexing_threads, number);
+        object.field("on_disk", self.on_disk, fields::write_flag);
+        object.field("payload_m", self.payload_m, number);
+        object.field("inline_storage", self.inline_storage, fields::write_flag);
+        object.end();
+    }
+}
+
+/// What the index of one vector field is built and searched with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EffectiveHnsw {
+    /// Links per node, 0 for no graph, never 1: layers of a graph with one link per node do not shrink.
+    pub m: usize,
+    /// Candidates kept while a node is inserted, never fewer than `m`.
+    pub ef_construct: usize,
+    /// Candidates kept while searching, where the request does not say.
+    pub ef_search: usize,
+    /// Bytes of vectors (4 a component, whatever the datatype) below which no graph is built.
+    pub full_scan_threshold_bytes: u64,
+}
+
+impl EffectiveHnsw {
+    pub(super) fn of(config: &HnswConfig) -> EffectiveHnsw {
+        let m = if config.m == 1 { 2 } else { config.m };
+        EffectiveHnsw {
+            m,
+            ef_construct: config.ef_construct.max(m),
+            ef_search: config.ef_search,
+            full_scan_threshold_bytes: config.full_scan_threshold.saturating_mul(1_024),
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! What a collection's info shows of its configuration (C4.2).
+
+use super::fields::ObjectWriter;
+use super::{CollectionConfig, HnswConfig, HnswDiff, vectors};
+
+impl CollectionConfig {
+    /// Appends the `config` object of a collection's info. Official clients parse it strictly: names that they do
+    /// not know appear only where their models ignore extras.
+    pub fn write_info_config(&self, out: &mut Vec<u8>) {
+        let mut object = ObjectWriter::start(out);
+        let mut params = ObjectWriter::start(object.key("params"));
+        vectors::write_fields(&self.vectors, params.key("vectors"), true);
+        self.params.write_fields(&mut params);
+        params.end();
+        self.hnsw.write(object.key("hnsw_config"));
+        self.optimizers.write(object.key("optimizer_config"));
+        self.wal.write(object.key("wal_config"));
+        let quantization = object.key("quantization_config");
+        match &self.quantization {
+            Some(asked) => asked.write(quantization),
+            None => quantization.extend_from_slice(b"null"),
+        }
+        object.field("strict_mode_config", self.strict_mode.as_deref(), Vec::extend_from_slice);
+        object.field("metadata", self.metadata.as_deref(), Vec::extend_from_slice);
+        object.end();
+    }
+
+    /// A sentence for each setting that was accepted and has no effect, in the order of the configuration.
+    /// Settings at their default say nothing.
+    pub fn warnings(&self) -> Vec<String> {
+        let mut ignored = Vec::new();
+        for (name, params) in &self.vectors {
+            let place = if name.is_empty() { "vectors".to_string() } else { format!("vectors.{name}") };
+            for setting in hnsw_ignored(&params.hnsw) {
+                ignored.push(format!("{place}.hnsw_config.{setting}"));
+            }
+            if params.quantization.is_some() {
+                ignored.push(format!("{place}.quantization_config"));
+            }
+            if params.on_disk == Some(true) {
+                ignored.push(format!("{place}.on_disk"));
+            }
+        }
+        ignored.extend(hnsw_ignored(&changed(&self.hnsw)).into_iter().map(|name| format!("hnsw_config.{name}")));
+        ignored.extend(self.optimizers.changed().into_iter().map(|name| format!("optimizers_config.{name}")));
+        ignored.extend(self.wal.changed_without_effect().into_iter().map(|name| format!("wal_config.{name}")));
+        if self.quantization.is_some() {
+            ignored.push("quantization_config".to_string());
+        }
+        if !self.params.on_disk_payload {
+            ignored.push("on_disk_payload".to_string());
+        }
+        let mut sentences: Vec<String> =
+            ignored.iter().map(|place| format!("{place} has no effect in this release")).collect();
+        let single_node = [
+            ("shard_number", self.params.shard_number != 1),
+            ("replication_factor", self.params.replication_factor != 1),
+            ("write_consistency_factor", self.params.write_consistency_factor != 1),
+            ("read_fan_out_factor", self.params.read_fan_out_factor.is_some()),
+            ("read_fan_out_delay_ms", self.params.read_fan_out_delay_ms.is_some()),
+        ];
+        let set = single_node.into_iter().filter(|(_, set)| *set);
+        sentences.extend(set.map(|(name, _)| format!("{name} has no effect on one node")));
+        sentences
+    }
+}
+
+/// The settings without effect that are set to something else than their default.
+fn hnsw_ignored(diff: &HnswDiff) -> Vec<&'static str> {
+    [
+        ("max_indexing_threads", diff.max_indexing_threads.is_some_and(|threads| threads != 0)),
+        ("on_disk", diff.on_disk == Some(true)),
+        ("payload_m", diff.payload_m.is_some()),
+        ("inline_storage", diff.inline_storage == Some(true)),
+    ]
+    .into_iter()
+    .filter_map(|(name, set)| set.then_some(name))
+    .collect()
+}
+
+fn changed(config: &HnswConfig) -> HnswDiff {
+    HnswDiff {
+        max_indexing_threads: Some(config.max_indexing_threads),
+        on_disk: Some(config.on_disk),
+        payload_m: config.payload_m,
+        inline_storage: config.inline_storage,
+        ..HnswDiff::default()
+    }
+}

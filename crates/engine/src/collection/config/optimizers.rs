@@ -1,0 +1,151 @@
+//! `optimizers_config`: upkeep of a collection in the background.
+
+use super::fields;
+use crate::error::Error;
+use crate::json::{Kind, Reader, write_f64, write_u64};
+
+/// The settings of a collection's upkeep, all decided.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OptimizersConfig {
+    /// Share of deleted rows at which they are vacuumed.
+    pub deleted_threshold: f64,
+    /// Rows below which nothing is vacuumed.
+    pub vacuum_min_vector_number: u64,
+    /// Segments to aim for; 0 leaves it to the server.
+    pub default_segment_number: u64,
+    /// KiB of a segment.
+    pub max_segment_size: Option<u64>,
+    /// KiB from which a segment is mapped.
+    pub memmap_threshold: Option<u64>,
+    /// KiB from which a segment is indexed; 0 for never.
+    pub indexing_threshold: u64,
+    /// Seconds between flushes.
+    pub flush_interval_sec: u64,
+    /// Threads; the server's choice when absent.
+    pub max_optimization_threads: Option<u64>,
+    /// Whether updates wait for the optimisation of what they outgrew.
+    pub prevent_unoptimized: Option<bool>,
+}
+
+impl Default for OptimizersConfig {
+    fn default() -> Self {
+        OptimizersConfig {
+            deleted_threshold: 0.2,
+            vacuum_min_vector_number: 1_000,
+            default_segment_number: 0,
+            max_segment_size: None,
+            memmap_threshold: None,
+            indexing_threshold: 10_000,
+            flush_interval_sec: 5,
+            max_optimization_threads: None,
+            prevent_unoptimized: None,
+        }
+    }
+}
+
+impl OptimizersConfig {
+    /// These settings with those of `diff` in their place.
+    pub fn with(&self, diff: &OptimizersDiff) -> OptimizersConfig {
+        OptimizersConfig {
+            deleted_threshold: diff.deleted_threshold.unwrap_or(self.deleted_threshold),
+            vacuum_min_vector_number: diff.vacuum_min_vector_number.unwrap_or(self.vacuum_min_vector_number),
+            default_segment_number: diff.default_segment_number.unwrap_or(self.default_segment_number),
+            max_segment_size: diff.max_segment_size.or(self.max_segment_size),
+            memmap_threshold: diff.memmap_threshold.or(self.memmap_threshold),
+            indexing_threshold: diff.indexing_threshold.unwrap_or(self.indexing_threshold),
+            flush_interval_sec: diff.flush_interval_sec.unwrap_or(self.flush_interval_sec),
+            max_optimization_threads: diff.max_optimization_threads.unwrap_or(self.max_optimization_threads),
+            prevent_unoptimized: diff.prevent_unoptimized.or(self.prevent_unoptimized),
+        }
+    }
+
+    /// Names of the settings that differ from the default: none of them has an effect in this release.
+    pub(super) fn changed(&self) -> Vec<&'static str> {
+        let plain = OptimizersConfig::default();
+        [
+            ("deleted_threshold", self.deleted_threshold != plain.deleted_threshold),
+            ("vacuum_min_vector_number", self.vacuum_min_vector_number != plain.vacuum_min_vector_number),
+            ("default_segment_number", self.default_segment_number != plain.default_segment_number),
+            ("max_segment_size", self.max_segment_size.is_some()),
+            ("memmap_threshold", self.memmap_threshold.is_some()),
+            ("indexing_threshold", self.indexing_threshold != plain.indexing_threshold),
+            ("flush_interval_sec", self.flush_interval_sec != plain.flush_interval_sec),
+            ("max_optimization_threads", self.max_optimization_threads.is_some()),
+            ("prevent_unoptimized", self.prevent_unoptimized == Some(true)),
+        ]
+        .into_iter()
+        .filter_map(|(name, changed)| changed.then_some(name))
+        .collect()
+    }
+
+    /// Appends the settings as a JSON object. Clients need `max_optimization_threads` even when it is null (C4.2).
+    pub(super) fn write(&self, out: &mut Vec<u8>) {
+        let mut object = fields::ObjectWriter::start(out);
+        write_f64(object.key("deleted_threshold"), self.deleted_threshold);
+        write_u64(object.key("vacuum_min_vector_number"), self.vacuum_min_vector_number);
+        write_u64(object.key("default_segment_number"), self.default_segment_number);
+        object.field("max_segment_size", self.max_segment_size, write_u64);
+        object.field("memmap_threshold", self.memmap_threshold, write_u64);
+        write_u64(object.key("indexing_threshold"), self.indexing_threshold);
+        write_u64(object.key("flush_interval_sec"), self.flush_interval_sec);
+        let threads = object.key("max_optimization_threads");
+        match self.max_optimization_threads {
+            Some(number) => write_u64(threads, number),
+            None => threads.extend_from_slice(b"null"),
+        }
+        object.field("prevent_unoptimized", self.prevent_unoptimized, fields::write_flag);
+        object.end();
+    }
+}
+
+/// The settings that a request gives.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct OptimizersDiff {
+    deleted_threshold: Option<f64>,
+    vacuum_min_vector_number: Option<u64>,
+    default_segment_number: Option<u64>,
+    max_segment_size: Option<u64>,
+    memmap_threshold: Option<u64>,
+    indexing_threshold: Option<u64>,
+    flush_interval_sec: Option<u64>,
+    /// The inner `None` is `"auto"`.
+    max_optimization_threads: Option<Option<u64>>,
+    prevent_unoptimized: Option<bool>,
+}
+
+impl OptimizersDiff {
+    /// Reads the object.
+    ///
+    /// # Errors
+    /// `BadRequest` that names the place.
+    pub fn parse(reader: &mut Reader<'_>) -> Result<OptimizersDiff, Error> {
+        let mut diff = OptimizersDiff::default();
+        reader.object(|r, key| {
+            match key {
+                "deleted_threshold" => diff.deleted_threshold = fields::fraction(r, 0.0, 1.0)?,
+                "vacuum_min_vector_number" => diff.vacuum_min_vector_number = fields::integer(r, 100)?,
+                "default_segment_number" => diff.default_segment_number = fields::integer(r, 0)?,
+                "max_segment_size" | "max_segment_size_kb" => diff.max_segment_size = fields::integer(r, 1)?,
+                "memmap_threshold" | "memmap_threshold_kb" => diff.memmap_threshold = fields::integer(r, 0)?,
+                "indexing_threshold" | "indexing_threshold_kb" => {
+                    diff.indexing_threshold = fields::integer(r, 0)?;
+                }
+                "flush_interval_sec" => diff.flush_interval_sec = fields::integer(r, 0)?,
+                "max_optimization_threads" => diff.max_optimization_threads = r.optional(threads)?,
+                "prevent_unoptimized" => diff.prevent_unoptimized = fields::flag(r)?,
+                _ => r.unknown()?,
+            }
+            Ok(())
+        })?;
+        Ok(diff)
+    }
+}
+
+/// A number of threads, or `"auto"` for none in particular.
+fn threads(reader: &mut Reader<'_>) -> Result<Option<u64>, Error> {
+    match reader.peek()? {
+        Kind::Number => reader.u64().map(Some),
+        Kind::String => fields::choice(reader, &[("auto", None)]),
+        other => Err(reader.error(format!("expected an integer or \"auto\", got {}", other.word()))),
+    }
+}

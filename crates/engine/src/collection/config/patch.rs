@@ -1,0 +1,165 @@
+//! Changing a collection's configuration (C4.4).
+
+use super::{
+    CollectionConfig, HnswDiff, OptimizersDiff, QuantizationPatch, fields, json_object, refuse_sparse, strict_mode,
+};
+use crate::error::Error;
+use crate::json::Reader;
+use crate::payload::edit;
+use std::collections::BTreeMap;
+
+/// What a request asks to change. Absent blocks and fields stay as they are.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CollectionPatch {
+    vectors: BTreeMap<Box<str>, VectorPatch>,
+    hnsw: HnswDiff,
+    optimizers: OptimizersDiff,
+    params: PlacementPatch,
+    quantization: Option<QuantizationPatch>,
+    /// Normalised JSON object, merged at the top level; a `null` removes its key.
+    metadata: Option<Box<[u8]>>,
+    /// Normalised JSON object, merged likewise.
+    strict_mode: Option<Box<[u8]>>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq)]
+struct VectorPatch {
+    /// An empty diff removes the field's overrides.
+    hnsw: Option<HnswDiff>,
+    quantization: Option<QuantizationPatch>,
+    on_disk: Option<bool>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq)]
+struct PlacementPatch {
+    replication_factor: Option<u64>,
+    write_consistency_factor: Option<u64>,
+    read_fan_out_factor: Option<u64>,
+    read_fan_out_delay_ms: Option<u64>,
+    on_disk_payload: Option<bool>,
+}
+
+impl CollectionPatch {
+    /// Reads the body of a patch request.
+    ///
+    /// # Errors
+    /// `BadRequest` that names the place.
+    pub fn parse(reader: &mut Reader<'_>) -> Result<CollectionPatch, Error> {
+        let mut patch = CollectionPatch::default();
+        reader.object(|r, key| {
+            match key {
+                "vectors" => patch.vectors = r.optional(parse_vectors)?.unwrap_or_default(),
+                "sparse_vectors" => refuse_sparse(r)?,
+                "hnsw_config" => patch.hnsw = r.optional(HnswDiff::parse)?.unwrap_or_default(),
+                "optimizers_config" | "optimizer_config" => {
+                    patch.optimizers = r.optional(OptimizersDiff::parse)?.unwrap_or_default();
+                }
+                "params" => patch.params = r.optional(PlacementPatch::parse)?.unwrap_or_default(),
+                "quantization_config" | "quantization" => {
+                    patch.quantization = r.optional(QuantizationPatch::parse)?;
+                }
+                "metadata" => patch.metadata = r.optional(json_object)?,
+                "strict_mode_config" => patch.strict_mode = r.optional(strict_mode::parse)?,
+                _ => r.unknown()?,
+            }
+            Ok(())
+        })?;
+        Ok(patch)
+    }
+
+    pub(super) fn apply(&self, to: &CollectionConfig) -> Result<CollectionConfig, Error> {
+        let mut config = to.clone();
+        for (name, change) in &self.vectors {
+            let at = config.field_index(name).ok_or_else(|| Error::VectorNotFound(name.to_string()))?;
+            let params = &mut config.vectors[at].1;
+            match &change.hnsw {
+                Some(diff) if diff.is_empty() => params.hnsw = HnswDiff::default(),
+                Some(diff) => params.hnsw = params.hnsw.with(diff),
+                None => {}
+            }
+            if let Some(quantization) = &change.quantization {
+                params.quantization = quantization.result();
+            }
+            params.on_disk = change.on_disk.or(params.on_disk);
+        }
+        config.hnsw = config.hnsw.with(&self.hnsw);
+        config.optimizers = config.optimizers.with(&self.optimizers);
+        if let Some(quantization) = &self.quantization {
+            config.quantization = quantization.result();
+        }
+        let placement = &mut config.params;
+        placement.replication_factor = self.params.replication_factor.unwrap_or(placement.replication_factor);
+        placement.write_consistency_factor =
+            self.params.write_consistency_factor.unwrap_or(placement.write_consistency_factor);
+        placement.read_fan_out_factor = self.params.read_fan_out_factor.or(placement.read_fan_out_factor);
+        placement.read_fan_out_delay_ms = self.params.read_fan_out_delay_ms.or(placement.read_fan_out_delay_ms);
+        placement.on_disk_payload = self.params.on_disk_payload.unwrap_or(placement.on_disk_payload);
+        config.metadata = merged("metadata", to.metadata.as_deref(), self.metadata.as_deref())?;
+        config.strict_mode =
+            merged("strict_mode_config", to.strict_mode.as_deref(), self.strict_mode.as_deref())?;
+        Ok(config)
+    }
+}
+
+impl VectorPatch {
+    fn parse(reader: &mut Reader<'_>) -> Result<VectorPatch, Error> {
+        let mut patch = VectorPatch::default();
+        reader.object(|r, key| {
+            match key {
+                "hnsw_config" => patch.hnsw = r.optional(HnswDiff::parse)?,
+                "quantization_config" | "quantization" => {
+                    patch.quantization = r.optional(QuantizationPatch::parse)?;
+                }
+                "on_disk" => patch.on_disk = fields::flag(r)?,
+                "size" | "distance" | "datatype" | "multivector_config" => {
+                    if !r.take_null()? {
+                        return Err(r.error("cannot be changed"));
+                    }
+                }
+                _ => r.unknown()?,
+            }
+            Ok(())
+        })?;
+        Ok(patch)
+    }
+}
+
+impl PlacementPatch {
+    fn parse(reader: &mut Reader<'_>) -> Result<PlacementPatch, Error> {
+        let mut patch = PlacementPatch::default();
+        reader.object(|r, key| {
+            match key {
+                "replication_factor" => patch.replication_factor = fields::integer(r, 1)?,
+                "write_consistency_factor" => patch.write_consistency_factor = fields::integer(r, 1)?,
+                "read_fan_out_factor" => patch.read_fan_out_factor = fields::integer(r, 0)?,
+                "read_fan_out_delay_ms" => patch.read_fan_out_delay_ms = fields::integer(r, 0)?,
+                "on_disk_payload" => patch.on_disk_payload = fields::flag(r)?,
+                _ => r.unknown()?,
+            }
+            Ok(())
+        })?;
+        Ok(patch)
+    }
+}
+
+/// The changes by vector name. Of a repeated name the last counts.
+fn parse_vectors(reader: &mut Reader<'_>) -> Result<BTreeMap<Box<str>, VectorPatch>, Error> {
+    let mut changes = BTreeMap::new();
+    reader.object(|r, name| {
+        if let Some(change) = r.optional(VectorPatch::parse)? {
+            changes.insert(name.into(), change);
+        }
+        Ok(())
+    })?;
+    Ok(changes)
+}
+
+/// `kept` with the keys of `changes` in their place, those that are null removed.
+fn merged(field: &str, kept: Option<&[u8]>, changes: Option<&[u8]>) -> Result<Option<Box<[u8]>>, Error> {
+    let Some(changes) = changes else {
+        return Ok(kept.map(Box::from));
+    };
+    let merged = edit::merge(kept.unwrap_or(b"{}"), changes)
+        .map_err(|error| Error::bad(format!("{field}: {error}")))?;
+    Ok(Some(merged.into_boxed_slice()))
+}

@@ -1,0 +1,169 @@
+//! `quantization_config`: the codes that a user asks for. Stored and answered, without effect in this release.
+
+use super::fields;
+use crate::error::Error;
+use crate::json::{Kind, Reader, write_f64, write_string};
+
+/// A quantisation that was asked for.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Quantization {
+    /// Eight bits a component.
+    Scalar {
+        /// Share of the values, 0.5 to 1, that the range of the codes covers.
+        quantile: Option<f64>,
+        /// Keep the codes in memory.
+        always_ram: Option<bool>,
+    },
+    /// Product quantisation.
+    Product {
+        /// `x4` to `x64`.
+        compression: &'static str,
+        /// Keep the codes in memory.
+        always_ram: Option<bool>,
+    },
+    /// One or two bits a component.
+    Binary {
+        /// Keep the codes in memory.
+        always_ram: Option<bool>,
+        /// `one_bit`, `two_bits` or `one_and_half_bits`.
+        encoding: Option<&'static str>,
+        /// `default`, `binary`, `scalar4bits` or `scalar8bits`.
+        query_encoding: Option<&'static str>,
+    },
+}
+
+/// What a patch does with a quantisation.
+#[derive(Clone, Debug, PartialEq)]
+pub enum QuantizationPatch {
+    /// Removes it: `"Disabled"`.
+    Disable,
+    /// Puts this one in its place.
+    Set(Quantization),
+}
+
+const COMPRESSIONS: [(&str, &str); 5] =
+    [("x4", "x4"), ("x8", "x8"), ("x16", "x16"), ("x32", "x32"), ("x64", "x64")];
+const ENCODINGS: [(&str, &str); 3] =
+    [("one_bit", "one_bit"), ("two_bits", "two_bits"), ("one_and_half_bits", "one_and_half_bits")];
+const QUERY_ENCODINGS: [(&str, &str); 4] = [
+    ("default", "default"),
+    ("binary", "binary"),
+    ("scalar4bits", "scalar4bits"),
+    ("scalar8bits", "scalar8bits"),
+];
+
+impl Quantization {
+    /// Reads `{scalar: …}`, `{product: …}` or `{binary: …}`.
+    ///
+    /// # Errors
+    /// `BadRequest` that names the place.
+    pub fn parse(reader: &mut Reader<'_>) -> Result<Quantization, Error> {
+        let (mut scalar, mut product, mut binary) = (None, None, None);
+        reader.object(|r, key| {
+            match key {
+                "scalar" => scalar = r.optional(parse_scalar)?,
+                "product" => product = r.optional(parse_product)?,
+                "binary" => binary = r.optional(parse_binary)?,
+                _ => r.unknown()?,
+            }
+            Ok(())
+        })?;
+        match (scalar, product, binary) {
+            (Some(only), None, None) | (None, Some(only), None) | (None, None, Some(only)) => Ok(only),
+            _ => Err(reader.error("expected exactly one of scalar, product, binary")),
+        }
+    }
+
+    /// Appends the quantisation as it was asked for.
+    pub(super) fn write(&self, out: &mut Vec<u8>) {
+        let mut object = fields::ObjectWriter::start(out);
+        let text = |out: &mut Vec<u8>, value: &str| write_string(out, value);
+        match self {
+            Quantization::Scalar { quantile, always_ram } => {
+                let mut inner = fields::ObjectWriter::start(object.key("scalar"));
+                write_string(inner.key("type"), "int8");
+                inner.field("quantile", *quantile, write_f64);
+                inner.field("always_ram", *always_ram, fields::write_flag);
+                inner.end();
+            }
+            Quantization::Product { compression, always_ram } => {
+                let mut inner = fields::ObjectWriter::start(object.key("product"));
+                write_string(inner.key("compression"), compression);
+                inner.field("always_ram", *always_ram, fields::write_flag);
+                inner.end();
+            }
+            Quantization::Binary { always_ram, encoding, query_encoding } => {
+                let mut inner = fields::ObjectWriter::start(object.key("binary"));
+                inner.field("always_ram", *always_ram, fields::write_flag);
+                inner.field("encoding", *encoding, text);
+                inner.field("query_encoding", *query_encoding, text);
+                inner.end();
+            }
+        }
+        object.end();
+    }
+}
+
+impl QuantizationPatch {
+    /// Reads a quantisation or `"Disabled"`.
+    ///
+    /// # Errors
+    /// `BadRequest` that names the place.
+    pub fn parse(reader: &mut Reader<'_>) -> Result<QuantizationPatch, Error> {
+        if reader.peek()? == Kind::String {
+            return fields::choice(reader, &[("Disabled", ())]).map(|()| QuantizationPatch::Disable);
+        }
+        Quantization::parse(reader).map(QuantizationPatch::Set)
+    }
+
+    /// What is in place afterwards.
+    pub(super) fn result(&self) -> Option<Quantization> {
+        match self {
+            QuantizationPatch::Disable => None,
+            QuantizationPatch::Set(quantization) => Some(quantization.clone()),
+        }
+    }
+}
+
+fn parse_scalar(reader: &mut Reader<'_>) -> Result<Quantization, Error> {
+    let (mut kind, mut quantile, mut always_ram) = (None, None, None);
+    reader.object(|r, key| {
+        match key {
+            "type" => kind = r.optional(|r| fields::choice(r, &[("int8", ())]))?,
+            "quantile" => quantile = fields::fraction(r, 0.5, 1.0)?,
+            "always_ram" => always_ram = fields::flag(r)?,
+            _ => r.unknown()?,
+        }
+        Ok(())
+    })?;
+    kind.ok_or_else(|| reader.missing("type"))?;
+    Ok(Quantization::Scalar { quantile, always_ram })
+}
+
+fn parse_product(reader: &mut Reader<'_>) -> Result<Quantization, Error> {
+    let (mut compression, mut always_ram) = (None, None);
+    reader.object(|r, key| {
+        match key {
+            "compression" => compression = r.optional(|r| fields::choice(r, &COMPRESSIONS))?,
+            "always_ram" => always_ram = fields::flag(r)?,
+            _ => r.unknown()?,
+        }
+        Ok(())
+    })?;
+    let compression = compression.ok_or_else(|| reader.missing("compression"))?;
+    Ok(Quantization::Product { compression, always_ram })
+}
+
+fn parse_binary(reader: &mut Reader<'_>) -> Result<Quantization, Error> {
+    let (mut always_ram, mut encoding, mut query_encoding) = (None, None, None);
+    reader.object(|r, key| {
+        match key {
+            "always_ram" => always_ram = fields::flag(r)?,
+            "encoding" => encoding = r.optional(|r| fields::choice(r, &ENCODINGS))?,
+            "query_encoding" => query_encoding = r.optional(|r| fields::choice(r, &QUERY_ENCODINGS))?,
+            _ => r.unknown()?,
+        }
+        Ok(())
+    })?;
+    Ok(Quantization::Binary { always_ram, encoding, query_encoding })
+}

@@ -1,0 +1,248 @@
+//! What a configuration accepts, keeps, answers and warns of (C4).
+
+use super::{CollectionConfig, CollectionPatch, Quantization, VectorParams};
+use crate::error::Error;
+use crate::json::Reader;
+use crate::limits::Limits;
+use crate::types::{Datatype, Metric};
+use crate::wal::Durability;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+fn create(body: &Value) -> Result<CollectionConfig, Error> {
+    let text = body.to_string();
+    let mut reader = Reader::new(text.as_bytes())?;
+    let config = CollectionConfig::parse(&mut reader, &Limits::default())?;
+    reader.finish()?;
+    Ok(config)
+}
+
+fn patch(body: &Value) -> Result<CollectionPatch, Error> {
+    let text = body.to_string();
+    CollectionPatch::parse(&mut Reader::new(text.as_bytes())?)
+}
+
+fn info(config: &CollectionConfig) -> Value {
+    let mut out = Vec::new();
+    config.write_info_config(&mut out);
+    serde_json::from_slice(&out).unwrap()
+}
+
+fn plain() -> Value {
+    json!({"vectors": {"size": 4, "distance": "Dot"}})
+}
+
+/// Everything at once.
+fn full() -> Value {
+    json!({
+        "vectors": {
+            "a": {"size": 4, "distance": "Euclid", "hnsw_config": {"m": 8, "ef_search": 77, "on_disk": true},
+                "quantization_config": {"binary": {"encoding": "two_bits", "always_ram": true}}, "on_disk": true,
+                "datatype": "float16"},
+            "b": {"size": 65536, "distance": "Manhattan", "datatype": "uint8", "on_disk": false}},
+        "hnsw_config": {"m": 32, "ef_construct": 200, "ef_search": 50, "full_scan_threshold_kb": 100,
+            "max_indexing_threads": 2, "on_disk": true, "payload_m": 4, "inline_storage": true},
+        "optimizer_config": {"deleted_threshold": 0.25, "vacuum_min_vector_number": 100, "default_segment_number": 2,
+            "max_segment_size_kb": 5, "memmap_threshold": 6, "indexing_threshold_kb": 0, "flush_interval_sec": 9,
+            "max_optimization_threads": 3, "prevent_unoptimized": true},
+        "wal_config": {"wal_capacity_mb": 64, "wal_segments_ahead": 1, "wal_retain_closed": 2, "durability": "interval"},
+        "quantization": {"scalar": {"type": "int8", "quantile": 0.99, "always_ram": false}},
+        "on_disk_payload": false, "metadata": {"owner": "me", "n": [1, 2.50]}, "shard_number": 2,
+        "replication_factor": 3, "write_consistency_factor": 2, "sharding_method": "auto", "sparse_vectors": {},
+        "strict_mode_config": {"enabled": false, "max_query_limit": 10, "search_max_oversampling": 2.5}})
+}
+
+#[test]
+fn the_unnamed_vector_and_named_ones_are_told_apart_c4_3() {
+    let unnamed = create(&plain()).unwrap();
+    assert_eq!(unnamed.fields(), [("".into(), VectorParams::new(4, Metric::Dot))]);
+    let named = create(&json!({"vectors_config": {"size": {"size": 4, "distance": "Dot"}, "b": null}})).unwrap();
+    assert_eq!(named.fields(), [("size".into(), VectorParams::new(4, Metric::Dot))]);
+    assert_eq!((named.field_index("size"), named.field_index("")), (Some(0), None));
+    let text = r#"{"vectors":{"a":{"size":1,"distance":"Dot"},"a":{"size":2,"distance":"Dot"}}}"#;
+    let mut reader = Reader::new(text.as_bytes()).unwrap();
+    let repeated = CollectionConfig::parse(&mut reader, &Limits::default()).unwrap();
+    assert_eq!(repeated.fields(), [("a".into(), VectorParams::new(2, Metric::Dot))]);
+}
+
+#[test]
+fn no_vectors_is_the_specified_error_c1_4() {
+    for body in [json!({}), json!({"vectors": null}), json!({"vectors": {}}), json!({"vectors": {"a": null}})] {
+        assert_eq!(create(&body), Err(Error::VectorsConfigRequired), "{body}");
+    }
+}
+
+#[test]
+fn defaults_are_those_of_the_dialect_c4_3() {
+    let config = create(&plain()).unwrap();
+    let hnsw = config.effective_hnsw("").unwrap();
+    assert_eq!((hnsw.m, hnsw.ef_construct, hnsw.ef_search), (16, 100, 64));
+    assert_eq!(hnsw.full_scan_threshold_bytes, 10_000 * 1024);
+    assert_eq!(config.durability(), Durability::Always);
+    assert_eq!(config.field("").unwrap().datatype(), Datatype::Float32);
+    assert!(config.warnings().is_empty());
+    assert!(config.effective_hnsw("other").is_none());
+}
+
+#[test]
+fn a_vectors_own_graph_settings_come_before_the_collections_c4_3() {
+    let config = create(&full()).unwrap();
+    let (a, b) = (config.effective_hnsw("a").unwrap(), config.effective_hnsw("b").unwrap());
+    assert_eq!((a.m, a.ef_construct, a.ef_search), (8, 200, 77));
+    assert_eq!((b.m, b.ef_construct, b.ef_search), (32, 200, 50));
+    assert_eq!(a.full_scan_threshold_bytes, 100 * 1024);
+    let odd = create(&json!({"vectors": {"size": 4, "distance": "Dot"}, "hnsw_config": {"m": 1, "ef_construct": 4}}));
+    assert_eq!(odd.unwrap().effective_hnsw("").unwrap().m, 2);
+}
+
+#[test]
+fn what_is_kept_reads_back_equal() {
+    for body in [plain(), full()] {
+        let config = create(&body).unwrap();
+        let kept = config.to_json();
+        assert_eq!(CollectionConfig::restore(&kept).unwrap(), config);
+        assert_eq!(CollectionConfig::restore(&kept).unwrap().to_json(), kept);
+    }
+    assert!(CollectionConfig::restore(b"").is_err());
+    assert!(CollectionConfig::restore(b"{}").is_err());
+}
+
+#[test]
+fn info_shows_only_names_that_strict_clients_know_c4_2() {
+    let shown = info(&create(&full()).unwrap());
+    assert_eq!(
+        shown["params"],
+        json!({"vectors": {
+            "a": {"size": 4, "distance": "Euclid", "hnsw_config": {"m": 8, "on_disk": true},
+                "quantization_config": {"binary": {"always_ram": true, "encoding": "two_bits"}}, "on_disk": true,
+                "datatype": "float16"},
+            "b": {"size": 65536, "distance": "Manhattan", "on_disk": false, "datatype": "uint8"}},
+            "shard_number": 2, "replication_factor": 3, "write_consistency_factor": 2, "on_disk_payload": false})
+    );
+    assert_eq!(shown["hnsw_config"]["ef_search"], 50);
+    assert_eq!(shown["optimizer_config"]["max_optimization_threads"], 3);
+    assert_eq!(
+        shown["wal_config"],
+        json!({"wal_capacity_mb": 64, "wal_segments_ahead": 1, "wal_retain_closed": 2, "durability": "interval"})
+    );
+    let scalar: Value = serde_json::from_str(r#"{"scalar":{"type":"int8","quantile":0.99,"always_ram":false}}"#).unwrap();
+    assert_eq!(shown["quantization_config"], scalar);
+    assert_eq!(shown["metadata"].to_string(), r#"{"owner":"me","n":[1,2.50]}"#);
+    assert_eq!(shown["strict_mode_config"]["max_query_limit"], 10);
+    let only_ours = json!({"vectors": {"size": 4, "distance": "Dot", "hnsw_config": {"ef_search": 9}}});
+    assert_eq!(info(&create(&only_ours).unwrap())["params"]["vectors"], json!({"size": 4, "distance": "Dot"}));
+}
+
+#[test]
+fn every_setting_without_effect_has_its_warning_c4_3() {
+    let release = [
+        "vectors.a.hnsw_config.on_disk",
+        "vectors.a.quantization_config",
+        "vectors.a.on_disk",
+        "hnsw_config.max_indexing_threads",
+        "hnsw_config.on_disk",
+        "hnsw_config.payload_m",
+        "hnsw_config.inline_storage",
+        "optimizers_config.deleted_threshold",
+        "optimizers_config.vacuum_min_vector_number",
+        "optimizers_config.default_segment_number",
+        "optimizers_config.max_segment_size",
+        "optimizers_config.memmap_threshold",
+        "optimizers_config.indexing_threshold",
+        "optimizers_config.flush_interval_sec",
+        "optimizers_config.max_optimization_threads",
+        "optimizers_config.prevent_unoptimized",
+        "wal_config.wal_capacity_mb",
+        "wal_config.wal_segments_ahead",
+        "wal_config.wal_retain_closed",
+        "quantization_config",
+        "on_disk_payload",
+    ]
+    .map(|name| format!("{name} has no effect in this release"));
+    let node = ["shard_number", "replication_factor", "write_consistency_factor"]
+        .map(|name| format!("{name} has no effect on one node"));
+    assert_eq!(create(&full()).unwrap().warnings(), [&release[..], &node[..]].concat());
+}
+
+#[test]
+fn a_patch_merges_field_by_field_c4_4() {
+    let before = create(&full()).unwrap();
+    let change = json!({
+        "vectors": {"a": {"hnsw_config": {"m": 9}, "quantization_config": "Disabled", "on_disk": false},
+                    "b": {"hnsw_config": {"ef_construct": 11}, "quantization_config": {"product": {"compression": "x8"}}}},
+        "hnsw_config": {"m": 24}, "optimizers_config": {"max_optimization_threads": "auto", "flush_interval_sec": 1},
+        "params": {"replication_factor": 5, "read_fan_out_factor": 2, "on_disk_payload": true},
+        "quantization_config": "Disabled", "metadata": {"owner": null, "n": {"x": 1}, "new": true}});
+    let after = before.apply_patch(&patch(&change).unwrap()).unwrap();
+    let a = after.field("a").unwrap();
+    assert_eq!((a.hnsw.m, a.hnsw.ef_search, a.on_disk), (Some(9), Some(77), Some(false)));
+    assert_eq!(a.quantization, None);
+    let b = after.field("b").unwrap();
+    assert_eq!(b.hnsw.ef_construct, Some(11));
+    assert!(matches!(b.quantization, Some(Quantization::Product { compression: "x8", .. })));
+    assert_eq!((after.hnsw.m, after.hnsw.ef_construct), (24, 200));
+    assert_eq!((after.optimizers.max_optimization_threads, after.optimizers.flush_interval_sec), (None, 1));
+    assert_eq!((after.params.replication_factor, after.params.shard_number), (5, 2));
+    assert_eq!(after.quantization, None);
+    let metadata: Value = serde_json::from_slice(after.metadata.as_deref().unwrap()).unwrap();
+    assert_eq!(metadata, json!({"n": {"x": 1}, "new": true}));
+    assert_eq!(CollectionConfig::restore(&after.to_json()).unwrap(), after);
+    let unset = patch(&json!({"vectors": {"a": {"hnsw_config": {}}}})).unwrap();
+    assert!(after.apply_patch(&unset).unwrap().field("a").unwrap().hnsw.is_empty());
+    assert_eq!(before.apply_patch(&patch(&json!({})).unwrap()).unwrap(), before);
+}
+
+#[test]
+fn a_patch_of_an_undeclared_vector_is_refused_c4_4() {
+    let config = create(&plain()).unwrap();
+    let unnamed = patch(&json!({"vectors": {"": {"on_disk": true}}})).unwrap();
+    assert_eq!(config.apply_patch(&unnamed).unwrap().field("").unwrap().on_disk, Some(true));
+    let other = patch(&json!({"vectors": {"x": {"on_disk": true}}})).unwrap();
+    assert_eq!(config.apply_patch(&other), Err(Error::VectorNotFound("x".into())));
+    for body in [json!({"vectors": {"": {"size": 8}}}), json!({"vectors": {"": {"distance": "Dot"}}})] {
+        assert!(matches!(patch(&body), Err(Error::BadRequest(_))), "{body}");
+    }
+}
+
+#[test]
+fn names_of_vectors_are_bounded_c2_2_c2_7() {
+    let named = |name: &str| create(&json!({"vectors": {name: {"size": 1, "distance": "Dot"}}}));
+    for good in ["a", "ü", "image-512", "a b", &"x".repeat(200)] {
+        assert!(named(good).is_ok(), "{good}");
+    }
+    for bad in ["", ".", "..", " a", "a ", "a/b", "a\\b", "a<", "a>", "a:", "a\"", "a|", "a?", "a*", "a\n", &"x".repeat(201)] {
+        assert!(matches!(named(bad), Err(Error::BadRequest(_))), "{bad:?}");
+    }
+}
+
+fn setting(values: Vec<Value>) -> impl Strategy<Value = Option<Value>> {
+    prop::option::of(prop::sample::select(values))
+}
+
+proptest! {
+    #[test]
+    fn any_accepted_configuration_survives_the_disk(
+        size in 1u64..=65_536, distance in prop::sample::select(vec!["Cosine", "Euclid", "Dot", "Manhattan"]),
+        names in prop::collection::btree_set("[a-zé_.-]{1,8}x", 0..5),
+        m in setting(vec![json!(0), json!(1), json!(48)]), ef in setting(vec![json!(4), json!(512)]),
+        deleted in prop::option::of(0.0f64..=1.0), threads in setting(vec![json!("auto"), json!(0), json!(7)]),
+        quantile in prop::option::of(0.5f64..=1.0), durability in setting(vec![json!("always"), json!("os")]),
+        metadata in prop::option::of("[a-z\"\\\\é]{0,6}"), fan_out in prop::option::of(0u64..9),
+    ) {
+        let params = json!({"size": size, "distance": distance, "hnsw_config": {"m": m, "ef_search": ef}});
+        let vectors = if names.is_empty() { params } else { names.iter().map(|name| (name.clone(), params.clone())).collect() };
+        let body = json!({
+            "vectors": vectors, "hnsw_config": {"ef_construct": ef},
+            "optimizers_config": {"deleted_threshold": deleted, "max_optimization_threads": threads},
+            "wal_config": {"durability": durability},
+            "quantization_config": quantile.map(|quantile| json!({"scalar": {"type": "int8", "quantile": quantile}})),
+            "metadata": metadata.map(|text| json!({text.clone(): [text, null, {}]}))});
+        let config = create(&body).unwrap();
+        let change = patch(&json!({"params": {"read_fan_out_factor": fan_out}})).unwrap();
+        let config = config.apply_patch(&change).unwrap();
+        let kept = config.to_json();
+        prop_assert_eq!(&CollectionConfig::restore(&kept).unwrap(), &config);
+        prop_assert_eq!(CollectionConfig::restore(&kept).unwrap().to_json(), kept);
+        info(&config);
+    }
+}

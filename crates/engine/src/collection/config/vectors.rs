@@ -1,0 +1,196 @@
+//! `vectors`: the vector fields that a collection declares.
+
+use super::fields;
+use super::{HnswDiff, Quantization};
+use crate::error::Error;
+use crate::json::{Kind, Reader, write_string, write_u64};
+use crate::limits::Limits;
+use crate::types::{Datatype, Metric};
+
+/// Components of a vector (C4.3).
+pub const MAX_VECTOR_SIZE: usize = 65_536;
+
+/// Bytes of a vector's name.
+pub const MAX_VECTOR_NAME_BYTES: usize = 200;
+
+/// The fields of [`VectorParams`] whose values are no objects. Their presence tells the unnamed vector's
+/// parameters from a map of names to parameters.
+const SCALAR_FIELDS: [&str; 4] = ["size", "distance", "on_disk", "datatype"];
+
+/// What a collection declares of one vector field.
+#[derive(Clone, Debug, PartialEq)]
+pub struct VectorParams {
+    /// Components, 1 to [`MAX_VECTOR_SIZE`].
+    pub size: usize,
+    /// How vectors are compared.
+    pub metric: Metric,
+    /// What differs from the collection's graph settings.
+    pub hnsw: HnswDiff,
+    /// Stored and answered, without effect in this release.
+    pub quantization: Option<Quantization>,
+    /// Stored and answered, without effect in this release.
+    pub on_disk: Option<bool>,
+    /// The element type, where the request named one.
+    pub datatype: Option<Datatype>,
+}
+
+impl VectorParams {
+    /// Parameters with nothing but the required ones.
+    pub fn new(size: usize, metric: Metric) -> VectorParams {
+        VectorParams {
+            size,
+            metric,
+            hnsw: HnswDiff::default(),
+            quantization: None,
+            on_disk: None,
+            datatype: None,
+        }
+    }
+
+    /// The element type that vectors are kept in: 32-bit floats where the request did not say.
+    pub fn datatype(&self) -> Datatype {
+        self.datatype.unwrap_or(Datatype::Float32)
+    }
+
+    /// Reads the object.
+    ///
+    /// # Errors
+    /// `BadRequest` or `MissingField` that names the place.
+    pub fn parse(reader: &mut Reader<'_>) -> Result<VectorParams, Error> {
+        const METRICS: [(&str, Metric); 4] = [
+            ("Cosine", Metric::Cosine),
+            ("Euclid", Metric::Euclid),
+            ("Dot", Metric::Dot),
+            ("Manhattan", Metric::Manhattan),
+        ];
+        const DATATYPES: [(&str, Datatype); 3] =
+            [("float32", Datatype::Float32), ("float16", Datatype::Float16), ("uint8", Datatype::Uint8)];
+        let (mut size, mut metric, mut hnsw, mut quantization) = (None, None, None, None);
+        let (mut on_disk, mut datatype) = (None, None);
+        reader.object(|r, key| {
+            match key {
+                "size" => size = r.optional(vector_size)?,
+                "distance" => metric = r.optional(|r| fields::choice(r, &METRICS))?,
+                "hnsw_config" => hnsw = r.optional(HnswDiff::parse)?,
+                "quantization_config" | "quantization" => quantization = r.optional(Quantization::parse)?,
+                "on_disk" => on_disk = fields::flag(r)?,
+                "datatype" => datatype = r.optional(|r| fields::choice(r, &DATATYPES))?,
+                "multivector_config" => {
+                    if !r.take_null()? {
+                        return Err(r.error("multi vectors are not available in this release"));
+                    }
+                }
+                _ => r.unknown()?,
+            }
+            Ok(())
+        })?;
+        Ok(VectorParams {
+            size: size.ok_or_else(|| reader.missing("size"))?,
+            metric: metric.ok_or_else(|| reader.missing("distance"))?,
+            hnsw: hnsw.unwrap_or_default(),
+            quantization,
+            on_disk,
+            datatype,
+        })
+    }
+
+    /// Appends the parameters as they were asked for, what was not asked for left out.
+    /// `for_clients` leaves out what the strict models of the official clients do not know.
+    pub(super) fn write(&self, out: &mut Vec<u8>, for_clients: bool) {
+        let hnsw = if for_clients { self.hnsw.known_to_clients() } else { self.hnsw.clone() };
+        let mut object = fields::ObjectWriter::start(out);
+        write_u64(object.key("size"), self.size as u64);
+        write_string(object.key("distance"), self.metric.name());
+        object.field("hnsw_config", Some(&hnsw).filter(|diff| !diff.is_empty()), |out, diff| diff.write(out));
+        object.field("quantization_config", self.quantization.as_ref(), |out, asked| asked.write(out));
+        object.field("on_disk", self.on_disk, fields::write_flag);
+        object.field("datatype", self.datatype, |out, datatype| write_string(out, datatype.name()));
+        object.end();
+    }
+}
+
+/// The vector fields of a collection in the order of the request; the unnamed one under `""`, alone.
+pub(super) type VectorFields = Vec<(Box<str>, VectorParams)>;
+
+/// Reads the parameters of the unnamed vector, or a map of names to such.
+pub(super) fn parse_fields(reader: &mut Reader<'_>, limits: &Limits) -> Result<VectorFields, Error> {
+    if is_unnamed(reader)? {
+        return Ok(vec![("".into(), VectorParams::parse(reader)?)]);
+    }
+    let mut found: VectorFields = Vec::new();
+    let place = reader.path();
+    reader.object(|r, name| {
+        if r.take_null()? {
+            return Ok(());
+        }
+        check_name(r, name)?;
+        let params = VectorParams::parse(r)?;
+        let earlier = found.iter().position(|(known, _)| **known == *name);
+        match earlier {
+            Some(at) => found[at].1 = params,
+            None if found.len() >= limits.max_named_vectors => {
+                return Err(Error::bad(format!(
+                    "{place}: at most {} named vectors a collection (max_named_vectors)",
+                    limits.max_named_vectors
+                )));
+            }
+            None => found.push((name.into(), params)),
+        }
+        Ok(())
+    })?;
+    Ok(found)
+}
+
+/// Appends the vector fields as [`parse_fields`] reads them.
+pub(super) fn write_fields(declared: &[(Box<str>, VectorParams)], out: &mut Vec<u8>, for_clients: bool) {
+    if let [(name, params)] = declared
+        && name.is_empty()
+    {
+        return params.write(out, for_clients);
+    }
+    let mut object = fields::ObjectWriter::start(out);
+    for (name, params) in declared {
+        params.write(object.key(name), for_clients);
+    }
+    object.end();
+}
+
+/// Looks ahead: whether the object holds the parameters of the unnamed vector.
+fn is_unnamed(reader: &Reader<'_>) -> Result<bool, Error> {
+    let mut ahead = reader.clone();
+    let mut scalar = false;
+    ahead.object(|r, key| {
+        let value = r.peek()?;
+        scalar |= SCALAR_FIELDS.contains(&key) && !matches!(value, Kind::Object | Kind::Null);
+        r.skip()
+    })?;
+    Ok(scalar)
+}
+
+fn vector_size(reader: &mut Reader<'_>) -> Result<usize, Error> {
+    let value = reader.u64()?;
+    if (1..=MAX_VECTOR_SIZE as u64).contains(&value) {
+        Ok(value as usize)
+    } else {
+        Err(reader.error(format!("value {value} invalid, must be from 1 to {MAX_VECTOR_SIZE}")))
+    }
+}
+
+/// A vector's name follows the rules of a collection's (C2.2) and is at most [`MAX_VECTOR_NAME_BYTES`] long.
+fn check_name(reader: &Reader<'_>, name: &str) -> Result<(), Error> {
+    const FORBIDDEN: &str = "/\\<>:\"|?*";
+    let why = if name.is_empty() {
+        "a vector name must not be empty"
+    } else if name.len() > MAX_VECTOR_NAME_BYTES {
+        "a vector name must be at most 200 bytes"
+    } else if name == "." || name == ".." {
+        "a vector name must not be '.' or '..'"
+    } else if name.starts_with(' ') || name.ends_with(' ') {
+        "a vector name must not start or end with a space"
+    } else if name.chars().any(|c| c.is_control() || FORBIDDEN.contains(c)) {
+        "a vector name must not hold control characters or any of / \\ < > : \" | ? *"
+    } else {
+        return Ok(());
+    };
+    Err(reader.error(why))
+}

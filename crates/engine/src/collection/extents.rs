@@ -1,0 +1,125 @@
+//! Data files: immutable files of extents, each with its checksum in the manifest.
+//!
+//! The format is described byte by byte in `docs/formats.md`.
+
+use super::change::{Input, Undecodable};
+use crate::storage::{Map, Storage, StorageError, StorageFile};
+
+/// First bytes of a data file and of a graph file.
+const MAGIC: &[u8; 8] = b"KITHDATA";
+/// Version of the format that this release writes and reads.
+const VERSION: u32 = 1;
+/// Bytes of the header: magic, version, file number, collection, checksum of these, zeros.
+const HEADER_BYTES: usize = 64;
+/// Extents start at multiples of this.
+const ALIGN: u64 = 64;
+
+/// Where an extent is, and what it must hash to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Extent {
+    /// Number of the file.
+    pub file: u32,
+    /// CRC32C of the bytes.
+    pub crc: u32,
+    /// Place in the file.
+    pub offset: u64,
+    /// Length in bytes.
+    pub len: u64,
+}
+
+impl Extent {
+    /// Appends the 24 bytes that stand for the extent in a manifest.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.file.to_le_bytes());
+        out.extend_from_slice(&self.crc.to_le_bytes());
+        out.extend_from_slice(&self.offset.to_le_bytes());
+        out.extend_from_slice(&self.len.to_le_bytes());
+    }
+
+    /// Reads what [`Extent::encode`] wrote.
+    pub fn decode(input: &mut Input<'_>) -> Result<Extent, Undecodable> {
+        Ok(Extent {
+            file: u32::from_le_bytes(input.array()?),
+            crc: u32::from_le_bytes(input.array()?),
+            offset: u64::from_le_bytes(input.array()?),
+            len: u64::from_le_bytes(input.array()?),
+        })
+    }
+
+    /// The extent's bytes, checked against its checksum.
+    ///
+    /// # Errors
+    /// A sentence when the file is too short or the checksum does not hold.
+    pub fn read<'a>(&self, map: &'a Map) -> Result<&'a [u8], String> {
+        let end = self.offset.checked_add(self.len).filter(|&end| end <= map.len() as u64);
+        let end = end.ok_or_else(|| format!("data file {} is shorter than its manifest says", self.file))?;
+        let bytes = &map[self.offset as usize..end as usize];
+        if crc32c::crc32c(bytes) == self.crc {
+            Ok(bytes)
+        } else {
+            Err(format!("checksum mismatch in data file {} at byte {}", self.file, self.offset))
+        }
+    }
+}
+
+/// A data file being written.
+pub struct ExtentWriter {
+    file: Box<dyn StorageFile>,
+    number: u32,
+    at: u64,
+}
+
+impl ExtentWriter {
+    /// Creates the file and writes its header.
+    pub fn create(storage: &dyn Storage, path: &str, collection: u64, number: u32) -> Result<Self, StorageError> {
+        let mut header = Vec::with_capacity(HEADER_BYTES);
+        header.extend_from_slice(MAGIC);
+        header.extend_from_slice(&VERSION.to_le_bytes());
+        header.extend_from_slice(&number.to_le_bytes());
+        header.extend_from_slice(&collection.to_le_bytes());
+        header.extend_from_slice(&crc32c::crc32c(&header).to_le_bytes());
+        header.resize(HEADER_BYTES, 0);
+        let mut file = storage.create(path)?;
+        file.append(&header)?;
+        Ok(ExtentWriter { file, number, at: HEADER_BYTES as u64 })
+    }
+
+    /// Appends an extent.
+    pub fn append(&mut self, bytes: &[u8]) -> Result<Extent, StorageError> {
+        let extent =
+            Extent { file: self.number, crc: crc32c::crc32c(bytes), offset: self.at, len: bytes.len() as u64 };
+        self.file.append(bytes)?;
+        let padding = (ALIGN - extent.len % ALIGN) % ALIGN;
+        self.file.append(&[0; ALIGN as usize][..padding as usize])?;
+        self.at += extent.len + padding;
+        Ok(extent)
+    }
+
+    /// Makes the file durable. Its directory entry is the caller's to sync.
+    pub fn finish(mut self) -> Result<(), StorageError> {
+        self.file.sync()
+    }
+}
+
+/// Opens a data file and checks its header.
+///
+/// # Errors
+/// A sentence that says what is wrong with the file.
+pub fn open(storage: &dyn Storage, path: &str, collection: u64, number: u32) -> Result<Map, String> {
+    let map = storage.map(path).map_err(|error| format!("data file {number}: {}", error.public()))?;
+    let damaged = || format!("data file {number} has a damaged header");
+    let mut input = Input(map.get(..HEADER_BYTES).ok_or_else(damaged)?);
+    let mut read = || -> Result<(), Undecodable> {
+        if &input.array::<8>()? != MAGIC {
+            return Err(Undecodable);
+        }
+        let version = u32::from_le_bytes(input.array()?);
+        let found = u32::from_le_bytes(input.array()?);
+        let owner = u64::from_le_bytes(input.array()?);
+        let crc = u32::from_le_bytes(input.array()?);
+        let whole = crc == crc32c::crc32c(&map[..24]) && found == number && owner == collection;
+        if whole && version == VERSION { Ok(()) } else { Err(Undecodable) }
+    };
+    read().map_err(|_| damaged())?;
+    Ok(map)
+}

@@ -1,0 +1,279 @@
+//! The writer's private head: the state after every operation accepted so far, synced or not.
+//!
+//! Operations resolve against the head, so that each sees the ones before it. Readers never see the head, only
+//! views of it that the log has made durable. What is not durable after all is taken back by
+//! [`Head::restore`].
+
+use super::change::{Change, FieldVector, PayloadEdit};
+use super::config::CollectionConfig;
+use super::field::{self, FieldArena};
+use super::point::{NO_ROW, Payload, Point, Rows};
+use super::state::State;
+use super::view::View;
+use crate::json::Reader;
+use crate::payload::{FieldIndex, FieldSchema, JsonPath, edit};
+use crate::types::PointId;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// A row that died and may have to live again: operation, field, row.
+type Death = (u64, u16, u32);
+
+/// See the module.
+pub struct Head {
+    /// Points, ids, field indexes.
+    pub state: State,
+    /// Vector fields in the order of the configuration.
+    pub fields: Vec<FieldArena>,
+    /// The last operation applied; 0 before the first.
+    pub op: u64,
+    /// Deaths that a restore may have to take back, oldest first.
+    deaths: VecDeque<Death>,
+    scratch: Vec<f32>,
+}
+
+/// Where a request began, so that a failing one leaves nothing behind (C1.7).
+pub struct Savepoint {
+    state: State,
+    lengths: Vec<(u32, u64)>,
+    deaths: usize,
+}
+
+impl Head {
+    /// The head of an empty collection.
+    pub fn new(config: Arc<CollectionConfig>) -> Head {
+        let fields = config.fields().iter().map(|(_, params)| FieldArena::new(params.size)).collect();
+        Head { state: State::new(config), fields, op: 0, deaths: VecDeque::new(), scratch: Vec::new() }
+    }
+
+    /// A view of the head as it is. `lsn` is the log sequence of its last record.
+    pub fn view(&self, lsn: u64) -> View {
+        View {
+            op: self.op,
+            lsn,
+            state: self.state.clone(),
+            fields: self.fields.iter().map(FieldArena::table).collect(),
+        }
+    }
+
+    /// Goes back to a view: everything after it was never durable.
+    pub fn restore(&mut self, view: &View) {
+        while self.deaths.back().is_some_and(|(op, ..)| *op > view.op) {
+            self.take_back_last_death();
+        }
+        for (arena, table) in self.fields.iter_mut().zip(view.fields.iter()) {
+            arena.truncate(table.len(), table.live());
+        }
+        self.state = view.state.clone();
+        self.op = view.op;
+    }
+
+    /// Forgets the deaths up to an operation that is durable.
+    pub fn settle(&mut self, op: u64) {
+        while self.deaths.front().is_some_and(|(died, ..)| *died <= op) {
+            self.deaths.pop_front();
+        }
+    }
+
+    /// Marks the place to come back to.
+    pub fn savepoint(&self) -> Savepoint {
+        Savepoint {
+            state: self.state.clone(),
+            lengths: self.fields.iter().map(|field| (field.len(), field.live())).collect(),
+            deaths: self.deaths.len(),
+        }
+    }
+
+    /// Comes back to a savepoint of the operation being applied.
+    pub fn roll_back(&mut self, savepoint: Savepoint) {
+        while self.deaths.len() > savepoint.deaths {
+            self.take_back_last_death();
+        }
+        for (arena, (len, live)) in self.fields.iter_mut().zip(savepoint.lengths) {
+            arena.truncate(len, live);
+        }
+        self.state = savepoint.state;
+    }
+
+    fn take_back_last_death(&mut self) {
+        if let Some((_, field, row)) = self.deaths.pop_back() {
+            self.fields[usize::from(field)].revive(row);
+        }
+    }
+
+    /// Applies one change as part of operation `op`.
+    ///
+    /// # Errors
+    /// A sentence when a payload edit would nest too deep. Nothing else of a resolved change can fail; replaying
+    /// a change that was logged cannot fail at all.
+    pub fn apply(&mut self, op: u64, change: &Change) -> Result<(), String> {
+        match change {
+            Change::Put { id, vectors, payload } => self.put(op, *id, vectors, payload),
+            Change::Delete(ids) => {
+                for &id in ids {
+                    self.delete(op, id);
+                }
+            }
+            Change::SetVectors { id, vectors } => {
+                if let Some((offset, mut point)) = self.take(*id) {
+                    for (field, vector) in vectors {
+                        self.set_row(op, offset, &mut point, *field, Some(vector));
+                    }
+                    self.write_back(op, offset, point);
+                }
+            }
+            Change::DropVectors { fields, ids } => {
+                for &id in ids {
+                    if let Some((offset, mut point)) = self.take(id) {
+                        for &field in fields {
+                            self.set_row(op, offset, &mut point, field, None);
+                        }
+                        self.write_back(op, offset, point);
+                    }
+                }
+            }
+            Change::EditPayload { edit, ids } => {
+                for &id in ids {
+                    self.edit_payload(op, id, edit)?;
+                }
+            }
+            Change::CreateIndex { path, schema } => {
+                let index = built_index(&self.state, path, schema)?;
+                let indexes = Arc::make_mut(&mut self.state.indexes);
+                indexes.retain(|index| index.path() != path);
+                indexes.push(index);
+            }
+            Change::DropIndex(path) => Arc::make_mut(&mut self.state.indexes).retain(|index| index.path() != path),
+            Change::SetConfig(json) => {
+                let config = CollectionConfig::restore(json).map_err(|error| error.to_string())?;
+                self.state.config = Arc::new(config);
+            }
+        }
+        Ok(())
+    }
+
+    fn put(&mut self, op: u64, id: PointId, vectors: &[FieldVector], payload: &[u8]) {
+        let (offset, mut point) = match self.take(id) {
+            Some((offset, point)) => {
+                self.unindex(offset, point.payload.bytes());
+                (offset, point)
+            }
+            None => {
+                let offset = u32::try_from(self.state.points.len()).expect("fewer than 2^32 points");
+                let rows = Rows::none(self.fields.len());
+                let point = Point { id, version: op, live: true, payload: Payload::Empty, rows };
+                self.state.points.push_back(point.clone());
+                self.state.ids.insert(id, offset);
+                Arc::make_mut(&mut self.state.live).insert(offset);
+                (offset, point)
+            }
+        };
+        for field in 0..self.fields.len() as u16 {
+            let vector = vectors.iter().find(|(at, _)| *at == field).map(|(_, vector)| vector.as_slice());
+            self.set_row(op, offset, &mut point, field, vector);
+        }
+        point.payload = Payload::new(payload);
+        self.index(offset, payload);
+        self.write_back(op, offset, point);
+    }
+
+    fn delete(&mut self, op: u64, id: PointId) {
+        let Some((offset, mut point)) = self.take(id) else { return };
+        self.unindex(offset, point.payload.bytes());
+        for field in 0..self.fields.len() as u16 {
+            self.set_row(op, offset, &mut point, field, None);
+        }
+        self.state.ids.remove(&id);
+        Arc::make_mut(&mut self.state.live).remove(offset);
+        point.live = false;
+        point.payload = Payload::Empty;
+        self.write_back(op, offset, point);
+    }
+
+    /// Gives the point a vector in a field, or none. A vector equal to the one in place keeps its row, so that a
+    /// change of payload alone leaves the graph alone.
+    fn set_row(&mut self, op: u64, offset: u32, point: &mut Point, field: u16, vector: Option<&[f32]>) {
+        let at = usize::from(field);
+        let (_, params) = &self.state.config.fields()[at];
+        let arena = &mut self.fields[at];
+        let old = point.rows.row(at);
+        let new = vector.map(|vector| field::row_of(params, vector, &mut self.scratch));
+        if let (Some(old), Some(new)) = (old, &new) {
+            // Under Cosine over uint8 two vectors of different length have the same row, hence the norm.
+            let same = arena.row(old).iter().zip(new.components).all(|(a, b)| a.to_bits() == b.to_bits());
+            if same && new.norm == 0.0 {
+                return;
+            }
+        }
+        if let Some(old) = old {
+            arena.kill(old, op);
+            self.deaths.push_back((op, field, old));
+        }
+        point.rows.set(at, new.map_or(NO_ROW, |new| arena.push(&new, offset)));
+    }
+
+    fn edit_payload(&mut self, op: u64, id: PointId, edit: &PayloadEdit) -> Result<(), String> {
+        let Some((offset, mut point)) = self.take(id) else { return Ok(()) };
+        let before = point.payload.clone();
+        let after = edited(before.bytes(), edit)?;
+        self.unindex(offset, before.bytes());
+        self.index(offset, &after);
+        point.payload = Payload::new(&after);
+        self.write_back(op, offset, point);
+        Ok(())
+    }
+
+    fn take(&self, id: PointId) -> Option<(u32, Point)> {
+        self.state.point(id).map(|(offset, point)| (offset, point.clone()))
+    }
+
+    fn write_back(&mut self, op: u64, offset: u32, mut point: Point) {
+        point.version = op;
+        self.state.points.set(offset as usize, point);
+    }
+
+    fn index(&mut self, offset: u32, document: &[u8]) {
+        if !self.state.indexes.is_empty() {
+            for index in Arc::make_mut(&mut self.state.indexes) {
+                index.insert(offset, document);
+            }
+        }
+    }
+
+    fn unindex(&mut self, offset: u32, document: &[u8]) {
+        if !self.state.indexes.is_empty() {
+            for index in Arc::make_mut(&mut self.state.indexes) {
+                index.remove(offset, document);
+            }
+        }
+    }
+}
+
+/// A field index over the live points of a state.
+///
+/// # Errors
+/// A sentence when the schema, as it was logged, cannot be read.
+pub(super) fn built_index(state: &State, path: &JsonPath, schema: &[u8]) -> Result<FieldIndex, String> {
+    let schema = Reader::new(schema).and_then(|mut reader| FieldSchema::parse(&mut reader));
+    let mut index = FieldIndex::new(path.clone(), schema.map_err(|error| error.to_string())?);
+    for offset in state.live.iter() {
+        index.insert(offset, state.at(offset).payload.bytes());
+    }
+    Ok(index)
+}
+
+/// The payload after an edit.
+///
+/// # Errors
+/// A sentence when the result would nest too deep.
+pub fn edited(document: &[u8], edit: &PayloadEdit) -> Result<Vec<u8>, String> {
+    let result = match edit {
+        PayloadEdit::Merge { patch, at: None } => edit::merge(document, patch),
+        PayloadEdit::Merge { patch, at: Some(path) } => edit::merge_at(document, path, patch),
+        PayloadEdit::Overwrite { payload, at: None } => return Ok(payload.to_vec()),
+        PayloadEdit::Overwrite { payload, at: Some(path) } => edit::overwrite_at(document, path, payload),
+        PayloadEdit::Remove(keys) => return Ok(edit::delete(document, keys)),
+        PayloadEdit::Clear => return Ok(b"{}".to_vec()),
+    };
+    result.map_err(|error| error.to_string())
+}

@@ -1,0 +1,203 @@
+//! The manifest: what a data checkpoint consists of. Written last, replaced as a whole.
+
+use super::change::{Input, Undecodable};
+use super::extents::Extent;
+use crate::storage::{Storage, StorageError};
+
+const MAGIC: &[u8; 8] = b"KITHMANI";
+/// Version of the format that this release writes and reads.
+const VERSION: u32 = 1;
+/// Magic, version, checksum of the body.
+const HEADER_BYTES: usize = 16;
+
+/// What a data checkpoint consists of.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Manifest {
+    /// The last operation in it.
+    pub op: u64,
+    /// Log sequence of that operation's record.
+    pub lsn: u64,
+    /// Number of the next data or graph file.
+    pub next_file: u32,
+    /// Configuration as canonical JSON.
+    pub config: Vec<u8>,
+    /// Path and schema of each field index, as text.
+    pub indexes: Vec<(Vec<u8>, Vec<u8>)>,
+    /// Points, tombstones included.
+    pub points: u32,
+    /// Chunks of the points column.
+    pub point_chunks: Vec<Extent>,
+    /// Extents of payloads.
+    pub payloads: Vec<Extent>,
+    /// Vector fields in the order of the configuration.
+    pub fields: Vec<FieldManifest>,
+}
+
+/// What is kept of a vector field.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct FieldManifest {
+    /// Rows, dead ones included.
+    pub rows: u32,
+    /// Chunks of rows with their owners.
+    pub chunks: Vec<Extent>,
+    /// The graph, which may lag behind the rows.
+    pub graph: Option<GraphManifest>,
+}
+
+/// A graph file.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct GraphManifest {
+    /// Parameter that it was built with.
+    pub m: u32,
+    /// Parameter that it was built with.
+    pub ef_construct: u32,
+    /// Rows below this are in it.
+    pub indexed: u32,
+    /// The whole graph.
+    pub extent: Extent,
+}
+
+impl Manifest {
+    /// Files that the manifest names.
+    pub fn files(&self) -> impl Iterator<Item = u32> {
+        let graphs = self.fields.iter().filter_map(|field| field.graph.map(|graph| graph.extent));
+        let rows = self.fields.iter().flat_map(|field| field.chunks.iter().copied());
+        self.point_chunks.iter().chain(&self.payloads).copied().chain(rows).chain(graphs).map(|extent| extent.file)
+    }
+
+    fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        out.extend_from_slice(&self.op.to_le_bytes());
+        out.extend_from_slice(&self.lsn.to_le_bytes());
+        out.extend_from_slice(&self.next_file.to_le_bytes());
+        put_bytes(&mut out, &self.config);
+        put_count(&mut out, self.indexes.len());
+        for (path, schema) in &self.indexes {
+            put_bytes(&mut out, path);
+            put_bytes(&mut out, schema);
+        }
+        out.extend_from_slice(&self.points.to_le_bytes());
+        put_extents(&mut out, &self.point_chunks);
+        put_extents(&mut out, &self.payloads);
+        put_count(&mut out, self.fields.len());
+        for field in &self.fields {
+            out.extend_from_slice(&field.rows.to_le_bytes());
+            put_extents(&mut out, &field.chunks);
+            match &field.graph {
+                None => out.push(0),
+                Some(graph) => {
+                    out.push(1);
+                    for number in [graph.m, graph.ef_construct, graph.indexed] {
+                        out.extend_from_slice(&number.to_le_bytes());
+                    }
+                    graph.extent.encode(&mut out);
+                }
+            }
+        }
+        out
+    }
+
+    fn decode(body: &[u8]) -> Result<Manifest, Undecodable> {
+        let mut input = Input(body);
+        let input = &mut input;
+        let mut manifest = Manifest {
+            op: u64::from_le_bytes(input.array()?),
+            lsn: u64::from_le_bytes(input.array()?),
+            next_file: u32::from_le_bytes(input.array()?),
+            config: input.bytes()?.to_vec(),
+            ..Manifest::default()
+        };
+        for _ in 0..input.len()? {
+            let path = input.bytes()?.to_vec();
+            manifest.indexes.push((path, input.bytes()?.to_vec()));
+        }
+        manifest.points = u32::from_le_bytes(input.array()?);
+        manifest.point_chunks = extents(input)?;
+        manifest.payloads = extents(input)?;
+        for _ in 0..input.len()? {
+            let rows = u32::from_le_bytes(input.array()?);
+            let chunks = extents(input)?;
+            let graph = match input.byte()? {
+                0 => None,
+                1 => Some(GraphManifest {
+                    m: u32::from_le_bytes(input.array()?),
+                    ef_construct: u32::from_le_bytes(input.array()?),
+                    indexed: u32::from_le_bytes(input.array()?),
+                    extent: Extent::decode(input)?,
+                }),
+                _ => return Err(Undecodable),
+            };
+            manifest.fields.push(FieldManifest { rows, chunks, graph });
+        }
+        if input.0.is_empty() { Ok(manifest) } else { Err(Undecodable) }
+    }
+
+    /// Replaces the manifest in a directory: written beside it, synced, renamed over it, the directory synced.
+    pub fn store(&self, storage: &dyn Storage, dir: &str) -> Result<(), StorageError> {
+        let body = self.encode();
+        let mut bytes = Vec::with_capacity(HEADER_BYTES + body.len());
+        bytes.extend_from_slice(MAGIC);
+        bytes.extend_from_slice(&VERSION.to_le_bytes());
+        bytes.extend_from_slice(&crc32c::crc32c(&body).to_le_bytes());
+        bytes.extend_from_slice(&body);
+        replace(storage, dir, "MANIFEST", &bytes)
+    }
+
+    /// The manifest of a directory; `None` when there is none.
+    ///
+    /// # Errors
+    /// A sentence that says what is wrong with it.
+    pub fn load(storage: &dyn Storage, dir: &str) -> Result<Option<Manifest>, String> {
+        let path = format!("{dir}/MANIFEST");
+        if !storage.exists(&path).map_err(|error| error.public())? {
+            return Ok(None);
+        }
+        let bytes = storage.read(&path).map_err(|error| error.public())?;
+        let mut input = Input(&bytes);
+        let header = |input: &mut Input<'_>| -> Result<(bool, u32, u32), Undecodable> {
+            let known = &input.array::<8>()? == MAGIC;
+            Ok((known, u32::from_le_bytes(input.array()?), u32::from_le_bytes(input.array()?)))
+        };
+        match header(&mut input) {
+            Ok((true, VERSION, crc)) if crc == crc32c::crc32c(input.0) => {
+                Manifest::decode(input.0).map(Some).map_err(|_| "the manifest cannot be decoded".to_string())
+            }
+            Ok((true, version, _)) if version > VERSION => {
+                Err(format!("the manifest has format version {version}; this release reads up to {VERSION}"))
+            }
+            _ => Err("the manifest is damaged".to_string()),
+        }
+    }
+}
+
+/// Replaces a small file atomically and durably.
+pub fn replace(storage: &dyn Storage, dir: &str, name: &str, bytes: &[u8]) -> Result<(), StorageError> {
+    let (path, temporary) = (format!("{dir}/{name}"), format!("{dir}/{name}.new"));
+    if storage.exists(&temporary)? {
+        storage.remove(&temporary)?;
+    }
+    let mut file = storage.create(&temporary)?;
+    file.append(bytes)?;
+    file.sync()?;
+    drop(file);
+    storage.rename(&temporary, &path)?;
+    storage.sync_dir(dir)
+}
+
+fn put_count(out: &mut Vec<u8>, count: usize) {
+    out.extend_from_slice(&u32::try_from(count).expect("a manifest has fewer than 2^32 parts").to_le_bytes());
+}
+
+fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
+    put_count(out, bytes.len());
+    out.extend_from_slice(bytes);
+}
+
+fn put_extents(out: &mut Vec<u8>, extents: &[Extent]) {
+    put_count(out, extents.len());
+    extents.iter().for_each(|extent| extent.encode(out));
+}
+
+fn extents(input: &mut Input<'_>) -> Result<Vec<Extent>, Undecodable> {
+    (0..input.len()?).map(|_| Extent::decode(input)).collect()
+}

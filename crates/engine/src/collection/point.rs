@@ -1,0 +1,103 @@
+//! What is kept of a point.
+
+use crate::storage::Map;
+use crate::types::PointId;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Row of a field in which a point has no vector.
+pub const NO_ROW: u32 = u32::MAX;
+
+/// Rows of a point, one for each vector field.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Rows {
+    /// The common case: one field.
+    One(u32),
+    /// Several fields, or none.
+    Many(Arc<[u32]>),
+}
+
+impl Rows {
+    /// No vectors in any of `fields` fields.
+    pub fn none(fields: usize) -> Rows {
+        if fields == 1 { Rows::One(NO_ROW) } else { Rows::Many(vec![NO_ROW; fields].into()) }
+    }
+
+    /// The row in a field, if the point has a vector there.
+    pub fn row(&self, field: usize) -> Option<u32> {
+        let row = match self {
+            Rows::One(row) if field == 0 => *row,
+            Rows::One(_) => NO_ROW,
+            Rows::Many(rows) => rows.get(field).copied().unwrap_or(NO_ROW),
+        };
+        (row != NO_ROW).then_some(row)
+    }
+
+    /// Sets the row of a field; [`NO_ROW`] for none.
+    pub fn set(&mut self, field: usize, row: u32) {
+        match self {
+            Rows::One(one) if field == 0 => *one = row,
+            Rows::One(_) => {}
+            Rows::Many(rows) => Arc::make_mut(rows)[field] = row,
+        }
+    }
+}
+
+/// Where the bytes of a stored payload are.
+#[derive(Clone)]
+pub struct StoredPayload {
+    /// Number of the data file.
+    pub file: u32,
+    /// The file.
+    pub map: Map,
+    /// Place in the file.
+    pub offset: u64,
+    /// Length in bytes.
+    pub len: u32,
+}
+
+/// A payload: normalised JSON.
+#[derive(Clone)]
+pub enum Payload {
+    /// `{}`
+    Empty,
+    /// Not yet in a checkpoint.
+    Memory(Arc<[u8]>),
+    /// In a data file.
+    Stored(StoredPayload),
+}
+
+impl Payload {
+    /// A payload from normalised JSON.
+    pub fn new(bytes: &[u8]) -> Payload {
+        if bytes == b"{}" { Payload::Empty } else { Payload::Memory(bytes.into()) }
+    }
+
+    /// The normalised JSON.
+    pub fn bytes(&self) -> &[u8] {
+        match self {
+            Payload::Empty => b"{}",
+            Payload::Memory(bytes) => bytes,
+            Payload::Stored(stored) => {
+                let range: Range<usize> = stored.offset as usize..stored.offset as usize + stored.len as usize;
+                // The range was checked when the checkpoint was written or loaded.
+                &stored.map[range]
+            }
+        }
+    }
+}
+
+/// A point at its offset. A deleted point leaves a tombstone, so that offsets never move.
+#[derive(Clone)]
+pub struct Point {
+    /// The client's id.
+    pub id: PointId,
+    /// Operation of its last change.
+    pub version: u64,
+    /// Whether it exists; false for a tombstone.
+    pub live: bool,
+    /// Its payload.
+    pub payload: Payload,
+    /// Its vectors' rows.
+    pub rows: Rows,
+}

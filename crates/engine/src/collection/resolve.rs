@@ -1,0 +1,160 @@
+//! From a typed update to resolved changes, against the writer's head.
+
+use super::change::{Change, FieldVector, PayloadEdit};
+use super::config::CollectionConfig;
+use super::field;
+use super::state::State;
+use super::update::{NamedVectors, PointInput, Selection, Update, UpdateMode};
+use crate::error::Error;
+use crate::filter::{Filter, PointView as _};
+use crate::types::PointId;
+use std::collections::HashMap;
+
+/// Resolves one update: names become fields, filters become ids, vectors are rounded and normalised.
+///
+/// `place` is the path of the update in the body, empty or ending in a dot, for messages.
+///
+/// # Errors
+/// `VectorNotFound`, `DimensionMismatch`, `PointNotFound` and `BadRequest`, before anything is changed.
+pub fn resolve(state: &State, update: Update, place: &str) -> Result<Vec<Change>, Error> {
+    match update {
+        Update::Upsert { points, mode, update_filter } => upsert(state, points, mode, update_filter.as_ref(), place),
+        Update::Delete(selection) => {
+            let ids = match selection {
+                Selection::Ids(ids) => ids,
+                Selection::Filter(filter) => matching(state, &filter),
+            };
+            Ok(vec![Change::Delete(ids)])
+        }
+        Update::UpdateVectors { points, update_filter } => {
+            update_vectors(state, points, update_filter.as_ref(), place)
+        }
+        Update::DeleteVectors { names, selection } => {
+            let fields = names.iter().map(|name| field_named(&state.config, name)).collect::<Result<_, _>>()?;
+            Ok(vec![Change::DropVectors { fields, ids: existing(state, selection)? }])
+        }
+        Update::SetPayload { payload, key, selection } => {
+            let edit = PayloadEdit::Merge { patch: payload, at: key };
+            Ok(vec![Change::EditPayload { edit, ids: existing(state, selection)? }])
+        }
+        Update::OverwritePayload { payload, key, selection } => {
+            let edit = PayloadEdit::Overwrite { payload, at: key };
+            Ok(vec![Change::EditPayload { edit, ids: existing(state, selection)? }])
+        }
+        Update::DeletePayload { keys, selection } => {
+            Ok(vec![Change::EditPayload { edit: PayloadEdit::Remove(keys), ids: existing(state, selection)? }])
+        }
+        Update::ClearPayload(selection) => {
+            Ok(vec![Change::EditPayload { edit: PayloadEdit::Clear, ids: existing(state, selection)? }])
+        }
+    }
+}
+
+/// The live points that match, in the order of their offsets.
+pub fn matching(state: &State, filter: &Filter) -> Vec<PointId> {
+    let plan = filter.plan(state, &state.live);
+    let candidates = plan.candidates.as_ref().unwrap_or(&state.live);
+    candidates
+        .iter()
+        .map(|offset| state.subject(offset))
+        .filter(|subject| plan.exact || filter.matches(subject))
+        .map(|subject| subject.id())
+        .collect()
+}
+
+fn upsert(
+    state: &State,
+    points: Vec<PointInput>,
+    mode: UpdateMode,
+    update_filter: Option<&Filter>,
+    place: &str,
+) -> Result<Vec<Change>, Error> {
+    // The last of a repeated id wins; every point is checked all the same.
+    let mut last: HashMap<PointId, usize> = HashMap::with_capacity(points.len());
+    for (at, point) in points.iter().enumerate() {
+        last.insert(point.id, at);
+    }
+    let mut changes = Vec::with_capacity(last.len());
+    for (at, PointInput { id, vectors, payload }) in points.into_iter().enumerate() {
+        let vectors = prepared(&state.config, vectors, || format!("{place}points[{at}].vector"))?;
+        if last[&id] != at {
+            continue;
+        }
+        let skipped = match state.point(id) {
+            Some(_) if mode == UpdateMode::InsertOnly => true,
+            Some((offset, _)) => update_filter.is_some_and(|filter| !filter.matches(&state.subject(offset))),
+            None => mode == UpdateMode::UpdateOnly,
+        };
+        if !skipped {
+            changes.push(Change::Put { id, vectors, payload });
+        }
+    }
+    Ok(changes)
+}
+
+fn update_vectors(
+    state: &State,
+    points: Vec<(PointId, NamedVectors)>,
+    update_filter: Option<&Filter>,
+    place: &str,
+) -> Result<Vec<Change>, Error> {
+    let mut absent = Vec::new();
+    let mut changes = Vec::with_capacity(points.len());
+    for (at, (id, vectors)) in points.into_iter().enumerate() {
+        let vectors = prepared(&state.config, vectors, || format!("{place}points[{at}].vector"))?;
+        match state.point(id) {
+            None => absent.push(id),
+            Some((offset, _)) => {
+                if update_filter.is_none_or(|filter| filter.matches(&state.subject(offset))) {
+                    changes.push(Change::SetVectors { id, vectors });
+                }
+            }
+        }
+    }
+    if absent.is_empty() { Ok(changes) } else { Err(not_found(absent)) }
+}
+
+/// Ids that exist; all those named must (C5).
+fn existing(state: &State, selection: Selection) -> Result<Vec<PointId>, Error> {
+    match selection {
+        Selection::Filter(filter) => Ok(matching(state, &filter)),
+        Selection::Ids(ids) => {
+            let absent: Vec<PointId> = ids.iter().copied().filter(|id| !state.ids.contains_key(id)).collect();
+            if absent.is_empty() { Ok(ids) } else { Err(not_found(absent)) }
+        }
+    }
+}
+
+/// The error for absent ids, each once, in the order of the request.
+pub fn not_found(absent: Vec<PointId>) -> Error {
+    let mut seen = std::collections::HashSet::new();
+    Error::PointNotFound(absent.into_iter().filter(|id| seen.insert(*id)).collect())
+}
+
+fn field_named(config: &CollectionConfig, name: &str) -> Result<u16, Error> {
+    let field = config.field_index(name).ok_or_else(|| Error::VectorNotFound(name.to_string()))?;
+    Ok(u16::try_from(field).expect("named vectors are limited far below 2^16"))
+}
+
+fn prepared(
+    config: &CollectionConfig,
+    vectors: NamedVectors,
+    place: impl Fn() -> String,
+) -> Result<Vec<FieldVector>, Error> {
+    vectors
+        .into_iter()
+        .map(|(name, mut vector)| {
+            let field = field_named(config, &name)?;
+            let (_, params) = &config.fields()[usize::from(field)];
+            if vector.len() != params.size {
+                let (expected, got) = (params.size, vector.len());
+                return Err(Error::DimensionMismatch { name: name.into(), expected, got });
+            }
+            field::prepare(params, &mut vector).map_err(|why| {
+                let dot = if name.is_empty() { "" } else { "." };
+                Error::bad(format!("{}{dot}{name}: {why}", place()))
+            })?;
+            Ok((field, vector))
+        })
+        .collect()
+}

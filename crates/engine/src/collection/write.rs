@@ -1,0 +1,322 @@
+//! The write path of a collection.
+
+use super::change::{self, Change};
+use super::config::CollectionPatch;
+use super::head::Head;
+use super::resolve::resolve;
+use super::update::Update;
+use super::view::View;
+use super::{Collection, Shared};
+use crate::error::Error;
+use crate::index::BuildScratch;
+use crate::payload::{FieldSchema, JsonPath};
+use crate::wal::{Appender, LogError};
+use parking_lot::Mutex;
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// Operations that are applied before their records are appended together.
+const GROUP_OPERATIONS: usize = 256;
+/// Bytes of request bodies in a group; a group has at least one operation.
+const GROUP_BYTES: usize = 8 << 20;
+/// Bytes of requests that wait for the writer of one collection; more are refused with 429.
+const QUEUE_BYTES: usize = 256 << 20;
+
+/// Kind of a log record that holds the changes of one operation of a collection.
+pub const CHANGES: u8 = 1;
+
+/// A write.
+pub enum Write {
+    /// Updates of points, all or nothing.
+    Points {
+        /// In order; each sees the ones before it.
+        updates: Vec<Update>,
+        /// Whether they came as a `points/batch`, whose paths start with `operations[i]`.
+        batch: Option<Vec<&'static str>>,
+    },
+    /// C5.12
+    CreateIndex {
+        /// The field.
+        path: JsonPath,
+        /// Its schema.
+        schema: FieldSchema,
+    },
+    /// Removes a field index.
+    DropIndex(JsonPath),
+    /// C4.4
+    Patch(Box<CollectionPatch>),
+}
+
+/// What a write did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WriteDone {
+    /// Number of the operation; grows with every write of the collection.
+    pub operation_id: u64,
+}
+
+/// Called once when the write is durable and visible, or refused.
+pub type WriteReply = Box<dyn FnOnce(Result<WriteDone, Error>) + Send>;
+
+/// A queued write.
+pub struct WriteRequest {
+    /// What to do.
+    pub write: Write,
+    /// Size of the request's body, for the bounds of the queue.
+    pub bytes: usize,
+    /// Whom to answer.
+    pub reply: WriteReply,
+}
+
+/// Writes that wait for the writer.
+pub(super) struct Queue {
+    waiting: Mutex<Waiting>,
+}
+
+struct Waiting {
+    requests: VecDeque<WriteRequest>,
+    bytes: usize,
+    /// A writer is running or about to.
+    scheduled: bool,
+}
+
+impl Queue {
+    pub fn new() -> Queue {
+        Queue { waiting: Mutex::new(Waiting { requests: VecDeque::new(), bytes: 0, scheduled: false }) }
+    }
+
+    /// Takes the next group, or leaves the writer's seat when there is none.
+    fn take_group(&self) -> Vec<WriteRequest> {
+        let mut waiting = self.waiting.lock();
+        let mut group = Vec::new();
+        let mut bytes = 0;
+        while let Some(next) = waiting.requests.front() {
+            if group.len() == GROUP_OPERATIONS || (bytes > 0 && bytes + next.bytes > GROUP_BYTES) {
+                break;
+            }
+            bytes += next.bytes.max(1);
+            group.extend(waiting.requests.pop_front());
+        }
+        waiting.bytes -= group.iter().map(|request| request.bytes).sum::<usize>();
+        if group.is_empty() {
+            waiting.scheduled = false;
+        }
+        group
+    }
+}
+
+/// What only the thread in the writer's seat touches.
+pub(super) struct Writer {
+    pub head: Head,
+}
+
+thread_local! {
+    static BUILD: RefCell<BuildScratch> = RefCell::new(BuildScratch::new());
+}
+
+impl Collection {
+    /// Queues a write. Answers whether the caller must see to it that [`Collection::run_writes`] runs.
+    ///
+    /// # Errors
+    /// The request comes back with `Overloaded` when the queue is full.
+    pub fn enqueue(&self, request: WriteRequest) -> Result<bool, (WriteRequest, Error)> {
+        let mut waiting = self.queue.waiting.lock();
+        if waiting.bytes + request.bytes > QUEUE_BYTES && !waiting.requests.is_empty() {
+            let error = Error::Overloaded("the collection's write queue is full".into());
+            return Err((request, error));
+        }
+        waiting.bytes += request.bytes;
+        waiting.requests.push_back(request);
+        Ok(!std::mem::replace(&mut waiting.scheduled, true))
+    }
+
+    /// Works the queue off, group by group. Only the thread that [`Collection::enqueue`] told so may call this.
+    pub fn run_writes(self: &Arc<Self>) {
+        loop {
+            let group = self.queue.take_group();
+            if group.is_empty() {
+                return;
+            }
+            self.write_group(group);
+            self.help_indexing();
+        }
+    }
+
+    /// Indexes while the tail is too long for searches, instead of making it longer.
+    fn help_indexing(&self) {
+        while self.tail_is_long() {
+            let more = catch_unwind(AssertUnwindSafe(|| BUILD.with_borrow_mut(|scratch| self.index_some(scratch))));
+            match more {
+                Ok(true) => {}
+                Ok(false) => return,
+                Err(_) => {
+                    self.poison("the indexer failed; restart the server to reopen the collection");
+                    return;
+                }
+            }
+        }
+    }
+
+    fn write_group(self: &Arc<Self>, group: Vec<WriteRequest>) {
+        let mut writer = self.writer.lock();
+        if self.head_is_stale.load(Ordering::Acquire) {
+            self.wait_for_flights();
+            writer.head.restore(&self.view());
+            self.shared.log.resume(self.id);
+            self.head_is_stale.store(false, Ordering::Release);
+        }
+        if let Err(error) = self.check_writable() {
+            for request in group {
+                (request.reply)(Err(error.clone()));
+            }
+            return;
+        }
+        writer.head.settle(self.view.load().op);
+        let mut bodies: Vec<Vec<u8>> = Vec::with_capacity(group.len());
+        let mut answers: Vec<(WriteReply, WriteDone)> = Vec::with_capacity(group.len());
+        for WriteRequest { write, reply, .. } in group {
+            let head = &mut writer.head;
+            match catch_unwind(AssertUnwindSafe(|| accept(head, &self.shared, self.id, write))) {
+                Ok(Ok(body)) => {
+                    answers.push((reply, WriteDone { operation_id: head.op }));
+                    bodies.push(body);
+                }
+                Ok(Err(error)) => reply(Err(error)),
+                Err(_) => {
+                    // The head may be half changed: nothing of this group can be kept.
+                    self.poison("a write failed inside the engine; restart the server to reopen the collection");
+                    self.head_is_stale.store(true, Ordering::Release);
+                    reply(Err(Error::Panic));
+                    let error = Error::CollectionFault(self.fault().unwrap_or_default());
+                    answers.drain(..).for_each(|(reply, _)| reply(Err(error.clone())));
+                    return;
+                }
+            }
+        }
+        if !answers.is_empty() {
+            self.append(&writer.head, bodies, answers);
+        }
+    }
+
+    /// Appends a group's records; the view is published and the callers are answered when they are durable.
+    fn append(self: &Arc<Self>, head: &Head, bodies: Vec<Vec<u8>>, answers: Vec<(WriteReply, WriteDone)>) {
+        let view = head.view(0);
+        let bytes: usize = bodies.iter().map(Vec::len).sum();
+        *self.in_flight.lock() += 1;
+        let collection = Arc::clone(self);
+        let done = move |result: Result<u64, LogError>| {
+            match result {
+                Ok(lsn) => {
+                    collection.publish(View { lsn, ..view }, bytes);
+                    answers.into_iter().for_each(|(reply, done)| reply(Ok(done)));
+                }
+                Err(error) => {
+                    collection.head_is_stale.store(true, Ordering::Release);
+                    let error = refused(&error);
+                    answers.into_iter().for_each(|(reply, _)| reply(Err(error.clone())));
+                }
+            }
+            *collection.in_flight.lock() -= 1;
+            collection.landed.notify_all();
+        };
+        let id = self.id;
+        let fill = move |log: &mut Appender<'_>| {
+            bodies.into_iter().try_for_each(|body| log.append(id, CHANGES, body).map(drop))
+        };
+        // Whatever becomes of the group, `done` hears of it.
+        let _ = self.shared.log.with_log(fill, head.state.config.wal.durability, Box::new(done));
+    }
+
+    fn publish(&self, view: View, bytes: usize) {
+        self.last_lsn.store(view.lsn, Ordering::Release);
+        self.unsaved_bytes.fetch_add(bytes, Ordering::Relaxed);
+        self.view.store(Arc::new(view));
+        self.shared.indexer.ring();
+    }
+
+    /// Waits until no group is between append and answer.
+    pub(super) fn wait_for_flights(&self) {
+        let mut in_flight = self.in_flight.lock();
+        while *in_flight > 0 {
+            self.landed.wait(&mut in_flight);
+        }
+    }
+}
+
+/// Applies one write to the head and answers the body of its record. After an error the head is as before.
+fn accept(head: &mut Head, shared: &Shared, collection: u64, write: Write) -> Result<Vec<u8>, Error> {
+    let op = head.op + 1;
+    let changes = match write {
+        Write::Points { updates, batch } => accept_updates(head, op, updates, batch.as_deref())?,
+        Write::CreateIndex { path, schema } => {
+            let declared = head.state.indexes.iter().find(|index| *index.path() == path);
+            if declared.is_some_and(|index| *index.schema() == schema) {
+                Vec::new()
+            } else {
+                let limit = shared.limits.max_field_indexes;
+                if declared.is_none() && head.state.indexes.len() >= limit {
+                    let message = format!("field_name: at most {limit} field indexes a collection (max_field_indexes)");
+                    return Err(Error::BadRequest(message));
+                }
+                let mut json = Vec::new();
+                schema.write_json(&mut json);
+                apply_one(head, op, Change::CreateIndex { path, schema: json.into() })?
+            }
+        }
+        Write::DropIndex(path) => apply_one(head, op, Change::DropIndex(path))?,
+        Write::Patch(patch) => {
+            let config = head.state.config.apply_patch(&patch)?;
+            apply_one(head, op, Change::SetConfig(config.to_json().into()))?
+        }
+    };
+    let mut body = Vec::new();
+    change::encode(op, &changes, &mut body);
+    debug_assert!(change::decode(&body).is_ok(), "collection {collection}: a record must decode");
+    head.op = op;
+    Ok(body)
+}
+
+fn apply_one(head: &mut Head, op: u64, change: Change) -> Result<Vec<Change>, Error> {
+    head.apply(op, &change).map_err(Error::Internal)?;
+    Ok(vec![change])
+}
+
+/// Resolves and applies updates in order. All or nothing (C1.7).
+fn accept_updates(
+    head: &mut Head,
+    op: u64,
+    updates: Vec<Update>,
+    batch: Option<&[&'static str]>,
+) -> Result<Vec<Change>, Error> {
+    let savepoint = head.savepoint();
+    let mut all = Vec::new();
+    for (at, update) in updates.into_iter().enumerate() {
+        let place = batch.map_or(String::new(), |names| format!("operations[{at}].{}.", names[at]));
+        let result = resolve(&head.state, update, &place).and_then(|changes| {
+            for change in &changes {
+                head.apply(op, change).map_err(|why| Error::bad(format!("{place}payload: {why}")))?;
+            }
+            Ok(changes)
+        });
+        match result {
+            Ok(changes) => all.extend(changes),
+            Err(error) => {
+                head.roll_back(savepoint);
+                return Err(error);
+            }
+        }
+    }
+    Ok(all)
+}
+
+/// What a client is told when the log refuses.
+pub fn refused(error: &LogError) -> Error {
+    match error {
+        LogError::Full => Error::StorageFull,
+        LogError::Overloaded => Error::Overloaded(error.public()),
+        LogError::Closed => Error::ShuttingDown,
+        _ => Error::Internal(error.public()),
+    }
+}

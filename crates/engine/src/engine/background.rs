@@ -1,0 +1,136 @@
+//! Work that nobody waits for: moving tails into graphs, checkpoints, cutting the log.
+
+use crate::catalog::Catalog;
+use crate::collection::{Bell, Collection, GraphPolicy};
+use crate::index::BuildScratch;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// Log bytes of one collection after which its data are checkpointed.
+const CHECKPOINT_BYTES: usize = 64 << 20;
+/// Size of the log above which the collection that pins its oldest segment is checkpointed.
+const LOG_BUDGET_BYTES: u64 = 256 << 20;
+/// Between two looks at the log.
+const HOUSEKEEPING: Duration = Duration::from_millis(500);
+/// Between two looks at the tails when nobody has called: a safety net, not the usual way.
+const INDEX_IDLE: Duration = Duration::from_secs(2);
+
+/// The background threads of an engine.
+pub struct Background {
+    stop: Arc<AtomicBool>,
+    catalog: Arc<Catalog>,
+    keeper_bell: Arc<Bell>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Background {
+    /// Starts the indexer and the housekeeper.
+    ///
+    /// # Errors
+    /// The system's, when it refuses a thread.
+    pub fn start(catalog: &Arc<Catalog>) -> std::io::Result<Background> {
+        let stop = Arc::new(AtomicBool::new(false));
+        let keeper_bell = Arc::new(Bell::default());
+        let indexer = {
+            let (catalog, stop) = (Arc::clone(catalog), Arc::clone(&stop));
+            std::thread::Builder::new().name("kith-index".into()).spawn(move || {
+                let mut scratch = BuildScratch::new();
+                while !stop.load(Ordering::Acquire) {
+                    if !index_everything(&catalog, &mut scratch, &stop) {
+                        catalog.shared().indexer.wait(INDEX_IDLE);
+                    }
+                }
+            })?
+        };
+        let keeper = {
+            let (catalog, stop, bell) = (Arc::clone(catalog), Arc::clone(&stop), Arc::clone(&keeper_bell));
+            std::thread::Builder::new().name("kith-checkpoint".into()).spawn(move || {
+                while !stop.load(Ordering::Acquire) {
+                    bell.wait(HOUSEKEEPING);
+                    keep_house(&catalog);
+                }
+            })?
+        };
+        Ok(Background { stop, catalog: Arc::clone(catalog), keeper_bell, threads: vec![indexer, keeper] })
+    }
+
+    /// Ends what runs at its next stop and waits for it.
+    pub fn close(&mut self) {
+        self.stop.store(true, Ordering::Release);
+        self.catalog.shared().indexer.ring();
+        self.keeper_bell.ring();
+        for thread in self.threads.drain(..) {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Gives each collection a turn. Answers whether any of them has more to do.
+pub fn index_everything(catalog: &Catalog, scratch: &mut BuildScratch, stop: &AtomicBool) -> bool {
+    let mut more = false;
+    for collection in catalog.collections() {
+        if stop.load(Ordering::Acquire) {
+            return false;
+        }
+        more |= guarded(&collection, "the indexer", || collection.index_some(scratch)).unwrap_or(false);
+    }
+    more
+}
+
+/// Checkpoints what is due and cuts the log behind it. Failures leave everything as it was; the next look tries
+/// again.
+pub fn keep_house(catalog: &Catalog) {
+    for collection in catalog.collections() {
+        if collection.unsaved_bytes() >= CHECKPOINT_BYTES {
+            checkpoint(&collection, GraphPolicy::WhenGrown);
+        }
+    }
+    let log = &catalog.shared().log;
+    if log.size_bytes() > LOG_BUDGET_BYTES {
+        let pinning = catalog
+            .collections()
+            .into_iter()
+            .filter_map(|collection| collection.pinned_lsn().map(|lsn| (lsn, collection)))
+            .min_by_key(|(lsn, _)| *lsn);
+        if let Some((_, collection)) = pinning {
+            checkpoint(&collection, GraphPolicy::WhenGrown);
+        }
+        let _ = catalog.checkpoint();
+    }
+    cut_log(catalog);
+}
+
+/// Checkpoints everything, graphs included: a clean stop.
+pub fn checkpoint_everything(catalog: &Catalog) {
+    for collection in catalog.collections() {
+        checkpoint(&collection, GraphPolicy::Always);
+    }
+    let _ = catalog.checkpoint();
+    cut_log(catalog);
+}
+
+fn cut_log(catalog: &Catalog) {
+    let log = &catalog.shared().log;
+    // The bound first: a record that is appended after it is above it, whatever its collection says by then.
+    let bound = log.next_sequence();
+    let pinned = catalog.pinned_lsn().unwrap_or(bound);
+    // A log that cannot be cut now is cut later; it still holds everything.
+    let _ = log.cut(bound.min(pinned));
+}
+
+fn checkpoint(collection: &Arc<Collection>, policy: GraphPolicy) {
+    // A failed checkpoint leaves the one before it in force, and the log whole.
+    let _ = guarded(collection, "a checkpoint", || collection.checkpoint(policy));
+}
+
+/// Runs a step; a panic in it stops the collection's writes and nothing else.
+fn guarded<T>(collection: &Collection, what: &str, step: impl FnOnce() -> T) -> Option<T> {
+    let result = catch_unwind(AssertUnwindSafe(step));
+    if result.is_err() {
+        collection.poison(&format!("{what} failed inside the engine; restart the server to reopen the collection"));
+    }
+    result.ok()
+}

@@ -1,0 +1,231 @@
+//! The engine: open, execute, status, close. All that the binding calls.
+
+mod background;
+mod execute;
+mod operation;
+mod pool;
+mod read;
+mod write;
+
+pub use background::{checkpoint_everything, index_everything, keep_house};
+pub use operation::Operation;
+
+use crate::catalog::{self, Catalog, Mode, OpenError};
+use crate::collection::GraphPolicy;
+use crate::error::Error;
+use crate::index::BuildScratch;
+use crate::limits::Limits;
+use crate::storage::{LockGuard, Storage};
+use background::Background;
+use parking_lot::Mutex;
+use pool::Pool;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+/// Reads that may wait for a thread; more are refused with 429.
+const WAITING_READS: usize = 1024;
+/// Writes that may wait to be parsed. Their bodies are bounded by the server's byte budget.
+const WAITING_WRITES: usize = 4096;
+/// Longest time that a request may take, whatever it asks for.
+const LONGEST_REQUEST: Duration = Duration::from_secs(3600);
+/// Time that a request has when it does not say.
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// How to open an engine.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// Threads that answer reads, at least 1.
+    pub search_threads: usize,
+    /// Limits on requests and collections.
+    pub limits: Limits,
+    /// Threads of their own, or everything in the caller.
+    pub mode: Mode,
+    /// Operations on the collection `__panic__` panic: for the test that a panic is survived.
+    pub panic_for_tests: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        let search_threads = std::thread::available_parallelism().map_or(1, usize::from);
+        Options { search_threads, limits: Limits::default(), mode: Mode::Threaded, panic_for_tests: false }
+    }
+}
+
+/// The bytes of a body, whoever owns them.
+pub type Body = Box<dyn AsRef<[u8]> + Send>;
+
+/// One request.
+pub struct Request {
+    /// What to do.
+    pub operation: Operation,
+    /// The collection's name; empty where the operation has none.
+    pub collection: String,
+    /// Point id or field name from the path.
+    pub target: Option<String>,
+    /// C5: answer when the change is visible (true), or when it is durable.
+    pub wait: bool,
+    /// Time from [`Request::start`] after which the request is given up.
+    pub timeout: Option<Duration>,
+    /// The body as it came; empty when there was none.
+    pub body: Body,
+    /// When the request arrived: the envelope's `time` counts from here.
+    pub start: Instant,
+}
+
+/// Called once with the whole success envelope, or the error.
+pub type Reply = Box<dyn FnOnce(Result<Vec<u8>, Error>) + Send>;
+
+/// What an engine serves.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Status {
+    /// Collections, quarantined ones included.
+    pub collections: usize,
+    /// Live points of all of them.
+    pub points: usize,
+    /// Name and fault of each quarantined collection.
+    pub faults: Vec<(String, String)>,
+}
+
+/// An open engine.
+pub struct Engine {
+    core: Arc<Core>,
+    reads: Mutex<Option<Pool>>,
+    writes: Mutex<Option<Pool>>,
+    background: Mutex<Option<Background>>,
+    /// Held while the engine is open: one process for each data directory.
+    lock: Mutex<Option<LockGuard>>,
+    inline: bool,
+}
+
+/// What every request needs.
+struct Core {
+    catalog: Arc<Catalog>,
+    limits: Limits,
+    panic_for_tests: bool,
+}
+
+impl Engine {
+    /// Opens a data directory: takes its lock, loads the checkpoints, replays the log, starts the threads.
+    ///
+    /// # Errors
+    /// [`OpenError`] when nothing can be served. A collection that cannot be opened is no error: it is quarantined.
+    pub fn open(storage: Arc<dyn Storage>, options: Options) -> Result<Engine, OpenError> {
+        let lock = storage.lock()?;
+        let catalog = catalog::open(storage, options.limits, options.mode)?.catalog;
+        let inline = options.mode != Mode::Threaded;
+        let core = Arc::new(Core {
+            catalog: Arc::clone(&catalog),
+            limits: options.limits,
+            panic_for_tests: options.panic_for_tests,
+        });
+        let (reads, writes, background) = if inline {
+            (None, None, None)
+        } else {
+            let cores = std::thread::available_parallelism().map_or(1, usize::from);
+            let reads = Pool::start("read", options.search_threads, WAITING_READS).map_err(OpenError::Threads)?;
+            let writes = Pool::start("write", cores.max(2), WAITING_WRITES).map_err(OpenError::Threads)?;
+            let background = Background::start(&catalog).map_err(OpenError::Threads)?;
+            (Some(reads), Some(writes), Some(background))
+        };
+        Ok(Engine {
+            core,
+            reads: Mutex::new(reads),
+            writes: Mutex::new(writes),
+            background: Mutex::new(background),
+            lock: Mutex::new(Some(lock)),
+            inline,
+        })
+    }
+
+    /// Executes a request; the reply is called exactly once, on a thread of the engine or on the caller's.
+    pub fn execute(&self, request: Request, reply: Reply) {
+        let core = Arc::clone(&self.core);
+        let pool = if request.operation.is_write() { &self.writes } else { &self.reads };
+        if self.inline {
+            return execute::run(&core, request, reply);
+        }
+        // The reply goes with the job; a refused job gives both back.
+        let cell = Arc::new(Mutex::new(Some((request, reply))));
+        let job = {
+            let cell = Arc::clone(&cell);
+            Box::new(move || {
+                let taken = cell.lock().take();
+                if let Some((request, reply)) = taken {
+                    execute::run(&core, request, reply);
+                }
+            })
+        };
+        let refused = match &*pool.lock() {
+            Some(pool) => pool.submit(job).err().map(|(_, error)| error),
+            None => Some(Error::ShuttingDown),
+        };
+        if let Some(error) = refused
+            && let Some((_, reply)) = cell.lock().take()
+        {
+            reply(Err(error));
+        }
+    }
+
+    /// What the engine serves now.
+    pub fn status(&self) -> Status {
+        let mut status = Status::default();
+        for entry in self.core.catalog.entries() {
+            status.collections += 1;
+            if let Some(collection) = entry.collection() {
+                status.points += collection.view().points_count();
+            }
+            if let Some(fault) = entry.fault() {
+                status.faults.push((entry.name.clone(), fault.to_string()));
+            }
+        }
+        status
+    }
+
+    /// The catalog, for tests that step background work themselves.
+    pub fn catalog(&self) -> &Arc<Catalog> {
+        &self.core.catalog
+    }
+
+    /// One step of everything that otherwise runs in the background: for tests and simulations.
+    pub fn work_in_background(&self, policy: GraphPolicy) {
+        let never = AtomicBool::new(false);
+        let mut scratch = BuildScratch::new();
+        while index_everything(&self.core.catalog, &mut scratch, &never) {}
+        match policy {
+            GraphPolicy::Always => checkpoint_everything(&self.core.catalog),
+            GraphPolicy::WhenGrown => keep_house(&self.core.catalog),
+        }
+    }
+
+    /// Finishes what runs, checkpoints, closes the log, releases the directory. A second call does nothing.
+    pub fn close(&self) {
+        for pool in [&self.reads, &self.writes] {
+            let taken = pool.lock().take();
+            if let Some(mut pool) = taken {
+                pool.close();
+            }
+        }
+        if let Some(mut background) = self.background.lock().take() {
+            background.close();
+        }
+        if let Some(lock) = self.lock.lock().take() {
+            let log = &self.core.catalog.shared().log;
+            // What is queued must be durable before it can be checkpointed; a log that cannot sync says so at the
+            // next start, which replays what there is.
+            if log.sync().is_ok() {
+                checkpoint_everything(&self.core.catalog);
+            }
+            let _ = log.close();
+            drop(lock);
+        }
+    }
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        if !self.inline {
+            self.close();
+        }
+    }
+}

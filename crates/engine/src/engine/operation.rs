@@ -1,0 +1,95 @@
+//! The operations that an engine executes, by their stable names.
+
+/// One operation. The names are shared with `src/engine/types.ts`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "each is the operation of that name in the contract")]
+pub enum Operation {
+    ListCollections,
+    CollectionInfo,
+    CreateCollection,
+    UpdateCollection,
+    DeleteCollection,
+    CollectionExists,
+    UpsertPoints,
+    RetrievePoints,
+    GetPoint,
+    DeletePoints,
+    UpdateVectors,
+    DeleteVectors,
+    SetPayload,
+    OverwritePayload,
+    DeletePayload,
+    ClearPayload,
+    BatchUpdate,
+    CreateFieldIndex,
+    DeleteFieldIndex,
+    Search,
+    SearchBatch,
+    Query,
+    QueryBatch,
+    Scroll,
+    Count,
+}
+
+/// Every operation with its name on the boundary and its name in messages about deadlines.
+const NAMES: [(Operation, &str, &str); 25] = [
+    (Operation::ListCollections, "list_collections", "List collections"),
+    (Operation::CollectionInfo, "collection_info", "Collection info"),
+    (Operation::CreateCollection, "create_collection", "Create collection"),
+    (Operation::UpdateCollection, "update_collection", "Update collection"),
+    (Operation::DeleteCollection, "delete_collection", "Delete collection"),
+    (Operation::CollectionExists, "collection_exists", "Collection exists"),
+    (Operation::UpsertPoints, "upsert_points", "Upsert"),
+    (Operation::RetrievePoints, "retrieve_points", "Retrieve"),
+    (Operation::GetPoint, "get_point", "Retrieve"),
+    (Operation::DeletePoints, "delete_points", "Delete"),
+    (Operation::UpdateVectors, "update_vectors", "Update vectors"),
+    (Operation::DeleteVectors, "delete_vectors", "Delete vectors"),
+    (Operation::SetPayload, "set_payload", "Set payload"),
+    (Operation::OverwritePayload, "overwrite_payload", "Overwrite payload"),
+    (Operation::DeletePayload, "delete_payload", "Delete payload"),
+    (Operation::ClearPayload, "clear_payload", "Clear payload"),
+    (Operation::BatchUpdate, "batch_update", "Batch update"),
+    (Operation::CreateFieldIndex, "create_field_index", "Create field index"),
+    (Operation::DeleteFieldIndex, "delete_field_index", "Delete field index"),
+    (Operation::Search, "search", "Search"),
+    (Operation::SearchBatch, "search_batch", "Search"),
+    (Operation::Query, "query", "Query"),
+    (Operation::QueryBatch, "query_batch", "Query"),
+    (Operation::Scroll, "scroll", "Scroll"),
+    (Operation::Count, "count", "Count"),
+];
+
+impl Operation {
+    /// The operation of that name.
+    pub fn parse(name: &str) -> Option<Operation> {
+        NAMES.iter().find(|(_, known, _)| *known == name).map(|(operation, ..)| *operation)
+    }
+
+    /// The name for people.
+    pub fn title(self) -> &'static str {
+        NAMES.iter().find(|(operation, ..)| *operation == self).map_or("Operation", |(.., title)| title)
+    }
+
+    /// Whether it changes anything.
+    pub fn is_write(self) -> bool {
+        use Operation::*;
+        matches!(
+            self,
+            CreateCollection
+                | UpdateCollection
+                | DeleteCollection
+                | UpsertPoints
+                | DeletePoints
+                | UpdateVectors
+                | DeleteVectors
+                | SetPayload
+                | OverwritePayload
+                | DeletePayload
+                | ClearPayload
+                | BatchUpdate
+                | CreateFieldIndex
+                | DeleteFieldIndex
+        )
+    }
+}

@@ -1,0 +1,239 @@
+//! Reads: parse, find the collection, run on a snapshot, write the answer.
+
+use super::{Core, Operation, Request};
+use crate::api::{self, response};
+use crate::catalog::{Catalog, Entry};
+use crate::collection::{Collection, Snapshot, View};
+use crate::error::Error;
+use crate::payload::PayloadSelector;
+use crate::query::request::{QueryRequest, Selectors, VectorSelector};
+use crate::query::{self, Deadline, Hit, Lookup};
+use std::sync::Arc;
+
+/// The answer to a read.
+pub fn run(core: &Core, request: &Request, deadline: &Deadline) -> Result<Vec<u8>, Error> {
+    let body = (*request.body).as_ref();
+    let limits = &core.limits;
+    let catalog = &core.catalog;
+    let name = &request.collection;
+    let mut out = Vec::new();
+    let envelope = response::Envelope::start(&mut out);
+    match request.operation {
+        Operation::ListCollections => {
+            let entries = catalog.entries();
+            response::write_collections(&mut out, entries.iter().map(|entry| entry.name.as_str()));
+        }
+        Operation::CollectionExists => response::write_exists(&mut out, catalog.exists(name)?),
+        Operation::CollectionInfo => {
+            let held = catalog.enter(name)?;
+            write_info(&mut out, held.entry());
+        }
+        Operation::RetrievePoints | Operation::GetPoint => {
+            let one = request.operation == Operation::GetPoint;
+            let parsed = match &request.target {
+                Some(id) if one => api::get_point(id)?,
+                _ => api::retrieve(body, limits)?,
+            };
+            let held = catalog.enter(name)?;
+            let view = held.collection()?.view();
+            check_names(&view, &parsed.with.vector)?;
+            let offsets = query::retrieve(&view, &parsed)?;
+            let mut show = Show::new(&view, &parsed.with);
+            match offsets.first() {
+                Some(&offset) if one => show.record(&mut out, Hit::unscored(offset)),
+                _ => response::write_list(&mut out, offsets, |out, offset| show.record(out, Hit::unscored(offset))),
+            }
+        }
+        Operation::Search | Operation::Query => {
+            let plain = request.operation == Operation::Search;
+            let parsed = if plain { api::search(body, limits)? } else { api::query(body, limits)? };
+            let held = catalog.enter(name)?;
+            let snapshot = held.collection()?.snapshot();
+            let hits = search(catalog, &snapshot, &parsed, deadline)?;
+            write_hits(&mut out, &snapshot.view, &parsed.with, &hits, plain);
+        }
+        Operation::SearchBatch | Operation::QueryBatch => {
+            let plain = request.operation == Operation::SearchBatch;
+            let parsed = if plain { api::search_batch(body, limits)? } else { api::query_batch(body, limits)? };
+            let held = catalog.enter(name)?;
+            let snapshot = held.collection()?.snapshot();
+            let mut results = Vec::with_capacity(parsed.len());
+            for (at, one) in parsed.iter().enumerate() {
+                let hits = search(catalog, &snapshot, one, deadline);
+                results.push((one, hits.map_err(|error| error.within(format!("searches[{at}]")))?));
+            }
+            response::write_list(&mut out, results, |out, (one, hits)| {
+                write_hits(out, &snapshot.view, &one.with, &hits, plain);
+            });
+        }
+        Operation::Scroll => {
+            let parsed = api::scroll(body, limits)?;
+            let held = catalog.enter(name)?;
+            let view = held.collection()?.view();
+            check_names(&view, &parsed.with.vector)?;
+            let page = query::scroll(&view, &parsed, deadline)?;
+            let mut show = Show::new(&view, &parsed.with);
+            response::write_page(&mut out, page.next, |out| {
+                response::write_elements(out, page.hits, |out, hit| show.record(out, hit));
+            });
+        }
+        Operation::Count => {
+            let parsed = api::count(body, limits)?;
+            let held = catalog.enter(name)?;
+            let view = held.collection()?.view();
+            response::write_count(&mut out, query::count(&view, &parsed, deadline)?);
+        }
+        other => return Err(Error::Internal(format!("{} is not a read", other.title()))),
+    }
+    envelope.finish(&mut out, request.start.elapsed());
+    Ok(out)
+}
+
+fn search(
+    catalog: &Arc<Catalog>,
+    snapshot: &Snapshot,
+    request: &QueryRequest,
+    deadline: &Deadline,
+) -> Result<Vec<Hit>, Error> {
+    check_names(&snapshot.view, &request.with.vector)?;
+    query::query(snapshot, request, &Others { catalog }, deadline)
+}
+
+/// Collections that a query names beside its own.
+struct Others<'a> {
+    catalog: &'a Arc<Catalog>,
+}
+
+impl Lookup for Others<'_> {
+    fn collection(&self, name: &str) -> Result<Arc<Snapshot>, Error> {
+        Ok(Arc::new(self.catalog.enter(name)?.collection()?.snapshot()))
+    }
+}
+
+fn write_hits(out: &mut Vec<u8>, view: &View, with: &Selectors, hits: &[Hit], plain: bool) {
+    let mut show = Show::new(view, with);
+    if plain {
+        response::write_list(out, hits, |out, hit| show.scored(out, *hit));
+    } else {
+        response::write_query_result(out, |out| {
+            response::write_elements(out, hits, |out, hit| show.scored(out, *hit));
+        });
+    }
+}
+
+/// Names in `with_vector` must be declared.
+fn check_names(view: &View, selector: &VectorSelector) -> Result<(), Error> {
+    let VectorSelector::Named(names) = selector else { return Ok(()) };
+    match names.iter().find(|name| view.state.config.field_index(name).is_none()) {
+        Some(name) => Err(Error::VectorNotFound(name.to_string())),
+        None => Ok(()),
+    }
+}
+
+/// Writes points of one view with what the request wants to see of them.
+struct Show<'a> {
+    view: &'a View,
+    with: &'a Selectors,
+    payload: Vec<u8>,
+    components: Vec<f32>,
+}
+
+impl<'a> Show<'a> {
+    fn new(view: &'a View, with: &'a Selectors) -> Show<'a> {
+        Show { view, with, payload: Vec::new(), components: Vec::new() }
+    }
+
+    fn record(&mut self, out: &mut Vec<u8>, hit: Hit) {
+        self.point(hit, |point, _, _| response::write_record(out, point));
+    }
+
+    fn scored(&mut self, out: &mut Vec<u8>, hit: Hit) {
+        self.point(hit, |point, version, score| response::write_scored_point(out, point, version, score));
+    }
+
+    fn point(&mut self, hit: Hit, write: impl FnOnce(&response::PointView<'_>, u64, f32)) {
+        let point = self.view.state.at(hit.offset);
+        let payload = match &self.with.payload {
+            PayloadSelector::None => None,
+            PayloadSelector::All => Some(point.payload.bytes()),
+            selector => {
+                self.payload.clear();
+                selector.select(point.payload.bytes(), &mut self.payload);
+                Some(self.payload.as_slice())
+            }
+        };
+        let fields = self.view.state.config.fields();
+        let wanted = |name: &str| match &self.with.vector {
+            VectorSelector::None => false,
+            VectorSelector::All => true,
+            VectorSelector::Named(names) => names.iter().any(|named| **named == *name),
+        };
+        // All vectors of the point one after the other, then a slice for each.
+        self.components.clear();
+        let mut places = Vec::new();
+        for (field, (name, params)) in fields.iter().enumerate() {
+            if let Some(row) = point.rows.row(field).filter(|_| wanted(name)) {
+                let from = self.components.len();
+                self.view.fields[field].read_back(row, params, &mut self.components);
+                places.push((&**name, from..self.components.len()));
+            }
+        }
+        let vectors: Vec<(&str, &[f32])> =
+            places.into_iter().map(|(name, range)| (name, &self.components[range])).collect();
+        let shown = response::PointView {
+            id: point.id,
+            payload,
+            vectors: (self.with.vector != VectorSelector::None).then_some(vectors.as_slice()),
+            order_value: hit.order_value,
+        };
+        write(&shown, point.version, hit.score);
+    }
+}
+
+fn write_info(out: &mut Vec<u8>, entry: &Entry) {
+    let Some(collection) = entry.collection() else {
+        let config = entry.current_config();
+        let info = response::CollectionInfo {
+            status: response::CollectionStatus::Red,
+            fault: entry.fault(),
+            indexed_vectors_count: 0,
+            points_count: 0,
+            segments_count: 0,
+            config: &config,
+            indexes: &[],
+        };
+        return response::write_collection_info(out, &info);
+    };
+    let fault = collection.fault();
+    let view = collection.view();
+    let indexes: Vec<_> =
+        view.state.indexes.iter().map(|index| (index.path().to_string(), index)).collect();
+    let indexes: Vec<_> = indexes
+        .iter()
+        .map(|(field, index)| response::FieldIndexInfo {
+            field,
+            schema: index.schema(),
+            points: index.points_count(),
+        })
+        .collect();
+    let info = response::CollectionInfo {
+        status: status(collection, fault.is_some()),
+        fault: fault.as_deref(),
+        indexed_vectors_count: collection.indexed_vectors(),
+        points_count: view.points_count() as u64,
+        segments_count: 1,
+        config: &view.state.config,
+        indexes: &indexes,
+    };
+    response::write_collection_info(out, &info);
+}
+
+fn status(collection: &Collection, faulty: bool) -> response::CollectionStatus {
+    if faulty {
+        response::CollectionStatus::Red
+    } else if collection.is_settled() {
+        response::CollectionStatus::Green
+    } else {
+        response::CollectionStatus::Yellow
+    }
+}

@@ -1,0 +1,170 @@
+//! Writes: parse, find the collection, queue, answer when the log says so.
+
+use super::{Core, LONGEST_REQUEST, Operation, Reply, Request};
+use crate::api::{self, response};
+use crate::catalog::{Use, check_name};
+use crate::collection::update::Update;
+use crate::collection::{Collection, Write, WriteRequest};
+use crate::error::Error;
+use crate::query::Deadline;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// What the answer to a write looks like.
+#[derive(Clone, Copy)]
+enum Shape {
+    /// One update result.
+    Update,
+    /// A list of so many.
+    Updates(usize),
+    /// `true`
+    True,
+}
+
+/// Runs a write. The reply comes from the log's thread, or at once when the write is refused.
+pub fn run(core: &Core, request: Request, deadline: Deadline, reply: Reply) {
+    let start = request.start;
+    match prepare(core, &request) {
+        Ok(Prepared::Catalog(step)) => {
+            let answer = step(core, &request, &deadline).map(|result| bool_envelope(result, start));
+            reply(answer);
+        }
+        Ok(Prepared::Collection(write, shape)) => {
+            if let Err(refused) = enqueue(core, request, write, shape, &deadline, reply) {
+                let (reply, error) = *refused;
+                reply(Err(error));
+            }
+        }
+        Err(error) => reply(Err(error)),
+    }
+}
+
+/// A step on the catalog, which waits for the log itself.
+type CatalogStep = Box<dyn FnOnce(&Core, &Request, &Deadline) -> Result<bool, Error>>;
+
+/// A parsed write.
+enum Prepared {
+    Catalog(CatalogStep),
+    Collection(Write, Shape),
+}
+
+/// Parses and checks everything that needs no collection (C1.6).
+fn prepare(core: &Core, request: &Request) -> Result<Prepared, Error> {
+    let body = (*request.body).as_ref();
+    let limits = &core.limits;
+    let points = |update: Update| Prepared::Collection(Write::Points { updates: vec![update], batch: None }, Shape::Update);
+    Ok(match request.operation {
+        Operation::CreateCollection => {
+            check_name(&request.collection).map_err(|why| Error::bad(format!("collection_name: {why}")))?;
+            let config = api::create_collection(body, limits)?;
+            Prepared::Catalog(Box::new(move |core, request, _| {
+                core.catalog.create(&request.collection, config).map(|()| true)
+            }))
+        }
+        Operation::DeleteCollection => Prepared::Catalog(Box::new(|core, request, deadline| {
+            core.catalog.delete(&request.collection, deadline.instant())
+        })),
+        Operation::UpdateCollection => {
+            Prepared::Collection(Write::Patch(Box::new(api::update_collection(body)?)), Shape::True)
+        }
+        Operation::UpsertPoints => points(api::upsert(body, limits)?),
+        Operation::DeletePoints => points(api::delete_points(body, limits)?),
+        Operation::UpdateVectors => points(api::update_vectors(body, limits)?),
+        Operation::DeleteVectors => points(api::delete_vectors(body, limits)?),
+        Operation::SetPayload => points(api::set_payload(body, limits)?),
+        Operation::OverwritePayload => points(api::overwrite_payload(body, limits)?),
+        Operation::DeletePayload => points(api::delete_payload(body, limits)?),
+        Operation::ClearPayload => points(api::clear_payload(body, limits)?),
+        Operation::BatchUpdate => {
+            let updates = api::batch_update(body, limits)?;
+            let shape = Shape::Updates(updates.len());
+            let batch = Some(updates.iter().map(key).collect());
+            Prepared::Collection(Write::Points { updates, batch }, shape)
+        }
+        Operation::CreateFieldIndex => {
+            let api::CreateFieldIndex { field, schema } = api::create_field_index(body)?;
+            Prepared::Collection(Write::CreateIndex { path: field, schema }, Shape::Update)
+        }
+        Operation::DeleteFieldIndex => {
+            let field = request.target.as_deref().unwrap_or_default();
+            Prepared::Collection(Write::DropIndex(api::path_field(field)?), Shape::Update)
+        }
+        other => return Err(Error::Internal(format!("{} is not a write", other.title()))),
+    })
+}
+
+/// The key of an operation in a `points/batch`.
+fn key(update: &Update) -> &'static str {
+    match update {
+        Update::Upsert { .. } => "upsert",
+        Update::Delete(_) => "delete",
+        Update::UpdateVectors { .. } => "update_vectors",
+        Update::DeleteVectors { .. } => "delete_vectors",
+        Update::SetPayload { .. } => "set_payload",
+        Update::OverwritePayload { .. } => "overwrite_payload",
+        Update::DeletePayload { .. } => "delete_payload",
+        Update::ClearPayload(_) => "clear_payload",
+    }
+}
+
+/// Queues a write and becomes the collection's writer when it has none.
+fn enqueue(
+    core: &Core,
+    request: Request,
+    write: Write,
+    shape: Shape,
+    deadline: &Deadline,
+    reply: Reply,
+) -> Result<(), Box<(Reply, Error)>> {
+    let refuse = |reply, error| Box::new((reply, error));
+    let held = match core.catalog.enter(&request.collection) {
+        Ok(held) => held,
+        Err(error) => return Err(refuse(reply, error)),
+    };
+    let collection: Arc<Collection> = match held.collection() {
+        Ok(collection) => Arc::clone(collection),
+        Err(error) => return Err(refuse(reply, error)),
+    };
+    // Past this point the write is never given up: a client that hears 408 may rely on it that nothing happened.
+    if let Err(error) = deadline.check() {
+        return Err(refuse(reply, error));
+    }
+    let status =
+        if request.wait { response::UpdateStatus::Completed } else { response::UpdateStatus::Acknowledged };
+    let start = request.start;
+    let bytes = (*request.body).as_ref().len();
+    let answer = move |result: Result<crate::collection::WriteDone, Error>| {
+        // Held until the answer: a deletion waits for it.
+        let held: Use = held;
+        reply(result.map(|done| update_envelope(done.operation_id, status, shape, start)));
+        drop(held);
+    };
+    match collection.enqueue(WriteRequest { write, bytes, reply: Box::new(answer) }) {
+        Ok(true) => collection.run_writes(),
+        Ok(false) => {}
+        Err((request, error)) => (request.reply)(Err(error)),
+    }
+    Ok(())
+}
+
+fn update_envelope(operation_id: u64, status: response::UpdateStatus, shape: Shape, start: Instant) -> Vec<u8> {
+    let mut out = Vec::new();
+    let envelope = response::Envelope::start(&mut out);
+    match shape {
+        Shape::Update => response::write_update_result(&mut out, operation_id, status),
+        Shape::Updates(count) => {
+            response::write_update_results(&mut out, std::iter::repeat_n(operation_id, count), status);
+        }
+        Shape::True => response::write_bool(&mut out, true),
+    }
+    envelope.finish(&mut out, start.elapsed().min(LONGEST_REQUEST));
+    out
+}
+
+fn bool_envelope(result: bool, start: Instant) -> Vec<u8> {
+    let mut out = Vec::new();
+    let envelope = response::Envelope::start(&mut out);
+    response::write_bool(&mut out, result);
+    envelope.finish(&mut out, start.elapsed());
+    out
+}

@@ -1,0 +1,168 @@
+//! The errors that the engine answers with, by stable code.
+
+use crate::json;
+use crate::types::PointId;
+use std::fmt;
+
+/// Why a request failed. The code and its details cross to the server, which alone turns them into a status
+/// and a message.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Error {
+    /// A malformed request; the sentence names the JSON path and what was expected.
+    BadRequest(String),
+    /// A collection is to be created without a vectors configuration.
+    VectorsConfigRequired,
+    /// A required body field is absent: its path.
+    MissingField(String),
+    /// A filter that cannot be parsed: where and why.
+    FilterParse(String),
+    /// A vector of the wrong length.
+    DimensionMismatch {
+        /// Name of the vector; empty for the unnamed one.
+        name: String,
+        /// Components that the collection declares.
+        expected: usize,
+        /// Components that the request has.
+        got: usize,
+    },
+    /// A named vector that the collection does not declare.
+    VectorNotFound(String),
+    /// No such collection.
+    CollectionNotFound(String),
+    /// A collection of that name exists.
+    CollectionExists(String),
+    /// The collection is marked for deletion and not yet gone.
+    CollectionDeleted(String),
+    /// Ids named in the request that are absent, in the order of the request.
+    PointNotFound(Vec<PointId>),
+    /// The engine is still opening.
+    NotReady,
+    /// The request's deadline passed; the sentence says which.
+    Timeout(String),
+    /// A queue or a budget is full; the sentence says which.
+    Overloaded(String),
+    /// The disk refuses to grow.
+    StorageFull,
+    /// The memory budget refuses to grow.
+    MemoryLimit,
+    /// The engine is closing.
+    ShuttingDown,
+    /// The collection is quarantined or takes no writes; the sentence says why.
+    CollectionFault(String),
+    /// An internal failure; the sentence holds no path and no secret.
+    Internal(String),
+    /// A panic was caught.
+    Panic,
+    /// An error in one part of a batch: the part's path, and the error.
+    Within(String, Box<Error>),
+}
+
+/// Ids that a [`Error::PointNotFound`] names in its message (C1.4).
+const NAMED_IDS: usize = 10;
+
+impl Error {
+    /// A [`Error::BadRequest`] from a sentence.
+    pub fn bad(message: impl Into<String>) -> Error {
+        Error::BadRequest(message.into())
+    }
+
+    /// The same error, with the part of a batch that it is about (C6.2).
+    pub fn within(self, place: String) -> Error {
+        match self {
+            // A sentence of a parser names its place itself.
+            Error::BadRequest(_) | Error::FilterParse(_) | Error::MissingField(_) => self,
+            error => Error::Within(place, Box::new(error)),
+        }
+    }
+
+    /// The stable code, shared with `src/engine/types.ts`.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Error::BadRequest(_) => "bad_request",
+            Error::VectorsConfigRequired => "vectors_config_required",
+            Error::MissingField(_) => "missing_field",
+            Error::FilterParse(_) => "filter_parse",
+            Error::DimensionMismatch { .. } => "dimension_mismatch",
+            Error::VectorNotFound(_) => "vector_not_found",
+            Error::CollectionNotFound(_) => "collection_not_found",
+            Error::CollectionExists(_) => "collection_exists",
+            Error::CollectionDeleted(_) => "collection_deleted",
+            Error::PointNotFound(_) => "point_not_found",
+            Error::NotReady => "not_ready",
+            Error::Timeout(_) => "timeout",
+            Error::Overloaded(_) => "overloaded",
+            Error::StorageFull => "storage_full",
+            Error::MemoryLimit => "memory_limit",
+            Error::ShuttingDown => "shutting_down",
+            Error::CollectionFault(_) => "collection_fault",
+            Error::Internal(_) => "internal",
+            Error::Panic => "internal_panic",
+            Error::Within(_, error) => error.code(),
+        }
+    }
+
+    /// The details as a JSON object, for the server's error table.
+    pub fn details_json(&self) -> Vec<u8> {
+        if let Error::Within(place, error) = self {
+            let mut out = error.details_json();
+            out.pop();
+            if out.len() > 1 {
+                out.push(b',');
+            }
+            json::write_key(&mut out, "place");
+            json::write_string(&mut out, place);
+            out.push(b'}');
+            return out;
+        }
+        let mut out = vec![b'{'];
+        let mut field = |key: &str, text: &str| {
+            json::write_string(&mut out, key);
+            out.push(b':');
+            json::write_string(&mut out, text);
+        };
+        match self {
+            Error::BadRequest(text)
+            | Error::FilterParse(text)
+            | Error::Timeout(text)
+            | Error::Overloaded(text)
+            | Error::CollectionFault(text)
+            | Error::Internal(text) => field("message", text),
+            Error::MissingField(name) => field("field", name),
+            Error::VectorNotFound(name)
+            | Error::CollectionNotFound(name)
+            | Error::CollectionExists(name)
+            | Error::CollectionDeleted(name) => field("name", name),
+            Error::DimensionMismatch { name, expected, got } => {
+                field("name", name);
+                out.extend_from_slice(format!(",\"expected\":{expected},\"got\":{got}").as_bytes());
+            }
+            Error::PointNotFound(ids) => {
+                out.extend_from_slice(b"\"ids\":[");
+                for (at, id) in ids.iter().take(NAMED_IDS).enumerate() {
+                    if at > 0 {
+                        out.push(b',');
+                    }
+                    json::write_string(&mut out, &id.to_string());
+                }
+                out.extend_from_slice(format!("],\"total\":{}", ids.len()).as_bytes());
+            }
+            Error::VectorsConfigRequired
+            | Error::NotReady
+            | Error::StorageFull
+            | Error::MemoryLimit
+            | Error::ShuttingDown
+            | Error::Panic
+            | Error::Within(..) => {}
+        }
+        out.push(b'}');
+        out
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.code(), String::from_utf8_lossy(&self.details_json()))
+    }
+}
+
+impl std::error::Error for Error {}

@@ -1,0 +1,115 @@
+//! Deciding one point by its payload: what a filter means.
+
+use super::geo::{GeoPoint, GeoShape};
+use super::{Clause, Condition, Filter};
+use crate::payload::{Document, JsonPath, Value, parse_datetime};
+use crate::types::PointId;
+
+/// What a filter looks at.
+pub trait PointView {
+    /// The point's id.
+    fn id(&self) -> PointId;
+    /// Whether the point has the vector of that name; `""` is the unnamed one.
+    fn has_vector(&self, name: &str) -> bool;
+    /// The payload, as normalised JSON.
+    fn document(&self) -> &[u8];
+}
+
+impl Filter {
+    /// Whether a point matches (C7).
+    pub fn matches(&self, point: &impl PointView) -> bool {
+        self.holds(Some(point), Document::new(point.document()))
+    }
+
+    /// Whether the filter holds for a document: that of `point`, or, without one, an object inside a payload.
+    fn holds<P: PointView>(&self, point: Option<&P>, document: Document<'_>) -> bool {
+        let holds = |condition: &Condition| condition.holds(point, document);
+        self.must.iter().all(holds)
+            && (self.should.is_empty() || self.should.iter().any(holds))
+            && !self.must_not.iter().any(holds)
+            && self.min_should.as_ref().is_none_or(|group| {
+                let held = group.conditions.iter().filter(|condition| holds(condition));
+                group.conditions.is_empty() || reaches(held, group.min_count)
+            })
+    }
+}
+
+/// Whether there are at least `count` items; looks no further than that.
+fn reaches<T>(items: impl Iterator<Item = T>, count: u64) -> bool {
+    match usize::try_from(count) {
+        Ok(0) => true,
+        Ok(count) => items.take(count).count() == count,
+        Err(_) => false,
+    }
+}
+
+impl Condition {
+    fn holds<P: PointView>(&self, point: Option<&P>, document: Document<'_>) -> bool {
+        match self {
+            Condition::Field { key, clauses } => clauses.iter().any(|clause| clause.holds(key, document)),
+            Condition::HasId(ids) => point.is_some_and(|point| ids.binary_search(&point.id()).is_ok()),
+            Condition::HasVector(name) => point.is_some_and(|point| point.has_vector(name)),
+            Condition::Nested { key, filter } => document.any_at(key, |element| match element {
+                Value::Object(object) => filter.holds(None::<&P>, object.document()),
+                _ => false,
+            }),
+            Condition::Filter(filter) => filter.holds(point, document),
+        }
+    }
+}
+
+impl Clause {
+    fn holds(&self, key: &JsonPath, document: Document<'_>) -> bool {
+        match self {
+            Clause::Match(wanted) => any_value(document, key, |value| wanted.holds(value)),
+            Clause::Range(interval) => {
+                any_value(document, key, |value| value.as_f64().is_some_and(|number| interval.contains(number)))
+            }
+            Clause::DatetimeRange(interval) => any_value(document, key, |value| match value {
+                Value::String(text) => parse_datetime(&text.decode()).is_some_and(|micros| interval.contains(micros)),
+                _ => false,
+            }),
+            Clause::Geo(shape) => any_value(document, key, |value| in_shape(shape, value)),
+            Clause::ValuesCount(interval) => {
+                let mut any = false;
+                let holds = document.any_at(key, |value| {
+                    any = true;
+                    interval.contains(values_count(value))
+                });
+                holds || (!any && interval.contains(0))
+            }
+            Clause::IsEmpty(wanted) => {
+                let filled = document.any_at(key, |value| match value {
+                    Value::Null => false,
+                    Value::Array(array) => array.raw_elements().next().is_some(),
+                    _ => true,
+                });
+                filled != *wanted
+            }
+            Clause::IsNull(wanted) => {
+                let null = document.any_at(key, |value| value.any(|value| matches!(value, Value::Null)));
+                null == *wanted
+            }
+        }
+    }
+}
+
+/// Whether any value at a path, arrays opened one level, satisfies `test`.
+fn any_value<'d>(document: Document<'d>, key: &JsonPath, mut test: impl FnMut(Value<'d>) -> bool) -> bool {
+    document.any_at(key, |value| value.any(&mut test))
+}
+
+fn in_shape(shape: &GeoShape, value: Value<'_>) -> bool {
+    match value {
+        Value::Object(object) => GeoPoint::of(object).is_some_and(|place| shape.contains(place)),
+        _ => false,
+    }
+}
+
+fn values_count(value: Value<'_>) -> u64 {
+    match value {
+        Value::Null => 0,
+        Value::Array(array) => array.raw_elements().count() as u64,
+        _ => 1,
+    }
+}

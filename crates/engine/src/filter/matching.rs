@@ -1,0 +1,148 @@
+//! `match` clauses.
+
+use super::text::Words;
+use crate::json;
+use crate::payload::{JsonStr, Value};
+use crate::types::PointId;
+
+/// A string to compare with: equal strings are equal, and so are two spellings of one UUID (C7).
+#[derive(Clone, Debug)]
+pub struct Keyword {
+    text: Box<str>,
+    /// As it stands in a normalised document, without quotes.
+    encoded: Box<[u8]>,
+    uuid: Option<u128>,
+}
+
+impl Keyword {
+    /// The keyword of a text.
+    pub fn new(text: &str) -> Keyword {
+        let encoded = encode(text);
+        Keyword { text: text.into(), encoded, uuid: PointId::parse_uuid(text) }
+    }
+
+    /// The text.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Its value, if it is a UUID.
+    pub fn uuid(&self) -> Option<u128> {
+        self.uuid
+    }
+
+    fn is(&self, string: JsonStr<'_>) -> bool {
+        match self.uuid {
+            // A string equal to a UUID's text is a UUID itself.
+            Some(uuid) => uuid_of(string) == Some(uuid),
+            None => *self.encoded == *string.raw(),
+        }
+    }
+}
+
+fn encode(text: &str) -> Box<[u8]> {
+    let mut quoted = Vec::with_capacity(text.len() + 2);
+    json::write_string(&mut quoted, text);
+    quoted[1..quoted.len() - 1].into()
+}
+
+/// The UUID that a stored string is; told by its length first, because most strings are none.
+fn uuid_of(string: JsonStr<'_>) -> Option<u128> {
+    match string.raw().len() {
+        32 | 36 | 45 => PointId::parse_uuid(&string.decode()),
+        _ => None,
+    }
+}
+
+/// What a `match` clause asks of a value.
+#[derive(Clone, Debug)]
+pub enum Match {
+    /// This string.
+    Keyword(Keyword),
+    /// This integer; `1.0` is not `1`.
+    Integer(i64),
+    /// This boolean.
+    Bool(bool),
+    /// One of these strings.
+    AnyKeyword(KeywordList),
+    /// One of these integers, ascending.
+    AnyInteger(Box<[i64]>),
+    /// Not null and none of these strings.
+    ExceptKeyword(KeywordList),
+    /// Not null and none of these integers, ascending.
+    ExceptInteger(Box<[i64]>),
+    /// A string that begins so, byte by byte.
+    Prefix(Box<str>),
+    /// A string with all of these words.
+    Text(Words),
+    /// A string with one of these words.
+    TextAny(Words),
+    /// A string with these words next to each other.
+    Phrase(Words),
+}
+
+impl Match {
+    /// Whether a value, not opened if it is an array, satisfies the clause.
+    pub fn holds(&self, value: Value<'_>) -> bool {
+        match (self, value) {
+            (Match::Keyword(keyword), Value::String(string)) => keyword.is(string),
+            (Match::Integer(number), value) => value.as_i64() == Some(*number),
+            (Match::Bool(wanted), Value::Bool(value)) => value == *wanted,
+            (Match::AnyKeyword(list), Value::String(string)) => list.contains(string),
+            (Match::AnyInteger(list), value) => is_in(list, value),
+            (Match::ExceptKeyword(_) | Match::ExceptInteger(_), Value::Null) => false,
+            (Match::ExceptKeyword(list), Value::String(string)) => !list.contains(string),
+            (Match::ExceptKeyword(_), _) => true,
+            (Match::ExceptInteger(list), value) => !is_in(list, value),
+            (Match::Prefix(prefix), Value::String(string)) => string.decode().starts_with(&**prefix),
+            (Match::Text(words), Value::String(string)) => words.all_in(&string.decode()),
+            (Match::TextAny(words), Value::String(string)) => words.any_in(&string.decode()),
+            (Match::Phrase(words), Value::String(string)) => words.in_order_in(&string.decode()),
+            _ => false,
+        }
+    }
+}
+
+fn is_in(list: &[i64], value: Value<'_>) -> bool {
+    value.as_i64().is_some_and(|number| list.binary_search(&number).is_ok())
+}
+
+/// A set of [`Keyword`]s.
+#[derive(Clone, Debug)]
+pub struct KeywordList {
+    /// Those that are no UUID, by their encoded form, ascending.
+    texts: Box<[Keyword]>,
+    /// Those that are, by their value, ascending.
+    uuids: Box<[Keyword]>,
+}
+
+impl KeywordList {
+    /// The set of these keywords.
+    pub fn new(keywords: Vec<Keyword>) -> KeywordList {
+        let (mut uuids, mut texts): (Vec<_>, Vec<_>) = keywords.into_iter().partition(|keyword| keyword.uuid.is_some());
+        texts.sort_unstable_by(|a, b| a.encoded.cmp(&b.encoded));
+        texts.dedup_by(|a, b| a.encoded == b.encoded);
+        uuids.sort_unstable_by_key(|keyword| keyword.uuid);
+        uuids.dedup_by_key(|keyword| keyword.uuid);
+        KeywordList { texts: texts.into(), uuids: uuids.into() }
+    }
+
+    /// The keywords, none twice.
+    pub fn iter(&self) -> impl Iterator<Item = &Keyword> {
+        self.texts.iter().chain(&self.uuids)
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.texts.is_empty() && self.uuids.is_empty()
+    }
+
+    fn contains(&self, string: JsonStr<'_>) -> bool {
+        if !self.uuids.is_empty()
+            && let Some(uuid) = uuid_of(string)
+        {
+            return self.uuids.binary_search_by_key(&Some(uuid), |keyword| keyword.uuid).is_ok();
+        }
+        self.texts.binary_search_by(|keyword| (*keyword.encoded).cmp(string.raw())).is_ok()
+    }
+}

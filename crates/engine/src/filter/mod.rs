@@ -1,0 +1,84 @@
+//! Filters: from the JSON grammar of C7 to a tree, and from the tree to the points that match.
+//!
+//! [`Filter::matches`] decides one point by its payload and is the meaning of a filter. [`Filter::plan`] narrows the
+//! candidates with field indexes; by construction it never decides anything that `matches` would decide otherwise.
+
+mod evaluate;
+mod geo;
+mod matching;
+mod parse;
+mod plan;
+#[cfg(test)]
+mod tests;
+mod text;
+
+pub use evaluate::PointView;
+pub use geo::{GeoPoint, GeoShape};
+pub use matching::{Keyword, Match};
+pub use plan::{IndexSet, Plan};
+pub use text::Words;
+
+use crate::payload::{Interval, JsonPath};
+use crate::types::PointId;
+
+/// A filter: groups of conditions that must all be satisfied. Without conditions it matches every point.
+#[derive(Clone, Debug, Default)]
+pub struct Filter {
+    /// All of these.
+    must: Vec<Condition>,
+    /// At least one of these, unless there are none.
+    should: Vec<Condition>,
+    /// None of these.
+    must_not: Vec<Condition>,
+    /// At least so many of these, unless there are none.
+    min_should: Option<MinShould>,
+}
+
+/// At least `min_count` of the conditions; with no conditions, no restriction.
+#[derive(Clone, Debug)]
+pub struct MinShould {
+    conditions: Vec<Condition>,
+    min_count: u64,
+}
+
+/// One condition of a filter.
+#[derive(Clone, Debug)]
+enum Condition {
+    /// On the values of a path: any clause holds.
+    Field { key: JsonPath, clauses: Vec<Clause> },
+    /// The point's id is one of these, which are ascending.
+    HasId(Box<[PointId]>),
+    /// The point has this vector; `""` is the unnamed one.
+    HasVector(Box<str>),
+    /// Some element, an object, of the array at `key` (which ends in `[]`) satisfies the filter.
+    Nested { key: JsonPath, filter: Filter },
+    /// A filter inside a filter.
+    Filter(Filter),
+}
+
+/// One clause of a field condition. All but the last three hold if any value, arrays opened, satisfies them.
+#[derive(Clone, Debug)]
+enum Clause {
+    Match(Match),
+    /// Numbers, compared as floats.
+    Range(Interval<f64>),
+    /// Strings that are date-times: microseconds since the epoch.
+    DatetimeRange(Interval<i64>),
+    Geo(GeoShape),
+    /// How many values there are.
+    ValuesCount(Interval<u64>),
+    /// Missing, null or `[]`, or none of that.
+    IsEmpty(bool),
+    /// Null or an array with a null in it, or neither.
+    IsNull(bool),
+}
+
+impl Filter {
+    /// Whether the filter has no conditions, and so matches every point.
+    pub fn is_empty(&self) -> bool {
+        self.must.is_empty()
+            && self.should.is_empty()
+            && self.must_not.is_empty()
+            && self.min_should.as_ref().is_none_or(|group| group.conditions.is_empty())
+    }
+}

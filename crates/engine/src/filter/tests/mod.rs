@@ -1,0 +1,62 @@
+//! What filters mean, and that indexes do not change it.
+
+mod grammar;
+mod oracle;
+mod properties;
+mod semantics;
+
+use super::{Filter, PointView};
+use crate::error::Error;
+use crate::json::{Reader, read_payload};
+use crate::limits::Limits;
+use crate::types::PointId;
+
+/// A point of a test.
+struct Point {
+    id: PointId,
+    vectors: Vec<&'static str>,
+    payload: Vec<u8>,
+}
+
+impl Point {
+    fn new(id: u64, payload: &str) -> Point {
+        Point { id: PointId::Num(id), vectors: vec![""], payload: normalised(payload) }
+    }
+}
+
+impl PointView for Point {
+    fn id(&self) -> PointId {
+        self.id
+    }
+
+    fn has_vector(&self, name: &str) -> bool {
+        self.vectors.contains(&name)
+    }
+
+    fn document(&self) -> &[u8] {
+        &self.payload
+    }
+}
+
+fn normalised(payload: &str) -> Vec<u8> {
+    let mut out = Vec::new();
+    read_payload(&mut Reader::new(payload.as_bytes()).unwrap(), &mut out).unwrap();
+    out
+}
+
+/// Parses the value of `filter` in a body, as an endpoint would.
+fn parse_with(filter: &str, limits: &Limits) -> Result<Filter, Error> {
+    let body = format!(r#"{{"filter":{filter}}}"#);
+    let mut reader = Reader::new(body.as_bytes())?;
+    let mut parsed = None;
+    reader.object(|r, _| {
+        parsed = Some(Filter::parse(r, limits)?);
+        Ok(())
+    })?;
+    reader.finish()?;
+    Ok(parsed.expect("the body has a filter"))
+}
+
+fn parse(filter: &str) -> Result<Filter, Error> {
+    parse_with(filter, &Limits::default())
+}

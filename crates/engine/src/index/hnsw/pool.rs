@@ -1,0 +1,152 @@
+//! The candidates of a walk, best first.
+
+/// A row and its distance in one word that sorts by distance, then by row: the distance in order-preserving form, the
+/// row number, and in the lowest bit whether the row has been expanded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Candidate(u64);
+
+impl Candidate {
+    /// The distance is not NaN and not −0; the row is below 2³¹.
+    #[inline(always)]
+    pub(super) fn new(distance: f32, row: u32) -> Candidate {
+        let bits = distance.to_bits();
+        // Negative numbers reversed and below the positive ones.
+        let ordered = if bits >> 31 == 0 { bits | 1 << 31 } else { !bits };
+        Candidate(u64::from(ordered) << 32 | u64::from(row) << 1)
+    }
+
+    #[inline(always)]
+    pub(super) fn row(self) -> u32 {
+        self.0 as u32 >> 1
+    }
+
+    pub(super) fn distance(self) -> f32 {
+        let ordered = (self.0 >> 32) as u32;
+        f32::from_bits(if ordered >> 31 == 1 { ordered & !(1 << 31) } else { !ordered })
+    }
+
+    fn is_expanded(self) -> bool {
+        self.0 & 1 == 1
+    }
+}
+
+/// The best `ef` candidates in a sorted array: at these sizes faster than a heap, and nothing is allocated once it has
+/// grown.
+#[derive(Default)]
+pub(super) struct Pool {
+    entries: Vec<Candidate>,
+    ef: usize,
+    /// All entries before this one are expanded.
+    cursor: usize,
+}
+
+impl Pool {
+    /// Empties the pool and sets its size, at least 1.
+    pub(super) fn begin(&mut self, ef: usize) {
+        self.entries.clear();
+        self.ef = ef;
+        self.cursor = 0;
+    }
+
+    #[inline(always)]
+    pub(super) fn is_full(&self) -> bool {
+        self.entries.len() == self.ef
+    }
+
+    /// Whether a candidate is good enough to get in.
+    #[inline(always)]
+    pub(super) fn admits(&self, candidate: Candidate) -> bool {
+        !self.is_full() || self.entries.last().is_none_or(|&worst| candidate < worst)
+    }
+
+    /// Adds a candidate that is admitted and not in the pool.
+    #[inline(always)]
+    pub(super) fn insert(&mut self, candidate: Candidate) {
+        if self.is_full() {
+            self.entries.pop();
+        }
+        let place = self.entries.partition_point(|&entry| entry < candidate);
+        self.entries.insert(place, candidate);
+        self.cursor = self.cursor.min(place);
+    }
+
+    /// The best candidate that is not yet expanded; it counts as expanded from now on.
+    #[inline(always)]
+    pub(super) fn expand_next(&mut self) -> Option<u32> {
+        let next = self.first_unexpanded()?;
+        let entry = &mut self.entries[next];
+        entry.0 |= 1;
+        self.cursor = next + 1;
+        Some(entry.row())
+    }
+
+    /// The candidate that would be expanded next, as things stand.
+    #[inline(always)]
+    pub(super) fn peek_next(&self) -> Option<u32> {
+        self.first_unexpanded().map(|next| self.entries[next].row())
+    }
+
+    /// All candidates, best first.
+    pub(super) fn entries(&self) -> &[Candidate] {
+        &self.entries
+    }
+
+    /// The candidates that are not yet expanded.
+    pub(super) fn unexpanded(&self) -> impl Iterator<Item = Candidate> {
+        self.entries.iter().copied().filter(|entry| !entry.is_expanded())
+    }
+
+    #[inline(always)]
+    fn first_unexpanded(&self) -> Option<usize> {
+        let rest = self.entries.get(self.cursor..)?;
+        rest.iter().position(|entry| !entry.is_expanded()).map(|offset| self.cursor + offset)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn candidates_sort_by_distance_then_row_and_keep_both(
+            a in (any::<f32>(), 0u32..1 << 31), b in (any::<f32>(), 0u32..1 << 31),
+        ) {
+            prop_assume!(!a.0.is_nan() && !b.0.is_nan());
+            let (a, b) = ((a.0 + 0.0, a.1), (b.0 + 0.0, b.1));
+            let expected = a.0.total_cmp(&b.0).then(a.1.cmp(&b.1));
+            prop_assert_eq!(Candidate::new(a.0, a.1).cmp(&Candidate::new(b.0, b.1)), expected);
+            let candidate = Candidate::new(a.0, a.1);
+            prop_assert_eq!((candidate.distance().to_bits(), candidate.row()), (a.0.to_bits(), a.1));
+        }
+
+        #[test]
+        fn the_pool_holds_the_best_and_expands_best_first(
+            distances in prop::collection::vec(-8i8..8, 1..80), ef in 1usize..20,
+        ) {
+            let mut pool = Pool::default();
+            pool.begin(ef);
+            let mut offered = Vec::new();
+            let mut expanded = Vec::new();
+            for (row, &distance) in distances.iter().enumerate() {
+                let candidate = Candidate::new(f32::from(distance), row as u32);
+                offered.push(candidate);
+                if pool.admits(candidate) {
+                    pool.insert(candidate);
+                }
+                offered.sort();
+                offered.truncate(ef);
+                if row % 3 == 0 {
+                    let best = offered.iter().map(|c| c.row()).find(|row| !expanded.contains(row));
+                    prop_assert_eq!(pool.peek_next(), best);
+                    prop_assert_eq!(pool.expand_next(), best);
+                    expanded.extend(best);
+                }
+            }
+            let rows: Vec<u32> = pool.entries().iter().map(|c| c.row()).collect();
+            prop_assert_eq!(rows, offered.iter().map(|c| c.row()).collect::<Vec<u32>>());
+        }
+    }
+}

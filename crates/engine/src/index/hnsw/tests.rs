@@ -1,0 +1,448 @@
+use std::cmp::Ordering;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering as Memory};
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::arena::RowArena;
+use crate::index::{Stopped, TopK, flat};
+
+const METRICS: [Metric; 4] = [Metric::Cosine, Metric::Euclid, Metric::Dot, Metric::Manhattan];
+
+/// A small generator of our own, so that a test is the same on every machine.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        let x = self.0 ^ (self.0 >> 33);
+        x.wrapping_mul(0xff51_afd7_ed55_8ccd) >> 16
+    }
+
+    fn below(&mut self, bound: u32) -> u32 {
+        (self.next() % u64::from(bound)) as u32
+    }
+
+    /// Roughly normal, mean 0, deviation 1.
+    fn normal(&mut self) -> f32 {
+        (0..12).map(|_| self.below(1 << 20) as f32 / (1 << 20) as f32).sum::<f32>() - 6.0
+    }
+}
+
+fn random_rows(random: &mut Random, count: usize, dim: usize) -> Vec<Vec<f32>> {
+    (0..count).map(|_| (0..dim).map(|_| random.normal()).collect()).collect()
+}
+
+/// Rows around `clusters` centres that lie far apart.
+fn clustered_rows(random: &mut Random, count: usize, dim: usize, clusters: usize) -> Vec<Vec<f32>> {
+    let centres = random_rows(random, clusters, dim);
+    (0..count)
+        .map(|_| {
+            let centre = &centres[random.below(clusters as u32) as usize];
+            centre.iter().map(|c| c * 10.0 + random.normal()).collect()
+        })
+        .collect()
+}
+
+fn arena(rows: &[Vec<f32>], metric: Metric) -> RowArena {
+    let mut arena = RowArena::new(rows[0].len());
+    for row in rows {
+        let mut row = row.clone();
+        if metric == Metric::Cosine {
+            kithdb_kernels::normalise(&mut row);
+        }
+        arena.push(&row);
+    }
+    arena
+}
+
+fn build(rows: &RowTable, m: usize, metric: Metric) -> Hnsw {
+    let graph = Hnsw::new(HnswParams { m, ef_construct: 100, seed: 42 }, metric);
+    let mut scratch = BuildScratch::new();
+    for row in 0..rows.len() {
+        graph.insert(rows, row, &mut scratch);
+    }
+    graph
+}
+
+fn by_row(a: u32, b: u32) -> Ordering {
+    a.cmp(&b)
+}
+
+fn search(graph: &Hnsw, rows: &RowTable, query: &[f32], ef: usize, accept: impl Fn(u32) -> bool) -> Vec<(f32, u32)> {
+    graph.search(rows, query, ef, &accept, &by_row, &mut SearchScratch::new(), &|| false).unwrap()
+}
+
+fn exact(rows: &RowTable, metric: Metric, query: &[f32], k: usize, accept: impl Fn(u32) -> bool) -> Vec<(f32, u32)> {
+    let mut top = TopK::new(k, by_row);
+    flat::scan_range(rows, Distance::of(metric), query, 0..rows.len(), &accept, &mut top, &|| false).unwrap();
+    top.into_sorted()
+}
+
+/// Share of the true k nearest, by distance, that searches with each row of `queries` find.
+fn recall(graph: &Hnsw, rows: &RowTable, queries: &[Vec<f32>], ef: usize, accept: impl Fn(u32) -> bool) -> f64 {
+    let k = 10;
+    let (mut hits, mut wanted) = (0, 0);
+    for query in queries {
+        let truth = exact(rows, graph.metric(), query, k, &accept);
+        let found = search(graph, rows, query, ef, &accept);
+        assert!(found.iter().all(|&(_, row)| accept(row)), "a row that was not accepted");
+        assert!(found.is_sorted_by(|a, b| (a.0, a.1) < (b.0, b.1)), "not best first, or twice the same");
+        let kth = truth.last().map_or(f32::MIN, |last| last.0);
+        hits += found.iter().take(k).filter(|found| found.0 <= kth).count();
+        wanted += truth.len();
+    }
+    hits as f64 / wanted as f64
+}
+
+#[test]
+fn recall_on_random_and_clustered_rows_under_every_metric() {
+    for metric in METRICS {
+        let mut random = Random(1);
+        for (name, rows) in [
+            ("random", random_rows(&mut random, 3000, 16)),
+            ("clustered", clustered_rows(&mut random, 3000, 24, 30)),
+        ] {
+            let rows = arena(&rows, metric).table();
+            let graph = build(&rows, 16, metric);
+            assert!(graph.unreachable().is_empty());
+            let queries: Vec<Vec<f32>> = (0..60).map(|n| rows.row(n * 50).iter().map(|x| x * 0.9 + 0.05).collect()).collect();
+            let recall = recall(&graph, &rows, &queries, 100, |_| true);
+            assert!(recall >= 0.95, "{metric:?} {name}: recall {recall}");
+        }
+    }
+}
+
+#[test]
+fn every_m_from_2_to_512_keeps_every_row_within_reach() {
+    let mut random = Random(2);
+    let rows = arena(&random_rows(&mut random, 1500, 12), Metric::Euclid).table();
+    for m in [2, 3, 4, 5, 8, 17, 32, 64, 512] {
+        let graph = build(&rows, m, Metric::Euclid);
+        assert_eq!(graph.len(), 1500);
+        assert!(graph.unreachable().is_empty(), "m {m}");
+        let queries: Vec<Vec<f32>> = (0..30).map(|n| rows.row(n * 50).to_vec()).collect();
+        let recall = recall(&graph, &rows, &queries, 400, |_| true);
+        // Two or three links are few: the tree alone needs two.
+        assert!(recall >= if m < 4 { 0.7 } else { 0.95 }, "m {m}: recall {recall}");
+    }
+}
+
+#[test]
+fn filtered_searches_find_the_accepted_rows_only() {
+    let mut random = Random(3);
+    let rows = arena(&random_rows(&mut random, 4000, 16), Metric::Euclid).table();
+    let graph = build(&rows, 16, Metric::Euclid);
+    let queries = random_rows(&mut random, 40, 16);
+    for percent in [50, 10, 1] {
+        let accept = |row: u32| row.wrapping_mul(2_654_435_761) >> 16 < percent * 655;
+        let recall = recall(&graph, &rows, &queries, 64, accept);
+        assert!(recall >= 0.95, "{percent} %: recall {recall}");
+    }
+    assert!(search(&graph, &rows, &queries[0], 64, |_| false).is_empty());
+    assert_eq!(search(&graph, &rows, &queries[0], 64, |row| row == 1234).len(), 1);
+}
+
+#[test]
+fn thousands_of_duplicates_do_not_hide_rows() {
+    let mut random = Random(4);
+    for metric in METRICS {
+        let others = random_rows(&mut random, 500, 8);
+        let mut rows = vec![vec![1.0; 8]; 3000];
+        rows.extend(others.iter().cloned());
+        rows.extend(vec![vec![1.5; 8]; 3000]);
+        let rows = arena(&rows, metric).table();
+        let graph = build(&rows, 8, metric);
+        assert!(graph.unreachable().is_empty());
+        for row in [0, 1500, 2999, 3500, 6499] {
+            let query = rows.row(row);
+            let best = exact(&rows, metric, query, 10, |_| true);
+            let found = search(&graph, &rows, query, 50, |_| true);
+            assert_eq!(found.len(), 50);
+            let distances = |rows: &[(f32, u32)]| rows.iter().take(10).map(|found| found.0).collect::<Vec<f32>>();
+            if metric != Metric::Dot {
+                assert_eq!(distances(&found), distances(&best), "{metric:?} row {row}");
+            }
+        }
+        if metric == Metric::Euclid {
+            let is_found = |&row: &u32| search(&graph, &rows, rows.row(row), 100, |_| true)[0] == (0.0, row);
+            let found = (3000..3500).filter(is_found).count();
+            assert!(found >= 450, "{found} of 500 rows between two heaps of duplicates");
+        }
+    }
+}
+
+#[test]
+fn zero_vectors_and_overflowing_distances_are_found() {
+    for metric in METRICS {
+        for value in [0.0, 3e38, -3e38] {
+            let mut rows = vec![vec![value; 5]; 600];
+            rows.extend((0..600).map(|n| vec![if n % 2 == 0 { 3e38 } else { -3e38 }; 5]));
+            let rows = arena(&rows, metric).table();
+            let graph = build(&rows, 4, metric);
+            assert!(graph.unreachable().is_empty());
+            for row in [0, 599, 600, 601, 1199] {
+                let found = search(&graph, &rows, rows.row(row), 20, |_| true);
+                assert_eq!(found.len(), 20, "{metric:?} {value} row {row}");
+                assert!(found.iter().all(|found| found.0.is_finite()));
+                let best = exact(&rows, metric, rows.row(row), 1, |_| true)[0].0;
+                assert_eq!(found[0].0, best, "{metric:?} {value} row {row}");
+            }
+        }
+    }
+}
+
+#[test]
+fn equal_distances_come_in_the_order_of_the_caller() {
+    let rows = arena(&vec![vec![1.0, 2.0]; 40], Metric::Euclid).table();
+    let graph = build(&rows, 4, Metric::Euclid);
+    let tie = |a: u32, b: u32| (a % 7, a).cmp(&(b % 7, b));
+    let mut scratch = SearchScratch::new();
+    let found = graph.search(&rows, &[0.0, 0.0], 40, &|_| true, &tie, &mut scratch, &|| false).unwrap();
+    assert_eq!(found.len(), 40);
+    assert!(found.is_sorted_by(|a, b| tie(a.1, b.1).is_lt()));
+}
+
+#[test]
+fn an_empty_graph_and_a_graph_of_one_row_answer() {
+    let rows = arena(&[vec![1.0, 2.0]], Metric::Dot).table();
+    let graph = Hnsw::new(HnswParams { m: 2, ef_construct: 1, seed: 0 }, Metric::Dot);
+    assert!(search(&graph, &rows, &[1.0, 1.0], 5, |_| true).is_empty());
+    assert!(graph.is_empty() && graph.unreachable().is_empty());
+    graph.insert(&rows, 0, &mut BuildScratch::new());
+    graph.insert(&rows, 0, &mut BuildScratch::new());
+    assert_eq!(graph.len(), 1);
+    assert_eq!(search(&graph, &rows, &[1.0, 1.0], 0, |_| true), [(-3.0, 0)]);
+}
+
+#[test]
+fn a_search_stops_when_it_is_told_to() {
+    let mut random = Random(5);
+    let rows = arena(&random_rows(&mut random, 2000, 8), Metric::Euclid).table();
+    let graph = build(&rows, 8, Metric::Euclid);
+    let asked = std::cell::Cell::new(0);
+    let stop = || {
+        asked.set(asked.get() + 1);
+        asked.get() > 3
+    };
+    let mut scratch = SearchScratch::new();
+    let result = graph.search(&rows, rows.row(0), 500, &|_| true, &by_row, &mut scratch, &stop);
+    assert_eq!(result, Err(Stopped));
+    // The scratch of a stopped search serves the next one.
+    let found = graph.search(&rows, rows.row(7), 50, &|_| true, &by_row, &mut scratch, &|| false).unwrap();
+    assert_eq!(found[0], (0.0, 7));
+}
+
+#[test]
+fn rows_beyond_the_view_are_stepped_over_even_at_the_entry_point() {
+    let mut random = Random(6);
+    let mut arena = arena(&random_rows(&mut random, 400, 8), Metric::Euclid);
+    let views: Vec<RowTable> = [1u32, 10, 399].map(|len| {
+        arena.truncate(400);
+        let mut short = RowArena::new(8);
+        (0..len).for_each(|row| {
+            short.push(arena.table().row(row));
+        });
+        short.table()
+    }).into();
+    for row in random_rows(&mut random, 4000, 8) {
+        arena.push(&row);
+    }
+    let graph = build(&arena.table(), 4, Metric::Euclid);
+    for view in views {
+        for row in 0..view.len() {
+            let found = search(&graph, &view, view.row(row), 20, |_| true);
+            assert!(!found.is_empty() && found.iter().all(|found| found.1 < view.len()));
+        }
+    }
+}
+
+#[test]
+fn threads_insert_while_others_search_their_own_views() {
+    let mut random = Random(7);
+    let all = clustered_rows(&mut random, 3000, 16, 20);
+    let rows = arena(&all, Metric::Euclid).table();
+    // Views grow: a thread inserts over a table that ends with its row, so tables are older than nodes it meets.
+    let mut growing = RowArena::new(16);
+    let tables: Vec<RowTable> = all.iter().map(|row| { growing.push(row); growing.table() }).collect();
+    for m in [2, 8] {
+        let graph = Hnsw::new(HnswParams { m, ef_construct: 64, seed: 9 }, Metric::Euclid);
+        let (next, is_done) = (AtomicU32::new(0), AtomicBool::new(false));
+        std::thread::scope(|scope| {
+            let builders: Vec<_> = (0..3)
+                .map(|_| {
+                    scope.spawn(|| {
+                        let mut scratch = BuildScratch::new();
+                        let mut search_scratch = SearchScratch::new();
+                        loop {
+                            let row = next.fetch_add(1, Memory::Relaxed);
+                            if row >= rows.len() {
+                                return;
+                            }
+                            let table = &tables[row as usize];
+                            graph.insert(table, row, &mut scratch);
+                            let found = graph
+                                .search(table, table.row(row), 64, &|_| true, &by_row, &mut search_scratch, &|| false)
+                                .unwrap();
+                            assert!(!found.is_empty());
+                        }
+                    })
+                })
+                .collect();
+            scope.spawn(|| {
+                let mut scratch = SearchScratch::new();
+                while !is_done.load(Memory::Relaxed) {
+                    let end = graph.len();
+                    for row in (0..end.saturating_sub(8)).step_by(97) {
+                        let accept = |other: u32| !other.is_multiple_of(3) || other == row;
+                        let found =
+                            graph.search(&rows, rows.row(row), 64, &accept, &by_row, &mut scratch, &|| false).unwrap();
+                        assert!(found.iter().all(|&(_, other)| accept(other)));
+                    }
+                }
+            });
+            for builder in builders {
+                builder.join().expect("a builder");
+            }
+            is_done.store(true, Memory::Relaxed);
+        });
+        assert_eq!(graph.len(), 3000);
+        assert_eq!(graph.unreachable(), [0u32; 0], "m {m}");
+        assert_eq!(graph.repair(&rows, &mut BuildScratch::new()), 0, "the tree is whole");
+        let queries: Vec<Vec<f32>> = all.iter().step_by(60).cloned().collect();
+        let recall = recall(&graph, &rows, &queries, 256, |_| true);
+        assert!(recall >= if m == 2 { 0.6 } else { 0.95 }, "m {m}: recall {recall}");
+    }
+}
+
+#[test]
+fn the_same_rows_in_the_same_order_give_the_same_graph() {
+    let mut random = Random(8);
+    let rows = arena(&random_rows(&mut random, 800, 8), Metric::Cosine).table();
+    let bytes = |graph: &Hnsw| {
+        let mut out = Vec::new();
+        graph.write_to(&mut out, u32::MAX);
+        out
+    };
+    assert_eq!(bytes(&build(&rows, 6, Metric::Cosine)), bytes(&build(&rows, 6, Metric::Cosine)));
+}
+
+#[test]
+fn a_graph_reads_back_as_it_was_written() {
+    let mut random = Random(10);
+    let rows = arena(&random_rows(&mut random, 1200, 8), Metric::Manhattan).table();
+    for m in [2, 16] {
+        let graph = build(&rows, m, Metric::Manhattan);
+        let mut bytes = vec![7; 3];
+        graph.write_to(&mut bytes, rows.len());
+        let again = Hnsw::read_from(&bytes[3..], rows.len()).unwrap();
+        assert_eq!((again.params(), again.metric(), again.len()), (graph.params(), Metric::Manhattan, 1200));
+        assert_eq!(again.repair(&rows, &mut BuildScratch::new()), 0);
+        let mut second = vec![7; 3];
+        again.write_to(&mut second, rows.len());
+        assert_eq!(bytes, second);
+        let query = random_rows(&mut random, 1, 8).remove(0);
+        assert_eq!(search(&graph, &rows, &query, 200, |_| true), search(&again, &rows, &query, 200, |_| true));
+        assert_eq!(Hnsw::read_from(&bytes[3..], 1199).err(), Some(GraphError::Invalid("more rows than there are vectors")));
+    }
+}
+
+#[test]
+fn a_graph_cut_to_fewer_rows_is_repaired_and_grows_on() {
+    let mut random = Random(11);
+    let rows = arena(&clustered_rows(&mut random, 1500, 8, 50), Metric::Euclid).table();
+    for m in [2, 8] {
+        let graph = build(&rows, m, Metric::Euclid);
+        for upto in [0, 1, 7, 700, 1499] {
+            let mut bytes = Vec::new();
+            graph.write_to(&mut bytes, upto);
+            let cut = Hnsw::read_from(&bytes, upto).unwrap();
+            assert_eq!(cut.len(), upto);
+            let mut scratch = BuildScratch::new();
+            cut.repair(&rows, &mut scratch);
+            assert_eq!(cut.unreachable(), [0u32; 0], "m {m} upto {upto}");
+            assert_eq!(cut.repair(&rows, &mut scratch), 0);
+            for row in upto..rows.len() {
+                cut.insert(&rows, row, &mut scratch);
+            }
+            assert_eq!(cut.unreachable(), [0u32; 0]);
+            let queries: Vec<Vec<f32>> = (0..20).map(|n| rows.row(n * 75).to_vec()).collect();
+            let recall = recall(&cut, &rows, &queries, 400, |_| true);
+            assert!(recall >= if m == 2 { 0.6 } else { 0.95 }, "m {m} upto {upto}: recall {recall}");
+        }
+    }
+}
+
+#[test]
+fn rows_may_be_left_out_and_come_in_any_order() {
+    let mut random = Random(12);
+    let rows = arena(&random_rows(&mut random, 2000, 8), Metric::Euclid).table();
+    let graph = Hnsw::new(HnswParams { m: 8, ef_construct: 50, seed: 3 }, Metric::Euclid);
+    let mut scratch = BuildScratch::new();
+    for row in (0..rows.len()).rev().filter(|row| row % 3 != 0) {
+        graph.insert(&rows, row, &mut scratch);
+    }
+    assert!(graph.unreachable().is_empty());
+    assert!(graph.contains(1) && !graph.contains(0) && !graph.contains(5000));
+    let mut bytes = Vec::new();
+    graph.write_to(&mut bytes, rows.len());
+    let again = Hnsw::read_from(&bytes, rows.len()).unwrap();
+    assert_eq!(again.len(), graph.len());
+    let found = search(&again, &rows, rows.row(0), 50, |_| true);
+    assert!(found.len() == 50 && found.iter().all(|found| found.1 % 3 != 0));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn damaged_bytes_are_refused_or_give_a_graph_that_is_safe_to_use(
+        m in 2usize..5,
+        changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>(), 0u8..4), 0..6),
+        cut in prop::option::of(any::<prop::sample::Index>()),
+    ) {
+        let mut random = Random(13);
+        let rows = arena(&random_rows(&mut random, 60, 4), Metric::Euclid).table();
+        let mut bytes = Vec::new();
+        build(&rows, m, Metric::Euclid).write_to(&mut bytes, 60);
+        for (place, value, kind) in changes {
+            let place = place.index(bytes.len());
+            match kind {
+                0 => bytes[place] = value,
+                1 => bytes[place] ^= 1 << (value % 8),
+                2 => drop(bytes.remove(place)),
+                _ => bytes.insert(place, value),
+            }
+        }
+        if let Some(cut) = cut {
+            bytes.truncate(cut.index(bytes.len() + 1));
+        }
+        if let Ok(graph) = Hnsw::read_from(&bytes, 60) {
+            let mut scratch = BuildScratch::new();
+            graph.repair(&rows, &mut scratch);
+            prop_assert_eq!(graph.unreachable(), vec![0u32; 0]);
+            for row in 0..60 {
+                graph.insert(&rows, row, &mut scratch);
+            }
+            prop_assert_eq!(graph.unreachable(), vec![0u32; 0]);
+            search(&graph, &rows, rows.row(5), 10, |row| row % 2 == 0);
+        }
+    }
+
+    #[test]
+    fn any_small_set_of_rows_is_wholly_within_reach(
+        values in prop::collection::vec(-3i8..3, 3..240), m in 2usize..6, seed in any::<u64>(), metric in 0usize..4,
+    ) {
+        let metric = METRICS[metric];
+        let rows: Vec<Vec<f32>> = values.chunks_exact(3).map(|row| row.iter().map(|&v| f32::from(v)).collect()).collect();
+        let rows = arena(&rows, metric).table();
+        let graph = Hnsw::new(HnswParams { m, ef_construct: 8, seed }, metric);
+        let mut scratch = BuildScratch::new();
+        for row in 0..rows.len() {
+            graph.insert(&rows, row, &mut scratch);
+        }
+        prop_assert_eq!(graph.unreachable(), vec![0u32; 0]);
+        let found = search(&graph, &rows, rows.row(0), rows.len() as usize, |_| true);
+        prop_assert_eq!(found, exact(&rows, metric, rows.row(0), rows.len() as usize, |_| true));
+    }
+}

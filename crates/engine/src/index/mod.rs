@@ -1,0 +1,29 @@
+//! Finding the nearest rows: exactly ([`flat`]) or by a graph ([`hnsw`]).
+//!
+//! Everything here works on row numbers and *distances*, of which smaller is better for every metric; points, ids,
+//! filters and versions are the caller's and come in as closures. Both ways compute a distance by the same sequence of
+//! operations, so a row has one distance whatever found it, and both hand their rows to a [`TopK`], which breaks ties
+//! by the caller's order.
+
+pub mod distance;
+pub mod flat;
+pub mod hnsw;
+pub mod topk;
+
+pub use distance::Distance;
+pub use hnsw::{BuildScratch, GraphError, Hnsw, HnswParams, SearchScratch};
+pub use topk::TopK;
+
+use std::fmt;
+
+/// A search ended early because its stop check said so (a deadline, or nobody waits any more).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stopped;
+
+impl fmt::Display for Stopped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the search was stopped")
+    }
+}
+
+impl std::error::Error for Stopped {}

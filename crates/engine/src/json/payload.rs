@@ -1,0 +1,181 @@
+//! Payloads as they are kept: one line of JSON without white space, keys in the order of their first
+//! appearance, the last value of a repeated key, strings with the fewest escapes, numbers as the client wrote them.
+
+use super::reader::{Kind, Reader};
+use super::writer::write_string;
+use crate::error::Error;
+use std::collections::HashMap;
+use std::ops::Range;
+
+/// Nesting of a payload, the object itself being the first level (C2.5).
+pub const MAX_PAYLOAD_DEPTH: usize = 64;
+
+/// Objects with more keys than this find their repeated keys by hash.
+const SMALL_OBJECT: usize = 16;
+
+/// Reads a JSON object and appends its normalised form to `out`.
+///
+/// # Errors
+/// `BadRequest` that names the place: no object, nested deeper than [`MAX_PAYLOAD_DEPTH`], a number beyond `f64`.
+pub fn read_payload(reader: &mut Reader<'_>, out: &mut Vec<u8>) -> Result<(), Error> {
+    reader.expect(Kind::Object)?;
+    let deepest = reader.depth() + MAX_PAYLOAD_DEPTH;
+    value(reader, out, deepest)
+}
+
+fn value(reader: &mut Reader<'_>, out: &mut Vec<u8>, deepest: usize) -> Result<(), Error> {
+    match reader.peek()? {
+        Kind::Object => {
+            level(reader, deepest)?;
+            object(reader, out, deepest)
+        }
+        Kind::Array => {
+            level(reader, deepest)?;
+            out.push(b'[');
+            reader.array(|r, index| {
+                if index > 0 {
+                    out.push(b',');
+                }
+                value(r, out, deepest)
+            })?;
+            out.push(b']');
+            Ok(())
+        }
+        Kind::String => {
+            write_string(out, &reader.string()?);
+            Ok(())
+        }
+        Kind::Number => {
+            let text = reader.number_text()?;
+            if !text.parse::<f64>().is_ok_and(f64::is_finite) {
+                return Err(reader.error("number out of range"));
+            }
+            out.extend_from_slice(text.as_bytes());
+            Ok(())
+        }
+        Kind::Bool => {
+            out.extend_from_slice(if reader.bool()? { b"true" } else { b"false" });
+            Ok(())
+        }
+        Kind::Null => {
+            reader.take_null()?;
+            out.extend_from_slice(b"null");
+            Ok(())
+        }
+    }
+}
+
+fn level(reader: &Reader<'_>, deepest: usize) -> Result<(), Error> {
+    if reader.depth() >= deepest {
+        return Err(reader.error(format!("payload is nested deeper than {MAX_PAYLOAD_DEPTH} levels")));
+    }
+    Ok(())
+}
+
+fn object(reader: &mut Reader<'_>, out: &mut Vec<u8>, deepest: usize) -> Result<(), Error> {
+    let start = out.len();
+    let mut fields: Vec<(String, Range<usize>)> = Vec::new();
+    let mut by_key: HashMap<String, usize> = HashMap::new();
+    let mut repeated = false;
+    out.push(b'{');
+    reader.object(|r, key| {
+        if out.len() > start + 1 {
+            out.push(b',');
+        }
+        let from = out.len();
+        write_string(out, key);
+        out.push(b':');
+        value(r, out, deepest)?;
+        let range = from..out.len();
+        let earlier = if fields.len() > SMALL_OBJECT {
+            by_key.get(key).copied()
+        } else {
+            fields.iter().position(|(known, _)| known == key)
+        };
+        match earlier {
+            Some(at) => {
+                fields[at].1 = range;
+                repeated = true;
+            }
+            None => {
+                fields.push((key.to_string(), range));
+                if fields.len() > SMALL_OBJECT {
+                    if by_key.is_empty() {
+                        by_key.extend(fields.iter().enumerate().map(|(at, (known, _))| (known.clone(), at)));
+                    } else {
+                        by_key.insert(key.to_string(), fields.len() - 1);
+                    }
+                }
+            }
+        }
+        Ok(())
+    })?;
+    if repeated {
+        let mut kept = vec![b'{'];
+        for (at, (_, range)) in fields.iter().enumerate() {
+            if at > 0 {
+                kept.push(b',');
+            }
+            kept.extend_from_slice(&out[range.clone()]);
+        }
+        out.truncate(start);
+        out.extend_from_slice(&kept);
+    }
+    out.push(b'}');
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn normalise(body: &str) -> Result<String, Error> {
+        let mut reader = Reader::new(body.as_bytes())?;
+        let mut out = Vec::new();
+        read_payload(&mut reader, &mut out)?;
+        reader.finish()?;
+        Ok(String::from_utf8(out).unwrap())
+    }
+
+    #[test]
+    fn numbers_order_and_last_duplicates_are_kept_c1_8() {
+        let body = r#" { "b" : 18446744073709551615 , "a":1.0,"e":1e2,"b":-9223372036854775808,"n":{"x":1,"x":2},"u":"\u00e9\/" } "#;
+        assert_eq!(
+            normalise(body).unwrap(),
+            r#"{"b":-9223372036854775808,"a":1.0,"e":1e2,"n":{"x":2},"u":"é/"}"#
+        );
+    }
+
+    #[test]
+    fn sixty_four_levels_pass_and_one_more_does_not_c2_5() {
+        let nested = |levels: usize| format!("{}1{}", r#"{"a":"#.repeat(levels), "}".repeat(levels));
+        assert!(normalise(&nested(64)).is_ok());
+        assert!(matches!(normalise(&nested(65)), Err(Error::BadRequest(_))));
+    }
+
+    #[test]
+    fn what_is_no_object_is_refused_c2_5() {
+        for body in ["1", "[]", "\"a\"", "null", "{\"a\":1e400}", "{\"a\":NaN}"] {
+            assert!(normalise(body).is_err(), "{body}");
+        }
+    }
+
+    #[test]
+    fn many_keys_find_their_duplicates() {
+        let body: Vec<String> = (0..100).chain(0..100).map(|n| format!("\"k{n}\":{n}")).collect();
+        let once: Vec<String> = (0..100).map(|n| format!("\"k{n}\":{n}")).collect();
+        assert_eq!(normalise(&format!("{{{}}}", body.join(","))).unwrap(), format!("{{{}}}", once.join(",")));
+    }
+
+    proptest! {
+        #[test]
+        fn means_the_same_as_before(keys in prop::collection::vec(("[a-e\\n\"é]{0,3}", -5i64..5), 0..24)) {
+            let body: Vec<String> =
+                keys.iter().map(|(k, v)| format!("{}:[{v},{{\"x\":{v}}}]", serde_json::to_string(k).unwrap())).collect();
+            let body = format!("{{{}}}", body.join(" , "));
+            let theirs: serde_json::Value = serde_json::from_str(&body).unwrap();
+            prop_assert_eq!(normalise(&body).unwrap(), theirs.to_string());
+        }
+    }
+}

@@ -1,0 +1,21 @@
+//! The KithDB engine: points, indexes and durability. It knows nothing of Node or HTTP.
+//!
+//! The modules are floors of one house; each uses only those before it:
+//! [`types`], [`error`], [`json`] → [`storage`] → [`wal`] → [`arena`] → [`index`] → [`payload`] → [`filter`] →
+//! [`collection`] → [`query`] → [`catalog`] → [`api`] → [`engine`].
+
+pub mod api;
+pub mod arena;
+pub mod catalog;
+pub mod collection;
+pub mod engine;
+pub mod error;
+pub mod filter;
+pub mod index;
+pub mod json;
+pub mod limits;
+pub mod payload;
+pub mod query;
+pub mod storage;
+pub mod types;
+pub mod wal;

@@ -1,0 +1,136 @@
+//! Date-times as text.
+
+use jiff::civil::{Date, Time};
+use jiff::tz::Offset;
+
+/// Reads a date-time as microseconds since the epoch; what is finer is cut off.
+///
+/// The forms are RFC 3339, and beyond it: a space for the `T`, an offset without its colon, no zone (UTC), no
+/// seconds, or a date alone. `None` for anything else.
+pub fn parse_datetime(text: &str) -> Option<i64> {
+    let bytes = text.as_bytes();
+    let (date, rest) = bytes.split_at_checked(10)?;
+    if date[4] != b'-' || date[7] != b'-' {
+        return None;
+    }
+    let date = Date::new(
+        i16::try_from(number(&date[..4])?).ok()?,
+        i8::try_from(number(&date[5..7])?).ok()?,
+        i8::try_from(number(&date[8..])?).ok()?,
+    )
+    .ok()?;
+    let (seconds_of_day, micros, offset_seconds) = match rest.split_first() {
+        None => (0, 0, 0),
+        Some((b'T' | b't' | b' ', rest)) => time(rest)?,
+        Some(_) => return None,
+    };
+    let midnight = Offset::UTC.to_timestamp(date.to_datetime(Time::midnight())).ok()?.as_second();
+    Some((midnight + seconds_of_day - offset_seconds) * 1_000_000 + micros)
+}
+
+/// Seconds of the day, microseconds of the second, and the offset in seconds.
+fn time(text: &[u8]) -> Option<(i64, i64, i64)> {
+    let (clock, mut rest) = text.split_at_checked(5)?;
+    if clock[2] != b':' {
+        return None;
+    }
+    let (hours, minutes) = (number(&clock[..2])?, number(&clock[3..])?);
+    let (mut seconds, mut micros) = (0, 0);
+    if let Some((b':', after)) = rest.split_first() {
+        let (digits, after) = after.split_at_checked(2)?;
+        seconds = number(digits)?;
+        rest = after;
+        if let Some((b'.', after)) = rest.split_first() {
+            let length = after.iter().take_while(|byte| byte.is_ascii_digit()).count();
+            if length == 0 {
+                return None;
+            }
+            let kept = length.min(6);
+            micros = number(&after[..kept])? * 10i64.pow(6 - kept as u32);
+            rest = &after[length..];
+        }
+    }
+    // Second 60 is a leap second, counted as the first of the next minute.
+    if hours > 23 || minutes > 59 || seconds > 60 {
+        return None;
+    }
+    Some((hours * 3_600 + minutes * 60 + seconds, micros, zone(rest)?))
+}
+
+/// Offset from UTC in seconds.
+fn zone(text: &[u8]) -> Option<i64> {
+    let (sign, digits) = match text.split_first() {
+        None | Some((b'Z' | b'z', [])) => return Some(0),
+        Some((b'+', digits)) => (1, digits),
+        Some((b'-', digits)) => (-1, digits),
+        Some(_) => return None,
+    };
+    let (hours, minutes) = match digits {
+        [_, _, b':', _, _] => (number(&digits[..2])?, number(&digits[3..])?),
+        [_, _, _, _] => (number(&digits[..2])?, number(&digits[2..])?),
+        _ => return None,
+    };
+    if hours > 23 || minutes > 59 { None } else { Some(sign * (hours * 3_600 + minutes * 60)) }
+}
+
+/// The number that up to six digits stand for.
+fn number(digits: &[u8]) -> Option<i64> {
+    digits.iter().try_fold(0i64, |value, &digit| {
+        if digit.is_ascii_digit() { Some(value * 10 + i64::from(digit - b'0')) } else { None }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn every_form_of_one_instant_is_the_same_c7() {
+        let expected = 1_704_103_200_000_000;
+        for text in [
+            "2024-01-01T10:00:00Z",
+            "2024-01-01t10:00:00z",
+            "2024-01-01T10:00:00.000Z",
+            "2024-01-01T11:00:00+01:00",
+            "2024-01-01T11:00:00+0100",
+            "2024-01-01T05:30:00-04:30",
+            "2024-01-01 10:00:00Z",
+            "2024-01-01T10:00:00",
+            "2024-01-01 10:00:00",
+            "2024-01-01T10:00",
+            "2024-01-01 10:00",
+        ] {
+            assert_eq!(parse_datetime(text), Some(expected), "{text}");
+        }
+        assert_eq!(parse_datetime("2024-01-01"), Some(expected - 36_000_000_000));
+        assert_eq!(parse_datetime("1969-12-31T23:59:59.9999999Z"), Some(-1));
+        assert_eq!(parse_datetime("2016-12-31T23:59:60Z"), parse_datetime("2017-01-01T00:00:00Z"));
+        assert_eq!(parse_datetime("2024-02-29T00:00:00.123456789Z"), Some(1_709_164_800_123_456));
+    }
+
+    #[test]
+    fn what_is_no_date_time_is_refused() {
+        for text in [
+            "", "2024", "2024-01", "2024-1-1", "2023-02-29", "2024-13-01", "2024-00-01", "2024-01-01T", "2024-01-01T1",
+            "2024-01-01T24:00:00Z", "2024-01-01T10:60", "2024-01-01T10:00:61", "2024-01-01T10:00:00.", "2024-01-01T10:00:0",
+            "2024-01-01T10:00:00+1", "2024-01-01T10:00:00+24:00", "2024-01-01X10:00", " 2024-01-01", "2024-01-01 ",
+            "2024-01-01T10:00:00ZZ", "+024-01-01", "2024-01-01T1é:00", "20240101", "2024-01-01T10:00:00 +01:00",
+        ] {
+            assert_eq!(parse_datetime(text), None, "{text:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn agrees_with_the_library_on_rfc_3339(seconds in -62_135_596_800i64..253_402_300_799, micros in 0i64..1_000_000) {
+            let instant = jiff::Timestamp::from_microsecond(seconds * 1_000_000 + micros).unwrap();
+            prop_assert_eq!(parse_datetime(&instant.to_string()), Some(instant.as_microsecond()));
+        }
+
+        #[test]
+        fn any_text_is_safe(text in "[0-9TZ:+. é-]{0,30}") {
+            let _ = parse_datetime(&text);
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! What a payload holds under an index's path.
+
+use super::schema::FieldKind;
+use crate::payload::datetime::parse_datetime;
+use crate::payload::document::{Document, Value};
+use crate::payload::path::JsonPath;
+use crate::types::PointId;
+use std::borrow::Cow;
+
+/// A covered value, as the index keeps it.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Key<'a> {
+    /// Of an integer, float, bool or datetime index.
+    Number(i64),
+    /// Of a keyword index, with the UUID that the text may be.
+    Text(Cow<'a, str>, Option<u128>),
+    /// Of a uuid index.
+    Uuid(u128),
+}
+
+/// The values that one payload holds under a path.
+#[derive(Debug, Default)]
+pub(super) struct Held<'a> {
+    /// The covered ones, ascending, each once.
+    pub(super) keys: Vec<Key<'a>>,
+    /// Whether there is another value that is not null.
+    pub(super) odd: bool,
+    /// Whether `is_empty` is false.
+    pub(super) filled: bool,
+    /// Whether `is_null` is true.
+    pub(super) null: bool,
+}
+
+impl<'a> Held<'a> {
+    pub(super) fn read(doc: &'a [u8], path: &JsonPath, kind: FieldKind) -> Held<'a> {
+        let mut held = Held::default();
+        Document::new(doc).values_at(path, |value| {
+            if let Value::Array(array) = value {
+                for element in array.elements() {
+                    held.filled = true;
+                    held.add(element, kind);
+                }
+            } else {
+                held.filled |= !matches!(value, Value::Null);
+                held.add(value, kind);
+            }
+        });
+        held.keys.sort_unstable();
+        held.keys.dedup();
+        held
+    }
+
+    fn add(&mut self, value: Value<'a>, kind: FieldKind) {
+        match key(value, kind) {
+            Some(key) => self.keys.push(key),
+            None if matches!(value, Value::Null) => self.null = true,
+            None => self.odd = true,
+        }
+    }
+}
+
+/// The key of a value that an index of that kind covers.
+fn key(value: Value<'_>, kind: FieldKind) -> Option<Key<'_>> {
+    match (kind, value) {
+        (FieldKind::Integer, Value::Number(_)) => value.as_i64().map(Key::Number),
+        (FieldKind::Float, Value::Number(_)) => value.as_f64().map(|number| Key::Number(float_key(number))),
+        (FieldKind::Bool, Value::Bool(value)) => Some(Key::Number(i64::from(value))),
+        (FieldKind::Datetime, Value::String(text)) => parse_datetime(&text.decode()).map(Key::Number),
+        (FieldKind::Uuid, Value::String(text)) => PointId::parse_uuid(&text.decode()).map(Key::Uuid),
+        (FieldKind::Keyword, Value::String(text)) => {
+            let text = text.decode();
+            let uuid = PointId::parse_uuid(&text);
+            Some(Key::Text(text, uuid))
+        }
+        _ => None,
+    }
+}
+
+/// An integer that orders as the float does. Both zeros are one, because they compare equal.
+pub(super) fn float_key(value: f64) -> i64 {
+    let bits = if value == 0.0 { 0 } else { value.to_bits() as i64 };
+    // Negative floats order by their magnitude downwards: flip everything but the sign.
+    bits ^ (((bits >> 63) as u64) >> 1) as i64
+}
+
+/// The float of a [`float_key`].
+pub(super) fn float_of_key(key: i64) -> f64 {
+    f64::from_bits((key ^ (((key >> 63) as u64) >> 1) as i64) as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn float_keys_order_as_floats_do(a in prop::num::f64::NORMAL | prop::num::f64::ZERO | prop::num::f64::SUBNORMAL,
+                                         b in prop::num::f64::NORMAL | prop::num::f64::ZERO) {
+            prop_assert_eq!(float_key(a).partial_cmp(&float_key(b)), a.partial_cmp(&b));
+            prop_assert_eq!(float_of_key(float_key(a)), a);
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! Field indexes: from the values of one path to the points that hold them.
+
+mod bounds;
+mod column;
+mod held;
+mod lookup;
+mod order;
+mod schema;
+
+pub use bounds::Bounds;
+pub use column::Postings;
+pub use order::OrderKey;
+pub use schema::{FieldKind, FieldSchema};
+
+use super::path::JsonPath;
+use column::Column;
+use held::{Held, Key};
+use roaring::RoaringBitmap;
+use std::sync::Arc;
+
+/// Index of one path of the payloads of a collection. Points are known by their offsets.
+///
+/// The index covers the values of its type: [`FieldKind`]. So that no answer depends on an index (C7), it also
+/// knows which points hold values that it does not cover ([`FieldIndex::odd`]); the lookups count those as doubtful
+/// wherever such a value could satisfy the condition. Values in an array count one by one; arrays inside arrays are
+/// not opened.
+///
+/// A clone takes constant time and is a snapshot: later changes of the original do not touch it.
+#[derive(Clone, Debug)]
+pub struct FieldIndex {
+    definition: Arc<(JsonPath, FieldSchema)>,
+    values: Values,
+    /// Points with at least one covered value.
+    indexed: Arc<RoaringBitmap>,
+    /// Points with at least one value, not null, that is not covered.
+    odd: Arc<RoaringBitmap>,
+    /// Points with more than one distinct covered value.
+    several: Arc<RoaringBitmap>,
+    /// Points for which `is_empty` is false.
+    filled: Arc<RoaringBitmap>,
+    /// Points for which `is_null` is true.
+    null: Arc<RoaringBitmap>,
+}
+
+#[derive(Clone, Debug)]
+enum Values {
+    /// Integers, booleans and date-times as they are, floats by their order: see [`held::float_key`].
+    Numbers(Column<i64>),
+    /// Strings; those that are UUIDs also by their value, because they are compared so.
+    Texts { texts: Column<Arc<str>>, uuids: Column<u128> },
+    /// UUIDs alone.
+    Uuids(Column<u128>),
+}
+
+impl FieldIndex {
+    /// An index without points.
+    pub fn new(path: JsonPath, schema: FieldSchema) -> FieldIndex {
+        let values = match schema.kind() {
+            FieldKind::Integer | FieldKind::Float | FieldKind::Bool | FieldKind::Datetime => {
+                Values::Numbers(Column::default())
+            }
+            FieldKind::Keyword => Values::Texts { texts: Column::default(), uuids: Column::default() },
+            FieldKind::Uuid => Values::Uuids(Column::default()),
+        };
+        FieldIndex {
+            definition: Arc::new((path, schema)),
+            values,
+            indexed: Arc::default(),
+            odd: Arc::default(),
+            several: Arc::default(),
+            filled: Arc::default(),
+            null: Arc::default(),
+        }
+    }
+
+    /// The path whose values are indexed.
+    pub fn path(&self) -> &JsonPath {
+        &self.definition.0
+    }
+
+    /// The definition.
+    pub fn schema(&self) -> &FieldSchema {
+        &self.definition.1
+    }
+
+    /// Adds a point that is not in the index: its offset and its payload, as normalised JSON.
+    pub fn insert(&mut self, offset: u32, doc: &[u8]) {
+        let held = Held::read(doc, self.path(), self.schema().kind());
+        for key in &held.keys {
+            match (&mut self.values, key) {
+                (Values::Numbers(column), Key::Number(key)) => column.insert(key, offset),
+                (Values::Texts { texts, uuids }, Key::Text(text, uuid)) => {
+                    texts.insert(text.as_ref(), offset);
+                    if let Some(uuid) = uuid {
+                        uuids.insert(uuid, offset);
+                    }
+                }
+                (Values::Uuids(column), Key::Uuid(key)) => column.insert(key, offset),
+                _ => unreachable!("the keys are read for the kind of this index"),
+            }
+        }
+        for (set, member) in self.sets_of(&held) {
+            if member {
+                Arc::make_mut(set).insert(offset);
+            }
+        }
+    }
+
+    /// Takes a point out that was put in with the same payload.
+    pub fn remove(&mut self, offset: u32, doc: &[u8]) {
+        let held = Held::read(doc, self.path(), self.schema().kind());
+        for key in &held.keys {
+            match (&mut self.values, key) {
+                (Values::Numbers(column), Key::Number(key)) => column.remove(key, offset),
+                (Values::Texts { texts, uuids }, Key::Text(text, uuid)) => {
+                    texts.remove(text.as_ref(), offset);
+                    if let Some(uuid) = uuid {
+                        uuids.remove(uuid, offset);
+                    }
+                }
+                (Values::Uuids(column), Key::Uuid(key)) => column.remove(key, offset),
+                _ => unreachable!("the keys are read for the kind of this index"),
+            }
+        }
+        for (set, member) in self.sets_of(&held) {
+            if member {
+                Arc::make_mut(set).remove(offset);
+            }
+        }
+    }
+
+    /// The sets of points with, for each, whether a point that holds this belongs to it.
+    fn sets_of(&mut self, held: &Held<'_>) -> [(&mut Arc<RoaringBitmap>, bool); 5] {
+        [
+            (&mut self.indexed, !held.keys.is_empty()),
+            (&mut self.odd, held.odd),
+            (&mut self.several, held.keys.len() > 1),
+            (&mut self.filled, held.filled),
+            (&mut self.null, held.null),
+        ]
+    }
+
+    /// How many points have at least one covered value.
+    pub fn points_count(&self) -> u64 {
+        self.indexed.len()
+    }
+
+    /// Points that hold a value, not null, that the index does not cover.
+    pub fn odd(&self) -> &RoaringBitmap {
+        &self.odd
+    }
+
+    /// Points for which `is_empty` is false: some value is neither null nor an empty array.
+    pub fn filled(&self) -> &RoaringBitmap {
+        &self.filled
+    }
+
+    /// Points for which `is_null` is true: some value is null or an array with a null in it.
+    pub fn null(&self) -> &RoaringBitmap {
+        &self.null
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn index(kind: FieldKind) -> FieldIndex {
+        FieldIndex::new(JsonPath::parse("k").unwrap(), FieldSchema::new(kind))
+    }
+
+    #[test]
+    fn points_with_covered_values_are_counted_c4_2() {
+        let mut index = index(FieldKind::Integer);
+        for (offset, doc) in [r#"{"k":1}"#, r#"{"k":[1,2]}"#, r#"{"k":1.5}"#, r#"{"k":null}"#, "{}"].iter().enumerate() {
+            index.insert(offset as u32, doc.as_bytes());
+        }
+        assert_eq!(index.points_count(), 2);
+        assert_eq!(index.odd().iter().collect::<Vec<_>>(), [2]);
+        assert_eq!(index.null().iter().collect::<Vec<_>>(), [3]);
+        assert_eq!(index.filled().iter().collect::<Vec<_>>(), [0, 1, 2]);
+    }
+
+    #[test]
+    fn a_clone_is_a_snapshot() {
+        let mut original = index(FieldKind::Keyword);
+        original.insert(0, br#"{"k":"a"}"#);
+        original.insert(1, br#"{"k":["a","b"]}"#);
+        let snapshot = original.clone();
+        original.remove(0, br#"{"k":"a"}"#);
+        original.insert(2, br#"{"k":"a"}"#);
+        let holders = |index: &FieldIndex| index.match_string("a", None).possible().iter().collect::<Vec<_>>();
+        assert_eq!(holders(&snapshot), [0, 1]);
+        assert_eq!(holders(&original), [1, 2]);
+        assert_eq!((snapshot.points_count(), original.points_count()), (2, 2));
+    }
+
+    #[test]
+    fn what_is_put_in_comes_out_without_a_trace() {
+        for kind in [FieldKind::Keyword, FieldKind::Integer, FieldKind::Float, FieldKind::Uuid, FieldKind::Datetime] {
+            let mut index = index(kind);
+            let doc = br#"{"k":["2024-01-01",1,1,1.5,null,{"a":1},"550e8400-e29b-41d4-a716-446655440000",[]]}"#;
+            index.insert(7, doc);
+            assert_eq!(index.points_count(), 1);
+            index.remove(7, doc);
+            assert_eq!(index.points_count(), 0);
+            assert!(index.odd().is_empty() && index.filled().is_empty() && index.null().is_empty());
+            assert!(index.several.is_empty());
+        }
+    }
+}

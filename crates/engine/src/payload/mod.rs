@@ -1,0 +1,21 @@
+//! Payloads: reading, editing and indexing JSON documents as they are kept.
+//!
+//! A payload is the line of normalised JSON that [`crate::json::read_payload`] makes. Everything here works on
+//! those bytes: [`Document`] finds the values of a [`JsonPath`] without building a tree, [`edit`] makes the bytes
+//! of a changed payload, [`PayloadSelector`] cuts an answer out of one, and [`FieldIndex`] maps the values of one
+//! path to the points that hold them.
+
+mod datetime;
+mod document;
+pub mod edit;
+mod index;
+mod interval;
+mod path;
+mod select;
+
+pub use datetime::parse_datetime;
+pub use document::{Array, Document, Entry, JsonStr, Object, Value};
+pub use index::{Bounds, FieldIndex, FieldKind, FieldSchema, OrderKey, Postings};
+pub use interval::Interval;
+pub use path::{JsonPath, PathError, Step};
+pub use select::PayloadSelector;

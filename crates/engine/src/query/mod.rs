@@ -1,0 +1,48 @@
+//! Reading: nearest neighbours, pages by id or by a field, samples, counts.
+//!
+//! Every read runs on one [`Snapshot`](crate::collection::Snapshot): a search is a pure function of the snapshot
+//! and the request, and takes no lock.
+
+mod count;
+mod deadline;
+mod matching;
+mod nearest;
+mod order;
+pub mod request;
+mod retrieve;
+mod run;
+mod sample;
+mod scroll;
+
+pub use count::count;
+pub use deadline::Deadline;
+pub use retrieve::retrieve;
+pub use run::{Lookup, query};
+pub use scroll::{Page, scroll};
+
+/// Value of an ordering, as it is answered (C6.7).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum OrderValue {
+    /// An integer, or a date-time in microseconds since the epoch.
+    Integer(i64),
+    /// A float.
+    Float(f64),
+}
+
+/// One hit of a read: a point of the snapshot and how it got there.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Hit {
+    /// Offset of the point in the snapshot's state.
+    pub offset: u32,
+    /// Its score; 1.0 where nothing is scored (C6.7).
+    pub score: f32,
+    /// The value it was ordered by.
+    pub order_value: Option<OrderValue>,
+}
+
+impl Hit {
+    /// A hit without a score of its own.
+    pub fn unscored(offset: u32) -> Hit {
+        Hit { offset, score: 1.0, order_value: None }
+    }
+}

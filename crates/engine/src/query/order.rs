@@ -1,0 +1,135 @@
+//! Ordering by the value of a field (C6.7).
+
+use super::deadline::Deadline;
+use super::matching::Matching;
+use super::request::{Direction, OrderBy, StartFrom};
+use super::{Hit, OrderValue};
+use crate::collection::State;
+use crate::error::Error;
+use crate::payload::{Document, Value, parse_datetime};
+use crate::types::PointId;
+use std::cmp::Ordering;
+
+/// The first `limit` values in that order, one row for each value of a point. Ties are by id, ascending.
+pub fn ordered(
+    state: &State,
+    matching: &Matching<'_>,
+    order_by: &OrderBy,
+    limit: usize,
+    deadline: &Deadline,
+) -> Result<Vec<Hit>, Error> {
+    let start = order_by.start_from.map(|start| match start {
+        StartFrom::Integer(value) | StartFrom::Datetime(value) => OrderValue::Integer(value),
+        StartFrom::Float(value) => OrderValue::Float(value),
+    });
+    let compare = |a: &Row, b: &Row| {
+        let by_value = match order_by.direction {
+            Direction::Asc => compare_values(a.value, b.value),
+            Direction::Desc => compare_values(b.value, a.value),
+        };
+        by_value.then(a.id.cmp(&b.id))
+    };
+    let mut rows: Vec<Row> = Vec::new();
+    for (step, offset) in matching.offsets(deadline)?.iter().enumerate() {
+        if step % 256 == 0 {
+            deadline.check()?;
+        }
+        let point = state.at(offset);
+        Document::new(point.payload.bytes()).values_at(&order_by.key, |value| {
+            each_orderable(value, &mut |value| {
+                let from_start = start.is_none_or(|start| match order_by.direction {
+                    Direction::Asc => compare_values(value, start) != Ordering::Less,
+                    Direction::Desc => compare_values(value, start) != Ordering::Greater,
+                });
+                if from_start {
+                    rows.push(Row { value, id: point.id, offset });
+                }
+            });
+        });
+        // Keep the work list short: what is beyond the first `limit` will not come back.
+        if rows.len() >= 4096.max(limit * 2) {
+            rows.select_nth_unstable_by(limit, compare);
+            rows.truncate(limit);
+        }
+    }
+    rows.sort_unstable_by(compare);
+    rows.truncate(limit);
+    Ok(rows.into_iter().map(|row| Hit { offset: row.offset, score: 1.0, order_value: Some(row.value) }).collect())
+}
+
+struct Row {
+    value: OrderValue,
+    id: PointId,
+    offset: u32,
+}
+
+/// Calls `found` for each value that has an order: numbers and date-times, the elements of an array one by one.
+fn each_orderable(value: Value<'_>, found: &mut dyn FnMut(OrderValue)) {
+    match value {
+        Value::Number(text) => {
+            if let Ok(integer) = text.parse::<i64>() {
+                found(OrderValue::Integer(integer));
+            } else if let Ok(float) = text.parse::<f64>() {
+                found(OrderValue::Float(float));
+            }
+        }
+        Value::String(text) => {
+            if let Some(micros) = parse_datetime(&text.decode()) {
+                found(OrderValue::Integer(micros));
+            }
+        }
+        Value::Array(array) => {
+            for element in array.elements().filter(|element| !matches!(element, Value::Array(_))) {
+                each_orderable(element, found);
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Object(_) => {}
+    }
+}
+
+/// Compares integers exactly and everything else as `f64`.
+fn compare_values(a: OrderValue, b: OrderValue) -> Ordering {
+    match (a, b) {
+        (OrderValue::Integer(a), OrderValue::Integer(b)) => a.cmp(&b),
+        (OrderValue::Float(a), OrderValue::Float(b)) => a.total_cmp(&b),
+        (OrderValue::Integer(a), OrderValue::Float(b)) => compare_mixed(a, b),
+        (OrderValue::Float(a), OrderValue::Integer(b)) => compare_mixed(b, a).reverse(),
+    }
+}
+
+/// An integer against a float without losing the integer's low bits, so that the order stays total.
+fn compare_mixed(a: i64, b: f64) -> Ordering {
+    if b >= 9_223_372_036_854_775_808.0 {
+        return Ordering::Less;
+    }
+    if b < -9_223_372_036_854_775_808.0 {
+        return Ordering::Greater;
+    }
+    let whole = b.floor();
+    a.cmp(&(whole as i64)).then(if b > whole { Ordering::Less } else { Ordering::Equal })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn any_value() -> impl Strategy<Value = OrderValue> {
+        prop_oneof![
+            any::<i64>().prop_map(OrderValue::Integer),
+            (-3i64..3).prop_map(OrderValue::Integer),
+            (-6i32..6).prop_map(|v| OrderValue::Float(f64::from(v) / 2.0)),
+            (-1e19f64..1e19).prop_map(OrderValue::Float),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn the_order_is_total(a in any_value(), b in any_value(), c in any_value()) {
+            prop_assert_eq!(compare_values(a, b), compare_values(b, a).reverse());
+            if compare_values(a, b) != Ordering::Greater && compare_values(b, c) != Ordering::Greater {
+                prop_assert_ne!(compare_values(a, c), Ordering::Greater);
+            }
+        }
+    }
+}

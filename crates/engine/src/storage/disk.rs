@@ -1,0 +1,226 @@
+//! The real file system.
+
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::io::{self, Read, Seek, Write};
+use std::path::{Path, PathBuf};
+
+#[cfg(unix)]
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+
+use super::{ErrorKind, LockGuard, Map, Result, Storage, StorageError, StorageFile, path};
+
+/// Name of the lock file in the data directory. It holds the decimal process id of the owner.
+const LOCK_FILE: &str = "lock";
+
+/// A data directory on the real file system: directories are made with mode 0700, files with 0600.
+#[derive(Debug, Clone)]
+pub struct RealDisk {
+    root: PathBuf,
+}
+
+impl RealDisk {
+    /// Uses `root` as the data directory and creates it if it is missing.
+    pub fn open(root: impl AsRef<Path>) -> Result<Self> {
+        let root = root.as_ref().to_path_buf();
+        make_dirs(&root).map_err(|e| StorageError::from_io("open data directory", "", &e))?;
+        Ok(Self { root })
+    }
+
+    fn at(&self, operation: &'static str, relative: &str) -> Result<PathBuf> {
+        path::check(operation, relative)?;
+        Ok(self.root.join(relative))
+    }
+
+    fn file_at(&self, operation: &'static str, relative: &str) -> Result<PathBuf> {
+        path::check_file(operation, relative)?;
+        Ok(self.root.join(relative))
+    }
+}
+
+fn make_dirs(path: &Path) -> io::Result<()> {
+    let mut builder = DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    builder.mode(0o700);
+    builder.create(path)
+}
+
+fn owner_only(options: &mut OpenOptions) -> &mut OpenOptions {
+    #[cfg(unix)]
+    options.mode(0o600);
+    options
+}
+
+/// A directory can be synced only where it can be opened as a file.
+fn sync_directory(path: &Path) -> io::Result<()> {
+    if cfg!(unix) { File::open(path)?.sync_all() } else { Ok(()) }
+}
+
+impl Storage for RealDisk {
+    fn create_dir_all(&self, dir: &str) -> Result<()> {
+        make_dirs(&self.at("create directory", dir)?)
+            .map_err(|e| StorageError::from_io("create directory", dir, &e))
+    }
+
+    fn create(&self, path: &str) -> Result<Box<dyn StorageFile>> {
+        let full = self.file_at("create", path)?;
+        let file = owner_only(OpenOptions::new().append(true).create_new(true))
+            .open(full)
+            .map_err(|e| StorageError::from_io("create", path, &e))?;
+        Ok(Box::new(DiskFile { file, path: path.to_owned(), len: 0 }))
+    }
+
+    fn open_append(&self, path: &str) -> Result<Box<dyn StorageFile>> {
+        let full = self.file_at("open", path)?;
+        let open = || {
+            let file = OpenOptions::new().append(true).open(full)?;
+            let len = file.metadata()?.len();
+            Ok((file, len))
+        };
+        let (file, len) = open().map_err(|e: io::Error| StorageError::from_io("open", path, &e))?;
+        Ok(Box::new(DiskFile { file, path: path.to_owned(), len }))
+    }
+
+    fn read(&self, path: &str) -> Result<Vec<u8>> {
+        let full = self.file_at("read", path)?;
+        fs::read(full).map_err(|e| StorageError::from_io("read", path, &e))
+    }
+
+    fn map(&self, path: &str) -> Result<Map> {
+        let full = self.file_at("map", path)?;
+        File::open(full)
+            .and_then(|file| Map::of_file(&file))
+            .map_err(|e| StorageError::from_io("map", path, &e))
+    }
+
+    fn list(&self, dir: &str) -> Result<Vec<String>> {
+        let full = self.at("list", dir)?;
+        let fail = |e: &io::Error| StorageError::from_io("list", dir, e);
+        let entries = match fs::read_dir(full) {
+            Ok(entries) => entries,
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(e) => return Err(fail(&e)),
+        };
+        let mut names = Vec::new();
+        for entry in entries {
+            let name = entry.map_err(|e| fail(&e))?.file_name();
+            // The engine makes ASCII names only; anything else in the directory is not ours.
+            names.extend(name.into_string());
+        }
+        names.sort_unstable();
+        Ok(names)
+    }
+
+    fn exists(&self, path: &str) -> Result<bool> {
+        let full = self.at("look up", path)?;
+        full.try_exists().map_err(|e| StorageError::from_io("look up", path, &e))
+    }
+
+    fn rename(&self, from: &str, to: &str) -> Result<()> {
+        path::check_rename(from, to)?;
+        fs::rename(self.root.join(from), self.root.join(to))
+            .map_err(|e| StorageError::from_io("rename", from, &e))
+    }
+
+    fn remove(&self, path: &str) -> Result<()> {
+        let full = self.file_at("remove", path)?;
+        fs::remove_file(full).map_err(|e| StorageError::from_io("remove", path, &e))
+    }
+
+    fn remove_dir_all(&self, dir: &str) -> Result<()> {
+        let full = self.file_at("remove directory", dir)?;
+        match fs::remove_dir_all(full) {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => {
+                Err(StorageError::from_io("remove directory", dir, &e))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn sync_dir(&self, dir: &str) -> Result<()> {
+        let full = self.at("sync directory", dir)?;
+        sync_directory(&full).map_err(|e| StorageError::from_io("sync directory", dir, &e))
+    }
+
+    fn truncate(&self, path: &str, len: u64) -> Result<()> {
+        self.open_append(path)?.truncate(len)
+    }
+
+    fn lock(&self) -> Result<LockGuard> {
+        let fail = |e: &io::Error| StorageError::from_io("lock", LOCK_FILE, e);
+        let mut file = owner_only(OpenOptions::new().read(true).write(true).create(true).truncate(false))
+            .open(self.root.join(LOCK_FILE))
+            .map_err(|e| fail(&e))?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(held_by(&mut file)),
+            Err(TryLockError::Error(e)) => return Err(fail(&e)),
+        }
+        let claim = |file: &mut File| {
+            file.set_len(0)?;
+            file.rewind()?;
+            write!(file, "{}", std::process::id())
+        };
+        claim(&mut file).map_err(|e| fail(&e))?;
+        // The operating system drops the lock with the file, also when the process is killed.
+        Ok(LockGuard::new(file))
+    }
+
+    #[cfg(unix)]
+    fn free_bytes(&self) -> Option<u64> {
+        let stat = rustix::fs::statvfs(&self.root).ok()?;
+        Some(stat.f_bavail.saturating_mul(stat.f_frsize))
+    }
+}
+
+/// The error for a lock that is taken; names the process that wrote its id into the lock file.
+fn held_by(file: &mut File) -> StorageError {
+    let mut text = String::new();
+    let holder = file.take(32).read_to_string(&mut text).ok().and_then(|_| text.trim().parse::<u32>().ok());
+    let detail = match holder {
+        Some(pid) => format!("the data directory is in use by process {pid}"),
+        None => "the data directory is in use by another process".to_owned(),
+    };
+    StorageError::new(ErrorKind::Locked, "lock", "", detail)
+}
+
+struct DiskFile {
+    file: File,
+    path: String,
+    len: u64,
+}
+
+impl StorageFile for DiskFile {
+    fn append(&mut self, bytes: &[u8]) -> Result<()> {
+        match self.file.write_all(bytes) {
+            Ok(()) => {
+                self.len += bytes.len() as u64;
+                Ok(())
+            }
+            Err(e) => {
+                // Part of the bytes may be in the file; the caller needs to know how long it is now.
+                if let Ok(metadata) = self.file.metadata() {
+                    self.len = metadata.len();
+                }
+                Err(StorageError::from_io("append", &self.path, &e))
+            }
+        }
+    }
+
+    fn sync(&mut self) -> Result<()> {
+        self.file.sync_data().map_err(|e| StorageError::from_io("sync", &self.path, &e))
+    }
+
+    fn truncate(&mut self, len: u64) -> Result<()> {
+        if len > self.len {
+            return Err(StorageError::new(ErrorKind::Io, "truncate", &self.path, "longer than the file"));
+        }
+        self.file.set_len(len).map_err(|e| StorageError::from_io("truncate", &self.path, &e))?;
+        self.len = len;
+        Ok(())
+    }
+
+    fn len(&self) -> u64 {
+        self.len
+    }
+}

@@ -1,0 +1,104 @@
+//! What can go wrong below the [`Storage`](super::Storage) trait.
+
+use std::fmt;
+use std::io;
+
+/// The classes of failure that callers tell apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ErrorKind {
+    /// The disk, a quota or a file-size limit refuses more bytes.
+    Full,
+    /// The file or its directory does not exist.
+    NotFound,
+    /// The file to be created exists.
+    Exists,
+    /// Another process (or another handle in this one) holds the data directory.
+    Locked,
+    /// Everything else: the device failed, permission denied, an invalid path.
+    Io,
+}
+
+/// A failed storage call. Cheap to clone, because one failure may answer many writers.
+///
+/// Neither [`Display`](fmt::Display) nor [`public`](Self::public) ever holds an absolute path; `Display` names the
+/// file relative to the data directory (for logs), `public` names no file at all (for answers to clients).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StorageError {
+    kind: ErrorKind,
+    operation: &'static str,
+    path: String,
+    detail: String,
+}
+
+impl StorageError {
+    /// A failure of `operation` on `path` (relative to the data directory).
+    pub fn new(kind: ErrorKind, operation: &'static str, path: &str, detail: impl Into<String>) -> Self {
+        Self { kind, operation, path: path.to_owned(), detail: detail.into() }
+    }
+
+    /// Classifies an error of the operating system.
+    pub fn from_io(operation: &'static str, path: &str, error: &io::Error) -> Self {
+        let kind = match error.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
+                ErrorKind::Full
+            }
+            io::ErrorKind::NotFound => ErrorKind::NotFound,
+            io::ErrorKind::AlreadyExists => ErrorKind::Exists,
+            _ => ErrorKind::Io,
+        };
+        // Only the operating system's own words: a custom error could carry a path.
+        let detail = match error.raw_os_error() {
+            Some(code) => io::Error::from_raw_os_error(code).to_string(),
+            None => error.kind().to_string(),
+        };
+        Self::new(kind, operation, path, detail)
+    }
+
+    /// The class of the failure.
+    pub fn kind(&self) -> ErrorKind {
+        self.kind
+    }
+
+    /// The cause in words that may be shown to a client: no file name, no directory.
+    pub fn public(&self) -> String {
+        match self.kind {
+            ErrorKind::Full => "storage full".to_owned(),
+            ErrorKind::NotFound => "a file is missing".to_owned(),
+            ErrorKind::Exists => "a file exists already".to_owned(),
+            ErrorKind::Locked => "the data directory is in use".to_owned(),
+            ErrorKind::Io => format!("input/output error during {}", self.operation),
+        }
+    }
+}
+
+impl fmt::Display for StorageError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.path.is_empty() {
+            write!(f, "{}: {}", self.operation, self.detail)
+        } else {
+            write!(f, "{} {}: {}", self.operation, self.path, self.detail)
+        }
+    }
+}
+
+impl std::error::Error for StorageError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_never_repeats_a_path_of_the_operating_system() {
+        let io = io::Error::other("cannot open /srv/secret/data");
+        let error = StorageError::from_io("read", "MANIFEST", &io);
+        assert!(!error.to_string().contains("/srv"));
+        assert!(!error.public().contains("MANIFEST"));
+    }
+
+    #[test]
+    fn a_full_disk_and_a_quota_are_both_full() {
+        for kind in [io::ErrorKind::StorageFull, io::ErrorKind::QuotaExceeded, io::ErrorKind::FileTooLarge] {
+            assert_eq!(StorageError::from_io("append", "x", &kind.into()).kind(), ErrorKind::Full);
+        }
+    }
+}

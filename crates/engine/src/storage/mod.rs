@@ -1,0 +1,118 @@
+//! All input and output of the engine goes through [`Storage`].
+//!
+//! Two implementations: [`RealDisk`], and [`SimDisk`], which can lose power, tear writes, fill up and fail at a chosen
+//! call, all decided by a seed. Code above this module that survives the second survives the first.
+//!
+//! The rules that a caller follows (they are POSIX's, spelled out):
+//! - bytes are durable after [`StorageFile::sync`], a *name* (created, renamed, removed) after
+//!   [`Storage::sync_dir`] on the directory that holds it; neither implies the other;
+//! - after a failed sync nothing is known about the bytes, and a later success does not bring them back: the file must
+//!   be abandoned or written again;
+//! - a file is mapped only once nothing will ever write to it again.
+
+mod disk;
+mod error;
+mod map;
+mod path;
+pub mod sim;
+
+pub use disk::RealDisk;
+pub use error::{ErrorKind, StorageError};
+pub use map::Map;
+pub use sim::{Fault, SimDisk};
+
+/// Shorthand for what every storage call returns.
+pub type Result<T> = std::result::Result<T, StorageError>;
+
+/// A directory tree that belongs to one engine.
+///
+/// Paths are relative to the data directory, with `/` between their parts; `""` is the data directory itself. A part is
+/// never empty, `.` or `..`, and never holds a backslash or NUL: such a path is an [`ErrorKind::Io`] error.
+pub trait Storage: Send + Sync {
+    /// Creates `dir` and what is missing above it. Each new name is durable after a [`sync_dir`](Self::sync_dir) on its
+    /// parent.
+    fn create_dir_all(&self, dir: &str) -> Result<()>;
+
+    /// Creates a new empty file and opens it for appending. [`ErrorKind::Exists`] if the name is taken.
+    fn create(&self, path: &str) -> Result<Box<dyn StorageFile>>;
+
+    /// Opens an existing file for appending.
+    fn open_append(&self, path: &str) -> Result<Box<dyn StorageFile>>;
+
+    /// The whole file.
+    fn read(&self, path: &str) -> Result<Vec<u8>>;
+
+    /// The whole file as a read-only map. Only for files that are never written again.
+    fn map(&self, path: &str) -> Result<Map>;
+
+    /// The names of the files and directories directly in `dir`, sorted; empty if there is no such directory.
+    fn list(&self, dir: &str) -> Result<Vec<String>>;
+
+    /// Whether a file or directory of that name exists.
+    fn exists(&self, path: &str) -> Result<bool>;
+
+    /// Renames a file or directory within its directory, replacing a file of the new name: after a crash the new name
+    /// holds the old content or the new, never neither. `from` and `to` must share their directory (what a crash makes
+    /// of a move between two directories depends on the file system).
+    fn rename(&self, from: &str, to: &str) -> Result<()>;
+
+    /// Removes a file.
+    fn remove(&self, path: &str) -> Result<()>;
+
+    /// Removes a directory and everything in it; a missing one is no error.
+    fn remove_dir_all(&self, dir: &str) -> Result<()>;
+
+    /// Makes creations, renames and removals of names in `dir` durable.
+    fn sync_dir(&self, dir: &str) -> Result<()>;
+
+    /// Cuts a file to `len` bytes (never longer than it is). Durable after the next sync of the file.
+    fn truncate(&self, path: &str, len: u64) -> Result<()>;
+
+    /// Claims the whole tree for this process until the guard is dropped. [`ErrorKind::Locked`] names the holder.
+    fn lock(&self) -> Result<LockGuard>;
+
+    /// Bytes that can still be written, where the implementation knows.
+    fn free_bytes(&self) -> Option<u64> {
+        None
+    }
+}
+
+/// A file open for appending.
+pub trait StorageFile: Send {
+    /// Writes all of `bytes` at the end. After an error any part of them may be there: see [`len`](Self::len).
+    fn append(&mut self, bytes: &[u8]) -> Result<()>;
+
+    /// Makes content and length durable. Not the name: that is [`Storage::sync_dir`].
+    fn sync(&mut self) -> Result<()>;
+
+    /// Cuts the file to `len` bytes. Durable after the next [`sync`](Self::sync).
+    fn truncate(&mut self, len: u64) -> Result<()>;
+
+    /// The length in bytes, what a failed append left behind included.
+    fn len(&self) -> u64;
+
+    /// Whether the file is empty.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// Holds the data directory for one process; dropping it lets it go.
+pub struct LockGuard {
+    _held: Box<dyn Send + Sync>,
+}
+
+impl LockGuard {
+    fn new(held: impl Send + Sync + 'static) -> Self {
+        Self { _held: Box::new(held) }
+    }
+}
+
+impl std::fmt::Debug for LockGuard {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("LockGuard")
+    }
+}
+
+#[cfg(test)]
+mod tests;

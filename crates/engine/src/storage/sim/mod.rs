@@ -1,0 +1,396 @@
+//! A disk in memory that can lose power: deterministic, so that one seed is one run.
+//!
+//! The model (of POSIX, harsher than most file systems):
+//! - appends and truncations since the last successful sync of a file may arrive, not arrive, or arrive in part, torn at
+//!   1, 512 or 4,096 bytes, later sectors without earlier ones, zeros or garbage in between;
+//! - names created, renamed or removed since the last `sync_dir` of their directory survive or vanish one by one, also
+//!   when the file itself was synced; both names of a rename go together;
+//! - a failed sync of a file leaves bytes that read back well until the power goes, whatever is synced later.
+
+mod dice;
+mod fault;
+mod file;
+mod tree;
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use self::fault::{Call, Plan, Verdict};
+use self::tree::{NodeId, Tree};
+use super::{ErrorKind, LockGuard, Map, Result, Storage, StorageError, StorageFile, path};
+
+pub use self::dice::Dice;
+pub use self::fault::Fault;
+
+/// A simulated disk. Clones are handles to the same disk.
+#[derive(Clone)]
+pub struct SimDisk {
+    world: Arc<Mutex<World>>,
+}
+
+#[derive(Clone)]
+struct World {
+    tree: Tree,
+    plan: Plan,
+    /// Counts power cuts; handles and locks of an earlier boot are dead.
+    boot: u64,
+    locked: bool,
+    capacity_bytes: Option<u64>,
+}
+
+impl Default for SimDisk {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl SimDisk {
+    /// An empty disk.
+    pub fn new() -> Self {
+        let world =
+            World { tree: Tree::new(), plan: Plan::default(), boot: 0, locked: false, capacity_bytes: None };
+        Self { world: Arc::new(Mutex::new(world)) }
+    }
+
+    /// Cuts the power and switches the machine on again: what was not synced survives as `seed` decides, open files and
+    /// locks are dead, planned faults are forgotten, and the disk can be used.
+    pub fn power_cut(&self, seed: u64) {
+        let mut world = self.world.lock();
+        world.tree.lose_power(&mut Dice::new(seed));
+        world.plan.clear();
+        world.boot += 1;
+        world.locked = false;
+    }
+
+    /// Ends the process but not the machine: open files and locks are dead, planned faults are forgotten, and every
+    /// byte that reached the operating system is there, synced or not.
+    pub fn kill(&self) {
+        let mut world = self.world.lock();
+        world.plan.clear();
+        world.boot += 1;
+        world.locked = false;
+    }
+
+    /// Makes the `n`-th call from now (1 is the next), or the first after it that the fault can apply to, fail.
+    pub fn fail_nth(&self, n: u64, fault: Fault) {
+        self.world.lock().plan.fail_nth(n, fault);
+    }
+
+    /// Lets `n` more calls pass; every later one fails without effect, as if the machine were off, until
+    /// [`power_cut`](Self::power_cut) or [`kill`](Self::kill).
+    pub fn crash_after(&self, n: u64) {
+        self.world.lock().plan.crash_after(n);
+    }
+
+    /// Forgets planned faults and crashes.
+    pub fn clear_faults(&self) {
+        self.world.lock().plan.clear();
+    }
+
+    /// How many calls were made, failed ones included.
+    pub fn calls(&self) -> u64 {
+        self.world.lock().plan.calls()
+    }
+
+    /// Limits the bytes in all files together; appends beyond it write what fits and fail as full.
+    pub fn set_capacity(&self, bytes: Option<u64>) {
+        self.world.lock().capacity_bytes = bytes;
+    }
+
+    /// A disk of its own in exactly this state (open files stay with this one), to try several cuts from one point.
+    pub fn duplicate(&self) -> Self {
+        let mut world = self.world.lock().clone();
+        world.boot += 1;
+        world.locked = false;
+        Self { world: Arc::new(Mutex::new(world)) }
+    }
+
+    /// Changes the bytes of a file behind everybody's back, durably: decay of the medium. No call is counted.
+    pub fn decay(&self, path: &str, change: impl FnOnce(&mut Vec<u8>)) -> Result<()> {
+        let mut world = self.world.lock();
+        let file = world.file("decay", path)?;
+        world.content_mut("decay", path, file)?.rewrite(change);
+        Ok(())
+    }
+
+    fn enter(&self, call: Call, operation: &'static str, path: &str) -> Result<Entered<'_>> {
+        enter(&self.world, call, operation, path)
+    }
+
+    fn handle(&self, world: &World, path: &str, file: NodeId) -> Box<dyn StorageFile> {
+        Box::new(SimFile { world: Arc::clone(&self.world), boot: world.boot, file, path: path.to_owned() })
+    }
+}
+
+/// The world, and a fault that the call must act out itself.
+struct Entered<'a> {
+    world: parking_lot::MutexGuard<'a, World>,
+    fault: Option<Fault>,
+}
+
+/// Counts the call and lets it fail if its time has come. Only short writes and failed syncs, which have effects, are
+/// left to the call.
+fn enter<'a>(
+    world: &'a Mutex<World>,
+    call: Call,
+    operation: &'static str,
+    path: &str,
+) -> Result<Entered<'a>> {
+    let mut world = world.lock();
+    let fault = match world.plan.judge(call) {
+        Verdict::Pass => None,
+        Verdict::Off => {
+            return Err(StorageError::new(ErrorKind::Io, operation, path, "the simulated machine is off"));
+        }
+        Verdict::Fail(Fault::Eio) => {
+            return Err(StorageError::new(ErrorKind::Io, operation, path, "simulated input/output error"));
+        }
+        Verdict::Fail(Fault::Enospc) => {
+            return Err(StorageError::new(ErrorKind::Full, operation, path, "simulated full disk"));
+        }
+        Verdict::Fail(fault) => Some(fault),
+    };
+    Ok(Entered { world, fault })
+}
+
+fn not_found(operation: &'static str, path: &str) -> StorageError {
+    StorageError::new(ErrorKind::NotFound, operation, path, "no such file or directory")
+}
+
+fn failed_sync(operation: &'static str, path: &str) -> StorageError {
+    StorageError::new(ErrorKind::Io, operation, path, "simulated failure of a sync")
+}
+
+impl World {
+    fn dir(&self, operation: &'static str, path: &str) -> Result<NodeId> {
+        self.tree.find_dir(path).ok_or_else(|| not_found(operation, path))
+    }
+
+    fn file(&self, operation: &'static str, path: &str) -> Result<NodeId> {
+        self.tree.find_file(path).ok_or_else(|| not_found(operation, path))
+    }
+
+    fn content_mut(
+        &mut self,
+        operation: &'static str,
+        path: &str,
+        file: NodeId,
+    ) -> Result<&mut file::Content> {
+        self.tree.content_mut(file).ok_or_else(|| not_found(operation, path))
+    }
+
+    fn read(&self, operation: &'static str, path: &str) -> Result<Vec<u8>> {
+        let file = self.file(operation, path)?;
+        Ok(self.tree.content(file).map(|content| content.live().to_vec()).unwrap_or_default())
+    }
+
+    fn truncate(&mut self, path: &str, file: NodeId, len: u64) -> Result<()> {
+        let content = self.content_mut("truncate", path, file)?;
+        if len > content.live().len() as u64 {
+            return Err(StorageError::new(ErrorKind::Io, "truncate", path, "longer than the file"));
+        }
+        content.truncate(len as usize);
+        Ok(())
+    }
+}
+
+impl Storage for SimDisk {
+    fn create_dir_all(&self, dir: &str) -> Result<()> {
+        path::check("create directory", dir)?;
+        let mut world = self.enter(Call::Create, "create directory", dir)?.world;
+        let mut parent = world.dir("create directory", "")?;
+        let mut so_far = String::new();
+        for part in dir.split('/').filter(|part| !part.is_empty()) {
+            so_far = if so_far.is_empty() { part.to_owned() } else { format!("{so_far}/{part}") };
+            parent = match world.tree.find(&so_far) {
+                Some(_) => world.tree.find_dir(&so_far).ok_or_else(|| {
+                    StorageError::new(ErrorKind::Exists, "create directory", dir, "a file has that name")
+                })?,
+                None => world.tree.create_dir(parent, part),
+            };
+        }
+        Ok(())
+    }
+
+    fn create(&self, path: &str) -> Result<Box<dyn StorageFile>> {
+        path::check_file("create", path)?;
+        let mut world = self.enter(Call::Create, "create", path)?.world;
+        let (dir, name) = path::split(path);
+        let dir = world.dir("create", dir)?;
+        if world.tree.find(path).is_some() {
+            return Err(StorageError::new(ErrorKind::Exists, "create", path, "file exists"));
+        }
+        let file = world.tree.create_file(dir, name);
+        Ok(self.handle(&world, path, file))
+    }
+
+    fn open_append(&self, path: &str) -> Result<Box<dyn StorageFile>> {
+        path::check_file("open", path)?;
+        let world = self.enter(Call::Read, "open", path)?.world;
+        let file = world.file("open", path)?;
+        Ok(self.handle(&world, path, file))
+    }
+
+    fn read(&self, path: &str) -> Result<Vec<u8>> {
+        path::check_file("read", path)?;
+        self.enter(Call::Read, "read", path)?.world.read("read", path)
+    }
+
+    fn map(&self, path: &str) -> Result<Map> {
+        path::check_file("map", path)?;
+        self.enter(Call::Read, "map", path)?.world.read("map", path).map(Map::of_bytes)
+    }
+
+    fn list(&self, dir: &str) -> Result<Vec<String>> {
+        path::check("list", dir)?;
+        let world = self.enter(Call::Read, "list", dir)?.world;
+        Ok(world.tree.find_dir(dir).map(|id| world.tree.names(id)).unwrap_or_default())
+    }
+
+    fn exists(&self, path: &str) -> Result<bool> {
+        path::check("look up", path)?;
+        Ok(self.enter(Call::Read, "look up", path)?.world.tree.find(path).is_some())
+    }
+
+    fn rename(&self, from: &str, to: &str) -> Result<()> {
+        path::check_rename(from, to)?;
+        let mut world = self.enter(Call::Change, "rename", from)?.world;
+        let (dir, name) = path::split(from);
+        let dir = world.dir("rename", dir)?;
+        let source = world.tree.find(from).ok_or_else(|| not_found("rename", from))?;
+        if world.tree.find_dir(to).is_some_and(|target| target != source) {
+            return Err(StorageError::new(ErrorKind::Exists, "rename", from, "a directory has the new name"));
+        }
+        world.tree.rename(dir, name, path::split(to).1);
+        Ok(())
+    }
+
+    fn remove(&self, path: &str) -> Result<()> {
+        path::check_file("remove", path)?;
+        let mut world = self.enter(Call::Change, "remove", path)?.world;
+        world.file("remove", path)?;
+        let (dir, name) = path::split(path);
+        let dir = world.dir("remove", dir)?;
+        world.tree.remove(dir, name);
+        Ok(())
+    }
+
+    fn remove_dir_all(&self, dir: &str) -> Result<()> {
+        path::check_file("remove directory", dir)?;
+        let mut world = self.enter(Call::Change, "remove directory", dir)?.world;
+        let Some(id) = world.tree.find_dir(dir) else { return Ok(()) };
+        let (parent, name) = path::split(dir);
+        let parent = world.dir("remove directory", parent)?;
+        world.tree.empty_dir(id);
+        world.tree.remove(parent, name);
+        Ok(())
+    }
+
+    fn sync_dir(&self, dir: &str) -> Result<()> {
+        path::check("sync directory", dir)?;
+        let Entered { mut world, fault } = self.enter(Call::Sync, "sync directory", dir)?;
+        let id = world.dir("sync directory", dir)?;
+        if fault.is_some() {
+            return Err(failed_sync("sync directory", dir));
+        }
+        world.tree.sync_dir(id);
+        Ok(())
+    }
+
+    fn truncate(&self, path: &str, len: u64) -> Result<()> {
+        path::check_file("truncate", path)?;
+        let mut world = self.enter(Call::Change, "truncate", path)?.world;
+        let file = world.file("truncate", path)?;
+        world.truncate(path, file, len)
+    }
+
+    fn lock(&self) -> Result<LockGuard> {
+        let mut world = self.enter(Call::Change, "lock", "")?.world;
+        if world.locked {
+            let pid = std::process::id();
+            let detail = format!("the data directory is in use by process {pid}");
+            return Err(StorageError::new(ErrorKind::Locked, "lock", "", detail));
+        }
+        world.locked = true;
+        Ok(LockGuard::new(SimLock { world: Arc::clone(&self.world), boot: world.boot }))
+    }
+
+    fn free_bytes(&self) -> Option<u64> {
+        let world = self.world.lock();
+        world.capacity_bytes.map(|capacity| capacity.saturating_sub(world.tree.used_bytes()))
+    }
+}
+
+struct SimLock {
+    world: Arc<Mutex<World>>,
+    boot: u64,
+}
+
+impl Drop for SimLock {
+    fn drop(&mut self) {
+        let mut world = self.world.lock();
+        if world.boot == self.boot {
+            world.locked = false;
+        }
+    }
+}
+
+struct SimFile {
+    world: Arc<Mutex<World>>,
+    boot: u64,
+    file: NodeId,
+    path: String,
+}
+
+impl SimFile {
+    fn enter(&self, call: Call, operation: &'static str) -> Result<Entered<'_>> {
+        let entered = enter(&self.world, call, operation, &self.path)?;
+        if entered.world.boot == self.boot {
+            Ok(entered)
+        } else {
+            let detail = "the file was opened before the machine went off";
+            Err(StorageError::new(ErrorKind::Io, operation, &self.path, detail))
+        }
+    }
+}
+
+impl StorageFile for SimFile {
+    fn append(&mut self, bytes: &[u8]) -> Result<()> {
+        let Entered { mut world, fault } = self.enter(Call::Append, "append")?;
+        let room = match world.capacity_bytes {
+            Some(capacity) => capacity.saturating_sub(world.tree.used_bytes()),
+            None => u64::MAX,
+        };
+        let accepted = match fault {
+            Some(_) => bytes.len() / 2,
+            None => bytes.len().min(usize::try_from(room).unwrap_or(usize::MAX)),
+        };
+        world.content_mut("append", &self.path, self.file)?.append(&bytes[..accepted]);
+        if accepted < bytes.len() || fault.is_some() {
+            return Err(StorageError::new(ErrorKind::Full, "append", &self.path, "simulated full disk"));
+        }
+        Ok(())
+    }
+
+    fn sync(&mut self) -> Result<()> {
+        let Entered { mut world, fault } = self.enter(Call::Sync, "sync")?;
+        let content = world.content_mut("sync", &self.path, self.file)?;
+        if fault.is_some() {
+            content.fail_sync();
+            return Err(failed_sync("sync", &self.path));
+        }
+        content.sync();
+        Ok(())
+    }
+
+    fn truncate(&mut self, len: u64) -> Result<()> {
+        let mut world = self.enter(Call::Change, "truncate")?.world;
+        world.truncate(&self.path, self.file, len)
+    }
+
+    fn len(&self) -> u64 {
+        let world = self.world.lock();
+        world.tree.content(self.file).map_or(0, |content| content.live().len() as u64)
+    }
+}

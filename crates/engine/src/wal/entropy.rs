@@ -1,0 +1,38 @@
+//! Seeds of segments and identities of operations.
+
+/// A stream of numbers that differ between runs; SplitMix64 over a start from the operating system.
+#[derive(Debug)]
+pub(super) struct Entropy {
+    run: u64,
+    state: u64,
+}
+
+impl Entropy {
+    /// `fixed` makes the stream repeatable, for simulations.
+    pub(super) fn new(fixed: Option<u64>) -> Self {
+        let from_system = || getrandom::u64().unwrap_or_else(|_| clock_nanos());
+        let state = fixed.unwrap_or_else(from_system);
+        let mut entropy = Self { run: 0, state };
+        entropy.run = entropy.next();
+        entropy
+    }
+
+    pub(super) fn next(&mut self) -> u64 {
+        self.state = self.state.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.state;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    }
+
+    /// 64 bits of the run and 64 that never repeat within it.
+    pub(super) fn op_id(&mut self) -> u128 {
+        u128::from(self.run) << 64 | u128::from(self.next())
+    }
+}
+
+/// Enough for distinct seeds where the operating system has no entropy to give; nothing here is a secret.
+fn clock_nanos() -> u64 {
+    let since_epoch = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    since_epoch.map_or(0, |elapsed| elapsed.as_nanos() as u64)
+}

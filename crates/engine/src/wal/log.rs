@@ -1,0 +1,371 @@
+//! The log proper: segments, appends, syncs. No threads and no locks.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use crate::storage::{ErrorKind, Storage, StorageError, StorageFile};
+
+use super::LogError;
+use super::entropy::Entropy;
+use super::format::{
+    MAX_BODY_BYTES, RECORD_HEADER_LEN, RecordHeader, SEGMENT_HEADER_LEN, Seeded, SegmentHeader, VERSION,
+};
+use super::recovery::{Recovered, TailRecord, recover};
+use super::report::{LogReport, Replayed};
+use super::segment::{self, CreateError, Segment};
+
+/// The encoding buffer is given back when it has grown beyond this.
+const KEPT_BUFFER_BYTES: usize = 4 << 20;
+
+/// How a log behaves.
+#[derive(Clone, Debug)]
+pub struct LogOptions {
+    /// A segment that would grow beyond this many bytes is followed by a new one (64 MiB). A single flush is never
+    /// split, so a segment can be longer.
+    pub segment_bytes: u64,
+    /// The highest sequence that any checkpoint has applied: the log gives out higher ones only, even if its own files
+    /// were lost.
+    pub highest_applied: u64,
+    /// Fixes the random parts (segment seeds, operation ids), for simulations. `None` takes the system's entropy.
+    pub entropy: Option<u64>,
+}
+
+impl Default for LogOptions {
+    fn default() -> Self {
+        Self { segment_bytes: 64 << 20, highest_applied: 0, entropy: None }
+    }
+}
+
+/// A record that waits for the next write; its sequence is its place.
+pub(super) struct Pending {
+    pub(super) collection: u64,
+    pub(super) kind: u8,
+    pub(super) body: Vec<u8>,
+}
+
+/// The open log.
+pub struct Log {
+    storage: Arc<dyn Storage>,
+    epoch: u32,
+    segment_bytes: u64,
+    entropy: Entropy,
+    /// Oldest first; the last is the one that grows.
+    segments: VecDeque<Segment>,
+    file: Box<dyn StorageFile>,
+    seeded: Seeded,
+    pending: Vec<Pending>,
+    pending_bytes: u64,
+    encoded: Vec<u8>,
+    /// The last sequence that the operating system has.
+    written: u64,
+    /// The last sequence that is durable.
+    durable: u64,
+    poison: Option<StorageError>,
+}
+
+impl std::fmt::Debug for Log {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Log")
+            .field("segments", &self.segments)
+            .field("written", &self.written)
+            .field("durable", &self.durable)
+            .field("poison", &self.poison)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Log {
+    /// Opens the log in the directory `log` of `storage`, or starts one. Intact records with a sequence above `from`
+    /// are shown to `visit` in order; `epoch` goes into everything written from now on.
+    ///
+    /// When this returns, every visited record is durable. After an error nothing that `visit` saw may be kept.
+    pub fn open(
+        storage: Arc<dyn Storage>,
+        epoch: u32,
+        options: LogOptions,
+        from: u64,
+        visit: &mut dyn FnMut(Replayed<'_>),
+    ) -> Result<(Self, LogReport), LogError> {
+        let prepare = || {
+            storage.create_dir_all(segment::DIR)?;
+            storage.sync_dir("")?;
+            // The name of the last segment may be known to the cache only, if its own sync failed before a restart.
+            storage.sync_dir(segment::DIR)
+        };
+        prepare().map_err(LogError::from_storage)?;
+        let found = recover(&*storage, from, visit)?;
+        let mut entropy = Entropy::new(options.entropy);
+        let mut segments: VecDeque<Segment> = found.segments.iter().copied().collect();
+        let (file, seeded) = continue_after(
+            &*storage,
+            &found,
+            found.next.max(options.highest_applied + 1),
+            epoch,
+            &mut entropy,
+            &mut segments,
+        )?;
+        let written = found.next.max(options.highest_applied + 1) - 1;
+        let log = Self {
+            storage,
+            epoch,
+            segment_bytes: options.segment_bytes,
+            entropy,
+            segments,
+            file,
+            seeded,
+            pending: Vec::new(),
+            pending_bytes: 0,
+            encoded: Vec::new(),
+            written,
+            durable: written,
+            poison: None,
+        };
+        Ok((log, found.report))
+    }
+
+    /// Adds a record to the next write and answers its sequence. `kind` is the caller's own numbering.
+    pub fn append(&mut self, collection: u64, kind: u8, body: impl Into<Vec<u8>>) -> Result<u64, LogError> {
+        self.check()?;
+        let body = body.into();
+        if body.len() > MAX_BODY_BYTES {
+            return Err(LogError::TooLarge { bytes: body.len() });
+        }
+        let sequence = self.next_sequence();
+        self.pending_bytes += (RECORD_HEADER_LEN + body.len()) as u64;
+        self.pending.push(Pending { collection, kind, body });
+        Ok(sequence)
+    }
+
+    /// Hands every appended record to the operating system, without a sync: they survive the end of the process, not
+    /// that of the machine. Answers the last sequence written.
+    ///
+    /// After an error none of the records appended since the last write is in the log, and the next append gets the
+    /// first of their sequences (unless the log is poisoned: then their fate is unknown).
+    pub fn write(&mut self) -> Result<u64, LogError> {
+        self.check()?;
+        if self.pending.is_empty() {
+            return Ok(self.written);
+        }
+        let outcome = self.make_room().and_then(|()| self.write_pending());
+        self.pending.clear();
+        self.pending_bytes = 0;
+        outcome.map(|()| self.written)
+    }
+
+    /// Makes every appended record durable and answers the last durable sequence. Errors as for [`write`](Self::write);
+    /// a failed sync poisons the log.
+    pub fn flush(&mut self) -> Result<u64, LogError> {
+        self.write()?;
+        self.sync()?;
+        Ok(self.durable)
+    }
+
+    /// Deletes the oldest segments that hold no sequence from `below` on. The segment that grows always stays.
+    ///
+    /// To be called with what a durable manifest makes unnecessary, and no more.
+    pub fn cut(&mut self, below: u64) -> Result<(), LogError> {
+        let mut removed = false;
+        while self.segments.get(1).is_some_and(|next| next.first <= below) {
+            match self.storage.remove(&segment::path(self.segments[0].first)) {
+                Err(e) if e.kind() != ErrorKind::NotFound => return Err(LogError::from_storage(e)),
+                _ => {}
+            }
+            self.segments.pop_front();
+            removed = true;
+        }
+        if removed {
+            self.storage.sync_dir(segment::DIR).map_err(LogError::from_storage)?;
+        }
+        Ok(())
+    }
+
+    /// Bytes of all segments on disk.
+    pub fn size_bytes(&self) -> u64 {
+        self.segments.iter().map(|segment| segment.bytes).sum()
+    }
+
+    /// The lowest sequence that the log may still hold.
+    pub fn oldest_sequence(&self) -> u64 {
+        self.segments.front().map_or(self.written + 1, |segment| segment.first)
+    }
+
+    /// The sequence that the next append gets.
+    pub fn next_sequence(&self) -> u64 {
+        self.written + 1 + self.pending.len() as u64
+    }
+
+    /// The last sequence that is durable.
+    pub fn durable_sequence(&self) -> u64 {
+        self.durable
+    }
+
+    fn check(&self) -> Result<(), LogError> {
+        match &self.poison {
+            Some(cause) => Err(LogError::Poisoned(cause.clone())),
+            None => Ok(()),
+        }
+    }
+
+    fn poison(&mut self, cause: StorageError) -> LogError {
+        self.poison = Some(cause.clone());
+        LogError::Poisoned(cause)
+    }
+
+    /// Makes what was written durable.
+    pub(super) fn sync(&mut self) -> Result<(), LogError> {
+        self.check()?;
+        if self.durable < self.written {
+            self.file.sync().map_err(|e| self.poison(e))?;
+            self.durable = self.written;
+        }
+        Ok(())
+    }
+
+    /// Starts a new segment if the pending records do not fit into the current one.
+    fn make_room(&mut self) -> Result<(), LogError> {
+        let current = self.file.len();
+        if current <= SEGMENT_HEADER_LEN as u64 || current + self.pending_bytes <= self.segment_bytes {
+            return Ok(());
+        }
+        // A later segment proves that everything before it was durable.
+        self.sync()?;
+        let first = self.written + 1;
+        let plan = NewSegment { first, after_damage: false, epoch: self.epoch, records: &[] };
+        match plan.create(&*self.storage, &mut self.entropy) {
+            Ok((file, seeded)) => {
+                self.segments.push_back(Segment { first, bytes: file.len() });
+                self.file = file;
+                self.seeded = seeded;
+                Ok(())
+            }
+            Err(CreateError::Absent(e)) => Err(LogError::from_storage(e)),
+            // Records appended to the old segment would be ignored if the name survived after all.
+            Err(CreateError::Unknown(e)) => Err(self.poison(e)),
+        }
+    }
+
+    fn write_pending(&mut self) -> Result<(), LogError> {
+        self.encoded.clear();
+        let mut sequence = self.written;
+        for record in &self.pending {
+            sequence += 1;
+            let header = RecordHeader {
+                body_len: record.body.len() as u32,
+                version: VERSION as u8,
+                kind: record.kind,
+                flags: 0,
+                epoch: self.epoch,
+                body_checksum: self.seeded.checksum(&record.body),
+                sequence,
+                synced_through: self.durable,
+                op_id: self.entropy.op_id(),
+                collection: record.collection,
+            };
+            self.encoded.extend_from_slice(&header.encode(self.seeded));
+            self.encoded.extend_from_slice(&record.body);
+        }
+        let before = self.file.len();
+        if let Err(error) = self.file.append(&self.encoded) {
+            // Synced before anybody hears of the failure: a record that was reported failed must never come back.
+            let undone = self.file.truncate(before).and_then(|()| self.file.sync());
+            return match undone {
+                Ok(()) => {
+                    self.durable = self.written;
+                    Err(LogError::from_storage(error))
+                }
+                Err(e) => Err(self.poison(e)),
+            };
+        }
+        self.written = sequence;
+        if let Some(segment) = self.segments.back_mut() {
+            segment.bytes = self.file.len();
+        }
+        if self.encoded.capacity() > KEPT_BUFFER_BYTES {
+            self.encoded = Vec::new();
+        }
+        Ok(())
+    }
+}
+
+/// A segment to be made, with the records it starts with.
+struct NewSegment<'a> {
+    first: u64,
+    after_damage: bool,
+    epoch: u32,
+    records: &'a [TailRecord],
+}
+
+impl NewSegment<'_> {
+    fn create(
+        &self,
+        storage: &dyn Storage,
+        entropy: &mut Entropy,
+    ) -> Result<(Box<dyn StorageFile>, Seeded), CreateError> {
+        let header = SegmentHeader {
+            after_damage: self.after_damage,
+            epoch: self.epoch,
+            seed: entropy.next(),
+            first: self.first,
+            synced_through: self.records.last().map_or(self.first - 1, |record| record.header.sequence),
+        };
+        let seeded = header.seeded();
+        let mut content = header.encode().to_vec();
+        for TailRecord { header, body } in self.records {
+            let header = RecordHeader { body_checksum: seeded.checksum(body), ..*header };
+            content.extend_from_slice(&header.encode(seeded));
+            content.extend_from_slice(body);
+        }
+        Ok((segment::create(storage, self.first, &content)?, seeded))
+    }
+}
+
+/// Makes the old tail durable and answers the segment that takes the record `next`.
+fn continue_after(
+    storage: &dyn Storage,
+    found: &Recovered,
+    next: u64,
+    epoch: u32,
+    entropy: &mut Entropy,
+    segments: &mut VecDeque<Segment>,
+) -> Result<(Box<dyn StorageFile>, Seeded), LogError> {
+    // Sequences are skipped only when log files were lost; the mark keeps that gap from hiding what follows it.
+    let mark = found.in_shadow || (next > found.next && !segments.is_empty());
+    if found.last_is_usable
+        && !mark
+        && let Some(last) = segments.back()
+    {
+        let path = segment::path(last.first);
+        let reopen = || {
+            let mut file = storage.open_append(&path)?;
+            // A truncation whose sync failed before a restart must not be undone by a later power cut: the bytes it
+            // took away would stand where new records are expected.
+            file.sync()?;
+            Ok((file, storage.read(&path)?))
+        };
+        let (file, bytes) = reopen().map_err(LogError::from_storage)?;
+        if let Ok(header) = SegmentHeader::decode(&bytes) {
+            return Ok((file, header.seeded()));
+        }
+    }
+    let mut create = |first, after_damage, records: &[TailRecord]| {
+        // A segment of the same name held nothing but what the new one starts with; it keeps its mark.
+        let replaced = segments.back().filter(|last| last.first == first).copied();
+        let after_damage = after_damage || (replaced.is_some() && found.last_is_marked);
+        let made = NewSegment { first, after_damage, epoch, records }.create(storage, entropy);
+        let (file, seeded) = made.map_err(|error| match error {
+            CreateError::Absent(e) | CreateError::Unknown(e) => LogError::from_storage(e),
+        })?;
+        if replaced.is_some() {
+            segments.pop_back();
+        }
+        segments.push_back(Segment { first, bytes: file.len() });
+        Ok((file, seeded))
+    };
+    match found.tail.first() {
+        None => create(next, mark, &[]),
+        Some(first) => {
+            let copied = create(first.header.sequence, false, &found.tail)?;
+            if mark { create(next, true, &[]) } else { Ok(copied) }
+        }
+    }
+}

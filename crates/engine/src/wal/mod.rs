@@ -1,0 +1,36 @@
+//! The one log of the server: framed records with CRC32C in segment files, group commit, replay.
+//!
+//! [`Log`] owns the files and has no threads; [`GroupCommit`] shares it between writers. `docs/formats.md` describes
+//! the bytes.
+//!
+//! **What is torn and what is damaged.** A power cut may leave unsynced bytes in any order, so "an invalid record with
+//! valid ones behind it" proves nothing by itself. Every record therefore says which sequence was durable when it was
+//! written. An unreadable record is *damage* if any later record, or a later segment, proves that it was once durable;
+//! otherwise it and everything behind it was never acknowledged, and is cut.
+//!
+//! **Opening.** Records that nothing proves durable (the last group, which may live only in the page cache after a
+//! failed sync) are copied into a new, synced segment before the owner may rely on them. A segment ends where the next
+//! begins: what it holds beyond is ignored. No file is changed in place and damaged bytes are never touched.
+//!
+//! **Failing.** A write that fails before its sync is taken back, and its sequences are given out again, so that the
+//! log stays contiguous. A failed sync, or a write that cannot be taken back, poisons the log: every later call answers
+//! [`LogError::Poisoned`] until the log is opened again.
+
+mod entropy;
+mod error;
+mod format;
+mod group;
+mod log;
+mod recovery;
+mod report;
+mod scan;
+mod segment;
+
+pub use error::LogError;
+pub use format::MAX_BODY_BYTES;
+pub use group::{Appender, Completion, Durability, GroupCommit, GroupOptions};
+pub use log::{Log, LogOptions};
+pub use report::{Damage, DamageKind, LogReport, Replayed};
+
+#[cfg(test)]
+mod tests;

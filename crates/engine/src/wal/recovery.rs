@@ -1,0 +1,226 @@
+//! From the files of a log to its records, and to the segment that takes the next ones.
+
+use crate::storage::Storage;
+
+use super::LogError;
+use super::format::{HeaderFault, RECORD_HEADER_LEN, RecordHeader, SEGMENT_HEADER_LEN, SegmentHeader};
+use super::report::{Damage, DamageKind, LogReport, Replayed};
+use super::scan::{Item, scan};
+use super::segment::{self, Segment};
+
+/// A record of the old tail that must be written again.
+pub(super) struct TailRecord {
+    pub(super) header: RecordHeader,
+    pub(super) body: Vec<u8>,
+}
+
+/// What the old files amount to.
+pub(super) struct Recovered {
+    pub(super) report: LogReport,
+    pub(super) segments: Vec<Segment>,
+    /// Whole records at the end that nothing proves durable, in order.
+    pub(super) tail: Vec<TailRecord>,
+    /// The first sequence that no record has.
+    pub(super) next: u64,
+    /// The last segment is sound, durable to its last byte, and can take more records.
+    pub(super) last_is_usable: bool,
+    /// The last segment carries the mark of [`SegmentHeader::after_damage`].
+    pub(super) last_is_marked: bool,
+    /// Damage was found that no later segment's mark has acknowledged.
+    pub(super) in_shadow: bool,
+}
+
+/// One segment as it stands on disk.
+struct Loaded {
+    first: u64,
+    bytes: Vec<u8>,
+    header: Option<SegmentHeader>,
+    header_sound: bool,
+    items: Vec<Item>,
+}
+
+impl Loaded {
+    fn read(storage: &dyn Storage, first: u64, end: Option<u64>) -> Result<Self, LogError> {
+        let bytes = storage.read(&segment::path(first)).map_err(LogError::from_storage)?;
+        let (header, header_sound) = match SegmentHeader::decode(&bytes) {
+            Ok(header) if header.first == first => (Some(header), true),
+            Ok(_) | Err(HeaderFault::Damaged) => (SegmentHeader::salvage(&bytes), false),
+            Err(HeaderFault::Unsupported(version)) => return Err(LogError::Unsupported { version }),
+        };
+        let items = match &header {
+            Some(header) => scan(&bytes, header.seeded(), first, end)?,
+            None => Vec::new(),
+        };
+        Ok(Self { first, bytes, header, header_sound, items })
+    }
+
+    /// The last sequence that this segment, as the last one, proves durable.
+    fn synced_through(&self) -> u64 {
+        let at_birth = match &self.header {
+            Some(header) if self.header_sound => header.synced_through.max(self.first - 1),
+            _ => self.first - 1,
+        };
+        let by_records = self.items.iter().filter_map(|item| match item {
+            Item::Record { header, .. } => Some(header.synced_through),
+            Item::Hole { .. } => None,
+        });
+        by_records.fold(at_birth, u64::max)
+    }
+
+    /// Drops what was never acknowledged, and counts it.
+    fn cut_tail(&mut self, synced_through: u64, report: &mut LogReport) {
+        // A named segment has a synced header. One that is damaged says nothing about what followed it.
+        let beyond_doubt = usize::from(
+            !self.header_sound
+                && matches!(self.items.first(), Some(Item::Hole { offset: SEGMENT_HEADER_LEN, .. })),
+        );
+        let torn = (beyond_doubt..self.items.len())
+            .find(|&i| !self.items[i].is_sound() && self.items[i].sequence() > synced_through);
+        if let Some(at) = torn {
+            let offset = match self.items[at] {
+                Item::Hole { offset, .. } => offset,
+                Item::Record { body_at, .. } => body_at - RECORD_HEADER_LEN,
+            };
+            report.torn_bytes = (self.bytes.len() - offset) as u64;
+            report.torn_records = self.items[at..].iter().filter(|item| item.is_sound()).count() as u64;
+            self.items.truncate(at);
+        }
+    }
+
+    fn tail(&self, synced_through: u64) -> Vec<TailRecord> {
+        let mut tail = Vec::new();
+        for item in &self.items {
+            if let Item::Record { header, body_at, body_ok: true } = *item
+                && header.sequence > synced_through
+            {
+                tail.push(TailRecord { header, body: self.body(&header, body_at).to_vec() });
+            }
+        }
+        tail
+    }
+
+    fn body(&self, header: &RecordHeader, body_at: usize) -> &[u8] {
+        &self.bytes[body_at..body_at + header.body_len as usize]
+    }
+}
+
+/// The owner's view of the replay.
+struct Replay<'a> {
+    from: u64,
+    visit: &'a mut dyn FnMut(Replayed<'_>),
+    report: LogReport,
+    in_shadow: bool,
+}
+
+impl Replay<'_> {
+    fn damage(&mut self, damage: Damage) {
+        if damage.loses_above(self.from) {
+            self.in_shadow = true;
+            self.report.bad_header.get_or_insert_with(|| damage.clone());
+        }
+        self.report.damages.push(damage);
+    }
+
+    fn record(&mut self, header: &RecordHeader, body: Option<&[u8]>) {
+        let &RecordHeader { sequence, epoch, op_id, collection, kind, .. } = header;
+        if sequence <= self.from {
+            return;
+        }
+        if self.in_shadow {
+            let highest = self.report.behind.entry(collection).or_default();
+            *highest = sequence.max(*highest);
+            return;
+        }
+        self.report.visited += 1;
+        (self.visit)(match body {
+            Some(body) => Replayed::Record { sequence, epoch, op_id, collection, kind, body },
+            None => Replayed::BadBody { sequence, collection, kind },
+        });
+    }
+
+    /// Visits a segment; answers the sequence after its last.
+    fn segment(&mut self, loaded: &Loaded, end: Option<u64>) -> u64 {
+        let mut next = loaded.first;
+        for item in &loaded.items {
+            match *item {
+                Item::Record { header, body_at, body_ok } => {
+                    self.record(&header, body_ok.then(|| loaded.body(&header, body_at)));
+                    next = header.sequence + 1;
+                }
+                Item::Hole { offset, lost_from, lost_to } => {
+                    let lost_to = lost_to.or_else(|| end.map(|end| end - 1));
+                    self.damage(Damage {
+                        kind: DamageKind::RecordHeader,
+                        segment: loaded.first,
+                        offset: offset as u64,
+                        lost_from,
+                        lost_to,
+                    });
+                    // Where the end is unknown: no more records than headers fit, so that no sequence is given twice.
+                    let at_most = ((loaded.bytes.len() - offset) / RECORD_HEADER_LEN) as u64;
+                    next = lost_to.unwrap_or(lost_from + at_most) + 1;
+                }
+            }
+        }
+        next
+    }
+}
+
+/// Reads the log and shows every intact record above `from` to `visit`. Changes nothing on disk.
+pub(super) fn recover(
+    storage: &dyn Storage,
+    from: u64,
+    visit: &mut dyn FnMut(Replayed<'_>),
+) -> Result<Recovered, LogError> {
+    let firsts = segment::list(storage).map_err(LogError::from_storage)?;
+    let mut replay = Replay { from, visit, report: LogReport::default(), in_shadow: false };
+    let mut segments = Vec::new();
+    let mut next = from + 1;
+    let mut last = None;
+    for (i, &first) in firsts.iter().enumerate() {
+        let end = firsts.get(i + 1).copied();
+        if let Some(end) = end.filter(|end| *end <= from + 1) {
+            let file = storage.open_append(&segment::path(first)).map_err(LogError::from_storage)?;
+            segments.push(Segment { first, bytes: file.len() });
+            next = end;
+            continue;
+        }
+        let mut loaded = Loaded::read(storage, first, end)?;
+        segments.push(Segment { first, bytes: loaded.bytes.len() as u64 });
+        if first > next {
+            let (kind, lost_to) = (DamageKind::Gap, Some(first - 1));
+            let gap = Damage { kind, segment: first, offset: 0, lost_from: next, lost_to };
+            // Below `from` it is only what a cut left half done.
+            if gap.loses_above(from) {
+                replay.damage(gap);
+            }
+        }
+        if !loaded.header_sound {
+            let (kind, lost_to) = (DamageKind::SegmentHeader, Some(first.saturating_sub(1)));
+            replay.damage(Damage { kind, segment: first, offset: 0, lost_from: first, lost_to });
+        } else if loaded.header.is_some_and(|header| header.after_damage) {
+            replay.in_shadow = false;
+        }
+        let damages = replay.report.damages.len();
+        if end.is_none() {
+            let synced_through = loaded.synced_through();
+            loaded.cut_tail(synced_through, &mut replay.report);
+            next = replay.segment(&loaded, None);
+            let intact = loaded.header_sound && replay.report.damages.len() == damages;
+            last = Some((loaded.tail(synced_through), intact, loaded.header));
+        } else {
+            next = replay.segment(&loaded, end);
+        }
+    }
+    let Replay { report, in_shadow, .. } = replay;
+    let (tail, intact, header) = last.unwrap_or_default();
+    Ok(Recovered {
+        last_is_usable: intact && tail.is_empty() && report.torn_bytes == 0,
+        last_is_marked: intact && header.is_some_and(|header| header.after_damage),
+        report,
+        segments,
+        tail,
+        next,
+        in_shadow,
+    })
+}

@@ -1,0 +1,85 @@
+//! What opening a log tells its owner.
+
+use std::collections::BTreeMap;
+
+/// One finding of the replay, in sequence order.
+#[derive(Debug)]
+pub enum Replayed<'a> {
+    /// An intact record.
+    Record {
+        /// Its place in the order of all records of the server.
+        sequence: u64,
+        /// Epoch of the server that wrote it.
+        epoch: u32,
+        /// Identity of the operation.
+        op_id: u128,
+        /// The collection it belongs to.
+        collection: u64,
+        /// What the body is; the owner's own numbering.
+        kind: u8,
+        /// The bytes that were appended.
+        body: &'a [u8],
+    },
+    /// A record whose header is intact and whose body is not: its collection cannot be replayed further.
+    BadBody {
+        /// Sequence of the record.
+        sequence: u64,
+        /// The collection it belongs to.
+        collection: u64,
+        /// What the body was.
+        kind: u8,
+    },
+}
+
+/// What a piece of damage is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DamageKind {
+    /// Bytes that should hold record headers do not.
+    RecordHeader,
+    /// The header of a segment is damaged; its records may have been readable all the same.
+    SegmentHeader,
+    /// Segments are missing between two others, or before the first.
+    Gap,
+}
+
+/// Synced bytes that can no longer be read. (Damaged bodies are [`Replayed::BadBody`].)
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Damage {
+    /// What was found.
+    pub kind: DamageKind,
+    /// First sequence of the segment it was found in (of the one after it, for a gap).
+    pub segment: u64,
+    /// Where in the segment's file, in bytes.
+    pub offset: u64,
+    /// The first sequence that cannot be read.
+    pub lost_from: u64,
+    /// The last one; less than `lost_from` if nothing was lost, `None` if unknown.
+    pub lost_to: Option<u64>,
+}
+
+impl Damage {
+    /// Whether sequences above `from` are lost.
+    pub fn loses_above(&self, from: u64) -> bool {
+        self.lost_to.is_none_or(|to| to >= self.lost_from && to > from)
+    }
+}
+
+/// The result of opening a log.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LogReport {
+    /// Bytes at the end that a crash left behind and that were never acknowledged; they are no longer part of the log.
+    pub torn_bytes: u64,
+    /// Whole records among [`torn_bytes`](Self::torn_bytes): written out of order by the dying disk, and useless.
+    pub torn_records: u64,
+    /// Damage to synced bytes, in order. It is reported at every opening until the log is cut behind it.
+    pub damages: Vec<Damage>,
+    /// The first damage that loses a record above `from`.
+    pub bad_header: Option<Damage>,
+    /// The collections with records behind [`bad_header`](Self::bad_header), each with its highest sequence there. The
+    /// records were not visited: a collection that has not applied that sequence must be quarantined. Which
+    /// collections the lost records themselves belonged to is unknown. Records appended after the damage was first
+    /// reported are visited as usual and not listed, so the other collections go on through every restart.
+    pub behind: BTreeMap<u64, u64>,
+    /// Records visited, damaged bodies included.
+    pub visited: u64,
+}

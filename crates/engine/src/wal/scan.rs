@@ -1,0 +1,83 @@
+//! Reading one segment: what its bytes hold, whatever happened to them.
+
+use super::LogError;
+use super::format::{RECORD_HEADER_LEN, RecordHeader, SEGMENT_HEADER_LEN, Seeded, VERSION};
+
+/// One finding, in file order.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Item {
+    /// A record whose header is intact; the body may not be.
+    Record { header: RecordHeader, body_at: usize, body_ok: bool },
+    /// Bytes that are no record. Sequences `lost_from..=lost_to` would have stood here; `lost_to` is open (`None`) at
+    /// the end of the file.
+    Hole { offset: usize, lost_from: u64, lost_to: Option<u64> },
+}
+
+impl Item {
+    /// The first sequence that the item stands for.
+    pub(super) fn sequence(&self) -> u64 {
+        match self {
+            Self::Record { header, .. } => header.sequence,
+            Self::Hole { lost_from, .. } => *lost_from,
+        }
+    }
+
+    pub(super) fn is_sound(&self) -> bool {
+        matches!(self, Self::Record { body_ok: true, .. })
+    }
+}
+
+/// Everything after the segment header, up to the record `end`, which the next segment starts with.
+pub(super) fn scan(
+    bytes: &[u8],
+    seeded: Seeded,
+    first: u64,
+    end: Option<u64>,
+) -> Result<Vec<Item>, LogError> {
+    let mut items = Vec::new();
+    let mut at = SEGMENT_HEADER_LEN.min(bytes.len());
+    let mut expected = first;
+    while at < bytes.len() && end.is_none_or(|end| expected < end) {
+        let found = RecordHeader::decode(&bytes[at..], seeded).filter(|h| h.sequence >= expected);
+        let Some(header) = found else {
+            let offset = at;
+            match find_header(bytes, at + 1, seeded, expected) {
+                Some((next_at, next)) => {
+                    at = next_at;
+                    items.push(Item::Hole { offset, lost_from: expected, lost_to: Some(next.sequence - 1) });
+                    expected = next.sequence;
+                    continue;
+                }
+                None => {
+                    items.push(Item::Hole { offset, lost_from: expected, lost_to: None });
+                    break;
+                }
+            }
+        };
+        if u32::from(header.version) != VERSION || header.flags != 0 {
+            return Err(LogError::Unsupported { version: u32::from(header.version).max(VERSION + 1) });
+        }
+        if header.sequence > expected {
+            let (lost_from, lost_to) = (expected, Some(header.sequence - 1));
+            items.push(Item::Hole { offset: at, lost_from, lost_to });
+        }
+        let body_at = at + RECORD_HEADER_LEN;
+        let body = bytes.get(body_at..body_at + header.body_len as usize);
+        let body_ok = body.is_some_and(|body| seeded.checksum(body) == header.body_checksum);
+        items.push(Item::Record { header, body_at, body_ok });
+        at = body_at + header.body_len as usize;
+        expected = header.sequence + 1;
+    }
+    if let Some(end) = end {
+        items.retain(|item| item.sequence() < end);
+    }
+    Ok(items)
+}
+
+/// The next intact header at or after `from`.
+fn find_header(bytes: &[u8], from: usize, seeded: Seeded, expected: u64) -> Option<(usize, RecordHeader)> {
+    (from..bytes.len().saturating_sub(RECORD_HEADER_LEN - 1)).find_map(|at| {
+        let header = RecordHeader::decode(&bytes[at..], seeded)?;
+        (header.sequence >= expected).then_some((at, header))
+    })
+}

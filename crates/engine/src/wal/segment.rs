@@ -1,0 +1,72 @@
+//! Segment files: their names, and how one comes into being.
+
+use super::format::is_sequence;
+use crate::storage::{ErrorKind, Storage, StorageError, StorageFile};
+
+/// Directory of the log in the data directory.
+pub(super) const DIR: &str = "log";
+/// Name under which a segment is written before it counts.
+const UNFINISHED: &str = "log/unfinished.tmp";
+
+/// A segment that counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Segment {
+    /// Sequence of its first record.
+    pub(super) first: u64,
+    pub(super) bytes: u64,
+}
+
+pub(super) fn path(first: u64) -> String {
+    format!("{DIR}/{first:016x}.log")
+}
+
+/// First sequences of the segments, ascending. Other files are ignored.
+pub(super) fn list(storage: &dyn Storage) -> Result<Vec<u64>, StorageError> {
+    let mut firsts: Vec<u64> = storage.list(DIR)?.iter().filter_map(|name| parse(name)).collect();
+    firsts.sort_unstable();
+    Ok(firsts)
+}
+
+fn parse(name: &str) -> Option<u64> {
+    let digits = name.strip_suffix(".log")?;
+    let canonical = digits.len() == 16 && digits.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
+    if canonical { u64::from_str_radix(digits, 16).ok().filter(|first| is_sequence(*first)) } else { None }
+}
+
+/// How far [`create`] came when it failed.
+pub(super) enum CreateError {
+    /// The segment does not exist.
+    Absent(StorageError),
+    /// The name may or may not be durable.
+    Unknown(StorageError),
+}
+
+/// Writes a segment whole, syncs it, and only then gives it its name: a named segment is never torn, and everything
+/// before it was durable when it appeared. A segment of the same name is replaced.
+pub(super) fn create(
+    storage: &dyn Storage,
+    first: u64,
+    content: &[u8],
+) -> Result<Box<dyn StorageFile>, CreateError> {
+    match storage.remove(UNFINISHED) {
+        Err(e) if e.kind() != ErrorKind::NotFound => return Err(CreateError::Absent(e)),
+        _ => {}
+    }
+    let write = || -> Result<(), StorageError> {
+        let mut file = storage.create(UNFINISHED)?;
+        file.append(content)?;
+        file.sync()
+    };
+    if let Err(error) = write() {
+        // Best effort, to give the space back; the next creation removes it otherwise.
+        let _ = storage.remove(UNFINISHED);
+        return Err(CreateError::Absent(error));
+    }
+    let path = path(first);
+    let publish = || {
+        storage.rename(UNFINISHED, &path)?;
+        storage.sync_dir(DIR)?;
+        storage.open_append(&path)
+    };
+    publish().map_err(CreateError::Unknown)
+}

@@ -1,0 +1,263 @@
+//! Group commit: order, durability, failures, limits, and many threads on a real disk.
+
+use std::sync::mpsc;
+use std::sync::{Arc, Barrier};
+
+use parking_lot::Mutex;
+
+use super::*;
+use crate::storage::{Fault, RealDisk};
+use crate::wal::{Completion, Durability, GroupCommit, GroupOptions};
+
+type Heard = Arc<Mutex<Vec<Result<u64, LogError>>>>;
+
+fn inline(disk: &SimDisk) -> GroupCommit {
+    GroupCommit::inline(open(disk).0, &GroupOptions::default())
+}
+
+fn hear(heard: &Heard) -> Completion {
+    let heard = Arc::clone(heard);
+    Box::new(move |outcome| heard.lock().push(outcome))
+}
+
+fn append(log: &GroupCommit, collection: u64, durability: Durability) -> Result<u64, LogError> {
+    let heard = Heard::default();
+    log.append_group(&[(collection, 1, b"body")], durability, hear(&heard));
+    let mut heard = heard.lock();
+    assert_eq!(heard.len(), 1, "told exactly once, before the call returns");
+    heard.remove(0)
+}
+
+#[test]
+fn a_group_gets_successive_sequences_and_hears_its_last() {
+    let disk = SimDisk::new();
+    let log = inline(&disk);
+    let heard = Heard::default();
+    log.append_group(&[(1, 1, b"a"), (1, 2, b"b"), (2, 1, b"c")], Durability::Always, hear(&heard));
+    assert_eq!(*heard.lock(), [Ok(3)]);
+    assert_eq!(append(&log, 1, Durability::Always), Ok(4));
+    assert_eq!((log.next_sequence(), log.durable_sequence()), (5, 4));
+    drop(log);
+    assert_eq!(sequences(&open(&disk).2), [1, 2, 3, 4]);
+}
+
+#[test]
+fn a_writer_sees_its_sequence_before_it_encodes() {
+    let disk = SimDisk::new();
+    let log = inline(&disk);
+    append(&log, 1, Durability::Always).unwrap();
+    let heard = Heard::default();
+    let fill = |log: &mut crate::wal::Appender<'_>| {
+        let sequence = log.next_sequence();
+        log.append(1, 1, format!("I am {sequence}").into_bytes())
+    };
+    assert_eq!(log.with_log(fill, Durability::Always, hear(&heard)), Ok(2));
+    drop(log);
+    assert_eq!(open(&disk).2[1].body.as_deref(), Some(&b"I am 2"[..]));
+}
+
+#[test]
+fn a_writer_that_gives_up_uses_no_sequence() {
+    let log = inline(&SimDisk::new());
+    let heard = Heard::default();
+    let refused: Result<(), LogError> = log.with_log(
+        |log| {
+            log.append(1, 1, vec![1])?;
+            Err(LogError::Overloaded)
+        },
+        Durability::Always,
+        hear(&heard),
+    );
+    assert_eq!(refused, Err(LogError::Overloaded));
+    assert_eq!(*heard.lock(), [Err(LogError::Overloaded)]);
+    assert_eq!(append(&log, 1, Durability::Always), Ok(1));
+}
+
+#[test]
+fn only_always_waits_for_the_disk_and_it_syncs_what_came_before() {
+    let disk = SimDisk::new();
+    let log = inline(&disk);
+    assert_eq!(append(&log, 1, Durability::Os), Ok(1));
+    assert_eq!(append(&log, 1, Durability::Interval), Ok(2));
+    assert_eq!(log.durable_sequence(), 0);
+    let killed = disk.duplicate();
+    assert_eq!(sequences(&open(&killed).2), [1, 2], "the end of the process loses nothing");
+    assert_eq!(append(&log, 1, Durability::Always), Ok(3));
+    assert_eq!(log.durable_sequence(), 3);
+    assert_eq!(append(&log, 1, Durability::Os), Ok(4));
+    assert_eq!(log.sync(), Ok(4));
+    assert_eq!(log.durable_sequence(), 4);
+}
+
+#[test]
+fn interval_is_synced_without_further_writes() {
+    let disk = SimDisk::new();
+    let log = GroupCommit::threaded(open(&disk).0, &GroupOptions::default()).unwrap();
+    let (sender, receiver) = mpsc::channel();
+    let done = Box::new(move |outcome| sender.send(outcome).unwrap());
+    log.append_group(&[(1, 1, b"body")], Durability::Interval, done);
+    assert_eq!(receiver.recv().unwrap(), Ok(1));
+    while log.durable_sequence() < 1 {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn closing_syncs_everything_and_refuses_more() {
+    let disk = SimDisk::new();
+    let log = inline(&disk);
+    append(&log, 1, Durability::Os).unwrap();
+    log.close().unwrap();
+    assert_eq!(append(&log, 1, Durability::Always), Err(LogError::Closed));
+    log.close().unwrap();
+    disk.power_cut(3);
+    assert_eq!(sequences(&open(&disk).2), [1]);
+}
+
+#[test]
+fn after_a_failure_a_collection_is_refused_until_it_says_resume() {
+    let disk = SimDisk::new();
+    let log = inline(&disk);
+    append(&log, 1, Durability::Always).unwrap();
+    disk.fail_nth(1, Fault::Enospc);
+    assert_eq!(append(&log, 1, Durability::Always), Err(LogError::Full));
+    assert_eq!(append(&log, 1, Durability::Always), Err(LogError::Superseded));
+    assert_eq!(append(&log, 2, Durability::Always), Ok(2), "others go on, the sequence is used again");
+    log.resume(1);
+    assert_eq!(append(&log, 1, Durability::Always), Ok(3));
+}
+
+#[test]
+fn a_failed_sync_refuses_everything() {
+    let disk = SimDisk::new();
+    let log = inline(&disk);
+    disk.fail_nth(1, Fault::FsyncFails);
+    assert!(matches!(append(&log, 1, Durability::Always), Err(LogError::Poisoned(_))));
+    log.resume(1);
+    assert!(matches!(append(&log, 1, Durability::Always), Err(LogError::Poisoned(_))));
+    assert!(matches!(append(&log, 2, Durability::Os), Err(LogError::Poisoned(_))));
+    assert!(log.close().is_err());
+}
+
+#[test]
+fn a_completion_that_panics_does_not_stop_the_log() {
+    let log = GroupCommit::threaded(open(&SimDisk::new()).0, &GroupOptions::default()).unwrap();
+    log.append_group(&[(1, 1, b"x")], Durability::Always, Box::new(|_| panic!("on purpose")));
+    assert_eq!(log.sync(), Ok(1));
+}
+
+/// A log thread that is stuck in its first completion until the barrier is passed.
+fn stuck(disk: &SimDisk, options: &GroupOptions) -> (GroupCommit, Arc<Barrier>) {
+    let log = GroupCommit::threaded(open(disk).0, options).unwrap();
+    let (entered, gate) = (Arc::new(Barrier::new(2)), Arc::new(Barrier::new(2)));
+    let (inner_entered, inner_gate) = (Arc::clone(&entered), Arc::clone(&gate));
+    let done = Box::new(move |_| {
+        inner_entered.wait();
+        inner_gate.wait();
+    });
+    log.append_group(&[(1, 1, b"first")], Durability::Always, done);
+    entered.wait();
+    (log, gate)
+}
+
+#[test]
+fn what_waits_is_bounded() {
+    let (log, gate) = stuck(&SimDisk::new(), &GroupOptions { waiting_bytes: 100 });
+    let heard = Heard::default();
+    log.append_group(&[(1, 1, &[0; 500])], Durability::Always, hear(&heard));
+    assert!(heard.lock().is_empty(), "a long group is taken when nothing else waits");
+    log.append_group(&[(1, 1, &[0; 10])], Durability::Always, hear(&heard));
+    assert_eq!(*heard.lock(), [Err(LogError::Overloaded)]);
+    gate.wait();
+    assert_eq!(log.sync(), Ok(2));
+    log.append_group(&[(1, 1, &[0; 10])], Durability::Always, hear(&heard));
+    assert_eq!(log.sync(), Ok(3));
+    assert_eq!(*heard.lock(), [Err(LogError::Overloaded), Ok(2), Ok(3)]);
+}
+
+#[test]
+fn groups_that_arrive_during_a_sync_share_the_next_one() {
+    let disk = SimDisk::new();
+    let (log, gate) = stuck(&disk, &GroupOptions::default());
+    let heard = Heard::default();
+    for _ in 0..50 {
+        log.append_group(&[(1, 1, b"x")], Durability::Always, hear(&heard));
+    }
+    let calls = disk.calls();
+    gate.wait();
+    assert_eq!(log.sync(), Ok(51));
+    assert!(disk.calls() - calls <= 4, "at most two appends and two syncs for 51 groups");
+    assert_eq!(*heard.lock(), (2..=51).map(Ok).collect::<Vec<_>>(), "told in order");
+}
+
+#[test]
+fn a_failure_takes_the_groups_behind_it_along() {
+    let disk = SimDisk::new();
+    let (log, gate) = stuck(&disk, &GroupOptions::default());
+    let heard = Heard::default();
+    disk.fail_nth(1, Fault::ShortWrite);
+    for collection in [1, 2] {
+        log.append_group(&[(collection, 1, b"lost")], Durability::Always, hear(&heard));
+    }
+    gate.wait();
+    while heard.lock().len() < 2 {
+        std::thread::yield_now();
+    }
+    assert_eq!(*heard.lock(), [Err(LogError::Full), Err(LogError::Full)]);
+    log.resume(1);
+    log.append_group(&[(1, 1, b"kept")], Durability::Always, hear(&heard));
+    log.append_group(&[(2, 1, b"lost")], Durability::Always, hear(&heard));
+    assert_eq!(log.sync(), Ok(2));
+    log.close().unwrap();
+    let (_, _, seen) = open(&disk);
+    assert_eq!(sequences(&seen), [1, 2]);
+    assert_eq!(seen[1].body.as_deref(), Some(&b"kept"[..]));
+}
+
+#[test]
+fn many_threads_on_a_real_disk_keep_the_order_of_their_collection() {
+    const THREADS: u64 = 8;
+    const GROUPS: u64 = 120;
+    let dir = tempfile::tempdir().unwrap();
+    let disk: Arc<dyn Storage> = Arc::new(RealDisk::open(dir.path()).unwrap());
+    let options = LogOptions { segment_bytes: 20_000, ..LogOptions::default() };
+    let open = |visit: &mut dyn FnMut(Replayed<'_>)| {
+        Log::open(Arc::clone(&disk), 1, options.clone(), 0, visit).unwrap().0
+    };
+    let log = GroupCommit::threaded(open(&mut |_| {}), &GroupOptions::default()).unwrap();
+    let (sender, receiver) = mpsc::channel();
+    std::thread::scope(|scope| {
+        for collection in 0..THREADS {
+            let (log, sender) = (&log, sender.clone());
+            scope.spawn(move || {
+                for n in 0..GROUPS {
+                    let sender = sender.clone();
+                    let body = n.to_le_bytes();
+                    let durability =
+                        [Durability::Always, Durability::Interval, Durability::Os][n as usize % 3];
+                    let done = Box::new(move |outcome: Result<u64, LogError>| {
+                        sender.send((outcome.unwrap(), collection, n)).unwrap();
+                    });
+                    log.append_group(&[(collection, 1, &body)], durability, done);
+                }
+            });
+        }
+    });
+    log.close().unwrap();
+    drop(sender);
+    let told: Vec<(u64, u64, u64)> = receiver.iter().collect();
+    assert!(told.is_sorted(), "completions come in the order of the sequences");
+    let mut replayed = Vec::new();
+    let mut visit = |found: Replayed<'_>| match found {
+        Replayed::Record { sequence, collection, body, .. } => {
+            replayed.push((sequence, collection, u64::from_le_bytes(body.try_into().unwrap())));
+        }
+        Replayed::BadBody { .. } => panic!("a sound log has no bad body"),
+    };
+    open(&mut visit);
+    assert_eq!(replayed, told);
+    for collection in 0..THREADS {
+        let mine = replayed.iter().filter(|record| record.1 == collection).map(|record| record.2);
+        assert!(mine.eq(0..GROUPS), "collection {collection} is in its own order");
+    }
+}

@@ -1,0 +1,69 @@
+//! Options of `open`, as they come from JavaScript.
+
+use kithdb_engine::engine::Options;
+use kithdb_engine::limits::Limits;
+use napi_derive::napi;
+
+/// How to open a data directory.
+#[napi(object, object_to_js = false)]
+pub struct OpenOptions {
+    /// The directory; created when it is not there.
+    pub data_dir: String,
+    /// Threads that answer reads; the number of cores when absent.
+    pub search_threads: Option<u32>,
+    /// Limits that differ from their defaults.
+    pub limits: Option<NativeLimits>,
+    /// Makes operations on a collection of a special name panic, for a test.
+    pub panic_for_tests: Option<bool>,
+}
+
+/// The limits of C2.7; absent ones keep their defaults.
+#[napi(object, object_to_js = false)]
+#[derive(Default)]
+pub struct NativeLimits {
+    /// Points or ids in one request.
+    pub max_points_per_request: Option<u32>,
+    /// Conditions in one filter.
+    pub max_filter_conditions: Option<u32>,
+    /// Nesting of prefetches.
+    pub max_prefetch_depth: Option<u32>,
+    /// Prefetches in one query.
+    pub max_prefetches: Option<u32>,
+    /// `limit + offset` of a read.
+    pub max_result_window: Option<u32>,
+    /// Named vectors of a collection.
+    pub max_named_vectors: Option<u32>,
+    /// Field indexes of a collection.
+    pub max_field_indexes: Option<u32>,
+    /// Collections of a server.
+    pub max_collections: Option<u32>,
+}
+
+impl OpenOptions {
+    /// The engine's options.
+    pub fn engine_options(&self) -> Options {
+        let defaults = Options::default();
+        Options {
+            search_threads: self.search_threads.map_or(defaults.search_threads, |threads| threads as usize),
+            limits: self.limits.as_ref().map_or(defaults.limits, |limits| limits.over(&defaults.limits)),
+            panic_for_tests: self.panic_for_tests.unwrap_or(false),
+            ..defaults
+        }
+    }
+}
+
+impl NativeLimits {
+    fn over(&self, defaults: &Limits) -> Limits {
+        let or = |value: Option<u32>, default: usize| value.map_or(default, |value| value as usize);
+        Limits {
+            max_points_per_request: or(self.max_points_per_request, defaults.max_points_per_request),
+            max_filter_conditions: or(self.max_filter_conditions, defaults.max_filter_conditions),
+            max_prefetch_depth: or(self.max_prefetch_depth, defaults.max_prefetch_depth),
+            max_prefetches: or(self.max_prefetches, defaults.max_prefetches),
+            max_result_window: or(self.max_result_window, defaults.max_result_window),
+            max_named_vectors: or(self.max_named_vectors, defaults.max_named_vectors),
+            max_field_indexes: or(self.max_field_indexes, defaults.max_field_indexes),
+            max_collections: or(self.max_collections, defaults.max_collections),
+        }
+    }
+}
