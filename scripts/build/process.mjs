@@ -1,0 +1,94 @@
+/** Running the tools of a build: quiet while they work, their whole output when they fail. */
+import { spawn } from 'node:child_process';
+import { closeSync, existsSync, mkdirSync, openSync, readFileSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { root } from './tree.mjs';
+
+/** How much of a failed tool's log is shown; the file has the rest. */
+const SHOWN_LOG_LINES = 200;
+
+/** A failure that needs no stack trace: its message tells the reader what to do. */
+export class BuildError extends Error {}
+
+/** rustup puts cargo where a non-login shell often does not look. */
+const cargoBin = join(homedir(), '.cargo', 'bin');
+if (existsSync(cargoBin) && !(process.env.PATH ?? '').split(delimiter).includes(cargoBin)) {
+  process.env.PATH = `${process.env.PATH ?? ''}${delimiter}${cargoBin}`;
+}
+
+/**
+ * Runs a tool with its output in `.build/logs/<name>.log`.
+ *
+ * @param {string} name what the log is called
+ * @param {string} command
+ * @param {string[]} args
+ * @param {{cwd?: string, env?: NodeJS.ProcessEnv}} [options]
+ * @returns {Promise<{code: number, log: string}>} exit code (127: not found) and the path of the log
+ */
+export function run(name, command, args, options = {}) {
+  const logDir = join(root, '.build', 'logs');
+  mkdirSync(logDir, { recursive: true });
+  const log = join(logDir, `${name}.log`);
+  const out = openSync(log, 'w');
+  return new Promise((resolve) => {
+    const child = spawn(command, args, {
+      cwd: options.cwd ?? root,
+      env: { ...process.env, ...options.env },
+      stdio: ['ignore', out, out],
+    });
+    const finish = (code) => {
+      closeSync(out);
+      resolve({ code, log });
+    };
+    child.once('error', () => finish(127));
+    child.once('close', (code, signal) => finish(code ?? (signal ? 1 : 0)));
+  });
+}
+
+/** As {@link run}, but a failure is a {@link BuildError} that carries the end of the log. */
+export async function mustRun(name, command, args, options) {
+  const { code, log } = await run(name, command, args, options);
+  if (code === 127) throw new BuildError(`${name}: ${command} was not found.`);
+  if (code !== 0) throw new BuildError(`${name} failed (exit code ${code}).\n${tail(log)}`);
+  return log;
+}
+
+/** The last lines of a log, and where the whole of it is. */
+export function tail(log) {
+  const lines = readFileSync(log, 'utf8').trimEnd().split('\n');
+  const shown = lines.slice(-SHOWN_LOG_LINES).join('\n');
+  return lines.length > SHOWN_LOG_LINES ? `${shown}\n(the whole log: ${log})` : shown;
+}
+
+/** What a command prints, or null when it cannot be run. */
+export function output(command, args, options = {}) {
+  return new Promise((resolve) => {
+    const child = spawn(command, args, { cwd: options.cwd ?? root, stdio: ['ignore', 'pipe', 'ignore'] });
+    let text = '';
+    child.stdout.setEncoding('utf8').on('data', (chunk) => (text += chunk));
+    child.once('error', () => resolve(null));
+    child.once('close', (code) => resolve(code === 0 ? text.trim() : null));
+  });
+}
+
+/** npm as `[command, leading arguments]`: the very npm that runs this script, if one does. */
+export function npm() {
+  const cli = process.env.npm_execpath;
+  if (cli?.endsWith('.js')) return [process.execPath, [cli]];
+  return [process.platform === 'win32' ? 'npm.cmd' : 'npm', []];
+}
+
+/** Says what is going on, on stderr: stdout belongs to what is being started or tested. */
+export function say(line) {
+  process.stderr.write(`${line}\n`);
+}
+
+/** Runs `work`, announcing it before and telling how long it took after. */
+export async function announce(what, work) {
+  say(`${what} …`);
+  const startedAt = performance.now();
+  const result = await work();
+  say(`${what}: done in ${((performance.now() - startedAt) / 1000).toFixed(1)} s`);
+  return result;
+}

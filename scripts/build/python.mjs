@@ -1,0 +1,39 @@
+/** A Python environment with the client library that the tests drive, in `.build/venv`. */
+import { existsSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { BuildError, mustRun, output } from './process.mjs';
+import { fingerprint, isCurrent, remember, root } from './tree.mjs';
+
+/** Pinned versions of what the Python tests import. */
+const requirements = join('test', 'clients', 'requirements.txt');
+
+/**
+ * Creates the environment, or brings it up to date. Where there is no Python at all the tests that need it
+ * skip themselves; in CI that is a failure, or nobody would notice.
+ *
+ * @returns {Promise<string | undefined>} a note when there is no Python
+ */
+export async function preparePython() {
+  const version = await output('python3', ['--version']);
+  if (version === null) {
+    if (process.env.CI) throw new BuildError('CI needs python3, for the tests of the Python client.');
+    return 'skipped: no python3 here, so the tests of the Python client will be skipped';
+  }
+  const venv = join(root, '.build', 'venv');
+  const python = join(venv, 'bin', 'python');
+  const digest = fingerprint([requirements], undefined, [version]);
+  if (existsSync(python) && isCurrent('venv', digest)) return undefined;
+  rmSync(venv, { recursive: true, force: true });
+  await mustRun('venv', 'python3', ['-m', 'venv', venv]);
+  await mustRun('pip', python, [
+    '-m',
+    'pip',
+    'install',
+    '--quiet',
+    '--disable-pip-version-check',
+    '-r',
+    requirements,
+  ]);
+  remember('venv', digest);
+  return undefined;
+}

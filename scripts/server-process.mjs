@@ -1,0 +1,57 @@
+/** A KithDB server as a child process: started on a free port, asked for its address, stopped gracefully. */
+import { spawn } from 'node:child_process';
+
+/** Longer than any start should take on a loaded machine; a hang must not hold up the caller. */
+const START_TIMEOUT_MS = 120_000;
+
+/**
+ * Starts a server and waits for the line that says it is ready (C11.3).
+ *
+ * @param {string} launcher path of `bin/kithdb.js`
+ * @param {string[]} flags
+ * @returns {Promise<{url: string, pid: number, readyAfterMs: number, stop: () => Promise<number>}>}
+ *   `stop` ends it gracefully and resolves with its exit code
+ */
+export async function startServer(launcher, flags) {
+  const startedAt = performance.now();
+  const child = spawn(process.execPath, [launcher, ...flags], { stdio: ['ignore', 'pipe', 'pipe'] });
+  const exited = new Promise((resolve) => child.once('close', resolve));
+  try {
+    const url = await readAddress(child);
+    return {
+      url,
+      pid: child.pid,
+      readyAfterMs: performance.now() - startedAt,
+      stop: () => {
+        child.kill('SIGTERM');
+        return exited;
+      },
+    };
+  } catch (error) {
+    child.kill('SIGKILL');
+    throw error;
+  }
+}
+
+function readAddress(child) {
+  return new Promise((resolve, reject) => {
+    let text = '';
+    const fail = (why) => {
+      clearTimeout(timer);
+      reject(new Error(`The server ${why}:\n${text}`));
+    };
+    const timer = setTimeout(() => fail('was not ready in time'), START_TIMEOUT_MS);
+    const read = (chunk) => {
+      text += chunk;
+      const line = text.split('\n').find((line) => /\bready\b/i.test(line) && /https?:\/\//.test(line));
+      if (!line) return;
+      clearTimeout(timer);
+      // Both go on being read: a full pipe would block the server.
+      for (const stream of [child.stdout, child.stderr]) stream.off('data', read).resume();
+      resolve(/https?:\/\/(\[[0-9a-f:]+\]|[\w.-]+):\d+/i.exec(line)[0]);
+    };
+    for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', read);
+    child.once('error', (error) => fail(`could not be started (${error.message})`));
+    child.once('close', () => fail('ended before it was ready'));
+  });
+}

@@ -1,0 +1,31 @@
+/** `npm start [-- flags]`: builds what is out of date, then serves with the given flags. */
+import { spawn } from 'node:child_process';
+import { constants } from 'node:os';
+import { join } from 'node:path';
+import { buildEverything } from './build/everything.mjs';
+import { BuildError, say } from './build/process.mjs';
+import { root } from './build/tree.mjs';
+
+try {
+  await buildEverything();
+  process.exitCode = await serve(process.argv.slice(2));
+} catch (error) {
+  if (!(error instanceof BuildError)) throw error;
+  say(error.message);
+  process.exitCode = 1;
+}
+
+/** Runs the server until it ends, and resolves with its exit code. */
+function serve(flags) {
+  const server = spawn(process.execPath, [join(root, 'bin', 'kithdb.js'), ...flags], { stdio: 'inherit' });
+  // Ctrl-C reaches the server from the terminal itself, and npm sends a copy of it here. Forwarding that copy
+  // would be the second signal, which ends a graceful stop at once.
+  process.on('SIGINT', () => {
+    if (!process.stdin.isTTY) server.kill('SIGINT');
+  });
+  for (const signal of ['SIGTERM', 'SIGHUP']) process.on(signal, () => server.kill(signal));
+  return new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.once('close', (code, signal) => resolve(code ?? 128 + constants.signals[signal]));
+  });
+}

@@ -1,0 +1,76 @@
+import { createSecretKey, randomUUID, type KeyObject } from 'node:crypto';
+import jwt from 'jsonwebtoken';
+
+const ISSUER = 'kithdb';
+const AUDIENCE = 'kithdb';
+const SUBJECT = 'admin';
+/** The claim that names the password generation. */
+const GENERATION = 'gen';
+/** Longer texts are not looked at; ours have about 330 characters. */
+const MOST_CHARACTERS = 4096;
+/** How far in the future a JWT may have been issued: clocks are set back by a little now and then. */
+const LEEWAY_SECONDS = 5;
+/** Ours have no other header parameter: `crit`, `jwk`, `jku`, `x5u`, `kid` and the rest are refused unseen. */
+const HEADER_PARAMETERS: ReadonlySet<string> = new Set(['alg', 'typ']);
+
+/** Issues and verifies the admin's JWTs (C3.5). */
+export class AdminJwt {
+  readonly #key: KeyObject;
+
+  /**
+   * @param secret its UTF-8 bytes are the HMAC key
+   * @param now milliseconds since 1970
+   */
+  constructor(
+    secret: string,
+    private readonly lifetimeSeconds: number,
+    private readonly now: () => number,
+  ) {
+    // Made once: from a string, every verification would first try to read it as a public key.
+    this.#key = createSecretKey(Buffer.from(secret));
+  }
+
+  /** A JWT that is valid until the password generation changes or its lifetime is over. */
+  issue(generation: string): string {
+    const iat = Math.floor(this.now() / 1000);
+    return jwt.sign({ iat, exp: iat + this.lifetimeSeconds, [GENERATION]: generation }, this.#key, {
+      algorithm: 'HS256',
+      issuer: ISSUER,
+      audience: AUDIENCE,
+      subject: SUBJECT,
+      jwtid: randomUUID(),
+    });
+  }
+
+  /** Whether a text is a JWT of ours that is still good under this password generation. */
+  verify(token: string, generation: string): boolean {
+    if (token.length > MOST_CHARACTERS) {
+      return false;
+    }
+    const nowSeconds = Math.floor(this.now() / 1000);
+    let verified: jwt.Jwt;
+    try {
+      verified = jwt.verify(token, this.#key, {
+        algorithms: ['HS256'],
+        issuer: ISSUER,
+        audience: AUDIENCE,
+        subject: SUBJECT,
+        clockTimestamp: nowSeconds,
+        complete: true,
+      });
+    } catch {
+      return false;
+    }
+    const { header, payload } = verified;
+    return (
+      Object.keys(header).every((parameter) => HEADER_PARAMETERS.has(parameter)) &&
+      typeof payload === 'object' &&
+      typeof payload.exp === 'number' &&
+      typeof payload.iat === 'number' &&
+      payload.iat <= nowSeconds + LEEWAY_SECONDS &&
+      typeof payload.jti === 'string' &&
+      payload.jti !== '' &&
+      payload[GENERATION] === generation
+    );
+  }
+}

@@ -1,0 +1,11 @@
+export { checkExposure, ExposureError, isPrivateAddress } from './exposure';
+export { AuthStartError, openAuth, type AuthConfig, type AuthSurroundings } from './open';
+export { isDirectLocal, LOCAL_ONLY, originGuard, type Caller, type OriginGuard } from './origin-guard';
+export { refusePassword } from './password-policy';
+export { PERMISSIONS, type Identity, type Permission } from './permissions';
+export { authRoutes } from './routes';
+export { AUTH_BODY_BYTES } from './routes/request-body';
+export type { AuthService } from './service';
+export { StoreInUse, type TokenStore } from './store/port';
+export { storeExists, StoreUnavailable } from './store/open';
+export { resetPasswordOffline, type OfflineReset } from './offline-reset';

@@ -1,0 +1,25 @@
+import { isIPv4 } from 'node:net';
+
+/** An IPv4 address that came in IPv6 clothes (`::ffff:127.0.0.1`) without them. */
+export function unmapped(address: string): string {
+  return /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1] ?? address;
+}
+
+/** Whether an address of a socket is this machine's own: 127.0.0.0/8, `::1`, and the former as an IPv6 address. */
+export function isLoopbackAddress(address: string): boolean {
+  const plain = unmapped(address);
+  return plain === '::1' || (isIPv4(plain) && plain.startsWith('127.'));
+}
+
+/** Whether a host name or address, without a port, can only mean this machine. */
+export function isLoopbackHost(host: string): boolean {
+  const name = host.toLowerCase().replace(/\.$/, '');
+  return name === 'localhost' || name.endsWith('.localhost') || isLoopbackAddress(name);
+}
+
+/** Whether a `Host` header names this machine: a loopback name or address, with or without a port. */
+export function namesLoopback(header: string | undefined): boolean {
+  const parts = /^(?:\[([0-9a-f:.]+)\]|([^[\]:/?#@\s]+))(?::\d{1,5})?$/i.exec(header ?? '');
+  const host = parts?.[1] ?? parts?.[2];
+  return host !== undefined && isLoopbackHost(host);
+}

@@ -1,0 +1,136 @@
+import { randomInt } from 'node:crypto';
+import type { Logger } from 'pino';
+import type { Config } from '../config';
+import { AdminJwt } from './admin-jwt';
+import { settleJwtSecret } from './jwt-secret';
+import { LoginThrottle } from './login-throttle';
+import { PasswordHasher } from './password-hashing';
+import { refusePassword } from './password-policy';
+import { StoredAuthService, type AuthService } from './service';
+import { openStore } from './store/open';
+
+/** The settings that authentication starts from. */
+export type AuthConfig = Pick<
+  Config,
+  | 'dataDir'
+  | 'tokenStore'
+  | 'jwtSecret'
+  | 'jwtTtlSeconds'
+  | 'authEnabled'
+  | 'adminPassword'
+  | 'generateAdminPassword'
+>;
+
+/** Settings that contradict what is stored, or a password that the policy refuses: the start stops. */
+export class AuthStartError extends Error {
+  override readonly name = 'AuthStartError';
+}
+
+/** What a test may replace. */
+export interface AuthSurroundings {
+  /** Milliseconds since 1970. */
+  readonly now?: () => number;
+  /** Shows a generated password to whoever starts the server, once. */
+  readonly showPassword?: (password: string) => void;
+}
+
+/**
+ * Opens the store of the data directory and settles what a first start has to: the JWT secret (C3.2), the admin
+ * (C3.3) and whether authentication starts enabled (C3.8).
+ * @throws StoreInUse when a server runs on the data directory
+ * @throws AuthStartError
+ */
+export async function openAuth(
+  config: AuthConfig,
+  log: Logger,
+  surroundings: AuthSurroundings = {},
+): Promise<AuthService> {
+  const { now = Date.now, showPassword = printPassword } = surroundings;
+  const store = await openStore(config.dataDir, config.tokenStore);
+  try {
+    const secret = await settleJwtSecret(config.jwtSecret, store, log);
+    const auth = await StoredAuthService.over({
+      store,
+      jwt: new AdminJwt(secret, config.jwtTtlSeconds, now),
+      hasher: new PasswordHasher(),
+      throttle: new LoginThrottle(() => performance.now()),
+      log,
+      jwtTtlSeconds: config.jwtTtlSeconds,
+      now,
+    });
+    await settleAdmin(auth, config, showPassword);
+    await settleSetting(auth, config, log);
+    return auth;
+  } catch (error) {
+    await store.close();
+    throw error;
+  }
+}
+
+async function settleAdmin(
+  auth: AuthService,
+  config: AuthConfig,
+  showPassword: (password: string) => void,
+): Promise<void> {
+  if (auth.adminExists) {
+    return;
+  }
+  if (config.adminPassword !== undefined) {
+    const refused = refusePassword(config.adminPassword);
+    if (refused !== undefined) {
+      throw new AuthStartError(`KITHDB_ADMIN_PASSWORD is refused. ${refused}`);
+    }
+    await auth.createAdmin(config.adminPassword);
+  } else if (
+    config.generateAdminPassword &&
+    (auth.enabled || (!auth.decided && config.authEnabled === true))
+  ) {
+    const password = generatePassword();
+    await auth.createAdmin(password);
+    showPassword(password);
+  }
+}
+
+async function settleSetting(auth: AuthService, config: AuthConfig, log: Logger): Promise<void> {
+  if (auth.decided) {
+    if (config.authEnabled !== undefined && config.authEnabled !== auth.enabled) {
+      log.warn(
+        `KITHDB_AUTH_ENABLED=${String(config.authEnabled)} has no effect: authentication is ${auth.enabled ? 'enabled' : 'disabled'}, and only PATCH /auth/enabled changes it now`,
+      );
+    }
+  } else if (config.authEnabled === true) {
+    if (!auth.adminExists) {
+      throw new AuthStartError(
+        'KITHDB_AUTH_ENABLED=true needs an admin: give KITHDB_ADMIN_PASSWORD or KITHDB_ADMIN_PASSWORD_FILE, or KITHDB_GENERATE_ADMIN_PASSWORD=true to have a password made and printed once',
+      );
+    }
+    await auth.setEnabled(true);
+  }
+  // A disabled state that nobody asked for is not stored, so that an exposed address is still refused later (C3.8).
+}
+
+const LETTERS_AND_DIGITS = 'ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz23456789';
+const GROUPS = 5;
+const GROUP_CHARACTERS = 5;
+
+/** A password that satisfies the policy: 25 characters in groups, without the ones that look alike; 140 bits. */
+export function generatePassword(): string {
+  const group = (): string =>
+    Array.from({ length: GROUP_CHARACTERS }, () =>
+      LETTERS_AND_DIGITS.charAt(randomInt(LETTERS_AND_DIGITS.length)),
+    ).join('');
+  for (;;) {
+    const password = Array.from({ length: GROUPS }, group).join('-');
+    if (refusePassword(password) === undefined) {
+      return password;
+    }
+  }
+}
+
+/** Not through the log: it goes to the start's own output once, and into no collected log line. */
+function printPassword(password: string): void {
+  process.stdout.write(
+    `\nThe admin password of this server, shown only this once:\n\n    ${password}\n\n` +
+      'Change it with: kithdb admin reset-password\n\n',
+  );
+}

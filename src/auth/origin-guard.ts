@@ -1,0 +1,76 @@
+import type { IncomingMessage } from 'node:http';
+import { isLoopbackAddress, isLoopbackHost, namesLoopback } from './loopback';
+
+/** What the checks look at: who is connected, and what the headers say. */
+export type Caller = Pick<IncomingMessage, 'headers'> & {
+  readonly socket: { readonly remoteAddress?: string | undefined };
+};
+
+/** Checks on where a request comes from; each gives the sentence of its 403, or undefined to let the request pass. */
+export interface OriginGuard {
+  /** Cross-origin requests, and while authentication is disabled on loopback, DNS rebinding (C3.8). */
+  refuse(request: Caller, authEnabled: boolean): string | undefined;
+  /** Anybody but a direct local caller (C3.3). */
+  refuseRemote(request: Caller): string | undefined;
+}
+
+/** The guard of a server that listens on `host` and lets pages of `corsOrigins` call it. */
+export function originGuard(settings: {
+  readonly host: string;
+  readonly corsOrigins: readonly string[];
+}): OriginGuard {
+  const onLoopback = isLoopbackHost(settings.host);
+  const listed = new Set(settings.corsOrigins);
+  return {
+    refuse: (request, authEnabled) => {
+      const { host, origin } = request.headers;
+      if (!authEnabled && onLoopback && !namesLoopback(host)) {
+        return 'The Host header must name a loopback address while authentication is disabled';
+      }
+      return isCrossOrigin(request) && !listed.has(origin ?? '')
+        ? 'Cross-origin requests are refused: the origin is not one of KITHDB_CORS_ORIGINS'
+        : undefined;
+    },
+    refuseRemote: (request) => (isDirectLocal(request) ? undefined : LOCAL_ONLY),
+  };
+}
+
+/** The 403 of C3.3. */
+export const LOCAL_ONLY = 'This endpoint can only be called from localhost';
+
+/**
+ * Headers that a proxy adds. Behind a proxy on the same machine every peer is loopback, so their presence means that
+ * the caller may be anywhere. No header ever grants trust.
+ */
+const PROXY_HEADERS: ReadonlySet<string> = new Set(['forwarded', 'x-real-ip', 'via']);
+
+/**
+ * Whether a request comes straight from this machine and not from a page in a browser on it: the peer is loopback,
+ * the host is (else DNS rebinding would pass), no proxy is in between, and no other origin's page asks.
+ */
+export function isDirectLocal(request: Caller): boolean {
+  return (
+    isLoopbackAddress(request.socket.remoteAddress ?? '') &&
+    namesLoopback(request.headers.host) &&
+    !Object.keys(request.headers).some(
+      (name) => PROXY_HEADERS.has(name) || name.startsWith('x-forwarded-'),
+    ) &&
+    !isCrossOrigin(request)
+  );
+}
+
+/** Whether a browser sends this for a page of another origin. The opaque origin `null` is another one. */
+export function isCrossOrigin({ headers: { origin, host } }: Pick<Caller, 'headers'>): boolean {
+  if (origin === undefined) {
+    return false;
+  }
+  if (!URL.canParse(origin)) {
+    return true;
+  }
+  const { protocol, host: originHost } = new URL(origin);
+  // A proxy may speak TLS for us, so either scheme is ours as long as host and port are.
+  const own = `${protocol}//${host ?? ''}`;
+  return (
+    !(protocol === 'http:' || protocol === 'https:') || !URL.canParse(own) || new URL(own).host !== originHost
+  );
+}

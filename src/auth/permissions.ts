@@ -1,0 +1,35 @@
+/** A permission bit. The bits are independent: `admin` implies neither of the others (C3.14). */
+export type Permission = 'read' | 'write' | 'admin';
+
+/** Every permission, in canonical order. */
+export const PERMISSIONS: readonly Permission[] = ['read', 'write', 'admin'];
+
+/** Who a credential belongs to, and what it may do. */
+export interface Identity {
+  readonly kind: 'admin-jwt' | 'access-token' | 'anonymous';
+  readonly permissions: ReadonlySet<Permission>;
+  readonly tokenId?: number;
+}
+
+/** What the admin's JWT is worth (C3.14). */
+export const ADMIN_IDENTITY: Identity = Object.freeze({
+  kind: 'admin-jwt',
+  permissions: new Set(PERMISSIONS),
+});
+
+/**
+ * Reads a comma-separated list, forgiving spaces and repeats. Gives undefined for an unknown name or an empty place.
+ */
+export function parsePermissions(text: string): ReadonlySet<Permission> | undefined {
+  const names = text.split(',').map((name) => name.trim());
+  return names.every(isPermission) ? new Set(names) : undefined;
+}
+
+/** The list in canonical order, without spaces or repeats. */
+export function formatPermissions(permissions: ReadonlySet<Permission>): string {
+  return PERMISSIONS.filter((permission) => permissions.has(permission)).join(',');
+}
+
+function isPermission(name: string): name is Permission {
+  return (PERMISSIONS as readonly string[]).includes(name);
+}

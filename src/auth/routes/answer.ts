@@ -1,0 +1,51 @@
+import type { RequestHandler, Response } from 'express';
+import { HashingBusy } from '../password-hashing';
+
+/** A failure under `/auth` (C1.3). */
+export function answerFailure(response: Response, status: number, message: string): void {
+  response.status(status).json({ status: 'error', message });
+}
+
+/** A 429 with the time after which to come back. */
+export function answerTooMany(response: Response, message: string, retryAfterSeconds: number): void {
+  response.setHeader('Retry-After', String(retryAfterSeconds));
+  answerFailure(response, 429, message);
+}
+
+/** A success without a resource. */
+export function answerDone(response: Response, message: string): void {
+  response.json({ status: 'success', message });
+}
+
+/** A success in the standard envelope (C1.1). */
+export function answerEnvelope(response: Response, result: boolean): void {
+  response.json({ usage: {}, time: secondsSince(response), status: 'ok', result });
+}
+
+const startedAt = new WeakMap<Response, number>();
+
+/** First of a route's handlers: the envelope's `time` counts from here. */
+export const stampTime: RequestHandler = (_request, response, next) => {
+  startedAt.set(response, performance.now());
+  next();
+};
+
+function secondsSince(response: Response): number {
+  const now = performance.now();
+  return (now - (startedAt.get(response) ?? now)) / 1000;
+}
+
+/** Makes a handler of asynchronous work; a full hashing queue is a 429, everything unexpected goes on to Express. */
+export function answering(work: (...args: Parameters<RequestHandler>) => Promise<void>): RequestHandler {
+  return async (request, response, next) => {
+    try {
+      await work(request, response, next);
+    } catch (error) {
+      if (error instanceof HashingBusy) {
+        answerTooMany(response, error.message, 1);
+      } else {
+        next(error);
+      }
+    }
+  };
+}

@@ -1,0 +1,72 @@
+import express, { type Request, type RequestHandler, type Response } from 'express';
+import { matchedData, validationResult, type ValidationChain } from 'express-validator';
+import { closeAfterResponse } from '../../http/connection';
+import { answerFailure } from './answer';
+
+/** Largest body of an endpoint under `/auth`, in bytes. */
+export const AUTH_BODY_BYTES = 64 * 1024;
+
+const parse: RequestHandler = express.json({ limit: AUTH_BODY_BYTES, type: () => true, inflate: false });
+
+/** Parses a JSON body; an absent one is one without fields, one of another type a 415. */
+export const jsonBody: RequestHandler = (request, response, next) => {
+  if (hasBody(request) && !isJson(request.headers['content-type'])) {
+    // The body stays unread: what follows it on this connection must not be taken for a request.
+    response.setHeader('Connection', 'close');
+    closeAfterResponse(request);
+    answerFailure(response, 415, 'Unsupported content type: the body must be application/json');
+    return;
+  }
+  parse(request, response, next);
+};
+
+/** Parses the body of a login, where everything that is no JSON is a missing password (C3.4). */
+export const loginBody: RequestHandler = (request, response, next) => {
+  parse(request, response, (error?: unknown) => {
+    const { type } = (error ?? {}) as { type?: string };
+    if (type === 'entity.parse.failed' || type === 'charset.unsupported') {
+      request.body = undefined;
+      next();
+    } else {
+      next(error);
+    }
+  });
+};
+
+function hasBody({ headers }: Request): boolean {
+  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
+}
+
+function isJson(contentType: string | undefined): boolean {
+  const type = contentType?.split(';')[0]?.trim().toLowerCase() ?? '';
+  return type === 'application/json' || (type.startsWith('application/') && type.endsWith('+json'));
+}
+
+/** Runs the checks in their order and answers the first that fails. */
+export function checked(...chains: readonly ValidationChain[]): RequestHandler {
+  return async (request: Request, response: Response, next) => {
+    if (typeof request.body !== 'object' || request.body === null || Array.isArray(request.body)) {
+      request.body = {};
+    }
+    for (const chain of chains) {
+      await chain.run(request);
+    }
+    const [error] = validationResult(request).array({ onlyFirstError: true });
+    if (error === undefined) {
+      next();
+    } else {
+      answerFailure(response, 400, String(error.msg));
+    }
+  };
+}
+
+/** The fields that were checked; `T` says what the checks made sure of. */
+// eslint-disable-next-line @typescript-eslint/no-unnecessary-type-parameters -- matchedData has no types of its own
+export function matched<T extends object>(request: Request): T {
+  return matchedData(request, { locations: ['body'], includeOptionals: true });
+}
+
+/** The message for an absent field. */
+export function missing(field: string): string {
+  return `Missing required field: ${field}`;
+}

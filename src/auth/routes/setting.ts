@@ -1,0 +1,24 @@
+import type { RequestHandler } from 'express';
+import { body } from 'express-validator';
+import type { AuthService } from '../service';
+import { answerEnvelope, answering } from './answer';
+import { checked, jsonBody, matched, missing } from './request-body';
+
+/** `PATCH /auth/enabled` (C3.7). */
+export function setEnabled(auth: Promise<AuthService>): readonly RequestHandler[] {
+  return [
+    jsonBody,
+    checked(
+      body('enabled')
+        .exists({ values: 'null' })
+        .withMessage(missing('enabled'))
+        .bail()
+        .custom((value: unknown) => typeof value === 'boolean')
+        .withMessage('enabled must be a boolean'),
+    ),
+    answering(async (request, response) => {
+      const { enabled } = matched<{ readonly enabled: boolean }>(request);
+      answerEnvelope(response, await (await auth).setEnabled(enabled));
+    }),
+  ];
+}

@@ -1,0 +1,328 @@
+import { randomUUID } from 'node:crypto';
+import type { Logger } from 'pino';
+import { digestOf, generateToken, isWellFormedToken } from './access-token';
+import type { AdminJwt } from './admin-jwt';
+import { IdentityCache, type KnownToken } from './identity-cache';
+import type { LoginThrottle } from './login-throttle';
+import type { PasswordHasher } from './password-hashing';
+import {
+  ADMIN_IDENTITY,
+  formatPermissions,
+  parsePermissions,
+  type Identity,
+  type Permission,
+} from './permissions';
+import type { StoredAdmin, StoredToken, TokenStore } from './store/port';
+
+/** What a caller asks of a new access token. */
+export interface TokenRequest {
+  readonly name: string;
+  readonly description: string | null;
+  readonly permissions: ReadonlySet<Permission>;
+  /** Null for a token that does not expire. */
+  readonly lifetimeSeconds: number | null;
+}
+
+/** A token whose raw value is shown this once. */
+export interface IssuedToken {
+  readonly stored: StoredToken;
+  readonly raw: string;
+}
+
+/** How a login ended. */
+export type LoginOutcome =
+  | { readonly kind: 'success'; readonly jwt: string; readonly expiresInSeconds: number }
+  | { readonly kind: 'wrong' }
+  | { readonly kind: 'throttled'; readonly retryAfterSeconds: number };
+
+/** Authentication: who a caller is, and everything behind the endpoints under `/auth`. */
+export interface AuthService {
+  /** The durable setting, kept in memory. */
+  readonly enabled: boolean;
+  /** Whether the setting was ever stored; without that it is the default (C3.8). */
+  readonly decided: boolean;
+  readonly adminExists: boolean;
+  /**
+   * Who the headers belong to: at once from memory, or a promise when the store must be asked. Null for no credential
+   * or a bad one. With both headers, `Authorization` counts (C3.1).
+   */
+  identify(
+    authorization: string | undefined,
+    apiKey: string | undefined,
+  ): Identity | null | Promise<Identity | null>;
+  /** False when there is an admin. @throws HashingBusy */
+  createAdmin(password: string): Promise<boolean>;
+  /** Ends every JWT issued before; false when there is no admin. @throws HashingBusy */
+  resetPassword(password: string): Promise<boolean>;
+  /** `peer` is the address of the socket. @throws HashingBusy */
+  login(password: string, peer: string): Promise<LoginOutcome>;
+  /** Durable when it resolves, with the state after the update. */
+  setEnabled(enabled: boolean): Promise<boolean>;
+  createToken(request: TokenRequest): Promise<IssuedToken>;
+  /** Oldest first. */
+  tokens(): Promise<readonly StoredToken[]>;
+  /** Replaces the raw value; the old one is dead when it resolves. */
+  rotateToken(id: number): Promise<IssuedToken | 'unknown' | 'expired'>;
+  /** The token is dead when it resolves; false when there was none. */
+  deleteToken(id: number): Promise<boolean>;
+  close(): Promise<void>;
+}
+
+/** What the service is made of. */
+export interface AuthParts {
+  readonly store: TokenStore;
+  readonly jwt: AdminJwt;
+  readonly hasher: PasswordHasher;
+  readonly throttle: LoginThrottle;
+  readonly log: Logger;
+  readonly jwtTtlSeconds: number;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+}
+
+const BEARER = /^bearer +([^\s]+) *$/i;
+
+/** Authentication over a store. */
+export class StoredAuthService implements AuthService {
+  readonly #cache = new IdentityCache(() => performance.now());
+  readonly #lookups = new Map<string, Promise<KnownToken | null>>();
+  /** Changes of the admin and of the setting run one after the other. */
+  #changes: Promise<unknown> = Promise.resolve();
+
+  private constructor(
+    private readonly parts: AuthParts,
+    private admin: StoredAdmin | undefined,
+    private storedSetting: boolean | undefined,
+  ) {}
+
+  /** The service over an open store. */
+  static async over(parts: AuthParts): Promise<StoredAuthService> {
+    const setting = await parts.store.setting('auth_enabled');
+    return new StoredAuthService(
+      parts,
+      await parts.store.admin(),
+      setting === undefined ? undefined : setting === 'true',
+    );
+  }
+
+  get enabled(): boolean {
+    return this.storedSetting ?? false;
+  }
+
+  get decided(): boolean {
+    return this.storedSetting !== undefined;
+  }
+
+  get adminExists(): boolean {
+    return this.admin !== undefined;
+  }
+
+  identify(
+    authorization: string | undefined,
+    apiKey: string | undefined,
+  ): Identity | null | Promise<Identity | null> {
+    const token = authorization === undefined ? apiKey : BEARER.exec(authorization)?.[1];
+    if (token === undefined) {
+      return null;
+    }
+    if (isWellFormedToken(token)) {
+      return this.#identifyAccessToken(token);
+    }
+    const { admin } = this;
+    return admin !== undefined && this.parts.jwt.verify(token, admin.generation) ? ADMIN_IDENTITY : null;
+  }
+
+  #identifyAccessToken(token: string): Identity | null | Promise<Identity | null> {
+    const digest = digestOf(token);
+    const key = digest.toString('base64');
+    const cached = this.#cache.find(key);
+    return cached === undefined
+      ? this.#lookUp(digest, key).then((found) => this.#alive(found))
+      : this.#alive(cached);
+  }
+
+  #alive(token: KnownToken | null): Identity | null {
+    return token !== null && !isExpired(token.expiresAt, this.parts.now()) ? token.identity : null;
+  }
+
+  /** Asks the store, once for all requests that ask at the same time. */
+  #lookUp(digest: Buffer, key: string): Promise<KnownToken | null> {
+    const running = this.#lookups.get(key);
+    if (running !== undefined) {
+      return running;
+    }
+    const { epoch } = this.#cache;
+    const lookup = this.parts.store
+      .tokenByDigest(digest)
+      .then((stored) => {
+        const known = stored === undefined ? null : knownToken(stored);
+        this.#cache.remember(key, known, epoch);
+        return known;
+      })
+      .finally(() => {
+        if (this.#lookups.get(key) === lookup) {
+          this.#lookups.delete(key);
+        }
+      });
+    this.#lookups.set(key, lookup);
+    return lookup;
+  }
+
+  /** Nothing that was known of a token before counts any more. */
+  #forgetTokens(): void {
+    this.#cache.clear();
+    this.#lookups.clear();
+  }
+
+  async createAdmin(password: string): Promise<boolean> {
+    if (this.admin !== undefined) {
+      return false;
+    }
+    const admin = await this.#newAdmin(password);
+    return this.#change(async () => {
+      const created = await this.parts.store.createAdmin(admin);
+      if (created) {
+        this.admin = admin;
+        this.parts.log.info('admin created');
+      }
+      return created;
+    });
+  }
+
+  async resetPassword(password: string): Promise<boolean> {
+    if (this.admin === undefined) {
+      return false;
+    }
+    const admin = await this.#newAdmin(password);
+    return this.#change(async () => {
+      const replaced = await this.parts.store.replaceAdmin(admin);
+      if (replaced) {
+        this.admin = admin;
+        this.parts.log.info('admin password reset: every JWT issued before is invalid');
+      }
+      return replaced;
+    });
+  }
+
+  async #newAdmin(password: string): Promise<StoredAdmin> {
+    return { passwordHash: await this.parts.hasher.hash(password), generation: randomUUID() };
+  }
+
+  async login(password: string, peer: string): Promise<LoginOutcome> {
+    const { throttle, hasher, jwt, jwtTtlSeconds, log } = this.parts;
+    const attempt = await throttle.attempt(peer);
+    if (!attempt.allowed) {
+      log.warn({ peer }, 'login refused: too many failures');
+      return { kind: 'throttled', retryAfterSeconds: attempt.retryAfterSeconds };
+    }
+    // The generation that the password was checked against is the one that the JWT names: a reset in between ends it.
+    const { admin } = this;
+    let matches: boolean;
+    try {
+      matches = await hasher.verify(admin?.passwordHash, password);
+    } catch (error) {
+      attempt.abandoned();
+      throw error;
+    }
+    if (admin === undefined || !matches) {
+      attempt.failed();
+      log.warn({ peer }, 'login failed');
+      return { kind: 'wrong' };
+    }
+    attempt.succeeded();
+    log.info({ peer }, 'login');
+    if (hasher.isOutdated(admin.passwordHash)) {
+      await this.#rehash(admin, password);
+    }
+    return { kind: 'success', jwt: jwt.issue(admin.generation), expiresInSeconds: jwtTtlSeconds };
+  }
+
+  /** Stores the same password under today's parameters. A login is no less good when that does not work out. */
+  async #rehash(admin: StoredAdmin, password: string): Promise<void> {
+    const { hasher, store, log } = this.parts;
+    try {
+      const renewed = { ...admin, passwordHash: await hasher.hash(password) };
+      await this.#change(async () => {
+        if (this.admin === admin && (await store.replaceAdmin(renewed))) {
+          this.admin = renewed;
+        }
+      });
+    } catch (error) {
+      log.warn({ err: error }, 'the password could not be hashed with the current parameters');
+    }
+  }
+
+  setEnabled(enabled: boolean): Promise<boolean> {
+    return this.#change(async () => {
+      await this.parts.store.storeSetting('auth_enabled', String(enabled));
+      this.storedSetting = enabled;
+      this.parts.log.info(`authentication ${enabled ? 'enabled' : 'disabled'}`);
+      return enabled;
+    });
+  }
+
+  /** Runs a change after those before it, whether or not they worked. */
+  #change<T>(work: () => Promise<T>): Promise<T> {
+    const result = this.#changes.then(work, work);
+    this.#changes = result.catch(() => undefined);
+    return result;
+  }
+
+  async createToken(request: TokenRequest): Promise<IssuedToken> {
+    const raw = generateToken();
+    const createdAt = Math.floor(this.parts.now() / 1000);
+    const stored = await this.parts.store.createToken({
+      name: request.name,
+      description: request.description,
+      digest: digestOf(raw),
+      permission: formatPermissions(request.permissions),
+      createdAt,
+      expiresAt: request.lifetimeSeconds === null ? null : createdAt + request.lifetimeSeconds,
+    });
+    this.parts.log.info({ tokenId: stored.id, permission: stored.permission }, 'access token created');
+    return { stored, raw };
+  }
+
+  tokens(): Promise<readonly StoredToken[]> {
+    return this.parts.store.tokens();
+  }
+
+  async rotateToken(id: number): Promise<IssuedToken | 'unknown' | 'expired'> {
+    const { store, now, log } = this.parts;
+    const raw = generateToken();
+    const digest = digestOf(raw);
+    const stored = await store.replaceDigest(id, digest, Math.floor(now() / 1000));
+    if (stored === undefined) {
+      return (await store.token(id)) === undefined ? 'unknown' : 'expired';
+    }
+    this.#forgetTokens();
+    log.info({ tokenId: id }, 'access token rotated');
+    return { stored, raw };
+  }
+
+  async deleteToken(id: number): Promise<boolean> {
+    const deleted = await this.parts.store.deleteToken(id);
+    this.#forgetTokens();
+    if (deleted) {
+      this.parts.log.info({ tokenId: id }, 'access token deleted');
+    }
+    return deleted;
+  }
+
+  async close(): Promise<void> {
+    await this.#change(() => this.parts.store.close());
+  }
+}
+
+function knownToken(stored: StoredToken): KnownToken {
+  const permissions = parsePermissions(stored.permission) ?? new Set<Permission>();
+  return {
+    identity: Object.freeze({ kind: 'access-token', permissions, tokenId: stored.id }),
+    expiresAt: stored.expiresAt,
+  };
+}
+
+/** Dead from that second on (C3.15). */
+function isExpired(expiresAt: number | null, nowMs: number): boolean {
+  return expiresAt !== null && nowMs >= expiresAt * 1000;
+}

@@ -1,0 +1,74 @@
+import type { NewToken, StoredAdmin, StoredSetting, StoredToken, TokenStore } from './port';
+
+/** A store that forgets everything when the process ends: for tests, and only on request. */
+export class MemoryStore implements TokenStore {
+  readonly kind = 'memory';
+  #admin: StoredAdmin | undefined;
+  #lastId = 0;
+  readonly #settings = new Map<StoredSetting, string>();
+  readonly #tokens = new Map<number, { token: StoredToken; digest: Buffer }>();
+
+  admin(): Promise<StoredAdmin | undefined> {
+    return Promise.resolve(this.#admin);
+  }
+
+  createAdmin(admin: StoredAdmin): Promise<boolean> {
+    const absent = this.#admin === undefined;
+    this.#admin ??= admin;
+    return Promise.resolve(absent);
+  }
+
+  replaceAdmin(admin: StoredAdmin): Promise<boolean> {
+    const present = this.#admin !== undefined;
+    if (present) {
+      this.#admin = admin;
+    }
+    return Promise.resolve(present);
+  }
+
+  setting(name: StoredSetting): Promise<string | undefined> {
+    return Promise.resolve(this.#settings.get(name));
+  }
+
+  storeSetting(name: StoredSetting, value: string): Promise<void> {
+    this.#settings.set(name, value);
+    return Promise.resolve();
+  }
+
+  createToken({ digest, ...rest }: NewToken): Promise<StoredToken> {
+    this.#lastId += 1;
+    const token = { id: this.#lastId, ...rest };
+    this.#tokens.set(token.id, { token, digest });
+    return Promise.resolve(token);
+  }
+
+  tokens(): Promise<readonly StoredToken[]> {
+    return Promise.resolve([...this.#tokens.values()].map(({ token }) => token));
+  }
+
+  token(id: number): Promise<StoredToken | undefined> {
+    return Promise.resolve(this.#tokens.get(id)?.token);
+  }
+
+  tokenByDigest(digest: Buffer): Promise<StoredToken | undefined> {
+    const found = [...this.#tokens.values()].find((entry) => entry.digest.equals(digest));
+    return Promise.resolve(found?.token);
+  }
+
+  replaceDigest(id: number, digest: Buffer, now: number): Promise<StoredToken | undefined> {
+    const entry = this.#tokens.get(id);
+    if (entry === undefined || (entry.token.expiresAt !== null && entry.token.expiresAt <= now)) {
+      return Promise.resolve(undefined);
+    }
+    entry.digest = digest;
+    return Promise.resolve(entry.token);
+  }
+
+  deleteToken(id: number): Promise<boolean> {
+    return Promise.resolve(this.#tokens.delete(id));
+  }
+
+  close(): Promise<void> {
+    return Promise.resolve();
+  }
+}

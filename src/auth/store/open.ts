@@ -1,0 +1,101 @@
+import { existsSync } from 'node:fs';
+import { chmod, mkdir, open } from 'node:fs/promises';
+import { dirname, join, sep } from 'node:path';
+import { MemoryStore } from './memory';
+import { connectNodeSqlite } from './node-sqlite';
+import type { TokenStore } from './port';
+import { SqlStore, type SqlConnection } from './sql-store';
+import { connectSqlite3 } from './sqlite3';
+
+/** The kinds of store that a setting can name. */
+export type StoreKind = TokenStore['kind'];
+
+type Connect = (path: string) => Promise<SqlConnection>;
+
+const CONNECTIONS: Readonly<Record<'sqlite3' | 'node-sqlite', Connect>> = {
+  sqlite3: connectSqlite3,
+  'node-sqlite': connectNodeSqlite,
+};
+
+/** The store's file in a data directory. */
+export function storePath(dataDir: string): string {
+  return join(dataDir, 'auth.sqlite3');
+}
+
+/** Whether a data directory has a store already. */
+export function storeExists(dataDir: string): boolean {
+  return existsSync(storePath(dataDir));
+}
+
+/**
+ * Opens the store of a data directory, making both when they do not exist. Without a kind: the first SQLite that
+ * loads.
+ * @throws StoreInUse when another process has it open.
+ * @throws StoreUnavailable that says how to make a SQLite library load when none does.
+ */
+export async function openStore(dataDir: string, kind?: StoreKind): Promise<TokenStore> {
+  if (kind === 'memory') {
+    return new MemoryStore();
+  }
+  const path = storePath(dataDir);
+  await makePrivate(dataDir, path);
+  const failures: string[] = [];
+  for (const candidate of kind === undefined ? (['sqlite3', 'node-sqlite'] as const) : [kind]) {
+    let connection: SqlConnection;
+    try {
+      connection = await CONNECTIONS[candidate](path);
+    } catch (error) {
+      failures.push(`${candidate}: ${firstLine(error)}`);
+      continue;
+    }
+    const store = await SqlStore.open(connection, path);
+    await syncFolder(dataDir);
+    return store;
+  }
+  throw new StoreUnavailable(
+    [
+      `The token store could not be opened (${failures.join('; ')}).`,
+      `Compile sqlite3 with: ${rebuildCommand(__dirname)}`,
+      'or run Node.js 22.13 or newer, which has node-sqlite built in.',
+    ].join('\n'),
+  );
+}
+
+/** No SQLite library loads here, or the file cannot be opened. */
+export class StoreUnavailable extends Error {
+  override readonly name = 'StoreUnavailable';
+}
+
+/** The file is made before SQLite sees it, so that it never has other rights; SQLite copies them to its log. */
+async function makePrivate(dataDir: string, path: string): Promise<void> {
+  await mkdir(dataDir, { recursive: true, mode: 0o700 });
+  const file = await open(path, 'a', 0o600);
+  await file.close();
+  await chmod(path, 0o600);
+}
+
+/** Makes the names of new files durable: a commit in a log whose name is lost would be lost with it. */
+async function syncFolder(folder: string): Promise<void> {
+  if (process.platform === 'win32') {
+    return;
+  }
+  const handle = await open(folder, 'r');
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+function firstLine(error: unknown): string {
+  const text = error instanceof Error ? error.message : String(error);
+  return text.split('\n')[0] ?? text;
+}
+
+/** The command that compiles sqlite3 where this package is installed. */
+export function rebuildCommand(from: string): string {
+  const marker = `${sep}node_modules${sep}kithdb${sep}`;
+  const inside = from.lastIndexOf(marker);
+  const project = inside === -1 ? dirname(dirname(dirname(from))) : from.slice(0, inside);
+  return `npm rebuild sqlite3 --foreground-scripts --prefix ${JSON.stringify(project)}`;
+}

@@ -1,0 +1,69 @@
+/** The admin as it is stored. There is one or none. */
+export interface StoredAdmin {
+  /** A PHC string. */
+  readonly passwordHash: string;
+  /** A random word that changes with every password reset; a JWT names the one it was issued under (C3.5). */
+  readonly generation: string;
+}
+
+/** An access token as it is stored: never the token itself. */
+export interface StoredToken {
+  /** Positive, never used again after a deletion. */
+  readonly id: number;
+  readonly name: string;
+  readonly description: string | null;
+  /** In canonical order, separated by commas. */
+  readonly permission: string;
+  /** Seconds since 1970. */
+  readonly createdAt: number;
+  /** Seconds since 1970; the token is dead from this second on. Null when it does not expire. */
+  readonly expiresAt: number | null;
+}
+
+/** A token before it has an id. */
+export interface NewToken extends Omit<StoredToken, 'id'> {
+  /** SHA-256 of the raw token, 32 bytes. */
+  readonly digest: Buffer;
+}
+
+/** Values that are stored under a name. */
+export type StoredSetting = 'jwt_secret' | 'auth_enabled';
+
+/**
+ * What authentication keeps between starts. Every change is durable when its promise resolves, and is one statement,
+ * so that calls may overlap. One process at a time has a store open.
+ */
+export interface TokenStore {
+  readonly kind: 'sqlite3' | 'node-sqlite' | 'memory';
+
+  admin(): Promise<StoredAdmin | undefined>;
+  /** False when there is an admin already. */
+  createAdmin(admin: StoredAdmin): Promise<boolean>;
+  /** False when there is no admin. */
+  replaceAdmin(admin: StoredAdmin): Promise<boolean>;
+
+  setting(name: StoredSetting): Promise<string | undefined>;
+  storeSetting(name: StoredSetting, value: string): Promise<void>;
+
+  createToken(token: NewToken): Promise<StoredToken>;
+  /** Oldest first. */
+  tokens(): Promise<readonly StoredToken[]>;
+  token(id: number): Promise<StoredToken | undefined>;
+  tokenByDigest(digest: Buffer): Promise<StoredToken | undefined>;
+  /** Replaces the digest of a token that has not expired at `now` (seconds); undefined when there is none such. */
+  replaceDigest(id: number, digest: Buffer, now: number): Promise<StoredToken | undefined>;
+  /** False when there was none. */
+  deleteToken(id: number): Promise<boolean>;
+
+  /** Nothing may be called afterwards. */
+  close(): Promise<void>;
+}
+
+/** Another process has the store open: a server runs on the same data directory. */
+export class StoreInUse extends Error {
+  override readonly name = 'StoreInUse';
+
+  constructor(path: string) {
+    super(`${path} is in use: another KithDB process runs on this data directory`);
+  }
+}

@@ -1,0 +1,33 @@
+import type { Readable, Writable } from 'node:stream';
+
+/** What a command talks to; tests give their own. */
+export interface Console {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly stdin: Readable & { readonly isTTY?: boolean; setRawMode?(raw: boolean): unknown };
+  readonly stdout: Writable;
+  readonly stderr: Writable & { readonly isTTY?: boolean };
+}
+
+/** The exit codes of every command. */
+export const EXIT = {
+  success: 0,
+  /** The command was understood and could not be carried out. */
+  failure: 1,
+  /** Wrong arguments or settings. */
+  usage: 2,
+} as const;
+
+/** An exit code. */
+export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
+
+/** A failure that its message explains: no stack is shown. */
+export class CommandError extends Error {
+  override readonly name = 'CommandError';
+
+  constructor(
+    message: string,
+    readonly exitCode: ExitCode = EXIT.failure,
+  ) {
+    super(message);
+  }
+}

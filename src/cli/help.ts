@@ -1,0 +1,33 @@
+import { settingsHelp } from '../config';
+import type { Verb } from './verbs';
+
+/** What `kithdb help` prints. */
+export function overview(verbs: readonly Verb[]): string {
+  const width = Math.max(...verbs.map(({ name }) => name.length));
+  const lines = verbs.map(({ name, about }) => `  kithdb ${name.padEnd(width)}  ${about}`);
+  return [
+    'KithDB: a vector database service.',
+    '',
+    'Usage: kithdb [verb] [settings]',
+    '',
+    ...lines,
+    '',
+    'kithdb <verb> --help lists the settings of a verb. Without a verb it serves.',
+    EXIT_CODES,
+    '',
+  ].join('\n');
+}
+
+/** What `kithdb <verb> --help` prints. */
+export function verbHelp({ name, about, usesSettings }: Verb): string {
+  const head = [`kithdb ${name}: ${about}`, ''];
+  const settings = [
+    'A flag beats the environment, which beats the file of --config.',
+    '',
+    settingsHelp(),
+    '',
+  ];
+  return [...head, ...(usesSettings ? settings : []), EXIT_CODES, ''].join('\n');
+}
+
+const EXIT_CODES = 'Exit codes: 0 success, 1 failure, 2 wrong arguments or settings.';

@@ -1,0 +1,68 @@
+import type { EngineRoute } from '../http/route-table';
+
+const failed = 'Collection operation failed';
+
+/** The collection endpoints (C4). */
+export const collectionRoutes: readonly EngineRoute[] = [
+  {
+    kind: 'engine',
+    method: 'GET',
+    path: '/collections',
+    permission: 'read',
+    operation: 'list_collections',
+    parameters: 'collection',
+    body: false,
+    failed,
+  },
+  {
+    kind: 'engine',
+    method: 'GET',
+    path: '/collections/:collection',
+    permission: 'read',
+    operation: 'collection_info',
+    parameters: 'collection',
+    body: false,
+    failed,
+  },
+  {
+    kind: 'engine',
+    method: 'PUT',
+    path: '/collections/:collection',
+    permission: 'write',
+    operation: 'create_collection',
+    parameters: 'collection',
+    body: true,
+    validatesName: true,
+    failed,
+  },
+  {
+    kind: 'engine',
+    method: 'PATCH',
+    path: '/collections/:collection',
+    permission: 'write',
+    operation: 'update_collection',
+    parameters: 'collection',
+    body: true,
+    failed,
+  },
+  {
+    kind: 'engine',
+    method: 'DELETE',
+    path: '/collections/:collection',
+    permission: 'write',
+    operation: 'delete_collection',
+    parameters: 'collection',
+    body: false,
+    failed,
+  },
+  {
+    kind: 'engine',
+    method: 'GET',
+    path: '/collections/:collection/exists',
+    permission: 'read',
+    operation: 'collection_exists',
+    parameters: 'collection',
+    body: false,
+    failed,
+  },
+];

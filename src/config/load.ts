@@ -1,0 +1,192 @@
+import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import type { EngineLimits } from '../engine/types';
+import { BadValue } from './setting';
+import { describe, SETTING_KEYS, SETTINGS, type SettingKey, type SettingValues } from './settings';
+import { readEnvironment, readFile, reason, type CommandLine, type Given, type Source } from './sources';
+
+/** Everything the server needs to know before it starts; frozen. */
+export interface Config {
+  /** The address to listen on, as given. */
+  readonly host: string;
+  /** 0 picks a free port. */
+  readonly port: number;
+  /** Absolute. */
+  readonly dataDir: string;
+  /** Certificate chain and key as PEM text; absent without TLS. */
+  readonly tls?: { readonly cert: string; readonly key: string };
+  readonly corsOrigins: readonly string[];
+  readonly searchThreads: number;
+  /** What was asked for, undefined when nothing was; the state itself is the authentication service's. */
+  readonly authEnabled: boolean | undefined;
+  readonly adminPassword: string | undefined;
+  readonly generateAdminPassword: boolean;
+  readonly insecureNoAuth: boolean;
+  readonly jwtSecret: string | undefined;
+  readonly jwtTtlSeconds: number;
+  /** Undefined takes the first that loads, memory excepted. */
+  readonly tokenStore: SettingValues['tokenStore'];
+  readonly logLevel: SettingValues['logLevel'];
+  readonly logFormat: 'pretty' | 'json';
+  readonly maxBodyBytes: number;
+  /** The limits of C2.7 that the engine keeps. */
+  readonly limits: EngineLimits;
+}
+
+/** Where settings come from. */
+export interface ConfigSources {
+  readonly commandLine: CommandLine;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Whether the log goes to a terminal. */
+  readonly terminal: boolean;
+}
+
+/** Wrong settings: all of them at once, one sentence each. */
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError';
+
+  constructor(readonly problems: readonly string[]) {
+    super(problems.join('\n'));
+  }
+}
+
+/**
+ * The configuration from all sources: a flag beats the environment, which beats the file.
+ * @throws ConfigError naming every unknown name and every bad value.
+ */
+export function loadConfig({ commandLine, env, terminal }: ConfigSources): Config {
+  const environment = readEnvironment(env);
+  const problems = [...commandLine.problems, ...environment.problems];
+  const sources: Source[] = [commandLine.settings, environment.settings];
+
+  const path = understand('config', sources, problems);
+  if (path !== undefined) {
+    const file = readFile(path);
+    problems.push(...file.problems);
+    sources.push(file.settings);
+  }
+
+  const values = Object.fromEntries(
+    SETTING_KEYS.map((key) => [key, understand(key, sources, problems)]),
+  ) as SettingValues;
+  const tls = readTls(values, problems);
+  if (problems.length > 0) {
+    throw new ConfigError(problems);
+  }
+  return assemble(values, tls, terminal);
+}
+
+/** The value of one setting: the first source that gives it decides, and the others are not looked at. */
+function understand<K extends SettingKey>(
+  key: K,
+  sources: readonly Source[],
+  problems: string[],
+): SettingValues[K] {
+  const given = sources.find((source) => source.has(key))?.get(key) ?? [];
+  const values = new Map<unknown, string>();
+  for (const one of given) {
+    try {
+      values.set(describe(key).parse(one.isSecretFile ? readSecret(one) : one.raw), one.origin);
+    } catch (error) {
+      if (!(error instanceof BadValue)) {
+        throw error;
+      }
+      problems.push(describeBadValue(key, one, error));
+    }
+  }
+  if (values.size > 1) {
+    problems.push(
+      `${[...values.values()].join(' and ')} are the same setting with different values: give one`,
+    );
+  }
+  const [value] = values.keys();
+  return (values.size === 0 ? SETTINGS[key].fallback : value) as SettingValues[K];
+}
+
+function describeBadValue(key: SettingKey, given: Given, error: BadValue): string {
+  if (given.isSecretFile) {
+    return `${given.origin} must name a readable file: ${error.message}`;
+  }
+  const shown = describe(key).secret === true ? '' : `, not ${JSON.stringify(given.raw)}`;
+  return `${given.origin} must be ${error.message}${shown}`;
+}
+
+/** A secret from a file, less the one newline that editors put at the end (C3.2). */
+function readSecret({ raw }: Given): string {
+  let bytes: Buffer;
+  try {
+    bytes = readFileSync(String(raw));
+  } catch (error) {
+    throw new BadValue(`${String(raw)} cannot be read (${reason(error)})`);
+  }
+  let text: string;
+  try {
+    text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    throw new BadValue(`${String(raw)} is not UTF-8 text`);
+  }
+  const secret = text.replace(/\r?\n$/, '');
+  if (secret === '') {
+    throw new BadValue(`${String(raw)} is empty`);
+  }
+  return secret;
+}
+
+function readTls({ tlsCert, tlsKey }: SettingValues, problems: string[]): Config['tls'] {
+  if (tlsCert === undefined && tlsKey === undefined) {
+    return undefined;
+  }
+  if (tlsCert === undefined || tlsKey === undefined) {
+    const [given, missing] = tlsKey === undefined ? ['CERT', 'KEY'] : ['KEY', 'CERT'];
+    problems.push(`KITHDB_TLS_${given} needs KITHDB_TLS_${missing} too`);
+    return undefined;
+  }
+  return {
+    cert: readPem('KITHDB_TLS_CERT', tlsCert, problems),
+    key: readPem('KITHDB_TLS_KEY', tlsKey, problems),
+  };
+}
+
+function readPem(setting: string, path: string, problems: string[]): string {
+  try {
+    const text = readFileSync(path, 'utf8');
+    if (!text.includes('-----BEGIN ')) {
+      problems.push(`${setting} must name a PEM file; ${path} holds none`);
+    }
+    return text;
+  } catch (error) {
+    problems.push(`${setting}: ${path} cannot be read (${reason(error)})`);
+    return '';
+  }
+}
+
+function assemble(values: SettingValues, tls: Config['tls'], terminal: boolean): Config {
+  return Object.freeze({
+    host: values.host,
+    port: values.port,
+    dataDir: resolve(values.dataDir),
+    ...(tls !== undefined && { tls: Object.freeze(tls) }),
+    corsOrigins: Object.freeze(values.corsOrigins),
+    searchThreads: values.searchThreads,
+    authEnabled: values.authEnabled,
+    adminPassword: values.adminPassword,
+    generateAdminPassword: values.generateAdminPassword,
+    insecureNoAuth: values.insecureNoAuth,
+    jwtSecret: values.jwtSecret,
+    jwtTtlSeconds: values.jwtTtlSeconds,
+    tokenStore: values.tokenStore,
+    logLevel: values.logLevel,
+    logFormat: values.logFormat ?? (terminal ? 'pretty' : 'json'),
+    maxBodyBytes: values.maxBodyBytes,
+    limits: Object.freeze({
+      maxPointsPerRequest: values.maxPointsPerRequest,
+      maxFilterConditions: values.maxFilterConditions,
+      maxPrefetchDepth: values.maxPrefetchDepth,
+      maxPrefetches: values.maxPrefetches,
+      maxResultWindow: values.maxResultWindow,
+      maxNamedVectors: values.maxNamedVectors,
+      maxFieldIndexes: values.maxFieldIndexes,
+      maxCollections: values.maxCollections,
+    }),
+  });
+}

@@ -1,0 +1,88 @@
+import { describe, environmentName, fileKey, flagName, SETTING_KEYS, type SettingKey } from './settings';
+import type { SettingGroup } from './setting';
+
+const GROUPS: readonly SettingGroup[] = ['Server', 'Authentication', 'Logging', 'Limits'];
+const WIDTH = 100;
+const INDENT = '      ';
+
+/** The settings as `--help` shows them: each with its names, its default and what it is for. */
+export function settingsHelp(): string {
+  return GROUPS.map((group) => {
+    const entries = keysOf(group).map((key) => `${names(key)}\n${wrap(aboutWithDefault(key))}`);
+    return `${group}:\n${entries.join('\n')}`;
+  }).join('\n\n');
+}
+
+function names(key: SettingKey): string {
+  const { placeholder, isSwitch, secret, aliases = [] } = describe(key);
+  const flag = `--${flagName(key)}`;
+  const variables = [environmentName(key), ...aliases];
+  if (secret === true) {
+    return `  ${flag}-file FILE, ${variables.map((variable) => `${variable}[_FILE]`).join(', ')}`;
+  }
+  return `  ${flag}${isSwitch === true ? '' : ` ${placeholder}`}, ${variables.join(', ')}`;
+}
+
+function aboutWithDefault(key: SettingKey): string {
+  const { about, fallbackText } = describe(key);
+  return `${about} Default: ${fallbackText}.`;
+}
+
+function wrap(text: string): string {
+  const lines: string[] = [];
+  let line = INDENT;
+  for (const word of text.split(' ')) {
+    if (line.length + word.length + 1 > WIDTH && line !== INDENT) {
+      lines.push(line.trimEnd());
+      line = INDENT;
+    }
+    line += `${word} `;
+  }
+  lines.push(line.trimEnd());
+  return lines.join('\n');
+}
+
+/** `docs/configuration.md`, made from the table. */
+export function settingsReference(): string {
+  const groups = GROUPS.map((group) => `## ${group}\n\n${keysOf(group).map(entry).join('\n\n')}\n`);
+  return [PREAMBLE, ...groups].join('\n');
+}
+
+function entry(key: SettingKey): string {
+  const { about, fallbackText, placeholder, secret, notInFile, aliases = [] } = describe(key);
+  const variables = [environmentName(key), ...aliases];
+  const rows: string[] = [];
+  if (secret === true) {
+    rows.push(`- flag: \`--${flagName(key)}-file FILE\``);
+    rows.push(`- environment: ${variables.map((name) => `\`${name}\`, \`${name}_FILE\``).join(', ')}`);
+    rows.push(`- file: \`${fileKey(key)}\`, \`${fileKey(key)}_file\``);
+  } else {
+    rows.push(`- flag: \`--${flagName(key)} ${placeholder}\``);
+    rows.push(`- environment: ${variables.map((name) => `\`${name}\``).join(', ')}`);
+    if (notInFile !== true) {
+      rows.push(`- file: \`${fileKey(key)}\``);
+    }
+  }
+  rows.push(`- default: ${fallbackText}`);
+  return `### \`${fileKey(key)}\`\n\n${about}\n\n${rows.join('\n')}`;
+}
+
+function keysOf(group: SettingGroup): readonly SettingKey[] {
+  return SETTING_KEYS.filter((key) => describe(key).group === group);
+}
+
+const PREAMBLE = `# Configuration
+
+<!-- Generated from src/config/settings.ts: node bin/kithdb.js help configuration > docs/configuration.md -->
+
+Each setting is a flag of \`kithdb serve\`, an environment variable and a key of an optional YAML file (\`--config\`). A flag
+beats the environment, and the environment beats the file. A name that is no setting, or a bad value, is an error at
+start that says what is right. Relative paths start from the folder in which the command runs.
+
+A switch needs no value as a flag (\`--insecure-no-auth\`); elsewhere it is \`true\` or \`false\`. Secrets are never flags: a
+command line is visible to every user of the machine. Each has a second form that names a file holding it, less one
+newline at its end. Giving a secret twice with different values is an error.
+
+In Kubernetes, a service named \`kithdb\` makes the cluster inject \`KITHDB_SERVICE_*\`, \`KITHDB_PORT_*\` and
+\`KITHDB_PORT=tcp://…\` into pods: these are ignored.
+`;

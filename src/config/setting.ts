@@ -1,0 +1,116 @@
+/**
+ * What one line of the settings table is. From its key come its other names: `maxBodyBytes` is `--max-body-bytes`,
+ * `KITHDB_MAX_BODY_BYTES` and `max_body_bytes` in the file.
+ */
+export interface Setting<T> {
+  readonly group: SettingGroup;
+  /** Reads the text of a flag or a variable, or the scalar or list of a file. @throws BadValue */
+  readonly parse: (raw: RawValue) => T;
+  /** The value when no source gives one; undefined where absence means something. */
+  readonly fallback: T;
+  /** The fallback as help and documentation show it. */
+  readonly fallbackText: string;
+  /** What the value looks like: `N`, `ADDRESS`, `true|false`. */
+  readonly placeholder: string;
+  /** One or two sentences without a line break. */
+  readonly about: string;
+  /** A switch: its flag needs no value. */
+  readonly isSwitch?: boolean;
+  /** Never a flag, never printed; `…_FILE` forms name a file that holds it. */
+  readonly secret?: boolean;
+  /** Further environment variables with the same meaning. */
+  readonly aliases?: readonly string[];
+  /** Not allowed in the file, because it says which file to read. */
+  readonly notInFile?: boolean;
+}
+
+/** The headings of help and documentation. */
+export type SettingGroup = 'Server' | 'Authentication' | 'Logging' | 'Limits';
+
+/** A value before it is understood. */
+export type RawValue = string | number | boolean | readonly string[];
+
+/** Why a value is refused: completes the sentence "`--port` must be …". */
+export class BadValue extends Error {
+  override readonly name = 'BadValue';
+}
+
+/** A text that is not blank. */
+export function parseText(raw: RawValue): string {
+  if (typeof raw === 'string' ? raw.trim() === '' : typeof raw !== 'number') {
+    throw new BadValue('a text that is not empty');
+  }
+  return String(raw);
+}
+
+/** A whole number between two bounds, both allowed. */
+export function wholeNumber(lowest: number, highest: number): (raw: RawValue) => number {
+  return (raw) => {
+    const value =
+      typeof raw === 'number'
+        ? raw
+        : typeof raw === 'string' && /^\d{1,15}$/.test(raw.trim())
+          ? Number(raw)
+          : NaN;
+    if (!Number.isInteger(value) || value < lowest || value > highest) {
+      throw new BadValue(`a whole number from ${lowest} to ${highest}`);
+    }
+    return value;
+  };
+}
+
+const TRUE_WORDS: ReadonlySet<string> = new Set(['true', '1', 'yes', 'on']);
+const FALSE_WORDS: ReadonlySet<string> = new Set(['false', '0', 'no', 'off']);
+
+/** True or false, in the spellings that environment variables use. */
+export function parseSwitch(raw: RawValue): boolean {
+  if (typeof raw === 'boolean') {
+    return raw;
+  }
+  const word = String(raw).trim().toLowerCase();
+  if (TRUE_WORDS.has(word)) {
+    return true;
+  }
+  if (FALSE_WORDS.has(word)) {
+    return false;
+  }
+  throw new BadValue('true or false');
+}
+
+/** One of a few words. */
+export function oneOf<const W extends string>(...words: readonly W[]): (raw: RawValue) => W {
+  return (raw) => {
+    const word = words.find((candidate) => candidate === raw);
+    if (word === undefined) {
+      throw new BadValue(`one of ${words.join(', ')}`);
+    }
+    return word;
+  };
+}
+
+/** Web origins such as `https://app.example.com`: separated by commas, or a list in the file. */
+export function parseOrigins(raw: RawValue): readonly string[] {
+  const listed = Array.isArray(raw) ? (raw as readonly string[]) : String(raw).split(',');
+  const origins = listed.map((origin) => origin.trim()).filter((origin) => origin !== '');
+  for (const origin of origins) {
+    if (!isOrigin(origin)) {
+      throw new BadValue(
+        'a list of web origins such as https://app.example.com, without a path or a wildcard',
+      );
+    }
+  }
+  return [...new Set(origins)];
+}
+
+function isOrigin(text: string): boolean {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  return url !== undefined && (url.protocol === 'http:' || url.protocol === 'https:') && url.origin === text;
+}
+
+/** A secret, byte for byte: spaces belong to it. Not every store can hold a NUL. */
+export function parseSecret(raw: RawValue): string {
+  if (typeof raw !== 'string' || raw === '' || raw.includes('\0')) {
+    throw new BadValue('a text that is not empty and has no NUL');
+  }
+  return raw;
+}

@@ -1,0 +1,230 @@
+import { availableParallelism } from 'node:os';
+import {
+  oneOf,
+  parseOrigins,
+  parseSecret,
+  parseSwitch,
+  parseText,
+  wholeNumber,
+  type Setting,
+} from './setting';
+
+const MIB = 1024 * 1024;
+const GIB = 1024 * MIB;
+
+/** Keeps the type of each line's value while checking its shape. */
+function setting<T>(line: Setting<T>): Setting<T> {
+  return line;
+}
+
+/** A limit of C2.7. */
+function limit(fallback: number, highest: number, about: string): Setting<number> {
+  return {
+    group: 'Limits',
+    parse: wholeNumber(1, highest),
+    fallback,
+    fallbackText: fallback.toLocaleString('en-US').replaceAll(',', ''),
+    placeholder: 'N',
+    about,
+  };
+}
+
+/**
+ * The one table of settings. Flags, environment variables, keys of the file, `--help` and `docs/configuration.md` all
+ * come from it; a flag beats the environment, which beats the file.
+ */
+export const SETTINGS = {
+  config: setting<string | undefined>({
+    group: 'Server',
+    parse: parseText,
+    fallback: undefined,
+    fallbackText: 'none',
+    placeholder: 'FILE',
+    about: 'A YAML file with settings, one key a line.',
+    notInFile: true,
+  }),
+  host: setting({
+    group: 'Server',
+    parse: parseText,
+    fallback: '127.0.0.1',
+    fallbackText: '127.0.0.1',
+    placeholder: 'ADDRESS',
+    about: 'The address to listen on.',
+  }),
+  port: setting({
+    group: 'Server',
+    parse: wholeNumber(0, 65535),
+    fallback: 6363,
+    fallbackText: '6363',
+    placeholder: 'N',
+    about: 'The port to listen on; 0 picks a free one, and the log says which.',
+  }),
+  dataDir: setting({
+    group: 'Server',
+    parse: parseText,
+    fallback: './kithdb-data',
+    fallbackText: './kithdb-data',
+    placeholder: 'FOLDER',
+    about: 'Where everything is stored. One server at a time uses it.',
+  }),
+  tlsCert: setting<string | undefined>({
+    group: 'Server',
+    parse: parseText,
+    fallback: undefined,
+    fallbackText: 'none',
+    placeholder: 'FILE',
+    about: 'The PEM file of the certificate chain; together with the key it turns TLS (1.2 or later) on.',
+  }),
+  tlsKey: setting<string | undefined>({
+    group: 'Server',
+    parse: parseText,
+    fallback: undefined,
+    fallbackText: 'none',
+    placeholder: 'FILE',
+    about: 'The PEM file of the private key that belongs to the certificate.',
+  }),
+  corsOrigins: setting<readonly string[]>({
+    group: 'Server',
+    parse: parseOrigins,
+    fallback: [],
+    fallbackText: 'none',
+    placeholder: 'ORIGINS',
+    about: 'Web origins whose pages may call the server, separated by commas; every other one is refused.',
+  }),
+  searchThreads: setting({
+    group: 'Server',
+    parse: wholeNumber(1, 1024),
+    fallback: availableParallelism(),
+    fallbackText: 'the number of cores',
+    placeholder: 'N',
+    about: 'How many threads answer reads.',
+  }),
+  authEnabled: setting<boolean | undefined>({
+    group: 'Authentication',
+    parse: parseSwitch,
+    fallback: undefined,
+    fallbackText: 'false',
+    placeholder: 'true|false',
+    about:
+      'Whether authentication starts enabled, which needs an admin password. Once the state has been stored (by this setting or by PATCH /auth/enabled), only PATCH /auth/enabled changes it.',
+    isSwitch: true,
+  }),
+  adminPassword: setting<string | undefined>({
+    group: 'Authentication',
+    parse: parseSecret,
+    fallback: undefined,
+    fallbackText: 'none',
+    placeholder: 'PASSWORD',
+    about: 'Creates the admin when there is none yet; ignored afterwards.',
+    secret: true,
+  }),
+  generateAdminPassword: setting({
+    group: 'Authentication',
+    parse: parseSwitch,
+    fallback: false,
+    fallbackText: 'false',
+    placeholder: 'true|false',
+    about:
+      'When authentication is enabled, there is no admin yet and no password is given: makes one and prints it once.',
+    isSwitch: true,
+  }),
+  insecureNoAuth: setting({
+    group: 'Authentication',
+    parse: parseSwitch,
+    fallback: false,
+    fallbackText: 'false',
+    placeholder: 'true|false',
+    about:
+      'Allows a first start on an address that other machines can reach with authentication disabled: everybody who reaches it can then read and delete everything.',
+    isSwitch: true,
+  }),
+  jwtSecret: setting<string | undefined>({
+    group: 'Authentication',
+    parse: parseSecret,
+    fallback: undefined,
+    fallbackText: 'the stored one, or a new one of 256 random bits',
+    placeholder: 'SECRET',
+    about:
+      'Signs the admin JWTs; use at least 32 bytes. The value is stored, and changing it ends every JWT issued before.',
+    secret: true,
+    aliases: ['SERVICE_JWT_SECRET'],
+  }),
+  jwtTtlSeconds: setting({
+    group: 'Authentication',
+    parse: wholeNumber(1, 315_360_000),
+    fallback: 3600,
+    fallbackText: '3600',
+    placeholder: 'SECONDS',
+    about: 'How long an admin JWT is valid.',
+  }),
+  tokenStore: setting<'sqlite3' | 'node-sqlite' | 'memory' | undefined>({
+    group: 'Authentication',
+    parse: oneOf('sqlite3', 'node-sqlite', 'memory'),
+    fallback: undefined,
+    fallbackText: 'the first of sqlite3 and node-sqlite that loads',
+    placeholder: 'KIND',
+    about:
+      'What keeps the admin, the access tokens and the authentication setting: sqlite3 or node-sqlite (the same file format), or memory, which forgets everything at exit.',
+  }),
+  logLevel: setting<'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'trace' | 'silent'>({
+    group: 'Logging',
+    parse: oneOf('fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'),
+    fallback: 'info',
+    fallbackText: 'info',
+    placeholder: 'LEVEL',
+    about: 'The least important messages to log: fatal, error, warn, info, debug, trace or silent.',
+  }),
+  logFormat: setting<'pretty' | 'json' | undefined>({
+    group: 'Logging',
+    parse: oneOf('pretty', 'json'),
+    fallback: undefined,
+    fallbackText: 'pretty on a terminal, else json',
+    placeholder: 'FORMAT',
+    about: 'How the log is written: pretty or json.',
+  }),
+  maxBodyBytes: setting({
+    group: 'Limits',
+    parse: wholeNumber(1024, GIB),
+    fallback: 64 * MIB,
+    fallbackText: '67108864',
+    placeholder: 'BYTES',
+    about: 'The largest request body (64 MiB unless set); a larger one is a 413.',
+  }),
+  maxPointsPerRequest: limit(10_000, 10_000_000, 'Points or ids in one request.'),
+  maxFilterConditions: limit(1024, 1_000_000, 'Conditions in one filter.'),
+  maxPrefetchDepth: limit(64, 1024, 'How deep prefetches may nest.'),
+  maxPrefetches: limit(64, 100_000, 'Prefetches in one query, all levels together.'),
+  maxResultWindow: limit(100_000, 100_000_000, 'The highest limit + offset of a search or query.'),
+  maxNamedVectors: limit(64, 65_536, 'Named vectors of one collection.'),
+  maxFieldIndexes: limit(256, 65_536, 'Field indexes of one collection.'),
+  maxCollections: limit(65_536, 10_000_000, 'Collections of one server.'),
+} as const;
+
+/** The key of a setting, by which the code knows it. */
+export type SettingKey = keyof typeof SETTINGS;
+
+/** The value of each setting. */
+export type SettingValues = { -readonly [K in SettingKey]: (typeof SETTINGS)[K]['fallback'] };
+
+/** Every key, in the order of the table. */
+export const SETTING_KEYS = Object.keys(SETTINGS) as readonly SettingKey[];
+
+/** A line of the table without the type of its value. */
+export function describe(key: SettingKey): Setting<unknown> {
+  return SETTINGS[key];
+}
+
+/** The environment variable of a setting, such as `KITHDB_MAX_POINTS_PER_REQUEST`; error messages name it. */
+export function environmentName(key: SettingKey): string {
+  return `KITHDB_${fileKey(key).toUpperCase()}`;
+}
+
+/** The flag of a setting without its dashes, such as `data-dir`. Secrets have none. */
+export function flagName(key: SettingKey): string {
+  return fileKey(key).replaceAll('_', '-');
+}
+
+/** The key of a setting in the file, such as `data_dir`. */
+export function fileKey(key: SettingKey): string {
+  return key.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}

@@ -1,0 +1,146 @@
+import { loadBinding } from './load';
+import type { Completion, NativeEngine } from './binding';
+import {
+  EngineError,
+  type Engine,
+  type EngineErrorCode,
+  type EngineErrorDetails,
+  type EngineOptions,
+  type EngineRequest,
+  type EngineStatus,
+} from './types';
+
+export * from './types';
+
+/** Milliseconds between two turns that keep the event loop alive while the engine opens or closes. */
+const KEEP_ALIVE_MS = 1000;
+/** Call numbers wrap here; far fewer calls are ever under way at once. */
+const CALL_NUMBERS = 2 ** 32;
+
+interface Call {
+  resolve(envelope: Buffer): void;
+  reject(error: Error): void;
+}
+
+/** An engine over `options.dataDir`. Nothing is opened yet, and the native binding is not loaded. */
+export function openNativeEngine(options: EngineOptions): Engine {
+  return new Facade(options);
+}
+
+/** The engine behind the native binding: numbers the calls and hands their answers back. */
+class Facade implements Engine {
+  private native: NativeEngine | undefined;
+  private state: EngineStatus['state'] = 'closed';
+  private closing: Promise<void> | undefined;
+  private readonly calls = new Map<number, Call>();
+  private lastCall = 0;
+
+  constructor(private readonly options: EngineOptions) {}
+
+  async open(): Promise<void> {
+    if (this.state !== 'closed') throw new Error('The engine was opened already.');
+    this.state = 'opening';
+    try {
+      const binding = loadBinding();
+      const native = new binding.NativeEngine((batch) => {
+        for (const completion of batch) this.complete(completion);
+      });
+      this.native = native;
+      const { dataDir, searchThreads, limits, panicForTests } = this.options;
+      await this.awake((id) => {
+        native.open(id, {
+          dataDir,
+          ...(searchThreads === undefined ? {} : { searchThreads }),
+          ...(limits === undefined ? {} : { limits }),
+          ...(panicForTests === undefined ? {} : { panicForTests }),
+        });
+      });
+      this.state = 'ready';
+    } catch (error) {
+      this.state = 'closed';
+      throw error;
+    }
+  }
+
+  execute(request: EngineRequest): Promise<Buffer> {
+    const native = this.native;
+    if (native === undefined || this.state !== 'ready') {
+      return Promise.reject(new EngineError(this.state === 'closing' ? 'shutting_down' : 'not_ready'));
+    }
+    return this.call((id) => {
+      native.execute(id, {
+        operation: request.operation,
+        collection: request.collection ?? '',
+        wait: request.wait ?? true,
+        elapsedMs: request.arrivedAt === undefined ? 0 : performance.now() - request.arrivedAt,
+        ...(request.target === undefined ? {} : { target: request.target }),
+        ...(request.timeoutSeconds === undefined ? {} : { timeoutMs: request.timeoutSeconds * 1000 }),
+        ...(request.body === undefined || request.body.length === 0 ? {} : { body: request.body }),
+      });
+    });
+  }
+
+  status(): EngineStatus {
+    const served =
+      this.state === 'ready' && this.native !== undefined
+        ? this.native.status()
+        : { collections: 0, points: 0, faults: [] };
+    return { state: this.state, ...served };
+  }
+
+  close(): Promise<void> {
+    this.closing ??= this.shutDown();
+    return this.closing;
+  }
+
+  private async shutDown(): Promise<void> {
+    const native = this.native;
+    if (native === undefined) return;
+    this.state = 'closing';
+    await this.awake((id) => {
+      native.close(id);
+    });
+    this.state = 'closed';
+  }
+
+  private call(start: (id: number) => void): Promise<Buffer> {
+    return new Promise((resolve, reject) => {
+      do this.lastCall = (this.lastCall + 1) % CALL_NUMBERS;
+      while (this.calls.has(this.lastCall));
+      const id = this.lastCall;
+      this.calls.set(id, { resolve, reject });
+      try {
+        start(id);
+      } catch (error) {
+        this.calls.delete(id);
+        reject(error instanceof Error ? error : new Error(String(error)));
+      }
+    });
+  }
+
+  /** A call during which the process must not end for want of other work. */
+  private async awake(start: (id: number) => void): Promise<void> {
+    const timer = setInterval(() => undefined, KEEP_ALIVE_MS);
+    try {
+      await this.call(start);
+    } finally {
+      clearInterval(timer);
+    }
+  }
+
+  private complete({ id, envelope, code, details }: Completion): void {
+    const call = this.calls.get(id);
+    this.calls.delete(id);
+    if (call === undefined) return;
+    if (envelope !== undefined) {
+      call.resolve(envelope);
+      return;
+    }
+    const parsed = JSON.parse(details ?? '{}') as EngineErrorDetails;
+    call.reject(
+      code === 'open_failed'
+        ? new Error(parsed.message ?? 'The engine could not be opened.')
+        : new EngineError(code as EngineErrorCode, parsed),
+    );
+  }
+}

@@ -1,0 +1,141 @@
+/**
+ * What the rest of the server knows of the engine. Bodies go in as bytes and answers come out as bytes:
+ * JavaScript never parses a point.
+ */
+
+/** Every operation the engine executes. The name is the stable identifier on both sides of the boundary. */
+export const OPERATIONS = [
+  'list_collections',
+  'collection_info',
+  'create_collection',
+  'update_collection',
+  'delete_collection',
+  'collection_exists',
+  'upsert_points',
+  'retrieve_points',
+  'get_point',
+  'delete_points',
+  'update_vectors',
+  'delete_vectors',
+  'set_payload',
+  'overwrite_payload',
+  'delete_payload',
+  'clear_payload',
+  'batch_update',
+  'create_field_index',
+  'delete_field_index',
+  'search',
+  'search_batch',
+  'query',
+  'query_batch',
+  'scroll',
+  'count',
+] as const;
+
+export type Operation = (typeof OPERATIONS)[number];
+
+/** One request to the engine. */
+export interface EngineRequest {
+  readonly operation: Operation;
+  /** Collection name after the single percent-decoding; absent only for `list_collections`. */
+  readonly collection?: string;
+  /** The point id (`get_point`) or the field name (`delete_field_index`) from the path, percent-decoded once. */
+  readonly target?: string;
+  /** `wait` of the query string; true when absent (C5). */
+  readonly wait?: boolean;
+  /** Seconds until the request is given up with `timeout` (C1.10); the engine's own maximum when absent. */
+  readonly timeoutSeconds?: number;
+  /** The request's body, untouched. The caller must not write into it afterwards. Absent or empty: no body. */
+  readonly body?: Buffer;
+  /** When the request arrived, in milliseconds of `performance.now()`; the envelope's `time` counts from here. */
+  readonly arrivedAt?: number;
+}
+
+/** Stable codes of what can go wrong. `src/http/errors.ts` alone turns them into a status and a message. */
+export type EngineErrorCode =
+  | 'bad_request' // details.message names the place
+  | 'vectors_config_required'
+  | 'missing_field' // details.field
+  | 'filter_parse' // details.message
+  | 'dimension_mismatch' // details.name, details.expected, details.got
+  | 'vector_not_found' // details.name
+  | 'collection_not_found' // details.name
+  | 'collection_exists' // details.name
+  | 'collection_deleted' // details.name
+  | 'point_not_found' // details.ids: at most ten, as text; details.total
+  | 'not_ready'
+  | 'timeout' // details.message
+  | 'overloaded' // details.message: a queue or a budget is full
+  | 'storage_full'
+  | 'memory_limit'
+  | 'shutting_down'
+  | 'collection_fault' // details.message: a quarantined or poisoned collection
+  | 'internal' // details.message, free of paths and secrets
+  | 'internal_panic';
+
+/** The details of an engine error; which of them are present depends on the code. */
+export interface EngineErrorDetails {
+  readonly message?: string;
+  readonly name?: string;
+  readonly field?: string;
+  readonly expected?: number;
+  readonly got?: number;
+  readonly ids?: readonly string[];
+  readonly total?: number;
+  /** The part of a batch that the error is about, as a path: `searches[3]`. */
+  readonly place?: string;
+}
+
+/** An error of the engine, by its stable code. */
+export class EngineError extends Error {
+  constructor(
+    readonly code: EngineErrorCode,
+    readonly details: EngineErrorDetails = {},
+  ) {
+    super(details.message ?? code);
+    this.name = 'EngineError';
+  }
+}
+
+/** Where the engine is between start and stop, and what it serves. */
+export interface EngineStatus {
+  readonly state: 'closed' | 'opening' | 'ready' | 'closing';
+  readonly collections: number;
+  readonly points: number;
+  /** Collections that could not be opened and are quarantined (C10.2). */
+  readonly faults: readonly { readonly name: string; readonly fault: string }[];
+}
+
+/** How to open the engine. */
+export interface EngineOptions {
+  readonly dataDir: string;
+  /** Threads that answer reads; the number of cores when absent. */
+  readonly searchThreads?: number;
+  /** The limits of C2.7 that are settings. */
+  readonly limits?: Partial<EngineLimits>;
+  /** Tests only: makes the operation on a collection called `__panic__` panic inside the engine. */
+  readonly panicForTests?: boolean;
+}
+
+/** The limits of C2.7. */
+export interface EngineLimits {
+  readonly maxPointsPerRequest: number;
+  readonly maxFilterConditions: number;
+  readonly maxPrefetchDepth: number;
+  readonly maxPrefetches: number;
+  readonly maxResultWindow: number;
+  readonly maxNamedVectors: number;
+  readonly maxFieldIndexes: number;
+  readonly maxCollections: number;
+}
+
+/** The engine as the server uses it. */
+export interface Engine {
+  /** Opens the data directory and replays the log; resolves when ready, rejects when the directory is unusable. */
+  open(): Promise<void>;
+  /** The whole success envelope as JSON bytes; rejects with an {@link EngineError}. */
+  execute(request: EngineRequest): Promise<Buffer>;
+  status(): EngineStatus;
+  /** Finishes running work, syncs, releases the directory. Idempotent. */
+  close(): Promise<void>;
+}

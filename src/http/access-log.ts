@@ -1,0 +1,28 @@
+import type { Logger } from 'pino';
+import type { Exchange } from './exchange';
+
+/**
+ * Writes one line for each request at its end: the route's pattern and never the path, so that no id, no name and no
+ * query value reaches the log, and who asked by kind only.
+ */
+export function logAtEnd(exchange: Exchange, log: Logger): void {
+  if (!log.isLevelEnabled('info')) {
+    return;
+  }
+  const { response } = exchange;
+  response.once('close', () => {
+    const line = {
+      requestId: exchange.requestId,
+      method: exchange.method,
+      route: exchange.routePattern ?? 'none',
+      status: response.statusCode,
+      ms: Math.round(exchange.elapsedSeconds() * 1e6) / 1e3,
+      principal: exchange.principal,
+    };
+    if (response.writableFinished) {
+      log.info(line, 'request');
+    } else {
+      log.info({ ...line, status: undefined, aborted: true }, 'request aborted by the client');
+    }
+  });
+}

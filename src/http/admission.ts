@@ -1,0 +1,68 @@
+/** Bounds of what the server holds at once for data endpoints; beyond them a request is a 429. */
+export interface AdmissionLimits {
+  /** Requests that are being read or executed. */
+  readonly requests: number;
+  /** Bytes of their bodies. */
+  readonly bytes: number;
+}
+
+/** What one request holds of the budget, until it is released. */
+export interface Reservation {
+  /** Takes more bytes for a body without a length; false when the budget has no room for them. */
+  grow(bytes: number): boolean;
+  /** Gives everything back; a second call does nothing. */
+  release(): void;
+}
+
+/**
+ * Accounts for requests and body bytes in flight. A body's `Content-Length` is reserved before the first byte is
+ * read, so that accepted bodies always have their room; a body without a length is charged as it streams.
+ */
+export class Admission {
+  #requests = 0;
+  #bytes = 0;
+
+  constructor(private readonly limits: AdmissionLimits) {}
+
+  get requestsInFlight(): number {
+    return this.#requests;
+  }
+
+  get bytesInFlight(): number {
+    return this.#bytes;
+  }
+
+  /** A reservation, or the sentence that says which bound is reached. */
+  reserve(bytes: number): Reservation | string {
+    if (this.#requests >= this.limits.requests) {
+      return `Too many requests in progress: limit ${this.limits.requests}`;
+    }
+    if (this.#bytes + bytes > this.limits.bytes) {
+      return BUDGET_FULL;
+    }
+    this.#requests += 1;
+    this.#bytes += bytes;
+    let held = bytes;
+    let open = true;
+    return {
+      grow: (more) => {
+        if (!open || this.#bytes + more > this.limits.bytes) {
+          return false;
+        }
+        held += more;
+        this.#bytes += more;
+        return true;
+      },
+      release: () => {
+        if (open) {
+          open = false;
+          this.#requests -= 1;
+          this.#bytes -= held;
+        }
+      },
+    };
+  }
+}
+
+/** The sentence for a full budget of body bytes. */
+export const BUDGET_FULL = 'Too many request bytes in progress';

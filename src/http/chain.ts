@@ -1,0 +1,316 @@
+import type { Logger } from 'pino';
+import type { OriginGuard } from '../auth/origin-guard';
+import type { Identity } from '../auth/permissions';
+import { EngineError, type Engine, type EngineRequest } from '../engine/types';
+import { refuseName } from '../collections/name';
+import { Admission, type Reservation } from './admission';
+import { authorize, needsIdentity, type Authenticator } from './authorization';
+import { announcedLength, BodyReader, checkBodyHeaders, type BodyOutcome, type BodyPace } from './body';
+import {
+  badRequest,
+  bodyTooLarge,
+  engineFailure,
+  forbidden,
+  notImplemented,
+  notReady,
+  overloaded,
+  shuttingDown,
+  unexpected,
+  type Failure,
+} from './errors';
+import type { Exchange } from './exchange';
+import type { Late } from './late';
+import type { Lifecycle } from './lifecycle';
+import { ParameterValidator, type Parameters } from './parameters';
+import type { EngineRoute, Route } from './route-table';
+
+/** What the chain of checks works with. */
+export interface ChainServices {
+  readonly auth: Late<Authenticator>;
+  readonly guard: OriginGuard;
+  readonly lifecycle: Lifecycle;
+  readonly log: Logger;
+  readonly limits: {
+    /** Largest body of a data endpoint (C2.7). */
+    readonly bodyBytes: number;
+    /** Largest body of an endpoint under `/auth`. */
+    readonly authBodyBytes: number;
+    /** Requests and body bytes in flight. */
+    readonly requestsInFlight: number;
+    readonly bytesInFlight: number;
+  };
+  readonly bodyPace: BodyPace;
+}
+
+type Verdict = Failure | undefined;
+
+/**
+ * The checks of C1.6 in their order, after a route was found: origin, authentication, permission, 501 group,
+ * readiness, body limits, parameters, engine. Both lanes call it, so there is one order and one wording. It stays
+ * synchronous as long as nothing has to be waited for.
+ */
+export class Chain {
+  readonly admission: Admission;
+  readonly #bodies: BodyReader;
+  readonly #parameters = new ParameterValidator();
+
+  constructor(private readonly services: ChainServices) {
+    const { limits } = services;
+    this.admission = new Admission({ requests: limits.requestsInFlight, bytes: limits.bytesInFlight });
+    this.#bodies = new BodyReader(limits.bodyBytes, services.bodyPace);
+  }
+
+  /**
+   * Runs the checks and then the route: answers the exchange, or calls `pass` for a route under `/auth`, whose own
+   * handlers answer. `params` are the decoded path parameters, undefined when they cannot be decoded.
+   */
+  run(
+    exchange: Exchange,
+    route: Route,
+    params: Readonly<Record<string, string>> | undefined,
+    pass?: () => void,
+  ): void {
+    exchange.routePattern = route.path;
+    const proceed = (refused: Verdict): void => {
+      if (refused !== undefined) {
+        exchange.fail(refused);
+      } else {
+        this.#dispatch(exchange, route, params, pass);
+      }
+    };
+    try {
+      const refused = this.#admit(exchange, route);
+      if (refused instanceof Promise) {
+        refused.then(proceed).catch((error: unknown) => {
+          this.fault(exchange, error);
+        });
+      } else {
+        proceed(refused);
+      }
+    } catch (error) {
+      this.fault(exchange, error);
+    }
+  }
+
+  /** Answers for an error that nobody expected: a generic 500, its cause in the log only. */
+  fault(exchange: Exchange, error: unknown): void {
+    this.services.log.error({ err: error, requestId: exchange.requestId }, 'request failed unexpectedly');
+    exchange.fail(unexpected());
+  }
+
+  /** Everything up to and including the permission. */
+  #admit(exchange: Exchange, route: Route): Verdict | Promise<Verdict> {
+    if (route.kind === 'plain') {
+      return undefined;
+    }
+    if (this.services.lifecycle.phase === 'stopping') {
+      return shuttingDown();
+    }
+    const auth = this.services.auth.current;
+    if (auth === undefined) {
+      return this.services.auth.ready.then((late) => this.#authenticate(exchange, route, late));
+    }
+    return this.#authenticate(exchange, route, auth);
+  }
+
+  #authenticate(exchange: Exchange, route: Route, auth: Authenticator): Verdict | Promise<Verdict> {
+    const { guard } = this.services;
+    const { request } = exchange;
+    const refused =
+      guard.refuse(request, auth.enabled) ??
+      (route.permission === 'local' ? guard.refuseRemote(request) : undefined);
+    if (refused !== undefined) {
+      return forbidden(refused);
+    }
+    if (!needsIdentity(route.permission, auth.enabled)) {
+      exchange.principal = route.permission === 'none' || route.permission === 'local' ? 'none' : 'anonymous';
+      return undefined;
+    }
+    const { authorization, 'api-key': apiKey } = request.headers;
+    const decide = (identity: Identity | null): Verdict => {
+      exchange.principal = identity?.kind ?? 'none';
+      return authorize(route.permission, identity, auth.enabled);
+    };
+    const identity = auth.identify(authorization, typeof apiKey === 'string' ? apiKey : undefined);
+    return identity instanceof Promise ? identity.then(decide) : decide(identity);
+  }
+
+  #dispatch(
+    exchange: Exchange,
+    route: Route,
+    params: Readonly<Record<string, string>> | undefined,
+    pass: (() => void) | undefined,
+  ): void {
+    switch (route.kind) {
+      case 'plain':
+        route.answer(exchange);
+        break;
+      case 'unimplemented':
+        exchange.fail(notImplemented(route.group));
+        break;
+      case 'auth':
+        this.#passAuth(exchange, params, pass);
+        break;
+      case 'engine':
+        this.#readBody(exchange, route, params);
+        break;
+    }
+  }
+
+  /** Hands a request under `/auth` on to its own handlers, which read the body. */
+  #passAuth(
+    exchange: Exchange,
+    params: Readonly<Record<string, string>> | undefined,
+    pass: (() => void) | undefined,
+  ): void {
+    const { authBodyBytes } = this.services.limits;
+    if ((announcedLength(exchange.request) ?? 0) > authBodyBytes) {
+      exchange.fail(bodyTooLarge(authBodyBytes));
+    } else if (params === undefined) {
+      exchange.fail(malformedPath());
+    } else {
+      exchange.params = params;
+      if (exchange.expectsContinue) {
+        exchange.response.writeContinue();
+      }
+      pass?.();
+    }
+  }
+
+  #readBody(
+    exchange: Exchange,
+    route: EngineRoute,
+    params: Readonly<Record<string, string>> | undefined,
+  ): void {
+    const { lifecycle, limits } = this.services;
+    const { engine } = lifecycle;
+    if (engine === undefined) {
+      exchange.fail(notReady());
+      return;
+    }
+    const refused = checkBodyHeaders(exchange, limits.bodyBytes, route.body);
+    if (refused !== undefined) {
+      exchange.fail(refused);
+      return;
+    }
+    const readsBody = route.body && exchange.hasBody;
+    const reservation = this.admission.reserve(readsBody ? (announcedLength(exchange.request) ?? 0) : 0);
+    if (typeof reservation === 'string') {
+      exchange.fail(overloaded(reservation));
+      return;
+    }
+    const proceed = (outcome: BodyOutcome | undefined): void => {
+      if (outcome === 'gone') {
+        reservation.release();
+      } else if (outcome !== undefined && 'failure' in outcome) {
+        reservation.release();
+        exchange.fail(outcome.failure);
+      } else {
+        this.#checkParameters({ exchange, route, engine, reservation, body: outcome?.body }, params);
+      }
+    };
+    if (readsBody) {
+      this.#bodies.read(exchange, reservation, proceed);
+    } else {
+      proceed(undefined);
+    }
+  }
+
+  #checkParameters(work: Work, params: Readonly<Record<string, string>> | undefined): void {
+    const { exchange, route } = work;
+    const refuse = (failure: Failure): void => {
+      work.reservation.release();
+      exchange.fail(failure);
+    };
+    if (params === undefined) {
+      refuse(malformedPath());
+      return;
+    }
+    exchange.params = params;
+    const result = this.#parameters.validate(route.parameters, exchange.queryString);
+    if (result instanceof Promise || route.validatesName === true) {
+      Promise.all([result, route.validatesName === true ? refuseName(params['collection'] ?? '') : undefined])
+        .then(([late, badName]) => {
+          if (late.failure !== undefined) {
+            refuse(late.failure);
+          } else if (badName !== undefined) {
+            refuse(badRequest(badName));
+          } else {
+            this.#execute(work, late.parameters);
+          }
+        })
+        .catch((error: unknown) => {
+          work.reservation.release();
+          this.fault(exchange, error);
+        });
+    } else if (result.failure !== undefined) {
+      refuse(result.failure);
+    } else {
+      this.#execute(work, result.parameters);
+    }
+  }
+
+  #execute(work: Work, parameters: Parameters): void {
+    const { exchange, engine, reservation } = work;
+    let answering: Promise<Buffer>;
+    try {
+      answering = engine.execute(engineRequest(work, parameters));
+    } catch (error) {
+      this.#fail(work, error);
+      return;
+    }
+    answering.then(
+      (answer) => {
+        reservation.release();
+        exchange.send(200, answer);
+      },
+      (error: unknown) => {
+        this.#fail(work, error);
+      },
+    );
+  }
+
+  #fail({ exchange, route, reservation }: Work, error: unknown): void {
+    reservation.release();
+    if (!(error instanceof EngineError)) {
+      this.fault(exchange, error);
+      return;
+    }
+    const failure = engineFailure(error.code, error.details, route.failed);
+    if (failure.status === 500) {
+      const { requestId } = exchange;
+      this.services.log.error(
+        { requestId, route: route.path, code: error.code, detail: error.details.message },
+        failure.message,
+      );
+    }
+    exchange.fail(failure);
+  }
+}
+
+/** A request on its way to the engine. */
+interface Work {
+  readonly exchange: Exchange;
+  readonly route: EngineRoute;
+  readonly engine: Engine;
+  readonly reservation: Reservation;
+  readonly body: Buffer | undefined;
+}
+
+function malformedPath(): Failure {
+  return badRequest('Malformed percent-encoding in the path');
+}
+
+function engineRequest({ exchange, route, body }: Work, { wait, timeout }: Parameters): EngineRequest {
+  const collection = exchange.params['collection'];
+  const target = route.target === undefined ? undefined : exchange.params[route.target];
+  return {
+    operation: route.operation,
+    arrivedAt: exchange.arrivedAt,
+    ...(collection !== undefined && { collection }),
+    ...(target !== undefined && { target }),
+    ...(wait !== undefined && { wait }),
+    ...(timeout !== undefined && { timeoutSeconds: timeout }),
+    ...(body !== undefined && { body }),
+  };
+}

@@ -1,0 +1,138 @@
+import type { EngineErrorCode, EngineErrorDetails } from '../engine/types';
+
+/**
+ * The one error table: every refusal and every failure of the service has its status, its message and its headers
+ * here (C1.4, C1.5). A failure is a value, not an exception: the checks hand it on, and `Exchange.fail` writes it.
+ */
+export interface Failure {
+  readonly status: number;
+  readonly message: string;
+  /** Whole seconds for `Retry-After`; 1 to 9, since existing clients read one digit. */
+  readonly retryAfterSeconds?: number;
+  /** Further headers, such as `Allow`. */
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+type EngineRow = (details: EngineErrorDetails, operationFailed: string) => Failure;
+
+/** Each code of the engine. The second argument is the operation's own prefix from the route table (`Upsert failed`). */
+const ENGINE_ERRORS: Readonly<Record<EngineErrorCode, EngineRow>> = {
+  bad_request: (details) => badRequest(details.message ?? 'Malformed request'),
+  vectors_config_required: () => badRequest('vectors_config is required'),
+  missing_field: (details) => badRequest(`Missing required field: ${details.field ?? ''}`),
+  filter_parse: (details) => badRequest(`Filter parse error: ${details.message ?? ''}`),
+  dimension_mismatch: ({ name = '', expected, got }) =>
+    badRequest(`Dimension mismatch for vector '${name}': expected ${expected ?? '?'}, got ${got ?? '?'}`),
+  vector_not_found: (details) => badRequest(`Vector not found: ${details.name ?? ''}`),
+  collection_not_found: (details) => ({
+    status: 404,
+    message: `Collection not found: ${details.name ?? ''}`,
+  }),
+  collection_exists: (details) => ({
+    status: 409,
+    message: `Collection already exists: ${details.name ?? ''}`,
+  }),
+  collection_deleted: (details) => ({ status: 412, message: `Collection deleted: ${details.name ?? ''}` }),
+  point_not_found: (details) => ({ status: 404, message: pointNotFound(details) }),
+  not_ready: () => notReady(),
+  timeout: (details) => ({
+    status: 408,
+    message: `Timeout: ${details.message ?? 'the deadline has passed'}`,
+  }),
+  overloaded: (details) => overloaded(details.message ?? 'Too many requests in progress'),
+  storage_full: (_details, failed) => ({ status: 507, message: `${failed}: storage full` }),
+  memory_limit: (_details, failed) => ({ status: 507, message: `${failed}: memory limit` }),
+  shutting_down: () => shuttingDown(),
+  collection_fault: (details, failed) => ({
+    status: 500,
+    message: `${failed}: ${details.message ?? 'the collection is damaged'}`,
+  }),
+  internal: (details, failed) => ({
+    status: 500,
+    message: `${failed}: ${details.message ?? 'internal error'}`,
+  }),
+  internal_panic: (_details, failed) => ({ status: 500, message: `${failed}: internal error` }),
+};
+
+/** What an engine error is over HTTP. `operationFailed` is the route's prefix, such as `Search failed`. */
+export function engineFailure(
+  code: EngineErrorCode,
+  details: EngineErrorDetails,
+  operationFailed: string,
+): Failure {
+  const failure = ENGINE_ERRORS[code](details, operationFailed);
+  return details.place === undefined
+    ? failure
+    : { ...failure, message: `${details.place}: ${failure.message}` };
+}
+
+function pointNotFound(details: EngineErrorDetails): string {
+  const ids = details.ids ?? [];
+  const total = details.total ?? ids.length;
+  const more = total > ids.length ? `, and ${total - ids.length} more` : '';
+  return `Point not found: ${ids.join(', ')}${more}`;
+}
+
+export function badRequest(message: string): Failure {
+  return { status: 400, message };
+}
+
+export function unauthenticated(): Failure {
+  return {
+    status: 401,
+    message: 'Invalid or missing authorization token',
+    headers: { 'WWW-Authenticate': 'Bearer' },
+  };
+}
+
+export function forbidden(message: string): Failure {
+  return { status: 403, message };
+}
+
+export function routeNotFound(method: string, path: string): Failure {
+  return { status: 404, message: `Route not found: ${method} ${path}` };
+}
+
+export function methodNotAllowed(method: string, path: string, allowed: readonly string[]): Failure {
+  const list = allowed.join(', ');
+  return {
+    status: 405,
+    message: `Method not allowed: ${method} ${path} (allowed: ${list})`,
+    headers: { Allow: list },
+  };
+}
+
+/** The engine is not open yet (C10.1). */
+export function notReady(): Failure {
+  return { status: 412, message: 'Engine not initialized', retryAfterSeconds: 1 };
+}
+
+export function bodyTooLarge(limitBytes: number): Failure {
+  return { status: 413, message: `Request body too large: limit ${limitBytes} bytes` };
+}
+
+export function unsupportedBody(message: string): Failure {
+  return { status: 415, message };
+}
+
+/** The body arrived too slowly, or not at all. */
+export function bodyTimeout(): Failure {
+  return { status: 408, message: 'Timeout: the request body did not arrive in time' };
+}
+
+export function overloaded(message: string): Failure {
+  return { status: 429, message, retryAfterSeconds: 1 };
+}
+
+export function notImplemented(group: string): Failure {
+  return { status: 501, message: `Not implemented in this build: ${group}` };
+}
+
+export function shuttingDown(): Failure {
+  return { status: 503, message: 'Server is shutting down', retryAfterSeconds: 1 };
+}
+
+/** An error that nobody expected: the client learns nothing of it, the log has the cause. */
+export function unexpected(): Failure {
+  return { status: 500, message: 'Internal server error' };
+}

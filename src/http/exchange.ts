@@ -1,0 +1,114 @@
+import { randomUUID } from 'node:crypto';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { closeAfterResponse } from './connection';
+import { failureBody, familyOf } from './envelope';
+import type { Failure } from './errors';
+import type { Lifecycle } from './lifecycle';
+import type { RouteContext } from './route';
+import type { Target } from './target';
+
+/** The content type of every answer. */
+export const JSON_TYPE = 'application/json; charset=utf-8';
+
+/** Who made a request, for the access log. */
+export type PrincipalKind = 'admin-jwt' | 'access-token' | 'anonymous' | 'none';
+
+const NO_PARAMS: Readonly<Record<string, string>> = Object.freeze({});
+
+/** A client's own request id is kept if it is short and printable (C1.9). */
+const CLIENT_REQUEST_ID = /^[\x20-\x7e]{1,128}$/;
+
+/**
+ * One request and its answer: what both lanes pass from check to check. It is made before anything is looked at,
+ * so that every answer has its time and its id.
+ */
+export class Exchange implements RouteContext {
+  readonly arrivedAt = performance.now();
+  readonly requestId: string;
+  readonly method: string;
+  readonly path: string;
+  readonly queryString: string;
+  params: Readonly<Record<string, string>> = NO_PARAMS;
+  /** The route's pattern, for the access log; undefined when no route matched. */
+  routePattern: string | undefined;
+  principal: PrincipalKind = 'none';
+  /** Headers that every answer of this exchange carries besides its own (CORS). */
+  extraHeaders: Readonly<Record<string, string>> | undefined;
+  /** The client waits for `100 Continue` before it sends its body. */
+  expectsContinue = false;
+
+  constructor(
+    readonly request: IncomingMessage,
+    readonly response: ServerResponse,
+    target: Target,
+    private readonly lifecycle: Lifecycle,
+  ) {
+    this.method = request.method ?? 'GET';
+    this.path = target.path;
+    this.queryString = target.queryString;
+    const sent = request.headers['x-request-id'];
+    this.requestId = typeof sent === 'string' && CLIENT_REQUEST_ID.test(sent) ? sent : randomUUID();
+  }
+
+  /** Seconds since the request arrived. */
+  elapsedSeconds(): number {
+    return (performance.now() - this.arrivedAt) / 1000;
+  }
+
+  /** Whether the request announces a body. */
+  get hasBody(): boolean {
+    const { headers } = this.request;
+    return (
+      headers['transfer-encoding'] !== undefined ||
+      (headers['content-length'] !== undefined && headers['content-length'] !== '0')
+    );
+  }
+
+  /** Answers with JSON bytes. Does nothing when the client has gone. */
+  send(status: number, body: Buffer, headers?: Readonly<Record<string, string>>): void {
+    this.#write(status, body, {
+      'Content-Type': JSON_TYPE,
+      'Content-Length': body.length,
+      'X-Content-Type-Options': 'nosniff',
+      ...headers,
+    });
+  }
+
+  /** Answers without a body. */
+  sendEmpty(status: number, headers: Readonly<Record<string, string>>): void {
+    this.#write(status, undefined, { ...headers });
+  }
+
+  #write(status: number, body: Buffer | undefined, head: Record<string, string | number>): void {
+    const { response } = this;
+    if (response.headersSent || response.destroyed) {
+      return;
+    }
+    head['X-Request-Id'] = this.requestId;
+    Object.assign(head, this.extraHeaders);
+    if (this.hasBody && !this.request.complete) {
+      // Nobody will read the rest of this body, and what follows it must not be taken for a request.
+      head['Connection'] = 'close';
+      closeAfterResponse(this.request);
+    } else if (this.lifecycle.phase === 'stopping') {
+      head['Connection'] = 'close';
+    }
+    response.writeHead(status, head);
+    response.end(body);
+  }
+
+  /** Answers with a JSON value that has no envelope. */
+  sendValue(status: number, value: unknown, headers?: Readonly<Record<string, string>>): void {
+    this.send(status, Buffer.from(JSON.stringify(value)), headers);
+  }
+
+  /** Answers with a failure in the envelope of the path's family. */
+  fail(failure: Failure): void {
+    const body = failureBody(familyOf(this.path), failure.message, this.elapsedSeconds());
+    const headers =
+      failure.retryAfterSeconds === undefined
+        ? failure.headers
+        : { ...failure.headers, 'Retry-After': String(failure.retryAfterSeconds) };
+    this.send(failure.status, body, headers);
+  }
+}

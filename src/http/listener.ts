@@ -1,0 +1,103 @@
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import { logAtEnd } from './access-log';
+import { Chain, type ChainServices } from './chain';
+import { isClosing } from './connection';
+import { CrossOrigin } from './cross-origin';
+import { badRequest } from './errors';
+import { Exchange } from './exchange';
+import { expressLane } from './express-lane';
+import { RouteMatcher } from './matcher';
+import { checkRouteTable, isPointsRoute, POINTS_PATH, type Route } from './route-table';
+import { decodeParams, parseTarget } from './target';
+
+/** What the HTTP application is made of. */
+export interface HttpServices extends ChainServices {
+  readonly routes: readonly Route[];
+  /** Origins whose pages may call the service. */
+  readonly corsOrigins: readonly string[];
+  /** False sends the points endpoints through Express too; the tests compare both. */
+  readonly hotLane?: boolean;
+}
+
+/** The two listeners that an HTTP server needs. */
+export interface HttpListeners {
+  readonly request: RequestListener;
+  /** For `Expect: 100-continue`: the body is asked for only when the request has passed its checks. */
+  readonly checkContinue: RequestListener;
+}
+
+const HOT_PREFIX = POINTS_PATH.slice(0, POINTS_PATH.indexOf(':'));
+
+/** What is wrong with a head that Node's parser hands over all the same. */
+function malformedHead({ headers, httpVersion }: IncomingMessage): string | undefined {
+  const encoding = headers['transfer-encoding'];
+  if (encoding !== undefined && encoding.toLowerCase() !== 'chunked') {
+    // Node reports it too, but only after the request is running.
+    return 'Unsupported transfer encoding: only chunked';
+  }
+  return headers.host === undefined && httpVersion !== '1.0' ? 'Missing Host header' : undefined;
+}
+
+/**
+ * The HTTP application: stamps each request, then sends the points endpoints through the hot lane and everything
+ * else through Express. Both run the same {@link Chain} over the same table.
+ * @throws Error when the route table is wrong.
+ */
+export function httpListeners(services: HttpServices): HttpListeners {
+  const { routes, lifecycle, log } = services;
+  checkRouteTable(routes);
+  const matcher = new RouteMatcher(routes);
+  const chain = new Chain(services);
+  const crossOrigin = new CrossOrigin(services.corsOrigins);
+  const exchanges = new WeakMap<IncomingMessage, Exchange>();
+  const express = expressLane(routes, matcher, chain, (request) => {
+    const exchange = exchanges.get(request);
+    if (exchange === undefined) {
+      throw new Error('a request reached Express without its exchange');
+    }
+    return exchange;
+  });
+  const hotLane = services.hotLane ?? true;
+  const methodsOf = (path: string): readonly string[] => matcher.methods(path);
+
+  const serve = (request: IncomingMessage, response: ServerResponse, expectsContinue: boolean): void => {
+    if (isClosing(request)) {
+      return;
+    }
+    const target = parseTarget(request.url ?? '/');
+    const exchange = new Exchange(request, response, target, lifecycle);
+    exchange.expectsContinue = expectsContinue;
+    lifecycle.requestBegan();
+    response.once('close', () => {
+      lifecycle.requestEnded();
+    });
+    logAtEnd(exchange, log);
+    const malformed = malformedHead(request);
+    if (malformed !== undefined) {
+      exchange.fail(badRequest(malformed));
+      return;
+    }
+    if (request.headers.origin !== undefined && crossOrigin.apply(exchange, methodsOf)) {
+      return;
+    }
+    if (hotLane && target.path.startsWith(HOT_PREFIX)) {
+      const match = matcher.match(exchange.method, target.path);
+      if (match !== undefined && isPointsRoute(match.route)) {
+        chain.run(exchange, match.route, decodeParams(match.rawParams));
+        return;
+      }
+    }
+    request.url = target.queryString === '' ? target.path : `${target.path}?${target.queryString}`;
+    exchanges.set(request, exchange);
+    express(request, response);
+  };
+
+  return {
+    request: (request, response) => {
+      serve(request, response, false);
+    },
+    checkContinue: (request, response) => {
+      serve(request, response, true);
+    },
+  };
+}

@@ -1,0 +1,89 @@
+import type { RequestHandler } from 'express';
+import type { Operation } from '../engine/types';
+import type { Exchange } from './exchange';
+import type { ParameterKind } from './parameters';
+import type { Method, RoutePermission } from './route';
+
+/** What every line of the route table says. */
+interface RouteLine {
+  readonly method: Method;
+  /** Express 5 syntax: literal segments and `:name`, nothing else, so that both matchers can read it. */
+  readonly path: string;
+  readonly permission: RoutePermission;
+}
+
+/** A route whose request goes to the engine as bytes and whose answer comes back as bytes. */
+export interface EngineRoute extends RouteLine {
+  readonly kind: 'engine';
+  readonly operation: Operation;
+  /** The prefix of this operation's internal failures (C1.4), without the colon. */
+  readonly failed: string;
+  readonly parameters: ParameterKind;
+  /** Whether the endpoint reads a body; the engine answers for one that is missing or bad. */
+  readonly body: boolean;
+  /** The path parameter that becomes the engine's `target`. */
+  readonly target?: string;
+  /** C2.2 is checked here; elsewhere a bad name is simply a collection that does not exist. */
+  readonly validatesName?: boolean;
+}
+
+/** A route of C8. */
+export interface UnimplementedRoute extends RouteLine {
+  readonly kind: 'unimplemented';
+  readonly group: string;
+}
+
+/** A plain endpoint (C9.2): no envelope, no credentials, in every state. */
+export interface PlainRoute extends RouteLine {
+  readonly kind: 'plain';
+  readonly answer: (exchange: Exchange) => void;
+}
+
+/** A route under `/auth`: checked like every other, then run by Express middleware of its own. */
+export interface AuthRoute extends RouteLine {
+  readonly kind: 'auth';
+  readonly handlers: readonly RequestHandler[];
+}
+
+export type Route = EngineRoute | UnimplementedRoute | PlainRoute | AuthRoute;
+
+const PERMISSIONS: ReadonlySet<string> = new Set<RoutePermission>([
+  'none',
+  'any',
+  'read',
+  'write',
+  'token-admin',
+  'admin-jwt',
+  'local',
+]);
+
+/** The start of every path of the points endpoints, which the hot lane serves. */
+export const POINTS_PATH = '/collections/:collection/points';
+
+/** Whether the hot lane serves this route. */
+export function isPointsRoute(route: Route): boolean {
+  return route.path === POINTS_PATH || route.path.startsWith(`${POINTS_PATH}/`);
+}
+
+/**
+ * Proves the table before the server listens: a route without a known permission, a repeated line or a path that one
+ * of the two matchers would read differently stops the start.
+ * @throws Error naming the line.
+ */
+export function checkRouteTable(routes: readonly Route[]): void {
+  const seen = new Set<string>();
+  for (const route of routes) {
+    const line = `${route.method} ${route.path}`;
+    if (!PERMISSIONS.has(route.permission)) {
+      throw new Error(`Route ${line} names no permission`);
+    }
+    if (!/^\/(?:(?::?[a-z_]+)(?:\/(?::?[a-z_]+))*)?$/.test(route.path)) {
+      throw new Error(`Route ${line} has a path that is not made of literal segments and parameters`);
+    }
+    const shape = line.replaceAll(/:[a-z_]+/g, ':');
+    if (seen.has(shape)) {
+      throw new Error(`Route ${line} is in the table twice`);
+    }
+    seen.add(shape);
+  }
+}

@@ -1,0 +1,65 @@
+import type { Operation } from '../engine/types';
+import type { Method } from '../http/route';
+import type { EngineRoute } from '../http/route-table';
+
+/** A change of points (C5): needs `write`, takes `wait`, `ordering` and `timeout`, reads a body. */
+function change(method: Method, rest: string, operation: Operation, failed: string): EngineRoute {
+  return {
+    kind: 'engine',
+    method,
+    path: `/collections/:collection${rest}`,
+    permission: 'write',
+    operation,
+    parameters: 'write',
+    body: true,
+    failed,
+  };
+}
+
+/** A read of points (C5, C6): needs `read`, takes `consistency` and `timeout`, reads a body. */
+function read(rest: string, operation: Operation, failed: string): EngineRoute {
+  return {
+    kind: 'engine',
+    method: 'POST',
+    path: `/collections/:collection${rest}`,
+    permission: 'read',
+    operation,
+    parameters: 'read',
+    body: true,
+    failed,
+  };
+}
+
+const UPSERT = 'Upsert failed';
+const DELETE = 'Delete failed';
+const PAYLOAD = 'Payload operation failed';
+const INDEX = 'Field index failed';
+const RETRIEVE = 'Retrieve failed';
+const SEARCH = 'Search failed';
+
+/** The endpoints that change points and their field indexes (C5). */
+export const changeRoutes: readonly EngineRoute[] = [
+  change('PUT', '/points', 'upsert_points', UPSERT),
+  change('POST', '/points/delete', 'delete_points', DELETE),
+  change('PUT', '/points/vectors', 'update_vectors', UPSERT),
+  change('POST', '/points/vectors/delete', 'delete_vectors', DELETE),
+  change('POST', '/points/payload', 'set_payload', PAYLOAD),
+  change('PUT', '/points/payload', 'overwrite_payload', PAYLOAD),
+  change('POST', '/points/payload/delete', 'delete_payload', PAYLOAD),
+  change('POST', '/points/payload/clear', 'clear_payload', PAYLOAD),
+  change('POST', '/points/batch', 'batch_update', UPSERT),
+  change('PUT', '/index', 'create_field_index', INDEX),
+  { ...change('DELETE', '/index/:field', 'delete_field_index', INDEX), body: false, target: 'field' },
+];
+
+/** The endpoints that read points (C5.2, C5.3, C6). */
+export const readRoutes: readonly EngineRoute[] = [
+  read('/points', 'retrieve_points', RETRIEVE),
+  { ...read('/points/:id', 'get_point', RETRIEVE), method: 'GET', body: false, target: 'id' },
+  read('/points/search', 'search', SEARCH),
+  read('/points/search/batch', 'search_batch', SEARCH),
+  read('/points/query', 'query', SEARCH),
+  read('/points/query/batch', 'query_batch', SEARCH),
+  read('/points/scroll', 'scroll', SEARCH),
+  read('/points/count', 'count', SEARCH),
+];

@@ -1,0 +1,252 @@
+import type { Server } from 'node:http';
+import type { Logger } from 'pino';
+import {
+  AUTH_BODY_BYTES,
+  authRoutes,
+  checkExposure,
+  isPrivateAddress,
+  openAuth,
+  originGuard,
+  type AuthService,
+} from './auth';
+import type { Config } from './config';
+import type { Engine, EngineOptions } from './engine/types';
+import { DEFAULT_PACE } from './http/body';
+import { drain } from './http/drain';
+import { createHttpServer, DEFAULT_SERVER_LIMITS } from './http/http-server';
+import { Late } from './http/late';
+import { Lifecycle } from './http/lifecycle';
+import { authority, listen, StartError } from './http/listen';
+import { httpListeners } from './http/listener';
+import { openLog, type ProcessLog } from './http/log';
+import { allRoutes } from './http/routes';
+import { productVersion } from './system/version';
+
+export { StartError } from './http/listen';
+
+/** Makes an engine that is not open yet. */
+export type EngineFactory = (options: EngineOptions) => Engine | Promise<Engine>;
+
+/** What a start can be given in place of its usual parts. */
+export interface StartOptions {
+  readonly openEngine?: EngineFactory;
+  readonly log?: ProcessLog;
+  /** Prints the line that says that the server is ready (C11.3). */
+  readonly print?: (line: string) => void;
+  /** How long running requests may take to finish when the server stops. */
+  readonly graceMs?: number;
+  /** False leaves the signals and the exit of the process to the caller, as tests do. */
+  readonly ownsProcess?: boolean;
+}
+
+/** A server that listens. */
+export interface RunningServer {
+  readonly url: string;
+  readonly port: number;
+  /** Resolves when data endpoints are served; rejects when the start failed after listening. */
+  readonly ready: Promise<void>;
+  /** Stops accepting, finishes what runs, syncs and closes. Every call gives the same promise. */
+  stop(): Promise<void>;
+}
+
+/** What all bodies in flight may hold together; never less than one body of the largest size. */
+const BYTES_IN_FLIGHT = 256 * 1024 * 1024;
+const REQUESTS_IN_FLIGHT = 1024;
+const GRACE_MS = 10_000;
+/** When even the stop hangs, the process ends. */
+const LAST_RESORT_MS = 5000;
+
+/**
+ * Starts the server: it listens first, so that health and 412 answer at once, and opens authentication and the
+ * engine behind it. Only on an address that other machines can reach, the state of authentication is looked at
+ * before listening (C3.8).
+ * @throws StartError when the address or the certificate cannot be used.
+ * @throws ExposureError when authentication is off on such an address and nobody has decided that it may be.
+ */
+export async function startServer(config: Config, options: StartOptions = {}): Promise<RunningServer> {
+  const startedAt = performance.now();
+  const processLog = options.log ?? openLog(config);
+  const { log } = processLog;
+  const lifecycle = new Lifecycle();
+  const auth = new Late(openAuth(config, log));
+  let server: Server;
+  let port: number;
+  try {
+    if (!isPrivateAddress(config)) {
+      await warnOfExposure(config, auth, log);
+    }
+    server = createServer(config, auth, lifecycle, log);
+    port = await listen(server, config.port, config.host);
+  } catch (error) {
+    await auth.ready.then((opened) => opened.close()).catch(() => undefined);
+    throw error;
+  }
+  const url = `${config.tls === undefined ? 'http' : 'https'}://${authority(config.host, port)}`;
+  log.info({ url }, 'listening');
+
+  const engine = makeEngine(config, options.openEngine ?? nativeEngine);
+  const opened = Promise.all([auth.ready, engine.then((made) => made.open())]);
+  const ready = opened.then(async () => {
+    const made = await engine;
+    lifecycle.becomeReady(made);
+    announce(made, { url, startedAt, log, print: options.print ?? printLine });
+  });
+
+  let stopping: Promise<void> | undefined;
+  const stop = (): Promise<void> => {
+    stopping ??= stopServer(server, {
+      lifecycle,
+      auth,
+      engine,
+      opened,
+      log,
+      graceMs: options.graceMs ?? GRACE_MS,
+    });
+    return stopping;
+  };
+  const running: RunningServer = { url, port, ready, stop };
+  if (options.ownsProcess ?? true) {
+    ownProcess(running, processLog);
+  } else {
+    ready.catch(() => undefined);
+  }
+  return running;
+}
+
+function createServer(config: Config, auth: Late<AuthService>, lifecycle: Lifecycle, log: Logger): Server {
+  const listeners = httpListeners({
+    routes: allRoutes(authRoutes(auth.ready), lifecycle, productVersion()),
+    auth,
+    guard: originGuard(config),
+    lifecycle,
+    log,
+    limits: {
+      bodyBytes: config.maxBodyBytes,
+      authBodyBytes: AUTH_BODY_BYTES,
+      requestsInFlight: REQUESTS_IN_FLIGHT,
+      bytesInFlight: Math.max(BYTES_IN_FLIGHT, config.maxBodyBytes),
+    },
+    bodyPace: DEFAULT_PACE,
+    corsOrigins: config.corsOrigins,
+  });
+  try {
+    return createHttpServer(listeners, DEFAULT_SERVER_LIMITS, config.tls);
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new StartError(`The TLS certificate and key cannot be used: ${reason}`, { cause: error });
+  }
+}
+
+async function warnOfExposure(config: Config, auth: Late<AuthService>, log: Logger): Promise<void> {
+  for (const warning of checkExposure(config, await auth.ready)) {
+    log.warn(warning);
+  }
+}
+
+/** The engine of this package, loaded when the server already listens. */
+async function nativeEngine(options: EngineOptions): Promise<Engine> {
+  const { openNativeEngine } = await import('./engine/index.js');
+  return openNativeEngine(options);
+}
+
+async function makeEngine(config: Config, factory: EngineFactory): Promise<Engine> {
+  return factory({ dataDir: config.dataDir, searchThreads: config.searchThreads, limits: config.limits });
+}
+
+/** The line that says that the server is ready, and a warning for each collection that could not be opened (C10.2). */
+function announce(
+  engine: Engine,
+  start: { url: string; startedAt: number; log: Logger; print: (line: string) => void },
+): void {
+  const { collections, points, faults } = engine.status();
+  for (const { name, fault } of faults) {
+    start.log.error({ collection: name, fault }, 'collection cannot be opened, the others are served');
+  }
+  const took = Math.round(performance.now() - start.startedAt);
+  start.print(
+    `kithdb ${productVersion()} ready on ${start.url} in ${took} ms: ${count(collections, 'collection')}, ${count(points, 'point')}`,
+  );
+}
+
+function count(number: number, noun: string): string {
+  return `${number} ${noun}${number === 1 ? '' : 's'}`;
+}
+
+function printLine(line: string): void {
+  process.stdout.write(`${line}\n`);
+}
+
+/** What a stop has to end. */
+interface Stopping {
+  readonly lifecycle: Lifecycle;
+  readonly auth: Late<AuthService>;
+  readonly engine: Promise<Engine>;
+  /** Settles when the engine and authentication are open, or cannot be. */
+  readonly opened: Promise<unknown>;
+  readonly log: Logger;
+  readonly graceMs: number;
+}
+
+/** C11.3: `/readyz` says 503, nothing new is accepted, what runs finishes, then engine and store close. */
+async function stopServer(server: Server, parts: Stopping): Promise<void> {
+  const { lifecycle, log } = parts;
+  lifecycle.beginStop();
+  log.info({ inProgress: lifecycle.inProgress }, 'stopping');
+  if (!(await drain(server, parts.graceMs))) {
+    log.warn('some requests did not finish in time');
+  }
+  await parts.opened.catch(() => undefined);
+  await closeAll(
+    [parts.engine.then((engine) => engine.close()), parts.auth.ready.then((auth) => auth.close())],
+    log,
+  );
+  log.info('stopped');
+}
+
+async function closeAll(closing: readonly Promise<void>[], log: Logger): Promise<void> {
+  for (const result of await Promise.allSettled(closing)) {
+    if (result.status === 'rejected') {
+      log.error({ err: result.reason as unknown }, 'could not close cleanly');
+    }
+  }
+}
+
+/** Ties the server to its process: the signals, the errors that nobody caught, the exit code. */
+function ownProcess(server: RunningServer, { log, flush }: ProcessLog): void {
+  const exit = (code: number): never => {
+    flush();
+    process.exit(code);
+  };
+  const stopAndExit = (code: number): void => {
+    setTimeout(() => exit(1), GRACE_MS + LAST_RESORT_MS).unref();
+    server.stop().then(
+      () => exit(code),
+      (error: unknown) => {
+        log.fatal({ err: error }, 'could not stop cleanly');
+        exit(1);
+      },
+    );
+  };
+  let signalled = false;
+  const onSignal = (signal: NodeJS.Signals): void => {
+    if (signalled) {
+      log.warn({ signal }, 'second signal: exiting at once');
+      exit(1);
+    }
+    signalled = true;
+    stopAndExit(0);
+  };
+  process.on('SIGTERM', onSignal);
+  process.on('SIGINT', onSignal);
+  const onFault = (error: unknown): void => {
+    log.fatal({ err: error }, 'unexpected error, stopping');
+    stopAndExit(1);
+  };
+  process.on('uncaughtException', onFault);
+  process.on('unhandledRejection', onFault);
+  server.ready.catch((error: unknown) => {
+    log.debug({ err: error }, 'start failed');
+    process.stderr.write(`kithdb: ${error instanceof Error ? error.message : String(error)}\n`);
+    stopAndExit(1);
+  });
+}

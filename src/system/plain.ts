@@ -1,0 +1,36 @@
+import type { Exchange } from '../http/exchange';
+import type { Lifecycle } from '../http/lifecycle';
+import type { PlainRoute } from '../http/route-table';
+
+/** The level of Qdrant's REST API that is served; its official clients compare it with their own (C9.2). */
+export const QDRANT_API_LEVEL = '1.18.0';
+
+/** The endpoints without envelope and without credentials (C9.2). */
+export function plainRoutes(lifecycle: Lifecycle, kithdbVersion: string): readonly PlainRoute[] {
+  const welcome = (exchange: Exchange): void => {
+    exchange.sendValue(200, {
+      title: 'kithdb - vector database',
+      version: QDRANT_API_LEVEL,
+      kithdb_version: kithdbVersion,
+      status: 'ok',
+      time: exchange.elapsedSeconds(),
+    });
+  };
+  // Liveness never looks at anything the process depends on: a restart would not mend that.
+  const alive = (exchange: Exchange): void => {
+    exchange.sendValue(200, { status: 'ok' });
+  };
+  const ready = (exchange: Exchange): void => {
+    const { phase } = lifecycle;
+    if (phase === 'ready') {
+      exchange.sendValue(200, { status: 'ok' });
+    } else {
+      exchange.sendValue(503, { status: phase }, { 'Retry-After': '1' });
+    }
+  };
+  return [plain('/', welcome), plain('/livez', alive), plain('/readyz', ready), plain('/healthz', ready)];
+}
+
+function plain(path: string, answer: PlainRoute['answer']): PlainRoute {
+  return { kind: 'plain', method: 'GET', path, permission: 'none', answer };
+}

@@ -1,0 +1,94 @@
+import { once } from 'node:events';
+import type { Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import pino from 'pino';
+import supertest from 'supertest';
+import { AUTH_BODY_BYTES, authRoutes, openAuth, originGuard, type AuthConfig, type AuthService } from '../../src/auth';
+import { DEFAULT_PACE } from '../../src/http/body';
+import { createHttpServer } from '../../src/http/http-server';
+import { Late } from '../../src/http/late';
+import { Lifecycle } from '../../src/http/lifecycle';
+import { httpListeners } from '../../src/http/listener';
+import { allRoutes } from '../../src/http/routes';
+
+export const PASSWORD = 'Correct-horse-7-staple';
+
+/** The settings of a first start in memory, with nothing configured. */
+export const AUTH_CONFIG: AuthConfig = {
+  dataDir: '/nowhere',
+  tokenStore: 'memory',
+  jwtSecret: undefined,
+  jwtTtlSeconds: 3600,
+  authEnabled: undefined,
+  adminPassword: undefined,
+  generateAdminPassword: false,
+};
+
+/** A service whose engine never becomes ready: what passes authentication is a 412 on data endpoints. */
+export interface AuthServer {
+  readonly auth: AuthService;
+  readonly client: ReturnType<typeof supertest>;
+  readonly server: Server;
+  readonly logged: string[];
+  /** Milliseconds since 1970, by which tokens expire; tests move it. */
+  readonly clock: { now: number };
+  /** A JWT of the admin, who exists when the configuration has a password. */
+  login(): Promise<string>;
+  close(): Promise<void>;
+}
+
+/** Starts real authentication behind the real chain of checks. */
+export async function startAuth(
+  overrides: Partial<AuthConfig> = {},
+  listening: { host?: string; corsOrigins?: readonly string[] } = {},
+): Promise<AuthServer> {
+  const logged: string[] = [];
+  const log = pino({ level: 'trace' }, { write: (line: string) => logged.push(line) });
+  const clock = { now: Date.now() };
+  const lifecycle = new Lifecycle();
+  const auth = await openAuth({ ...AUTH_CONFIG, ...overrides }, log, {
+    now: () => clock.now,
+    showPassword: (password) => logged.push(`shown ${password}`),
+  });
+  const corsOrigins = listening.corsOrigins ?? [];
+  const listeners = httpListeners({
+    routes: allRoutes(authRoutes(Promise.resolve(auth)), lifecycle, '0.1.0'),
+    auth: Late.of(auth),
+    guard: originGuard({ host: listening.host ?? '127.0.0.1', corsOrigins }),
+    lifecycle,
+    log,
+    bodyPace: DEFAULT_PACE,
+    corsOrigins,
+    limits: {
+      bodyBytes: 4096,
+      authBodyBytes: AUTH_BODY_BYTES,
+      requestsInFlight: 64,
+      bytesInFlight: 65_536,
+    },
+  });
+  const server = createHttpServer(listeners);
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const client = supertest(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+  return {
+    auth,
+    client,
+    server,
+    logged,
+    clock,
+    login: async () => {
+      const { body } = await client.post('/auth/admin/login').send({ password: PASSWORD }).expect(200);
+      return String(body.token);
+    },
+    close: async () => {
+      server.closeAllConnections();
+      server.close();
+      await auth.close();
+    },
+  };
+}
+
+/** The header that carries a credential. */
+export function bearer(token: string): { Authorization: string } {
+  return { Authorization: `Bearer ${token}` };
+}

@@ -1,0 +1,228 @@
+import { spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, sep } from 'node:path';
+import {
+  openStore,
+  rebuildCommand,
+  storeExists,
+  storePath,
+  StoreUnavailable,
+  type StoreKind,
+} from '../../src/auth/store/open';
+import { StoreInUse, type NewToken, type TokenStore } from '../../src/auth/store/port';
+
+const folders: string[] = [];
+function newFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'kithdb-store-'));
+  folders.push(folder);
+  return folder;
+}
+afterAll(() => {
+  for (const folder of folders) {
+    rmSync(folder, { recursive: true, force: true });
+  }
+});
+
+const newToken = (fields: Partial<NewToken> = {}): NewToken => ({
+  name: 'a token',
+  description: null,
+  digest: randomBytes(32),
+  permission: 'read',
+  createdAt: 1000,
+  expiresAt: null,
+  ...fields,
+});
+
+const hasNodeSqlite = process.getBuiltinModule('node:sqlite') !== undefined;
+const kinds: StoreKind[] = ['sqlite3', 'memory', ...(hasNodeSqlite ? (['node-sqlite'] as const) : [])];
+const durableKinds = kinds.filter((kind) => kind !== 'memory');
+
+describe.each(kinds)('the %s store', (kind) => {
+  let store: TokenStore;
+  beforeEach(async () => {
+    store = await openStore(newFolder(), kind);
+  });
+  afterEach(async () => {
+    await store.close();
+  });
+
+  it('says what it is', () => {
+    expect(store.kind).toBe(kind);
+  });
+
+  it('has one admin or none', async () => {
+    const first = { passwordHash: 'h1', generation: 'g1' };
+    const second = { passwordHash: 'h2', generation: 'g2' };
+    expect(await store.admin()).toBeUndefined();
+    expect(await store.replaceAdmin(first)).toBe(false);
+    expect(await store.admin()).toBeUndefined();
+    expect(await store.createAdmin(first)).toBe(true);
+    expect(await store.createAdmin(second)).toBe(false);
+    expect(await store.admin()).toEqual(first);
+    expect(await store.replaceAdmin(second)).toBe(true);
+    expect(await store.admin()).toEqual(second);
+  });
+
+  it('makes one admin of many that are created at once', async () => {
+    const results = await Promise.all(
+      ['a', 'b', 'c', 'd'].map((name) => store.createAdmin({ passwordHash: name, generation: name })),
+    );
+    expect(results.filter(Boolean)).toHaveLength(1);
+  });
+
+  it('keeps settings by name, exactly', async () => {
+    expect(await store.setting('jwt_secret')).toBeUndefined();
+    const value = ' ü 😀\n';
+    await store.storeSetting('jwt_secret', value);
+    await store.storeSetting('auth_enabled', 'true');
+    await store.storeSetting('auth_enabled', 'false');
+    expect(await store.setting('jwt_secret')).toBe(value);
+    expect(await store.setting('auth_enabled')).toBe('false');
+  });
+
+  it('lists tokens oldest first and finds them by id and by digest', async () => {
+    const given = [newToken(), newToken({ description: 'd 😀', expiresAt: 5000, permission: 'read,admin' })];
+    const [first, second] = [await store.createToken(given[0]!), await store.createToken(given[1]!)];
+    const { digest, ...fields } = given[1]!;
+    expect(second).toEqual({ id: second.id, ...fields });
+    expect(second.id).toBeGreaterThan(first.id);
+    expect(first.id).toBeGreaterThan(0);
+    expect(await store.tokens()).toEqual([first, second]);
+    expect(await store.token(second.id)).toEqual(second);
+    expect(await store.tokenByDigest(digest)).toEqual(second);
+    expect(await store.tokenByDigest(randomBytes(32))).toBeUndefined();
+    expect(await store.token(second.id + 1)).toBeUndefined();
+  });
+
+  it('never gives an id twice', async () => {
+    const { id } = await store.createToken(newToken());
+    expect(await store.deleteToken(id)).toBe(true);
+    expect(await store.deleteToken(id)).toBe(false);
+    expect(await store.token(id)).toBeUndefined();
+    expect((await store.createToken(newToken())).id).toBeGreaterThan(id);
+  });
+
+  it('replaces the digest of a token that lives, from one second to the next', async () => {
+    const old = newToken({ expiresAt: 2000 });
+    const { id } = await store.createToken(old);
+    const renewed = randomBytes(32);
+    expect(await store.replaceDigest(id, renewed, 1999)).toMatchObject({ id, expiresAt: 2000 });
+    expect(await store.tokenByDigest(old.digest)).toBeUndefined();
+    expect(await store.tokenByDigest(renewed)).toMatchObject({ id });
+    expect(await store.replaceDigest(id, randomBytes(32), 2000)).toBeUndefined();
+    expect(await store.tokenByDigest(renewed)).toMatchObject({ id });
+    expect(await store.replaceDigest(id + 1, randomBytes(32), 0)).toBeUndefined();
+  });
+});
+
+describe.each(durableKinds)('the file of the %s store', (kind) => {
+  it('keeps everything from one start to the next', async () => {
+    const folder = newFolder();
+    const first = await openStore(folder, kind);
+    await first.createAdmin({ passwordHash: 'h', generation: 'g' });
+    await first.storeSetting('auth_enabled', 'true');
+    const token = newToken();
+    const { id } = await first.createToken(token);
+    await first.close();
+    for (const again of durableKinds) {
+      const store = await openStore(folder, again);
+      expect(await store.admin()).toEqual({ passwordHash: 'h', generation: 'g' });
+      expect(await store.setting('auth_enabled')).toBe('true');
+      expect(await store.tokenByDigest(token.digest)).toMatchObject({ id });
+      await store.close();
+    }
+  });
+
+  it('belongs to its user alone, and its log does', async () => {
+    const folder = join(newFolder(), 'a', 'b');
+    const store = await openStore(folder, kind);
+    await store.storeSetting('jwt_secret', 's');
+    expect(statSync(folder).mode & 0o777).toBe(0o700);
+    expect(statSync(storePath(folder)).mode & 0o777).toBe(0o600);
+    expect(statSync(`${storePath(folder)}-wal`).mode & 0o777).toBe(0o600);
+    await store.close();
+    chmodSync(storePath(folder), 0o644);
+    await (await openStore(folder, kind)).close();
+    expect(statSync(storePath(folder)).mode & 0o777).toBe(0o600);
+    expect(storeExists(folder)).toBe(true);
+    expect(storeExists(newFolder())).toBe(false);
+  });
+
+  it('is used by one opener at a time, and free again after it', async () => {
+    const folder = newFolder();
+    const store = await openStore(folder, kind);
+    await expect(openStore(folder, kind)).rejects.toThrow(StoreInUse);
+    await store.createAdmin({ passwordHash: 'h', generation: 'g' });
+    await store.close();
+    await (await openStore(folder, kind)).close();
+  });
+
+  it('is locked by another process until that is killed, and then has all that it acknowledged', async () => {
+    const folder = newFolder();
+    const child = spawn(process.execPath, [join(__dirname, 'store-child.cjs'), folder, kind], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    let output = '';
+    child.stdout.on('data', (chunk: Buffer) => {
+      output += chunk.toString();
+    });
+    try {
+      while (output.split('\n').length < 5) {
+        await once(child.stdout, 'data');
+      }
+      for (const other of durableKinds) {
+        await expect(openStore(folder, other)).rejects.toThrow(StoreInUse);
+      }
+    } finally {
+      child.kill('SIGKILL');
+      await once(child, 'close');
+    }
+    const acknowledged = Number(output.trim().split('\n').at(-1));
+    const store = await openStore(folder, kind);
+    expect(Number(await store.setting('jwt_secret'))).toBeGreaterThanOrEqual(acknowledged);
+    await store.close();
+  });
+
+  it('refuses a file that a later release wrote', async () => {
+    const folder = newFolder();
+    const store = await openStore(folder, kind);
+    await store.close();
+    const path = storePath(folder);
+    // user_version stands in the header at byte 60.
+    const bytes = readFileSync(path);
+    bytes.writeUInt32BE(99, 60);
+    writeFileSync(path, bytes);
+    await expect(openStore(folder, kind)).rejects.toThrow(/later release/);
+  });
+
+  it('refuses a file that is no store', async () => {
+    const folder = newFolder();
+    writeFileSync(storePath(folder), 'this is a text and no database, long enough to be looked at');
+    await expect(openStore(folder, kind)).rejects.toThrow();
+  });
+});
+
+describe('choosing a store', () => {
+  it('takes a SQLite that loads, and memory only on request', async () => {
+    const store = await openStore(newFolder());
+    expect(['sqlite3', 'node-sqlite']).toContain(store.kind);
+    await store.close();
+  });
+
+  it('says how to get one when none loads', async () => {
+    const opening = hasNodeSqlite ? undefined : openStore(newFolder(), 'node-sqlite');
+    if (opening !== undefined) {
+      await expect(opening).rejects.toThrow(StoreUnavailable);
+      await expect(opening).rejects.toThrow(/npm rebuild sqlite3 --foreground-scripts --prefix/);
+    }
+    expect(
+      rebuildCommand(['', 'work', 'app', 'node_modules', 'kithdb', 'dist', 'auth', 'store'].join(sep)),
+    ).toBe('npm rebuild sqlite3 --foreground-scripts --prefix "/work/app"');
+    expect(rebuildCommand(['', 'src', 'kithdb', 'dist', 'auth', 'store'].join(sep))).toBe(
+      'npm rebuild sqlite3 --foreground-scripts --prefix "/src/kithdb"',
+    );
+  });
+});

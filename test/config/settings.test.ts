@@ -1,0 +1,365 @@
+import fc from 'fast-check';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import {
+  ConfigError,
+  environmentName,
+  loadConfig,
+  readFlags,
+  settingsReference,
+  type Config,
+} from '../../src/config';
+import { editDistance, nearest } from '../../src/config/nearest';
+import { settingsHelp } from '../../src/config/reference';
+import { describe as lineOf, fileKey, flagName, SETTING_KEYS } from '../../src/config/settings';
+
+const ROOT = join(__dirname, '..', '..');
+let folder: string;
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'kithdb-config-'));
+});
+afterAll(() => {
+  rmSync(folder, { recursive: true, force: true });
+});
+
+function load(argv: readonly string[] = [], env: Record<string, string> = {}, terminal = false): Config {
+  return loadConfig({ commandLine: readFlags(argv), env, terminal });
+}
+
+function problems(argv: readonly string[], env: Record<string, string> = {}): readonly string[] {
+  try {
+    load(argv, env);
+  } catch (error) {
+    if (error instanceof ConfigError) {
+      return error.problems;
+    }
+    throw error;
+  }
+  return [];
+}
+
+function file(name: string, content: string): string {
+  const path = join(folder, name);
+  writeFileSync(path, content);
+  return path;
+}
+
+describe('C11.2 defaults', () => {
+  it('serve on 127.0.0.1:6363 from ./kithdb-data without any setting', () => {
+    const config = load();
+    expect(config).toMatchObject({
+      host: '127.0.0.1',
+      port: 6363,
+      dataDir: join(process.cwd(), 'kithdb-data'),
+      authEnabled: undefined,
+      insecureNoAuth: false,
+      jwtTtlSeconds: 3600,
+      corsOrigins: [],
+      tokenStore: undefined,
+      logLevel: 'info',
+      maxBodyBytes: 64 * 1024 * 1024,
+    });
+    expect(config.searchThreads).toBeGreaterThan(0);
+    expect(config.tls).toBeUndefined();
+  });
+
+  it('are the limits of C2.7', () => {
+    expect(load().limits).toEqual({
+      maxPointsPerRequest: 10_000,
+      maxFilterConditions: 1024,
+      maxPrefetchDepth: 64,
+      maxPrefetches: 64,
+      maxResultWindow: 100_000,
+      maxNamedVectors: 64,
+      maxFieldIndexes: 256,
+      maxCollections: 65_536,
+    });
+  });
+
+  it('log for people on a terminal and as JSON elsewhere', () => {
+    expect(load([], {}, true).logFormat).toBe('pretty');
+    expect(load([], {}, false).logFormat).toBe('json');
+    expect(load([], { KITHDB_LOG_FORMAT: 'json' }, true).logFormat).toBe('json');
+  });
+
+  it('are frozen, like every configuration', () => {
+    const config = load();
+    expect(Object.isFrozen(config)).toBe(true);
+    expect(Object.isFrozen(config.limits)).toBe(true);
+    expect(Object.isFrozen(config.corsOrigins)).toBe(true);
+  });
+});
+
+describe('C11.2 sources', () => {
+  it('a flag beats the environment, which beats the file, for any mix of them', () => {
+    const port = fc.option(fc.integer({ min: 0, max: 65_535 }), { nil: undefined });
+    fc.assert(
+      fc.property(port, port, port, (flag, variable, key) => {
+        const path = file('mix.yaml', key === undefined ? '' : `port: ${key}\n`);
+        const argv = ['--config', path, ...(flag === undefined ? [] : ['--port', String(flag)])];
+        const env = variable === undefined ? {} : { KITHDB_PORT: String(variable) };
+        expect(load(argv, env).port).toBe(flag ?? variable ?? key ?? 6363);
+      }),
+      { numRuns: 50 },
+    );
+  });
+
+  it('a bad value that a stronger source overrides is not looked at', () => {
+    expect(load(['--port', '7000'], { KITHDB_PORT: 'seven' }).port).toBe(7000);
+  });
+
+  it.each(SETTING_KEYS.filter((key) => lineOf(key).notInFile !== true))(
+    '%s has an environment variable, a key of the file, and a flag unless it is a secret',
+    (key) => {
+      const value = exampleOf(key);
+      const others = { tlsCert: ['--tls-key', pem()], tlsKey: ['--tls-cert', pem()] }[key as string] ?? [];
+      const byVariable = load(others, { [environmentName(key)]: value });
+      const byFile = load([
+        ...others,
+        '--config',
+        file('one.yaml', `${fileKey(key)}: ${JSON.stringify(value)}\n`),
+      ]);
+      expect(byFile).toEqual(byVariable);
+      const changed = key === 'tlsCert' || key === 'tlsKey' ? byVariable.tls : byVariable;
+      expect(changed).not.toEqual(load());
+      if (lineOf(key).secret === true) {
+        expect(problems([`--${flagName(key)}`, value])).toHaveLength(1);
+        const secretFile = file('secret', value);
+        expect(load([`--${flagName(key)}-file`, secretFile])).toEqual(byVariable);
+        expect(load([], { [`${environmentName(key)}_FILE`]: secretFile })).toEqual(byVariable);
+      } else {
+        expect(load([...others, `--${flagName(key)}=${value}`])).toEqual(byVariable);
+      }
+    },
+  );
+
+  it('a switch needs no value, and takes one', () => {
+    expect(load(['--insecure-no-auth']).insecureNoAuth).toBe(true);
+    expect(load(['--insecure-no-auth', '--port', '1'])).toMatchObject({ insecureNoAuth: true, port: 1 });
+    expect(load(['--auth-enabled=false']).authEnabled).toBe(false);
+    expect(load(['--auth-enabled', 'false']).authEnabled).toBe(false);
+    expect(readFlags(['--auth-enabled', 'serve']).positionals).toEqual(['serve']);
+  });
+
+  it('the last of a repeated flag counts', () => {
+    expect(load(['--port', '1', '--port', '2']).port).toBe(2);
+  });
+
+  it('KITHDB_CONFIG names the file too, and an empty file is no error', () => {
+    expect(load([], { KITHDB_CONFIG: file('env.yaml', 'log_level: debug\n') }).logLevel).toBe('debug');
+    expect(load(['--config', file('empty.yaml', '# nothing\n')]).port).toBe(6363);
+  });
+
+  it('lists origins with commas, or as a list in the file', () => {
+    const origins = ['https://a.example', 'http://b.example:8080'];
+    expect(load([], { KITHDB_CORS_ORIGINS: ` ${origins.join(' , ')} ` }).corsOrigins).toEqual(origins);
+    expect(
+      load(['--config', file('list.yaml', `cors_origins: [${origins.join(', ')}]\n`)]).corsOrigins,
+    ).toEqual(origins);
+    expect(load([], { KITHDB_CORS_ORIGINS: '' }).corsOrigins).toEqual([]);
+  });
+
+  it('TLS needs both files, and reads them', () => {
+    expect(load(['--tls-cert', pem(), '--tls-key', pem()]).tls?.cert).toContain('BEGIN');
+    expect(problems(['--tls-cert', pem()])).toEqual(['KITHDB_TLS_CERT needs KITHDB_TLS_KEY too']);
+    expect(problems(['--tls-cert', join(folder, 'absent'), '--tls-key', pem()])[0]).toMatch(
+      /^KITHDB_TLS_CERT: .*ENOENT/,
+    );
+    expect(problems(['--tls-cert', file('no.pem', 'x'), '--tls-key', pem()])[0]).toMatch(/PEM/);
+  });
+});
+
+describe('C11.2 mistakes are errors that name what is right', () => {
+  it.each([
+    [[], { KITHDB_PROT: '1' }, 'Unknown environment variable KITHDB_PROT. Did you mean KITHDB_PORT?'],
+    [
+      [],
+      { KITHDB_MAX_BODY_SIZE: '1' },
+      'Unknown environment variable KITHDB_MAX_BODY_SIZE. Did you mean KITHDB_MAX_BODY_BYTES?',
+    ],
+    [[], { KITHDB_PORT_FILE: '/x' }, undefined],
+    [['--prot', '1'], {}, 'Unknown flag --prot. Did you mean --port?'],
+    [['--data-dri=x'], {}, 'Unknown flag --data-dri. Did you mean --data-dir?'],
+    [['--admin-password', 'x'], {}, 'Unknown flag --admin-password. Did you mean --admin-password-file?'],
+    [['--port'], {}, '--port needs a value: --port N'],
+    [['--host', '--port', '1'], {}, '--host needs a value: --host ADDRESS'],
+    [['--port', '65536'], {}, '--port must be a whole number from 0 to 65535, not "65536"'],
+    [[], { KITHDB_PORT: '' }, 'KITHDB_PORT must be a whole number from 0 to 65535, not ""'],
+    [[], { KITHDB_HOST: ' ' }, 'KITHDB_HOST must be a text that is not empty, not " "'],
+    [[], { KITHDB_AUTH_ENABLED: 'maybe' }, 'KITHDB_AUTH_ENABLED must be true or false, not "maybe"'],
+    [
+      [],
+      { KITHDB_LOG_LEVEL: 'loud' },
+      'KITHDB_LOG_LEVEL must be one of fatal, error, warn, info, debug, trace, silent, not "loud"',
+    ],
+    [
+      [],
+      { KITHDB_TOKEN_STORE: 'redis' },
+      'KITHDB_TOKEN_STORE must be one of sqlite3, node-sqlite, memory, not "redis"',
+    ],
+    [
+      [],
+      { KITHDB_MAX_POINTS_PER_REQUEST: '0' },
+      'KITHDB_MAX_POINTS_PER_REQUEST must be a whole number from 1 to 10000000, not "0"',
+    ],
+    [
+      [],
+      { KITHDB_ADMIN_PASSWORD: '' },
+      'KITHDB_ADMIN_PASSWORD must be a text that is not empty and has no NUL',
+    ],
+  ])('%j %j', (argv, env, expected) => {
+    const found = problems(argv, env as unknown as Record<string, string>);
+    expect(found).toEqual(expected === undefined ? [] : [expected]);
+  });
+
+  it.each(['*', 'example.com', 'https://example.com/path', 'null'])('refuses the origin %s', (origin) => {
+    expect(problems([], { KITHDB_CORS_ORIGINS: origin })[0]).toMatch(
+      /^KITHDB_CORS_ORIGINS must be a list of web origins/,
+    );
+  });
+
+  it('a key of the file is checked like the others', () => {
+    const path = file('bad.yaml', 'prot: 1\nconfig: x\nport: {}\nlog_level: loud\n');
+    expect(problems(['--config', path])).toEqual([
+      `Unknown key prot in ${path}. Did you mean port?`,
+      expect.stringMatching(/^Unknown key config in /),
+      `port in ${path} must be a single value`,
+      expect.stringMatching(/^log_level in .* must be one of/),
+    ]);
+    expect(problems(['--config', file('list.yaml', '- 1\n')])[0]).toMatch(/must be a map/);
+    expect(problems(['--config', file('twice.yaml', 'port: 1\nport: 2\n')])[0]).toMatch(/not valid YAML/);
+    expect(problems(['--config', file('broken.yaml', 'port: [1\n')])[0]).toMatch(/not valid YAML/);
+    expect(problems(['--config', join(folder, 'absent.yaml')])[0]).toMatch(/^Cannot read .*ENOENT/);
+  });
+
+  it('reports every mistake at once', () => {
+    expect(
+      problems(['--prot', '1', '--port', 'x'], { KITHDB_HOTS: 'y', KITHDB_LOG_LEVEL: 'z' }),
+    ).toHaveLength(4);
+  });
+
+  it('never shows a secret', () => {
+    const env = { KITHDB_JWT_SECRET: 'first-secret', SERVICE_JWT_SECRET: 'second-secret' };
+    expect(problems([], env).join()).not.toMatch(/first-secret|second-secret/);
+  });
+
+  it('ignores what Kubernetes injects for a service named kithdb', () => {
+    const env = {
+      KITHDB_SERVICE_HOST: '10.0.0.1',
+      KITHDB_SERVICE_PORT: '6363',
+      KITHDB_SERVICE_PORT_HTTP: '6363',
+      KITHDB_PORT: 'tcp://10.0.0.1:6363',
+      KITHDB_PORT_6363_TCP: 'tcp://10.0.0.1:6363',
+      KITHDB_PORT_6363_TCP_ADDR: '10.0.0.1',
+    };
+    expect(load([], env).port).toBe(6363);
+    expect(problems(['--port', 'tcp://10.0.0.1:6363'])).toHaveLength(1);
+  });
+
+  it('finds the nearest name with the fewest edits', () => {
+    expect(editDistance('port', 'prot')).toBe(1);
+    expect(editDistance('', 'abc')).toBe(3);
+    expect(nearest('x', [])).toBeUndefined();
+    fc.assert(
+      fc.property(fc.string({ maxLength: 12 }), fc.string({ maxLength: 12 }), (a, b) => {
+        expect(editDistance(a, b)).toBe(editDistance(b, a));
+        expect(editDistance(a, b) === 0).toBe(a === b);
+        expect(editDistance(a, b)).toBeLessThanOrEqual(Math.max(a.length, b.length));
+      }),
+    );
+  });
+});
+
+describe('C3.2 the JWT secret', () => {
+  it('has two names for the same setting', () => {
+    expect(load([], { SERVICE_JWT_SECRET: 'one' }).jwtSecret).toBe('one');
+    expect(load([], { KITHDB_JWT_SECRET: 'one' }).jwtSecret).toBe('one');
+    expect(load([], { KITHDB_JWT_SECRET: 'one', SERVICE_JWT_SECRET: 'one' }).jwtSecret).toBe('one');
+  });
+
+  it('is an error when both are set and different, in any of their forms', () => {
+    const env = { KITHDB_JWT_SECRET: 'one', SERVICE_JWT_SECRET: 'two' };
+    expect(problems([], env)).toEqual([
+      'KITHDB_JWT_SECRET and SERVICE_JWT_SECRET are the same setting with different values: give one',
+    ]);
+    const path = file('secret-two', 'two\n');
+    expect(problems([], { KITHDB_JWT_SECRET: 'one', SERVICE_JWT_SECRET_FILE: path })).toHaveLength(1);
+    expect(problems([], { SERVICE_JWT_SECRET: 'two', KITHDB_JWT_SECRET_FILE: path })).toEqual([]);
+  });
+
+  it('is an error when empty', () => {
+    expect(problems([], { SERVICE_JWT_SECRET: '' })).toEqual([
+      'SERVICE_JWT_SECRET must be a text that is not empty and has no NUL',
+    ]);
+    expect(problems([], { KITHDB_JWT_SECRET: '' })).toHaveLength(1);
+    expect(problems([], { KITHDB_JWT_SECRET_FILE: file('newline', '\n') })[0]).toMatch(/is empty$/);
+  });
+
+  it('is taken byte for byte, less one newline at the end of a file', () => {
+    expect(load([], { KITHDB_JWT_SECRET: ' a b \n' }).jwtSecret).toBe(' a b \n');
+    expect(load([], { KITHDB_JWT_SECRET_FILE: file('s1', ' a\n\n') }).jwtSecret).toBe(' a\n');
+    expect(load([], { KITHDB_JWT_SECRET_FILE: file('s2', 'a\r\n') }).jwtSecret).toBe('a');
+    expect(load([], { KITHDB_JWT_SECRET_FILE: file('s3', '\uFEFFa') }).jwtSecret).toBe('\uFEFFa');
+  });
+
+  it('must be readable UTF-8 text', () => {
+    expect(problems([], { KITHDB_JWT_SECRET_FILE: join(folder, 'absent') })[0]).toMatch(/ENOENT/);
+    const path = join(folder, 'binary');
+    writeFileSync(path, Buffer.from([0xff, 0xfe, 0x00]));
+    expect(problems([], { KITHDB_JWT_SECRET_FILE: path })[0]).toMatch(/not UTF-8/);
+  });
+});
+
+describe('C11.2 what is written down', () => {
+  it('help and reference name every setting', () => {
+    for (const text of [settingsHelp(), settingsReference()]) {
+      for (const key of SETTING_KEYS) {
+        expect(text).toContain(environmentName(key));
+        expect(text).toContain(`--${flagName(key)}`);
+      }
+    }
+    for (const variable of ['SERVICE_JWT_SECRET', 'KITHDB_MAX_RESULT_WINDOW', 'KITHDB_TLS_CERT']) {
+      expect(settingsHelp()).toContain(variable);
+    }
+  });
+
+  it('docs/configuration.md is current: node bin/kithdb.js help configuration > docs/configuration.md', () => {
+    expect(readFileSync(join(ROOT, 'docs', 'configuration.md'), 'utf8')).toBe(settingsReference());
+  });
+
+  it('only src/config reads the environment', () => {
+    const sources = readdirSync(join(ROOT, 'src'), { recursive: true, encoding: 'utf8' }).filter(
+      (path) => path.endsWith('.ts') && !path.startsWith('config'),
+    );
+    expect(sources.length).toBeGreaterThan(10);
+    const readers = sources.filter((path) =>
+      readFileSync(join(ROOT, 'src', path), 'utf8').includes('process.env'),
+    );
+    expect(readers).toEqual([]);
+  });
+});
+
+function pem(): string {
+  return file('some.pem', '-----BEGIN CERTIFICATE-----\n');
+}
+
+/** A value for a setting that is not its default. */
+function exampleOf(key: (typeof SETTING_KEYS)[number]): string {
+  const { placeholder, isSwitch } = lineOf(key);
+  if (isSwitch === true) {
+    return 'true';
+  }
+  const examples: Partial<Record<typeof key, string>> = {
+    host: 'localhost',
+    corsOrigins: 'https://a.example',
+    tlsCert: pem(),
+    tlsKey: pem(),
+    tokenStore: 'memory',
+    logLevel: 'debug',
+    logFormat: 'pretty',
+    maxBodyBytes: '4096',
+    searchThreads: '77',
+  };
+  return examples[key] ?? (placeholder === 'N' || placeholder === 'SECONDS' ? '17' : 'some-text');
+}

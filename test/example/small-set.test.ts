@@ -1,0 +1,94 @@
+import { execFile, spawn, type ChildProcess } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+
+const run = promisify(execFile);
+const root = join(__dirname, '..', '..');
+
+/** What the benchmark writes with `--out`, as far as it is looked at here. */
+interface BenchReport {
+  ingest: { points: number };
+  search: { ef: string; recall: number }[];
+  restart: { exitCode: number };
+}
+
+/** The built server, as a user starts it. */
+async function serve(dataDir: string): Promise<{ url: string; stop: () => Promise<number | null> }> {
+  const server: ChildProcess = spawn(
+    process.execPath,
+    [join(root, 'bin', 'kithdb.js'), '--port', '0', '--data-dir', dataDir],
+    { stdio: ['ignore', 'pipe', 'inherit'] },
+  );
+  const exited = new Promise<number | null>((resolve) => server.once('close', resolve));
+  const url = await new Promise<string>((resolve, reject) => {
+    let text = '';
+    server.stdout?.setEncoding('utf8').on('data', (chunk: string) => {
+      text += chunk;
+      const line = text.split('\n').find((candidate) => /\bready\b/i.test(candidate));
+      const address = /https?:\/\/[\w.-]+:\d+/.exec(line ?? '');
+      if (address) resolve(address[0]);
+    });
+    server.once('close', () => {
+      reject(new Error(`the server ended before it was ready:\n${text}`));
+    });
+  });
+  return {
+    url,
+    stop: () => {
+      server.kill('SIGTERM');
+      return exited;
+    },
+  };
+}
+
+describe('the small data set', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'kithdb-example-'));
+
+  afterAll(() => {
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  test('the example loads it, answers its questions, and may be run again', async () => {
+    const server = await serve(join(folder, 'example'));
+    const script = join(root, 'scripts', 'example.mjs');
+    const first = await run(process.execPath, [script, '--url', server.url]);
+    const second = await run(process.execPath, [script, '--url', server.url]);
+    const exitCode = await server.stop();
+
+    for (const { stdout } of [first, second]) {
+      expect(stdout).toContain('2000 package descriptions are stored');
+      // Best answers: without a filter, and under a keyword, a tag, a range and a negation.
+      expect(stdout).toMatch(/files change”\n +0\.65 +reflex /);
+      expect(stdout).toMatch(/python or perl\n +0\.60 +python3-py-stringmatching /);
+      expect(stdout).toMatch(/interface::x11\n +0\.60 +biloba /);
+      expect(stdout).toMatch(/at most 100\n +0\.70 +bittwist /);
+      expect(stdout).toMatch(/nor libdevel\n +0\.80 +qtractor /);
+    }
+    expect(exitCode).toBe(0);
+  });
+
+  test('the example says how to start a server when there is none', async () => {
+    const script = join(root, 'scripts', 'example.mjs');
+    await expect(run(process.execPath, [script, '--url', 'http://127.0.0.1:9'])).rejects.toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('npm start') as string,
+    });
+  });
+
+  test('exact search over REST finds every true neighbour, the graph nearly all, and a restart is clean', async () => {
+    const out = join(folder, 'report.json');
+    await run(process.execPath, [
+      join(root, 'bench', 'rest.mjs'),
+      ...['--data', join(root, 'data', 'debian-small')],
+      ...['--ef', 'exact,128', '--connections', '2', '--seconds', '0.2', '--out', out],
+    ]);
+    const report = JSON.parse(readFileSync(out, 'utf8')) as BenchReport;
+
+    expect(report.ingest.points).toBe(2000);
+    expect(report.search.find(({ ef }) => ef === 'exact')?.recall).toBe(1);
+    expect(report.search.find(({ ef }) => ef === '128')?.recall).toBeGreaterThanOrEqual(0.97);
+    expect(report.restart.exitCode).toBe(0);
+  });
+});

@@ -1,0 +1,145 @@
+import type { EngineErrorCode, EngineErrorDetails } from '../../src/engine/types';
+import { concretePath, send, startService, type Service } from './harness';
+
+const ROWS: readonly (readonly [EngineErrorCode, EngineErrorDetails, number, string])[] = [
+  ['bad_request', { message: 'points[1].vector: expected' }, 400, 'points[1].vector: expected'],
+  ['vectors_config_required', {}, 400, 'vectors_config is required'],
+  ['missing_field', { field: 'vector' }, 400, 'Missing required field: vector'],
+  ['filter_parse', { message: 'filter.must[0]: why' }, 400, 'Filter parse error: filter.must[0]: why'],
+  [
+    'dimension_mismatch',
+    { name: '', expected: 4, got: 3 },
+    400,
+    "Dimension mismatch for vector '': expected 4, got 3",
+  ],
+  [
+    'dimension_mismatch',
+    { name: 'text', expected: 768, got: 0 },
+    400,
+    "Dimension mismatch for vector 'text': expected 768, got 0",
+  ],
+  ['vector_not_found', { name: 'image' }, 400, 'Vector not found: image'],
+  ['collection_not_found', { name: 'c' }, 404, 'Collection not found: c'],
+  ['collection_exists', { name: 'c' }, 409, 'Collection already exists: c'],
+  ['collection_deleted', { name: 'c' }, 412, 'Collection deleted: c'],
+  ['point_not_found', { ids: ['7'], total: 1 }, 404, 'Point not found: 7'],
+  ['point_not_found', { ids: ['7', '8'], total: 14 }, 404, 'Point not found: 7, 8, and 12 more'],
+  ['not_ready', {}, 412, 'Engine not initialized'],
+  [
+    'timeout',
+    { message: 'the search took longer than 1 s' },
+    408,
+    'Timeout: the search took longer than 1 s',
+  ],
+  ['overloaded', { message: 'the write queue is full' }, 429, 'the write queue is full'],
+  ['shutting_down', {}, 503, 'Server is shutting down'],
+];
+
+/** Failures whose message starts with what the operation is called in the route table. */
+const PREFIXED: readonly (readonly [EngineErrorCode, EngineErrorDetails, number, string])[] = [
+  ['storage_full', {}, 507, 'storage full'],
+  ['memory_limit', {}, 507, 'memory limit'],
+  ['collection_fault', { message: 'checksum of a chunk' }, 500, 'checksum of a chunk'],
+  ['internal', { message: 'log append' }, 500, 'log append'],
+  ['internal_panic', { message: '/a/path: index out of bounds' }, 500, 'internal error'],
+];
+
+const PREFIX_OF: Readonly<Record<string, string>> = {
+  list_collections: 'Collection operation failed',
+  collection_info: 'Collection operation failed',
+  create_collection: 'Collection operation failed',
+  update_collection: 'Collection operation failed',
+  delete_collection: 'Collection operation failed',
+  collection_exists: 'Collection operation failed',
+  upsert_points: 'Upsert failed',
+  batch_update: 'Upsert failed',
+  update_vectors: 'Upsert failed',
+  delete_points: 'Delete failed',
+  delete_vectors: 'Delete failed',
+  retrieve_points: 'Retrieve failed',
+  get_point: 'Retrieve failed',
+  set_payload: 'Payload operation failed',
+  overwrite_payload: 'Payload operation failed',
+  delete_payload: 'Payload operation failed',
+  clear_payload: 'Payload operation failed',
+  create_field_index: 'Field index failed',
+  delete_field_index: 'Field index failed',
+  search: 'Search failed',
+  search_batch: 'Search failed',
+  query: 'Search failed',
+  query_batch: 'Search failed',
+  scroll: 'Search failed',
+  count: 'Search failed',
+};
+
+describe.each([
+  ['hot lane', true],
+  ['Express', false],
+])('the error table, %s', (_name, hotLane) => {
+  let service: Service;
+  beforeAll(async () => {
+    service = await startService({ hotLane });
+  });
+  afterAll(() => service.close());
+  beforeEach(() => {
+    service.engine.reset();
+  });
+
+  it.each(ROWS)('C1.2, C1.4, C1.5 %s %j is a %i', async (code, details, status, message) => {
+    service.engine.failWith(code, details);
+    for (const route of service.routes) {
+      if (route.kind === 'engine') {
+        const answer = await send(service, route.method, concretePath(route));
+        expect([route.path, answer.status, answer.body]).toEqual([
+          route.path,
+          status,
+          { time: expect.any(Number), status: { error: message } },
+        ]);
+        expect(answer.headers['retry-after']).toBe(
+          ['not_ready', 'overloaded', 'shutting_down'].includes(code) ? '1' : undefined,
+        );
+      }
+    }
+  });
+
+  it.each(PREFIXED)(
+    'C1.4 %s %j is a %i with the prefix of the operation',
+    async (code, details, status, cause) => {
+      service.engine.failWith(code, details);
+      for (const route of service.routes) {
+        if (route.kind === 'engine') {
+          const answer = await send(service, route.method, concretePath(route));
+          const prefix = PREFIX_OF[route.operation];
+          expect([answer.status, answer.body.status.error]).toEqual([status, `${prefix ?? ''}: ${cause}`]);
+        }
+      }
+    },
+  );
+
+  it('C1.4 says nothing of an error that nobody expected, and logs its cause', async () => {
+    service.engine.failure = new TypeError('/home/secret is undefined');
+    const answer = await send(service, 'POST', '/collections/c/points/search', {
+      headers: { 'x-request-id': 'unexpected' },
+    });
+    expect(answer.status).toBe(500);
+    expect(answer.body.status.error).toBe('Internal server error');
+    expect(service.logged).toContainEqual(
+      expect.objectContaining({
+        requestId: 'unexpected',
+        err: expect.objectContaining({ message: '/home/secret is undefined' }),
+      }),
+    );
+  });
+
+  it('C1.3 does so under /auth in the envelope of /auth', async () => {
+    const answer = await send(service, 'POST', '/auth/broken', { json: {} });
+    expect(answer.status).toBe(500);
+    expect(answer.body).toEqual({ status: 'error', message: 'Internal server error' });
+  });
+
+  it('C1.3 refuses a malformed body under /auth in the envelope of /auth', async () => {
+    const answer = await send(service, 'POST', '/auth/admin/login', { body: '{"password":' });
+    expect(answer.status).toBe(400);
+    expect(answer.body).toEqual({ status: 'error', message: 'The body is not valid JSON' });
+  });
+});

@@ -1,0 +1,158 @@
+import { once } from 'node:events';
+import type { IncomingHttpHeaders, Server } from 'node:http';
+import { request as httpRequest } from 'node:http';
+import { connect, type AddressInfo } from 'node:net';
+import pino, { type Logger } from 'pino';
+import { DEFAULT_PACE } from '../../src/http/body';
+import { createHttpServer, DEFAULT_SERVER_LIMITS, type ServerLimits } from '../../src/http/http-server';
+import { Late } from '../../src/http/late';
+import { Lifecycle } from '../../src/http/lifecycle';
+import { httpListeners, type HttpServices } from '../../src/http/listener';
+import { allRoutes } from '../../src/http/routes';
+import type { Route } from '../../src/http/route-table';
+import { FakeAuth, fakeAuthRoutes, fakeGuard } from './fake-auth';
+import { FakeEngine } from './fake-engine';
+
+/** A listening service over fakes. */
+export interface Service {
+  readonly engine: FakeEngine;
+  readonly auth: FakeAuth;
+  readonly lifecycle: Lifecycle;
+  readonly routes: readonly Route[];
+  readonly server: Server;
+  readonly port: number;
+  /** The lines of the log so far. */
+  readonly logged: Record<string, unknown>[];
+  close(): Promise<void>;
+}
+
+export const BODY_LIMIT = 4096;
+
+/** Starts a service whose engine is ready, unless `starting`. */
+export async function startService(
+  overrides: Partial<Omit<HttpServices, 'limits'>> & {
+    starting?: boolean;
+    limits?: Partial<HttpServices['limits']>;
+    server?: Partial<ServerLimits>;
+  } = {},
+): Promise<Service> {
+  const engine = new FakeEngine();
+  const auth = new FakeAuth();
+  const lifecycle = new Lifecycle();
+  if (overrides.starting !== true) {
+    lifecycle.becomeReady(engine);
+  }
+  const logged: Record<string, unknown>[] = [];
+  const log: Logger = pino({ level: 'info' }, { write: (line: string) => logged.push(JSON.parse(line)) });
+  const routes = allRoutes(fakeAuthRoutes, lifecycle, '0.1.0');
+  const services: HttpServices = {
+    routes,
+    auth: Late.of(auth),
+    guard: fakeGuard,
+    lifecycle,
+    log,
+    bodyPace: DEFAULT_PACE,
+    corsOrigins: [],
+    ...overrides,
+    limits: {
+      bodyBytes: BODY_LIMIT,
+      authBodyBytes: 1024,
+      requestsInFlight: 64,
+      bytesInFlight: 4 * BODY_LIMIT,
+      ...overrides.limits,
+    },
+  };
+  const server = createHttpServer(httpListeners(services), { ...DEFAULT_SERVER_LIMITS, ...overrides.server });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    engine,
+    auth,
+    lifecycle,
+    routes,
+    server,
+    port: (server.address() as AddressInfo).port,
+    logged,
+    close: async () => {
+      server.close();
+      server.closeAllConnections();
+      await once(server, 'close');
+    },
+  };
+}
+
+/** One answer, whole. */
+export interface Answer {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly text: string;
+  readonly body: any; // eslint-disable-line @typescript-eslint/no-explicit-any -- tests look into it by hand
+}
+
+/** Sends one request on a connection of its own; the path goes out as it is written. */
+export function send(
+  service: { readonly port: number },
+  method: string,
+  path: string,
+  options: { headers?: Record<string, string>; body?: string | Buffer; json?: unknown } = {},
+): Promise<Answer> {
+  const body = options.json === undefined ? options.body : JSON.stringify(options.json);
+  const headers: Record<string, string> = { ...options.headers };
+  if (body !== undefined) {
+    if (headers['transfer-encoding'] === undefined) {
+      headers['content-length'] ??= String(Buffer.byteLength(body));
+    }
+    headers['content-type'] ??= 'application/json';
+  }
+  return new Promise((resolve, reject) => {
+    const request = httpRequest(
+      { host: '127.0.0.1', port: service.port, method, path, headers, agent: false },
+      (response) => {
+        const chunks: Buffer[] = [];
+        response.on('data', (chunk: Buffer) => chunks.push(chunk));
+        response.on('end', () => {
+          const text = Buffer.concat(chunks).toString();
+          const isJson = text !== '' && (response.headers['content-type'] ?? '').includes('json');
+          resolve({
+            status: response.statusCode ?? 0,
+            headers: response.headers,
+            text,
+            body: isJson ? JSON.parse(text) : undefined,
+          });
+        });
+        response.on('error', reject);
+      },
+    );
+    request.on('error', reject);
+    if (body !== undefined && headers['transfer-encoding'] !== undefined) {
+      // In pieces, each a chunk of its own.
+      request.write(body.slice(0, 10));
+      request.end(body.slice(10));
+    } else {
+      request.end(body);
+    }
+  });
+}
+
+/** Writes raw bytes and gives back everything the server sent until it closed the connection. */
+export async function sendRaw(service: { readonly port: number }, ...pieces: string[]): Promise<string> {
+  const socket = connect(service.port, '127.0.0.1');
+  const chunks: Buffer[] = [];
+  socket.on('data', (chunk: Buffer) => chunks.push(chunk));
+  socket.on('error', () => undefined);
+  await once(socket, 'connect');
+  for (const piece of pieces) {
+    socket.write(piece, 'latin1');
+  }
+  await once(socket, 'close');
+  return Buffer.concat(chunks).toString();
+}
+
+/** The path of a route with something in place of each parameter. */
+export function concretePath(route: { readonly path: string }): string {
+  return route.path
+    .replace(':collection', 'c')
+    .replace(':snapshot', 's')
+    .replace(':field', 'f')
+    .replace(':id', '7');
+}

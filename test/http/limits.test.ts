@@ -1,0 +1,160 @@
+import { Admission } from '../../src/http/admission';
+import { Late } from '../../src/http/late';
+import { FakeAuth } from './fake-auth';
+import { BODY_LIMIT, send, startService } from './harness';
+
+const SEARCH = '/collections/c/points/search';
+
+describe('C1.5 admission', () => {
+  it.each([true, false])(
+    'refuses requests and bytes beyond their budget with 429 (hot lane: %s)',
+    async (hotLane) => {
+      const service = await startService({
+        hotLane,
+        limits: { requestsInFlight: 3, bytesInFlight: BODY_LIMIT },
+      });
+      let open = (): void => undefined;
+      service.engine.gate = new Promise((resolve) => {
+        open = resolve;
+      });
+      const first = send(service, 'POST', SEARCH, { body: ' '.repeat(BODY_LIMIT - 10) });
+      await executing(service.engine.requests, 1);
+      const tooManyBytes = await send(service, 'POST', SEARCH, { body: ' '.repeat(11) });
+      const streamed = await send(service, 'POST', SEARCH, {
+        body: ' '.repeat(11),
+        headers: { 'transfer-encoding': 'chunked' },
+      });
+      for (const answer of [tooManyBytes, streamed]) {
+        expect([answer.status, answer.headers['retry-after'], answer.body.status.error]).toEqual([
+          429,
+          '1',
+          'Too many request bytes in progress',
+        ]);
+      }
+      const others = [send(service, 'POST', SEARCH), send(service, 'POST', SEARCH)];
+      await executing(service.engine.requests, 3);
+      const tooMany = await send(service, 'GET', '/collections');
+      expect([tooMany.status, tooMany.body.status.error]).toEqual([
+        429,
+        'Too many requests in progress: limit 3',
+      ]);
+      expect((await send(service, 'GET', '/livez')).status).toBe(200);
+      open();
+      const done = await Promise.all([first, ...others]);
+      expect(done.map((answer) => answer.status)).toEqual([200, 200, 200]);
+      expect((await send(service, 'POST', SEARCH, { body: ' '.repeat(BODY_LIMIT) })).status).toBe(200);
+      await service.close();
+    },
+  );
+
+  it('gives back exactly what a request held, once', () => {
+    const admission = new Admission({ requests: 2, bytes: 100 });
+    const one = admission.reserve(60);
+    expect(admission.reserve(41)).toBe('Too many request bytes in progress');
+    const two = admission.reserve(10);
+    if (typeof one === 'string' || typeof two === 'string') {
+      throw new Error('refused within the budget');
+    }
+    expect(two.grow(31)).toBe(false);
+    expect(two.grow(30)).toBe(true);
+    expect(admission.reserve(0)).toBe('Too many requests in progress: limit 2');
+    one.release();
+    one.release();
+    expect([admission.requestsInFlight, admission.bytesInFlight]).toEqual([1, 40]);
+    two.release();
+    expect([admission.requestsInFlight, admission.bytesInFlight]).toEqual([0, 0]);
+    expect(two.grow(1)).toBe(false);
+  });
+});
+
+describe('a failed request gives its budget back', () => {
+  it.each(['?timeout=0', '', '/%zz'])('after %j', async (suffix) => {
+    const service = await startService({ limits: { requestsInFlight: 1 } });
+    service.engine.failWith('internal');
+    for (let round = 0; round < 3; round += 1) {
+      const method = suffix.startsWith('/') ? 'GET' : 'POST';
+      const path = suffix.startsWith('/') ? `/collections/c/points${suffix}` : `${SEARCH}${suffix}`;
+      const answer = await send(service, method, path, method === 'POST' ? { json: {} } : {});
+      expect(answer.status).not.toBe(429);
+    }
+    await service.close();
+  });
+});
+
+describe('C10.1 authentication that opens after the server listens', () => {
+  it('makes everything but the plain endpoints wait for it', async () => {
+    const auth = new FakeAuth();
+    let open: (auth: FakeAuth) => void = () => undefined;
+    const late = new Late(
+      new Promise<FakeAuth>((resolve) => {
+        open = resolve;
+      }),
+    );
+    const service = await startService({ auth: late });
+    const waiting = [send(service, 'GET', '/collections'), send(service, 'GET', '/auth/admin/exists')];
+    expect((await send(service, 'GET', '/livez')).status).toBe(200);
+    expect(service.engine.requests).toHaveLength(0);
+    auth.enabled = true;
+    open(auth);
+    expect((await Promise.all(waiting)).map((answer) => answer.status)).toEqual([401, 200]);
+    await service.close();
+  });
+});
+
+describe('C3.8 pages of other origins', () => {
+  const origin = 'https://app.example';
+
+  it.each([true, false])('may read the answers when listed (hot lane: %s)', async (hotLane) => {
+    const service = await startService({ corsOrigins: [origin], hotLane });
+    for (const path of ['/collections/c/points/count', '/auth/admin/login', '/nowhere']) {
+      const answer = await send(service, 'POST', path, { json: {}, headers: { origin } });
+      expect([path, answer.headers['access-control-allow-origin'], answer.headers.vary]).toEqual([
+        path,
+        origin,
+        'Origin',
+      ]);
+    }
+    const preflight = await send(service, 'OPTIONS', '/collections/c/points', { headers: { origin } });
+    expect([preflight.status, preflight.text]).toEqual([204, '']);
+    expect(preflight.headers['access-control-allow-methods']).toBe('PUT, POST');
+    expect(preflight.headers['access-control-allow-headers']).toContain('authorization');
+    const other = await send(service, 'OPTIONS', '/collections/c/points', {
+      headers: { origin: 'https://evil.example' },
+    });
+    expect([other.status, other.headers['access-control-allow-origin']]).toEqual([405, undefined]);
+    await service.close();
+  });
+});
+
+describe('the access log', () => {
+  it('has one line for each request, without path, query values or credentials', async () => {
+    const service = await startService();
+    service.auth.enabled = true;
+    const headers = { authorization: 'Bearer token-read', 'x-request-id': 'r1' };
+    await send(service, 'POST', '/collections/private/points/search?timeout=123', { json: {}, headers });
+    await send(service, 'GET', '/nowhere/at/all?key=secret');
+    await send(service, 'PATCH', '/auth/enabled', { json: {}, headers: { authorization: 'Bearer jwt' } });
+    await service.lifecycle.whenIdle();
+    const lines = service.logged.map(({ method, route, status, principal }) => [
+      method,
+      route,
+      status,
+      principal,
+    ]);
+    expect(lines).toEqual([
+      ['POST', '/collections/:collection/points/search', 200, 'access-token'],
+      ['GET', 'none', 404, 'none'],
+      ['PATCH', '/auth/enabled', 200, 'admin-jwt'],
+    ]);
+    expect(service.logged[0]).toMatchObject({ requestId: 'r1', ms: expect.any(Number) });
+    expect(JSON.stringify(service.logged)).not.toMatch(/private|123|secret|Bearer|token-read/);
+    await service.close();
+  });
+});
+
+/** Waits until the engine has this many requests. */
+async function executing(requests: readonly unknown[], wanted: number): Promise<void> {
+  while (requests.length < wanted) {
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+}

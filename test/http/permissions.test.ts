@@ -1,0 +1,134 @@
+import type { RoutePermission } from '../../src/http/route';
+import type { Route } from '../../src/http/route-table';
+import { CREDENTIALS } from './fake-auth';
+import { concretePath, send, startService, type Answer, type Service } from './harness';
+
+/** No header, a bad one, and each credential that the fake knows. */
+const STATES = ['nothing', 'garbage', ...Object.keys(CREDENTIALS)];
+
+const UNAUTHENTICATED = 'Invalid or missing authorization token';
+
+/** What a route's permission makes of a credential: status and message, or undefined when it lets pass. */
+function expected(
+  permission: RoutePermission,
+  state: string,
+  enabled: boolean,
+): { status: number; message: string } | undefined {
+  const identity = CREDENTIALS[state];
+  const lacks = (name: 'read' | 'write' | 'admin') =>
+    identity === undefined
+      ? { status: 401, message: UNAUTHENTICATED }
+      : identity.permissions.has(name)
+        ? undefined
+        : { status: 403, message: `Permission denied: ${name} required` };
+  switch (permission) {
+    case 'none':
+    case 'local':
+      return undefined;
+    case 'any':
+      return enabled && identity === undefined ? { status: 401, message: UNAUTHENTICATED } : undefined;
+    case 'read':
+    case 'write':
+      return enabled ? lacks(permission) : undefined;
+    case 'token-admin':
+      return enabled || identity?.permissions.has('admin') === true
+        ? lacks('admin')
+        : { status: 403, message: 'Access token API requires auth_enabled=true' };
+    case 'admin-jwt':
+      if (identity === undefined) {
+        return { status: 401, message: UNAUTHENTICATED };
+      }
+      return identity.kind === 'admin-jwt' ? undefined : { status: 403, message: 'Admin JWT required' };
+  }
+}
+
+function messageOf(route: Route, answer: Answer): string | undefined {
+  return route.kind === 'auth' ? answer.body.message : answer.body.status.error;
+}
+
+/** What a route answers once its permission let the request pass. */
+function passedStatus(route: Route): number {
+  if (route.kind === 'unimplemented') {
+    return 501;
+  }
+  return route.path === '/auth/broken' ? 500 : 200;
+}
+
+describe.each([
+  ['hot lane', true],
+  ['Express', false],
+])('C1.6, C3.9, C3.13, C3.14, C3.16, C8: every route with every credential, %s', (_name, hotLane) => {
+  let service: Service;
+  beforeAll(async () => {
+    service = await startService({ hotLane });
+  });
+  afterAll(() => service.close());
+
+  describe.each([
+    ['enabled', true],
+    ['disabled', false],
+  ])('authentication %s', (_state, enabled) => {
+    it.each(STATES)('credential: %s', async (state) => {
+      service.auth.enabled = enabled;
+      for (const late of [false, true]) {
+        service.auth.late = late;
+        for (const route of service.routes) {
+          const headers: Record<string, string> =
+            state === 'nothing' ? {} : { authorization: `Bearer ${state}` };
+          const answer = await send(service, route.method, concretePath(route), { headers });
+          const refused = expected(route.permission, state, enabled);
+          const line = `${route.method} ${route.path}`;
+          if (refused === undefined) {
+            expect([line, answer.status]).toEqual([line, passedStatus(route)]);
+          } else {
+            expect([line, answer.status, messageOf(route, answer)]).toEqual([
+              line,
+              refused.status,
+              refused.message,
+            ]);
+            expect(answer.headers['www-authenticate']).toBe(refused.status === 401 ? 'Bearer' : undefined);
+          }
+        }
+      }
+    });
+  });
+
+  it('C3.1 takes the api-key header, and Authorization when both are sent', async () => {
+    service.auth.enabled = true;
+    const path = '/collections/c/points/count';
+    const byKey = await send(service, 'POST', path, { headers: { 'api-key': 'token-read' } });
+    expect(byKey.status).toBe(200);
+    const both = await send(service, 'POST', path, {
+      headers: { 'api-key': 'token-read', authorization: 'Bearer nonsense' },
+    });
+    expect(both.status).toBe(401);
+  });
+
+  it('C3.9 does not even look at credentials of data endpoints while disabled', async () => {
+    service.auth.enabled = false;
+    service.auth.asked = 0;
+    const answer = await send(service, 'POST', '/collections/c/points/count', {
+      headers: { authorization: 'Bearer nonsense' },
+    });
+    expect(answer.status).toBe(200);
+    expect(service.auth.asked).toBe(0);
+  });
+
+  it('C3.3 refuses a remote caller of a local endpoint', async () => {
+    const answer = await send(service, 'POST', '/auth/admin', { headers: { 'x-test-remote': '1' } });
+    expect(answer.status).toBe(403);
+    expect(answer.body).toEqual({
+      status: 'error',
+      message: 'This endpoint can only be called from localhost',
+    });
+  });
+
+  it('C3.8 refuses a bad host or origin everywhere but at the plain endpoints', async () => {
+    for (const route of service.routes) {
+      const answer = await send(service, route.method, concretePath(route), {
+        headers: { 'x-test-refuse': '1' },
+      });
+      expect([route.path, answer.status]).toEqual([route.path, route.kind === 'plain' ? 200 : 403]);
+    }
+  });
+});

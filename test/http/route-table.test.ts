@@ -1,0 +1,220 @@
+import { RouteMatcher } from '../../src/http/matcher';
+import { checkRouteTable, isPointsRoute, type Route } from '../../src/http/route-table';
+import { OPERATIONS } from '../../src/engine/types';
+import { concretePath, send, startService, type Service } from './harness';
+
+/** Written from the contract, not from the table. */
+const LINES = [
+  'DELETE /collections/:collection write',
+  'DELETE /collections/:collection/index/:field write',
+  'DELETE /collections/:collection/snapshots/:snapshot any',
+  'GET / none',
+  'GET /aliases any',
+  'GET /collections read',
+  'GET /collections/:collection read',
+  'GET /collections/:collection/aliases any',
+  'GET /collections/:collection/exists read',
+  'GET /collections/:collection/points/:id read',
+  'GET /collections/:collection/snapshots any',
+  'GET /collections/:collection/status any',
+  'GET /healthz none',
+  'GET /livez none',
+  'GET /readyz none',
+  'PATCH /collections/:collection write',
+  'POST /aliases any',
+  'POST /collections/:collection/operations/flush any',
+  'POST /collections/:collection/operations/optimize any',
+  'POST /collections/:collection/operations/rebuild_index any',
+  'POST /collections/:collection/points read',
+  'POST /collections/:collection/points/batch write',
+  'POST /collections/:collection/points/count read',
+  'POST /collections/:collection/points/delete write',
+  'POST /collections/:collection/points/discover any',
+  'POST /collections/:collection/points/discover/batch any',
+  'POST /collections/:collection/points/payload write',
+  'POST /collections/:collection/points/payload/clear write',
+  'POST /collections/:collection/points/payload/delete write',
+  'POST /collections/:collection/points/query read',
+  'POST /collections/:collection/points/query/batch read',
+  'POST /collections/:collection/points/query/groups any',
+  'POST /collections/:collection/points/recommend any',
+  'POST /collections/:collection/points/recommend/batch any',
+  'POST /collections/:collection/points/recommend/groups any',
+  'POST /collections/:collection/points/scroll read',
+  'POST /collections/:collection/points/search read',
+  'POST /collections/:collection/points/search/batch read',
+  'POST /collections/:collection/points/search/groups any',
+  'POST /collections/:collection/points/vectors/delete write',
+  'POST /collections/:collection/snapshots any',
+  'PUT /collections/:collection write',
+  'PUT /collections/:collection/index write',
+  'PUT /collections/:collection/points write',
+  'PUT /collections/:collection/points/payload write',
+  'PUT /collections/:collection/points/vectors write',
+  'PUT /collections/:collection/snapshots/:snapshot/recover any',
+];
+
+describe('the route table', () => {
+  let service: Service;
+  beforeAll(async () => {
+    service = await startService();
+  });
+  afterAll(() => service.close());
+
+  const plain = (path: string, permission: unknown): Route =>
+    ({ kind: 'plain', method: 'GET', path, permission, answer: () => undefined }) as Route;
+
+  it('stops the start for a route without a permission', () => {
+    expect(() => {
+      checkRouteTable([plain('/a', undefined)]);
+    }).toThrow('Route GET /a names no permission');
+    expect(() => {
+      checkRouteTable([plain('/a', 'reads')]);
+    }).toThrow('names no permission');
+  });
+
+  it('stops the start for a repeated line or a path that the matchers would read differently', () => {
+    expect(() => {
+      checkRouteTable([plain('/a/:x', 'read'), plain('/a/:y', 'read')]);
+    }).toThrow('Route GET /a/:y is in the table twice');
+    for (const path of ['/a/*rest', '/a{/b}', 'a', '/a/', '/a/:x.json']) {
+      expect(() => {
+        checkRouteTable([plain(path, 'read')]);
+      }).toThrow('literal segments');
+    }
+  });
+
+  it('accepts the table that is served', () => {
+    expect(() => {
+      checkRouteTable(service.routes);
+    }).not.toThrow();
+  });
+
+  it('has exactly one route for every operation of the engine', () => {
+    const operations = service.routes.flatMap((route) => (route.kind === 'engine' ? [route.operation] : []));
+    expect([...operations].sort()).toEqual([...OPERATIONS].sort());
+  });
+
+  it('has every endpoint of C4, C5, C6, C8 and C9.2 with its permission', () => {
+    const lines = service.routes
+      .filter((route) => route.kind !== 'auth')
+      .map((route) => `${route.method} ${route.path} ${route.permission}`)
+      .sort();
+    expect(lines).toEqual(LINES);
+  });
+
+  it('serves by the hot lane what is under /collections/{c}/points, and nothing else', () => {
+    const hot = service.routes.filter(isPointsRoute);
+    expect(hot.length).toBe(24);
+    expect(hot.every((route) => route.path.startsWith('/collections/:collection/points'))).toBe(true);
+  });
+
+  describe('the matcher', () => {
+    it('finds every route of the table and its raw parameters', () => {
+      const matcher = new RouteMatcher(service.routes);
+      for (const route of service.routes) {
+        expect(matcher.match(route.method, concretePath(route))?.route).toBe(route);
+      }
+      expect(matcher.match('GET', '/collections/a%2Fb/points/x%20y')?.rawParams).toEqual({
+        collection: 'a%2Fb',
+        id: 'x%20y',
+      });
+    });
+
+    it('falls back to a parameter when the literal has no such method', () => {
+      const matcher = new RouteMatcher(service.routes);
+      expect(matcher.match('GET', '/collections/c/points/search')?.route.path).toBe(
+        '/collections/:collection/points/:id',
+      );
+      expect(matcher.methods('/collections/c/points/search')).toEqual(['POST', 'GET', 'HEAD']);
+    });
+
+    it('never takes an empty segment for a parameter', () => {
+      const matcher = new RouteMatcher(service.routes);
+      expect(matcher.match('GET', '/collections//exists')).toBeUndefined();
+      expect(matcher.methods('/collections//exists')).toEqual([]);
+    });
+  });
+
+  describe.each([
+    ['hot lane', true],
+    ['Express', false],
+  ])('routes that do not exist, %s', (_name, hotLane) => {
+    let lane: Service;
+    beforeAll(async () => {
+      lane = await startService({ hotLane });
+    });
+    afterAll(() => lane.close());
+
+    it.each([
+      ['GET', '/nowhere'],
+      ['GET', '/metrics'],
+      ['GET', '/openapi.json'],
+      ['POST', '/collections/c/points/search/more/still'],
+      ['GET', '/collections/c/Points/7'],
+      ['GET', '/Collections'],
+      ['POST', '/collections//points/search'],
+      ['POST', '/collections/c/nope'],
+      ['GET', '/collections/%zz/nope'],
+    ])('C1.5 %s %s is a 404 that names them', async (method, path) => {
+      const answer = await send(lane, method, path);
+      expect(answer.status).toBe(404);
+      expect(answer.body).toEqual({
+        time: expect.any(Number),
+        status: { error: `Route not found: ${method} ${path}` },
+      });
+    });
+
+    it.each([
+      ['PATCH', '/collections/c/points', 'PUT, POST'],
+      ['DELETE', '/collections/c/points/search', 'POST, GET, HEAD'],
+      ['POST', '/collections/c', 'GET, HEAD, PUT, PATCH, DELETE'],
+      ['OPTIONS', '/collections', 'GET, HEAD'],
+      ['PUT', '/', 'GET, HEAD'],
+      ['POST', '/collections/%zz/points/7', 'GET, HEAD'],
+    ])('C1.5 %s %s is a 405 with Allow: %s', async (method, path, allow) => {
+      const answer = await send(lane, method, path);
+      expect(answer.status).toBe(405);
+      expect(answer.headers.allow).toBe(allow);
+      expect(answer.body.status.error).toContain(`${method} ${path}`);
+    });
+
+    it('C1.3 keeps the auth envelope for unknown routes and methods under /auth', async () => {
+      for (const [method, path, status] of [
+        ['GET', '/auth', 404],
+        ['GET', '/auth/nope', 404],
+        ['GET', '/auth/enabled', 405],
+      ] as const) {
+        const answer = await send(lane, method, path);
+        expect(answer.status).toBe(status);
+        expect(answer.body).toEqual({ status: 'error', message: expect.any(String) });
+      }
+      expect((await send(lane, 'GET', '/authority')).body).toHaveProperty('status.error');
+    });
+
+    it('C1.6 answers 404 and 405 before it looks at credentials', async () => {
+      lane.auth.enabled = true;
+      expect((await send(lane, 'GET', '/nowhere')).status).toBe(404);
+      expect((await send(lane, 'PATCH', '/collections/c/points')).status).toBe(405);
+      lane.auth.enabled = false;
+    });
+
+    it.each([
+      '/collections/',
+      '/collections///',
+      '/collections/c/points/7/',
+      'http://other.example/collections',
+    ])('takes %s for the path without its trailing slashes, scheme and authority', async (path) => {
+      expect((await send(lane, 'GET', path)).status).toBe(200);
+    });
+
+    it('answers HEAD where there is GET, with the same headers and no body', async () => {
+      for (const path of ['/', '/collections', '/collections/c/points/7']) {
+        const [get, head] = await Promise.all([send(lane, 'GET', path), send(lane, 'HEAD', path)]);
+        expect(head.status).toBe(200);
+        expect(head.text).toBe('');
+        expect(head.headers['content-type']).toBe(get.headers['content-type']);
+      }
+    });
+  });
+});

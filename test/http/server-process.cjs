@@ -1,0 +1,39 @@
+/**
+ * A server in a process of its own, for the tests of signals and exits: compiles TypeScript as it is loaded, and puts
+ * the fake engine in place of the native one. With `--throw` an error is thrown that nobody catches once it is ready;
+ * with `--hang` the engine never answers a search.
+ */
+const { readFileSync } = require('node:fs');
+const { transformSync } = require('@swc/core');
+
+require.extensions['.ts'] = (module, filename) => {
+  const { code } = transformSync(readFileSync(filename, 'utf8'), {
+    filename,
+    jsc: { parser: { syntax: 'typescript' }, target: 'es2022' },
+    module: { type: 'commonjs' },
+  });
+  module._compile(code, filename);
+};
+
+const { loadConfig, readFlags } = require('../../src/config/index.ts');
+const { startServer } = require('../../src/server.ts');
+const { FakeEngine } = require('./fake-engine.ts');
+
+const flags = process.argv.slice(2).filter((flag) => flag !== '--throw' && flag !== '--hang');
+const config = loadConfig({ commandLine: readFlags(flags), env: process.env, terminal: false });
+const engine = new FakeEngine();
+if (process.argv.includes('--hang')) {
+  engine.gate = new Promise(() => undefined);
+}
+startServer(config, { openEngine: () => engine, graceMs: 300 }).then(
+  async (server) => {
+    await server.ready;
+    if (process.argv.includes('--throw')) {
+      throw new Error('nobody catches this');
+    }
+  },
+  (error) => {
+    process.stderr.write(`${error.message}\n`);
+    process.exitCode = 1;
+  },
+);

@@ -1,0 +1,269 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createConnection, createServer, type AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import pino from 'pino';
+import { loadConfig, readFlags, type Config } from '../../src/config';
+import { startServer, StartError, type RunningServer, type StartOptions } from '../../src/server';
+import { FakeEngine } from './fake-engine';
+import { send } from './harness';
+
+const folders: string[] = [];
+
+function dataDir(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'kithdb-server-'));
+  folders.push(folder);
+  return folder;
+}
+
+afterAll(() => {
+  for (const folder of folders) {
+    rmSync(folder, { recursive: true, force: true });
+  }
+});
+
+function config(...flags: string[]): Config {
+  const commandLine = readFlags(['--port', '0', '--data-dir', dataDir(), ...flags]);
+  return loadConfig({ commandLine, env: { KITHDB_TOKEN_STORE: 'memory' }, terminal: false });
+}
+
+const silent = { log: pino({ level: 'silent' }), flush: () => undefined };
+
+function start(engine: FakeEngine, options: StartOptions = {}, ...flags: string[]): Promise<RunningServer> {
+  return startServer(config(...flags), {
+    openEngine: () => engine,
+    log: silent,
+    print: () => undefined,
+    ownsProcess: false,
+    ...options,
+  });
+}
+
+const SEARCH = '/collections/c/points/search';
+
+describe('startServer', () => {
+  it('C10.1 listens before the engine is open, and says when it is ready (C11.3)', async () => {
+    const engine = new FakeEngine();
+    let opened = (): void => undefined;
+    engine.opening = new Promise((resolve) => {
+      opened = resolve;
+    });
+    const printed: string[] = [];
+    const server = await start(engine, { print: (line) => printed.push(line) });
+    expect((await send(server, 'GET', '/livez')).status).toBe(200);
+    expect((await send(server, 'GET', '/readyz')).status).toBe(503);
+    const early = await send(server, 'POST', SEARCH, { json: {} });
+    expect([early.status, early.body.status.error]).toEqual([412, 'Engine not initialized']);
+    expect((await send(server, 'GET', '/auth/admin/exists')).body.result).toBe(false);
+    expect(printed).toEqual([]);
+    opened();
+    await server.ready;
+    expect((await send(server, 'GET', '/readyz')).status).toBe(200);
+    expect((await send(server, 'POST', SEARCH, { json: {} })).status).toBe(200);
+    expect(printed).toEqual([
+      expect.stringMatching(
+        new RegExp(
+          `^kithdb \\S+ ready on http://127\\.0\\.0\\.1:${server.port} in \\d+ ms: 3 collections, 42 points$`,
+        ),
+      ),
+    ]);
+    await server.stop();
+    expect(engine.closed).toBe(true);
+  });
+
+  it('gives the engine its settings', async () => {
+    const openEngine = jest.fn(() => new FakeEngine());
+    const server = await start(new FakeEngine(), { openEngine }, '--search-threads', '3');
+    await server.ready;
+    expect(openEngine).toHaveBeenCalledWith(
+      expect.objectContaining({
+        searchThreads: 3,
+        dataDir: folders.at(-1),
+        limits: expect.objectContaining({ maxPointsPerRequest: 10_000 }),
+      }),
+    );
+    await server.stop();
+  });
+
+  it('authentication end to end: admin, login, enabling, a token', async () => {
+    const server = await start(new FakeEngine());
+    await server.ready;
+    const password = 'Correct-Horse-7!';
+    expect((await send(server, 'POST', '/auth/admin', { json: { password } })).status).toBe(200);
+    const login = await send(server, 'POST', '/auth/admin/login', { json: { password } });
+    const jwt = { authorization: `Bearer ${login.body.token as string}` };
+    expect((await send(server, 'POST', SEARCH)).status).toBe(200);
+    const enabled = await send(server, 'PATCH', '/auth/enabled', { json: { enabled: true }, headers: jwt });
+    expect([enabled.status, enabled.body.result]).toEqual([200, true]);
+    expect((await send(server, 'POST', SEARCH)).status).toBe(401);
+    expect((await send(server, 'POST', SEARCH, { headers: jwt })).status).toBe(200);
+    const made = await send(server, 'POST', '/auth/access_token', {
+      json: { name: 'reader', permission: 'read' },
+      headers: jwt,
+    });
+    const key = { 'api-key': made.body.token as string };
+    expect((await send(server, 'POST', SEARCH, { headers: key })).status).toBe(200);
+    const write = await send(server, 'PUT', '/collections/c/points', { headers: key });
+    expect([write.status, write.body.status.error]).toEqual([403, 'Permission denied: write required']);
+    const gone = await send(server, 'DELETE', `/auth/access_token/${made.body.id as number}`, {
+      headers: jwt,
+    });
+    expect(gone.status).toBe(200);
+    expect((await send(server, 'POST', SEARCH, { headers: key })).status).toBe(401);
+    await server.stop();
+  });
+
+  it('C3.8 refuses a foreign Host on loopback while authentication is disabled, the plain endpoints apart', async () => {
+    const server = await start(new FakeEngine());
+    await server.ready;
+    const headers = { host: 'evil.example' };
+    expect((await send(server, 'POST', SEARCH, { headers })).status).toBe(403);
+    expect((await send(server, 'GET', '/auth/admin/exists', { headers })).status).toBe(403);
+    expect((await send(server, 'GET', '/', { headers })).status).toBe(200);
+    const page = await send(server, 'POST', SEARCH, { headers: { origin: 'http://evil.example' } });
+    expect(page.status).toBe(403);
+    await server.stop();
+  });
+
+  it('C3.8 does not listen where others can reach it while authentication is off', async () => {
+    await expect(start(new FakeEngine(), {}, '--host', '0.0.0.0')).rejects.toThrow(
+      /authentication is disabled/,
+    );
+    const server = await start(new FakeEngine(), {}, '--host', '0.0.0.0', '--insecure-no-auth');
+    await server.ready;
+    await server.stop();
+  });
+
+  it('says in one sentence why an address cannot be used', async () => {
+    const taken = createServer().listen(0, '127.0.0.1');
+    await once(taken, 'listening');
+    const { port } = taken.address() as AddressInfo;
+    const failed = start(new FakeEngine(), {}, '--port', String(port));
+    await expect(failed).rejects.toThrow(StartError);
+    await expect(failed).rejects.toThrow(`Cannot listen on 127.0.0.1:${port}: the address is already in use`);
+    taken.close();
+  });
+
+  it('reports an engine that cannot open, and still stops', async () => {
+    const engine = new FakeEngine();
+    engine.opening = Promise.reject(new Error('the data directory is in use'));
+    const server = await start(engine);
+    await expect(server.ready).rejects.toThrow('the data directory is in use');
+    expect((await send(server, 'POST', SEARCH)).status).toBe(412);
+    await server.stop();
+  });
+});
+
+describe('C11.3 stopping', () => {
+  it('finishes what runs, answers 503 to what comes on its connection, and closes the engine last', async () => {
+    const engine = new FakeEngine();
+    let open = (): void => undefined;
+    engine.gate = new Promise((resolve) => {
+      open = resolve;
+    });
+    const server = await start(engine);
+    await server.ready;
+    const socket = createConnection(server.port, '127.0.0.1');
+    let received = '';
+    socket.on('data', (chunk: Buffer) => (received += chunk.toString()));
+    const search = `POST ${SEARCH} HTTP/1.1\r\nHost: localhost\r\n\r\n`;
+    socket.write(search);
+    await until(() => engine.requests.length === 1);
+    const stopping = server.stop();
+    expect(server.stop()).toBe(stopping);
+    await expect(send(server, 'GET', '/livez')).rejects.toThrow(/ECONNREFUSED|ECONNRESET/);
+    socket.write(`GET /readyz HTTP/1.1\r\nHost: localhost\r\n\r\n${search}`);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    expect(engine.closed).toBe(false);
+    open();
+    await once(socket, 'close');
+    await stopping;
+    expect(engine.closed).toBe(true);
+    expect(received).toMatch(/^HTTP\/1\.1 200 OK/);
+    expect(received).toMatch(/^Connection: close/m);
+    expect(engine.requests).toHaveLength(1);
+  });
+
+  it('cuts what does not finish in time', async () => {
+    const engine = new FakeEngine();
+    engine.gate = new Promise(() => undefined);
+    const server = await start(engine, { graceMs: 30 });
+    await server.ready;
+    const hanging = send(server, 'POST', SEARCH);
+    const cut = expect(hanging).rejects.toThrow(/socket hang up|ECONNRESET/);
+    await until(() => engine.requests.length === 1);
+    await server.stop();
+    await cut;
+    expect(engine.closed).toBe(true);
+  });
+
+  it('stops while it is still starting', async () => {
+    const engine = new FakeEngine();
+    let opened = (): void => undefined;
+    engine.opening = new Promise((resolve) => {
+      opened = resolve;
+    });
+    const server = await start(engine);
+    const stopping = server.stop();
+    opened();
+    await stopping;
+    expect(engine.closed).toBe(true);
+  });
+
+  describe('by the process', () => {
+    async function run(
+      ...flags: string[]
+    ): Promise<{ child: ChildProcess; port: number; output: () => string }> {
+      const script = join(__dirname, 'server-process.cjs');
+      const child = spawn(process.execPath, [script, '--port', '0', '--data-dir', dataDir(), ...flags], {
+        env: { PATH: process.env['PATH'], KITHDB_TOKEN_STORE: 'memory' },
+      });
+      let text = '';
+      const collect = (chunk: Buffer): void => {
+        text += chunk.toString();
+      };
+      child.stdout.on('data', collect);
+      child.stderr.on('data', collect);
+      await until(() => text.includes('ready on') || child.exitCode !== null);
+      const port = Number(/ready on http:\/\/[\d.]+:(\d+)/.exec(text)?.[1]);
+      return { child, port, output: () => text };
+    }
+
+    it.each(['SIGTERM', 'SIGINT'] as const)('exits 0 after %s', async (signal) => {
+      const { child, port, output } = await run();
+      expect((await send({ port }, 'POST', SEARCH)).status).toBe(200);
+      child.kill(signal);
+      expect(await once(child, 'exit')).toEqual([0, null]);
+      expect(output()).toContain('stopped');
+    });
+
+    it('exits at once after a second signal', async () => {
+      const { child, port } = await run('--hang');
+      const hanging = send({ port }, 'POST', SEARCH).catch(() => undefined);
+      await new Promise((resolve) => setTimeout(resolve, 50));
+      child.kill('SIGTERM');
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      child.kill('SIGTERM');
+      expect(await once(child, 'exit')).toEqual([1, null]);
+      await hanging;
+    });
+
+    it('stops in order and exits 1 after an error that nobody caught', async () => {
+      const { child, output } = await run('--throw');
+      if (child.exitCode === null) {
+        await once(child, 'exit');
+      }
+      expect(child.exitCode).toBe(1);
+      expect(output()).toContain('nobody catches this');
+      expect(output()).toContain('stopped');
+    });
+  });
+});
+
+async function until(condition: () => boolean): Promise<void> {
+  while (!condition()) {
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}
