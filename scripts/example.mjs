@@ -47,6 +47,9 @@ const QUESTIONS = [
 /** An outcome to tell the user in a sentence. */
 class ExampleError extends Error {}
 
+// `| head` closes the pipe early, and that is no failure.
+process.stdout.on('error', () => process.exit(0));
+
 const flags = readFlags();
 const collectionPath = `/collections/${encodeURIComponent(flags.collection)}`;
 

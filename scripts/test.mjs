@@ -14,9 +14,13 @@ import { checkPackedInstall } from './test/packed-install.mjs';
 /** Tests that ran, over all runners. */
 const tests = { passed: 0, failed: 0, skipped: 0 };
 
-const node = (name, script, ...args) =>
-  mustRun(name, process.execPath, [join(root, 'node_modules', script), ...args]);
-const cargo = (name, ...args) => mustRun(name, 'cargo', args, { env: { CARGO_TERM_COLOR: 'never' } });
+async function node(name, script, ...args) {
+  await mustRun(name, process.execPath, [join(root, 'node_modules', script), ...args]);
+}
+
+async function cargo(name, ...args) {
+  await mustRun(name, 'cargo', args, { env: { CARGO_TERM_COLOR: 'never' } });
+}
 
 /** Cheap checks first: what fails in seconds should not wait for what takes minutes. */
 const steps = {
@@ -81,23 +85,22 @@ function checkBindingTypes() {
 }
 
 async function cargoTest() {
-  const log = await cargo('cargo-test', 'test', '--workspace', '--locked').catch((error) => {
-    count(readFileSync(join(root, '.build', 'logs', 'cargo-test.log'), 'utf8'));
-    throw error;
-  });
-  return count(readFileSync(log, 'utf8'));
+  try {
+    await cargo('cargo-test', 'test', '--workspace', '--locked');
+  } finally {
+    countCargoTests();
+  }
+  return `${tests.passed} tests`;
 }
 
 /** Adds up the closing lines of cargo's test binaries. */
-function count(log) {
-  let passed = 0;
+function countCargoTests() {
+  const log = readFileSync(join(root, '.build', 'logs', 'cargo-test.log'), 'utf8');
   for (const line of log.matchAll(/^test result: \w+\. (\d+) passed; (\d+) failed; (\d+) ignored/gm)) {
-    passed += Number(line[1]);
+    tests.passed += Number(line[1]);
     tests.failed += Number(line[2]);
     tests.skipped += Number(line[3]);
   }
-  tests.passed += passed;
-  return `${passed} tests`;
 }
 
 async function jest() {

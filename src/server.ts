@@ -212,9 +212,10 @@ async function closeAll(closing: readonly Promise<void>[], log: Logger): Promise
 }
 
 /** Ties the server to its process: the signals, the errors that nobody caught, the exit code. */
-function ownProcess(server: RunningServer, { log, flush }: ProcessLog): void {
+function ownProcess(server: RunningServer, processLog: ProcessLog): void {
+  const { log } = processLog;
   const exit = (code: number): never => {
-    flush();
+    processLog.flush();
     process.exit(code);
   };
   const stopAndExit = (code: number): void => {

@@ -7,20 +7,22 @@ import { prepareSqlite3 } from './sqlite3.mjs';
 import { compileTypeScript } from './typescript.mjs';
 
 /**
- * Installs, compiles sqlite3, the engine and the TypeScript: side by side, because on a fresh machine the
- * first two of these dominate and neither keeps all cores busy.
+ * Installs, then compiles sqlite3 beside the engine and the TypeScript: on a fresh machine both take long, and
+ * neither keeps all cores busy.
  *
  * @param {{updateTypes?: boolean}} [options] whether generated binding types replace the committed ones
  */
 export async function buildEverything({ updateTypes = true } = {}) {
   requireNode();
   await installPackages();
-  const outcomes = await Promise.allSettled([buildAddon(), prepareSqlite3(), compileTypeScript()]);
-  // The first failure in this order is a cause; one behind it may be its effect.
+  const outcomes = await Promise.allSettled([buildServer(updateTypes), prepareSqlite3()]);
   const failed = outcomes.find((outcome) => outcome.status === 'rejected');
   if (failed) throw failed.reason;
-  if (updateTypes && updateBindingTypes()) {
-    say('src/engine/binding.d.ts was out of date and is rewritten');
-    await compileTypeScript();
-  }
+}
+
+/** The engine first: the TypeScript is compiled against the types of its exports. */
+async function buildServer(updateTypes) {
+  await buildAddon();
+  if (updateTypes && updateBindingTypes()) say('src/engine/binding.d.ts was out of date and is rewritten');
+  await compileTypeScript();
 }

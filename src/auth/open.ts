@@ -30,6 +30,8 @@ export class AuthStartError extends Error {
 export interface AuthSurroundings {
   /** Milliseconds since 1970. */
   readonly now?: () => number;
+  /** Milliseconds, never going back: the clock of the login throttle. */
+  readonly elapsed?: () => number;
   /** Shows a generated password to whoever starts the server, once. */
   readonly showPassword?: (password: string) => void;
 }
@@ -45,7 +47,7 @@ export async function openAuth(
   log: Logger,
   surroundings: AuthSurroundings = {},
 ): Promise<AuthService> {
-  const { now = Date.now, showPassword = printPassword } = surroundings;
+  const { now = Date.now, elapsed = () => performance.now(), showPassword = printPassword } = surroundings;
   const store = await openStore(config.dataDir, config.tokenStore);
   try {
     const secret = await settleJwtSecret(config.jwtSecret, store, log);
@@ -53,7 +55,7 @@ export async function openAuth(
       store,
       jwt: new AdminJwt(secret, config.jwtTtlSeconds, now),
       hasher: new PasswordHasher(),
-      throttle: new LoginThrottle(() => performance.now()),
+      throttle: new LoginThrottle(elapsed),
       log,
       jwtTtlSeconds: config.jwtTtlSeconds,
       now,

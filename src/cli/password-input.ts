@@ -41,9 +41,12 @@ function typed({ stdin, stderr }: Console, prompt: string): Promise<string> {
       settle();
     };
     const onData = (chunk: Buffer | string): void => {
-      for (const character of chunk.toString()) {
+      const characters = Array.from(chunk.toString());
+      for (const [index, character] of characters.entries()) {
         if (ENTER.test(character)) {
           finish(() => {
+            // Pasted lines come in one piece: the next prompt reads the rest.
+            stdin.unshift(characters.slice(index + 1).join(''));
             resolve(text);
           });
           return;

@@ -26,7 +26,12 @@ export function openLog({ logLevel, logFormat }: LogSettings): ProcessLog {
     // Loaded only here: it takes longer to load than the rest of the log.
     // eslint-disable-next-line @typescript-eslint/no-require-imports
     const pretty = require('pino-pretty') as typeof pinoPretty;
-    const stream = pretty({ destination: LOG_FD, sync: true, translateTime: 'SYS:HH:MM:ss.l' });
+    const stream = pretty({
+      destination: LOG_FD,
+      sync: true,
+      singleLine: true,
+      translateTime: 'SYS:HH:MM:ss.l',
+    });
     return { log: pino(base, stream), flush: () => undefined };
   }
   const destination = pino.destination({ dest: LOG_FD, sync: false });

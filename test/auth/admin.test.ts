@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import jwt from 'jsonwebtoken';
 import { PasswordHasher } from '../../src/auth/password-hashing';
 import { openStore } from '../../src/auth/store/open';
-import { AUTH_CONFIG, bearer, PASSWORD, startAuth, type AuthServer } from './auth-server';
+import { bearer, PASSWORD, startAuth, type AuthServer } from './auth-server';
 
 const SECRET = 'a-secret-of-more-than-thirty-two-bytes';
 const OTHER_PASSWORD = 'Another-horse-8-staple';
@@ -41,13 +41,16 @@ describe('C3.3 the first admin', () => {
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 409, 409, 409]);
   });
 
-  it.each([undefined, null, '', '   ', 7, true, ['x'], { a: 1 }])('needs a password that is not %j', async (password) => {
-    const { client } = await start();
-    for (const path of ['/auth/admin', '/auth/admin/reset-password']) {
-      const { body } = await client.post(path).send({ password }).expect(400);
-      expect(body).toEqual({ status: 'error', message: 'Missing required field: password' });
-    }
-  });
+  it.each([undefined, null, '', '   ', 7, true, ['x'], { a: 1 }])(
+    'needs a password that is not %j',
+    async (password) => {
+      const { client } = await start();
+      for (const path of ['/auth/admin', '/auth/admin/reset-password']) {
+        const { body } = await client.post(path).send({ password }).expect(400);
+        expect(body).toEqual({ status: 'error', message: 'Missing required field: password' });
+      }
+    },
+  );
 
   it('needs a body, which is JSON', async () => {
     const { client } = await start();
@@ -60,7 +63,10 @@ describe('C3.3 the first admin', () => {
     await client.post('/auth/admin').type('text/plain').send(`{"password":"${PASSWORD}"}`).expect(415);
     const broken = await client.post('/auth/admin').type('json').send('{"password":').expect(400);
     expect(broken.body).toEqual({ status: 'error', message: 'The body is not valid JSON' });
-    const large = await client.post('/auth/admin').send({ password: 'x'.repeat(70_000) }).expect(413);
+    const large = await client
+      .post('/auth/admin')
+      .send({ password: 'x'.repeat(70_000) })
+      .expect(413);
     expect(large.body).toEqual({ status: 'error', message: 'Request body too large: limit 65536 bytes' });
     const { body } = await client.get('/auth/admin/exists');
     expect(body.result).toBe(false);
@@ -105,7 +111,9 @@ describe('C3.3 the first admin', () => {
     } finally {
       rmSync(dataDir, { recursive: true });
     }
-    await expect(startAuth({ adminPassword: 'weak' })).rejects.toThrow(/KITHDB_ADMIN_PASSWORD .*12 characters/);
+    await expect(startAuth({ adminPassword: 'weak' })).rejects.toThrow(
+      /KITHDB_ADMIN_PASSWORD .*12 characters/,
+    );
   });
 
   it('is nobody else by remote callers', async () => {
@@ -113,12 +121,20 @@ describe('C3.3 the first admin', () => {
     const refused = { status: 'error', message: 'This endpoint can only be called from localhost' };
     for (const path of ['/auth/admin', '/auth/admin/reset-password']) {
       for (const header of ['Forwarded', 'X-Forwarded-For', 'X-Forwarded-Host', 'X-Real-IP', 'Via']) {
-        const { body } = await client.post(path).set(header, '127.0.0.1').send({ password: PASSWORD }).expect(403);
+        const { body } = await client
+          .post(path)
+          .set(header, '127.0.0.1')
+          .send({ password: PASSWORD })
+          .expect(403);
         expect(body).toEqual(refused);
       }
     }
     const { client: exposed } = await start({ authEnabled: true, adminPassword: PASSWORD });
-    const { body } = await exposed.post('/auth/admin').set('Host', 'db.example').send({ password: PASSWORD }).expect(403);
+    const { body } = await exposed
+      .post('/auth/admin')
+      .set('Host', 'db.example')
+      .send({ password: PASSWORD })
+      .expect(403);
     expect(body).toEqual(refused);
   });
 });
@@ -128,9 +144,16 @@ describe('C3.3 resetting the password', () => {
     const { client, login } = await start({ adminPassword: PASSWORD });
     const token = await login();
     await client.patch('/auth/enabled').set(bearer(token)).send({ enabled: true }).expect(200);
-    const reset = await client.post('/auth/admin/reset-password').send({ password: OTHER_PASSWORD }).expect(200);
+    const reset = await client
+      .post('/auth/admin/reset-password')
+      .send({ password: OTHER_PASSWORD })
+      .expect(200);
     expect(reset.body).toEqual({ status: 'success', message: 'Password reset successfully' });
-    const { body } = await client.patch('/auth/enabled').set(bearer(token)).send({ enabled: false }).expect(401);
+    const { body } = await client
+      .patch('/auth/enabled')
+      .set(bearer(token))
+      .send({ enabled: false })
+      .expect(401);
     expect(body).toEqual(UNAUTHENTICATED);
     await client.post('/auth/admin/login').send({ password: PASSWORD }).expect(401);
     await client.post('/auth/admin/login').send({ password: OTHER_PASSWORD }).expect(200);
@@ -150,22 +173,31 @@ describe('C3.4 login', () => {
     const { body } = await client.post('/auth/admin/login').send({ password: PASSWORD }).expect(200);
     expect(body).toEqual({ token: expect.any(String), message: 'Login successful', expires_in: 3600 });
     const other = await start({ adminPassword: PASSWORD, jwtTtlSeconds: 60 });
-    expect((await other.client.post('/auth/admin/login').send({ password: PASSWORD })).body.expires_in).toBe(60);
+    expect((await other.client.post('/auth/admin/login').send({ password: PASSWORD })).body.expires_in).toBe(
+      60,
+    );
   });
 
   it('answers a wrong password with the login result, and the same when there is no admin', async () => {
     const wrong = { token: null, message: 'Invalid username or password', expires_in: 0 };
     const { client } = await start({ adminPassword: PASSWORD });
-    expect((await client.post('/auth/admin/login').send({ password: 'wrong' }).expect(401)).body).toEqual(wrong);
+    expect((await client.post('/auth/admin/login').send({ password: 'wrong' }).expect(401)).body).toEqual(
+      wrong,
+    );
     const { client: empty } = await start();
-    expect((await empty.post('/auth/admin/login').send({ password: PASSWORD }).expect(401)).body).toEqual(wrong);
+    expect((await empty.post('/auth/admin/login').send({ password: PASSWORD }).expect(401)).body).toEqual(
+      wrong,
+    );
   });
 
-  it.each([undefined, null, '', ' \t', 7, false, ['x'], {}])('needs a password that is not %j', async (password) => {
-    const { client } = await start({ adminPassword: PASSWORD });
-    const { body } = await client.post('/auth/admin/login').send({ password }).expect(400);
-    expect(body).toEqual({ status: 'error', message: 'Missing required field: password' });
-  });
+  it.each([undefined, null, '', ' \t', 7, false, ['x'], {}])(
+    'needs a password that is not %j',
+    async (password) => {
+      const { client } = await start();
+      const { body } = await client.post('/auth/admin/login').send({ password }).expect(400);
+      expect(body).toEqual({ status: 'error', message: 'Missing required field: password' });
+    },
+  );
 
   it.each([
     ['no body', 'application/json', ''],
@@ -174,7 +206,7 @@ describe('C3.4 login', () => {
     ['a bare string', 'application/json', '"x"'],
     ['another type', 'text/plain', 'hello'],
   ])('takes %s for a missing password', async (_what, type, text) => {
-    const { client } = await start({ adminPassword: PASSWORD });
+    const { client } = await start();
     const { body } = await client.post('/auth/admin/login').type(type).send(text).expect(400);
     expect(body).toEqual({ status: 'error', message: 'Missing required field: password' });
   });
@@ -243,19 +275,25 @@ describe('C3.4 login', () => {
 });
 
 describe('C3.5 the JWT', () => {
-  async function withToken(): Promise<{
-    server: AuthServer;
-    token: string;
-    status: (token: string) => Promise<number>;
-  }> {
-    const server = await start({ adminPassword: PASSWORD, jwtSecret: SECRET });
-    const status = async (token: string): Promise<number> =>
-      (await server.client.patch('/auth/enabled').set(bearer(token)).send({ enabled: false })).status;
-    return { server, token: await server.login(), status };
+  let server: AuthServer;
+  let token: string;
+  let startedAt: number;
+  beforeAll(async () => {
+    server = await startAuth({ adminPassword: PASSWORD, jwtSecret: SECRET });
+    startedAt = server.clock.now;
+    token = await server.login();
+  });
+  beforeEach(() => {
+    server.clock.now = startedAt;
+  });
+  afterAll(() => server.close());
+
+  async function status(credential: string): Promise<number> {
+    return (await server.client.patch('/auth/enabled').set(bearer(credential)).send({ enabled: false }))
+      .status;
   }
 
   it('is HS256 over the UTF-8 bytes of the secret, with every claim', async () => {
-    const { token, server, status } = await withToken();
     const { header, payload } = jwt.verify(token, SECRET, { complete: true });
     expect(header).toEqual({ alg: 'HS256', typ: 'JWT' });
     expect(payload).toEqual({
@@ -272,7 +310,6 @@ describe('C3.5 the JWT', () => {
   });
 
   it('dies with its lifetime', async () => {
-    const { token, server, status } = await withToken();
     server.clock.now += 3599_000;
     expect(await status(token)).toBe(200);
     server.clock.now += 1000;
@@ -280,38 +317,43 @@ describe('C3.5 the JWT', () => {
   });
 
   it('dies with its secret', async () => {
-    const { token } = await withToken();
     const other = await start({ adminPassword: PASSWORD, jwtSecret: `${SECRET}!` });
     await other.client.patch('/auth/enabled').set(bearer(token)).send({ enabled: false }).expect(401);
   });
 
-  it.each(['sub', 'iss', 'aud', 'iat', 'exp', 'jti', 'gen'])('is invalid without the claim %s', async (claim) => {
-    const { token, status } = await withToken();
-    const claims = jwt.decode(token) as Record<string, unknown>;
-    expect(await status(sign({ alg: 'HS256', typ: 'JWT' }, claims))).toBe(200);
-    expect(await status(sign({ alg: 'HS256', typ: 'JWT' }, { ...claims, [claim]: undefined }))).toBe(401);
-    for (const wrong of ['x', 7, null, ['x'], {}]) {
-      // A JWT for several audiences of which we are one does not occur, but a later `iat` is only a number.
-      if (!(claim === 'iat' && wrong === 7) && !(claim === 'jti' && wrong === 'x')) {
-        expect(await status(sign({ alg: 'HS256', typ: 'JWT' }, { ...claims, [claim]: wrong }))).toBe(401);
+  it.each(['sub', 'iss', 'aud', 'iat', 'exp', 'jti', 'gen'])(
+    'is invalid without the claim %s',
+    async (claim) => {
+      const claims = jwt.decode(token) as Record<string, unknown>;
+      expect(await status(sign({ alg: 'HS256', typ: 'JWT' }, claims))).toBe(200);
+      expect(await status(sign({ alg: 'HS256', typ: 'JWT' }, { ...claims, [claim]: undefined }))).toBe(401);
+      for (const wrong of ['x', 7, null, ['x'], {}]) {
+        // A JWT for several audiences of which we are one does not occur, but a later `iat` is only a number.
+        if (!(claim === 'iat' && wrong === 7) && !(claim === 'jti' && wrong === 'x')) {
+          expect(await status(sign({ alg: 'HS256', typ: 'JWT' }, { ...claims, [claim]: wrong }))).toBe(401);
+        }
       }
-    }
-  });
+    },
+  );
 
   it('is invalid with another algorithm or a header parameter that we never set', async () => {
-    const { token, status } = await withToken();
     const claims = jwt.decode(token) as Record<string, unknown>;
     expect(await status(sign({ alg: 'none', typ: 'JWT' }, claims))).toBe(401);
     expect(await status(`${sign({ alg: 'none' }, claims).split('.').slice(0, 2).join('.')}.`)).toBe(401);
     expect(await status(jwt.sign(claims, SECRET, { algorithm: 'HS512' }))).toBe(401);
     expect(await status(jwt.sign(claims, SECRET, { algorithm: 'HS384' }))).toBe(401);
-    for (const extra of [{ crit: ['b64'], b64: true }, { jwk: {} }, { jku: 'http://x' }, { x5u: 'http://x' }, { kid: 'k' }]) {
+    for (const extra of [
+      { crit: ['b64'], b64: true },
+      { jwk: {} },
+      { jku: 'http://x' },
+      { x5u: 'http://x' },
+      { kid: 'k' },
+    ]) {
       expect(await status(sign({ alg: 'HS256', typ: 'JWT', ...extra }, claims))).toBe(401);
     }
   });
 
   it('is invalid when it was issued in the future, beyond a small difference of clocks', async () => {
-    const { token, server, status } = await withToken();
     server.clock.now -= 5000;
     expect(await status(token)).toBe(200);
     server.clock.now -= 60_000;
@@ -319,9 +361,8 @@ describe('C3.5 the JWT', () => {
   });
 
   it.each(['', '.', '..', 'a.b.c', 'x'.repeat(10_000), '😀'])('a text like %# is none', async (text) => {
-    const { auth } = await start({ adminPassword: PASSWORD });
-    expect(await auth.identify(`Bearer ${text}`, undefined)).toBeNull();
-    expect(await auth.identify(undefined, text)).toBeNull();
+    expect(await server.auth.identify(`Bearer ${text}`, undefined)).toBeNull();
+    expect(await server.auth.identify(undefined, text)).toBeNull();
   });
 });
 
@@ -334,7 +375,9 @@ describe('C3.2 the life of the JWT secret', () => {
     rmSync(dataDir, { recursive: true });
   });
 
-  async function startedWith(jwtSecret: string | undefined): Promise<{ token: string; accepts: (t: string) => boolean; logged: string[] }> {
+  async function startedWith(
+    jwtSecret: string | undefined,
+  ): Promise<{ token: string; accepts: (t: string) => boolean; logged: string[] }> {
     const server = await startAuth({ dataDir, tokenStore: undefined, adminPassword: PASSWORD, jwtSecret });
     const token = await server.login();
     await server.close();
@@ -374,7 +417,10 @@ describe('C3.2 the life of the JWT secret', () => {
 describe('C3.6 whether the admin exists', () => {
   it('is told to anybody, in the envelope', async () => {
     const { client } = await start({ authEnabled: true, adminPassword: PASSWORD });
-    const { body } = await client.get('/auth/admin/exists').set('Authorization', 'Bearer nonsense').expect(200);
+    const { body } = await client
+      .get('/auth/admin/exists')
+      .set('Authorization', 'Bearer nonsense')
+      .expect(200);
     expect(body).toEqual({ usage: {}, time: expect.any(Number), status: 'ok', result: true });
     const { client: empty } = await start();
     expect((await empty.get('/auth/admin/exists')).body.result).toBe(false);
@@ -382,10 +428,8 @@ describe('C3.6 whether the admin exists', () => {
 });
 
 function sign(header: object, claims: object): string {
-  const encoded = [header, claims].map((part) => Buffer.from(JSON.stringify(part)).toString('base64url')).join('.');
+  const encoded = [header, claims]
+    .map((part) => Buffer.from(JSON.stringify(part)).toString('base64url'))
+    .join('.');
   return `${encoded}.${createHmac('sha256', SECRET).update(encoded).digest('base64url')}`;
 }
-
-it('the test configuration is that of a first start', () => {
-  expect(AUTH_CONFIG.tokenStore).toBe('memory');
-});

@@ -3,7 +3,14 @@ import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import pino from 'pino';
 import supertest from 'supertest';
-import { AUTH_BODY_BYTES, authRoutes, openAuth, originGuard, type AuthConfig, type AuthService } from '../../src/auth';
+import {
+  AUTH_BODY_BYTES,
+  authRoutes,
+  openAuth,
+  originGuard,
+  type AuthConfig,
+  type AuthService,
+} from '../../src/auth';
 import { DEFAULT_PACE } from '../../src/http/body';
 import { createHttpServer } from '../../src/http/http-server';
 import { Late } from '../../src/http/late';
@@ -30,11 +37,11 @@ export interface AuthServer {
   readonly client: ReturnType<typeof supertest>;
   readonly server: Server;
   readonly logged: string[];
-  /** Milliseconds since 1970, by which tokens expire; tests move it. */
+  /** Milliseconds since 1970, by which tokens expire and logins are throttled; tests move it. */
   readonly clock: { now: number };
   /** A JWT of the admin, who exists when the configuration has a password. */
-  login(): Promise<string>;
-  close(): Promise<void>;
+  readonly login: () => Promise<string>;
+  readonly close: () => Promise<void>;
 }
 
 /** Starts real authentication behind the real chain of checks. */
@@ -48,6 +55,7 @@ export async function startAuth(
   const lifecycle = new Lifecycle();
   const auth = await openAuth({ ...AUTH_CONFIG, ...overrides }, log, {
     now: () => clock.now,
+    elapsed: () => clock.now,
     showPassword: (password) => logged.push(`shown ${password}`),
   });
   const corsOrigins = listening.corsOrigins ?? [];

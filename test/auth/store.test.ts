@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join, sep } from 'node:path';
 import {
   openStore,
-  rebuildCommand,
+  projectFolder,
   storeExists,
   storePath,
   StoreUnavailable,
@@ -218,11 +218,9 @@ describe('choosing a store', () => {
       await expect(opening).rejects.toThrow(StoreUnavailable);
       await expect(opening).rejects.toThrow(/npm rebuild sqlite3 --foreground-scripts --prefix/);
     }
-    expect(
-      rebuildCommand(['', 'work', 'app', 'node_modules', 'kithdb', 'dist', 'auth', 'store'].join(sep)),
-    ).toBe('npm rebuild sqlite3 --foreground-scripts --prefix "/work/app"');
-    expect(rebuildCommand(['', 'src', 'kithdb', 'dist', 'auth', 'store'].join(sep))).toBe(
-      'npm rebuild sqlite3 --foreground-scripts --prefix "/src/kithdb"',
-    );
+    const inside = ['', 'srv', 'app', 'node_modules', 'kithdb', 'dist', 'auth', 'store'].join(sep);
+    expect(projectFolder(inside)).toBe(['', 'srv', 'app'].join(sep));
+    const checkout = ['', 'src', 'kithdb', 'dist', 'auth', 'store'].join(sep);
+    expect(projectFolder(checkout)).toBe(['', 'src', 'kithdb'].join(sep));
   });
 });

@@ -209,7 +209,7 @@ describe('C11.2 mistakes are errors that name what is right', () => {
       'KITHDB_ADMIN_PASSWORD must be a text that is not empty and has no NUL',
     ],
   ])('%j %j', (argv, env, expected) => {
-    const found = problems(argv, env as unknown as Record<string, string>);
+    const found = problems(argv, env);
     expect(found).toEqual(expected === undefined ? [] : [expected]);
   });
 

@@ -18,7 +18,7 @@ interface BenchReport {
 async function serve(dataDir: string): Promise<{ url: string; stop: () => Promise<number | null> }> {
   const server: ChildProcess = spawn(
     process.execPath,
-    [join(root, 'bin', 'kithdb.js'), '--port', '0', '--data-dir', dataDir],
+    [join(root, 'bin', 'kithdb.js'), '--port', '0', '--data-dir', dataDir, '--log-level', 'warn'],
     { stdio: ['ignore', 'pipe', 'inherit'] },
   );
   const exited = new Promise<number | null>((resolve) => server.once('close', resolve));

@@ -3,6 +3,7 @@ import type { IncomingHttpHeaders, Server } from 'node:http';
 import { request as httpRequest } from 'node:http';
 import { connect, type AddressInfo } from 'node:net';
 import pino, { type Logger } from 'pino';
+import type { Engine } from '../../src/engine/types';
 import { DEFAULT_PACE } from '../../src/http/body';
 import { createHttpServer, DEFAULT_SERVER_LIMITS, type ServerLimits } from '../../src/http/http-server';
 import { Late } from '../../src/http/late';
@@ -32,6 +33,8 @@ export const BODY_LIMIT = 4096;
 export async function startService(
   overrides: Partial<Omit<HttpServices, 'limits'>> & {
     starting?: boolean;
+    /** In place of the fake one. */
+    realEngine?: Engine;
     limits?: Partial<HttpServices['limits']>;
     server?: Partial<ServerLimits>;
   } = {},
@@ -40,7 +43,7 @@ export async function startService(
   const auth = new FakeAuth();
   const lifecycle = new Lifecycle();
   if (overrides.starting !== true) {
-    lifecycle.becomeReady(engine);
+    lifecycle.becomeReady(overrides.realEngine ?? engine);
   }
   const logged: Record<string, unknown>[] = [];
   const log: Logger = pino({ level: 'info' }, { write: (line: string) => logged.push(JSON.parse(line)) });

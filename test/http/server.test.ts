@@ -1,6 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createConnection, createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -146,6 +146,14 @@ describe('startServer', () => {
     taken.close();
   });
 
+  it('says in one sentence that a certificate cannot be used', async () => {
+    const file = join(dataDir(), 'not.pem');
+    writeFileSync(file, '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n');
+    const failed = start(new FakeEngine(), {}, '--tls-cert', file, '--tls-key', file);
+    await expect(failed).rejects.toThrow(/^The TLS certificate and key cannot be used: /);
+    await expect(failed).rejects.toThrow(StartError);
+  });
+
   it('reports an engine that cannot open, and still stops', async () => {
     const engine = new FakeEngine();
     engine.opening = Promise.reject(new Error('the data directory is in use'));
@@ -262,8 +270,10 @@ describe('C11.3 stopping', () => {
   });
 });
 
+/** Gives up in the end, so that a failure does not keep the run alive. */
 async function until(condition: () => boolean): Promise<void> {
-  while (!condition()) {
+  for (let round = 0; round < 2000 && !condition(); round += 1) {
     await new Promise((resolve) => setTimeout(resolve, 5));
   }
+  expect(condition()).toBe(true);
 }

@@ -46,6 +46,7 @@ fn step<const OP: u8>(acc: __m256, q: __m256, r: __m256) -> __m256 {
 }
 
 /// The sums of `N` rows. The order of operations within a row is the same for every `N`.
+#[allow(clippy::needless_range_loop, reason = "a lane indexes memory and an accumulator of every row")]
 #[target_feature(enable = "avx2,fma")]
 #[inline]
 fn accumulate<const OP: u8, const N: usize>(query: &[f32], rows: [&[f32]; N]) -> [f32; N] {

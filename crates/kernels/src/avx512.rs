@@ -40,6 +40,7 @@ fn step<const OP: u8>(acc: __m512, q: __m512, r: __m512) -> __m512 {
 }
 
 /// The sums of `N` rows. The order of operations within a row is the same for every `N`.
+#[allow(clippy::needless_range_loop, reason = "a lane indexes memory and an accumulator of every row")]
 #[target_feature(enable = "avx512f")]
 #[inline]
 fn accumulate<const OP: u8, const N: usize>(query: &[f32], rows: [&[f32]; N]) -> [f32; N] {

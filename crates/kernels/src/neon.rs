@@ -48,6 +48,7 @@ fn tail_step<const OP: u8>(acc: f32, q: f32, r: f32) -> f32 {
 }
 
 /// The sums of `N` rows. The order of operations within a row is the same for every `N`.
+#[allow(clippy::needless_range_loop, reason = "a lane indexes memory and an accumulator of every row")]
 #[target_feature(enable = "neon")]
 #[inline]
 fn accumulate<const OP: u8, const N: usize>(query: &[f32], rows: [&[f32]; N]) -> [f32; N] {

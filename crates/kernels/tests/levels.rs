@@ -3,8 +3,11 @@
 use kithdb_kernels::{FourRows, Kernels, Level, OneRow, available, kernels, norm, normalise};
 use proptest::prelude::*;
 
-/// `(name, one row, four rows, exact term of one component)` of every kernel of a level.
-fn table(k: &Kernels) -> [(&'static str, OneRow, FourRows, fn(f64, f64) -> f64); 3] {
+/// Name, one row, four rows, exact term of one component.
+type Case = (&'static str, OneRow, FourRows, fn(f64, f64) -> f64);
+
+/// Every kernel of a level.
+fn table(k: &Kernels) -> [Case; 3] {
     [
         ("dot", k.dot, k.dot4, |q, r| q * r),
         ("l2_squared", k.l2_squared, k.l2_squared4, |q, r| (q - r) * (q - r)),
@@ -33,7 +36,11 @@ fn check(buffers: &[Vec<f32>; 5], offset: usize) {
             let together = four(q, [a, b, c, d]);
             for (row, result) in [a, b, c, d].into_iter().zip(together) {
                 let alone = one(q, row);
-                assert_eq!(alone.to_bits(), result.to_bits(), "{level:?} {name}: one row and four rows differ");
+                assert_eq!(
+                    alone.to_bits(),
+                    result.to_bits(),
+                    "{level:?} {name}: one row and four rows differ"
+                );
                 let (exact, bound) = reference(term, q, row);
                 let error = (f64::from(alone) - exact).abs();
                 assert!(error <= bound, "{level:?} {name} len {}: {alone} is not {exact}", q.len());

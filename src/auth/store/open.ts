@@ -52,11 +52,13 @@ export async function openStore(dataDir: string, kind?: StoreKind): Promise<Toke
     await syncFolder(dataDir);
     return store;
   }
+  const project = JSON.stringify(projectFolder(__dirname));
   throw new StoreUnavailable(
     [
       `The token store could not be opened (${failures.join('; ')}).`,
-      `Compile sqlite3 with: ${rebuildCommand(__dirname)}`,
-      'or run Node.js 22.13 or newer, which has node-sqlite built in.',
+      `Compile sqlite3 with: npm rebuild sqlite3 --foreground-scripts --prefix ${project}`,
+      `Where npm blocks install scripts, allow it first: npm install-scripts approve sqlite3 --prefix ${project}`,
+      'Or run Node.js 22.13 or newer, which has node-sqlite built in.',
     ].join('\n'),
   );
 }
@@ -92,10 +94,9 @@ function firstLine(error: unknown): string {
   return text.split('\n')[0] ?? text;
 }
 
-/** The command that compiles sqlite3 where this package is installed. */
-export function rebuildCommand(from: string): string {
+/** The folder whose `node_modules` holds sqlite3, for a file of this package that lies three folders below its root. */
+export function projectFolder(from: string): string {
   const marker = `${sep}node_modules${sep}kithdb${sep}`;
   const inside = from.lastIndexOf(marker);
-  const project = inside === -1 ? dirname(dirname(dirname(from))) : from.slice(0, inside);
-  return `npm rebuild sqlite3 --foreground-scripts --prefix ${JSON.stringify(project)}`;
+  return inside === -1 ? dirname(dirname(dirname(from))) : from.slice(0, inside);
 }

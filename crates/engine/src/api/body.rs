@@ -36,7 +36,11 @@ pub(super) fn field_error(reader: &Reader<'_>, field: &str, why: impl AsRef<str>
 
 /// Reads `shard_key`, which nothing but `null` may be: there is one shard.
 pub(super) fn shard_key(reader: &mut Reader<'_>) -> Result<()> {
-    if reader.take_null()? { Ok(()) } else { Err(reader.error("shard keys are not available: a server is one node")) }
+    if reader.take_null()? {
+        Ok(())
+    } else {
+        Err(reader.error("shard keys are not available: a server is one node"))
+    }
 }
 
 /// Reads a list of at most `max` elements; `what` finishes the sentence `at most <max> …`.

@@ -24,7 +24,9 @@ use crate::error::Error;
 use crate::json::Reader;
 use crate::limits::Limits;
 use crate::payload::{FieldSchema, JsonPath};
-use crate::query::request::{CountRequest, QueryRequest, RetrieveRequest, ScrollRequest, Selectors, VectorSelector};
+use crate::query::request::{
+    CountRequest, QueryRequest, RetrieveRequest, ScrollRequest, Selectors, VectorSelector,
+};
 use body::{Budget, Result};
 use update::Operation;
 
@@ -218,6 +220,10 @@ fn update(body: &[u8], limits: &Limits, operation: Operation) -> Result<Update> 
 }
 
 /// An update by `points` or `filter`, neither of which is required by itself.
-fn update_by_selection(body: &[u8], limits: &Limits, operation: Operation) -> std::result::Result<Update, Error> {
+fn update_by_selection(
+    body: &[u8],
+    limits: &Limits,
+    operation: Operation,
+) -> std::result::Result<Update, Error> {
     body::parse_present(body, |r| operation.read(r, &mut Budget::new(limits)))
 }

@@ -54,7 +54,8 @@ pub(super) fn read_scroll(reader: &mut Reader<'_>, limits: &Limits) -> Result<Sc
     let limit = limit.unwrap_or(DEFAULT_LIMIT);
     check_window(reader, limits, limit, 0)?;
     if order.is_some() && offset.is_some() {
-        let why = "Cannot use an offset when using order_by. Page with start_from and a filter on the ids seen.";
+        let why =
+            "Cannot use an offset when using order_by. Page with start_from and a filter on the ids seen.";
         return Err(field_error(reader, "offset", why));
     }
     Ok(ScrollRequest { filter, limit, offset, order_by: order, with: with.or(PayloadSelector::All) })

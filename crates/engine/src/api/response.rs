@@ -67,7 +67,11 @@ pub fn write_update_result(out: &mut Vec<u8>, operation_id: u64, status: UpdateS
 }
 
 /// Appends the results of a batch, one for each operation in their order (C5.11).
-pub fn write_update_results(out: &mut Vec<u8>, operation_ids: impl IntoIterator<Item = u64>, status: UpdateStatus) {
+pub fn write_update_results(
+    out: &mut Vec<u8>,
+    operation_ids: impl IntoIterator<Item = u64>,
+    status: UpdateStatus,
+) {
     write_list(out, operation_ids, |out, id| write_update_result(out, id, status));
 }
 

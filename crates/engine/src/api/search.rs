@@ -49,7 +49,13 @@ impl ReadFields {
     }
 
     /// The request. `reader` stands behind the object.
-    fn finish(self, reader: &Reader<'_>, limits: &Limits, query: Query, using: Box<str>) -> Result<QueryRequest> {
+    fn finish(
+        self,
+        reader: &Reader<'_>,
+        limits: &Limits,
+        query: Query,
+        using: Box<str>,
+    ) -> Result<QueryRequest> {
         let limit = self.limit.unwrap_or(DEFAULT_LIMIT);
         let offset = self.offset.unwrap_or(0);
         check_window(reader, limits, limit, offset)?;
@@ -155,7 +161,11 @@ pub(super) fn check_window(reader: &Reader<'_>, limits: &Limits, limit: usize, o
         return Ok(());
     }
     let max = limits.max_result_window;
-    Err(field_error(reader, "limit", format!("limit + offset must be at most {max} (max_result_window), got {window}")))
+    Err(field_error(
+        reader,
+        "limit",
+        format!("limit + offset must be at most {max} (max_result_window), got {window}"),
+    ))
 }
 
 fn saturating_usize(value: u64) -> usize {
@@ -227,9 +237,7 @@ fn read_query_kind(reader: &mut Reader<'_>) -> Result<Query> {
     match kinds.len() {
         0 => Err(reader.error("expected one of nearest, order_by, sample")),
         1 => Ok(kinds.remove(0).1),
-        _ => {
-            Err(reader.error(format!("expected one kind of query, got {} and {}", kinds[0].0, kinds[1].0)))
-        }
+        _ => Err(reader.error(format!("expected one kind of query, got {} and {}", kinds[0].0, kinds[1].0))),
     }
 }
 

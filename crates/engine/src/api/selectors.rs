@@ -22,7 +22,9 @@ impl SelectorFields {
     pub(super) fn field(&mut self, reader: &mut Reader<'_>, key: &str, limits: &Limits) -> Result<bool> {
         match key {
             "with_payload" => self.payload = reader.optional(PayloadSelector::parse)?,
-            "with_vector" | "with_vectors" => self.vector = reader.optional(|r| vector_selector(r, limits))?,
+            "with_vector" | "with_vectors" => {
+                self.vector = reader.optional(|r| vector_selector(r, limits))?
+            }
             _ => return Ok(false),
         }
         Ok(true)
@@ -30,7 +32,10 @@ impl SelectorFields {
 
     /// The selectors, with what the request did not say.
     pub(super) fn or(self, payload: PayloadSelector) -> Selectors {
-        Selectors { payload: self.payload.unwrap_or(payload), vector: self.vector.unwrap_or(VectorSelector::None) }
+        Selectors {
+            payload: self.payload.unwrap_or(payload),
+            vector: self.vector.unwrap_or(VectorSelector::None),
+        }
     }
 }
 
@@ -39,8 +44,9 @@ fn vector_selector(reader: &mut Reader<'_>, limits: &Limits) -> Result<VectorSel
         Kind::Bool => Ok(if reader.bool()? { VectorSelector::All } else { VectorSelector::None }),
         Kind::Array => {
             let what = "vector names (max_named_vectors)";
-            let names =
-                body::list(reader, limits.max_named_vectors, what, |r| r.string().map(|name| Box::from(&*name)))?;
+            let names = body::list(reader, limits.max_named_vectors, what, |r| {
+                r.string().map(|name| Box::from(&*name))
+            })?;
             Ok(VectorSelector::Named(names))
         }
         other => {
@@ -58,7 +64,12 @@ pub(super) struct SelectionFields {
 
 impl SelectionFields {
     /// Reads the field if it is one of these; false leaves it to the caller.
-    pub(super) fn field(&mut self, reader: &mut Reader<'_>, key: &str, budget: &mut Budget<'_>) -> Result<bool> {
+    pub(super) fn field(
+        &mut self,
+        reader: &mut Reader<'_>,
+        key: &str,
+        budget: &mut Budget<'_>,
+    ) -> Result<bool> {
         match key {
             "points" => self.ids = reader.optional(|r| budget.list(r, read_id))?,
             "filter" => self.filter = reader.optional(|r| Filter::parse(r, budget.limits))?,
@@ -73,7 +84,9 @@ impl SelectionFields {
         match (self.ids, self.filter) {
             (Some(ids), _) => Ok(Selection::Ids(ids)),
             (None, Some(filter)) => Ok(Selection::Filter(filter)),
-            (None, None) => Err(reader.error("Either list of point ids or filter must be provided (points, filter)")),
+            (None, None) => {
+                Err(reader.error("Either list of point ids or filter must be provided (points, filter)"))
+            }
         }
     }
 }

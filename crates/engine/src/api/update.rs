@@ -125,7 +125,10 @@ fn read_update_vectors(reader: &mut Reader<'_>, budget: &mut Budget<'_>) -> Resu
     Ok(Update::UpdateVectors { points, update_filter })
 }
 
-fn read_point_vectors(reader: &mut Reader<'_>, budget: &mut Budget<'_>) -> Result<Vec<(PointId, NamedVectors)>> {
+fn read_point_vectors(
+    reader: &mut Reader<'_>,
+    budget: &mut Budget<'_>,
+) -> Result<Vec<(PointId, NamedVectors)>> {
     let limits = budget.limits;
     let mut forms = VectorReader::default();
     budget.list(reader, |r| {

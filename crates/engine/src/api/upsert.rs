@@ -35,7 +35,9 @@ pub(super) fn read(reader: &mut Reader<'_>, budget: &mut Budget<'_>) -> Result<U
         (Some(points), None) => ("points", points),
         (None, Some(points)) => ("batch", points),
         (None, None) => return Err(reader.missing("points")),
-        (Some(_), Some(_)) => return Err(field_error(reader, "batch", "points and batch exclude each other")),
+        (Some(_), Some(_)) => {
+            return Err(field_error(reader, "batch", "points and batch exclude each other"));
+        }
     };
     if points.is_empty() {
         return Err(field_error(reader, field, "must hold at least one point"));
@@ -139,12 +141,18 @@ fn column<T>(
     limits: &Limits,
     read: impl FnMut(&mut Reader<'_>) -> Result<T>,
 ) -> Result<Vec<T>> {
-    body::list(reader, limits.max_points_per_request, "points or ids a request (max_points_per_request)", read)
+    body::list(
+        reader,
+        limits.max_points_per_request,
+        "points or ids a request (max_points_per_request)",
+        read,
+    )
 }
 
 fn check_length(reader: &Reader<'_>, field: &str, ids: &[PointId], vectors: &VectorColumns) -> Result<()> {
     let differs = |len: usize| {
-        (len != ids.len()).then(|| format!("number of ids and vectors must be equal ({} != {len})", ids.len()))
+        (len != ids.len())
+            .then(|| format!("number of ids and vectors must be equal ({} != {len})", ids.len()))
     };
     let wrong = match vectors {
         VectorColumns::Unnamed(list) => differs(list.len()).map(|why| (field.to_string(), why)),

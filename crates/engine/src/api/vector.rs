@@ -26,7 +26,9 @@ impl VectorReader {
             Kind::Array => {}
             Kind::Object => return Err(refuse_object(reader)),
             other => {
-                return Err(reader.error(format!("expected a vector (an array of numbers), got {}", other.word())));
+                return Err(
+                    reader.error(format!("expected a vector (an array of numbers), got {}", other.word()))
+                );
             }
         }
         let mut components = Vec::with_capacity(self.last_len);

@@ -128,7 +128,8 @@ mod tests {
 
     #[test]
     fn blocks_of_every_size_are_zeroed_and_aligned() {
-        for bytes in [1, 4096, HUGE_PAGE_BYTES - 1, HUGE_PAGE_BYTES, HUGE_PAGE_BYTES + 1, 3 * HUGE_PAGE_BYTES] {
+        for bytes in [1, 4096, HUGE_PAGE_BYTES - 1, HUGE_PAGE_BYTES, HUGE_PAGE_BYTES + 1, 3 * HUGE_PAGE_BYTES]
+        {
             let block = Block::zeroed(bytes);
             let border = if bytes >= HUGE_PAGE_BYTES && cfg!(unix) { HUGE_PAGE_BYTES } else { LINE_BYTES };
             assert_eq!(block.start().as_ptr().align_offset(border), 0);

@@ -66,11 +66,12 @@ impl Chunks {
     /// Where item `index` lies, without the checks.
     ///
     /// # Safety
-    /// `reserve(index)` has been called on this list or on one that it is a clone of.
+    /// `reserve(index)` has been called on this list, or on the one that it is a clone of, and no `fork` to `index` or
+    /// fewer items since.
     #[inline(always)]
     pub(super) unsafe fn item_unchecked(&self, index: u32) -> NonNull<u8> {
         let offset = (index & ((1 << self.shift) - 1)) as usize * self.item_bytes;
-        // SAFETY: `reserve` made a chunk that holds the item, and later lists hold at least the items of earlier ones.
+        // SAFETY: `reserve` made a chunk that holds the item, and only `fork` takes chunks away.
         unsafe { self.chunks.get_unchecked((index >> self.shift) as usize).start.add(offset) }
     }
 

@@ -58,8 +58,7 @@ impl LinkArena {
         assert!(row < Self::MAX_ROWS, "row {row} is beyond the limit of a link arena");
         let (bucket, offset) = self.place(row);
         let rows = 1usize << (bucket as u32 + self.first_shift);
-        let block =
-            self.buckets[bucket].get_or_init(|| Block::zeroed(rows * self.width * size_of::<u32>()));
+        let block = self.buckets[bucket].get_or_init(|| Block::zeroed(rows * self.width * size_of::<u32>()));
         self.reserved.fetch_max(row + 1, Ordering::Relaxed);
         self.slice(block, offset)
     }

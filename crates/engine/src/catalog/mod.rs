@@ -198,7 +198,11 @@ impl Catalog {
         self.shared.log.append_group(&[(CATALOG, kind, body)], Durability::Always, done);
         match receive.recv() {
             Ok(Ok(lsn)) => Ok(lsn),
-            Ok(Err(error)) => Err(crate::collection::refused(&error)),
+            Ok(Err(error)) => {
+                // Nothing was changed for this record yet, so the next one is not built on it.
+                self.shared.log.resume(CATALOG);
+                Err(crate::collection::refused(&error))
+            }
             Err(_) => Err(Error::ShuttingDown),
         }
     }

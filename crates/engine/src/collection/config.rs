@@ -183,7 +183,8 @@ impl CollectionConfig {
                 }
                 "sparse_vectors" => refuse_sparse(r)?,
                 "hnsw_config" => {
-                    config.hnsw = r.optional(HnswDiff::parse)?.map_or(plain.hnsw.clone(), |d| plain.hnsw.with(&d));
+                    config.hnsw =
+                        r.optional(HnswDiff::parse)?.map_or(plain.hnsw.clone(), |d| plain.hnsw.with(&d));
                 }
                 "optimizers_config" | "optimizer_config" => {
                     let diff = r.optional(OptimizersDiff::parse)?.unwrap_or_default();

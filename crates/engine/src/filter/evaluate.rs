@@ -62,11 +62,13 @@ impl Clause {
     fn holds(&self, key: &JsonPath, document: Document<'_>) -> bool {
         match self {
             Clause::Match(wanted) => any_value(document, key, |value| wanted.holds(value)),
-            Clause::Range(interval) => {
-                any_value(document, key, |value| value.as_f64().is_some_and(|number| interval.contains(number)))
-            }
+            Clause::Range(interval) => any_value(document, key, |value| {
+                value.as_f64().is_some_and(|number| interval.contains(number))
+            }),
             Clause::DatetimeRange(interval) => any_value(document, key, |value| match value {
-                Value::String(text) => parse_datetime(&text.decode()).is_some_and(|micros| interval.contains(micros)),
+                Value::String(text) => {
+                    parse_datetime(&text.decode()).is_some_and(|micros| interval.contains(micros))
+                }
                 _ => false,
             }),
             Clause::Geo(shape) => any_value(document, key, |value| in_shape(shape, value)),

@@ -25,8 +25,8 @@ impl GeoPoint {
     fn distance_m(self, other: GeoPoint) -> f64 {
         let half_lat = ((other.lat - self.lat).to_radians() / 2.0).sin();
         let half_lon = ((other.lon - self.lon).to_radians() / 2.0).sin();
-        let squared =
-            half_lat * half_lat + self.lat.to_radians().cos() * other.lat.to_radians().cos() * half_lon * half_lon;
+        let squared = half_lat * half_lat
+            + self.lat.to_radians().cos() * other.lat.to_radians().cos() * half_lon * half_lon;
         2.0 * EARTH_RADIUS_M * squared.sqrt().min(1.0).asin()
     }
 }
@@ -116,11 +116,17 @@ mod tests {
     fn a_box_is_open_and_may_cross_the_antimeridian_c7() {
         let shape = GeoShape::Box { top_left: at(10.0, 55.0), bottom_right: at(15.0, 50.0) };
         assert!(shape.contains(at(13.4, 52.5)));
-        for outside in [at(10.0, 52.0), at(15.0, 52.0), at(12.0, 55.0), at(12.0, 50.0), at(9.0, 52.0), at(12.0, 56.0)] {
+        for outside in
+            [at(10.0, 52.0), at(15.0, 52.0), at(12.0, 55.0), at(12.0, 50.0), at(9.0, 52.0), at(12.0, 56.0)]
+        {
             assert!(!shape.contains(outside), "{outside:?}");
         }
         let across = GeoShape::Box { top_left: at(170.0, 10.0), bottom_right: at(-170.0, -10.0) };
-        assert!(across.contains(at(175.0, 0.0)) && across.contains(at(-175.0, 0.0)) && !across.contains(at(0.0, 0.0)));
+        assert!(
+            across.contains(at(175.0, 0.0))
+                && across.contains(at(-175.0, 0.0))
+                && !across.contains(at(0.0, 0.0))
+        );
     }
 
     #[test]
@@ -137,10 +143,20 @@ mod tests {
 
     #[test]
     fn a_polygon_excludes_its_border_and_its_holes_c7() {
-        let ring = |low: f64, high: f64| vec![at(low, low), at(high, low), at(high, high), at(low, high), at(low, low)];
+        let ring = |low: f64, high: f64| {
+            vec![at(low, low), at(high, low), at(high, high), at(low, high), at(low, low)]
+        };
         let shape = GeoShape::Polygon { exterior: ring(0.0, 10.0), interiors: vec![ring(4.0, 6.0)] };
         assert!(shape.contains(at(1.0, 1.0)) && shape.contains(at(5.0, 2.0)) && shape.contains(at(2.0, 5.0)));
-        for outside in [at(5.0, 5.0), at(4.0, 5.0), at(0.0, 5.0), at(10.0, 10.0), at(11.0, 5.0), at(-1.0, 0.0), at(5.0, 10.0)] {
+        for outside in [
+            at(5.0, 5.0),
+            at(4.0, 5.0),
+            at(0.0, 5.0),
+            at(10.0, 10.0),
+            at(11.0, 5.0),
+            at(-1.0, 0.0),
+            at(5.0, 10.0),
+        ] {
             assert!(!shape.contains(outside), "{outside:?}");
         }
         let reversed: Vec<_> = ring(0.0, 10.0).into_iter().rev().collect();

@@ -119,7 +119,8 @@ pub struct KeywordList {
 impl KeywordList {
     /// The set of these keywords.
     pub fn new(keywords: Vec<Keyword>) -> KeywordList {
-        let (mut uuids, mut texts): (Vec<_>, Vec<_>) = keywords.into_iter().partition(|keyword| keyword.uuid.is_some());
+        let (mut uuids, mut texts): (Vec<_>, Vec<_>) =
+            keywords.into_iter().partition(|keyword| keyword.uuid.is_some());
         texts.sort_unstable_by(|a, b| a.encoded.cmp(&b.encoded));
         texts.dedup_by(|a, b| a.encoded == b.encoded);
         uuids.sort_unstable_by_key(|keyword| keyword.uuid);

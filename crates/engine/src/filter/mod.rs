@@ -7,19 +7,19 @@ mod evaluate;
 mod geo;
 mod matching;
 mod parse;
+mod parse_clause;
 mod plan;
 #[cfg(test)]
 mod tests;
 mod text;
 
 pub use evaluate::PointView;
-pub use geo::{GeoPoint, GeoShape};
-pub use matching::{Keyword, Match};
 pub use plan::{IndexSet, Plan};
-pub use text::Words;
 
 use crate::payload::{Interval, JsonPath};
 use crate::types::PointId;
+use geo::GeoShape;
+use matching::Match;
 
 /// A filter: groups of conditions that must all be satisfied. Without conditions it matches every point.
 #[derive(Clone, Debug, Default)]
@@ -36,7 +36,7 @@ pub struct Filter {
 
 /// At least `min_count` of the conditions; with no conditions, no restriction.
 #[derive(Clone, Debug)]
-pub struct MinShould {
+struct MinShould {
     conditions: Vec<Condition>,
     min_count: u64,
 }

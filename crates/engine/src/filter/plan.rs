@@ -120,7 +120,11 @@ impl<I: IndexSet> Planner<'_, I> {
 
     /// One more condition, of which nothing is known, may hold instead.
     fn or_unknown(&self, bounds: Bounds) -> Option<Bounds> {
-        if bounds.certain().is_empty() { None } else { Some(Bounds::new(bounds.certain().clone(), self.live.clone())) }
+        if bounds.certain().is_empty() {
+            None
+        } else {
+            Some(Bounds::new(bounds.certain().clone(), self.live.clone()))
+        }
     }
 
     fn at_least(&self, group: &MinShould) -> Option<Bounds> {
@@ -140,8 +144,7 @@ impl<I: IndexSet> Planner<'_, I> {
         // `reached[n]`: points that satisfy at least n + 1 of the conditions seen so far.
         let mut reached = vec![Bounds::default(); group.min_count as usize];
         for condition in &group.conditions {
-            let bounds =
-                self.condition(condition).unwrap_or_else(|| Bounds::within(self.live.clone()));
+            let bounds = self.condition(condition).unwrap_or_else(|| Bounds::within(self.live.clone()));
             for level in (1..reached.len()).rev() {
                 let one_more = reached[level - 1].clone().and(bounds.clone());
                 reached[level] = std::mem::take(&mut reached[level]).or(one_more);
@@ -207,7 +210,9 @@ impl<I: IndexSet> Planner<'_, I> {
             Clause::DatetimeRange(interval) => index.datetimes_within(interval),
             Clause::Geo(_) => index.objects(),
             Clause::ValuesCount(interval) if interval.contains(0) => return None,
-            Clause::ValuesCount(interval) if is_one_or_more(interval) => Bounds::exact(index.filled().clone()),
+            Clause::ValuesCount(interval) if is_one_or_more(interval) => {
+                Bounds::exact(index.filled().clone())
+            }
             Clause::ValuesCount(_) => Bounds::within(index.filled().clone()),
             Clause::IsEmpty(true) => Bounds::exact(self.live - index.filled()),
             Clause::IsEmpty(false) => Bounds::exact(index.filled().clone()),

@@ -16,7 +16,8 @@ impl Words {
 
     /// Whether `text` has all the words, in any order. False when there are none.
     pub fn all_in(&self, text: &str) -> bool {
-        !self.words.is_empty() && self.words.iter().all(|wanted| split(text).any(|word| is_same(word, wanted)))
+        !self.words.is_empty()
+            && self.words.iter().all(|wanted| split(text).any(|word| is_same(word, wanted)))
     }
 
     /// Whether `text` has at least one of the words.

@@ -40,8 +40,9 @@ impl Distance {
 
     #[inline(always)]
     fn finish(&self, sum: f32) -> f32 {
-        // `min` gives the other operand for NaN; adding zero turns −0 into 0.
-        (self.sign * sum).min(f32::MAX).max(f32::MIN) + 0.0
+        let distance = if sum.is_nan() { f32::MAX } else { self.sign * sum };
+        // Adding zero turns −0 into 0.
+        distance.clamp(f32::MIN, f32::MAX) + 0.0
     }
 }
 

@@ -177,7 +177,8 @@ mod tests {
     fn an_empty_range_or_list_offers_nothing() {
         let rows = table(3, &[1; 9]);
         let mut top = TopK::new(5, |a: u32, b: u32| a.cmp(&b));
-        scan_range(&rows, Distance::of(Metric::Dot), &[1.0; 3], 2..2, &|_| true, &mut top, &|| false).unwrap();
+        scan_range(&rows, Distance::of(Metric::Dot), &[1.0; 3], 2..2, &|_| true, &mut top, &|| false)
+            .unwrap();
         scan_ids(&rows, Distance::of(Metric::Dot), &[1.0; 3], [], &mut top, &|| false).unwrap();
         assert!(top.into_sorted().is_empty());
     }

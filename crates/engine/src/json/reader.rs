@@ -45,6 +45,9 @@ enum Step<'a> {
 /// Nesting that the reader follows anywhere in a body. Payloads and filters have lower limits of their own.
 const MAX_DEPTH: usize = 160;
 
+/// Characters of a key that a path shows: a body may hold a key of a million.
+const KEY_SHOWN: usize = 100;
+
 /// Pull parser over a UTF-8 body. Strict RFC 8259; keeps the path of the value being read for error messages.
 ///
 /// A clone is for looking ahead: it stands at the same place and goes its own way.
@@ -67,21 +70,29 @@ impl<'a> Reader<'a> {
     pub fn new(body: &'a [u8]) -> Result<Reader<'a>> {
         match std::str::from_utf8(body) {
             Ok(text) => Ok(Reader { text, at: 0, path: Vec::new(), filter_depth: 0 }),
-            Err(error) => {
-                Err(Error::bad(format!("Body is not valid JSON: invalid UTF-8 at byte {}", error.valid_up_to())))
-            }
+            Err(error) => Err(Error::bad(format!(
+                "Body is not valid JSON: invalid UTF-8 at byte {}",
+                error.valid_up_to()
+            ))),
         }
     }
 
-    /// The path of the value being read, as C1.11 writes it; empty at the root.
+    /// The path of the value being read, as C1.11 writes it; empty at the root. Of a long key only its beginning.
     pub fn path(&self) -> String {
         let mut out = String::new();
         for step in &self.path {
             match step {
-                Step::Key(key) if out.is_empty() => out.push_str(key),
                 Step::Key(key) => {
-                    out.push('.');
-                    out.push_str(key);
+                    if !out.is_empty() {
+                        out.push('.');
+                    }
+                    match key.char_indices().nth(KEY_SHOWN) {
+                        Some((end, _)) => {
+                            out.push_str(&key[..end]);
+                            out.push('…');
+                        }
+                        None => out.push_str(key),
+                    }
                 }
                 Step::Index(index) => {
                     let _ = write!(out, "[{index}]");
@@ -328,7 +339,10 @@ impl<'a> Reader<'a> {
         let text = self.number_text()?;
         match text.parse::<f32>() {
             Ok(value) if value.is_finite() => Ok(value),
-            _ => Err(self.error(format!("expected a number within the range of 32-bit floats, got {}", shorten(text)))),
+            _ => Err(self.error(format!(
+                "expected a number within the range of 32-bit floats, got {}",
+                shorten(text)
+            ))),
         }
     }
 
@@ -355,7 +369,11 @@ impl<'a> Reader<'a> {
     /// Checks that nothing but white space follows the root value.
     pub fn finish(&mut self) -> Result<()> {
         self.skip_space();
-        if self.at == self.text.len() { Ok(()) } else { Err(self.syntax("unexpected text after the body's value")) }
+        if self.at == self.text.len() {
+            Ok(())
+        } else {
+            Err(self.syntax("unexpected text after the body's value"))
+        }
     }
 
     /// An error unless the next value is of that kind.
@@ -377,7 +395,10 @@ impl<'a> Reader<'a> {
 
     fn enter(&mut self, step: Step<'a>) -> Result<()> {
         if self.path.len() >= MAX_DEPTH {
-            return Err(Error::bad(format!("Body is nested deeper than {MAX_DEPTH} levels at byte {}", self.at)));
+            return Err(Error::bad(format!(
+                "Body is nested deeper than {MAX_DEPTH} levels at byte {}",
+                self.at
+            )));
         }
         self.path.push(step);
         Ok(())
@@ -407,8 +428,8 @@ impl<'a> Reader<'a> {
     /// general parser, as is everything else that does not fit. Consumes nothing when it answers `None`.
     fn short_f32(&mut self) -> Option<f32> {
         const POWERS: [f64; 23] = [
-            1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18,
-            1e19, 1e20, 1e21, 1e22,
+            1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17,
+            1e18, 1e19, 1e20, 1e21, 1e22,
         ];
         let bytes = self.text.as_bytes();
         let mut at = self.at;
@@ -529,11 +550,12 @@ impl<'a> Reader<'a> {
             self.at += 6;
             return Ok(character);
         }
-        let low = if (0xd800..0xdc00).contains(&high) && self.text.as_bytes()[self.at + 6..].starts_with(b"\\u") {
-            self.hex4(self.at + 8)?
-        } else {
-            0
-        };
+        let low =
+            if (0xd800..0xdc00).contains(&high) && self.text.as_bytes()[self.at + 6..].starts_with(b"\\u") {
+                self.hex4(self.at + 8)?
+            } else {
+                0
+            };
         if !(0xdc00..0xe000).contains(&low) {
             return Err(self.syntax("unpaired surrogate in a string"));
         }
@@ -599,9 +621,37 @@ mod tests {
     #[test]
     fn only_strict_json_is_read() {
         for bad in [
-            "", " ", "{", "[1,]", "{\"a\":1,}", "01", "1.", ".5", "+1", "1e", "nul", "tru", "'a'", "\"\\x\"", "\"\\ud800\"",
-            "\"\\udc00\\ud800\"", "\"a\nb\"", "[1 2]", "{\"a\" 1}", "{a:1}", "1 2", "\u{feff}1", "NaN", "Infinity", "-", "[",
-            "\"", "\"\\", "\"\\u12", "{\"a\":", "{1:2}",
+            "",
+            " ",
+            "{",
+            "[1,]",
+            "{\"a\":1,}",
+            "01",
+            "1.",
+            ".5",
+            "+1",
+            "1e",
+            "nul",
+            "tru",
+            "'a'",
+            "\"\\x\"",
+            "\"\\ud800\"",
+            "\"\\udc00\\ud800\"",
+            "\"a\nb\"",
+            "[1 2]",
+            "{\"a\" 1}",
+            "{a:1}",
+            "1 2",
+            "\u{feff}1",
+            "NaN",
+            "Infinity",
+            "-",
+            "[",
+            "\"",
+            "\"\\",
+            "\"\\u12",
+            "{\"a\":",
+            "{1:2}",
         ] {
             assert!(skip_all(bad.as_bytes()).is_err(), "{bad:?}");
         }

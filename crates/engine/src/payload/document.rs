@@ -84,9 +84,10 @@ impl<'a> JsonStr<'a> {
                 Some(b'f') => out.push(12),
                 // The normal form escapes in this way nothing but control characters, which are one byte.
                 Some(b'u') => {
-                    let code = bytes.by_ref().take(4).fold(0u32, |code, digit| {
-                        code * 16 + (digit as char).to_digit(16).unwrap_or(0)
-                    });
+                    let code = bytes
+                        .by_ref()
+                        .take(4)
+                        .fold(0u32, |code, digit| code * 16 + (digit as char).to_digit(16).unwrap_or(0));
                     let character = char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER);
                     out.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
                 }
@@ -320,7 +321,9 @@ fn skip_value(bytes: &[u8], at: usize) -> Option<usize> {
 }
 
 fn skip_scalar(bytes: &[u8], at: usize) -> usize {
-    let length = bytes[at..].iter().take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'+'));
+    let length = bytes[at..]
+        .iter()
+        .take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'+'));
     at + length.count()
 }
 
@@ -404,7 +407,8 @@ mod tests {
 
     #[test]
     fn paths_read_as_the_dialect_says_c7() {
-        let doc = r#"{"a":{"b":1},"l":[{"b":2},{"c":3},{"b":[4,5]},6],"x.y":{"z":[[7],8]},"":null,"q\"":true}"#;
+        let doc =
+            r#"{"a":{"b":1},"l":[{"b":2},{"c":3},{"b":[4,5]},6],"x.y":{"z":[[7],8]},"":null,"q\"":true}"#;
         assert_eq!(at(doc, "a.b"), ["1"]);
         assert_eq!(at(doc, "a"), [r#"{"b":1}"#]);
         assert_eq!(at(doc, "l.b"), Vec::<String>::new());
@@ -424,7 +428,9 @@ mod tests {
 
     #[test]
     fn strings_decode_to_what_was_written() {
-        for text in ["", "plain", "quo\"te \\ and\nnew\u{1}lines", "ünï 🦀 \u{8}\u{c}\r\t", "eight by\"te steps \\"] {
+        for text in
+            ["", "plain", "quo\"te \\ and\nnew\u{1}lines", "ünï 🦀 \u{8}\u{c}\r\t", "eight by\"te steps \\"]
+        {
             let mut doc = b"{\"k\":".to_vec();
             crate::json::write_string(&mut doc, text);
             doc.extend_from_slice(b",\"z\":0}");

@@ -24,7 +24,9 @@ impl fmt::Display for EditError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             EditError::TooDeep => write!(f, "set payload would nest deeper than {MAX_PAYLOAD_DEPTH} levels"),
-            EditError::TooLarge => write!(f, "set payload would make a payload larger than {MAX_RESULT_BYTES} bytes"),
+            EditError::TooLarge => {
+                write!(f, "set payload would make a payload larger than {MAX_RESULT_BYTES} bytes")
+            }
         }
     }
 }
@@ -166,7 +168,14 @@ impl Writer {
         }
     }
 
-    fn set_key(&mut self, target: Option<&[u8]>, key: &Key, rest: &[Step], patch: &[u8], last: Last) -> Result<()> {
+    fn set_key(
+        &mut self,
+        target: Option<&[u8]>,
+        key: &Key,
+        rest: &[Step],
+        patch: &[u8],
+        last: Last,
+    ) -> Result<()> {
         let mut present = false;
         self.put(b"{")?;
         for entry in object(target).into_iter().flat_map(Object::entries) {
@@ -323,15 +332,18 @@ mod tests {
 
     #[test]
     fn set_makes_its_way_and_replaces_what_is_in_it_c5_6() {
-        assert_eq!(merged(r#"{"y":1}"#, Some("n.m")), format!(r#"{},"n":{{"m":{{"y":1}}}}}}"#, &DOC[..DOC.len() - 1]));
-        assert_eq!(merged(r#"{"y":1}"#, Some("n[].m")), format!(r#"{},"n":[]}}"#, &DOC[..DOC.len() - 1]));
         assert_eq!(
-            merged(r#"{"y":1}"#, Some("k.s[0]")),
-            r#"{"k":{"s":[],"list":[{"a":{"x":1}},{"b":2}]}}"#
+            merged(r#"{"y":1}"#, Some("n.m")),
+            format!(r#"{},"n":{{"m":{{"y":1}}}}}}"#, &DOC[..DOC.len() - 1])
         );
+        assert_eq!(merged(r#"{"y":1}"#, Some("n[].m")), format!(r#"{},"n":[]}}"#, &DOC[..DOC.len() - 1]));
+        assert_eq!(merged(r#"{"y":1}"#, Some("k.s[0]")), r#"{"k":{"s":[],"list":[{"a":{"x":1}},{"b":2}]}}"#);
         assert_eq!(merged(r#"{"k":null}"#, None), "{}");
         assert_eq!(merged(r#"{"absent":null}"#, None), DOC);
-        assert_eq!(merged(r#"{"s":{"n":null}}"#, Some("k.list[1]")), DOC.replace(r#""b":2"#, r#""b":2,"s":{"n":null}"#));
+        assert_eq!(
+            merged(r#"{"s":{"n":null}}"#, Some("k.list[1]")),
+            DOC.replace(r#""b":2"#, r#""b":2,"s":{"n":null}"#)
+        );
     }
 
     #[test]
@@ -344,7 +356,8 @@ mod tests {
 
     #[test]
     fn delete_removes_what_the_paths_select_c5_8() {
-        let done = |keys: &[&str]| text(delete(DOC.as_bytes(), &keys.iter().map(|k| path(k)).collect::<Vec<_>>()));
+        let done =
+            |keys: &[&str]| text(delete(DOC.as_bytes(), &keys.iter().map(|k| path(k)).collect::<Vec<_>>()));
         assert_eq!(done(&["k.list[].a"]), r#"{"k":{"s":1,"list":[{},{"b":2}]}}"#);
         assert_eq!(done(&["k.list[]"]), r#"{"k":{"s":1,"list":[]}}"#);
         assert_eq!(done(&["k.list[0]"]), DOC);
@@ -438,7 +451,8 @@ mod tests {
     }
 
     fn any_object(inner: impl Strategy<Value = Json>) -> impl Strategy<Value = Json> {
-        prop::collection::vec(("[a-c]|k\"", inner), 0..4).prop_map(|entries| Json::Object(entries.into_iter().collect()))
+        prop::collection::vec(("[a-c]|k\"", inner), 0..4)
+            .prop_map(|entries| Json::Object(entries.into_iter().collect()))
     }
 
     proptest! {

@@ -15,7 +15,7 @@ mod select;
 
 pub use datetime::parse_datetime;
 pub use document::{Array, Document, Entry, JsonStr, Object, Value};
-pub use index::{Bounds, FieldIndex, FieldKind, FieldSchema, OrderKey, Postings};
+pub use index::{Bounds, FieldIndex, FieldKind, FieldSchema, OrderKey, Ordered, Postings};
 pub use interval::Interval;
-pub use path::{JsonPath, PathError, Step};
+pub use path::{JsonPath, Key, PathError, Step};
 pub use select::PayloadSelector;

@@ -215,8 +215,27 @@ mod tests {
     fn what_is_no_path_is_refused() {
         let long = format!("a{}", "[]".repeat(200));
         for text in [
-            "", "[0]", "[]", "a.[0]", "a[-1]", "a.", ".a", "a..b", "a b", " a", "a[", "a]", "a[0", "a[x]", "a[1]b", "\"a",
-            "a\"b\"", "\"a\\b\"", "a[99999999999]", &long, &"k".repeat(5_000),
+            "",
+            "[0]",
+            "[]",
+            "a.[0]",
+            "a[-1]",
+            "a.",
+            ".a",
+            "a..b",
+            "a b",
+            " a",
+            "a[",
+            "a]",
+            "a[0",
+            "a[x]",
+            "a[1]b",
+            "\"a",
+            "a\"b\"",
+            "\"a\\b\"",
+            "a[99999999999]",
+            &long,
+            &"k".repeat(5_000),
         ] {
             assert!(JsonPath::parse(text).is_err(), "{text:?}");
         }

@@ -43,7 +43,9 @@ impl PayloadSelector {
                     _ => Err(reader.error("expected either include or exclude")),
                 }
             }
-            _ => Err(reader.error("expected a boolean, a list of paths, or an object with include or exclude")),
+            _ => {
+                Err(reader.error("expected a boolean, a list of paths, or an object with include or exclude"))
+            }
         }
     }
 
@@ -84,7 +86,8 @@ fn copy(value: &[u8], active: &[&[Step]], include: bool, out: &mut Vec<u8>) {
         Some(Value::Object(object)) => {
             out.push(b'{');
             for entry in object.entries() {
-                let deeper = follow(active, |step| matches!(step, Step::Key(key) if key.encoded() == entry.key));
+                let deeper =
+                    follow(active, |step| matches!(step, Step::Key(key) if key.encoded() == entry.key));
                 if !is_shown(&deeper, include) {
                     continue;
                 }
@@ -183,7 +186,15 @@ mod tests {
 
     #[test]
     fn malformed_selectors_are_refused_c6_1() {
-        for bad in ["1", "\"a\"", "[1]", "[\"a.\"]", "{}", r#"{"include":["a"],"exclude":["b"]}"#, r#"{"only":["a"]}"#] {
+        for bad in [
+            "1",
+            "\"a\"",
+            "[1]",
+            "[\"a.\"]",
+            "{}",
+            r#"{"include":["a"],"exclude":["b"]}"#,
+            r#"{"only":["a"]}"#,
+        ] {
             assert!(PayloadSelector::parse(&mut Reader::new(bad.as_bytes()).unwrap()).is_err(), "{bad}");
         }
         let mut reader = Reader::new(br#"{"include":null,"exclude":["a"]}"#).unwrap();

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::storage::{ErrorKind, Storage, StorageError, StorageFile};
 
 use super::LogError;
+use super::cut_mark;
 use super::entropy::Entropy;
 use super::format::{
     MAX_BODY_BYTES, RECORD_HEADER_LEN, RecordHeader, SEGMENT_HEADER_LEN, Seeded, SegmentHeader, VERSION,
@@ -76,7 +77,7 @@ impl std::fmt::Debug for Log {
 
 impl Log {
     /// Opens the log in the directory `log` of `storage`, or starts one. Intact records with a sequence above `from`
-    /// are shown to `visit` in order; `epoch` goes into everything written from now on.
+    /// that were not [`cut`](Self::cut) are shown to `visit` in order (0 is always right, a higher `from` saves reading); `epoch` goes into everything written from now on.
     ///
     /// When this returns, every visited record is durable. After an error nothing that `visit` saw may be kept.
     pub fn open(
@@ -162,21 +163,23 @@ impl Log {
 
     /// Deletes the oldest segments that hold no sequence from `below` on. The segment that grows always stays.
     ///
-    /// To be called with what a durable manifest makes unnecessary, and no more.
+    /// To be called with what durable checkpoints make unnecessary, and no more. After an error the segments that are
+    /// left go with the next cut.
     pub fn cut(&mut self, below: u64) -> Result<(), LogError> {
-        let mut removed = false;
-        while self.segments.get(1).is_some_and(|next| next.first <= below) {
+        let doomed = self.segments.iter().skip(1).take_while(|next| next.first <= below).count();
+        if doomed == 0 {
+            return Ok(());
+        }
+        let mark = cut_mark::store(&*self.storage, self.segments[doomed].first);
+        mark.map_err(LogError::from_storage)?;
+        for _ in 0..doomed {
             match self.storage.remove(&segment::path(self.segments[0].first)) {
                 Err(e) if e.kind() != ErrorKind::NotFound => return Err(LogError::from_storage(e)),
                 _ => {}
             }
             self.segments.pop_front();
-            removed = true;
         }
-        if removed {
-            self.storage.sync_dir(segment::DIR).map_err(LogError::from_storage)?;
-        }
-        Ok(())
+        self.storage.sync_dir(segment::DIR).map_err(LogError::from_storage)
     }
 
     /// Bytes of all segments on disk.

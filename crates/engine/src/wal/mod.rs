@@ -16,6 +16,7 @@
 //! log stays contiguous. A failed sync, or a write that cannot be taken back, poisons the log: every later call answers
 //! [`LogError::Poisoned`] until the log is opened again.
 
+mod cut_mark;
 mod entropy;
 mod error;
 mod format;

@@ -3,6 +3,7 @@
 use crate::storage::Storage;
 
 use super::LogError;
+use super::cut_mark::{self, CutMark};
 use super::format::{HeaderFault, RECORD_HEADER_LEN, RecordHeader, SEGMENT_HEADER_LEN, SegmentHeader};
 use super::report::{Damage, DamageKind, LogReport, Replayed};
 use super::scan::{Item, scan};
@@ -166,14 +167,24 @@ impl Replay<'_> {
     }
 }
 
-/// Reads the log and shows every intact record above `from` to `visit`. Changes nothing on disk.
+/// Reads the log and shows every intact record above `from` that was not cut to `visit`. Changes nothing on disk.
 pub(super) fn recover(
     storage: &dyn Storage,
     from: u64,
     visit: &mut dyn FnMut(Replayed<'_>),
 ) -> Result<Recovered, LogError> {
     let firsts = segment::list(storage).map_err(LogError::from_storage)?;
+    let mark = cut_mark::load(storage).map_err(LogError::from_storage)?;
+    let oldest = firsts.first().copied().unwrap_or(1);
+    let from = match mark {
+        CutMark::Below(below) => from.max(below.saturating_sub(1)),
+        CutMark::Damaged => from.max(oldest - 1),
+    };
     let mut replay = Replay { from, visit, report: LogReport::default(), in_shadow: false };
+    if mark == CutMark::Damaged {
+        let (kind, lost_to) = (DamageKind::CutMark, Some(oldest - 1));
+        replay.damage(Damage { kind, segment: oldest, offset: 0, lost_from: oldest, lost_to });
+    }
     let mut segments = Vec::new();
     let mut next = from + 1;
     let mut last = None;

@@ -38,8 +38,10 @@ pub enum DamageKind {
     RecordHeader,
     /// The header of a segment is damaged; its records may have been readable all the same.
     SegmentHeader,
-    /// Segments are missing between two others, or before the first.
+    /// Segments are missing between two others, or before the first although no cut took them.
     Gap,
+    /// The note of how far the log was cut cannot be read; segments missing before the first go unnoticed.
+    CutMark,
 }
 
 /// Synced bytes that can no longer be read. (Damaged bodies are [`Replayed::BadBody`].)

@@ -57,7 +57,8 @@ fn refused(operation: &str, body: &str, expected: &str) {
 /// Asserts that a body is accepted; answers what it means.
 #[track_caller]
 fn accepted(operation: &str, body: &str) -> String {
-    parse(operation, body.as_bytes(), &Limits::default()).unwrap_or_else(|error| panic!("{operation} {body}\n  {error}"))
+    parse(operation, body.as_bytes(), &Limits::default())
+        .unwrap_or_else(|error| panic!("{operation} {body}\n  {error}"))
 }
 
 /// Asserts that two bodies mean the same.

@@ -41,12 +41,21 @@ fn valid_bodies() -> Vec<(&'static str, Value)> {
         ("search_batch", json!({"searches": [search]})),
         ("query", query.clone()),
         ("query_batch", json!({"searches": [query, ordered]})),
-        ("scroll", json!({"filter": filter, "limit": 5, "order_by": {"key": "a", "start_from": "2020-01-01"}})),
+        (
+            "scroll",
+            json!({"filter": filter, "limit": 5, "order_by": {"key": "a", "start_from": "2020-01-01"}}),
+        ),
         ("count", json!({"filter": filter, "exact": true})),
         ("create_collection", vectors),
-        ("update_collection", json!({"vectors": {"a": {"hnsw_config": {"m": 4}, "quantization_config": "Disabled"}},
-            "params": {"replication_factor": 2}, "optimizers_config": {"indexing_threshold": 0}, "metadata": {"a": null}})),
-        ("create_field_index", json!({"field_name": "a", "field_schema": {"type": "integer", "range": true}})),
+        (
+            "update_collection",
+            json!({"vectors": {"a": {"hnsw_config": {"m": 4}, "quantization_config": "Disabled"}},
+            "params": {"replication_factor": 2}, "optimizers_config": {"indexing_threshold": 0}, "metadata": {"a": null}}),
+        ),
+        (
+            "create_field_index",
+            json!({"field_name": "a", "field_schema": {"type": "integer", "range": true}}),
+        ),
     ]
 }
 
@@ -137,7 +146,9 @@ fn names_a_place(error: &Error) -> bool {
         Error::VectorsConfigRequired => true,
         Error::MissingField(field) => !field.is_empty(),
         _ => text.split_once(": ").is_some_and(|(place, why)| {
-            !why.is_empty() && !place.is_empty() && (place == "Body is not valid JSON" || !place.contains(' '))
+            !why.is_empty()
+                && !place.is_empty()
+                && (place == "Body is not valid JSON" || !place.contains(' '))
         }),
     }
 }

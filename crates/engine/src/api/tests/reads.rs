@@ -59,16 +59,25 @@ fn null_is_absent_c1_10() {
 fn a_query_takes_the_forms_of_this_release_c6_3() {
     let uuid = "550e8400-e29b-41d4-a716-446655440000";
     assert!(matches!(query("{}").query, Query::ById));
-    assert!(matches!(query(r#"{"query":[1,2]}"#).query, Query::Nearest(QueryVector::Dense(v)) if v.len() == 2));
+    assert!(
+        matches!(query(r#"{"query":[1,2]}"#).query, Query::Nearest(QueryVector::Dense(v)) if v.len() == 2)
+    );
     assert!(matches!(query(r#"{"query":7}"#).query, Query::Nearest(QueryVector::Id(PointId::Num(7)))));
     let by_uuid = query(&format!(r#"{{"query":"{uuid}"}}"#)).query;
     assert!(matches!(by_uuid, Query::Nearest(QueryVector::Id(PointId::Uuid(_)))));
     assert!(matches!(query(r#"{"query":{"nearest":[1]}}"#).query, Query::Nearest(QueryVector::Dense(_))));
-    assert!(matches!(query(r#"{"query":{"nearest":7,"mmr":null}}"#).query, Query::Nearest(QueryVector::Id(_))));
+    assert!(matches!(
+        query(r#"{"query":{"nearest":7,"mmr":null}}"#).query,
+        Query::Nearest(QueryVector::Id(_))
+    ));
     assert!(matches!(query(r#"{"query":{"sample":"random"}}"#).query, Query::Sample));
     let Query::OrderBy(order) = query(r#"{"query":{"order_by":"a.b"},"offset":3}"#).query else { panic!() };
-    assert_eq!((order.key.to_string().as_str(), order.direction, order.start_from), ("a.b", Direction::Asc, None));
-    let looked_up = query(r#"{"query":7,"using":"v","lookup_from":{"collection":"c","vector":"w","shard_key":null}}"#);
+    assert_eq!(
+        (order.key.to_string().as_str(), order.direction, order.start_from),
+        ("a.b", Direction::Asc, None)
+    );
+    let looked_up =
+        query(r#"{"query":7,"using":"v","lookup_from":{"collection":"c","vector":"w","shard_key":null}}"#);
     let from = looked_up.lookup_from.unwrap();
     assert_eq!((&*looked_up.using, from.collection.as_str(), from.vector.as_deref()), ("v", "c", Some("w")));
 }
@@ -109,12 +118,16 @@ fn the_window_and_the_names_are_limited_c2_7() {
     let limits = Limits { max_result_window: 20, max_named_vectors: 2, ..Limits::default() };
     assert!(api::search(br#"{"vector":[1],"limit":15,"offset":5}"#, &limits).is_ok());
     let error = api::search(br#"{"vector":[1],"limit":15,"offset":6}"#, &limits).unwrap_err().to_string();
-    assert!(error.contains("limit: limit + offset must be at most 20 (max_result_window), got 21"), "{error}");
+    assert!(
+        error.contains("limit: limit + offset must be at most 20 (max_result_window), got 21"),
+        "{error}"
+    );
     let body = br#"{"searches":[{"query":1},{"query":1,"limit":21}]}"#;
     let error = api::query_batch(body, &limits).unwrap_err().to_string();
     assert!(error.contains("searches[1].limit: limit + offset"), "{error}");
     assert!(api::scroll(br#"{"limit":21}"#, &limits).is_err());
-    let error = api::search(br#"{"vector":[1],"with_vector":["a","b","c"]}"#, &limits).unwrap_err().to_string();
+    let error =
+        api::search(br#"{"vector":[1],"with_vector":["a","b","c"]}"#, &limits).unwrap_err().to_string();
     assert!(error.contains("with_vector: at most 2 vector names (max_named_vectors)"), "{error}");
     let body = br#"{"points":[{"id":1,"vector":{"a":[1],"b":[1],"c":[1]}}]}"#;
     let error = api::upsert(body, &limits).unwrap_err().to_string();
@@ -124,7 +137,8 @@ fn the_window_and_the_names_are_limited_c2_7() {
 #[test]
 fn batches_keep_their_order_and_may_be_empty_c6_2_c6_3() {
     let limits = Limits::default();
-    let searches = api::search_batch(br#"{"searches":[{"vector":[1],"limit":1},{"vector":[1],"limit":2}]}"#, &limits);
+    let searches =
+        api::search_batch(br#"{"searches":[{"vector":[1],"limit":1},{"vector":[1],"limit":2}]}"#, &limits);
     assert_eq!(searches.unwrap().iter().map(|search| search.limit).collect::<Vec<_>>(), [1, 2]);
     assert!(api::query_batch(br#"{"searches":[]}"#, &limits).unwrap().is_empty());
     refused("search_batch", "{}", "searches");

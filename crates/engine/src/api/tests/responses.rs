@@ -1,9 +1,10 @@
 //! The bytes of answers.
 
 use crate::api::response::{
-    CollectionInfo, CollectionStatus, Envelope, FieldIndexInfo, PointView, UpdateStatus, vectors_to_json, write_bool,
-    write_collection_info, write_collections, write_count, write_elements, write_exists, write_list, write_page,
-    write_query_result, write_record, write_scored_point, write_update_result, write_update_results,
+    CollectionInfo, CollectionStatus, Envelope, FieldIndexInfo, PointView, UpdateStatus, vectors_to_json,
+    write_bool, write_collection_info, write_collections, write_count, write_elements, write_exists,
+    write_list, write_page, write_query_result, write_record, write_scored_point, write_update_result,
+    write_update_results,
 };
 use crate::collection::config::{CollectionConfig, VectorParams};
 use crate::json::Reader;
@@ -109,10 +110,7 @@ fn pages_and_query_results_c6_3_c6_4() {
             write_elements(out, [1, 2], |out, id| write_scored_point(out, &bare(PointId::Num(id)), 1, 0.5));
         });
     });
-    assert_eq!(
-        query,
-        r#"{"points":[{"id":1,"version":1,"score":0.5},{"id":2,"version":1,"score":0.5}]}"#
-    );
+    assert_eq!(query, r#"{"points":[{"id":1,"version":1,"score":0.5},{"id":2,"version":1,"score":0.5}]}"#);
     assert_eq!(written(|out| write_list(out, [0u8; 0], |_, _| ())), "[]");
 }
 
@@ -134,7 +132,8 @@ fn a_collections_info_is_what_strict_clients_parse_c4_2() {
         config: &config,
         indexes: &indexes,
     };
-    let shown: serde_json::Value = serde_json::from_str(&written(|out| write_collection_info(out, &info))).unwrap();
+    let shown: serde_json::Value =
+        serde_json::from_str(&written(|out| write_collection_info(out, &info))).unwrap();
     // The answer that all clients accept.
     let expected = serde_json::json!({
         "status": "green", "optimizer_status": "ok", "warnings": [], "indexed_vectors_count": 1000,
@@ -168,7 +167,8 @@ fn a_fault_is_red_and_named_c10_2() {
         config: &config,
         indexes: &[],
     };
-    let shown: serde_json::Value = serde_json::from_str(&written(|out| write_collection_info(out, &info))).unwrap();
+    let shown: serde_json::Value =
+        serde_json::from_str(&written(|out| write_collection_info(out, &info))).unwrap();
     assert_eq!(shown["status"], "red");
     assert_eq!(shown["optimizer_status"]["error"], "the manifest is damaged");
     assert_eq!(shown["config"]["params"]["vectors"], serde_json::json!({}));

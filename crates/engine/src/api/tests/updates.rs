@@ -43,11 +43,7 @@ fn columns_mean_the_same_as_points_c5_1() {
         r#"{"batch":{"ids":[1,2],"vectors":{"a":[[1],[2]],"b":[[3],[4]]}}}"#,
         r#"{"points":[{"id":1,"vector":{"a":[1],"b":[3]}},{"id":2,"vector":{"a":[2],"b":[4]}}]}"#,
     );
-    same(
-        "upsert_points",
-        r#"{"batch":{"ids":[1],"vectors":{}}}"#,
-        r#"{"points":[{"id":1,"vector":{}}]}"#,
-    );
+    same("upsert_points", r#"{"batch":{"ids":[1],"vectors":{}}}"#, r#"{"points":[{"id":1,"vector":{}}]}"#);
 }
 
 #[test]
@@ -77,7 +73,8 @@ fn update_modes_and_filters_are_read_c5_1() {
         ("insert_only", UpdateMode::InsertOnly),
         ("update_only", UpdateMode::UpdateOnly),
     ] {
-        let (_, read, filtered) = upsert(&format!(r#"{{{point},"update_mode":"{name}","update_filter":{{}}}}"#));
+        let (_, read, filtered) =
+            upsert(&format!(r#"{{{point},"update_mode":"{name}","update_filter":{{}}}}"#));
         assert_eq!((read, filtered), (mode, true));
     }
 }
@@ -100,7 +97,10 @@ fn payload_operations_are_read_c5_6_to_c5_9() {
     let body = br#"{"payload":{"a":null},"key":"k.list[].a","points":[1],"shard_key":null}"#;
     let Update::SetPayload { payload, key, .. } = api::set_payload(body, &limits).unwrap() else { panic!() };
     assert_eq!((&*payload, key.unwrap().to_string().as_str()), (&b"{\"a\":null}"[..], "k.list[].a"));
-    assert!(matches!(api::overwrite_payload(body, &limits).unwrap(), Update::OverwritePayload { key: Some(_), .. }));
+    assert!(matches!(
+        api::overwrite_payload(body, &limits).unwrap(),
+        Update::OverwritePayload { key: Some(_), .. }
+    ));
     let Update::DeletePayload { keys, .. } =
         api::delete_payload(br#"{"keys":["a","\"x.y\".z"],"filter":{}}"#, &limits).unwrap()
     else {
@@ -114,7 +114,9 @@ fn payload_operations_are_read_c5_6_to_c5_9() {
 fn vector_operations_are_read_c5_5_c5_10() {
     let limits = Limits::default();
     let body = br#"{"points":[{"id":1,"vector":{"a":[1]}},{"id":1,"vectors":[2,3]}],"update_filter":{}}"#;
-    let Update::UpdateVectors { points, update_filter } = api::update_vectors(body, &limits).unwrap() else { panic!() };
+    let Update::UpdateVectors { points, update_filter } = api::update_vectors(body, &limits).unwrap() else {
+        panic!()
+    };
     assert!(update_filter.is_some());
     assert_eq!(points[0], (PointId::Num(1), vec![("a".into(), vec![1.0])]));
     assert_eq!(points[1], (PointId::Num(1), vec![("".into(), vec![2.0, 3.0])]));
@@ -135,7 +137,8 @@ fn a_batch_is_the_bodies_of_its_endpoints_c5_11() {
         ("update_vectors", "update_vectors", r#"{"points":[{"id":1,"vector":[1]}]}"#),
         ("delete_vectors", "delete_vectors", r#"{"vector":["a"],"points":[1]}"#),
     ];
-    let operations: Vec<String> = bodies.iter().map(|(name, _, body)| format!("{{\"{name}\":{body}}}")).collect();
+    let operations: Vec<String> =
+        bodies.iter().map(|(name, _, body)| format!("{{\"{name}\":{body}}}")).collect();
     let alone: Vec<String> = bodies.iter().map(|(_, operation, body)| accepted(operation, body)).collect();
     let batch = accepted("batch_update", &format!("{{\"operations\":[{}]}}", operations.join(",")));
     assert_eq!(batch, format!("[{}]", alone.join(", ")));

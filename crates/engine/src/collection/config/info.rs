@@ -41,9 +41,11 @@ impl CollectionConfig {
                 ignored.push(format!("{place}.on_disk"));
             }
         }
-        ignored.extend(hnsw_ignored(&changed(&self.hnsw)).into_iter().map(|name| format!("hnsw_config.{name}")));
+        ignored
+            .extend(hnsw_ignored(&changed(&self.hnsw)).into_iter().map(|name| format!("hnsw_config.{name}")));
         ignored.extend(self.optimizers.changed().into_iter().map(|name| format!("optimizers_config.{name}")));
-        ignored.extend(self.wal.changed_without_effect().into_iter().map(|name| format!("wal_config.{name}")));
+        ignored
+            .extend(self.wal.changed_without_effect().into_iter().map(|name| format!("wal_config.{name}")));
         if self.quantization.is_some() {
             ignored.push("quantization_config".to_string());
         }

@@ -1,7 +1,8 @@
 //! Changing a collection's configuration (C4.4).
 
 use super::{
-    CollectionConfig, HnswDiff, OptimizersDiff, QuantizationPatch, fields, json_object, refuse_sparse, strict_mode,
+    CollectionConfig, HnswDiff, OptimizersDiff, QuantizationPatch, fields, json_object, refuse_sparse,
+    strict_mode,
 };
 use crate::error::Error;
 use crate::json::Reader;
@@ -92,7 +93,8 @@ impl CollectionPatch {
         placement.write_consistency_factor =
             self.params.write_consistency_factor.unwrap_or(placement.write_consistency_factor);
         placement.read_fan_out_factor = self.params.read_fan_out_factor.or(placement.read_fan_out_factor);
-        placement.read_fan_out_delay_ms = self.params.read_fan_out_delay_ms.or(placement.read_fan_out_delay_ms);
+        placement.read_fan_out_delay_ms =
+            self.params.read_fan_out_delay_ms.or(placement.read_fan_out_delay_ms);
         placement.on_disk_payload = self.params.on_disk_payload.unwrap_or(placement.on_disk_payload);
         config.metadata = merged("metadata", to.metadata.as_deref(), self.metadata.as_deref())?;
         config.strict_mode =

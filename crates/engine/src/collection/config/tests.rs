@@ -47,7 +47,7 @@ fn full() -> Value {
             "max_optimization_threads": 3, "prevent_unoptimized": true},
         "wal_config": {"wal_capacity_mb": 64, "wal_segments_ahead": 1, "wal_retain_closed": 2, "durability": "interval"},
         "quantization": {"scalar": {"type": "int8", "quantile": 0.99, "always_ram": false}},
-        "on_disk_payload": false, "metadata": {"owner": "me", "n": [1, 2.50]}, "shard_number": 2,
+        "on_disk_payload": false, "metadata": {"owner": "me", "n": [1, 2.5]}, "shard_number": 2,
         "replication_factor": 3, "write_consistency_factor": 2, "sharding_method": "auto", "sparse_vectors": {},
         "strict_mode_config": {"enabled": false, "max_query_limit": 10, "search_max_oversampling": 2.5}})
 }
@@ -56,7 +56,8 @@ fn full() -> Value {
 fn the_unnamed_vector_and_named_ones_are_told_apart_c4_3() {
     let unnamed = create(&plain()).unwrap();
     assert_eq!(unnamed.fields(), [("".into(), VectorParams::new(4, Metric::Dot))]);
-    let named = create(&json!({"vectors_config": {"size": {"size": 4, "distance": "Dot"}, "b": null}})).unwrap();
+    let named =
+        create(&json!({"vectors_config": {"size": {"size": 4, "distance": "Dot"}, "b": null}})).unwrap();
     assert_eq!(named.fields(), [("size".into(), VectorParams::new(4, Metric::Dot))]);
     assert_eq!((named.field_index("size"), named.field_index("")), (Some(0), None));
     let text = r#"{"vectors":{"a":{"size":1,"distance":"Dot"},"a":{"size":2,"distance":"Dot"}}}"#;
@@ -67,7 +68,8 @@ fn the_unnamed_vector_and_named_ones_are_told_apart_c4_3() {
 
 #[test]
 fn no_vectors_is_the_specified_error_c1_4() {
-    for body in [json!({}), json!({"vectors": null}), json!({"vectors": {}}), json!({"vectors": {"a": null}})] {
+    for body in [json!({}), json!({"vectors": null}), json!({"vectors": {}}), json!({"vectors": {"a": null}})]
+    {
         assert_eq!(create(&body), Err(Error::VectorsConfigRequired), "{body}");
     }
 }
@@ -91,7 +93,9 @@ fn a_vectors_own_graph_settings_come_before_the_collections_c4_3() {
     assert_eq!((a.m, a.ef_construct, a.ef_search), (8, 200, 77));
     assert_eq!((b.m, b.ef_construct, b.ef_search), (32, 200, 50));
     assert_eq!(a.full_scan_threshold_bytes, 100 * 1024);
-    let odd = create(&json!({"vectors": {"size": 4, "distance": "Dot"}, "hnsw_config": {"m": 1, "ef_construct": 4}}));
+    let odd = create(
+        &json!({"vectors": {"size": 4, "distance": "Dot"}, "hnsw_config": {"m": 1, "ef_construct": 4}}),
+    );
     assert_eq!(odd.unwrap().effective_hnsw("").unwrap().m, 2);
 }
 
@@ -125,12 +129,16 @@ fn info_shows_only_names_that_strict_clients_know_c4_2() {
         shown["wal_config"],
         json!({"wal_capacity_mb": 64, "wal_segments_ahead": 1, "wal_retain_closed": 2, "durability": "interval"})
     );
-    let scalar: Value = serde_json::from_str(r#"{"scalar":{"type":"int8","quantile":0.99,"always_ram":false}}"#).unwrap();
+    let scalar: Value =
+        serde_json::from_str(r#"{"scalar":{"type":"int8","quantile":0.99,"always_ram":false}}"#).unwrap();
     assert_eq!(shown["quantization_config"], scalar);
-    assert_eq!(shown["metadata"].to_string(), r#"{"owner":"me","n":[1,2.50]}"#);
+    assert_eq!(shown["metadata"].to_string(), r#"{"owner":"me","n":[1,2.5]}"#);
     assert_eq!(shown["strict_mode_config"]["max_query_limit"], 10);
     let only_ours = json!({"vectors": {"size": 4, "distance": "Dot", "hnsw_config": {"ef_search": 9}}});
-    assert_eq!(info(&create(&only_ours).unwrap())["params"]["vectors"], json!({"size": 4, "distance": "Dot"}));
+    assert_eq!(
+        info(&create(&only_ours).unwrap())["params"]["vectors"],
+        json!({"size": 4, "distance": "Dot"})
+    );
 }
 
 #[test]
@@ -210,7 +218,24 @@ fn names_of_vectors_are_bounded_c2_2_c2_7() {
     for good in ["a", "ü", "image-512", "a b", &"x".repeat(200)] {
         assert!(named(good).is_ok(), "{good}");
     }
-    for bad in ["", ".", "..", " a", "a ", "a/b", "a\\b", "a<", "a>", "a:", "a\"", "a|", "a?", "a*", "a\n", &"x".repeat(201)] {
+    for bad in [
+        "",
+        ".",
+        "..",
+        " a",
+        "a ",
+        "a/b",
+        "a\\b",
+        "a<",
+        "a>",
+        "a:",
+        "a\"",
+        "a|",
+        "a?",
+        "a*",
+        "a\n",
+        &"x".repeat(201),
+    ] {
         assert!(matches!(named(bad), Err(Error::BadRequest(_))), "{bad:?}");
     }
 }

@@ -57,7 +57,12 @@ fn every_kind_of_condition_is_read_c7() {
 
 #[test]
 fn a_filter_without_conditions_matches_everything_c7() {
-    for filter in ["{}", r#"{"must":[]}"#, r#"{"must":null,"should":[],"must_not":[]}"#, r#"{"min_should":{"conditions":[],"min_count":3}}"#] {
+    for filter in [
+        "{}",
+        r#"{"must":[]}"#,
+        r#"{"must":null,"should":[],"must_not":[]}"#,
+        r#"{"min_should":{"conditions":[],"min_count":3}}"#,
+    ] {
         let parsed = parse(filter).unwrap();
         assert!(parsed.is_empty() && parsed.matches(&Point::new(1, "{}")), "{filter}");
     }
@@ -67,38 +72,98 @@ fn a_filter_without_conditions_matches_everything_c7() {
 #[test]
 fn errors_name_the_place_and_the_reason_c1_4_c1_11() {
     for (filter, message) in [
-        (r#"{"must":[{"key":"a","range":{"gt":true}}]}"#, "filter.must[0].range.gt: expected a number or a date-time, got a boolean"),
+        (
+            r#"{"must":[{"key":"a","range":{"gt":true}}]}"#,
+            "filter.must[0].range.gt: expected a number or a date-time, got a boolean",
+        ),
         (r#"{"most":[]}"#, "filter.most: unknown field"),
         (r#"{"must":[{"key":"a","match":{"valeu":1}}]}"#, "filter.must[0].match.valeu: unknown field"),
         (r#"{"must":{"key":"a"}}"#, "filter.must: At least one field condition must be specified"),
         (r#"{"must":[{"match":{"value":1}}]}"#, "filter.must[0].key: required field is missing"),
-        (r#"{"must":[{"key":"a","match":{"value":1.5}}]}"#, "filter.must[0].match.value: expected a signed 64-bit integer, got 1.5"),
-        (r#"{"must":[{"key":"a","match":{"value":9223372036854775808}}]}"#, "filter.must[0].match.value: expected a signed 64-bit integer, got 9223372036854775808"),
-        (r#"{"must":[{"key":"a","match":{"value":[1]}}]}"#, "filter.must[0].match.value: expected a string, an integer or a boolean, got an array"),
-        (r#"{"must":[{"key":"a","match":{"any":["x",1]}}]}"#, "filter.must[0].match.any[1]: a list is either of strings or of integers"),
-        (r#"{"must":[{"key":"a","match":{"except":[true]}}]}"#, "filter.must[0].match.except[0]: expected a string or an integer, got a boolean"),
-        (r#"{"must":[{"key":"a","match":{"substring":"x"}}]}"#, "filter.must[0].match.substring: substring matching is not available, use text, phrase or prefix"),
+        (
+            r#"{"must":[{"key":"a","match":{"value":1.5}}]}"#,
+            "filter.must[0].match.value: expected a signed 64-bit integer, got 1.5",
+        ),
+        (
+            r#"{"must":[{"key":"a","match":{"value":9223372036854775808}}]}"#,
+            "filter.must[0].match.value: expected a signed 64-bit integer, got 9223372036854775808",
+        ),
+        (
+            r#"{"must":[{"key":"a","match":{"value":[1]}}]}"#,
+            "filter.must[0].match.value: expected a string, an integer or a boolean, got an array",
+        ),
+        (
+            r#"{"must":[{"key":"a","match":{"any":["x",1]}}]}"#,
+            "filter.must[0].match.any[1]: a list is either of strings or of integers",
+        ),
+        (
+            r#"{"must":[{"key":"a","match":{"except":[true]}}]}"#,
+            "filter.must[0].match.except[0]: expected a string or an integer, got a boolean",
+        ),
+        (
+            r#"{"must":[{"key":"a","match":{"substring":"x"}}]}"#,
+            "filter.must[0].match.substring: substring matching is not available, use text, phrase or prefix",
+        ),
         (r#"{"must":[{"slice":{}}]}"#, "filter.must[0].slice: slice conditions are not available"),
-        (r#"{"must":[{"key":"a","match":{}}]}"#, "filter.must[0].match: expected one of value, any, except, prefix, text, text_any, phrase"),
-        (r#"{"must":[{"key":"a","match":{"value":1,"any":[1]}}]}"#, "filter.must[0].match: a match is of one kind, got both value and any"),
+        (
+            r#"{"must":[{"key":"a","match":{}}]}"#,
+            "filter.must[0].match: expected one of value, any, except, prefix, text, text_any, phrase",
+        ),
+        (
+            r#"{"must":[{"key":"a","match":{"value":1,"any":[1]}}]}"#,
+            "filter.must[0].match: a match is of one kind, got both value and any",
+        ),
         (r#"{"must":[{"key":"a.","match":{"value":1}}]}"#, "filter.must[0].key: Invalid json path: 'a.'"),
-        (r#"{"must":[{"key":"a","range":{"gt":1,"lt":"2024-01-01"}}]}"#, "filter.must[0].range: the bounds are either all numbers or all date-times"),
-        (r#"{"must":[{"key":"a","range":{"gt":"yesterday"}}]}"#, "filter.must[0].range.gt: 'yesterday' does not match accepted datetime format (RFC3339). Example: 2014-01-01T00:00:00Z"),
-        (r#"{"must":[{"has_id":[1,"x"]}]}"#, "filter.must[0].has_id[1]: value x is not a valid point ID, valid values are either an unsigned integer or a UUID"),
-        (r#"{"must":[{"has_id":[-1]}]}"#, "filter.must[0].has_id[0]: value -1 is not a valid point ID, valid values are either an unsigned integer or a UUID"),
+        (
+            r#"{"must":[{"key":"a","range":{"gt":1,"lt":"2024-01-01"}}]}"#,
+            "filter.must[0].range: the bounds are either all numbers or all date-times",
+        ),
+        (
+            r#"{"must":[{"key":"a","range":{"gt":"yesterday"}}]}"#,
+            "filter.must[0].range.gt: 'yesterday' does not match accepted datetime format (RFC3339). Example: 2014-01-01T00:00:00Z",
+        ),
+        (
+            r#"{"must":[{"has_id":[1,"x"]}]}"#,
+            "filter.must[0].has_id[1]: value x is not a valid point ID, valid values are either an unsigned integer or a UUID",
+        ),
+        (
+            r#"{"must":[{"has_id":[-1]}]}"#,
+            "filter.must[0].has_id[0]: value -1 is not a valid point ID, valid values are either an unsigned integer or a UUID",
+        ),
         (r#"{"must":[{"has_id":1}]}"#, "filter.must[0].has_id: expected an array, got a number"),
         (r#"{"min_should":{"conditions":[]}}"#, "filter.min_should.min_count: required field is missing"),
         (r#"{"min_should":{"min_count":1}}"#, "filter.min_should.conditions: required field is missing"),
         (r#"{"must":[{"nested":{"filter":{}}}]}"#, "filter.must[0].nested.key: required field is missing"),
-        (r#"{"must":[{"nested":{"key":"a","filter":{"x":1}}}]}"#, "filter.must[0].nested.filter.x: unknown field"),
-        (r#"{"must":[{"has_id":[1],"has_vector":"a"}]}"#, "filter.must[0]: a condition is of one kind, got both has_id and has_vector"),
-        (r#"{"must":[{"key":"a","match":{"value":1},"must":[]}]}"#, "filter.must[0]: a condition is of one kind, got both key and a filter"),
+        (
+            r#"{"must":[{"nested":{"key":"a","filter":{"x":1}}}]}"#,
+            "filter.must[0].nested.filter.x: unknown field",
+        ),
+        (
+            r#"{"must":[{"has_id":[1],"has_vector":"a"}]}"#,
+            "filter.must[0]: a condition is of one kind, got both has_id and has_vector",
+        ),
+        (
+            r#"{"must":[{"key":"a","match":{"value":1},"must":[]}]}"#,
+            "filter.must[0]: a condition is of one kind, got both key and a filter",
+        ),
         (r#"{"must":[{"is_empty":1}]}"#, "filter.must[0].is_empty: expected a boolean or an object with key"),
         (r#"{"must":[{"is_null":{}}]}"#, "filter.must[0].is_null.key: required field is missing"),
-        (r#"{"must":[{"key":"a","values_count":{"gt":-1}}]}"#, "filter.must[0].values_count.gt: expected an unsigned 64-bit integer, got -1"),
-        (r#"{"must":[{"key":"a","geo_radius":{"center":{"lon":181,"lat":0},"radius":1}}]}"#, "filter.must[0].geo_radius.center.lon: value 181 invalid, must be within [-180;180]"),
-        (r#"{"must":[{"key":"a","geo_radius":{"center":{"lon":1},"radius":1}}]}"#, "filter.must[0].geo_radius.center.lat: required field is missing"),
-        (r#"{"must":[{"key":"a","geo_polygon":{"exterior":{"points":[{"lon":0,"lat":0}]}}}]}"#, "filter.must[0].geo_polygon.exterior: polygon invalid, the size must be at least 4, got 1"),
+        (
+            r#"{"must":[{"key":"a","values_count":{"gt":-1}}]}"#,
+            "filter.must[0].values_count.gt: expected an unsigned 64-bit integer, got -1",
+        ),
+        (
+            r#"{"must":[{"key":"a","geo_radius":{"center":{"lon":181,"lat":0},"radius":1}}]}"#,
+            "filter.must[0].geo_radius.center.lon: value 181 invalid, must be within [-180;180]",
+        ),
+        (
+            r#"{"must":[{"key":"a","geo_radius":{"center":{"lon":1},"radius":1}}]}"#,
+            "filter.must[0].geo_radius.center.lat: required field is missing",
+        ),
+        (
+            r#"{"must":[{"key":"a","geo_polygon":{"exterior":{"points":[{"lon":0,"lat":0}]}}}]}"#,
+            "filter.must[0].geo_polygon.exterior: polygon invalid, the size must be at least 4, got 1",
+        ),
         (
             r#"{"must":[{"key":"a","geo_polygon":{"exterior":{"points":[{"lon":0,"lat":0},{"lon":1,"lat":0},{"lon":1,"lat":1},{"lon":0,"lat":1}]}}}]}"#,
             "filter.must[0].geo_polygon.exterior: polygon invalid, the first and the last points should be the same to form a closed line",
@@ -120,7 +185,9 @@ fn a_null_is_absent_even_under_an_unknown_key_c1_10() {
 #[test]
 fn the_last_of_a_repeated_key_counts_c1_8() {
     let filter = parse(r#"{"must":[{"key":"b","key":"a","match":{"value":1,"value":2}}]}"#).unwrap();
-    assert!(filter.matches(&Point::new(1, r#"{"a":2}"#)) && !filter.matches(&Point::new(1, r#"{"a":1,"b":1}"#)));
+    assert!(
+        filter.matches(&Point::new(1, r#"{"a":2}"#)) && !filter.matches(&Point::new(1, r#"{"a":1,"b":1}"#))
+    );
 }
 
 #[test]
@@ -131,9 +198,11 @@ fn limits_are_named_c2_7() {
         refusal(&many(1_025)),
         "filter.must[1024]: more than 1024 conditions in a filter (max_filter_conditions)"
     );
-    let nested = format!(r#"{{"must":[{}],"should":{{"must":{}}}}}"#, vec!["{}"; 6].join(","), many(3));
+    let nested = format!(r#"{{"must":[{}],"should":{{"must":{}}}}}"#, ["{}"; 6].join(","), many(3));
     let limits = Limits { max_filter_conditions: 10, ..Limits::default() };
-    assert!(matches!(parse_with(&nested, &limits), Err(Error::FilterParse(message)) if message.contains("more than 10")));
+    assert!(
+        matches!(parse_with(&nested, &limits), Err(Error::FilterParse(message)) if message.contains("more than 10"))
+    );
     let ids = format!(r#"{{"must":{{"has_id":[{}]}}}}"#, vec!["7"; 10_001].join(","));
     assert_eq!(refusal(&ids), "filter.must.has_id[10000]: more than 10000 ids (max_points_per_request)");
 }
@@ -146,7 +215,11 @@ fn deep_filters_are_read_to_64_levels_c7() {
     let lists = |levels: usize| format!("{}{{}}{}", r#"{"must":["#.repeat(levels), "]}".repeat(levels));
     assert!(parse(&lists(64)).is_ok());
     let nested = |levels: usize| {
-        format!("{}{{}}{}", r#"{"must":[{"nested":{"key":"a","filter":"#.repeat(levels), "}}]}".repeat(levels))
+        format!(
+            "{}{{}}{}",
+            r#"{"must":[{"nested":{"key":"a","filter":"#.repeat(levels),
+            "}}]}".repeat(levels)
+        )
     };
     assert!(parse(&nested(30)).is_ok());
     assert!(refusal(&nested(100)).ends_with("filter is nested too deep in the body"));

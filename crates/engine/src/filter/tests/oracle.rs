@@ -75,7 +75,8 @@ fn condition(condition: &Value, id: Option<u64>, payload: &Value) -> bool {
         "geo_radius" => values.iter().any(|value| in_radius(clause, value)),
         "geo_bounding_box" => values.iter().any(|value| in_box(clause, value)),
         "values_count" => {
-            let counts: Vec<u64> = if at.is_empty() { vec![0] } else { at.iter().map(|value| count(value)).collect() };
+            let counts: Vec<u64> =
+                if at.is_empty() { vec![0] } else { at.iter().map(|value| count(value)).collect() };
             counts.into_iter().any(|n| within(n as f64, clause, |bound| bound.as_u64().unwrap() as f64))
         }
         "is_empty" => is_empty(&at) == clause.as_bool().unwrap(),
@@ -105,7 +106,8 @@ fn is_empty(at: &[&Value]) -> bool {
 }
 
 fn is_null(at: &[&Value]) -> bool {
-    at.iter().any(|value| value.is_null() || value.as_array().is_some_and(|list| list.iter().any(Value::is_null)))
+    at.iter()
+        .any(|value| value.is_null() || value.as_array().is_some_and(|list| list.iter().any(Value::is_null)))
 }
 
 fn count(value: &Value) -> u64 {
@@ -120,7 +122,11 @@ fn is_match(clause: &Value, value: &Value) -> bool {
     let (kind, wanted) = clause.as_object().unwrap().iter().next().unwrap();
     let words = |text: &str| -> Vec<String> {
         let lower = text.to_lowercase();
-        lower.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).map(String::from).collect()
+        lower
+            .split(|c: char| !c.is_alphanumeric())
+            .filter(|word| !word.is_empty())
+            .map(String::from)
+            .collect()
     };
     match kind.as_str() {
         "value" => is_equal(wanted, value),

@@ -12,7 +12,22 @@ use std::collections::BTreeMap;
 
 /// Some more often than others, so that payloads, indexes and filters meet.
 const PATHS: [&str; 16] = [
-    "a", "a", "a", "a", "a", "b", "b", "a[].b", "a[].b", "a[].b", "a.b", "a[]", "a[].b[]", "a[].b[].a", "a[0]", "b[1].a",
+    "a",
+    "a",
+    "a",
+    "a",
+    "a",
+    "b",
+    "b",
+    "a[].b",
+    "a[].b",
+    "a[].b",
+    "a.b",
+    "a[]",
+    "a[].b[]",
+    "a[].b[].a",
+    "a[0]",
+    "b[1].a",
 ];
 const KINDS: [FieldKind; 6] = [
     FieldKind::Keyword,
@@ -28,15 +43,25 @@ const UUIDS: [&str; 3] = [
     "urn:uuid:00000000-0000-0000-0000-000000000001",
 ];
 const TEXTS: [&str; 4] = ["", "red", "fox, Red", "ré\"d\n"];
-const NUMBERS: [&str; 9] =
-    ["0", "-0.0", "1", "1.0", "-2.5", "9007199254740993", "9007199254740992.0", "9223372036854775807", "18446744073709551615"];
+const NUMBERS: [&str; 9] = [
+    "0",
+    "-0.0",
+    "1",
+    "1.0",
+    "-2.5",
+    "9007199254740993",
+    "9007199254740992.0",
+    "9223372036854775807",
+    "18446744073709551615",
+];
 
 fn parsed(text: &str) -> Value {
     serde_json::from_str(text).unwrap()
 }
 
 fn text() -> impl Strategy<Value = Value> {
-    let all: Vec<&str> = TEXTS.iter().chain(&UUIDS).copied().chain(DATETIMES.iter().map(|(text, _)| *text)).collect();
+    let all: Vec<&str> =
+        TEXTS.iter().chain(&UUIDS).copied().chain(DATETIMES.iter().map(|(text, _)| *text)).collect();
     prop::sample::select(all).prop_map(|text| json!(text))
 }
 
@@ -56,7 +81,8 @@ fn scalar() -> impl Strategy<Value = Value> {
 
 fn any_value() -> impl Strategy<Value = Value> {
     let list = prop::collection::vec(scalar(), 0..4).prop_map(Value::Array);
-    let objects = prop::collection::vec(prop_oneof![6 => object(scalar()), 1 => scalar()], 0..3).prop_map(Value::Array);
+    let objects =
+        prop::collection::vec(prop_oneof![6 => object(scalar()), 1 => scalar()], 0..3).prop_map(Value::Array);
     let deep = scalar().prop_recursive(3, 12, 3, |inner| {
         prop_oneof![prop::collection::vec(inner.clone(), 0..4).prop_map(Value::Array), object(inner)]
     });
@@ -65,23 +91,31 @@ fn any_value() -> impl Strategy<Value = Value> {
 
 fn object(inner: impl Strategy<Value = Value>) -> impl Strategy<Value = Value> {
     prop::collection::btree_map(prop::sample::select(vec!["a", "a", "a", "b", "b", "c"]), inner, 0..4)
-        .prop_map(|fields| Value::Object(fields.into_iter().map(|(key, value)| (key.to_string(), value)).collect()))
+        .prop_map(|fields| {
+            Value::Object(fields.into_iter().map(|(key, value)| (key.to_string(), value)).collect())
+        })
 }
 
 fn bounds(value: impl Strategy<Value = Value> + Clone + 'static) -> impl Strategy<Value = Value> {
-    prop::collection::btree_map(prop::sample::select(vec!["gt", "gte", "lt", "lte"]), value, 0..3)
-        .prop_map(|bounds| Value::Object(bounds.into_iter().map(|(key, value)| (key.to_string(), value)).collect()))
+    prop::collection::btree_map(prop::sample::select(vec!["gt", "gte", "lt", "lte"]), value, 0..3).prop_map(
+        |bounds| Value::Object(bounds.into_iter().map(|(key, value)| (key.to_string(), value)).collect()),
+    )
 }
 
 fn clause() -> impl Strategy<Value = Value> {
     let matching = prop_oneof![
-        prop_oneof![text(), integer(), any::<bool>().prop_map(Value::Bool)].prop_map(|value| json!({"value": value})),
+        prop_oneof![text(), integer(), any::<bool>().prop_map(Value::Bool)]
+            .prop_map(|value| json!({"value": value})),
         prop::collection::vec(text(), 0..4).prop_map(|list| json!({"any": list})),
         prop::collection::vec(integer(), 0..4).prop_map(|list| json!({"any": list})),
         prop::collection::vec(text(), 0..4).prop_map(|list| json!({"except": list})),
         prop::collection::vec(integer(), 0..4).prop_map(|list| json!({"except": list})),
-        prop::sample::select(vec!["", "r", "2024-01", "550e", "ré\"d"]).prop_map(|text| json!({"prefix": text})),
-        (prop::sample::select(vec!["text", "text_any", "phrase"]), prop::sample::select(vec!["FOX red", "Red", "", "é 1"]))
+        prop::sample::select(vec!["", "r", "2024-01", "550e", "ré\"d"])
+            .prop_map(|text| json!({"prefix": text})),
+        (
+            prop::sample::select(vec!["text", "text_any", "phrase"]),
+            prop::sample::select(vec!["FOX red", "Red", "", "é 1"])
+        )
             .prop_map(|(kind, text)| json!({kind: text})),
     ];
     let instant = prop::sample::select(&DATETIMES[..]).prop_map(|(text, _)| json!(text));
@@ -99,6 +133,56 @@ fn clause() -> impl Strategy<Value = Value> {
 
 fn path() -> impl Strategy<Value = &'static str> {
     prop::sample::select(&PATHS[..])
+}
+
+/// Few values that are alike in every way the conditions tell apart, so that they often meet.
+fn alike() -> BoxedStrategy<Value> {
+    prop::sample::select(vec![
+        "0",
+        "-0.0",
+        "1",
+        "1.0",
+        "\"red\"",
+        "\"1\"",
+        "true",
+        "null",
+        "{}",
+        "[1]",
+        "\"2024-01-01\"",
+        "\"2024-01-01T00:00:00Z\"",
+        "\"550e8400-e29b-41d4-a716-446655440000\"",
+        "\"550E8400E29B41D4A716446655440000\"",
+    ])
+    .prop_map(parsed)
+    .boxed()
+}
+
+fn one_or_some() -> impl Strategy<Value = Value> {
+    prop_oneof![alike(), prop::collection::vec(alike(), 0..4).prop_map(Value::Array)]
+}
+
+fn alike_clause() -> impl Strategy<Value = Value> {
+    let of = |kind: fn(&Value) -> bool| alike().prop_filter("of the kind", kind).boxed();
+    let (text, whole) = (of(Value::is_string), of(Value::is_i64));
+    let list = prop_oneof![
+        prop::collection::vec(text.clone(), 0..4).prop_map(Value::Array),
+        prop::collection::vec(whole.clone(), 0..3).prop_map(Value::Array),
+    ]
+    .boxed();
+    let instant = prop::sample::select(&DATETIMES[..]).prop_map(|(text, _)| json!(text));
+    prop_oneof![
+        prop_oneof![text, whole, any::<bool>().prop_map(Value::Bool)]
+            .prop_map(|value| json!({"match": {"value": value}})),
+        list.clone().prop_map(|list| json!({"match": {"any": list}})),
+        list.prop_map(|list| json!({"match": {"except": list}})),
+        prop::sample::select(vec!["", "r", "55", "2024"]).prop_map(|text| json!({"match": {"prefix": text}})),
+        Just(json!({"match": {"text": "RED"}})),
+        bounds(of(Value::is_number)).prop_map(|range| json!({"range": range})),
+        bounds(instant).prop_map(|range| json!({"range": range})),
+        bounds((0u64..3).prop_map(|n| json!(n))).prop_map(|count| json!({"values_count": count})),
+        any::<bool>().prop_map(|wanted| json!({"is_empty": wanted})),
+        any::<bool>().prop_map(|wanted| json!({"is_null": wanted})),
+    ]
 }
 
 fn condition() -> impl Strategy<Value = Value> {
@@ -126,18 +210,20 @@ fn condition() -> impl Strategy<Value = Value> {
 
 fn any_filter(conditions: impl Strategy<Value = Value> + Clone + 'static) -> impl Strategy<Value = Value> {
     let list = || prop::collection::vec(conditions.clone(), 0..3);
-    (list(), list(), list(), prop::option::of((list(), 0u64..4))).prop_map(|(must, should, must_not, at_least)| {
-        let mut filter = json!({});
-        for (group, list) in [("must", must), ("should", should), ("must_not", must_not)] {
-            if !list.is_empty() {
-                filter[group] = Value::Array(list);
+    (list(), list(), list(), prop::option::of((list(), 0u64..4))).prop_map(
+        |(must, should, must_not, at_least)| {
+            let mut filter = json!({});
+            for (group, list) in [("must", must), ("should", should), ("must_not", must_not)] {
+                if !list.is_empty() {
+                    filter[group] = Value::Array(list);
+                }
             }
-        }
-        if let Some((conditions, min_count)) = at_least {
-            filter["min_should"] = json!({"conditions": conditions, "min_count": min_count});
-        }
-        filter
-    })
+            if let Some((conditions, min_count)) = at_least {
+                filter["min_should"] = json!({"conditions": conditions, "min_count": min_count});
+            }
+            filter
+        },
+    )
 }
 
 /// Mostly one condition alone, whose bounds no other condition can hide.
@@ -216,7 +302,8 @@ impl State {
         prop_assert_eq!(plan.cardinality(self.live.len()), candidates.len());
         for (offset, doc) in &self.docs {
             let text = String::from_utf8_lossy(doc);
-            let point = Point { id: PointId::Num(u64::from(*offset)), vectors: vec![""], payload: doc.clone() };
+            let point =
+                Point { id: PointId::Num(u64::from(*offset)), vectors: vec![""], payload: doc.clone() };
             let expected = oracle::matches(json, Some(u64::from(*offset)), &parsed(&text));
             prop_assert_eq!(filter.matches(&point), expected, "evaluated {} on {}", json, text);
             if plan.certain.contains(*offset) {
@@ -236,7 +323,9 @@ impl IndexSet for State {
 
     fn offset_of(&self, id: PointId) -> Option<u32> {
         match id {
-            PointId::Num(number) => self.docs.get_key_value(&u32::try_from(number).ok()?).map(|(offset, _)| *offset),
+            PointId::Num(number) => {
+                self.docs.get_key_value(&u32::try_from(number).ok()?).map(|(offset, _)| *offset)
+            }
             PointId::Uuid(_) => None,
         }
     }
@@ -263,28 +352,74 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2_000, max_shrink_iters: 20_000, ..ProptestConfig::default() })]
+    #[test]
+    fn every_kind_of_index_answers_every_clause_c7(
+        kind in prop::sample::select(&KINDS[..]),
+        values in prop::collection::vec(prop::collection::vec(prop::option::of(one_or_some()), 0..3), 6..12),
+        gone in prop::collection::vec(0u32..12, 0..4),
+        clauses in prop::collection::vec((alike_clause(), alike_clause()), 2..6),
+    ) {
+        let element = |value: &Option<Value>| value.as_ref().map_or(json!({}), |value| json!({"k": value}));
+        let mut state = State::new(&[("k", kind), ("n[].k", kind)]);
+        for (offset, values) in values.iter().enumerate() {
+            let mut doc = element(values.first().unwrap_or(&None));
+            doc["n"] = values.iter().map(element).collect();
+            state.apply(&Change::Put(offset as u32, doc));
+        }
+        let before = state.clone();
+        for offset in gone {
+            // What stays under its offset without its values shows what an index forgot to take out.
+            state.apply(&if offset % 2 == 0 { Change::Delete(offset) } else { Change::Put(offset, json!({})) });
+        }
+        for (mut one, mut two) in clauses {
+            one["key"] = json!("k");
+            two["key"] = json!("k");
+            for group in [json!({"must": [one]}), json!({"must_not": [one]}), json!({"must": [one], "must_not": [two]})] {
+                for json in [json!({"must": {"nested": {"key": "n", "filter": group}}}), group] {
+                    let filter = parse(&json.to_string()).unwrap();
+                    state.check(&filter, &json)?;
+                    before.check(&filter, &json)?;
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn indexed_conditions_are_exact_and_need_no_payload() {
-    let mut state = State::new(&[("a", FieldKind::Keyword), ("b", FieldKind::Integer), ("c", FieldKind::Datetime)]);
+    let mut state =
+        State::new(&[("a", FieldKind::Keyword), ("b", FieldKind::Integer), ("c", FieldKind::Datetime)]);
     for offset in 0..10u32 {
         let doc = json!({"a": (["x", "y"][offset as usize % 2]), "b": offset, "c": format!("2024-01-{:02}", offset + 1)});
         state.apply(&Change::Put(offset, doc));
     }
     for (filter, expected) in [
-        (json!({"must": [{"key": "a", "match": {"value": "x"}}, {"key": "b", "range": {"gte": 4}}]}), vec![4, 6, 8]),
+        (
+            json!({"must": [{"key": "a", "match": {"value": "x"}}, {"key": "b", "range": {"gte": 4}}]}),
+            vec![4, 6, 8],
+        ),
         (json!({"must_not": [{"key": "a", "match": {"any": ["x", "z"]}}]}), vec![1, 3, 5, 7, 9]),
         (json!({"must": [{"key": "a", "match": {"except": ["x"]}}, {"has_id": [1, 2, 77]}]}), vec![1]),
-        (json!({"should": [{"key": "b", "match": {"value": 3}}, {"key": "c", "range": {"lt": "2024-01-02"}}]}), vec![0, 3]),
-        (json!({"min_should": {"min_count": 2, "conditions": [
-            {"key": "a", "match": {"prefix": "y"}}, {"key": "b", "range": {"lt": 4}}, {"key": "a", "is_empty": true}
-        ]}}), vec![1, 3]),
+        (
+            json!({"should": [{"key": "b", "match": {"value": 3}}, {"key": "c", "range": {"lt": "2024-01-02"}}]}),
+            vec![0, 3],
+        ),
+        (
+            json!({"min_should": {"min_count": 2, "conditions": [
+                {"key": "a", "match": {"prefix": "y"}}, {"key": "b", "range": {"lt": 4}}, {"key": "a", "is_empty": true}
+            ]}}),
+            vec![1, 3],
+        ),
     ] {
         let plan = parse(&filter.to_string()).unwrap().plan(&state, &state.live);
         assert!(plan.exact, "{filter}");
         assert_eq!(plan.candidates.unwrap().iter().collect::<Vec<_>>(), expected, "{filter}");
     }
     // An unindexed condition leaves the candidates of the indexed ones.
-    let mixed = json!({"must": [{"key": "a", "match": {"value": "x"}}, {"key": "b.c", "match": {"value": 1}}]});
+    let mixed =
+        json!({"must": [{"key": "a", "match": {"value": "x"}}, {"key": "b.c", "match": {"value": 1}}]});
     let plan = parse(&mixed.to_string()).unwrap().plan(&state, &state.live);
     assert!(!plan.exact && plan.candidates.unwrap().len() == 5);
     let unindexed = parse(r#"{"must":[{"key":"z","match":{"value":1}}]}"#).unwrap().plan(&state, &state.live);

@@ -67,7 +67,8 @@ impl Hnsw {
     /// leaves out rows of the graph.
     pub fn write_to(&self, out: &mut Vec<u8>, upto_rows: u32) {
         let rows = upto_rows.min(self.nodes.end());
-        let metric = METRICS.iter().position(|&metric| metric == self.metric).expect("every metric is listed");
+        let metric =
+            METRICS.iter().position(|&metric| metric == self.metric).expect("every metric is listed");
         out.extend_from_slice(MAGIC);
         out.extend_from_slice(&VERSION.to_le_bytes());
         out.extend_from_slice(&[metric as u8, 0]);

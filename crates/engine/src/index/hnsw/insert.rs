@@ -47,7 +47,8 @@ impl Hnsw {
             return;
         }
         let level = self.nodes.level_of(row);
-        let first = self.entry.compare_exchange(0, pack_entry(row, level), Ordering::AcqRel, Ordering::Acquire);
+        let first =
+            self.entry.compare_exchange(0, pack_entry(row, level), Ordering::AcqRel, Ordering::Acquire);
         let Err(_) = first else {
             self.root.store(u64::from(row) + 1, Ordering::Release);
             return;

@@ -25,7 +25,7 @@ pub(super) struct Link(u32);
 
 impl Link {
     pub(super) fn new(row: u32, in_tree: bool) -> Link {
-        Link(row + 1 | if in_tree { TREE } else { 0 })
+        Link((row + 1) | if in_tree { TREE } else { 0 })
     }
 
     #[inline(always)]

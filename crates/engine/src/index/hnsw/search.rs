@@ -77,7 +77,12 @@ impl Hnsw {
 
     /// From the entry point greedily down to the layer above `level`: where to begin in layer `level`. None when the
     /// graph is empty, or when the view can read no row on the way.
-    pub(super) fn descend(&self, probe: &Probe, level: usize, scratch: &mut SearchScratch) -> Option<Candidate> {
+    pub(super) fn descend(
+        &self,
+        probe: &Probe,
+        level: usize,
+        scratch: &mut SearchScratch,
+    ) -> Option<Candidate> {
         let (mut at, top) = self.entry()?;
         let SearchScratch { visited, fresh, .. } = scratch;
         // Marks last through all these layers: what was worse than the best so far still is.

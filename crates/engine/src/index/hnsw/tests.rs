@@ -69,18 +69,36 @@ fn by_row(a: u32, b: u32) -> Ordering {
     a.cmp(&b)
 }
 
-fn search(graph: &Hnsw, rows: &RowTable, query: &[f32], ef: usize, accept: impl Fn(u32) -> bool) -> Vec<(f32, u32)> {
+fn search(
+    graph: &Hnsw,
+    rows: &RowTable,
+    query: &[f32],
+    ef: usize,
+    accept: impl Fn(u32) -> bool,
+) -> Vec<(f32, u32)> {
     graph.search(rows, query, ef, &accept, &by_row, &mut SearchScratch::new(), &|| false).unwrap()
 }
 
-fn exact(rows: &RowTable, metric: Metric, query: &[f32], k: usize, accept: impl Fn(u32) -> bool) -> Vec<(f32, u32)> {
+fn exact(
+    rows: &RowTable,
+    metric: Metric,
+    query: &[f32],
+    k: usize,
+    accept: impl Fn(u32) -> bool,
+) -> Vec<(f32, u32)> {
     let mut top = TopK::new(k, by_row);
     flat::scan_range(rows, Distance::of(metric), query, 0..rows.len(), &accept, &mut top, &|| false).unwrap();
     top.into_sorted()
 }
 
 /// Share of the true k nearest, by distance, that searches with each row of `queries` find.
-fn recall(graph: &Hnsw, rows: &RowTable, queries: &[Vec<f32>], ef: usize, accept: impl Fn(u32) -> bool) -> f64 {
+fn recall(
+    graph: &Hnsw,
+    rows: &RowTable,
+    queries: &[Vec<f32>],
+    ef: usize,
+    accept: impl Fn(u32) -> bool,
+) -> f64 {
     let k = 10;
     let (mut hits, mut wanted) = (0, 0);
     for query in queries {
@@ -106,7 +124,8 @@ fn recall_on_random_and_clustered_rows_under_every_metric() {
             let rows = arena(&rows, metric).table();
             let graph = build(&rows, 16, metric);
             assert!(graph.unreachable().is_empty());
-            let queries: Vec<Vec<f32>> = (0..60).map(|n| rows.row(n * 50).iter().map(|x| x * 0.9 + 0.05).collect()).collect();
+            let queries: Vec<Vec<f32>> =
+                (0..60).map(|n| rows.row(n * 50).iter().map(|x| x * 0.9 + 0.05).collect()).collect();
             let recall = recall(&graph, &rows, &queries, 100, |_| true);
             assert!(recall >= 0.95, "{metric:?} {name}: recall {recall}");
         }
@@ -159,7 +178,8 @@ fn thousands_of_duplicates_do_not_hide_rows() {
             let best = exact(&rows, metric, query, 10, |_| true);
             let found = search(&graph, &rows, query, 50, |_| true);
             assert_eq!(found.len(), 50);
-            let distances = |rows: &[(f32, u32)]| rows.iter().take(10).map(|found| found.0).collect::<Vec<f32>>();
+            let distances =
+                |rows: &[(f32, u32)]| rows.iter().take(10).map(|found| found.0).collect::<Vec<f32>>();
             if metric != Metric::Dot {
                 assert_eq!(distances(&found), distances(&best), "{metric:?} row {row}");
             }
@@ -237,14 +257,16 @@ fn a_search_stops_when_it_is_told_to() {
 fn rows_beyond_the_view_are_stepped_over_even_at_the_entry_point() {
     let mut random = Random(6);
     let mut arena = arena(&random_rows(&mut random, 400, 8), Metric::Euclid);
-    let views: Vec<RowTable> = [1u32, 10, 399].map(|len| {
-        arena.truncate(400);
-        let mut short = RowArena::new(8);
-        (0..len).for_each(|row| {
-            short.push(arena.table().row(row));
-        });
-        short.table()
-    }).into();
+    let views: Vec<RowTable> = [1u32, 10, 399]
+        .map(|len| {
+            arena.truncate(400);
+            let mut short = RowArena::new(8);
+            (0..len).for_each(|row| {
+                short.push(arena.table().row(row));
+            });
+            short.table()
+        })
+        .into();
     for row in random_rows(&mut random, 4000, 8) {
         arena.push(&row);
     }
@@ -264,7 +286,13 @@ fn threads_insert_while_others_search_their_own_views() {
     let rows = arena(&all, Metric::Euclid).table();
     // Views grow: a thread inserts over a table that ends with its row, so tables are older than nodes it meets.
     let mut growing = RowArena::new(16);
-    let tables: Vec<RowTable> = all.iter().map(|row| { growing.push(row); growing.table() }).collect();
+    let tables: Vec<RowTable> = all
+        .iter()
+        .map(|row| {
+            growing.push(row);
+            growing.table()
+        })
+        .collect();
     for m in [2, 8] {
         let graph = Hnsw::new(HnswParams { m, ef_construct: 64, seed: 9 }, Metric::Euclid);
         let (next, is_done) = (AtomicU32::new(0), AtomicBool::new(false));
@@ -282,7 +310,15 @@ fn threads_insert_while_others_search_their_own_views() {
                             let table = &tables[row as usize];
                             graph.insert(table, row, &mut scratch);
                             let found = graph
-                                .search(table, table.row(row), 64, &|_| true, &by_row, &mut search_scratch, &|| false)
+                                .search(
+                                    table,
+                                    table.row(row),
+                                    64,
+                                    &|_| true,
+                                    &by_row,
+                                    &mut search_scratch,
+                                    &|| false,
+                                )
                                 .unwrap();
                             assert!(!found.is_empty());
                         }
@@ -295,8 +331,9 @@ fn threads_insert_while_others_search_their_own_views() {
                     let end = graph.len();
                     for row in (0..end.saturating_sub(8)).step_by(97) {
                         let accept = |other: u32| !other.is_multiple_of(3) || other == row;
-                        let found =
-                            graph.search(&rows, rows.row(row), 64, &accept, &by_row, &mut scratch, &|| false).unwrap();
+                        let found = graph
+                            .search(&rows, rows.row(row), 64, &accept, &by_row, &mut scratch, &|| false)
+                            .unwrap();
                         assert!(found.iter().all(|&(_, other)| accept(other)));
                     }
                 }
@@ -342,8 +379,14 @@ fn a_graph_reads_back_as_it_was_written() {
         again.write_to(&mut second, rows.len());
         assert_eq!(bytes, second);
         let query = random_rows(&mut random, 1, 8).remove(0);
-        assert_eq!(search(&graph, &rows, &query, 200, |_| true), search(&again, &rows, &query, 200, |_| true));
-        assert_eq!(Hnsw::read_from(&bytes[3..], 1199).err(), Some(GraphError::Invalid("more rows than there are vectors")));
+        assert_eq!(
+            search(&graph, &rows, &query, 200, |_| true),
+            search(&again, &rows, &query, 200, |_| true)
+        );
+        assert_eq!(
+            Hnsw::read_from(&bytes[3..], 1199).err(),
+            Some(GraphError::Invalid("more rows than there are vectors"))
+        );
     }
 }
 

@@ -43,7 +43,9 @@ impl Postings {
     fn insert(&mut self, offset: u32) {
         match self {
             Postings::One(held) if *held == offset => {}
-            Postings::One(held) => *self = Postings::Many(Arc::new(RoaringBitmap::from_iter([*held, offset]))),
+            Postings::One(held) => {
+                *self = Postings::Many(Arc::new(RoaringBitmap::from_iter([*held, offset])))
+            }
             Postings::Many(bitmap) => {
                 if !bitmap.contains(offset) {
                     Arc::make_mut(bitmap).insert(offset);
@@ -104,7 +106,10 @@ impl<K: Ord + Clone> Column<K> {
         self.map.get(key)
     }
 
-    pub(super) fn range<Q>(&self, range: impl RangeBounds<Q>) -> impl DoubleEndedIterator<Item = (&K, &Postings)>
+    pub(super) fn range<Q>(
+        &self,
+        range: impl RangeBounds<Q>,
+    ) -> impl DoubleEndedIterator<Item = (&K, &Postings)>
     where
         Q: Ord + ?Sized,
         K: Borrow<Q>,

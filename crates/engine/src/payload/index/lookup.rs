@@ -44,13 +44,15 @@ impl FieldIndex {
         column::union(list.filter_map(|(text, uuid)| match (&self.values, uuid) {
             (Values::Texts { texts, .. }, None) => texts.get(text),
             (Values::Texts { uuids, .. } | Values::Uuids(uuids), Some(uuid)) => uuids.get(&uuid),
-            (Values::Numbers(column), None) if self.kind() == FieldKind::Datetime => match parse_datetime(text) {
-                Some(micros) => column.get(&micros),
-                None => {
-                    *others = true;
-                    None
+            (Values::Numbers(column), None) if self.kind() == FieldKind::Datetime => {
+                match parse_datetime(text) {
+                    Some(micros) => column.get(&micros),
+                    None => {
+                        *others = true;
+                        None
+                    }
                 }
-            },
+            }
             _ => {
                 *others = true;
                 None
@@ -80,7 +82,9 @@ impl FieldIndex {
     /// Booleans equal to `value`.
     pub fn match_bool(&self, value: bool) -> Bounds {
         match (&self.values, self.kind()) {
-            (Values::Numbers(column), FieldKind::Bool) => Bounds::exact(column::union(column.get(&i64::from(value)).into_iter())),
+            (Values::Numbers(column), FieldKind::Bool) => {
+                Bounds::exact(column::union(column.get(&i64::from(value)).into_iter()))
+            }
             _ => Bounds::within(self.odd_points()),
         }
     }
@@ -110,7 +114,9 @@ impl FieldIndex {
                 Bounds::new((&*self.indexed - &hits) | &*self.odd, hits & &*self.several)
             }
             FieldKind::Float => Bounds::within(&*self.indexed | &*self.odd),
-            FieldKind::Keyword | FieldKind::Uuid | FieldKind::Datetime | FieldKind::Bool => self.all_but_odd(),
+            FieldKind::Keyword | FieldKind::Uuid | FieldKind::Datetime | FieldKind::Bool => {
+                self.all_but_odd()
+            }
         }
     }
 
@@ -118,7 +124,8 @@ impl FieldIndex {
     pub fn match_prefix(&self, prefix: &str) -> Bounds {
         match &self.values {
             Values::Texts { texts, .. } => {
-                let begins = texts.range::<str>((std::ops::Bound::Included(prefix), std::ops::Bound::Unbounded));
+                let begins =
+                    texts.range::<str>((std::ops::Bound::Included(prefix), std::ops::Bound::Unbounded));
                 let begins = begins.take_while(|(text, _)| text.starts_with(prefix));
                 Bounds::exact(column::union(begins.map(|(_, postings)| postings)))
             }
@@ -144,7 +151,8 @@ impl FieldIndex {
     pub fn numbers_within(&self, interval: &Interval<f64>) -> Bounds {
         match (&self.values, self.kind()) {
             (Values::Numbers(_), FieldKind::Integer) => {
-                let keys = keys_within(|k| interval.above_lower(k as f64), |k| interval.below_upper(k as f64));
+                let keys =
+                    keys_within(|k| interval.above_lower(k as f64), |k| interval.below_upper(k as f64));
                 Bounds::new(self.union_of_keys(keys), self.odd_points())
             }
             (Values::Numbers(_), FieldKind::Float) => Bounds::exact(self.union_of_keys(float_keys(interval))),
@@ -200,7 +208,10 @@ pub(super) fn float_keys(interval: &Interval<f64>) -> Option<RangeInclusive<i64>
 }
 
 /// The integers between two monotone conditions: `above` turns true and stays so, `below` turns false and stays so.
-pub(super) fn keys_within(above: impl Fn(i64) -> bool, below: impl Fn(i64) -> bool) -> Option<RangeInclusive<i64>> {
+pub(super) fn keys_within(
+    above: impl Fn(i64) -> bool,
+    below: impl Fn(i64) -> bool,
+) -> Option<RangeInclusive<i64>> {
     let first = first_integer(above)?;
     let last = match first_integer(|key| !below(key)) {
         Some(i64::MIN) => return None,

@@ -9,7 +9,7 @@ mod schema;
 
 pub use bounds::Bounds;
 pub use column::Postings;
-pub use order::OrderKey;
+pub use order::{OrderKey, Ordered};
 pub use schema::{FieldKind, FieldSchema};
 
 use super::path::JsonPath;
@@ -172,7 +172,9 @@ mod tests {
     #[test]
     fn points_with_covered_values_are_counted_c4_2() {
         let mut index = index(FieldKind::Integer);
-        for (offset, doc) in [r#"{"k":1}"#, r#"{"k":[1,2]}"#, r#"{"k":1.5}"#, r#"{"k":null}"#, "{}"].iter().enumerate() {
+        for (offset, doc) in
+            [r#"{"k":1}"#, r#"{"k":[1,2]}"#, r#"{"k":1.5}"#, r#"{"k":null}"#, "{}"].iter().enumerate()
+        {
             index.insert(offset as u32, doc.as_bytes());
         }
         assert_eq!(index.points_count(), 2);
@@ -189,7 +191,8 @@ mod tests {
         let snapshot = original.clone();
         original.remove(0, br#"{"k":"a"}"#);
         original.insert(2, br#"{"k":"a"}"#);
-        let holders = |index: &FieldIndex| index.match_string("a", None).possible().iter().collect::<Vec<_>>();
+        let holders =
+            |index: &FieldIndex| index.match_string("a", None).possible().iter().collect::<Vec<_>>();
         assert_eq!(holders(&snapshot), [0, 1]);
         assert_eq!(holders(&original), [1, 2]);
         assert_eq!((snapshot.points_count(), original.points_count()), (2, 2));
@@ -197,9 +200,12 @@ mod tests {
 
     #[test]
     fn what_is_put_in_comes_out_without_a_trace() {
-        for kind in [FieldKind::Keyword, FieldKind::Integer, FieldKind::Float, FieldKind::Uuid, FieldKind::Datetime] {
+        for kind in
+            [FieldKind::Keyword, FieldKind::Integer, FieldKind::Float, FieldKind::Uuid, FieldKind::Datetime]
+        {
             let mut index = index(kind);
-            let doc = br#"{"k":["2024-01-01",1,1,1.5,null,{"a":1},"550e8400-e29b-41d4-a716-446655440000",[]]}"#;
+            let doc =
+                br#"{"k":["2024-01-01",1,1,1.5,null,{"a":1},"550e8400-e29b-41d4-a716-446655440000",[]]}"#;
             index.insert(7, doc);
             assert_eq!(index.points_count(), 1);
             index.remove(7, doc);

@@ -32,14 +32,17 @@ impl FieldIndex {
         let from = match from {
             None => Some(i64::MIN..=i64::MAX),
             Some(from) => match (kind, from) {
-                (FieldKind::Integer, OrderKey::Integer(value)) | (FieldKind::Datetime, OrderKey::Datetime(value)) => {
+                (FieldKind::Integer, OrderKey::Integer(value))
+                | (FieldKind::Datetime, OrderKey::Datetime(value)) => {
                     Some(if descending { i64::MIN..=value } else { value..=i64::MAX })
                 }
                 (FieldKind::Integer, OrderKey::Float(value)) => {
                     let interval = from_float(value, descending);
                     keys_within(|k| interval.above_lower(k as f64), |k| interval.below_upper(k as f64))
                 }
-                (FieldKind::Float, OrderKey::Integer(value)) => float_keys(&from_float(value as f64, descending)),
+                (FieldKind::Float, OrderKey::Integer(value)) => {
+                    float_keys(&from_float(value as f64, descending))
+                }
                 (FieldKind::Float, OrderKey::Float(value)) => float_keys(&from_float(value, descending)),
                 _ => return None,
             },
@@ -51,7 +54,8 @@ impl FieldIndex {
             FieldKind::Keyword | FieldKind::Bool | FieldKind::Uuid => return None,
         };
         let Some(keys) = from else { return Some(Box::new(std::iter::empty())) };
-        let entries = column.range(keys).map(move |(key, postings): (&i64, &Postings)| (wrap(*key), postings));
+        let entries =
+            column.range(keys).map(move |(key, postings): (&i64, &Postings)| (wrap(*key), postings));
         Some(if descending { Box::new(entries.rev()) } else { Box::new(entries) })
     }
 
@@ -95,7 +99,10 @@ mod tests {
             order(&integers, None, false),
             [(Integer(-1), vec![1]), (Integer(5), vec![0, 2]), (Integer(7), vec![2])]
         );
-        assert_eq!(order(&integers, Some(Integer(5)), true), [(Integer(5), vec![0, 2]), (Integer(-1), vec![1])]);
+        assert_eq!(
+            order(&integers, Some(Integer(5)), true),
+            [(Integer(5), vec![0, 2]), (Integer(-1), vec![1])]
+        );
         assert_eq!(order(&integers, Some(Float(5.5)), false), [(Integer(7), vec![2])]);
         let floats = index(FieldKind::Float, &["2.5", "-0.5", "3", "-0.0"]);
         assert_eq!(

@@ -220,9 +220,15 @@ mod tests {
         for (text, params) in [
             ("\"keyword\"", "null"),
             (r#"{"type":"keyword"}"#, r#"{"type":"keyword"}"#),
-            (r#"{"type":"keyword","is_tenant":true,"on_disk":false}"#, r#"{"type":"keyword","is_tenant":true,"on_disk":false}"#),
+            (
+                r#"{"type":"keyword","is_tenant":true,"on_disk":false}"#,
+                r#"{"type":"keyword","is_tenant":true,"on_disk":false}"#,
+            ),
             (r#"{"type":"keyword","prefix":true}"#, r#"{"type":"keyword","prefix":true}"#),
-            (r#"{"type":"integer","is_principal":true,"lookup":true,"range":false}"#, r#"{"type":"integer","is_principal":true,"lookup":true,"range":false}"#),
+            (
+                r#"{"type":"integer","is_principal":true,"lookup":true,"range":false}"#,
+                r#"{"type":"integer","is_principal":true,"lookup":true,"range":false}"#,
+            ),
             (r#"{"type":"uuid","enable_hnsw":true}"#, r#"{"type":"uuid","enable_hnsw":true}"#),
             ("\"float\"", "null"),
             ("\"bool\"", "null"),
@@ -239,7 +245,10 @@ mod tests {
 
     #[test]
     fn the_same_definition_is_the_same_however_it_is_spelled_c5_12() {
-        assert_eq!(schema("\"integer\"").unwrap(), schema(r#"{"lookup":true,"type":"integer","range":null}"#).unwrap());
+        assert_eq!(
+            schema("\"integer\"").unwrap(),
+            schema(r#"{"lookup":true,"type":"integer","range":null}"#).unwrap()
+        );
         assert_ne!(schema("\"integer\"").unwrap(), schema(r#"{"type":"integer","lookup":false}"#).unwrap());
         assert_ne!(schema("\"integer\"").unwrap(), schema("\"float\"").unwrap());
     }
@@ -260,7 +269,10 @@ mod tests {
             "field_schema: the 'lookup' and 'range' capabilities can't be both disabled"
         );
         assert_eq!(message(r#"{"type":"bool","x":1}"#), "field_schema.x: unknown field");
-        assert_eq!(message(r#"{"type":"bool","lookup":true}"#), "field_schema: lookup is no option of a bool index");
+        assert_eq!(
+            message(r#"{"type":"bool","lookup":true}"#),
+            "field_schema: lookup is no option of a bool index"
+        );
         assert_eq!(message(r#"{"is_tenant":true}"#), "field_schema.type");
         assert!(message("\"words\"").starts_with("field_schema: expected one of keyword"));
         assert!(message("7").starts_with("field_schema: expected the name of a type"));

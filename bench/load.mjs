@@ -1,0 +1,82 @@
+/** Sending prepared requests over many connections at once, and what came of it. */
+import { Connection } from './connection.mjs';
+
+/** How often a refusal for lack of room is tried again before the run is given up. */
+const OVERLOAD_RETRIES = 100;
+
+/**
+ * Sends each request once, shared out over the connections as they get free.
+ *
+ * @param {URL} url
+ * @param {number} connections
+ * @param {number} count
+ * @param {(index: number) => Buffer} make the request with that index
+ * @param {(index: number, body: Buffer) => void} [take] what to do with its answer
+ * @returns {Promise<{seconds: number, retries: number}>}
+ */
+export async function sendAll(url, connections, count, make, take = () => {}) {
+  const open = await openAll(url, connections);
+  let next = 0;
+  let retries = 0;
+  const startedAt = performance.now();
+  await each(open, async (connection) => {
+    while (next < count) {
+      const index = next++;
+      const bytes = make(index);
+      let answer = await connection.send(bytes);
+      for (let attempt = 0; answer.status === 429 && attempt < OVERLOAD_RETRIES; attempt++) {
+        retries++;
+        await new Promise((resolve) => setTimeout(resolve, 50));
+        answer = await connection.send(bytes);
+      }
+      requireSuccess(answer);
+      take(index, answer.body);
+    }
+  });
+  return { seconds: (performance.now() - startedAt) / 1000, retries };
+}
+
+/**
+ * Sends requests round and round for a while, each connection as fast as it gets answers.
+ *
+ * @param {URL} url
+ * @param {number} connections
+ * @param {Buffer[]} requests
+ * @param {number} seconds
+ * @returns {Promise<{perSecond: number, p50Ms: number, p99Ms: number, requests: number}>}
+ */
+export async function measureRate(url, connections, requests, seconds) {
+  const open = await openAll(url, connections);
+  const latencies = [];
+  let next = 0;
+  const startedAt = performance.now();
+  const endsAt = startedAt + seconds * 1000;
+  await each(open, async (connection) => {
+    for (;;) {
+      const sentAt = performance.now();
+      if (sentAt >= endsAt) return;
+      requireSuccess(await connection.send(requests[next++ % requests.length]));
+      latencies.push(performance.now() - sentAt);
+    }
+  });
+  const took = (performance.now() - startedAt) / 1000;
+  latencies.sort((a, b) => a - b);
+  const at = (share) => latencies[Math.min(latencies.length - 1, Math.floor(latencies.length * share))];
+  return { perSecond: latencies.length / took, p50Ms: at(0.5), p99Ms: at(0.99), requests: latencies.length };
+}
+
+async function each(connections, work) {
+  try {
+    await Promise.all(connections.map(work));
+  } finally {
+    for (const connection of connections) connection.close();
+  }
+}
+
+function openAll(url, connections) {
+  return Promise.all(Array.from({ length: connections }, () => Connection.open(url)));
+}
+
+function requireSuccess({ status, body }) {
+  if (status !== 200) throw new Error(`the server answered ${status}: ${body.toString('utf8', 0, 500)}`);
+}

@@ -1,0 +1,119 @@
+//! An engine on a simulated disk that runs everything in the caller.
+#![allow(dead_code, reason = "each test binary uses its part")]
+
+use kithdb_engine::catalog::Mode;
+use kithdb_engine::collection::GraphPolicy;
+use kithdb_engine::engine::{Engine, Operation, Options, Request};
+use kithdb_engine::error::Error;
+use kithdb_engine::storage::SimDisk;
+use serde_json::{Value, json};
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+/// See the module.
+pub struct TestEngine {
+    /// The disk, which outlives the engine.
+    pub disk: SimDisk,
+    engine: Option<Engine>,
+    seed: u64,
+}
+
+impl TestEngine {
+    pub fn new(seed: u64) -> TestEngine {
+        let disk = SimDisk::new();
+        let engine = open(&disk, seed).expect("an empty disk opens");
+        TestEngine { disk, engine: Some(engine), seed }
+    }
+
+    /// The answer to a request, or its error.
+    pub fn call(&self, operation: &str, collection: &str, body: Value) -> Result<Value, Error> {
+        let body = if body.is_null() { Vec::new() } else { body.to_string().into_bytes() };
+        self.call_bytes(operation, collection, body)
+    }
+
+    pub fn call_bytes(&self, operation: &str, collection: &str, body: Vec<u8>) -> Result<Value, Error> {
+        let answer = Arc::new(Mutex::new(None));
+        let slot = Arc::clone(&answer);
+        let request = Request {
+            operation: Operation::parse(operation).expect("a known operation"),
+            collection: collection.to_string(),
+            target: None,
+            wait: true,
+            timeout: None,
+            body: Box::new(body),
+            start: Instant::now(),
+        };
+        let engine = self.engine.as_ref().expect("open");
+        engine.execute(request, Box::new(move |result| *slot.lock().unwrap() = Some(result)));
+        let result = answer.lock().unwrap().take().expect("answered before it returns");
+        result.map(|envelope| {
+            let envelope: Value = serde_json::from_slice(&envelope).expect("envelopes are JSON");
+            assert_eq!((&envelope["status"], &envelope["usage"]), (&json!("ok"), &json!({})));
+            envelope["result"].clone()
+        })
+    }
+
+    /// The result of a request that must succeed.
+    pub fn ok(&self, operation: &str, collection: &str, body: Value) -> Value {
+        self.call(operation, collection, body).unwrap_or_else(|error| panic!("{operation}: {error}"))
+    }
+
+    /// Code and details of a request that must fail.
+    pub fn refused(&self, operation: &str, collection: &str, body: Value) -> (String, Value) {
+        let error = self.call(operation, collection, body).expect_err(operation);
+        (error.code().to_string(), serde_json::from_slice(&error.details_json()).expect("details are JSON"))
+    }
+
+    /// Everything that a client can see of a collection's points.
+    pub fn digest(&self, collection: &str) -> Value {
+        self.ok("scroll", collection, json!({"limit": 10_000, "with_vector": true, "with_payload": true}))
+    }
+
+    /// Indexes and checkpoints everything.
+    pub fn checkpoint(&self) {
+        self.engine.as_ref().expect("open").work_in_background(GraphPolicy::Always);
+    }
+
+    /// Drops the engine without a clean stop and opens the disk again.
+    pub fn restart(&mut self) {
+        self.engine = None;
+        self.engine = Some(open(&self.disk, self.seed).expect("the disk opens again"));
+    }
+
+    /// Drops the engine, cuts the power, opens what is left.
+    pub fn power_cut(&mut self, seed: u64) {
+        self.engine = None;
+        self.disk.power_cut(seed);
+        self.engine = Some(open(&self.disk, self.seed).expect("the disk opens after a power cut"));
+    }
+
+    pub fn engine(&self) -> &Engine {
+        self.engine.as_ref().expect("open")
+    }
+}
+
+fn open(disk: &SimDisk, seed: u64) -> Result<Engine, String> {
+    let options = Options { mode: Mode::Inline { seed }, ..Options::default() };
+    Engine::open(Arc::new(disk.clone()), options).map_err(|error| error.to_string())
+}
+
+/// A small generator (SplitMix64): the same numbers for the same seed, everywhere.
+pub struct Random(pub u64);
+
+impl Random {
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    pub fn below(&mut self, bound: u64) -> u64 {
+        self.next() % bound
+    }
+
+    pub fn vector(&mut self, size: usize) -> Vec<f32> {
+        (0..size).map(|_| (self.next() >> 40) as f32 / (1u64 << 23) as f32 - 1.0).collect()
+    }
+}

@@ -1,0 +1,143 @@
+//! The engine as its callers see it: requests in, envelopes out, on one thread and a simulated disk.
+
+mod common;
+
+use common::TestEngine;
+use serde_json::json;
+
+fn cities(engine: &TestEngine) {
+    engine.ok("create_collection", "cities", json!({"vectors": {"size": 2, "distance": "Euclid"}}));
+    engine.ok(
+        "upsert_points",
+        "cities",
+        json!({"points": [
+            {"id": 1, "vector": [0.0, 0.0], "payload": {"name": "a", "n": 1}},
+            {"id": 2, "vector": [1.0, 0.0], "payload": {"name": "b", "n": 2}},
+            {"id": 3, "vector": [0.0, 2.0], "payload": {"name": "c", "n": 3}},
+        ]}),
+    );
+}
+
+#[test]
+fn an_acknowledged_point_is_found_at_once_and_after_a_restart() {
+    let mut engine = TestEngine::new(1);
+    cities(&engine);
+    let search = json!({"vector": [0.9, 0.0], "limit": 2, "with_payload": true});
+    let expected = json!([
+        {"id": 2, "version": 1, "score": 0.100000024, "payload": {"name": "b", "n": 2}},
+        {"id": 1, "version": 1, "score": 0.9, "payload": {"name": "a", "n": 1}},
+    ]);
+    assert_eq!(engine.ok("search", "cities", search.clone()), expected);
+    engine.restart();
+    assert_eq!(engine.ok("search", "cities", search.clone()), expected);
+    engine.checkpoint();
+    engine.restart();
+    assert_eq!(engine.ok("search", "cities", search), expected);
+}
+
+#[test]
+fn a_checkpoint_carries_changes_deletions_and_field_indexes() {
+    let mut engine = TestEngine::new(2);
+    cities(&engine);
+    engine.ok("create_field_index", "cities", json!({"field_name": "n", "field_schema": "integer"}));
+    engine.checkpoint();
+    engine.ok("delete_points", "cities", json!({"points": [1]}));
+    engine.ok("set_payload", "cities", json!({"payload": {"n": 20}, "points": [2]}));
+    engine.ok("update_vectors", "cities", json!({"points": [{"id": 3, "vector": [5.0, 5.0]}]}));
+    engine.checkpoint();
+    engine.restart();
+    assert_eq!(
+        engine.ok("scroll", "cities", json!({"with_vector": true}))["points"],
+        json!([
+            {"id": 2, "payload": {"name": "b", "n": 20}, "vector": [1.0, 0.0]},
+            {"id": 3, "payload": {"name": "c", "n": 3}, "vector": [5.0, 5.0]},
+        ])
+    );
+    let filter = json!({"filter": {"must": {"key": "n", "range": {"gte": 20}}}});
+    assert_eq!(engine.ok("count", "cities", filter), json!({"count": 1}));
+    let info = engine.ok("collection_info", "cities", json!(null));
+    assert_eq!(info["payload_schema"]["n"]["points"], json!(2));
+    assert_eq!(info["points_count"], json!(2));
+}
+
+#[test]
+fn a_failing_batch_leaves_nothing_behind_c1_7() {
+    let mut engine = TestEngine::new(3);
+    cities(&engine);
+    let before = engine.digest("cities");
+    let (code, details) = engine.refused(
+        "batch_update",
+        "cities",
+        json!({"operations": [
+            {"upsert": {"points": [{"id": 9, "vector": [1.0, 1.0]}]}},
+            {"delete": {"points": [1]}},
+            {"set_payload": {"payload": {"x": 1}, "points": [1]}},
+        ]}),
+    );
+    assert_eq!((code.as_str(), details), ("point_not_found", json!({"ids": ["1"], "total": 1})));
+    assert_eq!(engine.digest("cities"), before);
+    engine.restart();
+    assert_eq!(engine.digest("cities"), before);
+}
+
+#[test]
+fn the_version_of_a_point_is_that_of_its_last_change_c5() {
+    let engine = TestEngine::new(4);
+    cities(&engine);
+    let done = engine.ok("set_payload", "cities", json!({"payload": {"z": 1}, "points": [3]}));
+    assert_eq!(done, json!({"operation_id": 2, "status": "completed"}));
+    let found = engine.ok("search", "cities", json!({"vector": [0.0, 2.0], "limit": 1}));
+    assert_eq!(found[0]["version"], json!(2));
+}
+
+#[test]
+fn deleting_and_creating_again_starts_empty_c4_5() {
+    let mut engine = TestEngine::new(5);
+    cities(&engine);
+    engine.checkpoint();
+    assert_eq!(engine.ok("delete_collection", "cities", json!(null)), json!(true));
+    assert_eq!(engine.ok("delete_collection", "cities", json!(null)), json!(false));
+    assert_eq!(engine.refused("count", "cities", json!({})).0, "collection_not_found");
+    engine.ok("create_collection", "cities", json!({"vectors": {"size": 3, "distance": "Dot"}}));
+    engine.restart();
+    assert_eq!(engine.ok("count", "cities", json!({})), json!({"count": 0}));
+    assert_eq!(engine.refused("create_collection", "cities", json!({"vectors": {"size": 3, "distance": "Dot"}})).0, "collection_exists");
+}
+
+#[test]
+fn a_graph_and_a_scan_agree_and_survive_a_restart() {
+    let mut engine = TestEngine::new(6);
+    let hnsw = json!({"m": 8, "ef_construct": 64, "full_scan_threshold": 10});
+    let vectors = json!({"size": 8, "distance": "Cosine"});
+    engine.ok("create_collection", "g", json!({"vectors": vectors, "hnsw_config": hnsw}));
+    let mut random = common::Random(7);
+    for chunk in 0..8 {
+        let points: Vec<_> = (0..100)
+            .map(|at| json!({"id": chunk * 100 + at, "vector": random.vector(8), "payload": {"part": at % 10}}))
+            .collect();
+        engine.ok("upsert_points", "g", json!({"points": points}));
+    }
+    for round in 0..3 {
+        let info = engine.ok("collection_info", "g", json!(null));
+        let indexed = info["indexed_vectors_count"].as_u64().unwrap();
+        if round == 0 {
+            assert_eq!((info["status"].as_str(), indexed), (Some("yellow"), 0));
+            engine.checkpoint();
+        } else {
+            assert_eq!((info["status"].as_str(), indexed), (Some("green"), 800));
+        }
+        for _ in 0..20 {
+            let query = random.vector(8);
+            let filter = json!({"must": {"key": "part", "match": {"value": 3}}});
+            for filter in [json!(null), filter] {
+                let ask = |exact: bool| {
+                    json!({"vector": query, "limit": 5, "filter": filter, "params": {"exact": exact, "hnsw_ef": 200}})
+                };
+                assert_eq!(engine.ok("search", "g", ask(false)), engine.ok("search", "g", ask(true)));
+            }
+        }
+        if round == 1 {
+            engine.restart();
+        }
+    }
+}

@@ -1,0 +1,208 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { PassThrough, Readable } from 'node:stream';
+import pino from 'pino';
+import { AuthStartError, ExposureError, openAuth, StoreInUse, StoreUnavailable } from '../../src/auth';
+import { CommandError } from '../../src/cli/console';
+import { EXPLAINED, run } from '../../src/cli/run';
+import { VERBS } from '../../src/cli/verbs';
+import { ConfigError, settingsReference } from '../../src/config';
+import { StartError } from '../../src/http/listen';
+import { startServer } from '../../src/server';
+import { AUTH_CONFIG, PASSWORD } from '../auth/auth-server';
+
+jest.mock('../../src/server', () => ({ startServer: jest.fn(() => Promise.resolve()) }));
+const started = startServer as jest.MockedFunction<typeof startServer>;
+
+const NEW_PASSWORD = 'Brand-new-horse-9';
+const SILENT = pino({ level: 'silent' });
+
+let dataDir: string;
+beforeEach(() => {
+  dataDir = mkdtempSync(join(tmpdir(), 'kithdb-cli-'));
+  started.mockClear();
+});
+afterEach(() => {
+  rmSync(dataDir, { recursive: true });
+});
+
+interface Outcome {
+  readonly code: number | undefined;
+  readonly out: string;
+  readonly err: string;
+}
+
+async function kithdb(
+  argv: readonly string[],
+  given: { env?: Record<string, string>; stdin?: Readable & { isTTY?: boolean } } = {},
+): Promise<Outcome> {
+  const streams = { stdout: new PassThrough(), stderr: new PassThrough() };
+  const code = await run(argv, { env: given.env ?? {}, stdin: given.stdin ?? Readable.from([]), ...streams });
+  const text = (stream: PassThrough): string => (stream.read() as Buffer | null)?.toString() ?? '';
+  return { code, out: text(streams.stdout), err: text(streams.stderr) };
+}
+
+describe('C11.2 the command line', () => {
+  it('serves without a verb, with flags before or after it', async () => {
+    for (const argv of [
+      ['--port', '7001'],
+      ['serve', '--port', '7001'],
+      ['--port', '7001', 'serve'],
+    ]) {
+      expect(await kithdb(argv)).toEqual({ code: undefined, out: '', err: '' });
+      expect(started).toHaveBeenLastCalledWith(expect.objectContaining({ port: 7001 }));
+    }
+  });
+
+  it('prints help for all verbs and for each, with every setting and its default', async () => {
+    for (const argv of [['help'], ['--help'], ['-h']]) {
+      const { code, out } = await kithdb(argv);
+      expect(code).toBe(0);
+      for (const { name } of VERBS) {
+        expect(out).toContain(`kithdb ${name}`);
+      }
+    }
+    const { out } = await kithdb(['serve', '--help']);
+    expect(out).toMatch(/--port N, KITHDB_PORT\n.*Default: 6363/);
+    expect(out).toMatch(/KITHDB_JWT_SECRET\[_FILE\], SERVICE_JWT_SECRET\[_FILE\]/);
+    expect(out).toMatch(/Exit codes/);
+    expect((await kithdb(['admin', 'reset-password', '--help'])).out).toMatch(/^kithdb admin reset-password/);
+    expect(started).not.toHaveBeenCalled();
+  });
+
+  it('prints the version and the reference of settings', async () => {
+    const { version } = JSON.parse(readFileSync(join(__dirname, '..', '..', 'package.json'), 'utf8'));
+    for (const argv of [['version'], ['--version'], ['-v']]) {
+      expect(await kithdb(argv)).toEqual({ code: 0, out: `${version}\n`, err: '' });
+    }
+    expect((await kithdb(['help', 'configuration'])).out).toBe(settingsReference());
+  });
+
+  it.each([
+    [['srve'], /^kithdb: Unknown verb srve\. Did you mean serve\?/],
+    [['serve', 'now'], /^kithdb: Unknown verb serve now/],
+    [['admin'], /Did you mean admin reset-password|There are: serve, admin reset-password/],
+    [['--prot', '1'], /^kithdb: Unknown flag --prot\. Did you mean --port\?\n$/],
+    [['version', '--prot', '1'], /^kithdb: Unknown flag --prot/],
+    [['--port', 'x', '--log-level', 'y'], /^kithdb: --port must be .*\n {2}--log-level must be .*\n$/],
+  ])('%j is a wrong use: exit code 2', async (argv, message) => {
+    expect(await kithdb(argv)).toEqual({ code: 2, out: '', err: expect.stringMatching(message) });
+    expect(started).not.toHaveBeenCalled();
+  });
+
+  it('a start that fails is exit code 1: in a sentence where there is one, with its stack where it is a fault', async () => {
+    started.mockRejectedValueOnce(new StartError('Cannot listen on x: the address is already in use'));
+    expect(await kithdb([])).toEqual({
+      code: 1,
+      out: '',
+      err: 'kithdb: Cannot listen on x: the address is already in use\n',
+    });
+    started.mockRejectedValueOnce(new TypeError('a fault'));
+    expect(await kithdb([])).toMatchObject({
+      code: 1,
+      err: expect.stringMatching(/TypeError: a fault\n\s+at /),
+    });
+  });
+
+  it('knows every error that explains itself', () => {
+    const errors = [
+      new CommandError('x'),
+      new ConfigError(['x']),
+      new AuthStartError('x'),
+      new ExposureError('x'),
+      new StartError('x'),
+      new StoreInUse('x'),
+      new StoreUnavailable('x'),
+    ];
+    expect(new Set(errors.map(({ name }) => name))).toEqual(EXPLAINED);
+  });
+});
+
+describe('C11.4 kithdb admin reset-password', () => {
+  const reset = ['admin', 'reset-password', '--data-dir'];
+  const auth = (config: object = {}) =>
+    openAuth({ ...AUTH_CONFIG, dataDir, tokenStore: undefined, ...config }, SILENT);
+
+  async function firstStart(): Promise<string> {
+    const service = await auth({ adminPassword: PASSWORD });
+    const outcome = await service.login(PASSWORD, '127.0.0.1');
+    await service.close();
+    return outcome.kind === 'success' ? outcome.jwt : '';
+  }
+
+  async function expectPassword(password: string, jwt: string): Promise<void> {
+    const service = await auth();
+    expect(await service.login(password, '127.0.0.1')).toMatchObject({ kind: 'success' });
+    expect(await service.identify(`Bearer ${jwt}`, undefined)).toBeNull();
+    await service.close();
+  }
+
+  it('takes the first line of standard input', async () => {
+    const jwt = await firstStart();
+    const stdin = Readable.from([`${NEW_PASSWORD}\nmore\n`]);
+    const { code, out } = await kithdb([...reset, dataDir], { stdin });
+    expect([code, out]).toEqual([0, 'The admin password is reset; every login from before is invalid.\n']);
+    await expectPassword(NEW_PASSWORD, jwt);
+  });
+
+  it('takes KITHDB_ADMIN_PASSWORD', async () => {
+    const jwt = await firstStart();
+    const { code } = await kithdb([...reset, dataDir], { env: { KITHDB_ADMIN_PASSWORD: NEW_PASSWORD } });
+    expect(code).toBe(0);
+    await expectPassword(NEW_PASSWORD, jwt);
+  });
+
+  it('asks twice on a terminal, without an echo', async () => {
+    const jwt = await firstStart();
+    const modes: boolean[] = [];
+    const terminal = () =>
+      Object.assign(new PassThrough(), { isTTY: true, setRawMode: (raw: boolean) => modes.push(raw) });
+    const stdin = terminal();
+    stdin.write(`${NEW_PASSWORD}X\x7f\r${NEW_PASSWORD}\r`);
+    const { code, err, out } = await kithdb([...reset, dataDir], { stdin });
+    expect(code).toBe(0);
+    expect(err).toBe('New admin password: \nThe same again: \n');
+    expect(err + out).not.toContain(NEW_PASSWORD);
+    expect(modes).toEqual([true, false, true, false]);
+    await expectPassword(NEW_PASSWORD, jwt);
+
+    const interrupted = terminal();
+    interrupted.write('abc\x03');
+    expect(await kithdb([...reset, dataDir], { stdin: interrupted })).toMatchObject({
+      code: 1,
+      err: expect.stringMatching(/Interrupted/),
+    });
+  });
+
+  it('is refused while a server runs', async () => {
+    const service = await auth({ adminPassword: PASSWORD });
+    const { code, err } = await kithdb([...reset, dataDir], { env: { KITHDB_ADMIN_PASSWORD: NEW_PASSWORD } });
+    expect(code).toBe(1);
+    expect(err).toMatch(/in use: another KithDB process runs on this data directory/);
+    expect(await service.login(PASSWORD, '127.0.0.1')).toMatchObject({ kind: 'success' });
+    await service.close();
+  });
+
+  it('says what is missing', async () => {
+    const env = { KITHDB_ADMIN_PASSWORD: NEW_PASSWORD };
+    expect(await kithdb([...reset, join(dataDir, 'absent')], { env })).toMatchObject({
+      code: 1,
+      err: expect.stringMatching(/^kithdb: No server has run on .*absent yet/),
+    });
+    await (await auth()).close();
+    expect(await kithdb([...reset, dataDir], { env })).toMatchObject({
+      code: 1,
+      err: expect.stringMatching(/There is no admin yet/),
+    });
+    expect(await kithdb([...reset, dataDir])).toMatchObject({
+      code: 1,
+      err: expect.stringMatching(/No password/),
+    });
+    expect(await kithdb([...reset, dataDir], { stdin: Readable.from(['weak\n']) })).toMatchObject({
+      code: 1,
+      err: expect.stringMatching(/^kithdb: The password must have at least 12 characters/),
+    });
+    expect(await kithdb([...reset, dataDir, '--token-store', 'memory'], { env })).toMatchObject({ code: 1 });
+  });
+});
