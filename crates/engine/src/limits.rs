@@ -1,4 +1,4 @@
-//! The limits of C2.7, each a setting of the server.
+//! The limits of C2.7, each a setting of the server, and the sizes at which background work starts.
 
 /// Limits on requests and collections. A request beyond one is a 400 that names it.
 #[derive(Clone, Copy, Debug)]
@@ -32,6 +32,30 @@ impl Default for Limits {
             max_named_vectors: 64,
             max_field_indexes: 256,
             max_collections: 65_536,
+        }
+    }
+}
+
+/// Sizes at which work in the background starts. Tests make them small, so that short runs see every step.
+#[derive(Clone, Copy, Debug)]
+pub struct Thresholds {
+    /// Log bytes of one collection after which its data are checkpointed.
+    pub checkpoint_bytes: usize,
+    /// Bytes of the log above which the collection that pins its oldest segment is checkpointed.
+    pub log_budget_bytes: u64,
+    /// Bytes after which the log starts a new segment.
+    pub log_segment_bytes: u64,
+    /// Rows that a graph must at least have gained to be written again before the server stops.
+    pub graph_step_rows: u32,
+}
+
+impl Default for Thresholds {
+    fn default() -> Self {
+        Thresholds {
+            checkpoint_bytes: 64 << 20,
+            log_budget_bytes: 256 << 20,
+            log_segment_bytes: 64 << 20,
+            graph_step_rows: 100_000,
         }
     }
 }

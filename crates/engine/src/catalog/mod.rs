@@ -13,7 +13,7 @@ pub use name::check_name;
 pub use open::{Mode, OpenError, Opened, open};
 
 use crate::collection::config::CollectionConfig;
-use crate::collection::{Collection, Shared};
+use crate::collection::{Collection, Shared, directory};
 use crate::error::Error;
 use crate::wal::{Durability, LogError};
 use arc_swap::ArcSwap;
@@ -37,6 +37,8 @@ pub struct Catalog {
     shared: Arc<Shared>,
     entries: ArcSwap<OrdMap<String, Arc<Entry>>>,
     ledger: Mutex<Ledger>,
+    /// Detached collections whose files are still there.
+    detached: Mutex<Vec<Arc<Entry>>>,
 }
 
 /// What only creations and deletions touch, one at a time.
@@ -138,7 +140,8 @@ impl Catalog {
         Ok(true)
     }
 
-    /// Frees the name of a deleted collection that nobody uses any more, and removes its files.
+    /// Frees the name of a deleted collection that nobody uses any more. Its files go in the background: the last
+    /// user may be the log's thread, which must not wait for them.
     fn detach(&self, entry: &Arc<Entry>) {
         if !entry.start_detaching() {
             return;
@@ -150,12 +153,20 @@ impl Catalog {
             }
             entries
         });
+        self.detached.lock().push(Arc::clone(entry));
         entry.finish_detaching();
-        // A leftover is removed at the next start: the mark is in the log.
-        let _ = match entry.collection() {
-            Some(collection) => collection.remove_files(),
-            None => self.shared.storage.remove_dir_all(&crate::collection::directory(entry.id)),
-        };
+    }
+
+    /// Removes the files of detached collections. What a crash or a failure leaves is removed at the next start:
+    /// the mark is in the log.
+    pub fn remove_detached(&self) {
+        let detached = std::mem::take(&mut *self.detached.lock());
+        for entry in detached {
+            let _ = match entry.collection() {
+                Some(collection) => collection.remove_files(),
+                None => self.shared.storage.remove_dir_all(&directory(entry.id)),
+            };
+        }
     }
 
     /// Log sequence of the oldest record that only the log holds.

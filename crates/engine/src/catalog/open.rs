@@ -5,7 +5,7 @@ use super::file::{self, CatalogFile};
 use super::{CATALOG, CREATE, Catalog, DROP, Ledger};
 use crate::collection::config::CollectionConfig;
 use crate::collection::{Bell, CHANGES, Opening, Shared};
-use crate::limits::Limits;
+use crate::limits::{Limits, Thresholds};
 use crate::storage::{Storage, StorageError};
 use crate::wal::{GroupCommit, GroupOptions, Log, LogError, LogOptions, LogReport, Replayed};
 use arc_swap::ArcSwap;
@@ -90,11 +90,19 @@ struct Slot {
 ///
 /// # Errors
 /// When nothing can be served: the disk, the log's format, the catalog's file.
-pub fn open(storage: Arc<dyn Storage>, limits: Limits, mode: Mode) -> Result<Opened, OpenError> {
+pub fn open(
+    storage: Arc<dyn Storage>,
+    limits: Limits,
+    thresholds: Thresholds,
+    mode: Mode,
+) -> Result<Opened, OpenError> {
     let saved = CatalogFile::load(&*storage).map_err(OpenError::Catalog)?;
     let mut replay = Replay::load(Arc::clone(&storage), saved);
-    let options =
-        LogOptions { highest_applied: replay.highest_applied(), entropy: mode.seed(), ..LogOptions::default() };
+    let options = LogOptions {
+        segment_bytes: thresholds.log_segment_bytes,
+        highest_applied: replay.highest_applied(),
+        entropy: mode.seed(),
+    };
     let (log, report) = Log::open(Arc::clone(&storage), EPOCH, options, 0, &mut |item| replay.visit(item))
         .map_err(OpenError::Log)?;
     for (&collection, &highest) in &report.behind {
@@ -108,7 +116,7 @@ pub fn open(storage: Arc<dyn Storage>, limits: Limits, mode: Mode) -> Result<Ope
         Mode::Threaded => GroupCommit::threaded(log, &GroupOptions::default()).map_err(OpenError::Threads)?,
         Mode::Inline { .. } => GroupCommit::inline(log, &GroupOptions::default()),
     };
-    let shared = Arc::new(Shared { storage, log, indexer: Bell::default(), limits });
+    let shared = Arc::new(Shared { storage, log, indexer: Bell::default(), limits, thresholds });
     let entries = replay.slots.into_iter().map(|(id, Slot { name, config, opening })| {
         let state = match opening {
             Ok(opening) => EntryState::Active(Arc::new(opening.finish(Arc::clone(&shared)))),
@@ -119,7 +127,7 @@ pub fn open(storage: Arc<dyn Storage>, limits: Limits, mode: Mode) -> Result<Ope
     });
     let entries = entries.collect();
     let ledger = Ledger { next_id: replay.next_id, last_lsn: replay.last_lsn, saved_lsn: replay.saved_lsn };
-    let catalog = Catalog { shared, entries: ArcSwap::from_pointee(entries), ledger: Mutex::new(ledger) };
+    let catalog = Catalog { shared, entries: ArcSwap::from_pointee(entries), ledger: Mutex::new(ledger), detached: Mutex::default() };
     Ok(Opened { catalog: Arc::new(catalog), report })
 }
 

@@ -27,8 +27,6 @@ const CHUNK_POINTS: usize = 2048;
 const CHUNK_ROW_BYTES: usize = 1 << 20;
 /// Payloads are gathered into extents of about this size.
 const PAYLOAD_EXTENT_BYTES: usize = 1 << 20;
-/// Rows that a graph must have gained to be written again before the server stops.
-const GRAPH_STEP_ROWS: u32 = 100_000;
 /// Points whose payloads are moved to the files under one hold of the writer's seat.
 const ADOPT_BATCH: usize = 4096;
 
@@ -197,7 +195,7 @@ impl Collection {
                 .map_or(0, |kept| kept.indexed);
             let step = match policy {
                 GraphPolicy::Always => 1,
-                GraphPolicy::WhenGrown => GRAPH_STEP_ROWS.max(indexed / 20),
+                GraphPolicy::WhenGrown => self.shared.thresholds.graph_step_rows.max(indexed / 20),
             };
             if indexed >= written.saturating_add(step) {
                 wanted.push((field, graph, indexed));
@@ -432,6 +430,8 @@ pub struct Opening {
     id: u64,
     head: Head,
     lsn: u64,
+    /// Bytes of the records applied after the checkpoint.
+    replayed_bytes: usize,
     checkpoints: Checkpoints,
     graphs: Vec<Option<FieldGraph>>,
 }
@@ -445,7 +445,7 @@ impl Opening {
         let mut checkpoints = Checkpoints::none(id);
         let Some(manifest) = Manifest::load(storage, &checkpoints.dir)? else {
             let graphs = config.fields().iter().map(|_| None).collect();
-            return Ok(Opening { id, head: Head::new(Arc::clone(config)), lsn: 0, checkpoints, graphs });
+            return Ok(Opening { id, head: Head::new(Arc::clone(config)), lsn: 0, replayed_bytes: 0, checkpoints, graphs });
         };
         let config = CollectionConfig::restore(&manifest.config).map_err(|error| error.to_string())?;
         let mut head = Head::new(Arc::new(config));
@@ -489,7 +489,7 @@ impl Opening {
         checkpoints.next_file = manifest.next_file;
         let lsn = manifest.lsn;
         checkpoints.manifest = Some(manifest);
-        Ok(Opening { id, head, lsn, checkpoints, graphs })
+        Ok(Opening { id, head, lsn, replayed_bytes: 0, checkpoints, graphs })
     }
 
     /// Applies a record of the log, unless the checkpoint has it.
@@ -511,6 +511,7 @@ impl Opening {
         self.head.op = op;
         self.head.settle(op);
         self.lsn = lsn;
+        self.replayed_bytes += body.len();
         Ok(())
     }
 
@@ -522,6 +523,7 @@ impl Opening {
     /// The collection, ready to serve.
     pub fn finish(self, shared: Arc<Shared>) -> Collection {
         let collection = Collection::from_head(self.id, shared, self.head, self.lsn, self.checkpoints);
+        collection.unsaved_bytes.store(self.replayed_bytes, Ordering::Relaxed);
         for (slot, graph) in collection.graphs.iter().zip(self.graphs) {
             slot.current.store(graph.map(Arc::new));
         }

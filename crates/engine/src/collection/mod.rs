@@ -36,7 +36,7 @@ pub use write::{CHANGES, Write, WriteDone, WriteReply, WriteRequest, refused};
 
 use crate::error::Error;
 use crate::index::BuildScratch;
-use crate::limits::Limits;
+use crate::limits::{Limits, Thresholds};
 use crate::storage::Storage;
 use crate::wal::GroupCommit;
 use arc_swap::{ArcSwap, ArcSwapOption};
@@ -61,6 +61,8 @@ pub struct Shared {
     pub indexer: Bell,
     /// Limits on requests.
     pub limits: Limits,
+    /// Sizes at which work in the background starts.
+    pub thresholds: Thresholds,
 }
 
 /// One collection.

@@ -9,10 +9,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Log bytes of one collection after which its data are checkpointed.
-const CHECKPOINT_BYTES: usize = 64 << 20;
-/// Size of the log above which the collection that pins its oldest segment is checkpointed.
-const LOG_BUDGET_BYTES: u64 = 256 << 20;
 /// Between two looks at the log.
 const HOUSEKEEPING: Duration = Duration::from_millis(500);
 /// Between two looks at the tails when nobody has called: a safety net, not the usual way.
@@ -83,13 +79,15 @@ pub fn index_everything(catalog: &Catalog, scratch: &mut BuildScratch, stop: &At
 /// Checkpoints what is due and cuts the log behind it. Failures leave everything as it was; the next look tries
 /// again.
 pub fn keep_house(catalog: &Catalog) {
+    let thresholds = catalog.shared().thresholds;
+    catalog.remove_detached();
     for collection in catalog.collections() {
-        if collection.unsaved_bytes() >= CHECKPOINT_BYTES {
+        if collection.unsaved_bytes() >= thresholds.checkpoint_bytes {
             checkpoint(&collection, GraphPolicy::WhenGrown);
         }
     }
     let log = &catalog.shared().log;
-    if log.size_bytes() > LOG_BUDGET_BYTES {
+    if log.size_bytes() > thresholds.log_budget_bytes {
         let pinning = catalog
             .collections()
             .into_iter()
@@ -105,6 +103,7 @@ pub fn keep_house(catalog: &Catalog) {
 
 /// Checkpoints everything, graphs included: a clean stop.
 pub fn checkpoint_everything(catalog: &Catalog) {
+    catalog.remove_detached();
     for collection in catalog.collections() {
         checkpoint(&collection, GraphPolicy::Always);
     }

@@ -14,7 +14,7 @@ use crate::catalog::{self, Catalog, Mode, OpenError};
 use crate::collection::GraphPolicy;
 use crate::error::Error;
 use crate::index::BuildScratch;
-use crate::limits::Limits;
+use crate::limits::{Limits, Thresholds};
 use crate::storage::{LockGuard, Storage};
 use background::Background;
 use parking_lot::Mutex;
@@ -39,6 +39,8 @@ pub struct Options {
     pub search_threads: usize,
     /// Limits on requests and collections.
     pub limits: Limits,
+    /// Sizes at which work in the background starts.
+    pub thresholds: Thresholds,
     /// Threads of their own, or everything in the caller.
     pub mode: Mode,
     /// Operations on the collection `__panic__` panic: for the test that a panic is survived.
@@ -48,7 +50,13 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         let search_threads = std::thread::available_parallelism().map_or(1, usize::from);
-        Options { search_threads, limits: Limits::default(), mode: Mode::Threaded, panic_for_tests: false }
+        Options {
+            search_threads,
+            limits: Limits::default(),
+            thresholds: Thresholds::default(),
+            mode: Mode::Threaded,
+            panic_for_tests: false,
+        }
     }
 }
 
@@ -112,7 +120,7 @@ impl Engine {
     /// [`OpenError`] when nothing can be served. A collection that cannot be opened is no error: it is quarantined.
     pub fn open(storage: Arc<dyn Storage>, options: Options) -> Result<Engine, OpenError> {
         let lock = storage.lock()?;
-        let catalog = catalog::open(storage, options.limits, options.mode)?.catalog;
+        let catalog = catalog::open(storage, options.limits, options.thresholds, options.mode)?.catalog;
         let inline = options.mode != Mode::Threaded;
         let core = Arc::new(Core {
             catalog: Arc::clone(&catalog),

@@ -1,0 +1,123 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import pino from 'pino';
+import { loadConfig, readFlags } from '../../src/config';
+import { startServer, type RunningServer } from '../../src/server';
+import { send, type Answer } from '../http/harness';
+
+/** A whole server over the native engine and a folder of its own, in this process. */
+export class ContractServer {
+  readonly dataDir = mkdtempSync(join(tmpdir(), 'kithdb-contract-'));
+  /** The lines that said that the server is ready (C11.3). */
+  readonly printed: string[] = [];
+  private running: RunningServer | undefined;
+
+  private constructor(
+    private readonly flags: readonly string[],
+    private readonly env: Readonly<Record<string, string>>,
+  ) {}
+
+  /** Starts one that is ready. `flags` as on the command line, `env` beside a token store in memory. */
+  static async start(flags: readonly string[] = [], env: Record<string, string> = {}): Promise<ContractServer> {
+    const server = new ContractServer(flags, env);
+    await server.restart();
+    return server;
+  }
+
+  get port(): number {
+    return this.server().port;
+  }
+
+  /** Starts again over the same folder, after a clean stop if it runs. */
+  async restart(): Promise<void> {
+    await this.running?.stop();
+    const commandLine = readFlags(['--port', '0', '--data-dir', this.dataDir, ...this.flags]);
+    const env = { KITHDB_TOKEN_STORE: 'memory', KITHDB_SEARCH_THREADS: '1', ...this.env };
+    this.running = await startServer(loadConfig({ commandLine, env, terminal: false }), {
+      log: { log: pino({ level: 'silent' }), flush: () => undefined },
+      print: (line) => this.printed.push(line),
+      ownsProcess: false,
+    });
+    await this.running.ready;
+  }
+
+  /** Stops it and leaves the folder. */
+  async halt(): Promise<void> {
+    await this.running?.stop();
+    this.running = undefined;
+  }
+
+  /** Stops it and removes its folder. */
+  async stop(): Promise<void> {
+    await this.halt();
+    rmSync(this.dataDir, { recursive: true, force: true });
+  }
+
+  /** Sends a request with `json`, or with no body. */
+  call(method: string, path: string, json?: unknown): Promise<Answer> {
+    return send(this.server(), method, path, json === undefined ? {} : { json });
+  }
+
+  /** Sends a body exactly as it is written. */
+  raw(method: string, path: string, body: string | Buffer): Promise<Answer> {
+    return send(this.server(), method, path, { body });
+  }
+
+  /** The `result` of a request that must succeed; `json` is an object, or the text of the body. */
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any -- tests look into it by hand
+  async ok(method: string, path: string, json?: unknown): Promise<any> {
+    const answer =
+      typeof json === 'string' ? await this.raw(method, path, json) : await this.call(method, path, json);
+    if (answer.status !== 200) {
+      throw new Error(`${method} ${path}: ${answer.status} ${answer.text}`);
+    }
+    expect(answer.body).toEqual({
+      usage: {},
+      time: expect.any(Number),
+      status: 'ok',
+      result: answer.body.result,
+    });
+    return answer.body.result;
+  }
+
+  /** The status and the message of a request that must fail; `json` is an object, or the text of the body. */
+  async refused(method: string, path: string, json?: unknown): Promise<[status: number, message: string]> {
+    const answer =
+      typeof json === 'string' ? await this.raw(method, path, json) : await this.call(method, path, json);
+    const message: unknown = answer.body?.status?.error;
+    if (typeof message !== 'string') {
+      throw new Error(`${method} ${path} was not refused: ${answer.status} ${answer.text}`);
+    }
+    expect(answer.body).toEqual({ time: expect.any(Number), status: { error: message } });
+    return [answer.status, message];
+  }
+
+  /** Makes a collection, of two-dimensional Dot vectors unless told otherwise, and gives its path. */
+  async collection(name: string, body: unknown = { vectors: { size: 2, distance: 'Dot' } }): Promise<string> {
+    const path = `/collections/${name}`;
+    await this.ok('PUT', path, body);
+    return path;
+  }
+
+  /** Everything that a client can see of one collection, as the text that came back (so that numbers are exact). */
+  async everything(path: string): Promise<string[]> {
+    const body = { limit: 1000, with_vector: true, with_payload: true };
+    const page = await this.call('POST', `${path}/points/scroll`, body);
+    const info = await this.call('GET', path);
+    const withoutTime = (text: string): string => text.replace(/"time":[^,]*/, '');
+    return [withoutTime(page.text), JSON.stringify(info.body.result)];
+  }
+
+  private server(): RunningServer {
+    if (this.running === undefined) {
+      throw new Error('the server is not running');
+    }
+    return this.running;
+  }
+}
+
+/** The ids of points, hits or records. */
+export function idsOf(records: readonly { id: unknown }[]): unknown[] {
+  return records.map(({ id }) => id);
+}
