@@ -148,9 +148,11 @@ mod tests {
     fn uuids_in_every_form_are_one_id_c2_1() {
         let text = "550e8400-e29b-41d4-a716-446655440000";
         let id = PointId::parse_path(text).unwrap();
-        for form in
-            ["550E8400-E29B-41D4-A716-446655440000", "550e8400e29b41d4a716446655440000", &format!("URN:uuid:{text}")]
-        {
+        for form in [
+            "550E8400-E29B-41D4-A716-446655440000",
+            "550e8400e29b41d4a716446655440000",
+            &format!("URN:uuid:{text}"),
+        ] {
             assert_eq!(PointId::parse_path(form), Some(id));
         }
         assert_eq!(id.to_string(), text);
@@ -158,7 +160,9 @@ mod tests {
 
     #[test]
     fn ids_outside_u64_or_uuid_are_refused_c2_1() {
-        for text in ["", "-1", "+1", "1.0", "18446744073709551616", "550e8400-e29b-41d4-a716-44665544000", "g", " 1"] {
+        for text in
+            ["", "-1", "+1", "1.0", "18446744073709551616", "550e8400-e29b-41d4-a716-44665544000", "g", " 1"]
+        {
             assert_eq!(PointId::parse_path(text), None, "{text:?}");
         }
         assert_eq!(PointId::parse_path("18446744073709551615"), Some(PointId::Num(u64::MAX)));

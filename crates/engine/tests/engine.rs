@@ -101,7 +101,10 @@ fn deleting_and_creating_again_starts_empty_c4_5() {
     engine.ok("create_collection", "cities", json!({"vectors": {"size": 3, "distance": "Dot"}}));
     engine.restart();
     assert_eq!(engine.ok("count", "cities", json!({})), json!({"count": 0}));
-    assert_eq!(engine.refused("create_collection", "cities", json!({"vectors": {"size": 3, "distance": "Dot"}})).0, "collection_exists");
+    assert_eq!(
+        engine.refused("create_collection", "cities", json!({"vectors": {"size": 3, "distance": "Dot"}})).0,
+        "collection_exists"
+    );
 }
 
 #[test]
@@ -130,9 +133,7 @@ fn a_graph_and_a_scan_agree_and_survive_a_restart() {
             let query = random.vector(8);
             let filter = json!({"must": {"key": "part", "match": {"value": 3}}});
             for filter in [json!(null), filter] {
-                let ask = |exact: bool| {
-                    json!({"vector": query, "limit": 5, "filter": filter, "params": {"exact": exact, "hnsw_ef": 200}})
-                };
+                let ask = |exact: bool| json!({"vector": query, "limit": 5, "filter": filter, "params": {"exact": exact, "hnsw_ef": 200}});
                 assert_eq!(engine.ok("search", "g", ask(false)), engine.ok("search", "g", ask(true)));
             }
         }

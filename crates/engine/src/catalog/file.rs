@@ -82,7 +82,9 @@ impl CatalogFile {
             return Err("the file CATALOG is not a catalog".to_string());
         }
         if version > VERSION {
-            return Err(format!("the file CATALOG has format version {version}; this release reads up to {VERSION}"));
+            return Err(format!(
+                "the file CATALOG has format version {version}; this release reads up to {VERSION}"
+            ));
         }
         if crc != crc32c::crc32c(body) {
             return Err("the file CATALOG is damaged".to_string());

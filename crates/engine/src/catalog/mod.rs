@@ -68,7 +68,11 @@ impl Catalog {
 
     /// The collection of that number, if it serves.
     pub fn by_id(&self, id: u64) -> Option<Arc<Collection>> {
-        self.entries.load().values().find(|entry| entry.id == id).and_then(|entry| entry.collection().cloned())
+        self.entries
+            .load()
+            .values()
+            .find(|entry| entry.id == id)
+            .and_then(|entry| entry.collection().cloned())
     }
 
     /// The entry of that name, held for one request.
@@ -76,8 +80,12 @@ impl Catalog {
     /// # Errors
     /// `CollectionNotFound`, `CollectionDeleted`.
     pub fn enter(self: &Arc<Self>, name: &str) -> Result<Use, Error> {
-        let entry =
-            self.entries.load().get(name).cloned().ok_or_else(|| Error::CollectionNotFound(name.to_string()))?;
+        let entry = self
+            .entries
+            .load()
+            .get(name)
+            .cloned()
+            .ok_or_else(|| Error::CollectionNotFound(name.to_string()))?;
         Use::new(Arc::clone(self), entry).ok_or_else(|| Error::CollectionDeleted(name.to_string()))
     }
 

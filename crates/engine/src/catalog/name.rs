@@ -38,7 +38,22 @@ mod tests {
         for good in ["a", "ünï-_.9 x", "...", &"x".repeat(255), &"é".repeat(255)] {
             assert_eq!(check_name(good), Ok(()), "{good}");
         }
-        for bad in ["", ".", "..", " a", "a ", "a/b", "a\\b", "a\0", "a\n", "a*", "a?", "a|b", "\"", &"x".repeat(256)] {
+        for bad in [
+            "",
+            ".",
+            "..",
+            " a",
+            "a ",
+            "a/b",
+            "a\\b",
+            "a\0",
+            "a\n",
+            "a*",
+            "a?",
+            "a|b",
+            "\"",
+            &"x".repeat(256),
+        ] {
             assert!(check_name(bad).is_err(), "{bad:?}");
         }
     }

@@ -127,7 +127,12 @@ pub fn open(
     });
     let entries = entries.collect();
     let ledger = Ledger { next_id: replay.next_id, last_lsn: replay.last_lsn, saved_lsn: replay.saved_lsn };
-    let catalog = Catalog { shared, entries: ArcSwap::from_pointee(entries), ledger: Mutex::new(ledger), detached: Mutex::default() };
+    let catalog = Catalog {
+        shared,
+        entries: ArcSwap::from_pointee(entries),
+        ledger: Mutex::new(ledger),
+        detached: Mutex::default(),
+    };
     Ok(Opened { catalog: Arc::new(catalog), report })
 }
 
@@ -151,7 +156,14 @@ impl Replay {
                 (id, Slot { name, config, opening })
             })
             .collect();
-        Replay { storage, slots, next_id: saved.next_id, saved_lsn: saved.lsn, last_lsn: saved.lsn, fault: None }
+        Replay {
+            storage,
+            slots,
+            next_id: saved.next_id,
+            saved_lsn: saved.lsn,
+            last_lsn: saved.lsn,
+            fault: None,
+        }
     }
 
     /// The highest log sequence that any checkpoint has.
@@ -166,7 +178,8 @@ impl Replay {
                 if sequence > self.saved_lsn {
                     self.last_lsn = sequence;
                     if self.catalog_record(kind, body).is_none() {
-                        self.fault = Some("the log holds a catalog record that cannot be decoded".to_string());
+                        self.fault =
+                            Some("the log holds a catalog record that cannot be decoded".to_string());
                     }
                 }
             }

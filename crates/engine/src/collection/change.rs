@@ -292,7 +292,8 @@ impl<'a> Input<'a> {
                 let field = u16::from_le_bytes(self.array()?);
                 let len = self.len()?;
                 let bytes = self.take(len.checked_mul(4).ok_or(Undecodable)?)?;
-                let components = bytes.as_chunks::<4>().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect();
+                let components =
+                    bytes.as_chunks::<4>().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect();
                 Ok((field, components))
             })
             .collect()
@@ -330,7 +331,11 @@ mod tests {
     fn samples() -> Vec<Change> {
         let path = JsonPath::parse("a[].\"b c\"").unwrap();
         vec![
-            Change::Put { id: PointId::Num(7), vectors: vec![(0, vec![1.0, -0.0])], payload: (*b"{\"a\":1}").into() },
+            Change::Put {
+                id: PointId::Num(7),
+                vectors: vec![(0, vec![1.0, -0.0])],
+                payload: (*b"{\"a\":1}").into(),
+            },
             Change::Put { id: PointId::Uuid(u128::MAX), vectors: vec![], payload: (*b"{}").into() },
             Change::Delete(vec![PointId::Num(u64::MAX), PointId::Uuid(3)]),
             Change::SetVectors { id: PointId::Num(0), vectors: vec![(3, vec![0.5; 9])] },
@@ -339,7 +344,10 @@ mod tests {
                 edit: PayloadEdit::Merge { patch: (*b"{}").into(), at: Some(path.clone()) },
                 ids: vec![PointId::Num(2)],
             },
-            Change::EditPayload { edit: PayloadEdit::Overwrite { payload: (*b"{}").into(), at: None }, ids: vec![] },
+            Change::EditPayload {
+                edit: PayloadEdit::Overwrite { payload: (*b"{}").into(), at: None },
+                ids: vec![],
+            },
             Change::EditPayload { edit: PayloadEdit::Remove(vec![path.clone()]), ids: vec![] },
             Change::EditPayload { edit: PayloadEdit::Clear, ids: vec![] },
             Change::CreateIndex { path: path.clone(), schema: (*b"\"keyword\"").into() },

@@ -71,7 +71,12 @@ pub struct ExtentWriter {
 
 impl ExtentWriter {
     /// Creates the file and writes its header.
-    pub fn create(storage: &dyn Storage, path: &str, collection: u64, number: u32) -> Result<Self, StorageError> {
+    pub fn create(
+        storage: &dyn Storage,
+        path: &str,
+        collection: u64,
+        number: u32,
+    ) -> Result<Self, StorageError> {
         let mut header = Vec::with_capacity(HEADER_BYTES);
         header.extend_from_slice(MAGIC);
         header.extend_from_slice(&VERSION.to_le_bytes());
@@ -86,8 +91,12 @@ impl ExtentWriter {
 
     /// Appends an extent.
     pub fn append(&mut self, bytes: &[u8]) -> Result<Extent, StorageError> {
-        let extent =
-            Extent { file: self.number, crc: crc32c::crc32c(bytes), offset: self.at, len: bytes.len() as u64 };
+        let extent = Extent {
+            file: self.number,
+            crc: crc32c::crc32c(bytes),
+            offset: self.at,
+            len: bytes.len() as u64,
+        };
         self.file.append(bytes)?;
         let padding = (ALIGN - extent.len % ALIGN) % ALIGN;
         self.file.append(&[0; ALIGN as usize][..padding as usize])?;

@@ -22,7 +22,12 @@ pub struct FieldArena {
 impl FieldArena {
     /// An empty field of vectors with `size` components.
     pub fn new(size: usize) -> FieldArena {
-        FieldArena { rows: RowArena::new(size), owners: AtomicColumn64::new(), deaths: AtomicColumn64::new(), live: 0 }
+        FieldArena {
+            rows: RowArena::new(size),
+            owners: AtomicColumn64::new(),
+            deaths: AtomicColumn64::new(),
+            live: 0,
+        }
     }
 
     /// Appends a row and answers its number.

@@ -67,9 +67,9 @@ impl FieldGraph {
     /// Answers false when there was nothing to claim.
     pub fn index_some(&self, table: &FieldTable, op: u64, scratch: &mut BuildScratch) -> bool {
         let len = table.len();
-        let claim = self
-            .claimed
-            .fetch_update(Ordering::AcqRel, Ordering::Acquire, |from| (from < len).then(|| len.min(from + CLAIM_ROWS)));
+        let claim = self.claimed.fetch_update(Ordering::AcqRel, Ordering::Acquire, |from| {
+            (from < len).then(|| len.min(from + CLAIM_ROWS))
+        });
         let Ok(from) = claim else { return false };
         let to = len.min(from + CLAIM_ROWS);
         for row in from..to {

@@ -143,7 +143,9 @@ impl Head {
                 indexes.retain(|index| index.path() != path);
                 indexes.push(index);
             }
-            Change::DropIndex(path) => Arc::make_mut(&mut self.state.indexes).retain(|index| index.path() != path),
+            Change::DropIndex(path) => {
+                Arc::make_mut(&mut self.state.indexes).retain(|index| index.path() != path)
+            }
             Change::SetConfig(json) => {
                 let config = CollectionConfig::restore(json).map_err(|error| error.to_string())?;
                 self.state.config = Arc::new(config);

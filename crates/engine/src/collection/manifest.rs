@@ -62,7 +62,13 @@ impl Manifest {
     pub fn files(&self) -> impl Iterator<Item = u32> {
         let graphs = self.fields.iter().filter_map(|field| field.graph.map(|graph| graph.extent));
         let rows = self.fields.iter().flat_map(|field| field.chunks.iter().copied());
-        self.point_chunks.iter().chain(&self.payloads).copied().chain(rows).chain(graphs).map(|extent| extent.file)
+        self.point_chunks
+            .iter()
+            .chain(&self.payloads)
+            .copied()
+            .chain(rows)
+            .chain(graphs)
+            .map(|extent| extent.file)
     }
 
     fn encode(&self) -> Vec<u8> {

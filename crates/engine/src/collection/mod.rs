@@ -14,6 +14,7 @@ mod field;
 mod graph;
 mod head;
 mod manifest;
+mod opening;
 mod point;
 mod resolve;
 mod state;
@@ -23,11 +24,12 @@ mod write;
 
 pub use bell::Bell;
 pub use change::{Change, PayloadEdit};
-pub use checkpoint::{CheckpointError, GraphPolicy, Opening, directory};
-pub use manifest::replace;
+pub use checkpoint::{CheckpointError, GraphPolicy, directory};
 pub use field::{FieldTable, normalise};
 pub use graph::FieldGraph;
 pub use head::Head;
+pub use manifest::replace;
+pub use opening::Opening;
 pub use point::{Payload, Point, Rows};
 pub use resolve::not_found;
 pub use state::{State, Subject};
@@ -110,7 +112,13 @@ pub struct Snapshot {
 
 impl Collection {
     /// A collection over a head, which replay or a checkpoint has filled.
-    fn from_head(id: u64, shared: Arc<Shared>, head: Head, last_lsn: u64, checkpoints: Checkpoints) -> Collection {
+    fn from_head(
+        id: u64,
+        shared: Arc<Shared>,
+        head: Head,
+        last_lsn: u64,
+        checkpoints: Checkpoints,
+    ) -> Collection {
         let view = head.view(last_lsn);
         let graphs = head.fields.iter().map(|_| GraphSlot::default()).collect();
         Collection {
@@ -290,7 +298,11 @@ impl Collection {
 
     /// Bytes of vectors, links and codes in memory, for reports.
     pub fn graph_bytes(&self) -> usize {
-        self.graphs.iter().filter_map(|slot| slot.current.load_full()).map(|graph| graph.hnsw.memory_bytes()).sum()
+        self.graphs
+            .iter()
+            .filter_map(|slot| slot.current.load_full())
+            .map(|graph| graph.hnsw.memory_bytes())
+            .sum()
     }
 
     /// An error unless the collection can be read.

@@ -79,7 +79,8 @@ impl Payload {
             Payload::Empty => b"{}",
             Payload::Memory(bytes) => bytes,
             Payload::Stored(stored) => {
-                let range: Range<usize> = stored.offset as usize..stored.offset as usize + stored.len as usize;
+                let range: Range<usize> =
+                    stored.offset as usize..stored.offset as usize + stored.len as usize;
                 // The range was checked when the checkpoint was written or loaded.
                 &stored.map[range]
             }

@@ -18,7 +18,9 @@ use std::collections::HashMap;
 /// `VectorNotFound`, `DimensionMismatch`, `PointNotFound` and `BadRequest`, before anything is changed.
 pub fn resolve(state: &State, update: Update, place: &str) -> Result<Vec<Change>, Error> {
     match update {
-        Update::Upsert { points, mode, update_filter } => upsert(state, points, mode, update_filter.as_ref(), place),
+        Update::Upsert { points, mode, update_filter } => {
+            upsert(state, points, mode, update_filter.as_ref(), place)
+        }
         Update::Delete(selection) => {
             let ids = match selection {
                 Selection::Ids(ids) => ids,
@@ -30,7 +32,8 @@ pub fn resolve(state: &State, update: Update, place: &str) -> Result<Vec<Change>
             update_vectors(state, points, update_filter.as_ref(), place)
         }
         Update::DeleteVectors { names, selection } => {
-            let fields = names.iter().map(|name| field_named(&state.config, name)).collect::<Result<_, _>>()?;
+            let fields =
+                names.iter().map(|name| field_named(&state.config, name)).collect::<Result<_, _>>()?;
             Ok(vec![Change::DropVectors { fields, ids: existing(state, selection)? }])
         }
         Update::SetPayload { payload, key, selection } => {
@@ -41,9 +44,10 @@ pub fn resolve(state: &State, update: Update, place: &str) -> Result<Vec<Change>
             let edit = PayloadEdit::Overwrite { payload, at: key };
             Ok(vec![Change::EditPayload { edit, ids: existing(state, selection)? }])
         }
-        Update::DeletePayload { keys, selection } => {
-            Ok(vec![Change::EditPayload { edit: PayloadEdit::Remove(keys), ids: existing(state, selection)? }])
-        }
+        Update::DeletePayload { keys, selection } => Ok(vec![Change::EditPayload {
+            edit: PayloadEdit::Remove(keys),
+            ids: existing(state, selection)?,
+        }]),
         Update::ClearPayload(selection) => {
             Ok(vec![Change::EditPayload { edit: PayloadEdit::Clear, ids: existing(state, selection)? }])
         }

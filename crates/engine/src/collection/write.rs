@@ -147,7 +147,8 @@ impl Collection {
     /// Indexes while the tail is too long for searches, instead of making it longer.
     fn help_indexing(&self) {
         while self.tail_is_long() {
-            let more = catch_unwind(AssertUnwindSafe(|| BUILD.with_borrow_mut(|scratch| self.index_some(scratch))));
+            let more =
+                catch_unwind(AssertUnwindSafe(|| BUILD.with_borrow_mut(|scratch| self.index_some(scratch))));
             match more {
                 Ok(true) => {}
                 Ok(false) => return,
@@ -186,7 +187,9 @@ impl Collection {
                 Ok(Err(error)) => reply(Err(error)),
                 Err(_) => {
                     // The head may be half changed: nothing of this group can be kept.
-                    self.poison("a write failed inside the engine; restart the server to reopen the collection");
+                    self.poison(
+                        "a write failed inside the engine; restart the server to reopen the collection",
+                    );
                     self.head_is_stale.store(true, Ordering::Release);
                     reply(Err(Error::Panic));
                     let error = Error::CollectionFault(self.fault().unwrap_or_default());
@@ -257,7 +260,8 @@ fn accept(head: &mut Head, shared: &Shared, collection: u64, write: Write) -> Re
             } else {
                 let limit = shared.limits.max_field_indexes;
                 if declared.is_none() && head.state.indexes.len() >= limit {
-                    let message = format!("field_name: at most {limit} field indexes a collection (max_field_indexes)");
+                    let message =
+                        format!("field_name: at most {limit} field indexes a collection (max_field_indexes)");
                     return Err(Error::BadRequest(message));
                 }
                 let mut json = Vec::new();

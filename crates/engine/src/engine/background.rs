@@ -129,7 +129,8 @@ fn checkpoint(collection: &Arc<Collection>, policy: GraphPolicy) {
 fn guarded<T>(collection: &Collection, what: &str, step: impl FnOnce() -> T) -> Option<T> {
     let result = catch_unwind(AssertUnwindSafe(step));
     if result.is_err() {
-        collection.poison(&format!("{what} failed inside the engine; restart the server to reopen the collection"));
+        collection
+            .poison(&format!("{what} failed inside the engine; restart the server to reopen the collection"));
     }
     result.ok()
 }

@@ -131,7 +131,8 @@ impl Engine {
             (None, None, None)
         } else {
             let cores = std::thread::available_parallelism().map_or(1, usize::from);
-            let reads = Pool::start("read", options.search_threads, WAITING_READS).map_err(OpenError::Threads)?;
+            let reads =
+                Pool::start("read", options.search_threads, WAITING_READS).map_err(OpenError::Threads)?;
             let writes = Pool::start("write", cores.max(2), WAITING_WRITES).map_err(OpenError::Threads)?;
             let background = Background::start(&catalog).map_err(OpenError::Threads)?;
             (Some(reads), Some(writes), Some(background))

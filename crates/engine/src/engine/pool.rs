@@ -34,7 +34,9 @@ impl Pool {
     pub fn submit(&self, job: Job) -> Result<(), (Job, Error)> {
         let Some(jobs) = &self.jobs else { return Err((job, Error::ShuttingDown)) };
         jobs.try_send(job).map_err(|error| match error {
-            TrySendError::Full(job) => (job, Error::Overloaded("too many requests wait for the engine".into())),
+            TrySendError::Full(job) => {
+                (job, Error::Overloaded("too many requests wait for the engine".into()))
+            }
             TrySendError::Disconnected(job) => (job, Error::ShuttingDown),
         })
     }

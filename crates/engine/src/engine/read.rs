@@ -41,7 +41,9 @@ pub fn run(core: &Core, request: &Request, deadline: &Deadline) -> Result<Vec<u8
             let mut show = Show::new(&view, &parsed.with);
             match offsets.first() {
                 Some(&offset) if one => show.record(&mut out, Hit::unscored(offset)),
-                _ => response::write_list(&mut out, offsets, |out, offset| show.record(out, Hit::unscored(offset))),
+                _ => response::write_list(&mut out, offsets, |out, offset| {
+                    show.record(out, Hit::unscored(offset))
+                }),
             }
         }
         Operation::Search | Operation::Query => {
@@ -54,7 +56,8 @@ pub fn run(core: &Core, request: &Request, deadline: &Deadline) -> Result<Vec<u8
         }
         Operation::SearchBatch | Operation::QueryBatch => {
             let plain = request.operation == Operation::SearchBatch;
-            let parsed = if plain { api::search_batch(body, limits)? } else { api::query_batch(body, limits)? };
+            let parsed =
+                if plain { api::search_batch(body, limits)? } else { api::query_batch(body, limits)? };
             let held = catalog.enter(name)?;
             let snapshot = held.collection()?.snapshot();
             let mut results = Vec::with_capacity(parsed.len());
@@ -206,8 +209,7 @@ fn write_info(out: &mut Vec<u8>, entry: &Entry) {
     };
     let fault = collection.fault();
     let view = collection.view();
-    let indexes: Vec<_> =
-        view.state.indexes.iter().map(|index| (index.path().to_string(), index)).collect();
+    let indexes: Vec<_> = view.state.indexes.iter().map(|index| (index.path().to_string(), index)).collect();
     let indexes: Vec<_> = indexes
         .iter()
         .map(|(field, index)| response::FieldIndexInfo {

@@ -52,7 +52,9 @@ enum Prepared {
 fn prepare(core: &Core, request: &Request) -> Result<Prepared, Error> {
     let body = (*request.body).as_ref();
     let limits = &core.limits;
-    let points = |update: Update| Prepared::Collection(Write::Points { updates: vec![update], batch: None }, Shape::Update);
+    let points = |update: Update| {
+        Prepared::Collection(Write::Points { updates: vec![update], batch: None }, Shape::Update)
+    };
     Ok(match request.operation {
         Operation::CreateCollection => {
             check_name(&request.collection).map_err(|why| Error::bad(format!("collection_name: {why}")))?;
@@ -147,7 +149,12 @@ fn enqueue(
     Ok(())
 }
 
-fn update_envelope(operation_id: u64, status: response::UpdateStatus, shape: Shape, start: Instant) -> Vec<u8> {
+fn update_envelope(
+    operation_id: u64,
+    status: response::UpdateStatus,
+    shape: Shape,
+    start: Instant,
+) -> Vec<u8> {
     let mut out = Vec::new();
     let envelope = response::Envelope::start(&mut out);
     match shape {

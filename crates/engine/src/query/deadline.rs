@@ -29,7 +29,11 @@ impl Deadline {
 
     /// The error of a request that did not make it.
     pub fn error(&self) -> Error {
-        Error::Timeout(format!("Operation '{}' timed out after {} seconds", self.what, self.allowed.as_secs_f64()))
+        Error::Timeout(format!(
+            "Operation '{}' timed out after {} seconds",
+            self.what,
+            self.allowed.as_secs_f64()
+        ))
     }
 
     /// An error once the deadline has passed.

@@ -156,7 +156,8 @@ impl Search<'_> {
     ) -> Result<Vec<(f32, u32)>, Error> {
         let stop = || self.deadline.passed();
         let tie = |a, b| self.tie(a, b);
-        let matches = |row| self.alive(row) && (matching.is_everything() || matching.accepts(self.table.owner(row)));
+        let matches =
+            |row| self.alive(row) && (matching.is_everything() || matching.accepts(self.table.owner(row)));
         // Rows that were indexed after this snapshot's boundary are in its tail.
         let indexed = indexed.min(self.table.len());
         let accept = |row| row < indexed && matches(row);
@@ -170,8 +171,16 @@ impl Search<'_> {
             let mut top = TopK::new(self.k, tie);
             found.iter().for_each(|&(distance, row)| top.offer(distance, row));
             let (rows, distance) = (&self.table.rows, Distance::of(self.metric));
-            flat::scan_range(rows, distance, &self.query, indexed..self.table.len(), &matches, &mut top, &stop)
-                .map_err(|Stopped| self.deadline.error())?;
+            flat::scan_range(
+                rows,
+                distance,
+                &self.query,
+                indexed..self.table.len(),
+                &matches,
+                &mut top,
+                &stop,
+            )
+            .map_err(|Stopped| self.deadline.error())?;
             found = top.into_sorted();
             let possible =
                 matching.at_most().min(self.table.live()).saturating_sub(u64::from(self.excluded.is_some()));

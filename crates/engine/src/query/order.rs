@@ -54,7 +54,10 @@ pub fn ordered(
     }
     rows.sort_unstable_by(compare);
     rows.truncate(limit);
-    Ok(rows.into_iter().map(|row| Hit { offset: row.offset, score: 1.0, order_value: Some(row.value) }).collect())
+    Ok(rows
+        .into_iter()
+        .map(|row| Hit { offset: row.offset, score: 1.0, order_value: Some(row.value) })
+        .collect())
 }
 
 struct Row {

@@ -1,0 +1,62 @@
+import { spawn } from 'node:child_process';
+import { join } from 'node:path';
+
+const launcher = join(__dirname, '..', '..', 'bin', 'kithdb.js');
+
+export const PASSWORD = 'Correct-horse-7-staple';
+
+/** A built server in a process of its own, as a user starts it, with authentication enabled. */
+export interface GuardedServer {
+  readonly url: string;
+  /** Makes an access token over HTTP. `permission` is comma-separated, as in C3.10. */
+  readonly accessToken: (permission: string) => Promise<string>;
+  /** Ends the server gracefully; the exit code. */
+  readonly stop: () => Promise<number | null>;
+}
+
+/**
+ * Starts a server on a free port, creates its admin, logs in and enables authentication, all over HTTP: the
+ * same steps that the README shows.
+ */
+export async function startGuardedServer(dataDir: string): Promise<GuardedServer> {
+  const server = spawn(
+    process.execPath,
+    [launcher, '--port', '0', '--data-dir', dataDir, '--log-level', 'warn', '--log-format', 'json'],
+    { stdio: ['ignore', 'pipe', 'inherit'] },
+  );
+  const exited = new Promise<number | null>((resolve) => server.once('close', resolve));
+  const url = await new Promise<string>((resolve, reject) => {
+    let text = '';
+    server.stdout.setEncoding('utf8').on('data', (chunk: string) => {
+      text += chunk;
+      const address = /\bready\b.*?(https?:\/\/[\w.-]+:\d+)/is.exec(text);
+      if (address) resolve(address[1]!);
+    });
+    server.once('close', () => {
+      reject(new Error(`the server ended before it was ready:\n${text}`));
+    });
+  });
+
+  const call = async (method: string, path: string, body: object, jwt?: string) => {
+    const response = await fetch(url + path, {
+      method,
+      headers: { 'content-type': 'application/json', ...(jwt && { authorization: `Bearer ${jwt}` }) },
+      body: JSON.stringify(body),
+    });
+    if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`);
+    return (await response.json()) as { token?: unknown; result?: unknown };
+  };
+  await call('POST', '/auth/admin', { password: PASSWORD });
+  const jwt = String((await call('POST', '/auth/admin/login', { password: PASSWORD })).token);
+  await call('PATCH', '/auth/enabled', { enabled: true }, jwt);
+
+  return {
+    url,
+    accessToken: async (permission) =>
+      String((await call('POST', '/auth/access_token', { name: permission, permission }, jwt)).token),
+    stop: () => {
+      server.kill('SIGTERM');
+      return exited;
+    },
+  };
+}
