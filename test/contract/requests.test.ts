@@ -84,7 +84,7 @@ describe('C1.8 what goes in comes out', () => {
     const { vector } = await server.ok('GET', `${path}/points/1`);
     expect(vector.cosine[0]).toBeCloseTo(0.6, 6);
     expect(vector.cosine[1]).toBeCloseTo(0.8, 6);
-    expect(vector.half).toEqual([0.0999755859375, 2048]);
+    expect(vector.half.map(Math.fround)).toEqual([0.0999755859375, 2048]);
     expect(vector.bytes).toEqual([0, 255]);
   });
 
@@ -125,7 +125,7 @@ describe('C1.8 what goes in comes out', () => {
       `${path}/points`,
       '{"points":[],"points":[{"id":7,"id":1,"vector":[9,9],"vector":[1,2],"payload":{"a":1,"b":2,"a":3}}]}',
     );
-    const records = await server.ok('POST', `${path}/points/scroll`, '{"limit":0,"limit":5,"with_vector":true}');
+    const records = await server.ok('POST', `${path}/points/scroll`, '{"limit":7,"limit":5,"with_vector":false,"with_vector":true}');
     expect(records.points).toEqual([{ id: 1, vector: [1, 2], payload: { a: 3, b: 2 } }]);
   });
 });
@@ -320,53 +320,59 @@ describe('C2.2 collection names', () => {
 describe('C2.3 forms of vectors', () => {
   let path: string;
   beforeAll(async () => {
-    path = await server.collection('forms', {
-      vectors: {
-        dense: { size: 2, distance: 'Dot' },
-        many: { size: 2, distance: 'Dot', multivector_config: { comparator: 'max_sim' } },
-      },
-      sparse_vectors: { sparse: {} },
-    });
+    const vectors = { dense: { size: 2, distance: 'Dot' }, other: { size: 3, distance: 'Euclid' } };
+    path = await server.collection('forms', { vectors });
+    await server.collection('unnamed');
   });
 
-  it('C2.3, C2.6 dense, multi and sparse vectors read back, and none does too', async () => {
-    const whole = { dense: [1, 2], many: [[1, 2], [3, 4]], sparse: { indices: [9, 3], values: [1, 2] } };
+  it('C2.3, C2.6 named vectors read back as they are, one of them, and none', async () => {
+    const vectors = [{ dense: [1, 2], other: [1, 2, 3] }, { other: [4, 5, 6] }, {}];
     await server.ok('PUT', `${path}/points`, {
-      points: [
-        { id: 1, vector: whole },
-        { id: 2, vector: { sparse: { indices: [4294967295], values: [0.5] } } },
-        { id: 3, vector: {} },
-      ],
+      points: vectors.map((vector, position) => ({ id: position + 1, vector })),
     });
     const back = await server.ok('POST', `${path}/points`, { ids: [1, 2, 3], with_vector: true });
-    expect(back.map(({ vector }: { vector: unknown }) => vector)).toEqual([
-      { ...whole, sparse: { indices: [3, 9], values: [2, 1] } },
-      { sparse: { indices: [4294967295], values: [0.5] } },
-      {},
-    ]);
+    expect(back.map(({ vector }: { vector: unknown }) => vector)).toEqual(vectors);
   });
 
   it.each([
-    ['NaN', '{"dense":[NaN,1]}'],
-    ['an infinity', '{"dense":[Infinity,1]}'],
-    ['beyond f32', '{"dense":[1e39,1]}'],
-    ['beyond f64', '{"dense":[1e400,1]}'],
-    ['a string', '{"dense":["1",1]}'],
-    ['a null', '{"dense":[null,1]}'],
-    ['an empty vector', '{"dense":[]}'],
-    ['rows of different lengths', '{"many":[[1,2],[1]]}'],
-    ['no rows', '{"many":[]}'],
-    ['a repeated index', '{"sparse":{"indices":[1,1],"values":[1,2]}}'],
-    ['more indices than values', '{"sparse":{"indices":[1,2],"values":[1]}}'],
-    ['an index beyond u32', '{"sparse":{"indices":[4294967296],"values":[1]}}'],
-    ['a negative index', '{"sparse":{"indices":[-1],"values":[1]}}'],
-    ['a value beyond f32', '{"sparse":{"indices":[1],"values":[1e39]}}'],
-    ['a dense vector for a sparse name', '{"sparse":[1,2]}'],
-    ['a sparse vector for a dense name', '{"dense":{"indices":[1],"values":[1]}}'],
-  ])('C2.3 %s is a 400', async (_title, vector) => {
-    const answer = await server.raw('PUT', `${path}/points`, `{"points":[{"id":9,"vector":${vector}}]}`);
-    expect([answer.status, answer.body.status.error]).toEqual([400, expect.stringMatching(/\w/)]);
-    expect((await server.call('GET', `${path}/points/9`)).status).toBe(404);
+    ['NaN', '[NaN,1]'],
+    ['an infinity', '[Infinity,1]'],
+    ['beyond f32', '[1e39,1]'],
+    ['beyond f64', '[1e400,1]'],
+    ['minus beyond f32', '[-3.5e38,1]'],
+    ['a string', '["1",1]'],
+    ['a null', '[null,1]'],
+    ['an empty vector', '[]'],
+    ['a boolean', '[true,1]'],
+    ['an array in an array', '[[1],1]'],
+    ['a text', '"1,2"'],
+  ])('C2.3 %s is a 400 in every body that takes a vector', async (_title, vector) => {
+    const before = await server.everything('/collections/unnamed');
+    const bodies: [string, string, string][] = [
+      ['PUT', `${path}/points`, `{"points":[{"id":9,"vector":{"dense":${vector}}}]}`],
+      ['PUT', '/collections/unnamed/points', `{"points":[{"id":9,"vector":${vector}}]}`],
+      ['PUT', '/collections/unnamed/points', `{"batch":{"ids":[9],"vectors":[${vector}]}}`],
+      ['PUT', '/collections/unnamed/points/vectors', `{"points":[{"id":9,"vector":${vector}}]}`],
+      ['POST', '/collections/unnamed/points/search', `{"vector":${vector}}`],
+      ['POST', '/collections/unnamed/points/query', `{"query":{"nearest":${vector}}}`],
+    ];
+    for (const [method, target, body] of bodies) {
+      const [status, message] = await server.refused(method, target, body);
+      expect([body, status, message]).toEqual([body, 400, expect.stringMatching(/vector|query/)]);
+    }
+    expect(await server.everything('/collections/unnamed')).toEqual(before);
+  });
+
+  it.each<[string, string, string, unknown]>([
+    ['sparse', 'PUT', '/collections/later', { sparse_vectors: { s: {} } }],
+    ['multi', 'PUT', '/collections/later', { vectors: { size: 2, distance: 'Dot', multivector_config: { comparator: 'max_sim' } } }],
+    ['sparse', 'PUT', '/collections/unnamed/points', { points: [{ id: 1, vector: { s: { indices: [1], values: [1] } } }] }],
+    ['multi', 'PUT', '/collections/unnamed/points', { points: [{ id: 1, vector: [[1, 2]] }] }],
+    ['sparse', 'POST', '/collections/unnamed/points/search', { vector: { name: 's', vector: { indices: [1], values: [1] } } }],
+    ['multi', 'POST', '/collections/unnamed/points/query', { query: [[1, 2]] }],
+  ])('C2.3 %s vectors, which this release does not keep, are a 400 that says so: %s %s', async (kind, method, path_, json) => {
+    const [status, message] = await server.refused(method, path_, json);
+    expect([status, message]).toEqual([400, expect.stringContaining(`${kind} vectors are not available in this release`)]);
   });
 });
 

@@ -10,6 +10,9 @@ const MAGIC: &[u8; 8] = b"KITHCATA";
 const VERSION: u32 = 1;
 const HEADER_BYTES: usize = 16;
 
+/// Number, name and configuration at creation of a collection.
+pub type SavedEntry = (u64, String, Arc<CollectionConfig>);
+
 /// What the file holds.
 #[derive(Default)]
 pub struct CatalogFile {
@@ -17,8 +20,8 @@ pub struct CatalogFile {
     pub lsn: u64,
     /// Number of the next collection.
     pub next_id: u64,
-    /// Number, name and configuration at creation of each collection.
-    pub entries: Vec<(u64, String, Arc<CollectionConfig>)>,
+    /// The collections.
+    pub entries: Vec<SavedEntry>,
 }
 
 /// The body of a creation: number, then lengths and bytes of name and configuration.
@@ -32,7 +35,7 @@ pub fn encode_entry(id: u64, name: &str, config: &CollectionConfig) -> Vec<u8> {
 }
 
 /// Reads what [`encode_entry`] wrote, and answers what follows.
-pub fn decode_entry(bytes: &[u8]) -> Option<((u64, String, Arc<CollectionConfig>), &[u8])> {
+pub fn decode_entry(bytes: &[u8]) -> Option<(SavedEntry, &[u8])> {
     let (id, bytes) = bytes.split_first_chunk()?;
     let (name, bytes) = text(bytes)?;
     let (config, bytes) = text(bytes)?;

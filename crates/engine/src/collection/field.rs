@@ -3,6 +3,7 @@
 use super::config::VectorParams;
 use crate::arena::{AtomicColumn64, ColumnTable, RowArena, RowTable};
 use crate::types::{Datatype, Metric};
+use kithdb_kernels::{norm, normalise};
 
 /// Death of a row that is alive.
 pub const ALIVE: u64 = u64::MAX;
@@ -192,24 +193,8 @@ pub fn row_of<'a>(params: &VectorParams, vector: &'a [f32], scratch: &'a mut Vec
     if params.metric == Metric::Cosine && params.datatype() == Datatype::Uint8 {
         scratch.clear();
         scratch.extend_from_slice(vector);
-        let norm = normalise(scratch);
-        return StoredVector { components: scratch, norm };
+        normalise(scratch);
+        return StoredVector { components: scratch, norm: norm(vector) as f32 };
     }
     StoredVector { components: vector, norm: 0.0 }
-}
-
-/// Scales a vector to unit length and answers the length it had. A zero vector stays zero.
-///
-/// Lengths are summed in `f64`: the squares of large components overflow `f32`, those of small ones vanish.
-pub fn normalise(vector: &mut [f32]) -> f32 {
-    let norm = vector.iter().map(|&v| f64::from(v) * f64::from(v)).sum::<f64>().sqrt();
-    if norm > 0.0 {
-        // A vector that is of unit length already keeps its bits, so that what was read back can be sent again.
-        if (norm - 1.0).abs() > 1e-6 {
-            for component in vector.iter_mut() {
-                *component = (f64::from(*component) / norm) as f32;
-            }
-        }
-    }
-    norm as f32
 }

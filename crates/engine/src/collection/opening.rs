@@ -10,7 +10,7 @@ use super::head::{Head, built_index};
 use super::manifest::{FieldManifest, Manifest};
 use super::point::{NO_ROW, Payload, Point, Rows, StoredPayload};
 use super::{Collection, Shared};
-use crate::index::Hnsw;
+use crate::index::{BuildScratch, Hnsw};
 use crate::payload::JsonPath;
 use crate::storage::{Map, Storage};
 use std::collections::{BTreeMap, BTreeSet};
@@ -221,6 +221,8 @@ fn load_graph(
     let hnsw = Hnsw::read_from(bytes, graph.indexed.min(kept.rows))
         .ok()
         .filter(|hnsw| hnsw.metric() == params.metric)?;
+    // A graph that was cut at its boundary may have lost ways; every row stays reachable.
+    hnsw.repair(&head.fields[field].table().rows, &mut BuildScratch::new());
     let mut made_with = head.state.config.effective_hnsw(name)?;
     made_with.m = graph.m as usize;
     made_with.ef_construct = graph.ef_construct as usize;

@@ -6,7 +6,7 @@ use super::field;
 use super::state::State;
 use super::update::{NamedVectors, PointInput, Selection, Update, UpdateMode};
 use crate::error::Error;
-use crate::filter::{Filter, PointView as _};
+use crate::filter::Filter;
 use crate::types::PointId;
 use std::collections::HashMap;
 
@@ -60,9 +60,8 @@ pub fn matching(state: &State, filter: &Filter) -> Vec<PointId> {
     let candidates = plan.candidates.as_ref().unwrap_or(&state.live);
     candidates
         .iter()
-        .map(|offset| state.subject(offset))
-        .filter(|subject| plan.exact || filter.matches(subject))
-        .map(|subject| subject.id())
+        .filter(|&offset| plan.admits(offset, || filter.matches(&state.subject(offset))))
+        .map(|offset| state.at(offset).id)
         .collect()
 }
 

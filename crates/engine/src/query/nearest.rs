@@ -4,10 +4,11 @@ use super::Hit;
 use super::deadline::Deadline;
 use super::matching::Matching;
 use super::request::QueryRequest;
-use crate::collection::{FieldGraph, FieldTable, Snapshot, View, normalise};
+use crate::collection::{FieldGraph, FieldTable, Snapshot, View};
 use crate::error::Error;
 use crate::index::{Distance, SearchScratch, Stopped, TopK, flat};
 use crate::types::Metric;
+use kithdb_kernels::normalise;
 use std::cell::RefCell;
 use std::cmp::Ordering;
 

@@ -5,6 +5,7 @@ use kithdb_engine::catalog::Mode;
 use kithdb_engine::collection::GraphPolicy;
 use kithdb_engine::engine::{Engine, Operation, Options, Request};
 use kithdb_engine::error::Error;
+use kithdb_engine::limits::Thresholds;
 use kithdb_engine::storage::SimDisk;
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
@@ -15,14 +16,20 @@ pub struct TestEngine {
     /// The disk, which outlives the engine.
     pub disk: SimDisk,
     engine: Option<Engine>,
-    seed: u64,
+    options: Options,
 }
 
 impl TestEngine {
     pub fn new(seed: u64) -> TestEngine {
-        let disk = SimDisk::new();
-        let engine = open(&disk, seed).expect("an empty disk opens");
-        TestEngine { disk, engine: Some(engine), seed }
+        Self::with(SimDisk::new(), seed, Thresholds::default()).expect("an empty disk opens")
+    }
+
+    /// An engine on a disk that may hold something already.
+    pub fn with(disk: SimDisk, seed: u64, thresholds: Thresholds) -> Result<TestEngine, String> {
+        let options = Options { mode: Mode::Inline { seed }, thresholds, ..Options::default() };
+        let mut engine = TestEngine { disk, engine: None, options };
+        engine.open()?;
+        Ok(engine)
     }
 
     /// The answer to a request, or its error.
@@ -32,13 +39,25 @@ impl TestEngine {
     }
 
     pub fn call_bytes(&self, operation: &str, collection: &str, body: Vec<u8>) -> Result<Value, Error> {
+        self.execute(operation, collection, None, true, body)
+    }
+
+    /// The answer to a request with a target in its path and a choice of `wait`.
+    pub fn execute(
+        &self,
+        operation: &str,
+        collection: &str,
+        target: Option<&str>,
+        wait: bool,
+        body: Vec<u8>,
+    ) -> Result<Value, Error> {
         let answer = Arc::new(Mutex::new(None));
         let slot = Arc::clone(&answer);
         let request = Request {
             operation: Operation::parse(operation).expect("a known operation"),
             collection: collection.to_string(),
-            target: None,
-            wait: true,
+            target: target.map(str::to_string),
+            wait,
             timeout: None,
             body: Box::new(body),
             start: Instant::now(),
@@ -76,25 +95,47 @@ impl TestEngine {
 
     /// Drops the engine without a clean stop and opens the disk again.
     pub fn restart(&mut self) {
-        self.engine = None;
-        self.engine = Some(open(&self.disk, self.seed).expect("the disk opens again"));
+        self.kill();
+        self.open().expect("the disk opens again");
     }
 
     /// Drops the engine, cuts the power, opens what is left.
     pub fn power_cut(&mut self, seed: u64) {
+        self.cut(seed);
+        self.open().expect("the disk opens after a power cut");
+    }
+
+    /// Ends the process as SIGKILL would: nothing that the engine does from here on reaches the disk.
+    pub fn kill(&mut self) {
+        self.disk.kill();
         self.engine = None;
+    }
+
+    /// Cuts the power: what was not synced survives as the seed decides.
+    pub fn cut(&mut self, seed: u64) {
         self.disk.power_cut(seed);
-        self.engine = Some(open(&self.disk, self.seed).expect("the disk opens after a power cut"));
+        self.engine = None;
+    }
+
+    /// Stops cleanly.
+    pub fn close(&mut self) {
+        if let Some(engine) = self.engine.take() {
+            engine.close();
+        }
+    }
+
+    /// Opens the disk.
+    pub fn open(&mut self) -> Result<(), String> {
+        self.engine = None;
+        let engine =
+            Engine::open(Arc::new(self.disk.clone()), self.options).map_err(|error| error.to_string())?;
+        self.engine = Some(engine);
+        Ok(())
     }
 
     pub fn engine(&self) -> &Engine {
         self.engine.as_ref().expect("open")
     }
-}
-
-fn open(disk: &SimDisk, seed: u64) -> Result<Engine, String> {
-    let options = Options { mode: Mode::Inline { seed }, ..Options::default() };
-    Engine::open(Arc::new(disk.clone()), options).map_err(|error| error.to_string())
 }
 
 /// A small generator (SplitMix64): the same numbers for the same seed, everywhere.
@@ -111,6 +152,11 @@ impl Random {
 
     pub fn below(&mut self, bound: u64) -> u64 {
         self.next() % bound
+    }
+
+    /// True in `percent` of 100 cases.
+    pub fn chance(&mut self, percent: u64) -> bool {
+        self.below(100) < percent
     }
 
     pub fn vector(&mut self, size: usize) -> Vec<f32> {
