@@ -13,7 +13,9 @@ export function loadBinding(): typeof Binding {
       // eslint-disable-next-line @typescript-eslint/no-require-imports -- an addon can only be required
       return require(candidate) as typeof Binding;
     } catch (error) {
-      failures.push(`${candidate}: ${error instanceof Error ? (error.message.split('\n')[0] ?? '') : String(error)}`);
+      failures.push(
+        `${candidate}: ${error instanceof Error ? (error.message.split('\n')[0] ?? '') : String(error)}`,
+      );
     }
   }
   throw new Error(
@@ -27,7 +29,8 @@ function candidates(): string[] {
   const own = built
     .filter((name) => name.startsWith(`kithdb.${process.platform}-${process.arch}`) && name.endsWith('.node'))
     .map((name) => join(NATIVE, name));
-  const suffixes = process.platform === 'linux' ? ['-gnu', '-musl'] : process.platform === 'win32' ? ['-msvc'] : [''];
+  const suffixes =
+    process.platform === 'linux' ? ['-gnu', '-musl'] : process.platform === 'win32' ? ['-msvc'] : [''];
   const packages = suffixes.map((suffix) => `@kithdb/engine-${process.platform}-${process.arch}${suffix}`);
   return [...own, ...packages];
 }

@@ -2,8 +2,11 @@ import type { Exchange } from '../http/exchange';
 import type { Lifecycle } from '../http/lifecycle';
 import type { PlainRoute } from '../http/route-table';
 
-/** The level of Qdrant's REST API that is served; its official clients compare it with their own (C9.2). */
-export const QDRANT_API_LEVEL = '1.18.0';
+/**
+ * The level of Qdrant's REST API that is served (C9.2). Its official clients warn when their own minor version
+ * is more than one away, so this one suits 1.18 to 1.20.
+ */
+export const QDRANT_API_LEVEL = '1.19.0';
 
 /** The endpoints without envelope and without credentials (C9.2). */
 export function plainRoutes(lifecycle: Lifecycle, kithdbVersion: string): readonly PlainRoute[] {

@@ -7,6 +7,8 @@ const GROUPS: Readonly<Record<string, readonly (readonly [Method, string])[]>> =
     ['GET', '/aliases'],
     ['POST', '/aliases'],
     ['GET', '/collections/:collection/aliases'],
+    // Where Qdrant's clients send a change of aliases (C9.1): a clearer answer than 405.
+    ['POST', '/collections/aliases'],
   ],
   snapshots: [
     ['POST', '/collections/:collection/snapshots'],

@@ -1,176 +1,70 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { openNativeEngine, type Engine } from '../../src/engine';
-import { send, startService, type Service } from '../http/harness';
+import { EngineError, openNativeEngine, type Engine } from '../../src/engine';
+import { send, startService, type Answer, type Service } from '../http/harness';
+import { endpoints, ENDPOINTS, type Endpoint } from './endpoints';
 
-/** An endpoint of C4 to C6 under a collection, and a body that it takes. */
-interface Endpoint {
-  readonly method: string;
-  readonly path: string;
-  readonly body?: Record<string, unknown>;
-  /** The prefix of its internal failures (C1.4). */
-  readonly failed: string;
-  /** Does not answer 404 for a collection that does not exist. */
-  readonly needsNoCollection?: true;
-  /** Takes a filter here. */
-  readonly filterAt?: 'filter' | 'searches[0].filter';
-  /** Requires these fields. */
-  readonly requires?: readonly string[];
-  /** Names points in `points` or `ids`, absent ones being a 404. */
-  readonly namesPoints?: 'points' | 'ids';
-}
-
-const SEARCH = 'Search failed';
-const PAYLOAD = 'Payload operation failed';
-const COLLECTION = 'Collection operation failed';
-const SELECTED = { points: [1] };
-
-const ENDPOINTS: readonly Endpoint[] = [
-  { method: 'GET', path: '', failed: COLLECTION },
-  {
-    method: 'PUT',
-    path: '',
-    body: { vectors: { size: 2, distance: 'Dot' } },
-    failed: COLLECTION,
-    needsNoCollection: true,
-  },
-  { method: 'PATCH', path: '', body: {}, failed: COLLECTION },
-  { method: 'DELETE', path: '', failed: COLLECTION, needsNoCollection: true },
-  { method: 'GET', path: '/exists', failed: COLLECTION, needsNoCollection: true },
-  { method: 'PUT', path: '/points', body: { points: [{ id: 1, vector: [1, 2] }] }, failed: 'Upsert failed' },
-  {
-    method: 'POST',
-    path: '/points',
-    body: { ids: [1] },
-    failed: 'Retrieve failed',
-    requires: ['ids'],
-    namesPoints: 'ids',
-  },
-  { method: 'GET', path: '/points/1', failed: 'Retrieve failed' },
-  { method: 'POST', path: '/points/delete', body: SELECTED, failed: 'Delete failed', filterAt: 'filter' },
-  {
-    method: 'PUT',
-    path: '/points/vectors',
-    body: { points: [{ id: 1, vector: [1, 2] }] },
-    failed: 'Upsert failed',
-    requires: ['points'],
-  },
-  {
-    method: 'POST',
-    path: '/points/vectors/delete',
-    body: { ...SELECTED, vector: [''] },
-    failed: 'Delete failed',
-    requires: ['vector'],
-    filterAt: 'filter',
-    namesPoints: 'points',
-  },
-  {
-    method: 'POST',
-    path: '/points/payload',
-    body: { ...SELECTED, payload: {} },
-    failed: PAYLOAD,
-    requires: ['payload'],
-    filterAt: 'filter',
-    namesPoints: 'points',
-  },
-  {
-    method: 'PUT',
-    path: '/points/payload',
-    body: { ...SELECTED, payload: {} },
-    failed: PAYLOAD,
-    requires: ['payload'],
-    filterAt: 'filter',
-    namesPoints: 'points',
-  },
-  {
-    method: 'POST',
-    path: '/points/payload/delete',
-    body: { ...SELECTED, keys: ['a'] },
-    failed: PAYLOAD,
-    requires: ['keys'],
-    filterAt: 'filter',
-    namesPoints: 'points',
-  },
-  {
-    method: 'POST',
-    path: '/points/payload/clear',
-    body: SELECTED,
-    failed: PAYLOAD,
-    filterAt: 'filter',
-    namesPoints: 'points',
-  },
-  {
-    method: 'POST',
-    path: '/points/batch',
-    body: { operations: [{ delete: SELECTED }] },
-    failed: 'Upsert failed',
-    requires: ['operations'],
-  },
-  {
-    method: 'PUT',
-    path: '/index',
-    body: { field_name: 'a', field_schema: 'keyword' },
-    failed: 'Field index failed',
-    requires: ['field_name'],
-  },
-  { method: 'DELETE', path: '/index/a', failed: 'Field index failed' },
-  {
-    method: 'POST',
-    path: '/points/search',
-    body: { vector: [1, 2] },
-    failed: SEARCH,
-    requires: ['vector'],
-    filterAt: 'filter',
-  },
-  {
-    method: 'POST',
-    path: '/points/search/batch',
-    body: { searches: [{ vector: [1, 2] }] },
-    failed: SEARCH,
-    requires: ['searches'],
-    filterAt: 'searches[0].filter',
-  },
-  { method: 'POST', path: '/points/query', body: { query: [1, 2] }, failed: SEARCH, filterAt: 'filter' },
-  {
-    method: 'POST',
-    path: '/points/query/batch',
-    body: { searches: [{ query: [1, 2] }] },
-    failed: SEARCH,
-    requires: ['searches'],
-    filterAt: 'searches[0].filter',
-  },
-  { method: 'POST', path: '/points/scroll', body: {}, failed: SEARCH, filterAt: 'filter' },
-  { method: 'POST', path: '/points/count', body: {}, failed: SEARCH, filterAt: 'filter' },
-];
-
-/** The names of the endpoints, for the titles of the tests. */
-const ALL = ENDPOINTS.map((endpoint) => [`${endpoint.method} ${endpoint.path}`, endpoint] as const);
-const only = (wanted: (endpoint: Endpoint) => boolean) => ALL.filter(([, endpoint]) => wanted(endpoint));
-
-/** Whatever the distance, every vector of these bodies has one number too many for the collection. */
+/** Bodies whose vectors have one number too many for the collection. */
 const WRONG_DIMENSION: Readonly<Record<string, unknown>> = {
   'PUT /points': { points: [{ id: 1, vector: [1, 2, 3] }] },
+  'PUT /points, columns': { batch: { ids: [1], vectors: [[1, 2, 3]] } },
   'PUT /points/vectors': { points: [{ id: 1, vector: [1, 2, 3] }] },
   'POST /points/batch': { operations: [{ upsert: { points: [{ id: 1, vector: [1, 2, 3] }] } }] },
   'POST /points/search': { vector: [1, 2, 3] },
   'POST /points/search/batch': { searches: [{ vector: [1, 2, 3] }] },
   'POST /points/query': { query: [1, 2, 3] },
+  'POST /points/query, spelled out': { query: { nearest: [1, 2, 3] } },
   'POST /points/query/batch': { searches: [{ query: [1, 2, 3] }] },
 };
 
+/** Bodies that name a vector which the collection does not declare. */
 const UNKNOWN_VECTOR: Readonly<Record<string, unknown>> = {
   'PUT /points': { points: [{ id: 1, vector: { nope: [1, 2] } }] },
+  'PUT /points, columns': { batch: { ids: [1], vectors: { nope: [[1, 2]] } } },
   'PUT /points/vectors': { points: [{ id: 1, vector: { nope: [1, 2] } }] },
   'POST /points/vectors/delete': { points: [1], vector: ['nope'] },
+  'POST /points/batch': { operations: [{ delete_vectors: { points: [1], vector: ['nope'] } }] },
   'POST /points/search': { vector: { name: 'nope', vector: [1, 2] } },
+  'POST /points/search/batch': { searches: [{ vector: { name: 'nope', vector: [1, 2] } }] },
   'POST /points/query': { query: [1, 2], using: 'nope' },
+  'POST /points/query/batch': { searches: [{ query: [1, 2], using: 'nope' }] },
+  'POST /points': { ids: [1], with_vector: ['nope'] },
+  'POST /points/scroll': { with_vector: ['nope'] },
 };
 
-describe.each([
+const lanes: [name: string, hotLane: boolean][] = [
   ['hot lane', true],
   ['Express', false],
-])('the errors of every endpoint over the engine, %s', (_name, hotLane) => {
+];
+
+/** The answer of an endpoint for a collection, to its own body or to `json`. */
+function ask(
+  service: Service,
+  endpoint: Endpoint,
+  collection: string,
+  json: unknown = endpoint.body,
+): Promise<Answer> {
+  const path = `/collections/${collection}${endpoint.path}`;
+  return send(service, endpoint.method, path, json === undefined ? {} : { json });
+}
+
+/** Status and message of a failure outside `/auth`, which has nothing else (C1.2). */
+function failure({ status, body }: Answer): [number, string] {
+  expect(body).toEqual({ time: expect.any(Number), status: { error: expect.any(String) } });
+  return [status, body.status.error];
+}
+
+/** A body of the endpoint with that filter, at the place where it takes one. */
+function withFilter({ body = {}, filterAt }: Endpoint, filter: unknown): unknown {
+  if (filterAt === 'searches[0].filter') {
+    const [search] = body['searches'] as object[];
+    return { searches: [{ ...search, filter }] };
+  }
+  return filterAt === 'update_filter' ? { ...body, update_filter: filter } : { ...body, points: undefined, filter };
+}
+
+describe.each(lanes)('the errors of every endpoint over the engine, %s', (_name, hotLane) => {
   const folder = mkdtempSync(join(tmpdir(), 'kithdb-errors-'));
   let engine: Engine;
   let service: Service;
@@ -188,140 +82,233 @@ describe.each([
     rmSync(folder, { recursive: true, force: true });
   });
 
-  const call = (endpoint: Endpoint, collection: string, json: unknown = endpoint.body) =>
-    send(
-      service,
-      endpoint.method,
-      `/collections/${collection}${endpoint.path}`,
-      json === undefined ? {} : { json },
-    );
-
-  it.each(only((endpoint) => endpoint.needsNoCollection !== true))(
+  it.each(endpoints(({ needsNoCollection }) => needsNoCollection !== true))(
     'C1.4 404 for a collection that does not exist: %s',
     async (_title, endpoint) => {
-      const answer = await call(endpoint, 'absent');
-      expect([answer.status, answer.body]).toEqual([
-        404,
-        { time: expect.any(Number), status: { error: 'Collection not found: absent' } },
-      ]);
+      expect(failure(await ask(service, endpoint, 'absent'))).toEqual([404, 'Collection not found: absent']);
     },
   );
 
-  it.each(ALL)(
+  it.each(endpoints())(
     'C1.4 500 with the prefix of the operation, and the process lives: %s',
     async (_title, endpoint) => {
-      const answer = await call(endpoint, '__panic__');
-      expect([answer.status, answer.body.status.error]).toEqual([500, `${endpoint.failed}: internal error`]);
+      const answer = await ask(service, endpoint, '__panic__');
+      expect(failure(answer)).toEqual([500, `${endpoint.failed}: internal error`]);
     },
   );
 
-  it.each(only(({ body }) => body !== undefined))(
-    'C1.4 400 for a body that is no JSON: %s',
+  it.each(endpoints(({ body }) => body !== undefined))(
+    'C1.4 400 for a body that is no JSON object: %s',
     async (_title, endpoint) => {
       const path = `/collections/c${endpoint.path}`;
-      for (const body of ['{', '[]', 'null', '{"a":}', '{} {}']) {
-        const answer = await send(service, endpoint.method, path, { body });
-        expect([body, answer.status]).toEqual([body, 400]);
-        expect(answer.body.status.error).not.toBe('');
+      for (const body of ['{', '[]', 'null', '"a"', '{"a":}', '{} {}']) {
+        const [status, message] = failure(await send(service, endpoint.method, path, { body }));
+        expect([body, status]).toEqual([body, 400]);
+        expect(message).not.toBe('');
       }
     },
   );
 
-  it.each(only(({ body }) => body !== undefined))(
-    'C1.10 400 for an unknown field: %s',
+  it.each(endpoints(({ body, path }) => body !== undefined && path !== '/points/count'))(
+    'C1.4 400 or the defaults without a body: %s',
     async (_title, endpoint) => {
-      const answer = await call(endpoint, 'c', { ...endpoint.body, no_such_field: 1 });
-      expect([answer.status, answer.body.status.error]).toEqual([
-        400,
-        expect.stringContaining('no_such_field'),
-      ]);
+      const { status, body } = await send(service, endpoint.method, `/collections/absent${endpoint.path}`);
+      expect([status, body.status.error]).toEqual(
+        endpoint.path === '' || endpoint.requires !== undefined || endpoint.path.startsWith('/points/')
+          ? [400, expect.any(String)]
+          : [404, 'Collection not found: absent'],
+      );
     },
   );
 
-  it.each(only(({ requires }) => requires !== undefined))(
-    'C1.4 400 for a missing field, whether or not the collection exists: %s',
+  it.each(endpoints(({ body }) => body !== undefined))(
+    'C1.10 400 for an unknown field: %s',
+    async (_title, endpoint) => {
+      const answer = await ask(service, endpoint, 'c', { ...endpoint.body, no_such_field: 1 });
+      expect(failure(answer)).toEqual([400, expect.stringContaining('no_such_field')]);
+    },
+  );
+
+  it.each(endpoints(({ requires }) => requires !== undefined))(
+    'C1.4, C1.6 400 for a missing field, whether or not the collection exists: %s',
     async (_title, endpoint) => {
       for (const field of endpoint.requires ?? []) {
         for (const collection of ['c', 'absent']) {
-          const answer = await call(endpoint, collection, { ...endpoint.body, [field]: undefined });
-          expect([answer.status, answer.body.status.error]).toEqual([
-            400,
-            `Missing required field: ${field}`,
-          ]);
+          const answer = await ask(service, endpoint, collection, { ...endpoint.body, [field]: undefined });
+          expect(failure(answer)).toEqual([400, `Missing required field: ${field}`]);
         }
       }
     },
   );
 
-  it.each(only(({ filterAt }) => filterAt !== undefined))(
-    'C1.4, C7 400 for a filter that cannot be parsed: %s',
+  it.each(endpoints(({ filterAt }) => filterAt !== undefined))(
+    'C1.4, C1.6, C7 400 for a filter that cannot be parsed, whether or not the collection exists: %s',
     async (_title, endpoint) => {
-      const filter = { must: [{ key: 'a', match: { valeu: 1 } }] };
-      const { searches, ...rest } = endpoint.body ?? {};
-      const [search] = Array.isArray(searches) ? (searches as object[]) : [];
-      // `points` would count in place of the filter.
-      const json =
-        search === undefined ? { ...rest, points: undefined, filter } : { searches: [{ ...search, filter }] };
-      const answer = await call(endpoint, 'c', json);
-      expect([answer.status, answer.body.status.error]).toEqual([
-        400,
-        expect.stringMatching(/^Filter parse error: .*must\[0\]/),
-      ]);
+      for (const collection of ['c', 'absent']) {
+        const json = withFilter(endpoint, { must: [{ key: 'a', match: { valeu: 1 } }] });
+        const [status, message] = failure(await ask(service, endpoint, collection, json));
+        expect([status, message]).toEqual([400, expect.stringMatching(/^Filter parse error: /)]);
+        expect(message).toContain(`${endpoint.filterAt ?? ''}.must[0].match`);
+      }
     },
   );
 
   it.each(Object.entries(WRONG_DIMENSION))('C1.4 400 for another dimension: %s', async (title, json) => {
-    const [method = '', path = ''] = title.split(' ');
-    const answer = await send(service, method, `/collections/c${path}`, { json });
-    expect([answer.status, answer.body.status.error]).toEqual([
-      400,
-      expect.stringContaining("Dimension mismatch for vector '': expected 2, got 3"),
-    ]);
+    const [method = '', path = ''] = title.split(/[ ,]/);
+    const [status, message] = failure(await send(service, method, `/collections/c${path}`, { json }));
+    expect(status).toBe(400);
+    // One bad search of a batch is named by its index (C6.2).
+    const place = /(search|query)\/batch$/.test(path) ? 'searches[0]: ' : '';
+    expect(message).toBe(`${place}Dimension mismatch for vector '': expected 2, got 3`);
   });
 
   it.each(Object.entries(UNKNOWN_VECTOR))(
     'C1.4 400 for a vector that is not declared: %s',
     async (title, json) => {
-      const [method = '', path = ''] = title.split(' ');
+      const [method = '', path = ''] = title.split(/[ ,]/);
       const answer = await send(service, method, `/collections/c${path}`, { json });
-      expect([answer.status, answer.body.status.error]).toEqual([400, 'Vector not found: nope']);
+      expect(failure(answer)).toEqual([400, expect.stringMatching(/^(\w+\[0\]: )?Vector not found: nope$/)]);
     },
   );
 
-  it.each(only(({ namesPoints }) => namesPoints !== undefined))(
+  it.each(endpoints(({ namesPoints }) => namesPoints !== undefined))(
     'C1.4 404 for points that do not exist: %s',
     async (_title, endpoint) => {
       const ids = Array.from({ length: 12 }, (_, position) => 100 + position);
-      const answer = await call(endpoint, 'c', { ...endpoint.body, [endpoint.namesPoints ?? '']: ids });
-      expect([answer.status, answer.body.status.error]).toEqual([
-        404,
-        `Point not found: ${ids.slice(0, 10).join(', ')}, and 2 more`,
-      ]);
+      const named = endpoint.namesPoints ?? '';
+      const many = await ask(service, endpoint, 'c', { ...endpoint.body, [named]: [1, ...ids] });
+      const message = `Point not found: ${ids.slice(0, 10).join(', ')}, and 2 more`;
+      expect(failure(many)).toEqual([404, message]);
+      const two = await ask(service, endpoint, 'c', { ...endpoint.body, [named]: [101, 1, 100] });
+      expect(failure(two)).toEqual([404, expect.stringMatching(/^Point not found: (100, 101|101, 100)$/)]);
     },
   );
 
-  it('C1.4 404 for one point, and for one whose vectors are updated', async () => {
+  it('C1.4 404 for one point, for one whose vectors are updated, and for one in a batch', async () => {
     const one = await send(service, 'GET', '/collections/c/points/18446744073709551615');
-    expect([one.status, one.body.status.error]).toEqual([404, 'Point not found: 18446744073709551615']);
-    const json = { points: [{ id: 77, vector: [1, 2] }] };
+    expect(failure(one)).toEqual([404, 'Point not found: 18446744073709551615']);
+    const uuid = '550e8400-e29b-41d4-a716-446655440000';
+    const json = { points: [{ id: 77, vector: [1, 2] }, { id: uuid, vector: [1, 2] }] };
     const update = await send(service, 'PUT', '/collections/c/points/vectors', { json });
-    expect([update.status, update.body.status.error]).toEqual([404, 'Point not found: 77']);
+    expect(failure(update)).toEqual([404, `Point not found: 77, ${uuid}`]);
+    const batch = { operations: [{ clear_payload: { points: [1] } }, { clear_payload: { points: [77] } }] };
+    const several = await send(service, 'POST', '/collections/c/points/batch', { json: batch });
+    expect(failure(several)).toEqual([404, expect.stringContaining('Point not found: 77')]);
   });
 
   it('C1.4 400 without a vectors configuration, 409 for a collection that exists', async () => {
-    for (const json of [{}, { vectors: {} }, { vectors: null }]) {
+    for (const json of [{}, { vectors: {} }, { vectors: null }, { hnsw_config: {} }, { vectors_config: {} }]) {
       const answer = await send(service, 'PUT', '/collections/new', { json });
-      expect([answer.status, answer.body.status.error]).toEqual([400, 'vectors_config is required']);
+      expect(failure(answer)).toEqual([400, 'vectors_config is required']);
     }
-    const again = await send(service, 'PUT', '/collections/c', {
-      json: { vectors: { size: 2, distance: 'Dot' } },
-    });
-    expect([again.status, again.body.status.error]).toEqual([409, 'Collection already exists: c']);
+    const again = { json: { vectors: { size: 9, distance: 'Cosine' } } };
+    const exists = await send(service, 'PUT', '/collections/c', again);
+    expect(failure(exists)).toEqual([409, 'Collection already exists: c']);
   });
 
   it('C4.5, C4.6 no 404 from delete and exists', async () => {
     expect((await send(service, 'DELETE', '/collections/absent')).body.result).toBe(false);
     expect((await send(service, 'GET', '/collections/absent/exists')).body.result).toEqual({ exists: false });
     expect((await send(service, 'DELETE', '/collections/..%2F')).body.result).toBe(false);
+  });
+});
+
+describe('the errors of the list of collections', () => {
+  it('C1.4, C4.1 500 with its prefix', async () => {
+    const broken = { execute: () => Promise.reject(new EngineError('internal', { message: 'no luck' })) };
+    const service = await startService({ realEngine: broken as unknown as Engine });
+    const answer = await send(service, 'GET', '/collections');
+    expect(failure(answer)).toEqual([500, 'Collection operation failed: no luck']);
+    await service.close();
+  });
+});
+
+describe.each(lanes)('an engine that is not open yet, %s', (_name, hotLane) => {
+  let service: Service;
+  beforeAll(async () => {
+    service = await startService({ hotLane, starting: true });
+  });
+  afterAll(() => service.close());
+
+  it.each<[string, Endpoint]>([
+    ...endpoints(),
+    ['GET /collections', { method: 'GET', path: '/../../collections', failed: '' }],
+  ])('C1.4, C10.1 412 from %s, before anything in its body is looked at', async (_title, endpoint) => {
+    const path = endpoint.path.startsWith('/..') ? '/collections' : `/collections/c${endpoint.path}`;
+    const bodies = endpoint.body === undefined ? [{}] : [{ json: endpoint.body }, { body: '{' }];
+    for (const body of bodies) {
+      const answer = await send(service, endpoint.method, path, body);
+      expect(failure(answer)).toEqual([412, 'Engine not initialized']);
+      expect(answer.headers['retry-after']).toBe('1');
+    }
+  });
+});
+
+describe.each(lanes)('a collection that is marked for deletion, %s', (_name, hotLane) => {
+  const folder = mkdtempSync(join(tmpdir(), 'kithdb-deleting-'));
+  /** Longer than deleting and asking every endpoint once takes; a count is given up after it. */
+  const HELD_SECONDS = 4;
+  let engine: Engine;
+  let service: Service;
+
+  afterAll(async () => {
+    await service.close();
+    await engine.close();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  it('C1.4, C1.5, C4.5 412 from every endpoint until what runs on it has ended, then the name is free', async () => {
+    engine = openNativeEngine({ dataDir: folder, searchThreads: 2 });
+    await engine.open();
+    const limits = { bodyBytes: 4_000_000, bytesInFlight: 8_000_000 };
+    service = await startService({ hotLane, realEngine: engine, limits });
+    const create = { json: { vectors: { size: 2, distance: 'Dot' } } };
+    await send(service, 'PUT', '/collections/c', create);
+    // A filter of a thousand texts over long payloads takes minutes, so the count below ends by its timeout.
+    const text = 'lorem ipsum dolor sit amet '.repeat(4000);
+    const ids = Array.from({ length: 100 }, (_, id) => id);
+    const batch = { ids, vectors: ids.map(() => [1, 2]) };
+    await send(service, 'PUT', '/collections/c/points', { json: { batch } });
+    await send(service, 'POST', '/collections/c/points/payload', { json: { payload: { text }, filter: {} } });
+    const should = Array.from({ length: 1000 }, (_, word) => ({ key: 'text', match: { text: `word${word}` } }));
+    const running = send(service, 'POST', `/collections/c/points/count?timeout=${HELD_SECONDS}`, {
+      json: { filter: { should } },
+    });
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    const deleting = send(service, 'DELETE', '/collections/c');
+    const marked = async (): Promise<boolean> =>
+      (await send(service, 'GET', '/collections/c/exists')).status === 412;
+    while (!(await marked())) {
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+    const answers = await Promise.all(ENDPOINTS.map((endpoint) => ask(service, endpoint, 'c')));
+    expect(answers.map(failure)).toEqual(ENDPOINTS.map(() => [412, 'Collection deleted: c']));
+    expect((await send(service, 'GET', '/collections')).body.result).toEqual({ collections: [] });
+
+    const abandoned = await running;
+    expect(failure(abandoned)).toEqual([408, `Timeout: Operation 'Count' timed out after ${HELD_SECONDS} seconds`]);
+    expect((await deleting).body.result).toBe(true);
+    expect((await send(service, 'GET', '/collections/c/exists')).body.result).toEqual({ exists: false });
+    expect((await send(service, 'PUT', '/collections/c', create)).body.result).toBe(true);
+    const { body } = await send(service, 'POST', '/collections/c/points/count');
+    expect(body.result).toEqual({ count: 0 });
+  });
+});
+
+describe('the table of errors', () => {
+  it('C1.4 every code that the specification lists for an endpoint is provoked above', () => {
+    const provoked: Readonly<Record<number, (endpoint: Endpoint) => boolean>> = {
+      400: ({ body }) => body !== undefined,
+      404: ({ needsNoCollection }) => needsNoCollection !== true,
+      409: ({ method, path }) => method === 'PUT' && path === '',
+      412: () => true,
+      500: () => true,
+    };
+    for (const endpoint of ENDPOINTS) {
+      for (const code of endpoint.listed ?? []) {
+        expect([endpoint.method, endpoint.path, code, provoked[code]?.(endpoint)]).toContain(true);
+      }
+    }
+    expect(ENDPOINTS.filter(({ listed }) => listed !== undefined)).toHaveLength(20);
   });
 });

@@ -46,6 +46,7 @@ const LINES = [
   'POST /collections/:collection/points/search/groups any',
   'POST /collections/:collection/points/vectors/delete write',
   'POST /collections/:collection/snapshots any',
+  'POST /collections/aliases any',
   'PUT /collections/:collection write',
   'PUT /collections/:collection/index write',
   'PUT /collections/:collection/points write',

@@ -1,7 +1,7 @@
 //! The file `CATALOG` and the bodies of the catalog's records.
 
 use crate::collection::config::CollectionConfig;
-use crate::collection::replace;
+use crate::collection::{make_dir, replace};
 use crate::storage::{Storage, StorageError};
 use std::sync::Arc;
 
@@ -63,7 +63,7 @@ impl CatalogFile {
         bytes.extend_from_slice(&VERSION.to_le_bytes());
         bytes.extend_from_slice(&crc32c::crc32c(&body).to_le_bytes());
         bytes.extend_from_slice(&body);
-        storage.create_dir_all("catalog")?;
+        make_dir(storage, "catalog")?;
         replace(storage, "catalog", "CATALOG", &bytes)
     }
 
@@ -76,6 +76,8 @@ impl CatalogFile {
             return Ok(CatalogFile { lsn: 0, next_id: 1, entries: Vec::new() });
         }
         let bytes = storage.read("catalog/CATALOG").map_err(|error| error.public())?;
+        // As for a manifest: the log is cut on the strength of this file, so its name must be durable.
+        storage.sync_dir("catalog").map_err(|error| error.public())?;
         let (header, body) = bytes.split_at_checked(HEADER_BYTES).ok_or("the file CATALOG is too short")?;
         let number = |range: std::ops::Range<usize>| {
             u32::from_le_bytes(header[range].try_into().expect("four bytes of the header"))

@@ -159,6 +159,9 @@ impl Manifest {
             return Ok(None);
         }
         let bytes = storage.read(&path).map_err(|error| error.public())?;
+        // A process that was killed may have left a name that only the cache knows. What is read here decides what
+        // is deleted and how far the log is cut, so it must not be taken back by a power cut.
+        storage.sync_dir(dir).map_err(|error| error.public())?;
         let mut input = Input(&bytes);
         let header = |input: &mut Input<'_>| -> Result<(bool, u32, u32), Undecodable> {
             let known = &input.array::<8>()? == MAGIC;
@@ -174,6 +177,13 @@ impl Manifest {
             _ => Err("the manifest is damaged".to_string()),
         }
     }
+}
+
+/// Creates a directory, and makes its name and those above it durable.
+pub fn make_dir(storage: &dyn Storage, dir: &str) -> Result<(), StorageError> {
+    storage.create_dir_all(dir)?;
+    storage.sync_dir("")?;
+    dir.match_indices('/').try_for_each(|(end, _)| storage.sync_dir(&dir[..end]))
 }
 
 /// Replaces a small file atomically and durably.

@@ -28,7 +28,7 @@ pub use checkpoint::{CheckpointError, GraphPolicy, directory};
 pub use field::FieldTable;
 pub use graph::FieldGraph;
 pub use head::Head;
-pub use manifest::replace;
+pub use manifest::{make_dir, replace};
 pub use opening::Opening;
 pub use point::{Payload, Point, Rows};
 pub use resolve::not_found;

@@ -139,7 +139,11 @@ impl Collection {
             if group.is_empty() {
                 return;
             }
-            self.write_group(group);
+            // The seat must be left in order: a writer that died in it would stop the collection's writes for ever.
+            if catch_unwind(AssertUnwindSafe(|| self.write_group(group))).is_err() {
+                self.poison("a write failed inside the engine; restart the server to reopen the collection");
+                self.head_is_stale.store(true, Ordering::Release);
+            }
             self.help_indexing();
         }
     }
@@ -207,9 +211,9 @@ impl Collection {
     fn append(self: &Arc<Self>, head: &Head, bodies: Vec<Vec<u8>>, answers: Vec<(WriteReply, WriteDone)>) {
         let view = head.view(0);
         let bytes: usize = bodies.iter().map(Vec::len).sum();
-        *self.in_flight.lock() += 1;
-        let collection = Arc::clone(self);
+        let flight = Flight::start(self);
         let done = move |result: Result<u64, LogError>| {
+            let collection = &flight.0;
             match result {
                 Ok(lsn) => {
                     collection.publish(View { lsn, ..view }, bytes);
@@ -221,8 +225,6 @@ impl Collection {
                     answers.into_iter().for_each(|(reply, _)| reply(Err(error.clone())));
                 }
             }
-            *collection.in_flight.lock() -= 1;
-            collection.landed.notify_all();
         };
         let id = self.id;
         let fill = move |log: &mut Appender<'_>| {
@@ -245,6 +247,23 @@ impl Collection {
         while *in_flight > 0 {
             self.landed.wait(&mut in_flight);
         }
+    }
+}
+
+/// A group between append and answer. It lands even when whoever holds it panics.
+struct Flight(Arc<Collection>);
+
+impl Flight {
+    fn start(collection: &Arc<Collection>) -> Flight {
+        *collection.in_flight.lock() += 1;
+        Flight(Arc::clone(collection))
+    }
+}
+
+impl Drop for Flight {
+    fn drop(&mut self) {
+        *self.0.in_flight.lock() -= 1;
+        self.0.landed.notify_all();
     }
 }
 

@@ -3,29 +3,34 @@
 use super::{Core, DEFAULT_TIMEOUT, LONGEST_REQUEST, Reply, Request, read, write};
 use crate::error::Error;
 use crate::query::Deadline;
-use parking_lot::Mutex;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 
 /// Collection on which operations panic when the options ask for it.
 const PANIC_COLLECTION: &str = "__panic__";
 
 /// Runs a request. The reply is called exactly once, whatever happens.
 pub fn run(core: &Core, request: Request, reply: Reply) {
-    let cell = Arc::new(Mutex::new(Some(reply)));
-    let once: Reply = {
-        let cell = Arc::clone(&cell);
-        Box::new(move |result| {
-            let reply = cell.lock().take();
-            if let Some(reply) = reply {
-                reply(result);
-            }
-        })
-    };
-    let outcome = catch_unwind(AssertUnwindSafe(|| dispatch(core, request, once)));
-    if outcome.is_err() {
-        let reply = cell.lock().take();
-        if let Some(reply) = reply {
+    let once = Once(Some(reply));
+    // A panic drops the reply on its way, and that answers.
+    let _ = catch_unwind(AssertUnwindSafe(|| {
+        dispatch(core, request, Box::new(move |result| once.send(result)));
+    }));
+}
+
+/// A reply that is called even when whoever holds it panics: dropped uncalled, it answers with the panic.
+struct Once(Option<Reply>);
+
+impl Once {
+    fn send(mut self, result: Result<Vec<u8>, Error>) {
+        if let Some(reply) = self.0.take() {
+            reply(result);
+        }
+    }
+}
+
+impl Drop for Once {
+    fn drop(&mut self) {
+        if let Some(reply) = self.0.take() {
             reply(Err(Error::Panic));
         }
     }

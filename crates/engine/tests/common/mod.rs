@@ -93,6 +93,11 @@ impl TestEngine {
         self.engine.as_ref().expect("open").work_in_background(GraphPolicy::Always);
     }
 
+    /// One step of what otherwise runs in the background.
+    pub fn work(&self, policy: GraphPolicy) {
+        self.engine.as_ref().expect("open").work_in_background(policy);
+    }
+
     /// Drops the engine without a clean stop and opens the disk again.
     pub fn restart(&mut self) {
         self.kill();

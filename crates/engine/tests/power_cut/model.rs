@@ -78,7 +78,9 @@ impl Point {
     /// Whether a filter of the programs matches: `n` at least so much, or `tag` equal.
     pub fn matches(&self, filter: &Filter) -> bool {
         match filter {
-            Filter::AtLeast(bound) => self.payload.get("n").and_then(Value::as_i64).is_some_and(|n| n >= *bound),
+            Filter::AtLeast(bound) => {
+                self.payload.get("n").and_then(Value::as_i64).is_some_and(|n| n >= *bound)
+            }
             Filter::Tagged(tag) => self.payload.get("tag").and_then(Value::as_str) == Some(tag),
         }
     }
@@ -122,8 +124,12 @@ impl Collection {
         let config = &info["config"];
         let schema = Schema::of(&config["params"]["vectors"]);
         assert_eq!(page["next_page_offset"], Value::Null, "one page holds everything");
-        let points: BTreeMap<u64, Point> =
-            page["points"].as_array().expect("a list").iter().map(|point| read_point(schema, point)).collect();
+        let points: BTreeMap<u64, Point> = page["points"]
+            .as_array()
+            .expect("a list")
+            .iter()
+            .map(|point| read_point(schema, point))
+            .collect();
         let read = Collection {
             schema,
             indexes: info["payload_schema"].as_object().expect("an object").keys().cloned().collect(),
@@ -138,8 +144,9 @@ impl Collection {
 }
 
 fn read_point(schema: Schema, point: &Value) -> (u64, Point) {
-    let components =
-        |v: &Value| v.as_array().expect("components").iter().map(|c| c.as_f64().expect("a number") as f32).collect();
+    let components = |v: &Value| {
+        v.as_array().expect("components").iter().map(|c| c.as_f64().expect("a number") as f32).collect()
+    };
     let vectors = match (&point["vector"], schema) {
         (Value::Object(named), Schema::Named) => {
             named.iter().map(|(name, vector)| (name.clone(), components(vector))).collect()
@@ -160,7 +167,11 @@ pub fn difference(found: &Model, expected: &Model) -> String {
     let names: BTreeSet<&String> = found.keys().chain(expected.keys()).collect();
     for name in names {
         let (Some(a), Some(b)) = (found.get(name), expected.get(name)) else {
-            out += &format!("{name}: found {}, expected {}\n", found.contains_key(name), expected.contains_key(name));
+            out += &format!(
+                "{name}: found {}, expected {}\n",
+                found.contains_key(name),
+                expected.contains_key(name)
+            );
             continue;
         };
         let ids: BTreeSet<&u64> = a.points.keys().chain(b.points.keys()).collect();
@@ -170,7 +181,9 @@ pub fn difference(found: &Model, expected: &Model) -> String {
             .map(|id| match (a.points.get(id), b.points.get(id)) {
                 (Some(_), None) => format!("{id} should be absent"),
                 (None, _) => format!("{id} is missing"),
-                (Some(a), Some(b)) if a.vectors == b.vectors => format!("{id} {:?} != {:?}", a.payload, b.payload),
+                (Some(a), Some(b)) if a.vectors == b.vectors => {
+                    format!("{id} {:?} != {:?}", a.payload, b.payload)
+                }
                 _ => format!("{id} has another vector"),
             })
             .collect();

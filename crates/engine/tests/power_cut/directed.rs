@@ -1,0 +1,1 @@
+//! Short programs for single rules.

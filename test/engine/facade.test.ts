@@ -1,0 +1,143 @@
+import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { EngineError, OPERATIONS, openNativeEngine, type Engine, type EngineRequest } from '../../src/engine';
+
+/** The native engine behind its facade: bytes in, bytes out, stable error codes, panics contained. */
+describe('the engine facade', () => {
+  let dataDir: string;
+  let engine: Engine;
+
+  beforeEach(async () => {
+    dataDir = mkdtempSync(join(tmpdir(), 'kith-facade-'));
+    engine = openNativeEngine({ dataDir, panicForTests: true, limits: { maxPointsPerRequest: 3 } });
+    await engine.open();
+  });
+
+  afterEach(async () => {
+    await engine.close();
+    rmSync(dataDir, { recursive: true, force: true });
+  });
+
+  async function ask(request: Omit<EngineRequest, 'body'> & { body?: unknown }): Promise<unknown> {
+    const { body, ...rest } = request;
+    const bytes = body === undefined ? {} : { body: Buffer.from(JSON.stringify(body)) };
+    const envelope = await engine.execute({ ...rest, ...bytes });
+    return (JSON.parse(envelope.toString()) as { result: unknown }).result;
+  }
+
+  async function refusal(request: Parameters<typeof ask>[0]): Promise<EngineError> {
+    const outcome = await ask(request).then(
+      () => undefined,
+      (error: unknown) => error,
+    );
+    expect(outcome).toBeInstanceOf(EngineError);
+    return outcome as EngineError;
+  }
+
+  const collection = 'c';
+  const vectors = { size: 2, distance: 'Dot' };
+
+  test('an operation that is not open yet answers not_ready, and shutting down its own code', async () => {
+    const closed = openNativeEngine({ dataDir: join(dataDir, 'other') });
+    await expect(closed.execute({ operation: 'list_collections' })).rejects.toMatchObject({
+      code: 'not_ready',
+    });
+    expect(closed.status()).toEqual({ state: 'closed', collections: 0, points: 0, faults: [] });
+    const closing = engine.close();
+    await expect(engine.execute({ operation: 'list_collections' })).rejects.toMatchObject({
+      code: 'shutting_down',
+    });
+    await closing;
+  });
+
+  test('errors carry their stable code and their details', async () => {
+    await ask({ operation: 'create_collection', collection, body: { vectors } });
+    const wrong = { points: [{ id: 1, vector: [1, 2, 3] }] };
+    expect(await refusal({ operation: 'upsert_points', collection, body: wrong })).toMatchObject({
+      code: 'dimension_mismatch',
+      details: { name: '', expected: 2, got: 3 },
+    });
+    expect(await refusal({ operation: 'count', collection: 'x', body: {} })).toMatchObject({
+      code: 'collection_not_found',
+      details: { name: 'x' },
+    });
+    const many = { points: [1, 2, 3, 4].map((id) => ({ id, vector: [1, 2] })) };
+    const refused = await refusal({ operation: 'upsert_points', collection, body: many });
+    expect(refused.details.message).toContain('max_points_per_request');
+  });
+
+  test('an error in one search of a batch names its index (C6.2)', async () => {
+    await ask({ operation: 'create_collection', collection, body: { vectors } });
+    const body = { searches: [{ vector: [1, 2] }, { vector: [1] }] };
+    expect(await refusal({ operation: 'search_batch', collection, body })).toMatchObject({
+      code: 'dimension_mismatch',
+      details: { expected: 2, got: 1, place: 'searches[1]' },
+    });
+  });
+
+  test('a panic inside the engine is an error, and everything else goes on', async () => {
+    await ask({ operation: 'create_collection', collection, body: { vectors } });
+    for (const operation of OPERATIONS.filter((name) => name !== 'list_collections')) {
+      const error = await refusal({ operation, collection: '__panic__', target: '1', body: {} });
+      expect(error.code).toBe('internal_panic');
+    }
+    expect(await ask({ operation: 'count', collection, body: {} })).toEqual({ count: 0 });
+  });
+
+  test('many calls at once each get their own answer', async () => {
+    await ask({ operation: 'create_collection', collection, body: { vectors } });
+    const ids = Array.from({ length: 500 }, (_, id) => id);
+    await Promise.all(
+      ids.map((id) =>
+        ask({ operation: 'upsert_points', collection, body: { points: [{ id, vector: [id, 1] }] } }),
+      ),
+    );
+    const points = await Promise.all(
+      ids.map((id) => ask({ operation: 'get_point', collection, target: String(id) })),
+    );
+    expect(points).toEqual(ids.map((id) => ({ id, payload: {}, vector: [id, 1] })));
+    expect(engine.status()).toMatchObject({ state: 'ready', collections: 1, points: 500 });
+  });
+
+  test('a directory that is in use is refused with a sentence, and close releases it', async () => {
+    const second = openNativeEngine({ dataDir });
+    await expect(second.open()).rejects.toThrow(/in use|lock|another process/i);
+    await engine.close();
+    await engine.close();
+    const third = openNativeEngine({ dataDir });
+    await third.open();
+    await third.close();
+  });
+});
+
+describe('the binding', () => {
+  const sources = join(__dirname, '..', '..', 'crates', 'node', 'src');
+
+  test('contains every panic: no exported function lacks catch_unwind', () => {
+    const text = readdirSync(sources)
+      .map((name) => readFileSync(join(sources, name), 'utf8'))
+      .join('\n');
+    const exported = [
+      ...text.matchAll(/#\[napi(\([^\]]*\))?\]\s*(?:#\[[^\]]*\]\s*)*pub (?:async )?fn (\w+)/g),
+    ];
+    expect(exported.length).toBeGreaterThan(4);
+    for (const [, flags, name] of exported) {
+      expect(`${name ?? ''} ${flags ?? ''}`).toContain('catch_unwind');
+    }
+  });
+
+  test('is imported by src/engine alone', () => {
+    const importers: string[] = [];
+    const visit = (folder: string): void => {
+      for (const entry of readdirSync(folder, { withFileTypes: true })) {
+        const path = join(folder, entry.name);
+        if (entry.isDirectory()) visit(path);
+        else if (/['"].*(\/binding|\.node)['"]/.test(readFileSync(path, 'utf8'))) importers.push(path);
+      }
+    };
+    const src = join(__dirname, '..', '..', 'src');
+    visit(src);
+    expect(importers.every((path) => path.startsWith(join(src, 'engine')))).toBe(true);
+  });
+});
