@@ -10,10 +10,10 @@ const FORBIDDEN = /[/\\<>:"|?*\u0000-\u001f\u007f-\u009f]/u;
 function fault(name: string): string | undefined {
   const characters = Array.from(name).length;
   if (characters < 1 || characters > MAX_CHARACTERS) {
-    return `must have 1 to ${MAX_CHARACTERS} characters, got ${characters}`;
+    return `must be from 1 to ${MAX_CHARACTERS} characters, got ${characters}`;
   }
   if (FORBIDDEN.test(name)) {
-    return 'must not contain / \\ < > : " | ? * or a control character';
+    return 'must not hold control characters or any of / \\ < > : " | ? *';
   }
   if (name === '.' || name === '..') {
     return "must not be '.' or '..'";

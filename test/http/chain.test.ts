@@ -389,7 +389,7 @@ describe.each([
       ['%2e%2e', "must not be '.' or '..'"],
       ['%20a', 'must not start or end with a space'],
       ['a%20', 'must not start or end with a space'],
-      ['x'.repeat(256), 'must have 1 to 255 characters, got 256'],
+      ['x'.repeat(256), 'must be from 1 to 255 characters, got 256'],
     ])('refuses %s', async (name, why) => {
       const answer = await send(service, 'PUT', `/collections/${name}`, { json: {} });
       expect([answer.status, answer.body.status.error]).toEqual([400, expect.stringContaining(why)]);

@@ -14,6 +14,7 @@ pub mod filter;
 pub mod index;
 pub mod json;
 pub mod limits;
+pub mod name;
 pub mod payload;
 pub mod query;
 pub mod storage;

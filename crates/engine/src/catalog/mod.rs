@@ -5,11 +5,9 @@
 
 mod entry;
 mod file;
-mod name;
 mod open;
 
 pub use entry::{Entry, Use};
-pub use name::check_name;
 pub use open::{Mode, OpenError, Opened, open};
 
 use crate::collection::config::CollectionConfig;
@@ -134,13 +132,16 @@ impl Catalog {
         }
         let marked = {
             let mut ledger = self.ledger.lock();
-            self.append(DROP, &entry.id.to_le_bytes()).map(|lsn| ledger.last_lsn = lsn)
+            self.append(DROP, &entry.id.to_le_bytes()).map(|lsn| {
+                ledger.last_lsn = lsn;
+                // Before the ledger is let go: the catalog's file must not include the mark and the entry both.
+                entry.mark_durable();
+            })
         };
         if let Err(error) = marked {
             entry.stop_deleting();
             return Err(error);
         }
-        entry.mark_durable();
         if entry.is_idle() {
             self.detach(&entry);
         }

@@ -8,10 +8,12 @@ use super::Collection;
 use super::change::put_id;
 use super::extents::{Extent, ExtentWriter};
 use super::graph::FieldGraph;
-use super::manifest::{FieldManifest, GraphManifest, Manifest};
+use super::manifest::{FieldManifest, GraphManifest, Manifest, make_dir};
 use super::point::{Payload, Point, Rows, StoredPayload};
 use super::view::View;
+use crate::payload::FieldIndex;
 use crate::storage::{Map, Storage, StorageError};
+use crate::wal::{Durability, LogError};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -30,6 +32,8 @@ const ADOPT_BATCH: usize = 4096;
 pub enum CheckpointError {
     /// The disk refused.
     Storage(StorageError),
+    /// What readers see could not be made durable.
+    Log(LogError),
 }
 
 impl From<StorageError> for CheckpointError {
@@ -51,6 +55,8 @@ pub enum GraphPolicy {
 pub(super) struct Checkpoints {
     pub dir: String,
     pub manifest: Option<Manifest>,
+    /// Manifests whose writing failed half-way: one of them may be what the next start reads.
+    doubtful: Vec<Manifest>,
     pub next_file: u32,
     /// The collection was deleted: nothing is written any more.
     retired: bool,
@@ -59,12 +65,31 @@ pub(super) struct Checkpoints {
 impl Checkpoints {
     /// Nothing yet.
     pub fn none(collection: u64) -> Checkpoints {
-        Checkpoints { dir: directory(collection), manifest: None, next_file: 1, retired: false }
+        Checkpoints {
+            dir: directory(collection),
+            manifest: None,
+            doubtful: Vec::new(),
+            next_file: 1,
+            retired: false,
+        }
     }
 
     /// Log sequence up to which the checkpoint holds everything.
     pub fn lsn(&self) -> u64 {
         self.manifest.as_ref().map_or(0, |manifest| manifest.lsn)
+    }
+
+    /// Removes what no manifest names: leftovers of failed checkpoints, and files that were copied forward.
+    fn remove_strays(&self, storage: &dyn Storage) -> Result<(), StorageError> {
+        let manifests = self.manifest.iter().chain(&self.doubtful);
+        let named: BTreeSet<String> =
+            manifests.flat_map(Manifest::files).map(|number| format!("{number:08x}.data")).collect();
+        for name in storage.list(&self.dir)? {
+            if name.ends_with(".data") && !named.contains(&name) {
+                storage.remove(&format!("{}/{name}", self.dir))?;
+            }
+        }
+        Ok(())
     }
 }
 
@@ -97,69 +122,123 @@ impl Collection {
         if checkpoints.retired {
             return Ok(());
         }
-        let view = self.view();
+        let view = self.settled_view();
         let storage = &*self.shared.storage;
+        let first = checkpoints.manifest.is_none();
         let previous = checkpoints.manifest.clone().unwrap_or_default();
         let fresh_graphs = self.graphs_to_write(&view, &previous, graphs);
-        let first = checkpoints.manifest.is_none();
         if !first && view.op == previous.op && fresh_graphs.is_empty() {
             return Ok(());
         }
-        let dir = checkpoints.dir.clone();
-        storage.create_dir_all(&dir)?;
-        remove_strays(storage, &dir, checkpoints.manifest.as_ref())?;
+        if first {
+            make_dir(storage, &checkpoints.dir)?;
+        }
+        checkpoints.remove_strays(storage)?;
         let number = checkpoints.next_file;
         // Numbers are never used twice, not even after a failure.
         checkpoints.next_file = number + 1 + fresh_graphs.len() as u32;
+        let (manifest, moved) = match self.write_files(&view, &checkpoints, &previous, number, fresh_graphs) {
+            Ok(written) => written,
+            Err(error) => {
+                // The space goes back at once: on a full disk the log needs it.
+                let _ = checkpoints.remove_strays(storage);
+                return Err(error);
+            }
+        };
+        checkpoints.doubtful.push(manifest.clone());
+        manifest.store(storage, &checkpoints.dir)?;
+        checkpoints.doubtful.clear();
+        checkpoints.manifest = Some(manifest);
+        self.checkpointed_lsn.store(view.lsn, Ordering::Release);
+        self.unsaved_bytes.store(0, Ordering::Relaxed);
+        if !moved.is_empty() {
+            let map = storage.map(&file_path(&checkpoints.dir, number))?;
+            self.adopt(moved, number, &map);
+            drop(view);
+            self.settled_view();
+        }
+        Ok(checkpoints.remove_strays(storage)?)
+    }
+
+    /// The current view, with every payload where the head says it is.
+    ///
+    /// A checkpoint moves payloads in the head only ([`Collection::adopt`]). Views that were made before have them
+    /// where they were; a checkpoint of one of those would lose track of which files are in use.
+    fn settled_view(&self) -> Arc<View> {
+        let writer = self.quiet_writer();
+        let lsn = self.view().lsn;
+        self.view.store(Arc::new(writer.head.view(lsn)));
+        self.view()
+    }
+
+    /// Writes and syncs data and graphs of a view; answers the manifest that names them, and the payloads moved.
+    fn write_files(
+        &self,
+        view: &View,
+        checkpoints: &Checkpoints,
+        previous: &Manifest,
+        number: u32,
+        fresh_graphs: Vec<(usize, Arc<FieldGraph>, u32)>,
+    ) -> Result<(Manifest, Vec<Moved>), CheckpointError> {
+        let storage = &*self.shared.storage;
+        let dir = &checkpoints.dir;
+        let (mut manifest, moved) = if checkpoints.manifest.is_some() && view.op == previous.op {
+            (previous.clone(), Vec::new())
+        } else {
+            self.write_data(view, previous, dir, number)?
+        };
+        manifest.next_file = checkpoints.next_file;
+        for (at, (field, graph, indexed)) in fresh_graphs.into_iter().enumerate() {
+            let number = number + 1 + at as u32;
+            manifest.fields[field].graph = Some(write_graph(storage, dir, self.id, number, &graph, indexed)?);
+        }
+        storage.sync_dir(dir)?;
+        if view.state.config.wal.durability != Durability::Always {
+            // Neither data nor graph may be ahead of the log: a graph leaves out rows that died in what readers see.
+            self.shared.log.sync().map_err(CheckpointError::Log)?;
+        }
+        Ok((manifest, moved))
+    }
+
+    /// Writes and syncs what is new of a view; the manifest still has the graphs of the one before.
+    fn write_data(
+        &self,
+        view: &View,
+        previous: &Manifest,
+        dir: &str,
+        number: u32,
+    ) -> Result<(Manifest, Vec<Moved>), StorageError> {
+        let storage = &*self.shared.storage;
         let mut pass = Pass {
-            view: &view,
-            previous: &previous,
-            worn: worn_files(&view, &previous, storage, &dir),
-            writer: ExtentWriter::create(storage, &file_path(&dir, number), self.id, number)?,
+            view,
+            previous,
+            kept: previous.payloads.iter().map(|extent| extent.file).collect(),
+            worn: worn_files(view, previous, storage, dir),
+            writer: ExtentWriter::create(storage, &file_path(dir, number), self.id, number)?,
             payloads: Vec::new(),
             moved: Vec::new(),
         };
         let point_chunks = pass.points()?;
-        let mut fields = pass.fields()?;
-        let Pass { writer, mut payloads, moved, .. } = pass;
-        payloads.sort_unstable_by_key(|extent| (extent.file, extent.offset));
-        writer.finish()?;
-        for (at, (field, graph, indexed)) in fresh_graphs.into_iter().enumerate() {
-            let number = number + 1 + at as u32;
-            fields[field].graph = Some(write_graph(storage, &dir, self.id, number, &graph, indexed)?);
-        }
-        storage.sync_dir(&dir)?;
+        let fields = pass.fields()?;
+        pass.writer.finish()?;
+        pass.payloads.sort_unstable_by_key(|extent| (extent.file, extent.offset));
+        let described = |index: &FieldIndex| {
+            let mut schema = Vec::new();
+            index.schema().write_json(&mut schema);
+            (index.path().to_string().into_bytes(), schema)
+        };
         let manifest = Manifest {
             op: view.op,
             lsn: view.lsn,
-            next_file: checkpoints.next_file,
+            next_file: number + 1,
             config: view.state.config.to_json(),
-            indexes: view
-                .state
-                .indexes
-                .iter()
-                .map(|index| {
-                    let mut schema = Vec::new();
-                    index.schema().write_json(&mut schema);
-                    (index.path().to_string().into_bytes(), schema)
-                })
-                .collect(),
+            indexes: view.state.indexes.iter().map(described).collect(),
             points: view.state.points.len() as u32,
             point_chunks,
-            payloads,
+            payloads: pass.payloads,
             fields,
         };
-        manifest.store(storage, &dir)?;
-        self.checkpointed_lsn.store(view.lsn, Ordering::Release);
-        self.unsaved_bytes.store(0, Ordering::Relaxed);
-        remove_strays(storage, &dir, Some(&manifest))?;
-        checkpoints.manifest = Some(manifest);
-        drop(checkpoints);
-        if !moved.is_empty() {
-            let map = storage.map(&file_path(&dir, number))?;
-            self.adopt(moved, number, &map);
-        }
-        Ok(())
+        Ok((manifest, pass.moved))
     }
 
     /// Removes the files of a deleted collection, for good.
@@ -229,6 +308,8 @@ fn same_payload(now: &Payload, then: &Payload) -> bool {
 struct Pass<'a> {
     view: &'a View,
     previous: &'a Manifest,
+    /// Files whose payloads the manifest before names. A payload in another one must be written again.
+    kept: BTreeSet<u32>,
     /// Files that are copied forward because less than half of them is in use.
     worn: BTreeSet<u32>,
     writer: ExtentWriter,
@@ -257,7 +338,9 @@ impl Pass<'_> {
                 let write = match &point.payload {
                     Payload::Empty => false,
                     Payload::Memory(_) => true,
-                    Payload::Stored(stored) => self.worn.contains(&stored.file),
+                    Payload::Stored(stored) => {
+                        self.worn.contains(&stored.file) || !self.kept.contains(&stored.file)
+                    }
                 };
                 if write {
                     changed = true;
@@ -412,16 +495,4 @@ fn write_graph(
     let extent = writer.append(&bytes)?;
     writer.finish()?;
     Ok(GraphManifest { m: graph.m as u32, ef_construct: graph.ef_construct as u32, indexed, extent })
-}
-
-/// Removes what the manifest does not name: leftovers of failed checkpoints, and files that were copied forward.
-fn remove_strays(storage: &dyn Storage, dir: &str, manifest: Option<&Manifest>) -> Result<(), StorageError> {
-    let named: BTreeSet<String> =
-        manifest.into_iter().flat_map(Manifest::files).map(|number| format!("{number:08x}.data")).collect();
-    for name in storage.list(dir)? {
-        if name.ends_with(".data") && !named.contains(&name) {
-            storage.remove(&format!("{dir}/{name}"))?;
-        }
-    }
-    Ok(())
 }

@@ -16,7 +16,7 @@ pub use hnsw::{EffectiveHnsw, HnswConfig, HnswDiff};
 pub use optimizers::{OptimizersConfig, OptimizersDiff};
 pub use patch::CollectionPatch;
 pub use quantization::{Quantization, QuantizationPatch};
-pub use vectors::{MAX_VECTOR_NAME_BYTES, MAX_VECTOR_SIZE, VectorParams};
+pub use vectors::{MAX_VECTOR_SIZE, VectorParams};
 pub use wal::WalConfig;
 
 use crate::error::Error;

@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::index::BuildScratch;
 use crate::payload::{FieldSchema, JsonPath};
 use crate::wal::{Appender, LogError};
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -166,12 +166,7 @@ impl Collection {
 
     fn write_group(self: &Arc<Self>, group: Vec<WriteRequest>) {
         let mut writer = self.writer.lock();
-        if self.head_is_stale.load(Ordering::Acquire) {
-            self.wait_for_flights();
-            writer.head.restore(&self.view());
-            self.shared.log.resume(self.id);
-            self.head_is_stale.store(false, Ordering::Release);
-        }
+        self.restore_if_stale(&mut writer);
         if let Err(error) = self.check_writable() {
             for request in group {
                 (request.reply)(Err(error.clone()));
@@ -241,8 +236,26 @@ impl Collection {
         self.shared.indexer.ring();
     }
 
+    /// The writer's seat with nothing in flight: the head is what readers see.
+    pub(super) fn quiet_writer(&self) -> MutexGuard<'_, Writer> {
+        let mut writer = self.writer.lock();
+        self.wait_for_flights();
+        self.restore_if_stale(&mut writer);
+        writer
+    }
+
+    /// Takes back what a failed group left in the head.
+    fn restore_if_stale(&self, writer: &mut Writer) {
+        if self.head_is_stale.load(Ordering::Acquire) {
+            self.wait_for_flights();
+            writer.head.restore(&self.view());
+            self.shared.log.resume(self.id);
+            self.head_is_stale.store(false, Ordering::Release);
+        }
+    }
+
     /// Waits until no group is between append and answer.
-    pub(super) fn wait_for_flights(&self) {
+    fn wait_for_flights(&self) {
         let mut in_flight = self.in_flight.lock();
         while *in_flight > 0 {
             self.landed.wait(&mut in_flight);

@@ -2,10 +2,11 @@
 
 use super::{Core, LONGEST_REQUEST, Operation, Reply, Request};
 use crate::api::{self, response};
-use crate::catalog::{Use, check_name};
+use crate::catalog::Use;
 use crate::collection::update::Update;
 use crate::collection::{Collection, Write, WriteRequest};
 use crate::error::Error;
+use crate::name::collection_name_fault;
 use crate::query::Deadline;
 use std::sync::Arc;
 use std::time::Instant;
@@ -57,7 +58,9 @@ fn prepare(core: &Core, request: &Request) -> Result<Prepared, Error> {
     };
     Ok(match request.operation {
         Operation::CreateCollection => {
-            check_name(&request.collection).map_err(|why| Error::bad(format!("collection_name: {why}")))?;
+            if let Some(why) = collection_name_fault(&request.collection) {
+                return Err(Error::bad(format!("Collection name {why}")));
+            }
             let config = api::create_collection(body, limits)?;
             Prepared::Catalog(Box::new(move |core, request, _| {
                 core.catalog.create(&request.collection, config).map(|()| true)

@@ -81,4 +81,15 @@ impl Filter {
             && self.must_not.is_empty()
             && self.min_should.as_ref().is_none_or(|group| group.conditions.is_empty())
     }
+    /// How many conditions there are, at every depth.
+    pub fn conditions(&self) -> usize {
+        let min_should = self.min_should.iter().flat_map(|group| &group.conditions);
+        let all = self.must.iter().chain(&self.should).chain(&self.must_not).chain(min_should);
+        all.map(|condition| match condition {
+            Condition::Nested { filter, .. } | Condition::Filter(filter) => 1 + filter.conditions(),
+            Condition::Field { clauses, .. } => clauses.len(),
+            Condition::HasId(_) | Condition::HasVector(_) => 1,
+        })
+        .sum()
+    }
 }

@@ -1,13 +1,10 @@
 //! Which points of a snapshot a filter lets through.
 
-use super::deadline::Deadline;
+use super::deadline::{Deadline, Pace};
 use crate::collection::State;
 use crate::error::Error;
 use crate::filter::{Filter, Plan};
 use roaring::RoaringBitmap;
-
-/// Points that are evaluated between two looks at the clock.
-const CHECK_EVERY: usize = 256;
 
 /// A filter against a state: what the field indexes say, and what is left to check on documents.
 pub struct Matching<'a> {
@@ -54,6 +51,11 @@ impl<'a> Matching<'a> {
         self.plan.admits(offset, look)
     }
 
+    /// The pace of a loop over points that are checked one by one.
+    pub fn pace<'d>(&self, deadline: &'d Deadline) -> Pace<'d> {
+        Pace::new(deadline, self.filter.map_or(0, Filter::conditions))
+    }
+
     /// Offsets of the points that match, ascending, each checked.
     pub fn offsets(&self, deadline: &Deadline) -> Result<RoaringBitmap, Error> {
         let candidates = self.plan.candidates.as_ref().unwrap_or(&self.state.live);
@@ -61,10 +63,9 @@ impl<'a> Matching<'a> {
             return Ok(candidates.clone());
         }
         let mut matching = RoaringBitmap::new();
-        for (at, offset) in candidates.iter().enumerate() {
-            if at % CHECK_EVERY == 0 {
-                deadline.check()?;
-            }
+        let mut pace = self.pace(deadline);
+        for offset in candidates {
+            pace.step(self.state.at(offset).payload.bytes().len())?;
             if self.passes(offset) {
                 matching.insert(offset);
             }

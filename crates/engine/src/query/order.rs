@@ -1,6 +1,6 @@
 //! Ordering by the value of a field (C6.7).
 
-use super::deadline::Deadline;
+use super::deadline::{Deadline, Pace};
 use super::matching::Matching;
 use super::request::{Direction, OrderBy, StartFrom};
 use super::{Hit, OrderValue};
@@ -30,11 +30,10 @@ pub fn ordered(
         by_value.then(a.id.cmp(&b.id))
     };
     let mut rows: Vec<Row> = Vec::new();
-    for (step, offset) in matching.offsets(deadline)?.iter().enumerate() {
-        if step % 256 == 0 {
-            deadline.check()?;
-        }
+    let mut pace = Pace::new(deadline, 1);
+    for offset in matching.offsets(deadline)? {
         let point = state.at(offset);
+        pace.step(point.payload.bytes().len())?;
         Document::new(point.payload.bytes()).values_at(&order_by.key, |value| {
             each_orderable(value, &mut |value| {
                 let from_start = start.is_none_or(|start| match order_by.direction {

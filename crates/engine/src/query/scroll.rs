@@ -53,10 +53,9 @@ pub fn by_id(
         return Ok(found.into_iter().map(|(_, offset)| offset).collect());
     }
     let mut found = Vec::with_capacity(limit.min(1024));
-    for (step, (_, &offset)) in state.ids.range(from..).enumerate() {
-        if step % 256 == 0 {
-            deadline.check()?;
-        }
+    let mut pace = matching.pace(deadline);
+    for (_, &offset) in state.ids.range(from..) {
+        pace.step(state.at(offset).payload.bytes().len())?;
         if matching.accepts(offset) {
             found.push(offset);
             if found.len() == limit {

@@ -5,13 +5,11 @@ use super::{HnswDiff, Quantization};
 use crate::error::Error;
 use crate::json::{Kind, Reader, write_string, write_u64};
 use crate::limits::Limits;
+use crate::name::vector_name_fault;
 use crate::types::{Datatype, Metric};
 
 /// Components of a vector (C4.3).
 pub const MAX_VECTOR_SIZE: usize = 65_536;
-
-/// Bytes of a vector's name.
-pub const MAX_VECTOR_NAME_BYTES: usize = 200;
 
 /// The fields of [`VectorParams`] whose values are no objects. Their presence tells the unnamed vector's
 /// parameters from a map of names to parameters.
@@ -176,21 +174,10 @@ fn vector_size(reader: &mut Reader<'_>) -> Result<usize, Error> {
     }
 }
 
-/// A vector's name follows the rules of a collection's (C2.2) and is at most [`MAX_VECTOR_NAME_BYTES`] long.
+/// A vector's name follows the rules of a collection's (C2.2), but for its length.
 fn check_name(reader: &Reader<'_>, name: &str) -> Result<(), Error> {
-    const FORBIDDEN: &str = "/\\<>:\"|?*";
-    let why = if name.is_empty() {
-        "a vector name must not be empty"
-    } else if name.len() > MAX_VECTOR_NAME_BYTES {
-        "a vector name must be at most 200 bytes"
-    } else if name == "." || name == ".." {
-        "a vector name must not be '.' or '..'"
-    } else if name.starts_with(' ') || name.ends_with(' ') {
-        "a vector name must not start or end with a space"
-    } else if name.chars().any(|c| c.is_control() || FORBIDDEN.contains(c)) {
-        "a vector name must not hold control characters or any of / \\ < > : \" | ? *"
-    } else {
-        return Ok(());
-    };
-    Err(reader.error(why))
+    match vector_name_fault(name) {
+        None => Ok(()),
+        Some(why) => Err(reader.error(format!("a vector name {why}"))),
+    }
 }
