@@ -158,7 +158,7 @@ describe('C4.2, C4.3 what a collection says of itself', () => {
   it('C4.3 vectors_config is vectors, and an unnamed vector is told from named ones', async () => {
     expect((await infoOf('alias', { vectors_config: DOT })).config.params.vectors).toEqual(DOT);
     const named = { size: DOT, distance: { size: 3, distance: 'Euclid' } };
-    expect((await infoOf('odd names', { vectors: named })).config.params.vectors).toEqual(named);
+    expect((await infoOf('odd-names', { vectors: named })).config.params.vectors).toEqual(named);
   });
 
   it.each<[unknown, string]>([
@@ -298,7 +298,7 @@ describe('C4.4 changing a collection', () => {
     [{ hnsw_config: { ef_construct: 3 } }, 'hnsw_config.ef_construct'],
     [{ quantization_config: 'disabled' }, 'quantization_config'],
     [{ shard_number: 2 }, 'shard_number'],
-    [{ sparse_vectors: { nope: {} } }, 'nope'],
+    [{ sparse_vectors: { nope: {} } }, 'sparse_vectors'],
   ])('C4.4 400 that names the place, and nothing is changed: %j', async (json, place) => {
     const before = await server.ok('GET', '/collections/unnamed');
     const [status, message] = await server.refused('PATCH', '/collections/unnamed', json);

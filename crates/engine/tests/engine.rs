@@ -142,3 +142,42 @@ fn a_graph_and_a_scan_agree_and_survive_a_restart() {
         }
     }
 }
+
+#[test]
+fn ordering_does_not_depend_on_an_index_c6_7() {
+    let engine = TestEngine::new(8);
+    engine.ok("create_collection", "o", json!({"vectors": {"size": 1, "distance": "Dot"}}));
+    let mut random = common::Random(9);
+    let points: Vec<_> = (0..300)
+        .map(|id| {
+            let payload = match random.below(5) {
+                0 => json!({}),
+                1 => json!({"n": [random.below(20), random.below(20), 7, 7]}),
+                2 => json!({"n": random.below(20), "t": "2024-01-02T03:04:05Z"}),
+                _ => json!({"n": random.below(400), "t": format!("2024-01-{:02}", 1 + random.below(28))}),
+            };
+            json!({"id": id, "vector": [1.0], "payload": payload})
+        })
+        .collect();
+    engine.ok("upsert_points", "o", json!({"points": points}));
+    let mut asked = Vec::new();
+    for key in ["n", "t"] {
+        for direction in ["asc", "desc"] {
+            for start in [json!(null), json!(7), json!(7.5), json!("2024-01-10T00:00:00Z")] {
+                for filter in [json!(null), json!({"must_not": {"has_id": [1, 2, 3, 4, 5]}})] {
+                    let order_by = json!({"key": key, "direction": direction, "start_from": start});
+                    asked.push(
+                        json!({"order_by": order_by, "limit": 25, "filter": filter, "with_payload": false}),
+                    );
+                }
+            }
+        }
+    }
+    let answers = |engine: &TestEngine| -> Vec<_> {
+        asked.iter().map(|body| engine.ok("scroll", "o", body.clone())).collect()
+    };
+    let before = answers(&engine);
+    engine.ok("create_field_index", "o", json!({"field_name": "n", "field_schema": "integer"}));
+    engine.ok("create_field_index", "o", json!({"field_name": "t", "field_schema": "datetime"}));
+    assert_eq!(answers(&engine), before);
+}

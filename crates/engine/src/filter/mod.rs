@@ -34,7 +34,7 @@ pub struct Filter {
     min_should: Option<MinShould>,
 }
 
-/// At least `min_count` of the conditions; with no conditions, no restriction.
+/// At least `min_count` (1 or more) of the conditions; with no conditions, no restriction.
 #[derive(Clone, Debug)]
 struct MinShould {
     conditions: Vec<Condition>,

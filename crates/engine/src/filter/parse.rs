@@ -129,7 +129,7 @@ impl Parser<'_> {
         r.object(|r, key| {
             match key {
                 "conditions" => conditions = r.optional(|r| self.conditions(r))?,
-                "min_count" => min_count = r.optional(Reader::u64)?,
+                "min_count" => min_count = r.optional(|r| r.integer_in(1, u64::MAX))?,
                 _ => r.unknown()?,
             }
             Ok(())

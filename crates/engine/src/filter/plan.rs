@@ -129,9 +129,6 @@ impl<I: IndexSet> Planner<'_, I> {
 
     fn at_least(&self, group: &MinShould) -> Option<Bounds> {
         let total = group.conditions.len() as u64;
-        if group.min_count == 0 {
-            return Some(Bounds::exact(self.live.clone()));
-        }
         if group.min_count > total {
             return Some(Bounds::default());
         }

@@ -6,12 +6,73 @@ use super::request::{Direction, OrderBy, StartFrom};
 use super::{Hit, OrderValue};
 use crate::collection::State;
 use crate::error::Error;
-use crate::payload::{Document, Value, parse_datetime};
+use crate::filter::IndexSet as _;
+use crate::payload::{Document, OrderKey, Postings, Value, parse_datetime};
 use crate::types::PointId;
 use std::cmp::Ordering;
 
-/// The first `limit` values in that order, one row for each value of a point. Ties are by id, ascending.
+/// The first `limit` values in that order, one row for each different value of a point. Ties are by id, ascending.
+///
+/// An integer or datetime index is read in its order when it knows every value of the field; otherwise, and when
+/// only few points match, the documents are read. The answer is the same.
 pub fn ordered(
+    state: &State,
+    matching: &Matching<'_>,
+    order_by: &OrderBy,
+    limit: usize,
+    deadline: &Deadline,
+) -> Result<Vec<Hit>, Error> {
+    // Reading the index meets a matching point in every (live / matching) entries.
+    let live = state.live.len();
+    let entries = (limit as u64).saturating_mul(live) / matching.at_most().max(1);
+    let index =
+        state.index(&order_by.key).filter(|index| index.odd().is_empty() && entries < matching.at_most());
+    if let Some(index) = index
+        && let Some(values) = index.ordered(first_key(order_by), order_by.direction == Direction::Desc)
+        && let Some(hits) = from_index(state, matching, values, limit, deadline)?
+    {
+        return Ok(hits);
+    }
+    from_documents(state, matching, order_by, limit, deadline)
+}
+
+fn first_key(order_by: &OrderBy) -> Option<OrderKey> {
+    order_by.start_from.map(|start| match start {
+        StartFrom::Integer(value) => OrderKey::Integer(value),
+        StartFrom::Float(value) => OrderKey::Float(value),
+        StartFrom::Datetime(value) => OrderKey::Datetime(value),
+    })
+}
+
+/// `None` when the index holds floats: it knows `1` and `1.0` as one value, and answers show them as they are.
+fn from_index<'a>(
+    state: &State,
+    matching: &Matching<'_>,
+    values: impl Iterator<Item = (OrderKey, &'a Postings)>,
+    limit: usize,
+    deadline: &Deadline,
+) -> Result<Option<Vec<Hit>>, Error> {
+    let mut hits = Vec::new();
+    for (step, (key, postings)) in values.enumerate() {
+        if step % 256 == 0 {
+            deadline.check()?;
+        }
+        let value = match key {
+            OrderKey::Integer(value) | OrderKey::Datetime(value) => OrderValue::Integer(value),
+            OrderKey::Float(_) => return Ok(None),
+        };
+        let mut offsets: Vec<u32> = postings.iter().filter(|&offset| matching.accepts(offset)).collect();
+        offsets.sort_unstable_by_key(|&offset| state.at(offset).id);
+        hits.extend(offsets.into_iter().map(|offset| Hit { offset, score: 1.0, order_value: Some(value) }));
+        if hits.len() >= limit {
+            hits.truncate(limit);
+            break;
+        }
+    }
+    Ok(Some(hits))
+}
+
+fn from_documents(
     state: &State,
     matching: &Matching<'_>,
     order_by: &OrderBy,
@@ -33,6 +94,7 @@ pub fn ordered(
     let mut pace = Pace::new(deadline, 1);
     for offset in matching.offsets(deadline)? {
         let point = state.at(offset);
+        let first_row = rows.len();
         pace.step(point.payload.bytes().len())?;
         Document::new(point.payload.bytes()).values_at(&order_by.key, |value| {
             each_orderable(value, &mut |value| {
@@ -40,7 +102,10 @@ pub fn ordered(
                     Direction::Asc => compare_values(value, start) != Ordering::Less,
                     Direction::Desc => compare_values(value, start) != Ordering::Greater,
                 });
-                if from_start {
+                let repeated = rows[first_row..]
+                    .iter()
+                    .any(|row: &Row| compare_values(row.value, value) == Ordering::Equal);
+                if from_start && !repeated {
                     rows.push(Row { value, id: point.id, offset });
                 }
             });

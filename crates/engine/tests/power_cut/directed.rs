@@ -1,1 +1,186 @@
 //! Short programs for single rules.
+
+use crate::common::TestEngine;
+use kithdb_engine::collection::GraphPolicy;
+use kithdb_engine::limits::Thresholds;
+use kithdb_engine::storage::{Fault, SimDisk, Storage};
+use serde_json::{Value, json};
+
+fn points(ids: std::ops::Range<u64>) -> Value {
+    let point = |id| json!({"id": id, "vector": [id, 1.0], "payload": {"n": id, "text": "x".repeat(100)}});
+    json!({"points": ids.map(point).collect::<Vec<_>>()})
+}
+
+fn engine_with_points(seed: u64) -> TestEngine {
+    let engine = TestEngine::new(seed);
+    engine.ok("create_collection", "c", json!({"vectors": {"size": 2, "distance": "Euclid"}}));
+    engine.ok("upsert_points", "c", points(0..20));
+    engine
+}
+
+#[test]
+fn a_full_disk_refuses_writes_until_there_is_room_and_serves_reads_c1_5() {
+    let mut engine = engine_with_points(1);
+    let before = engine.digest("c");
+    engine.disk.set_capacity(Some(0));
+    for _ in 0..3 {
+        assert_eq!(engine.refused("upsert_points", "c", points(20..40)).0, "storage_full");
+        let create = json!({"vectors": {"size": 2, "distance": "Dot"}});
+        assert_eq!(engine.refused("create_collection", "d", create).0, "storage_full");
+        engine.checkpoint();
+        assert_eq!(engine.digest("c"), before);
+        assert_eq!(engine.ok("search", "c", json!({"vector": [3.0, 1.0], "limit": 1}))[0]["id"], json!(3));
+    }
+    engine.disk.set_capacity(None);
+    engine.ok("upsert_points", "c", points(20..40));
+    engine.ok("create_collection", "d", json!({"vectors": {"size": 2, "distance": "Dot"}}));
+    engine.ok("delete_points", "c", json!({"points": [0]}));
+    let after = engine.digest("c");
+    engine.power_cut(1);
+    assert_eq!(engine.digest("c"), after);
+    assert_eq!(engine.ok("count", "d", json!({})), json!({"count": 0}));
+}
+
+#[test]
+fn a_failed_checkpoint_on_a_full_disk_gives_its_space_back() {
+    let engine = engine_with_points(2);
+    engine.disk.set_capacity(Some(1 << 30));
+    let free = engine.disk.free_bytes().expect("a disk with a capacity knows");
+    let used = (1 << 30) - free;
+    engine.disk.set_capacity(Some(used + 2000));
+    engine.checkpoint();
+    assert_eq!(engine.disk.free_bytes(), Some(2000));
+    engine.ok("upsert_points", "c", points(20..22));
+}
+
+#[test]
+fn a_failed_sync_stops_writes_and_not_reads_until_the_engine_is_opened_again() {
+    for cut in [false, true] {
+        let mut engine = engine_with_points(3);
+        let before = engine.digest("c");
+        engine.disk.fail_nth(1, Fault::FsyncFails);
+        assert_eq!(engine.refused("upsert_points", "c", points(20..40)).0, "internal");
+        // A sync is never tried again: its success would prove nothing.
+        assert_eq!(engine.refused("delete_points", "c", json!({"points": [1]})).0, "internal");
+        assert_eq!(engine.refused("delete_collection", "c", json!(null)).0, "internal");
+        assert_eq!(engine.digest("c"), before);
+        if cut {
+            engine.power_cut(4);
+        } else {
+            engine.restart();
+        }
+        let count = engine.ok("count", "c", json!({}))["count"].as_u64();
+        assert!(matches!(count, Some(20 | 40)), "the request of unknown fate is whole or absent: {count:?}");
+        engine.ok("upsert_points", "c", points(40..41));
+        engine.power_cut(5);
+        assert_eq!(engine.ok("count", "c", json!({}))["count"].as_u64(), count.map(|count| count + 1));
+    }
+}
+
+#[test]
+fn what_wait_false_acknowledges_survives_a_power_cut_c5() {
+    for seed in 0..20 {
+        let mut engine = engine_with_points(seed);
+        let body = points(20..30).to_string().into_bytes();
+        let answer = engine.execute("upsert_points", "c", None, false, body).expect("it is acknowledged");
+        assert_eq!(answer["status"], json!("acknowledged"));
+        engine.power_cut(seed);
+        assert_eq!(engine.ok("count", "c", json!({})), json!({"count": 30}));
+    }
+}
+
+#[test]
+fn a_deleted_collection_stays_deleted_wherever_the_power_goes_c4_5() {
+    for calls in 0..40 {
+        let mut engine = engine_with_points(calls);
+        engine.checkpoint();
+        engine.disk.crash_after(calls);
+        let answer = engine.call("delete_collection", "c", json!(null));
+        engine.work(GraphPolicy::Always);
+        engine.power_cut(calls);
+        let exists = engine.ok("collection_exists", "c", json!(null))["exists"] == json!(true);
+        if answer.is_ok() {
+            assert!(!exists, "deleted, with {calls} calls before the cut");
+            engine.ok("create_collection", "c", json!({"vectors": {"size": 2, "distance": "Dot"}}));
+        }
+        let expected = if exists { 20 } else { 0 };
+        if exists || answer.is_ok() {
+            assert_eq!(engine.ok("count", "c", json!({})), json!({"count": expected}));
+        }
+        if !exists {
+            let left = engine.disk.list("collections").expect("the folder can be listed");
+            assert!(left.iter().all(|name| name != "0000000000000001"), "its files go: {left:?}");
+        }
+    }
+}
+
+/// A graph that grows while nothing is written was once checkpointed together with payloads that had a place already;
+/// the next checkpoint then lost that place.
+#[test]
+fn a_checkpoint_for_the_graph_alone_leaves_the_data_alone() {
+    let thresholds = Thresholds { checkpoint_bytes: 1, graph_step_rows: 1, ..Thresholds::default() };
+    let mut engine = TestEngine::with(SimDisk::new(), 6, thresholds).expect("an empty disk opens");
+    let hnsw = json!({"full_scan_threshold": 10});
+    engine.ok(
+        "create_collection",
+        "g",
+        json!({"vectors": {"size": 128, "distance": "Dot"}, "hnsw_config": hnsw}),
+    );
+    let upsert = |engine: &TestEngine, from: u64| {
+        let vector = |id: u64| (0..128).map(|at| (id * 7 + at) % 13).collect::<Vec<_>>();
+        let point = |id| json!({"id": id, "vector": vector(id), "payload": {"id": id}});
+        engine.ok("upsert_points", "g", json!({"points": (from..from + 30).map(point).collect::<Vec<_>>()}));
+    };
+    upsert(&engine, 0);
+    let catalog = engine.engine().catalog();
+    let collection = catalog.collections().remove(0);
+    // Data first, the graph after it, then more data.
+    collection.checkpoint(GraphPolicy::Always).expect("a sound disk");
+    let files = |engine: &TestEngine| engine.disk.list("collections/0000000000000001").expect("a folder");
+    assert_eq!(files(&engine), ["00000001.data", "MANIFEST"]);
+    engine.checkpoint();
+    assert_eq!(files(&engine), ["00000001.data", "00000003.data", "MANIFEST"]);
+    upsert(&engine, 15);
+    engine.checkpoint();
+    let before = engine.digest("g");
+    engine.restart();
+    assert_eq!(engine.digest("g"), before);
+}
+
+/// The directory of a collection, and the one above it, must be durable before the log is cut.
+#[test]
+fn a_first_checkpoint_survives_a_power_cut_whole() {
+    for seed in 0..30 {
+        let thresholds = Thresholds { log_segment_bytes: 1, ..Thresholds::default() };
+        let mut engine = TestEngine::with(SimDisk::new(), seed, thresholds).expect("an empty disk opens");
+        engine.ok("create_collection", "c", json!({"vectors": {"size": 2, "distance": "Euclid"}}));
+        engine.ok("upsert_points", "c", points(0..20));
+        engine.checkpoint();
+        let before = engine.digest("c");
+        engine.power_cut(seed);
+        assert_eq!(engine.digest("c"), before);
+    }
+}
+
+/// What a killed process left in the cache only must not be relied on by the next one.
+#[test]
+fn a_manifest_that_only_the_cache_knows_is_made_durable_before_the_log_is_cut() {
+    for seed in 0..30 {
+        for calls in 1..40 {
+            let thresholds = Thresholds { log_segment_bytes: 1, ..Thresholds::default() };
+            let mut engine = TestEngine::with(SimDisk::new(), seed, thresholds).expect("an empty disk opens");
+            engine.ok("create_collection", "c", json!({"vectors": {"size": 2, "distance": "Euclid"}}));
+            engine.ok("upsert_points", "c", points(0..3));
+            engine.checkpoint();
+            engine.ok("upsert_points", "c", points(3..5));
+            let before = engine.digest("c");
+            engine.disk.crash_after(calls);
+            engine.checkpoint();
+            engine.restart();
+            // Cuts the log behind what was found.
+            engine.work(GraphPolicy::WhenGrown);
+            engine.power_cut(seed);
+            assert_eq!(engine.digest("c"), before, "seed {seed}, {calls} calls");
+        }
+    }
+}

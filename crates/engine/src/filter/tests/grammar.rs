@@ -132,6 +132,10 @@ fn errors_name_the_place_and_the_reason_c1_4_c1_11() {
         ),
         (r#"{"must":[{"has_id":1}]}"#, "filter.must[0].has_id: expected an array, got a number"),
         (r#"{"min_should":{"conditions":[]}}"#, "filter.min_should.min_count: required field is missing"),
+        (
+            r#"{"min_should":{"conditions":[],"min_count":0}}"#,
+            "filter.min_should.min_count: value 0 invalid, must be 1 or larger",
+        ),
         (r#"{"min_should":{"min_count":1}}"#, "filter.min_should.conditions: required field is missing"),
         (r#"{"must":[{"nested":{"filter":{}}}]}"#, "filter.must[0].nested.key: required field is missing"),
         (

@@ -210,7 +210,7 @@ fn condition() -> impl Strategy<Value = Value> {
 
 fn any_filter(conditions: impl Strategy<Value = Value> + Clone + 'static) -> impl Strategy<Value = Value> {
     let list = || prop::collection::vec(conditions.clone(), 0..3);
-    (list(), list(), list(), prop::option::of((list(), 0u64..4))).prop_map(
+    (list(), list(), list(), prop::option::of((list(), 1u64..4))).prop_map(
         |(must, should, must_not, at_least)| {
             let mut filter = json!({});
             for (group, list) in [("must", must), ("should", should), ("must_not", must_not)] {
