@@ -196,15 +196,17 @@ async function stopServer(server: Server, parts: Stopping): Promise<void> {
     log.warn('some requests did not finish in time');
   }
   await parts.opened.catch(() => undefined);
-  await closeAll(
-    [parts.engine.then((engine) => engine.close()), parts.auth.ready.then((auth) => auth.close())],
-    log,
-  );
+  await closeAll([parts.engine, parts.auth.ready], log);
   log.info('stopped');
 }
 
-async function closeAll(closing: readonly Promise<void>[], log: Logger): Promise<void> {
-  for (const result of await Promise.allSettled(closing)) {
+/** Closes what was opened. A part that never was has nothing to close, and its failure was reported by the start. */
+async function closeAll(
+  parts: readonly Promise<{ close: () => Promise<void> }>[],
+  log: Logger,
+): Promise<void> {
+  const opened = (await Promise.allSettled(parts)).filter((part) => part.status === 'fulfilled');
+  for (const result of await Promise.allSettled(opened.map((part) => part.value.close()))) {
     if (result.status === 'rejected') {
       log.error({ err: result.reason as unknown }, 'could not close cleanly');
     }

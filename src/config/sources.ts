@@ -225,8 +225,14 @@ export function fileKeys(): ReadonlyMap<string, Name> {
   return names;
 }
 
-/** The operating system's word for what went wrong, such as `ENOENT`, or the error's message. */
+const REASONS: Readonly<Record<string, string>> = {
+  ENOENT: 'no such file',
+  EACCES: 'permission denied',
+  EISDIR: 'it is a folder',
+};
+
+/** Why a file cannot be read: in words, else by the operating system's code, else the error's message. */
 export function reason(error: unknown): string {
   const { code, message } = error as NodeJS.ErrnoException;
-  return code ?? message;
+  return code === undefined ? message : (REASONS[code] ?? code);
 }

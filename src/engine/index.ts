@@ -139,7 +139,7 @@ class Facade implements Engine {
     const parsed = JSON.parse(details ?? '{}') as EngineErrorDetails;
     call.reject(
       code === 'open_failed'
-        ? new Error(parsed.message ?? 'The engine could not be opened.')
+        ? new Error(`Cannot open the data directory ${this.options.dataDir}: ${parsed.message ?? 'unknown'}`)
         : new EngineError(code as EngineErrorCode, parsed),
     );
   }

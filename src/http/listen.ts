@@ -7,7 +7,7 @@ export class StartError extends Error {
 }
 
 const REASONS: Readonly<Record<string, string>> = {
-  EADDRINUSE: 'the address is already in use',
+  EADDRINUSE: 'the address is already in use (--port chooses another, 0 any free one)',
   EACCES: 'permission denied',
   EADDRNOTAVAIL: 'this machine has no such address',
   ENOTFOUND: 'the host name cannot be resolved',

@@ -1,4 +1,4 @@
-import { ContractServer } from './contract-server';
+import { ContractServer, type Json } from './contract-server';
 
 const DOT = { size: 2, distance: 'Dot' };
 
@@ -9,7 +9,7 @@ beforeAll(async () => {
 afterAll(() => server.stop());
 
 /** Makes a collection and gives what it says of itself. */
-async function infoOf(name: string, body: unknown): Promise<any> {
+async function infoOf(name: string, body: unknown): Promise<Json> {
   return server.ok('GET', await server.collection(name, body));
 }
 
@@ -187,12 +187,18 @@ describe('C4.2, C4.3 what a collection says of itself', () => {
     expect(await server.ok('GET', '/collections/unmade/exists')).toEqual({ exists: false });
   });
 
-  it.each([{}, { vectors: {} }, { vectors: null }, { sparse_vectors: {} }, { vectors: {}, sparse_vectors: {} }])(
-    'C4.3 no vectors at all is the specified error: %j',
-    async (body) => {
-      expect(await server.refused('PUT', '/collections/unmade', body)).toEqual([400, 'vectors_config is required']);
-    },
-  );
+  it.each([
+    {},
+    { vectors: {} },
+    { vectors: null },
+    { sparse_vectors: {} },
+    { vectors: {}, sparse_vectors: {} },
+  ])('C4.3 no vectors at all is the specified error: %j', async (body) => {
+    expect(await server.refused('PUT', '/collections/unmade', body)).toEqual([
+      400,
+      'vectors_config is required',
+    ]);
+  });
 
   it('C4.3 harmless forms are taken: sharding_method auto, strict mode off', async () => {
     const body = { vectors: DOT, sharding_method: 'auto', strict_mode_config: { enabled: false } };
@@ -252,10 +258,18 @@ describe('C4.4 changing a collection', () => {
     });
     const before = await server.ok('GET', path);
     const change = {
-      params: { replication_factor: 2, write_consistency_factor: 2, on_disk_payload: false, read_fan_out_factor: 1 },
+      params: {
+        replication_factor: 2,
+        write_consistency_factor: 2,
+        on_disk_payload: false,
+        read_fan_out_factor: 1,
+      },
       hnsw_config: { ef_construct: 200, ef_search: 50 },
       optimizers_config: { indexing_threshold: 500, max_optimization_threads: 3 },
-      vectors: { a: { hnsw_config: { ef_construct: 40 }, on_disk: true }, b: { quantization_config: { binary: {} } } },
+      vectors: {
+        a: { hnsw_config: { ef_construct: 40 }, on_disk: true },
+        b: { quantization_config: { binary: {} } },
+      },
       quantization_config: 'Disabled',
       metadata: { drop: null, added: { x: 1 } },
     };
@@ -267,8 +281,16 @@ describe('C4.4 changing a collection', () => {
       indexing_threshold: 500,
       max_optimization_threads: 3,
     });
-    expect(config.params).toMatchObject({ replication_factor: 2, write_consistency_factor: 2, on_disk_payload: false });
-    expect(config.params.vectors.a).toEqual({ ...DOT, hnsw_config: { m: 8, ef_construct: 40 }, on_disk: true });
+    expect(config.params).toMatchObject({
+      replication_factor: 2,
+      write_consistency_factor: 2,
+      on_disk_payload: false,
+    });
+    expect(config.params.vectors.a).toEqual({
+      ...DOT,
+      hnsw_config: { m: 8, ef_construct: 40 },
+      on_disk: true,
+    });
     expect(config.params.vectors.b.quantization_config).toHaveProperty('binary');
     expect(config.quantization_config).toBeNull();
     expect(config.metadata).toEqual({ keep: 1, added: { x: 1 } });
@@ -324,7 +346,10 @@ describe('C4.5, C4.6 deleting', () => {
       const info = await server.ok('GET', path);
       expect(info).toMatchObject({ points_count: 0, payload_schema: {} });
       expect(info.config.params.vectors).toEqual({ size: 3, distance: 'Cosine' });
-      expect(await server.ok('POST', `${path}/points/scroll`, {})).toEqual({ points: [], next_page_offset: null });
+      expect(await server.ok('POST', `${path}/points/scroll`, {})).toEqual({
+        points: [],
+        next_page_offset: null,
+      });
     }
   });
 

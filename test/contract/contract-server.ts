@@ -6,12 +6,17 @@ import { loadConfig, readFlags } from '../../src/config';
 import { startServer, type RunningServer } from '../../src/server';
 import { send, type Answer } from '../http/harness';
 
+/** A parsed answer, or a part of one; tests look into it by hand. */
+// eslint-disable-next-line @typescript-eslint/no-explicit-any -- what it holds is what the tests are about
+export type Json = any;
+
 /** A whole server over the native engine and a folder of its own, in this process. */
 export class ContractServer {
   readonly dataDir = mkdtempSync(join(tmpdir(), 'kithdb-contract-'));
   /** The lines that said that the server is ready (C11.3). */
   readonly printed: string[] = [];
   private running: RunningServer | undefined;
+  private made = 0;
 
   private constructor(
     private readonly flags: readonly string[],
@@ -19,7 +24,10 @@ export class ContractServer {
   ) {}
 
   /** Starts one that is ready. `flags` as on the command line, `env` beside a token store in memory. */
-  static async start(flags: readonly string[] = [], env: Record<string, string> = {}): Promise<ContractServer> {
+  static async start(
+    flags: readonly string[] = [],
+    env: Record<string, string> = {},
+  ): Promise<ContractServer> {
     const server = new ContractServer(flags, env);
     await server.restart();
     return server;
@@ -65,8 +73,7 @@ export class ContractServer {
   }
 
   /** The `result` of a request that must succeed; `json` is an object, or the text of the body. */
-  // eslint-disable-next-line @typescript-eslint/no-explicit-any -- tests look into it by hand
-  async ok(method: string, path: string, json?: unknown): Promise<any> {
+  async ok(method: string, path: string, json?: unknown): Promise<Json> {
     const answer =
       typeof json === 'string' ? await this.raw(method, path, json) : await this.call(method, path, json);
     if (answer.status !== 200) {
@@ -100,6 +107,27 @@ export class ContractServer {
     return path;
   }
 
+  /** A new collection of two-dimensional Dot vectors that holds these points; gives its path. */
+  async holding(points: readonly object[], body?: unknown): Promise<string> {
+    this.made += 1;
+    const path = await this.collection(`holding-${this.made}`, body);
+    if (points.length > 0) {
+      await this.ok('PUT', `${path}/points`, { points });
+    }
+    return path;
+  }
+
+  /** Vector and payload of every point of a collection, by id. */
+  async pointsOf(path: string): Promise<Record<string, { vector: unknown; payload: unknown }>> {
+    const { points } = await this.ok('POST', `${path}/points/scroll`, { limit: 1000, with_vector: true });
+    return Object.fromEntries(
+      points.map(({ id, vector, payload }: { id: unknown; vector: unknown; payload: unknown }) => [
+        String(id),
+        { vector, payload },
+      ]),
+    );
+  }
+
   /** Everything that a client can see of one collection, as the text that came back (so that numbers are exact). */
   async everything(path: string): Promise<string[]> {
     const body = { limit: 1000, with_vector: true, with_payload: true };
@@ -121,3 +149,9 @@ export class ContractServer {
 export function idsOf(records: readonly { id: unknown }[]): unknown[] {
   return records.map(({ id }) => id);
 }
+
+/** The two ways to name the points that an update is about. */
+export const SELECTORS: [title: string, select: (ids: number[]) => object][] = [
+  ['points', (ids) => ({ points: ids })],
+  ['filter', (ids) => ({ filter: { must: { has_id: ids } } })],
+];

@@ -61,7 +61,9 @@ function withFilter({ body = {}, filterAt }: Endpoint, filter: unknown): unknown
     const [search] = body['searches'] as object[];
     return { searches: [{ ...search, filter }] };
   }
-  return filterAt === 'update_filter' ? { ...body, update_filter: filter } : { ...body, points: undefined, filter };
+  return filterAt === 'update_filter'
+    ? { ...body, update_filter: filter }
+    : { ...body, points: undefined, filter };
 }
 
 describe.each(lanes)('the errors of every endpoint over the engine, %s', (_name, hotLane) => {
@@ -188,7 +190,12 @@ describe.each(lanes)('the errors of every endpoint over the engine, %s', (_name,
     const one = await send(service, 'GET', '/collections/c/points/18446744073709551615');
     expect(failure(one)).toEqual([404, 'Point not found: 18446744073709551615']);
     const uuid = '550e8400-e29b-41d4-a716-446655440000';
-    const json = { points: [{ id: 77, vector: [1, 2] }, { id: uuid, vector: [1, 2] }] };
+    const json = {
+      points: [
+        { id: 77, vector: [1, 2] },
+        { id: uuid, vector: [1, 2] },
+      ],
+    };
     const update = await send(service, 'PUT', '/collections/c/points/vectors', { json });
     expect(failure(update)).toEqual([404, `Point not found: 77, ${uuid}`]);
     const batch = { operations: [{ clear_payload: { points: [1] } }, { clear_payload: { points: [77] } }] };
@@ -197,7 +204,13 @@ describe.each(lanes)('the errors of every endpoint over the engine, %s', (_name,
   });
 
   it('C1.4 400 without a vectors configuration, 409 for a collection that exists', async () => {
-    for (const json of [{}, { vectors: {} }, { vectors: null }, { hnsw_config: {} }, { vectors_config: {} }]) {
+    for (const json of [
+      {},
+      { vectors: {} },
+      { vectors: null },
+      { hnsw_config: {} },
+      { vectors_config: {} },
+    ]) {
       const answer = await send(service, 'PUT', '/collections/new', { json });
       expect(failure(answer)).toEqual([400, 'vectors_config is required']);
     }
@@ -270,7 +283,10 @@ describe.each(lanes)('a collection that is marked for deletion, %s', (_name, hot
     const batch = { ids, vectors: ids.map(() => [1, 2]) };
     await send(service, 'PUT', '/collections/c/points', { json: { batch } });
     await send(service, 'POST', '/collections/c/points/payload', { json: { payload: { text }, filter: {} } });
-    const should = Array.from({ length: 1000 }, (_, word) => ({ key: 'text', match: { text: `word${word}` } }));
+    const should = Array.from({ length: 1000 }, (_, word) => ({
+      key: 'text',
+      match: { text: `word${word}` },
+    }));
     const running = send(service, 'POST', `/collections/c/points/count?timeout=${HELD_SECONDS}`, {
       json: { filter: { should } },
     });
@@ -286,7 +302,10 @@ describe.each(lanes)('a collection that is marked for deletion, %s', (_name, hot
     expect((await send(service, 'GET', '/collections')).body.result).toEqual({ collections: [] });
 
     const abandoned = await running;
-    expect(failure(abandoned)).toEqual([408, `Timeout: Operation 'Count' timed out after ${HELD_SECONDS} seconds`]);
+    expect(failure(abandoned)).toEqual([
+      408,
+      `Timeout: Operation 'Count' timed out after ${HELD_SECONDS} seconds`,
+    ]);
     expect((await deleting).body.result).toBe(true);
     expect((await send(service, 'GET', '/collections/c/exists')).body.result).toEqual({ exists: false });
     expect((await send(service, 'PUT', '/collections/c', create)).body.result).toBe(true);

@@ -84,7 +84,8 @@ const POINTS_LIMITS: readonly Omit<Limited, 'limit' | 'setting'>[] = [
   },
 ];
 
-const conditions = (count: number): unknown[] => numbers(count).map((value) => ({ key: 'a', match: { value } }));
+const conditions = (count: number): unknown[] =>
+  numbers(count).map((value) => ({ key: 'a', match: { value } }));
 
 /** Two levels of nesting and every group: each condition counts, wherever it stands. */
 function spread(count: number): unknown {
@@ -189,8 +190,9 @@ describe('C2.7 the limits as they are without settings', () => {
   });
   afterAll(() => server.stop());
 
-  it.each(limitsOf(10_000, 1024, 100_000))('C2.7 %s: the limit passes, one more is a 400', (_title, limited) =>
-    hold(server, limited),
+  it.each(limitsOf(10_000, 1024, 100_000))(
+    'C2.7 %s: the limit passes, one more is a 400',
+    (_title, limited) => hold(server, limited),
   );
 
   it('C2.7 64 named vectors pass, 65 do not', async () => {
@@ -216,7 +218,8 @@ describe('C2.7 the limits as they are without settings', () => {
   });
 
   it('C2.7 a body over 64 MiB is a 413, told before it is read', async () => {
-    const head = 'PUT /collections/c/points HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n';
+    const head =
+      'PUT /collections/c/points HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n';
     const answer = await sendRaw(server, `${head}Content-Length: ${64 * 1024 * 1024 + 1}\r\n\r\n`);
     expect(answer).toMatch(/^HTTP\/1\.1 413 /);
     expect(answer).toContain('Request body too large: limit 67108864 bytes');

@@ -162,6 +162,26 @@ describe('startServer', () => {
     expect((await send(server, 'POST', SEARCH)).status).toBe(412);
     await server.stop();
   });
+
+  it('reports a data directory that another server uses, and has nothing more to complain of', async () => {
+    const folder = dataDir();
+    const settings = (): Config =>
+      loadConfig({
+        commandLine: readFlags(['--port', '0', '--data-dir', folder]),
+        env: { KITHDB_TOKEN_STORE: 'sqlite3' },
+        terminal: false,
+      });
+    const logged: string[] = [];
+    const log = pino({ level: 'warn' }, { write: (line: string) => logged.push(line) });
+    const options = { openEngine: () => new FakeEngine(), print: () => undefined, ownsProcess: false };
+    const first = await startServer(settings(), { ...options, log: silent });
+    await first.ready;
+    const second = await startServer(settings(), { ...options, log: { log, flush: () => undefined } });
+    await expect(second.ready).rejects.toThrow(/another KithDB process runs on this data directory/);
+    await second.stop();
+    expect(logged).toEqual([]);
+    await first.stop();
+  });
 });
 
 describe('C11.3 stopping', () => {

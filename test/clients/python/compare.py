@@ -29,7 +29,7 @@ def main(url: str, token: str, seed: int) -> int:
     # A client that finds the server's version incompatible says so by a warning: then this fails.
     warnings.simplefilter("error")
     warnings.filterwarnings("ignore", message="Api key is used with an insecure connection")
-    warnings.filterwarnings("ignore", message="Payload indexes have no effect")
+    warnings.filterwarnings("ignore", message="Local mode performs exact")
     comparison = Comparison(QdrantClient(url=url, api_key=token), QdrantClient(":memory:"))
 
     collection = "documents"

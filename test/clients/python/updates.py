@@ -9,7 +9,7 @@ from comparison import Call, Comparison
 from conditions import combined
 from documents import payload, points, vector
 from qdrant_client import QdrantClient, models
-from qdrant_client.models import Filter, PointStruct, PointVectors
+from qdrant_client.models import FieldCondition, Filter, PointStruct, PointVectors
 
 SIZES = {"image": 3, "text": 4}
 
@@ -65,6 +65,8 @@ def compare_updates(comparison: Comparison, seed: int) -> None:
         )
     selector = rng.sample(everything, k=3)
     changed("clear payload", "ids", lambda client: client.clear_payload(collection, points_selector=selector))
+    chosen = combined(rng)
+    changed("clear payload", "filter", lambda client: client.clear_payload(collection, points_selector=chosen))
     comparison.differs_on_purpose(
         "overwrite payload with key", "replaces what is at the key; the reference replaces the whole payload"
     )
@@ -90,7 +92,8 @@ def compare_updates(comparison: Comparison, seed: int) -> None:
         changed("vectors", f"update {n}", lambda client: client.update_vectors(collection, moved))
     for chosen in (rng.sample(everything, k=4), combined(rng)):
         changed("vectors", f"delete {chosen}", lambda client: client.delete_vectors(collection, ["text"], chosen))
-    for chosen in (rng.sample(everything, k=4), [10**9], combined(rng, 0)):
+    few = Filter(must=[FieldCondition(key="index", range=models.Range(lt=9))])
+    for chosen in (rng.sample(everything, k=4), [10**9], few):
         changed("delete", f"{chosen}", lambda client: client.delete(collection, points_selector=chosen))
 
     # Points that are still there: absent ones are a 404 here that undoes the whole batch.
@@ -115,6 +118,9 @@ def compare_updates(comparison: Comparison, seed: int) -> None:
     changed("batch", "every operation", lambda client: client.batch_update_points(collection, batch))
     changed(
         "delete", "everything", lambda client: client.delete(collection, points_selector=models.FilterSelector(filter=Filter()))
+    )
+    comparison.differs_on_purpose(
+        "an empty list of ids", "an update of no points does nothing; the reference refuses it"
     )
     comparison.differs_on_purpose(
         "partial effects", "an update that names an absent point changes nothing; the reference changes the others"

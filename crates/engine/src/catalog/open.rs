@@ -82,6 +82,8 @@ pub struct Opened {
 struct Slot {
     name: String,
     config: Arc<CollectionConfig>,
+    /// Log sequence of the record that created it; 0 when the log does not hold it any more.
+    created: u64,
     opening: Result<Opening, String>,
 }
 
@@ -105,9 +107,7 @@ pub fn open(
     };
     let (log, report) = Log::open(Arc::clone(&storage), EPOCH, options, 0, &mut |item| replay.visit(item))
         .map_err(OpenError::Log)?;
-    for (&collection, &highest) in &report.behind {
-        replay.lose_behind(collection, highest);
-    }
+    replay.lose(&report);
     if let Some(fault) = replay.fault {
         return Err(OpenError::Catalog(fault));
     }
@@ -117,7 +117,7 @@ pub fn open(
         Mode::Inline { .. } => GroupCommit::inline(log, &GroupOptions::default()),
     };
     let shared = Arc::new(Shared { storage, log, indexer: Bell::default(), limits, thresholds });
-    let entries = replay.slots.into_iter().map(|(id, Slot { name, config, opening })| {
+    let entries = replay.slots.into_iter().map(|(id, Slot { name, config, opening, .. })| {
         let state = match opening {
             Ok(opening) => EntryState::Active(Arc::new(opening.finish(Arc::clone(&shared)))),
             // The log keeps everything from the start: what can be saved of the collection is still in it.
@@ -142,6 +142,8 @@ struct Replay {
     next_id: u64,
     saved_lsn: u64,
     last_lsn: u64,
+    /// The highest number of a collection with a record.
+    highest_id: u64,
     /// What makes the whole directory unusable.
     fault: Option<String>,
 }
@@ -153,7 +155,7 @@ impl Replay {
             .into_iter()
             .map(|(id, name, config)| {
                 let opening = Opening::load(id, &*storage, &config);
-                (id, Slot { name, config, opening })
+                (id, Slot { name, config, created: 0, opening })
             })
             .collect();
         Replay {
@@ -162,6 +164,7 @@ impl Replay {
             next_id: saved.next_id,
             saved_lsn: saved.lsn,
             last_lsn: saved.lsn,
+            highest_id: 0,
             fault: None,
         }
     }
@@ -177,14 +180,15 @@ impl Replay {
             Replayed::Record { sequence, collection: CATALOG, kind, body, .. } => {
                 if sequence > self.saved_lsn {
                     self.last_lsn = sequence;
-                    if self.catalog_record(kind, body).is_none() {
+                    if self.catalog_record(sequence, kind, body).is_none() {
                         self.fault =
                             Some("the log holds a catalog record that cannot be decoded".to_string());
                     }
                 }
             }
             Replayed::Record { sequence, collection, kind: CHANGES, body, .. } => {
-                // A record of a collection that is not here belongs to one that was deleted.
+                // A record of a collection that is not here belongs to one that was deleted, or was never heard of.
+                self.highest_id = self.highest_id.max(collection);
                 if let Some(Slot { opening, .. }) = self.slots.get_mut(&collection)
                     && let Ok(open) = opening
                     && let Err(fault) = open.replay(sequence, body)
@@ -204,7 +208,7 @@ impl Replay {
         }
     }
 
-    fn catalog_record(&mut self, kind: u8, body: &[u8]) -> Option<()> {
+    fn catalog_record(&mut self, sequence: u64, kind: u8, body: &[u8]) -> Option<()> {
         match kind {
             CREATE => {
                 let ((id, name, config), rest) = file::decode_entry(body)?;
@@ -212,7 +216,7 @@ impl Replay {
                     return None;
                 }
                 let opening = Opening::load(id, &*self.storage, &config);
-                self.slots.insert(id, Slot { name, config, opening });
+                self.slots.insert(id, Slot { name, config, created: sequence, opening });
                 self.next_id = self.next_id.max(id + 1);
             }
             DROP => {
@@ -222,6 +226,28 @@ impl Replay {
             _ => return None,
         }
         Some(())
+    }
+
+    /// Takes note of what the log has lost.
+    ///
+    /// Whose records stood where nothing can be read is unknown: every collection that has no later record and no
+    /// later checkpoint may have lost its last changes, and is quarantined rather than served as it was before them.
+    fn lose(&mut self, report: &LogReport) {
+        let lost = report.damages.iter().filter(|damage| damage.loses_above(0));
+        let Some(lost_to) = lost.map(|damage| damage.lost_to.unwrap_or(u64::MAX)).max() else { return };
+        let highest_id = report.behind.keys().copied().max().unwrap_or(0).max(self.highest_id);
+        let catalog_behind = report.behind.get(&CATALOG).is_some_and(|&highest| highest > self.saved_lsn);
+        if catalog_behind || highest_id >= self.next_id {
+            self.fault.get_or_insert_with(|| "records of the catalog in the log are damaged".to_string());
+        }
+        for slot in self.slots.values_mut().filter(|slot| slot.created < lost_to) {
+            if slot.opening.as_ref().is_ok_and(|opening| opening.lsn() < lost_to) {
+                slot.opening = Err("records of the log are damaged that may be this collection's".to_string());
+            }
+        }
+        for (&collection, &highest) in &report.behind {
+            self.lose_behind(collection, highest);
+        }
     }
 
     /// Records of a collection up to `highest` cannot be read: unless its checkpoint has them, it is quarantined.

@@ -35,7 +35,7 @@ impl Opening {
     /// A sentence that says what is damaged. Nothing on disk is touched.
     pub fn load(id: u64, storage: &dyn Storage, config: &Arc<CollectionConfig>) -> Result<Opening, String> {
         let mut checkpoints = Checkpoints::none(id);
-        let Some(manifest) = Manifest::load(storage, &checkpoints.dir)? else {
+        let Some(mut manifest) = Manifest::load(storage, &checkpoints.dir)? else {
             let graphs = config.fields().iter().map(|_| None).collect();
             return Ok(Opening {
                 id,
@@ -82,12 +82,15 @@ impl Opening {
         }
         load_indexes(&mut head, &manifest)?;
         head.op = manifest.op;
-        let graphs = manifest
-            .fields
-            .iter()
-            .enumerate()
-            .map(|(field, kept)| load_graph(storage, &checkpoints.dir, id, &head, field, kept))
-            .collect();
+        let mut graphs = Vec::with_capacity(manifest.fields.len());
+        for (field, kept) in manifest.fields.iter_mut().enumerate() {
+            let graph = load_graph(storage, &checkpoints.dir, id, &head, field, kept);
+            if graph.is_none() {
+                // Forgotten, so that the next checkpoint writes the one that is built instead.
+                kept.graph = None;
+            }
+            graphs.push(graph);
+        }
         checkpoints.next_file = manifest.next_file;
         let lsn = manifest.lsn;
         checkpoints.manifest = Some(manifest);

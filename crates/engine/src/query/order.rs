@@ -102,14 +102,12 @@ fn from_documents(
                     Direction::Asc => compare_values(value, start) != Ordering::Less,
                     Direction::Desc => compare_values(value, start) != Ordering::Greater,
                 });
-                let repeated = rows[first_row..]
-                    .iter()
-                    .any(|row: &Row| compare_values(row.value, value) == Ordering::Equal);
-                if from_start && !repeated {
+                if from_start {
                     rows.push(Row { value, id: point.id, offset });
                 }
             });
         });
+        drop_repeated(&mut rows, first_row);
         // Keep the work list short: what is beyond the first `limit` will not come back.
         if rows.len() >= 4096.max(limit * 2) {
             rows.select_nth_unstable_by(limit, compare);
@@ -122,6 +120,20 @@ fn from_documents(
         .into_iter()
         .map(|row| Hit { offset: row.offset, score: 1.0, order_value: Some(row.value) })
         .collect())
+}
+
+/// Drops the rows from `first` on, all of one point, whose value an earlier one of them has.
+fn drop_repeated(rows: &mut Vec<Row>, first: usize) {
+    // By sorting, as an array may be long. The sort is stable: of `1` and `1.0` the one that was stored first stays.
+    rows[first..].sort_by(|a, b| compare_values(a.value, b.value));
+    let mut kept = first;
+    for at in first..rows.len() {
+        if at == first || compare_values(rows[kept - 1].value, rows[at].value) != Ordering::Equal {
+            rows.swap(kept, at);
+            kept += 1;
+        }
+    }
+    rows.truncate(kept);
 }
 
 struct Row {
@@ -158,7 +170,8 @@ fn each_orderable(value: Value<'_>, found: &mut dyn FnMut(OrderValue)) {
 fn compare_values(a: OrderValue, b: OrderValue) -> Ordering {
     match (a, b) {
         (OrderValue::Integer(a), OrderValue::Integer(b)) => a.cmp(&b),
-        (OrderValue::Float(a), OrderValue::Float(b)) => a.total_cmp(&b),
+        // JSON has no NaN. The two zeros are equal here, as each of them is to the integer 0.
+        (OrderValue::Float(a), OrderValue::Float(b)) => a.partial_cmp(&b).unwrap_or(Ordering::Equal),
         (OrderValue::Integer(a), OrderValue::Float(b)) => compare_mixed(a, b),
         (OrderValue::Float(a), OrderValue::Integer(b)) => compare_mixed(b, a).reverse(),
     }
@@ -186,8 +199,19 @@ mod tests {
             any::<i64>().prop_map(OrderValue::Integer),
             (-3i64..3).prop_map(OrderValue::Integer),
             (-6i32..6).prop_map(|v| OrderValue::Float(f64::from(v) / 2.0)),
+            Just(OrderValue::Float(-0.0)),
             (-1e19f64..1e19).prop_map(OrderValue::Float),
         ]
+    }
+
+    #[test]
+    fn a_point_has_one_row_for_each_different_value() {
+        let row = |id, value| Row { value, id: PointId::Num(id), offset: 0 };
+        let (one, also_one, two) = (OrderValue::Integer(1), OrderValue::Float(1.0), OrderValue::Integer(2));
+        let mut rows = vec![row(7, one), row(8, two), row(8, also_one), row(8, two), row(8, one)];
+        drop_repeated(&mut rows, 1);
+        let values: Vec<OrderValue> = rows.iter().map(|row| row.value).collect();
+        assert_eq!(format!("{values:?}"), format!("{:?}", [one, also_one, two]));
     }
 
     proptest! {

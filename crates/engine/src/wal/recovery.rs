@@ -206,8 +206,11 @@ pub(super) fn recover(
                 replay.damage(gap);
             }
         }
+        // Without its seed nothing in a segment can be read. In the last one nobody knows how much that was.
+        let is_unreadable = !loaded.header_sound && loaded.items.is_empty() && end.is_none();
         if !loaded.header_sound {
-            let (kind, lost_to) = (DamageKind::SegmentHeader, Some(first.saturating_sub(1)));
+            let lost_to = if is_unreadable { None } else { Some(first.saturating_sub(1)) };
+            let kind = DamageKind::SegmentHeader;
             replay.damage(Damage { kind, segment: first, offset: 0, lost_from: first, lost_to });
         } else if loaded.header.is_some_and(|header| header.after_damage) {
             replay.in_shadow = false;
@@ -217,6 +220,16 @@ pub(super) fn recover(
             let synced_through = loaded.synced_through();
             loaded.cut_tail(synced_through, &mut replay.report);
             next = replay.segment(&loaded, None);
+            if is_unreadable {
+                // The segment that follows must not take the name of this one.
+                next = first + 1;
+            } else if next <= synced_through {
+                // The header says that more was durable than there is: it was lost, not torn.
+                let (kind, lost_to) = (DamageKind::RecordHeader, Some(synced_through));
+                let offset = loaded.bytes.len() as u64;
+                replay.damage(Damage { kind, segment: first, offset, lost_from: next, lost_to });
+                next = synced_through + 1;
+            }
             let intact = loaded.header_sound && replay.report.damages.len() == damages;
             last = Some((loaded.tail(synced_through), intact, loaded.header));
         } else {

@@ -46,7 +46,7 @@ pub fn run(seed: u64) {
 impl Run {
     /// Requests until the machine stops, then the recovery.
     fn boot(&mut self) {
-        for _ in 0..6 + self.random.below(14) {
+        for _ in 0..8 + self.random.below(22) {
             self.act();
         }
         let mut off = false;
@@ -170,7 +170,7 @@ impl Run {
 
     /// Opens what is left, sometimes failing or losing power on the way, and checks everything.
     fn recover(&mut self) {
-        self.engine.disk.set_capacity(None);
+        self.disarm();
         while self.random.chance(15) {
             let disk = &self.engine.disk;
             if self.random.chance(50) {
@@ -187,7 +187,7 @@ impl Run {
                 self.engine.kill();
             }
         }
-        (self.armed, self.poisoned) = (false, false);
+        self.poisoned = false;
         self.engine.open().expect("what is left opens");
         let mut candidates = vec![self.model.clone()];
         candidates.extend(self.maybe.take());

@@ -1,0 +1,278 @@
+//! The engine with its threads on a real directory: writers, readers, background work and deletions at once.
+
+mod common;
+
+use common::Random;
+use kithdb_engine::engine::{Engine, Operation, Options, Request};
+use kithdb_engine::error::Error;
+use kithdb_engine::limits::Thresholds;
+use kithdb_engine::storage::RealDisk;
+use serde_json::{Value, json};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, mpsc};
+use std::thread;
+use std::time::{Duration, Instant};
+
+const SIZE: usize = 64;
+const WRITERS: u64 = 3;
+const ROUNDS: u64 = 40;
+
+fn open(dir: &Path) -> Engine {
+    let thresholds = Thresholds {
+        checkpoint_bytes: 64 << 10,
+        log_budget_bytes: 256 << 10,
+        log_segment_bytes: 32 << 10,
+        graph_step_rows: 50,
+    };
+    let options = Options { search_threads: 2, thresholds, panic_for_tests: true, ..Options::default() };
+    Engine::open(Arc::new(RealDisk::open(dir).expect("a directory")), options).expect("it opens")
+}
+
+/// Sends a request and waits for its answer.
+fn call(engine: &Engine, operation: &str, collection: &str, wait: bool, body: &Value) -> Result<Value, Error> {
+    let (send, receive) = mpsc::channel();
+    let body = if body.is_null() { Vec::new() } else { body.to_string().into_bytes() };
+    let request = Request {
+        operation: Operation::parse(operation).expect("a known operation"),
+        collection: collection.to_string(),
+        target: None,
+        wait,
+        timeout: None,
+        body: Box::new(body),
+        start: Instant::now(),
+    };
+    engine.execute(request, Box::new(move |result| drop(send.send(result))));
+    let envelope = receive.recv().expect("every request is answered")?;
+    Ok(serde_json::from_slice::<Value>(&envelope).expect("envelopes are JSON")["result"].clone())
+}
+
+fn ok(engine: &Engine, operation: &str, collection: &str, body: &Value) -> Value {
+    call(engine, operation, collection, true, body).unwrap_or_else(|error| panic!("{operation}: {error}"))
+}
+
+fn create(engine: &Engine, name: &str) {
+    let vectors = json!({"size": SIZE, "distance": "Euclid"});
+    let hnsw = json!({"m": 8, "ef_construct": 32, "full_scan_threshold": 10});
+    ok(engine, "create_collection", name, &json!({"vectors": vectors, "hnsw_config": hnsw}));
+}
+
+/// A point whose vector and payload carry the same number, and whose id tells its writer.
+fn point(id: u64, number: u64) -> Value {
+    let mut vector = vec![0.0; SIZE];
+    vector[0] = number as f32;
+    vector[1] = id as f32;
+    json!({"id": id, "vector": vector, "payload": {"number": number}})
+}
+
+/// The number that a point carries; panics when its parts disagree.
+fn number(point: &Value) -> u64 {
+    let number = point["payload"]["number"].as_u64().expect("a payload");
+    assert_eq!(point["vector"][0].as_f64(), Some(number as f64), "half an update: {}", point["id"]);
+    assert_eq!(point["vector"][1].as_f64(), point["id"].as_f64(), "another point's vector");
+    number
+}
+
+#[test]
+fn readers_see_whole_updates_in_order_while_everything_runs_c6_6() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let engine = open(dir.path());
+    create(&engine, "c");
+    ok(&engine, "create_field_index", "c", &json!({"field_name": "number", "field_schema": "integer"}));
+    let done = AtomicBool::new(false);
+    // Number of the last batch that each writer was answered for.
+    let acknowledged: Vec<AtomicU64> = (0..WRITERS).map(|_| AtomicU64::new(0)).collect();
+    thread::scope(|scope| {
+        let writers: Vec<_> = (0..WRITERS)
+            .map(|writer| {
+                let (engine, acknowledged) = (&engine, &acknowledged);
+                scope.spawn(move || {
+                    for round in 1..=ROUNDS {
+                        // All points of a writer carry the number of its last batch: one batch is one change.
+                        let ids = (0..20).map(|at| writer * 1000 + at);
+                        let points: Vec<Value> = ids.clone().map(|id| point(id, round)).collect();
+                        let wait = round % 3 != 0;
+                        call(engine, "upsert_points", "c", wait, &json!({"points": points})).expect("a write");
+                        if wait {
+                            let mine = json!({"ids": ids.clone().collect::<Vec<_>>(), "with_vector": true});
+                            let read = ok(engine, "retrieve_points", "c", &mine);
+                            assert!(read.as_array().expect("points").iter().all(|point| number(point) == round));
+                            acknowledged[writer as usize].store(round, Ordering::Release);
+                        }
+                        // Points that come and go make dead rows for the graph and worn files for the checkpoints.
+                        let churn: Vec<Value> = (100..130).map(|at| point(writer * 1000 + at, round)).collect();
+                        ok(engine, "upsert_points", "c", &json!({"points": churn}));
+                        let gone: Vec<u64> = (100..130).map(|at| writer * 1000 + at).collect();
+                        ok(engine, "delete_points", "c", &json!({"points": gone}));
+                    }
+                })
+            })
+            .collect();
+        for reader in 0..2 {
+            let (engine, acknowledged, done) = (&engine, &acknowledged, &done);
+            scope.spawn(move || {
+                let mut random = Random(reader);
+                let mut seen = [0; WRITERS as usize];
+                while !done.load(Ordering::Acquire) {
+                    let writer = random.below(WRITERS);
+                    let at_least = acknowledged[writer as usize].load(Ordering::Acquire);
+                    let ids: Vec<u64> = (0..20).map(|at| writer * 1000 + at).collect();
+                    let filter = json!({"must": {"has_id": ids}});
+                    let page = json!({"filter": filter, "limit": 100, "with_vector": true});
+                    let page = ok(engine, "scroll", "c", &page)["points"].clone();
+                    let numbers: Vec<u64> = page.as_array().expect("points").iter().map(number).collect();
+                    assert!(numbers.is_empty() && at_least == 0 || numbers.len() == 20, "{numbers:?}");
+                    assert!(numbers.windows(2).all(|pair| pair[0] == pair[1]), "two batches in one view: {numbers:?}");
+                    let now = numbers.first().copied().unwrap_or(0);
+                    assert!(now >= at_least, "{now} was read after {at_least} was acknowledged");
+                    assert!(now >= seen[writer as usize], "time went backwards");
+                    seen[writer as usize] = now;
+                    // The index and the points agree within one view.
+                    let query = point(writer * 1000, now)["vector"].clone();
+                    let exact = random.chance(50);
+                    let search = json!({"vector": query, "limit": 5, "with_payload": true, "with_vector": true,
+                        "filter": {"must": {"key": "number", "range": {"gte": now}}}, "params": {"exact": exact}});
+                    for hit in ok(engine, "search", "c", &search).as_array().expect("hits") {
+                        assert!(number(hit) >= now);
+                    }
+                }
+            });
+        }
+        for writer in writers {
+            writer.join().expect("no writer fails");
+        }
+        done.store(true, Ordering::Release);
+    });
+    let expected = WRITERS * 20;
+    assert_eq!(ok(&engine, "count", "c", &json!({})), json!({"count": expected}));
+    engine.close();
+    drop(engine);
+    let engine = open(dir.path());
+    let page = ok(&engine, "scroll", "c", &json!({"limit": 1000, "with_vector": true}))["points"].clone();
+    assert_eq!(page.as_array().map(Vec::len), Some(expected as usize));
+    assert!(page.as_array().expect("points").iter().all(|point| number(point) == ROUNDS));
+}
+
+#[test]
+fn every_point_is_found_while_it_is_being_indexed() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let engine = open(dir.path());
+    create(&engine, "g");
+    for batch in 0..40u64 {
+        let points: Vec<Value> = (batch * 25..batch * 25 + 25).map(|id| point(id, id * 3)).collect();
+        ok(&engine, "upsert_points", "g", &json!({"points": points}));
+        for id in [batch * 25, batch * 25 + 24, batch * 12] {
+            let query = point(id, id * 3)["vector"].clone();
+            let found = ok(&engine, "search", "g", &json!({"vector": query, "limit": 1, "params": {"hnsw_ef": 400}}));
+            assert_eq!((&found[0]["id"], &found[0]["score"]), (&json!(id), &json!(0.0)));
+        }
+    }
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while ok(&engine, "collection_info", "g", &json!(null))["status"] != json!("green") {
+        assert!(Instant::now() < deadline, "indexing comes to an end");
+        thread::sleep(Duration::from_millis(5));
+    }
+    let info = ok(&engine, "collection_info", "g", &json!(null));
+    assert_eq!(info["indexed_vectors_count"], json!(1000));
+}
+
+#[test]
+fn collections_come_and_go_under_load_c4_5() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let engine = open(dir.path());
+    create(&engine, "stays");
+    let done = AtomicBool::new(false);
+    let kept = AtomicU64::new(0);
+    thread::scope(|scope| {
+        let (engine, done, kept) = (&engine, &done, &kept);
+        let load: Vec<_> = (0..2u64)
+            .map(|worker| {
+                scope.spawn(move || {
+                    let mut id = worker * 1_000_000;
+                    while !done.load(Ordering::Acquire) {
+                        id += 1;
+                        match call(engine, "upsert_points", "goes", true, &json!({"points": [point(id, id)]})) {
+                            Ok(_) => {}
+                            Err(error) => {
+                                assert!(["collection_not_found", "collection_deleted"].contains(&error.code()), "{error}");
+                            }
+                        }
+                        match call(engine, "scroll", "goes", true, &json!({"limit": 1000, "with_vector": true})) {
+                            Ok(page) => page["points"].as_array().expect("points").iter().for_each(|point| {
+                                number(point);
+                            }),
+                            Err(error) => {
+                                assert!(["collection_not_found", "collection_deleted"].contains(&error.code()), "{error}");
+                            }
+                        }
+                        ok(engine, "upsert_points", "stays", &json!({"points": [point(id, id)]}));
+                        kept.fetch_add(1, Ordering::Relaxed);
+                    }
+                })
+            })
+            .collect();
+        for _ in 0..30 {
+            create(engine, "goes");
+            thread::sleep(Duration::from_millis(10));
+            assert_eq!(ok(engine, "delete_collection", "goes", &json!(null)), json!(true));
+            assert_eq!(ok(engine, "collection_exists", "goes", &json!(null)), json!({"exists": false}));
+        }
+        done.store(true, Ordering::Release);
+        for worker in load {
+            worker.join().expect("no worker fails");
+        }
+    });
+    let expected = json!({"count": kept.load(Ordering::Relaxed)});
+    assert_eq!(ok(&engine, "count", "stays", &json!({})), expected);
+    engine.close();
+    drop(engine);
+    let engine = open(dir.path());
+    assert_eq!(ok(&engine, "count", "stays", &json!({})), expected);
+    let left = std::fs::read_dir(dir.path().join("collections")).expect("a folder").count();
+    assert_eq!(left, 1, "the files of deleted collections are gone");
+}
+
+#[test]
+fn a_panic_in_one_request_leaves_the_engine_serving() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let engine = open(dir.path());
+    create(&engine, "c");
+    for operation in ["count", "upsert_points", "create_collection", "search"] {
+        for _ in 0..5 {
+            let error = call(&engine, operation, "__panic__", true, &json!({})).expect_err("it panics");
+            assert_eq!(error.code(), "internal_panic");
+        }
+    }
+    ok(&engine, "upsert_points", "c", &json!({"points": [point(1, 1)]}));
+    assert_eq!(ok(&engine, "count", "c", &json!({})), json!({"count": 1}));
+}
+
+#[test]
+fn requests_after_the_close_are_refused_and_nothing_before_it_is_lost() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let engine = open(dir.path());
+    create(&engine, "c");
+    let acknowledged = AtomicU64::new(0);
+    thread::scope(|scope| {
+        for worker in 0..3u64 {
+            let (engine, acknowledged) = (&engine, &acknowledged);
+            scope.spawn(move || {
+                for id in worker * 1_000_000.. {
+                    match call(engine, "upsert_points", "c", true, &json!({"points": [point(id, id)]})) {
+                        Ok(_) => acknowledged.fetch_add(1, Ordering::Relaxed),
+                        Err(error) => {
+                            assert_eq!(error.code(), "shutting_down", "{error}");
+                            return;
+                        }
+                    };
+                }
+            });
+        }
+        thread::sleep(Duration::from_millis(100));
+        engine.close();
+    });
+    drop(engine);
+    let engine = open(dir.path());
+    let expected = acknowledged.load(Ordering::Relaxed);
+    assert_eq!(ok(&engine, "count", "c", &json!({})), json!({"count": expected}));
+}

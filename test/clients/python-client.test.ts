@@ -1,0 +1,54 @@
+import { spawn } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { startGuardedServer } from './guarded-server';
+
+const root = join(__dirname, '..', '..');
+const compatibility = join(root, 'docs', 'compatibility.md');
+
+/** Made by the `python` step of `npm test`, which says so where there is no Python. */
+const python = join(root, '.build', 'venv', 'bin', 'python');
+const whenThereIsPython = existsSync(python) ? test : test.skip;
+
+/** What compare.py prints. */
+interface Report {
+  readonly compared: Record<string, number>;
+  readonly differences: readonly string[];
+  readonly skipped: Record<string, string>;
+}
+
+async function compare(url: string, token: string): Promise<Report> {
+  const script = join(__dirname, 'python', 'compare.py');
+  const child = spawn(python, ['-B', script, url, token], { stdio: ['ignore', 'pipe', 'pipe'] });
+  let [out, err] = ['', ''];
+  child.stdout.setEncoding('utf8').on('data', (chunk: string) => (out += chunk));
+  child.stderr.setEncoding('utf8').on('data', (chunk: string) => (err += chunk));
+  await new Promise((resolve, reject) => child.once('close', resolve).once('error', reject));
+  if (!out.startsWith('{')) throw new Error(`compare.py failed:\n${err}`);
+  return JSON.parse(out) as Report;
+}
+
+describe('qdrant-client for Python, unchanged, with authentication enabled (C9.1)', () => {
+  whenThereIsPython(
+    'answers as its own in-memory mode does, but for the differences that are listed',
+    async () => {
+      const folder = mkdtempSync(join(tmpdir(), 'kithdb-python-client-'));
+      const server = await startGuardedServer(join(folder, 'data'));
+      let report: Report;
+      try {
+        report = await compare(server.url, await server.accessToken('read,write'));
+      } finally {
+        expect(await server.stop()).toBe(0);
+        rmSync(folder, { recursive: true, force: true });
+      }
+
+      expect(report.differences).toEqual([]);
+      const compared = Object.values(report.compared).reduce((sum, count) => sum + count, 0);
+      expect(compared).toBeGreaterThan(600);
+      const listed = readFileSync(compatibility, 'utf8');
+      for (const topic of Object.keys(report.skipped)) expect(listed).toContain(`| ${topic} `);
+    },
+    240_000,
+  );
+});

@@ -1,0 +1,147 @@
+/** What one client wrote, and what of it the server acknowledged. */
+
+/** Length of the vectors: some forty of them outgrow the exact scan. */
+export const SIZE = 64;
+/** Ids of one client. */
+const IDS = 40;
+
+/** A point as the oracle knows it. Vector and payload carry the same number. */
+export interface Point {
+  readonly number: number;
+  readonly tag: string;
+}
+
+type Points = ReadonlyMap<number, Point>;
+
+/** A request that the oracle chose, and what it does. */
+export interface Write {
+  readonly method: string;
+  readonly path: string;
+  readonly body: unknown;
+  readonly after: Points;
+}
+
+/** The vector that goes with a point's id and number. */
+export function vectorOf(id: number, number: number): number[] {
+  const vector = new Array<number>(SIZE).fill(0);
+  vector[0] = number % 4096;
+  vector[1] = id % 4096;
+  vector[2 + (number % (SIZE - 2))] = 1;
+  return vector;
+}
+
+/** One client's ids: it sends one write at a time, so at most one is of unknown fate when the server dies. */
+export class Oracle {
+  #known: Points = new Map();
+  #maybe: Points | undefined;
+  #number = 0;
+
+  constructor(
+    readonly first: number,
+    readonly collection: string,
+  ) {}
+
+  get points(): Points {
+    return this.#known;
+  }
+
+  /** The next write. */
+  choose(): Write {
+    const after = new Map(this.#known);
+    const number = ++this.#number;
+    const base = `/collections/${this.collection}`;
+    const existing = [...after.keys()];
+    const dice = Math.random();
+    if (existing.length === 0 || dice < 0.5) {
+      const points = this.#put(after, number);
+      return {
+        method: 'PUT',
+        path: `${base}/points?wait=${String(Math.random() < 0.7)}`,
+        body: { points },
+        after,
+      };
+    }
+    const some = existing.filter(() => Math.random() < 0.2);
+    const ids = some.length > 0 ? some : existing.slice(0, 1);
+    if (dice < 0.7) {
+      ids.forEach((id) => after.delete(id));
+      return { method: 'POST', path: `${base}/points/delete`, body: { points: ids }, after };
+    }
+    const tag = `t${number}`;
+    const tagged = (): void => {
+      ids.forEach((id) => {
+        const point = after.get(id);
+        if (point !== undefined) after.set(id, { ...point, tag });
+      });
+    };
+    if (dice < 0.85) {
+      tagged();
+      return {
+        method: 'POST',
+        path: `${base}/points/payload`,
+        body: { payload: { tag }, points: ids },
+        after,
+      };
+    }
+    // Several operations in one request: whole or not at all (C1.7).
+    tagged();
+    const upsert = { points: this.#put(after, number) };
+    const operations = [{ set_payload: { payload: { tag }, points: ids } }, { upsert }];
+    return { method: 'POST', path: `${base}/points/batch`, body: { operations }, after };
+  }
+
+  #put(after: Map<number, Point>, number: number): unknown[] {
+    const count = 1 + Math.floor(Math.random() * 12);
+    const points = new Map<number, unknown>();
+    for (let at = 0; at < count; at += 1) {
+      const id = this.first + Math.floor(Math.random() * IDS);
+      const tag = `u${number}`;
+      after.set(id, { number, tag });
+      points.set(id, { id, vector: vectorOf(id, number), payload: { number, tag } });
+    }
+    return [...points.values()];
+  }
+
+  /** The write was sent; until {@link settle} its fate is unknown. */
+  sent(write: Write): void {
+    this.#maybe = write.after;
+  }
+
+  /** The server answered. */
+  answered(acknowledged: boolean): void {
+    if (acknowledged && this.#maybe !== undefined) this.#known = this.#maybe;
+    this.#maybe = undefined;
+  }
+
+  /** Compares with what the server holds of these ids after a restart, and takes that as known. Says what is wrong. */
+  settle(found: Points): string | undefined {
+    const states = this.#maybe === undefined ? [this.#known] : [this.#known, this.#maybe];
+    const state = states.find((one) => same(one, found));
+    if (state === undefined) {
+      return states.map((one) => difference(one, found)).join('; or ');
+    }
+    this.#known = state;
+    this.#maybe = undefined;
+    return undefined;
+  }
+
+  /** Whether an id belongs to this client. */
+  owns(id: number): boolean {
+    return id >= this.first && id < this.first + IDS;
+  }
+}
+
+function same(a: Points, b: Points): boolean {
+  return difference(a, b) === '';
+}
+
+function difference(expected: Points, found: Points): string {
+  const wrong: string[] = [];
+  for (const id of new Set([...expected.keys(), ...found.keys()])) {
+    const [a, b] = [expected.get(id), found.get(id)];
+    if (a?.number !== b?.number || a?.tag !== b?.tag) {
+      wrong.push(`${id}: expected ${JSON.stringify(a)}, found ${JSON.stringify(b)}`);
+    }
+  }
+  return wrong.join(', ');
+}
