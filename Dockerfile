@@ -1,6 +1,6 @@
 # syntax=docker/dockerfile:1
 
-# The toolchain of rust-toolchain.toml, taken as it is: an image is not the place to download one.
+# The `rust-version` of Cargo.toml, taken as it is: an image is not the place to download a toolchain.
 FROM rust:1.95.0-slim-bookworm AS rust
 
 # Builds everything: this image has Python, make and a C++ compiler for sqlite3.

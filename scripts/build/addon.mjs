@@ -12,9 +12,8 @@ const committedTypes = join(root, 'src', 'engine', 'binding.d.ts');
 
 /** Builds the addon in release mode if its sources changed since it was last built here. */
 export async function buildAddon() {
+  if (addonIsCurrent()) return;
   const digest = sourceDigest();
-  if (hasAddon() && existsSync(generatedTypes) && isCurrent('addon', digest)) return;
-  await requireRust();
   mkdirSync(nativeDir, { recursive: true });
   mkdirSync(join(root, '.build'), { recursive: true });
   await announce('Building the engine (Rust, optimised; the first time takes minutes)', () =>
@@ -36,6 +35,15 @@ export async function buildAddon() {
   );
   if (!hasAddon()) throw new BuildError('The engine was built, but native/ holds no addon.');
   remember('addon', digest);
+}
+
+/** Fails early, before anything else is built, when the addon has to be built and cannot be. */
+export async function requireBuildableAddon() {
+  if (!addonIsCurrent()) await requireRust();
+}
+
+function addonIsCurrent() {
+  return hasAddon() && existsSync(generatedTypes) && isCurrent('addon', sourceDigest());
 }
 
 /** Only what the compiler reads: tests and benchmarks of the crates do not make the addon stale. */

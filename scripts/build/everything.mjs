@@ -1,5 +1,5 @@
 /** All that a fresh clone needs before it can serve or be tested; nothing when nothing changed. */
-import { buildAddon, updateBindingTypes } from './addon.mjs';
+import { buildAddon, requireBuildableAddon, updateBindingTypes } from './addon.mjs';
 import { requireNode } from './node-version.mjs';
 import { installPackages } from './packages.mjs';
 import { say } from './process.mjs';
@@ -14,6 +14,7 @@ import { compileTypeScript } from './typescript.mjs';
  */
 export async function buildEverything({ updateTypes = true } = {}) {
   requireNode();
+  await requireBuildableAddon();
   await installPackages();
   const outcomes = await Promise.allSettled([buildServer(updateTypes), prepareSqlite3()]);
   const failed = outcomes.find((outcome) => outcome.status === 'rejected');

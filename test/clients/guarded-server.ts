@@ -5,20 +5,21 @@ const launcher = join(__dirname, '..', '..', 'bin', 'kithdb.js');
 
 export const PASSWORD = 'Correct-horse-7-staple';
 
-/** A built server in a process of its own, as a user starts it, with authentication enabled. */
-export interface GuardedServer {
+/** A built server in a process of its own, as a user starts it. */
+export interface BuiltServer {
   readonly url: string;
-  /** Makes an access token over HTTP. `permission` is comma-separated, as in C3.10. */
-  readonly accessToken: (permission: string) => Promise<string>;
   /** Ends the server gracefully; the exit code. */
   readonly stop: () => Promise<number | null>;
 }
 
-/**
- * Starts a server on a free port, creates its admin, logs in and enables authentication, all over HTTP: the
- * same steps that the README shows.
- */
-export async function startGuardedServer(dataDir: string): Promise<GuardedServer> {
+/** One with authentication enabled. */
+export interface GuardedServer extends BuiltServer {
+  /** Makes an access token over HTTP. `permission` is comma-separated, as in C3.10. */
+  readonly accessToken: (permission: string) => Promise<string>;
+}
+
+/** Starts a server on a free port; resolves when it is ready. */
+export async function startBuiltServer(dataDir: string): Promise<BuiltServer> {
   const server = spawn(
     process.execPath,
     [launcher, '--port', '0', '--data-dir', dataDir, '--log-level', 'warn', '--log-format', 'json'],
@@ -36,9 +37,20 @@ export async function startGuardedServer(dataDir: string): Promise<GuardedServer
       reject(new Error(`the server ended before it was ready:\n${text}`));
     });
   });
+  return {
+    url,
+    stop: () => {
+      server.kill('SIGTERM');
+      return exited;
+    },
+  };
+}
 
+/** Starts a server, creates its admin, logs in and enables authentication, all over HTTP as the README shows. */
+export async function startGuardedServer(dataDir: string): Promise<GuardedServer> {
+  const server = await startBuiltServer(dataDir);
   const call = async (method: string, path: string, body: object, jwt?: string) => {
-    const response = await fetch(url + path, {
+    const response = await fetch(server.url + path, {
       method,
       headers: { 'content-type': 'application/json', ...(jwt && { authorization: `Bearer ${jwt}` }) },
       body: JSON.stringify(body),
@@ -51,12 +63,8 @@ export async function startGuardedServer(dataDir: string): Promise<GuardedServer
   await call('PATCH', '/auth/enabled', { enabled: true }, jwt);
 
   return {
-    url,
+    ...server,
     accessToken: async (permission) =>
       String((await call('POST', '/auth/access_token', { name: permission, permission }, jwt)).token),
-    stop: () => {
-      server.kill('SIGTERM');
-      return exited;
-    },
   };
 }

@@ -1,15 +1,12 @@
 import { spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startGuardedServer } from './guarded-server';
+import { python, whenThereIsPython } from './python';
 
 const root = join(__dirname, '..', '..');
 const compatibility = join(root, 'docs', 'compatibility.md');
-
-/** Made by the `python` step of `npm test`, which says so where there is no Python. */
-const python = join(root, '.build', 'venv', 'bin', 'python');
-const whenThereIsPython = existsSync(python) ? test : test.skip;
 
 /** What compare.py prints. */
 interface Report {

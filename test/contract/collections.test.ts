@@ -298,6 +298,34 @@ describe('C4.4 changing a collection', () => {
     expect((await server.ok('GET', path)).config).toEqual(config);
   });
 
+  it.each([4, 32, 0])('C4.4, C6.2 another m, %i, is a new graph; every answer stays right', async (m) => {
+    const path = await server.collection(`rebuilt-${m}`, {
+      vectors: { size: 16, distance: 'Euclid' },
+      hnsw_config: { full_scan_threshold: 10 },
+      optimizers_config: { indexing_threshold: 10 },
+    });
+    const ids = Array.from({ length: 1500 }, (_, id) => id);
+    const vectors = ids.map((id) => Array.from({ length: 16 }, (_, place) => Math.sin(id * 17 + place)));
+    await server.ok('PUT', `${path}/points`, { batch: { ids, vectors } });
+    await server.ok('PATCH', path, { hnsw_config: { m } });
+    expect((await server.ok('GET', path)).config.hnsw_config.m).toBe(m);
+    for (const restarted of [false, true]) {
+      if (restarted) {
+        await server.restart();
+      }
+      for (const id of [0, 700, 1499]) {
+        const body = { vector: vectors[id], limit: 5, params: { hnsw_ef: 512 } };
+        const hits = await server.ok('POST', `${path}/points/search`, body);
+        const exact = await server.ok('POST', `${path}/points/search`, { ...body, params: { exact: true } });
+        expect(hits[0].id).toBe(id);
+        expect(hits).toEqual(exact);
+      }
+      while ((await server.ok('GET', path)).status !== 'green') {
+        await new Promise((resolve) => setTimeout(resolve, 20));
+      }
+    }
+  });
+
   it('C4.4 the unnamed vector is "", and an empty hnsw_config takes its settings away', async () => {
     const path = await server.collection('unnamed', { vectors: { ...DOT, hnsw_config: { m: 8 } } });
     await server.ok('PATCH', path, { vectors: { '': { hnsw_config: {} } } });

@@ -327,6 +327,31 @@ describe('C7 after changes and restarts', () => {
     }
   });
 
+  it('C7, C6.7 integers above 2^53 are told apart, with and without an index', async () => {
+    const path = await server.collection('large');
+    const values = ['9007199254740992', '9007199254740993', '9223372036854775807', '9223372036854775808'];
+    const points = values.map((value, id) => `{"id":${id},"vector":[1,2],"payload":{"n":${value}}}`);
+    await server.ok('PUT', `${path}/points`, `{"points":[${points.join()}]}`);
+    for (const indexed of [false, true]) {
+      if (indexed) {
+        await server.ok('PUT', `${path}/index`, { field_name: 'n', field_schema: 'integer' });
+      }
+      for (const [id, value] of values.slice(0, 3).entries()) {
+        const filter = `{"filter":{"must":{"key":"n","match":{"value":${value}}}}}`;
+        expect(idsOf((await server.ok('POST', `${path}/points/scroll`, filter)).points)).toEqual([id]);
+      }
+      const ordered = await server.raw('POST', `${path}/points/scroll`, '{"order_by":"n"}');
+      const orders = [...ordered.text.matchAll(/"order_value":([\d.e]+)/g)].map(([, order]) => order);
+      expect(orders).toEqual([...values.slice(0, 3), expect.any(String)]);
+      const beyond = `{"filter":{"must":{"key":"n","match":{"value":${values[3] ?? ''}}}}}`;
+      const [status, message] = await server.refused('POST', `${path}/points/count`, beyond);
+      expect([status, message]).toEqual([
+        400,
+        expect.stringMatching(/^Filter parse error: filter\.must\.match/),
+      ]);
+    }
+  });
+
   it('C7 the size of the collection and the index in use do not matter', async () => {
     const big = await server.collection('big', {
       vectors: { size: 4, distance: 'Euclid' },

@@ -171,6 +171,48 @@ describe('C1.8 what goes in comes out', () => {
   });
 });
 
+describe('C1.8 changes of payload', () => {
+  it('C1.8 numbers and the order of keys survive every payload operation', async () => {
+    const path = await server.collection('edited');
+    const text = async (): Promise<string> => (await server.call('GET', `${path}/points/1`)).text;
+    const start = '{"z":1.0,"big":18446744073709551615,"o":{"y":2.50,"x":9007199254740993},"a":1}';
+    await server.ok('PUT', `${path}/points`, `{"points":[{"id":1,"vector":[1,2],"payload":${start}}]}`);
+    const steps: [string, string, string, string][] = [
+      [
+        'POST',
+        '',
+        '"payload":{"a":9223372036854775807,"new":-0.0}',
+        '{"z":1.0,"big":18446744073709551615,"o":{"y":2.50,"x":9007199254740993},"a":9223372036854775807,"new":-0.0}',
+      ],
+      [
+        'POST',
+        '',
+        '"key":"o","payload":{"y":1e2,"w":1.0}',
+        '{"z":1.0,"big":18446744073709551615,"o":{"y":1e2,"x":9007199254740993,"w":1.0},"a":9223372036854775807,"new":-0.0}',
+      ],
+      [
+        'POST',
+        '/delete',
+        '"keys":["big","o.y"]',
+        '{"z":1.0,"o":{"x":9007199254740993,"w":1.0},"a":9223372036854775807,"new":-0.0}',
+      ],
+      [
+        'PUT',
+        '',
+        '"key":"o","payload":{"n":null,"m":[1.0,{}]}',
+        '{"z":1.0,"o":{"n":null,"m":[1.0,{}]},"a":9223372036854775807,"new":-0.0}',
+      ],
+      ['PUT', '', '"payload":{"b":1.0,"a":18446744073709551615}', '{"b":1.0,"a":18446744073709551615}'],
+    ];
+    for (const [method, rest, change, wanted] of steps) {
+      await server.ok(method, `${path}/points/payload${rest}`, `{"points":[1],${change}}`);
+      expect(await text()).toContain(`"payload":${wanted}`);
+    }
+    await server.restart();
+    expect(await text()).toContain('"payload":{"b":1.0,"a":18446744073709551615}');
+  });
+});
+
 describe('C1.9, C1.10 requests in general', () => {
   it('C1.9 every answer of the engine carries the request id', async () => {
     await server.collection('stamped');
@@ -290,5 +332,51 @@ describe('C1.9, C1.10 requests in general', () => {
   ])('C1.11 %s %s names the place of what is wrong: %j', async (method, rest, json, place) => {
     const [status, message] = await server.refused(method, `/collections/stamped${rest}`, json);
     expect([status, message]).toEqual([400, expect.stringContaining(place)]);
+  });
+});
+
+describe('C1.5, C1.10 timeouts', () => {
+  it('C1.5, C1.10 every kind of read is given up at its timeout, however heavy one document is', async () => {
+    const path = await server.collection('heavy', {
+      vectors: { size: 512, distance: 'Euclid' },
+      hnsw_config: { full_scan_threshold: 10 },
+      optimizers_config: { indexing_threshold: 10 },
+    });
+    const text = 'lorem ipsum dolor sit amet '.repeat(4000);
+    const points = Array.from({ length: 60 }, (_, id) => ({
+      id,
+      vector: Array.from({ length: 512 }, (__, place) => Math.sin(id * 512 + place)),
+      payload: { text },
+    }));
+    await server.ok('PUT', `${path}/points`, { points });
+    while ((await server.ok('GET', path)).status !== 'green') {
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+    // Tokenising 100 KB for each of a thousand conditions: seconds for a handful of points.
+    const should = Array.from({ length: 1000 }, (_, word) => ({
+      key: 'text',
+      match: { text: `word${word}` },
+    }));
+    const filter = { should };
+    const vector = points[0]?.vector;
+    const requests: [string, string, object][] = [
+      ['count', 'Count', { filter }],
+      ['scroll', 'Scroll', { filter }],
+      ['scroll', 'Scroll', { filter, order_by: 'n' }],
+      ['search', 'Search', { vector, filter }],
+      ['search', 'Search', { vector, filter, params: { exact: true } }],
+      ['search', 'Search', { vector, filter, params: { indexed_only: true } }],
+      ['query', 'Query', { query: 1, filter }],
+      ['query', 'Query', { query: { sample: 'random' }, filter }],
+      ['query', 'Query', { filter }],
+    ];
+    await Promise.all(
+      requests.map(async ([rest, operation, json]) => {
+        const answer = await server.refused('POST', `${path}/points/${rest}?timeout=1`, json);
+        expect(answer).toEqual([408, `Timeout: Operation '${operation}' timed out after 1 seconds`]);
+      }),
+    );
+    // Nobody holds on to anything: the next request is served.
+    expect((await server.ok('POST', `${path}/points/count?timeout=1`)).count).toBe(60);
   });
 });

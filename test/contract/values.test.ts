@@ -279,6 +279,45 @@ describe('C2.4 distances', () => {
   });
 });
 
+describe('C2.3, C6.7 the ends of the range', () => {
+  it.each(['Dot', 'Cosine', 'Euclid', 'Manhattan'])(
+    'C2.3, C6.7 every finite vector has a numeric score and a place, %s',
+    async (distance) => {
+      const path = await server.collection(`ends-${distance}`, { vectors: { size: 2, distance } });
+      const vectors = [
+        [3e38, 3e38],
+        [-3e38, 3e38],
+        [1e-45, 0],
+        [1, 1],
+        [0, 0],
+      ];
+      await server.ok('PUT', `${path}/points`, { points: vectors.map((vector, id) => ({ id, vector })) });
+      for (const vector of vectors) {
+        for (const exact of [true, false]) {
+          const hits = await server.ok('POST', `${path}/points/search`, { vector, params: { exact } });
+          expect(hits).toHaveLength(vectors.length);
+          for (const { score } of hits) {
+            expect(Number.isFinite(score)).toBe(true);
+          }
+        }
+      }
+    },
+  );
+
+  it('C2.3 float16 refuses what it cannot hold', async () => {
+    const path = await server.collection('half', {
+      vectors: { size: 2, distance: 'Dot', datatype: 'float16' },
+    });
+    await server.ok('PUT', `${path}/points`, { points: [{ id: 1, vector: [65504, -65504] }] });
+    const [status, message] = await server.refused('PUT', `${path}/points`, {
+      points: [{ id: 2, vector: [70000, 1] }],
+    });
+    expect([status, message]).toEqual([400, expect.stringMatching(/points\[0\]\.vector.*float16/)]);
+    const hits = await server.ok('POST', `${path}/points/search`, { vector: [1e30, 0] });
+    expect(idsOf(hits)).toEqual([1]);
+  });
+});
+
 describe('C2.5, C2.6 payloads and stored values', () => {
   const nested = (levels: number): string => '{"a":'.repeat(levels - 1) + '{}' + '}'.repeat(levels - 1);
 

@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::index::{Distance, SearchScratch, Stopped, TopK, flat};
 use crate::types::Metric;
 use kithdb_kernels::normalise;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::cmp::Ordering;
 
 /// Rows that a graph search looks at for each unit of `ef`, roughly; only used to compare plans.
@@ -103,7 +103,7 @@ impl Search<'_> {
         let walk = |matches: f64| ROWS_PER_EF * ef as f64 * (total / matches.max(1.0)).min(MAX_DETOUR);
         if !matching.is_exact() {
             // Walking evaluates a document for each row on the way; scanning evaluates all candidates first.
-            let matches = self.estimate(matching);
+            let matches = self.estimate(matching)?;
             if matches > walk(matches) && walk(matches) < matching.at_most() as f64 {
                 return Ok(false);
             }
@@ -114,16 +114,18 @@ impl Search<'_> {
     }
 
     /// Roughly how many candidates match, from an evenly spread sample.
-    fn estimate(&self, matching: &Matching<'_>) -> f64 {
+    fn estimate(&self, matching: &Matching<'_>) -> Result<f64, Error> {
         let ids = self.view.state.points.len();
         let step = (ids / ESTIMATE_SAMPLE).max(1);
         let sampled = (0..ids).step_by(step).filter(|&at| self.view.state.points[at].live);
         let (mut seen, mut passed) = (0u32, 0u32);
+        let mut pace = matching.pace(self.deadline);
         for offset in sampled {
+            pace.step(self.view.state.points[offset].payload.bytes().len())?;
             seen += 1;
             passed += u32::from(matching.accepts(offset as u32));
         }
-        f64::from(passed) / f64::from(seen.max(1)) * self.view.state.live.len() as f64
+        Ok(f64::from(passed) / f64::from(seen.max(1)) * self.view.state.live.len() as f64)
     }
 
     /// Exact distances to everything that matches.
@@ -155,10 +157,16 @@ impl Search<'_> {
         ef: usize,
         indexed_only: bool,
     ) -> Result<Vec<(f32, u32)>, Error> {
-        let stop = || self.deadline.passed();
+        // Between two of the walk's own looks at the clock, many documents may be evaluated.
+        let (pace, late) = (RefCell::new(matching.pace(self.deadline)), Cell::new(false));
+        let stop = || late.get() || self.deadline.passed();
         let tie = |a, b| self.tie(a, b);
-        let matches =
-            |row| self.alive(row) && (matching.is_everything() || matching.accepts(self.table.owner(row)));
+        let admits = |offset: u32| {
+            let payload = || self.view.state.at(offset).payload.bytes().len();
+            late.set(late.get() || (!matching.is_exact() && pace.borrow_mut().step(payload()).is_err()));
+            !late.get() && matching.accepts(offset)
+        };
+        let matches = |row| self.alive(row) && (matching.is_everything() || admits(self.table.owner(row)));
         // Rows that were indexed after this snapshot's boundary are in its tail.
         let indexed = indexed.min(self.table.len());
         let accept = |row| row < indexed && matches(row);
@@ -183,6 +191,11 @@ impl Search<'_> {
             )
             .map_err(|Stopped| self.deadline.error())?;
             found = top.into_sorted();
+        }
+        if late.get() {
+            return Err(self.deadline.error());
+        }
+        if !indexed_only {
             let possible =
                 matching.at_most().min(self.table.live()).saturating_sub(u64::from(self.excluded.is_some()));
             if (found.len() as u64) < possible.min(self.k as u64) {
