@@ -1,6 +1,8 @@
 import { isDirectLocal, originGuard, type Caller } from '../../src/auth';
 import { isLoopbackAddress, namesLoopback } from '../../src/auth/loopback';
-import { startAuth } from './auth-server';
+import type { AddressInfo } from 'node:net';
+import { PASSWORD, startAuth } from './auth-server';
+import { sendRaw } from '../http/harness';
 
 const caller = (headers: Record<string, string | undefined> = {}, remoteAddress?: string): Caller => ({
   headers: { host: '127.0.0.1:6363', ...headers },
@@ -165,6 +167,30 @@ describe('C3.8 DNS rebinding', () => {
       expect(auth.status).toBe('error');
       await server.client.get('/collections').set('Origin', 'https://evil.example').expect(403);
       await server.client.get('/collections').expect(412);
+    } finally {
+      await server.close();
+    }
+  });
+});
+
+describe('C3.3 the local-only endpoints', () => {
+  it('see what a proxy added, however many headers stand in front of it', async () => {
+    const server = await startAuth();
+    try {
+      const body = JSON.stringify({ password: PASSWORD });
+      const lines = [
+        'POST /auth/admin HTTP/1.1',
+        'Host: localhost',
+        'Content-Type: application/json',
+        `Content-Length: ${body.length}`,
+        ...Array.from({ length: 1500 }, () => 'a:b'),
+        'X-Forwarded-For: 203.0.113.9',
+        'Connection: close',
+      ];
+      const { port } = server.server.address() as AddressInfo;
+      const received = await sendRaw({ port }, `${lines.join('\r\n')}\r\n\r\n${body}`);
+      expect(received).toMatch(/^HTTP\/1\.1 403 /);
+      expect(server.auth.adminExists).toBe(false);
     } finally {
       await server.close();
     }

@@ -156,6 +156,23 @@ describe('C3.8 the initial state', () => {
     expect(showPassword).not.toHaveBeenCalled();
   });
 
+  it('prints the password with what changes it, which needs the server stopped', async () => {
+    const written: string[] = [];
+    const write = jest.spyOn(process.stdout, 'write').mockImplementation((text) => {
+      written.push(String(text));
+      return true;
+    });
+    try {
+      const config = { ...AUTH_CONFIG, authEnabled: true, generateAdminPassword: true };
+      await (await openAuth(config, SILENT)).close();
+    } finally {
+      write.mockRestore();
+    }
+    expect(written.join('')).toMatch(
+      /only this once:\n\n {4}\S{29}\n\n.*with the server stopped.*kithdb admin reset-password/,
+    );
+  });
+
   it('makes passwords that the policy accepts, all different', () => {
     const passwords = Array.from({ length: 200 }, generatePassword);
     expect(passwords.map(refusePassword).filter((refused) => refused !== undefined)).toEqual([]);

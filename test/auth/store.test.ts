@@ -205,6 +205,29 @@ describe.each(durableKinds)('the file of the %s store', (kind) => {
   });
 });
 
+const onPosix = process.platform === 'win32' ? it.skip : it;
+
+describe('the rights of a data directory', () => {
+  onPosix.each([0o755, 0o750, 0o701])('are warned of when others have some: %o', async (mode) => {
+    const folder = newFolder();
+    chmodSync(folder, mode);
+    const warnings: string[] = [];
+    await (await openStore(folder, undefined, (warning) => warnings.push(warning))).close();
+    expect(warnings).toEqual([
+      `The data directory ${folder} is open to other users of this machine (mode ${mode.toString(8)}); close it with: chmod 700 ${JSON.stringify(folder)}`,
+    ]);
+    expect(statSync(folder).mode & 0o777).toBe(mode);
+  });
+
+  it('are no matter when nobody else has any, or when it is made here', async () => {
+    const warn = jest.fn();
+    const folder = newFolder();
+    await (await openStore(folder, undefined, warn)).close();
+    await (await openStore(join(folder, 'new'), undefined, warn)).close();
+    expect(warn).not.toHaveBeenCalled();
+  });
+});
+
 describe('choosing a store', () => {
   it('takes a SQLite that loads, and memory only on request', async () => {
     const store = await openStore(newFolder());

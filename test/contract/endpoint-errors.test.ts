@@ -260,7 +260,7 @@ describe.each(lanes)('an engine that is not open yet, %s', (_name, hotLane) => {
 describe.each(lanes)('a collection that is marked for deletion, %s', (_name, hotLane) => {
   const folder = mkdtempSync(join(tmpdir(), 'kithdb-deleting-'));
   /** Longer than deleting and asking every endpoint once takes; a count is given up after it. */
-  const HELD_SECONDS = 4;
+  const HELD_SECONDS = 5;
   let engine: Engine;
   let service: Service;
 
@@ -290,7 +290,7 @@ describe.each(lanes)('a collection that is marked for deletion, %s', (_name, hot
     const running = send(service, 'POST', `/collections/c/points/count?timeout=${HELD_SECONDS}`, {
       json: { filter: { should } },
     });
-    await new Promise((resolve) => setTimeout(resolve, 300));
+    await new Promise((resolve) => setTimeout(resolve, 700));
     const deleting = send(service, 'DELETE', '/collections/c');
     const marked = async (): Promise<boolean> =>
       (await send(service, 'GET', '/collections/c/exists')).status === 412;

@@ -66,7 +66,7 @@ describe.each([
     });
 
     it('refuses a path that cannot be decoded after authentication, not before', async () => {
-      for (const path of ['/collections/%zz/points/7', '/collections/c/points/%ff', '/collections/%c0%af']) {
+      for (const path of ['/collections/c/points/%ff', '/collections/%zz/points/%c0%af']) {
         service.auth.enabled = true;
         expect((await send(service, 'GET', path)).status).toBe(401);
         service.auth.enabled = false;
@@ -83,6 +83,31 @@ describe.each([
         400,
         { status: 'error', message: 'Malformed percent-encoding in the path' },
       ]);
+    });
+  });
+
+  describe('C2.2 a collection name that cannot be decoded', () => {
+    it('is refused where it would be created', async () => {
+      const answer = await send(service, 'PUT', '/collections/%zz', { json: {} });
+      expect([answer.status, answer.body.status.error]).toEqual([
+        400,
+        'Malformed percent-encoding in the path',
+      ]);
+      expect(service.engine.requests).toHaveLength(0);
+    });
+
+    it.each([
+      ['GET', '/collections/%zz', '%zz'],
+      ['DELETE', '/collections/%c0%af', '%c0%af'],
+      ['PUT', '/collections/%zz/points', '%zz'],
+      ['GET', '/collections/%ff/points/7', '%ff'],
+    ])('elsewhere names no collection: %s %s', async (method, path, raw) => {
+      await send(service, method, path, method === 'PUT' ? { json: {} } : {});
+      // A name that no collection can have, so that one which is called like the raw text is not meant.
+      expect(service.engine.requests.map(({ collection }) => collection)).toEqual(['/']);
+      service.engine.failWith('collection_not_found', { name: '/' });
+      const answer = await send(service, method, path, method === 'PUT' ? { json: {} } : {});
+      expect([answer.status, answer.body.status.error]).toEqual([404, `Collection not found: ${raw}`]);
     });
   });
 

@@ -14,6 +14,8 @@ export class FakeEngine implements Engine {
   failure: Error | undefined;
   /** Requests wait for this, when set. */
   gate: Promise<void> | undefined;
+  /** Each request is answered with this, when set. */
+  answer: Buffer | undefined;
   opening: Promise<void> = Promise.resolve();
   closed = false;
 
@@ -26,6 +28,9 @@ export class FakeEngine implements Engine {
     await this.gate;
     if (this.failure !== undefined) {
       throw this.failure;
+    }
+    if (this.answer !== undefined) {
+      return this.answer;
     }
     const { body, ...rest } = request;
     const result = { ...rest, arrivedAt: undefined, bodyLength: body?.length ?? null };
@@ -48,6 +53,7 @@ export class FakeEngine implements Engine {
   reset(): void {
     this.requests.length = 0;
     this.failure = undefined;
+    this.answer = undefined;
     this.gate = undefined;
   }
 }

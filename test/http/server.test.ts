@@ -43,6 +43,9 @@ function start(engine: FakeEngine, options: StartOptions = {}, ...flags: string[
 
 const SEARCH = '/collections/c/points/search';
 
+/** What a server that owns its process listens to. */
+const EVENTS = ['SIGTERM', 'SIGINT', 'uncaughtException', 'unhandledRejection'];
+
 describe('startServer', () => {
   it('C10.1 listens before the engine is open, and says when it is ready (C11.3)', async () => {
     const engine = new FakeEngine();
@@ -233,11 +236,52 @@ describe('C11.3 stopping', () => {
     engine.opening = new Promise((resolve) => {
       opened = resolve;
     });
-    const server = await start(engine);
+    const printed: string[] = [];
+    const server = await start(engine, { print: (line) => printed.push(line) });
     const stopping = server.stop();
     opened();
     await stopping;
     expect(engine.closed).toBe(true);
+    expect(printed).toEqual([]);
+  });
+
+  it('waits for an opening that takes minutes when it is told to stop, closes the engine and exits 0', async () => {
+    const engine = new FakeEngine();
+    let opened = (): void => undefined;
+    engine.opening = new Promise((resolve) => {
+      opened = resolve;
+    });
+    const exited: unknown[] = [];
+    const exit = jest.spyOn(process, 'exit').mockImplementation((code) => {
+      exited.push(code, engine.closed);
+      return undefined as never;
+    });
+    const before = EVENTS.map((event) => process.listeners(event as 'SIGTERM'));
+    // Only the timers of what is being tested: sockets go on by themselves.
+    jest.useFakeTimers({ doNotFake: ['setImmediate', 'nextTick', 'performance', 'queueMicrotask', 'Date'] });
+    try {
+      const server = await start(engine, { ownsProcess: true });
+      process.emit('SIGTERM', 'SIGTERM');
+      for (let second = 0; second < 120; second += 1) {
+        await jest.advanceTimersByTimeAsync(1000);
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+      expect(exited).toEqual([]);
+      opened();
+      await server.stop();
+      await new Promise((resolve) => setImmediate(resolve));
+      expect(exited).toEqual([0, true]);
+    } finally {
+      jest.useRealTimers();
+      exit.mockRestore();
+      EVENTS.forEach((event, index) => {
+        for (const listener of process.listeners(event as 'SIGTERM')) {
+          if (!before[index]?.includes(listener)) {
+            process.off(event, listener);
+          }
+        }
+      });
+    }
   });
 
   describe('by the process', () => {
@@ -272,9 +316,21 @@ describe('C11.3 stopping', () => {
       const hanging = send({ port }, 'POST', SEARCH).catch(() => undefined);
       await new Promise((resolve) => setTimeout(resolve, 50));
       child.kill('SIGTERM');
-      await new Promise((resolve) => setTimeout(resolve, 20));
+      await new Promise((resolve) => setTimeout(resolve, 150));
       child.kill('SIGTERM');
       expect(await once(child, 'exit')).toEqual([1, null]);
+      await hanging;
+    });
+
+    it('takes the copies of one Ctrl-C for one signal', async () => {
+      const { child, port, output } = await run('--hang');
+      const hanging = send({ port }, 'POST', SEARCH).catch(() => undefined);
+      await new Promise((resolve) => setTimeout(resolve, 50));
+      child.kill('SIGINT');
+      await new Promise((resolve) => setTimeout(resolve, 10));
+      child.kill('SIGINT');
+      expect(await once(child, 'exit')).toEqual([0, null]);
+      expect(output()).toContain('stopped');
       await hanging;
     });
 

@@ -8,6 +8,7 @@ pub mod api;
 pub mod arena;
 pub mod catalog;
 pub mod collection;
+pub mod deadline;
 pub mod engine;
 pub mod error;
 pub mod filter;

@@ -30,7 +30,13 @@ fn open(dir: &Path) -> Engine {
 }
 
 /// Sends a request and waits for its answer.
-fn call(engine: &Engine, operation: &str, collection: &str, wait: bool, body: &Value) -> Result<Value, Error> {
+fn call(
+    engine: &Engine,
+    operation: &str,
+    collection: &str,
+    wait: bool,
+    body: &Value,
+) -> Result<Value, Error> {
     let (send, receive) = mpsc::channel();
     let body = if body.is_null() { Vec::new() } else { body.to_string().into_bytes() };
     let request = Request {
@@ -92,15 +98,19 @@ fn readers_see_whole_updates_in_order_while_everything_runs_c6_6() {
                         let ids = (0..20).map(|at| writer * 1000 + at);
                         let points: Vec<Value> = ids.clone().map(|id| point(id, round)).collect();
                         let wait = round % 3 != 0;
-                        call(engine, "upsert_points", "c", wait, &json!({"points": points})).expect("a write");
+                        call(engine, "upsert_points", "c", wait, &json!({"points": points}))
+                            .expect("a write");
                         if wait {
                             let mine = json!({"ids": ids.clone().collect::<Vec<_>>(), "with_vector": true});
                             let read = ok(engine, "retrieve_points", "c", &mine);
-                            assert!(read.as_array().expect("points").iter().all(|point| number(point) == round));
+                            assert!(
+                                read.as_array().expect("points").iter().all(|point| number(point) == round)
+                            );
                             acknowledged[writer as usize].store(round, Ordering::Release);
                         }
                         // Points that come and go make dead rows for the graph and worn files for the checkpoints.
-                        let churn: Vec<Value> = (100..130).map(|at| point(writer * 1000 + at, round)).collect();
+                        let churn: Vec<Value> =
+                            (100..130).map(|at| point(writer * 1000 + at, round)).collect();
                         ok(engine, "upsert_points", "c", &json!({"points": churn}));
                         let gone: Vec<u64> = (100..130).map(|at| writer * 1000 + at).collect();
                         ok(engine, "delete_points", "c", &json!({"points": gone}));
@@ -163,7 +173,8 @@ fn every_point_is_found_while_it_is_being_indexed() {
         ok(&engine, "upsert_points", "g", &json!({"points": points}));
         for id in [batch * 25, batch * 25 + 24, batch * 12] {
             let query = point(id, id * 3)["vector"].clone();
-            let found = ok(&engine, "search", "g", &json!({"vector": query, "limit": 1, "params": {"hnsw_ef": 400}}));
+            let found =
+                ok(&engine, "search", "g", &json!({"vector": query, "limit": 1, "params": {"hnsw_ef": 400}}));
             assert_eq!((&found[0]["id"], &found[0]["score"]), (&json!(id), &json!(0.0)));
         }
     }
@@ -191,18 +202,31 @@ fn collections_come_and_go_under_load_c4_5() {
                     let mut id = worker * 1_000_000;
                     while !done.load(Ordering::Acquire) {
                         id += 1;
-                        match call(engine, "upsert_points", "goes", true, &json!({"points": [point(id, id)]})) {
+                        match call(engine, "upsert_points", "goes", true, &json!({"points": [point(id, id)]}))
+                        {
                             Ok(_) => {}
                             Err(error) => {
-                                assert!(["collection_not_found", "collection_deleted"].contains(&error.code()), "{error}");
+                                assert!(
+                                    ["collection_not_found", "collection_deleted"].contains(&error.code()),
+                                    "{error}"
+                                );
                             }
                         }
-                        match call(engine, "scroll", "goes", true, &json!({"limit": 1000, "with_vector": true})) {
+                        match call(
+                            engine,
+                            "scroll",
+                            "goes",
+                            true,
+                            &json!({"limit": 1000, "with_vector": true}),
+                        ) {
                             Ok(page) => page["points"].as_array().expect("points").iter().for_each(|point| {
                                 number(point);
                             }),
                             Err(error) => {
-                                assert!(["collection_not_found", "collection_deleted"].contains(&error.code()), "{error}");
+                                assert!(
+                                    ["collection_not_found", "collection_deleted"].contains(&error.code()),
+                                    "{error}"
+                                );
                             }
                         }
                         ok(engine, "upsert_points", "stays", &json!({"points": [point(id, id)]}));

@@ -15,8 +15,12 @@ use std::collections::BTreeMap;
 const DAMAGES: u64 = 500;
 const NAMES: [&str; 4] = ["flat", "graph", "half", "fresh"];
 /// Segments so short that damage also hits others than the last.
-const THRESHOLDS: Thresholds =
-    Thresholds { checkpoint_bytes: 64 << 20, log_budget_bytes: 1 << 30, log_segment_bytes: 6 << 10, graph_step_rows: 1 };
+const THRESHOLDS: Thresholds = Thresholds {
+    checkpoint_bytes: 64 << 20,
+    log_budget_bytes: 1 << 30,
+    log_segment_bytes: 6 << 10,
+    graph_step_rows: 1,
+};
 
 /// What a file is, and so what its damage may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,7 +52,8 @@ fn shown(engine: &TestEngine, name: &str) -> Value {
 fn upsert(engine: &TestEngine, name: &str, ids: std::ops::Range<u64>) {
     let size = size(name);
     let vector = |id: u64| (0..size).map(|at| ((id * 31 + at * 7) % 17) as f32 / 4.0).collect::<Vec<_>>();
-    let point = |id| json!({"id": id, "vector": vector(id), "payload": {"n": id % 20, "text": "y".repeat(200)}});
+    let point =
+        |id| json!({"id": id, "vector": vector(id), "payload": {"n": id % 20, "text": "y".repeat(200)}});
     engine.ok("upsert_points", name, json!({"points": ids.map(point).collect::<Vec<_>>()}));
 }
 
@@ -233,7 +238,8 @@ fn a_damaged_graph_is_built_again_and_nothing_else_changes() {
 #[test]
 fn a_catalog_that_cannot_be_read_stops_the_start_with_a_sentence() {
     let (disk, _) = settled();
-    disk.decay("catalog/CATALOG", |bytes| *bytes.last_mut().expect("not empty") ^= 1).expect("the file is there");
+    disk.decay("catalog/CATALOG", |bytes| *bytes.last_mut().expect("not empty") ^= 1)
+        .expect("the file is there");
     let refusal = TestEngine::with(disk, 1, THRESHOLDS).err();
     assert_eq!(refusal.as_deref(), Some("the file CATALOG is damaged"));
 }

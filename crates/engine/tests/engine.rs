@@ -181,3 +181,43 @@ fn ordering_does_not_depend_on_an_index_c6_7() {
     engine.ok("create_field_index", "o", json!({"field_name": "t", "field_schema": "datetime"}));
     assert_eq!(answers(&engine), before);
 }
+
+#[test]
+fn equal_scores_are_ordered_by_id_c2_4() {
+    let engine = TestEngine::new(10);
+    engine.ok("create_collection", "t", json!({"vectors": {"size": 2, "distance": "Euclid"}}));
+    let points = json!([{"id": 2, "vector": [1.0, 0.0]}, {"id": 1, "vector": [1.0, 3.5e-4]}]);
+    engine.ok("upsert_points", "t", json!({"points": points}));
+    let found = engine.ok("search", "t", json!({"vector": [0.0, 0.0]}));
+    assert_eq!(found, json!([{"id": 1, "version": 1, "score": 1.0}, {"id": 2, "version": 1, "score": 1.0}]));
+}
+
+#[test]
+fn the_graphs_largest_parameters_are_those_of_the_configuration_c4_3() {
+    let engine = TestEngine::new(11);
+    let create = |name: &str, hnsw: serde_json::Value| {
+        engine.call(
+            "create_collection",
+            name,
+            json!({"vectors": {"size": 64, "distance": "Dot"}, "hnsw_config": hnsw}),
+        )
+    };
+    for hnsw in [json!({"m": 513}), json!({"ef_construct": 65_537})] {
+        assert_eq!(create("x", hnsw).unwrap_err().code(), "bad_request");
+    }
+    create("most", json!({"m": 512, "ef_construct": 65_536, "full_scan_threshold": 10})).unwrap();
+    let points: Vec<_> = (0..100).map(|id| json!({"id": id, "vector": vec![id; 64]})).collect();
+    engine.ok("upsert_points", "most", json!({"points": points}));
+    engine.checkpoint();
+    assert_eq!(engine.ok("collection_info", "most", json!(null))["status"], "green");
+}
+
+#[test]
+fn a_batch_is_bounded_as_a_whole_c2_7() {
+    let engine = TestEngine::new(12);
+    cities(&engine);
+    let many: Vec<_> = (0..11).map(|_| json!({"limit": 10_000})).collect();
+    let (code, details) = engine.refused("query_batch", "cities", json!({"searches": many}));
+    assert_eq!(code, "bad_request");
+    assert!(details["message"].as_str().unwrap().contains("max_result_window"), "{details}");
+}

@@ -9,6 +9,9 @@ from typing import Any
 from pydantic import BaseModel
 from qdrant_client import QdrantClient, models
 
+# qdrant_client.models has another class of this name.
+from qdrant_client.http.models import QueryResponse
+
 Call = Callable[[QdrantClient], Any]
 
 # The reference computes with numpy in f32 and in another order of additions.
@@ -67,7 +70,7 @@ class Comparison:
 
 def plain(answer: Any) -> Any:
     """An answer as dictionaries, lists and scalars, without the fields that only one side knows."""
-    if isinstance(answer, models.QueryResponse):
+    if isinstance(answer, QueryResponse):
         return [plain(point) for point in settled(answer.points)]
     if isinstance(answer, BaseModel):
         fields = {name: getattr(answer, name) for name in type(answer).model_fields}

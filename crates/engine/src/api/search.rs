@@ -146,7 +146,17 @@ pub(super) fn read_batch(
         }
         Ok(())
     })?;
-    searches.ok_or_else(|| reader.missing("searches"))
+    let searches = searches.ok_or_else(|| reader.missing("searches"))?;
+    let window: usize =
+        searches.iter().map(|one| one.limit.saturating_add(one.offset)).fold(0, usize::saturating_add);
+    if window > limits.max_result_window {
+        let max = limits.max_result_window;
+        let why = format!(
+            "limit + offset of all searches must be at most {max} together (max_result_window), got {window}"
+        );
+        return Err(field_error(reader, "searches", why));
+    }
+    Ok(searches)
 }
 
 /// Reads a `limit`.

@@ -64,15 +64,6 @@ impl Catalog {
         self.entries.load().values().filter_map(|entry| entry.collection().cloned()).collect()
     }
 
-    /// The collection of that number, if it serves.
-    pub fn by_id(&self, id: u64) -> Option<Arc<Collection>> {
-        self.entries
-            .load()
-            .values()
-            .find(|entry| entry.id == id)
-            .and_then(|entry| entry.collection().cloned())
-    }
-
     /// The entry of that name, held for one request.
     ///
     /// # Errors
@@ -176,6 +167,16 @@ impl Catalog {
                 None => self.shared.storage.remove_dir_all(&directory(entry.id)),
             };
         }
+    }
+
+    /// Log sequence from which on quarantined collections need the log.
+    pub fn quarantined_lsn(&self) -> Option<u64> {
+        let entries = self.entries.load();
+        entries
+            .values()
+            .filter(|entry| entry.collection().is_none())
+            .filter_map(|entry| entry.pinned_lsn())
+            .min()
     }
 
     /// Log sequence of the oldest record that only the log holds.

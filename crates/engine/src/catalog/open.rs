@@ -111,7 +111,8 @@ pub fn open(
     if let Some(fault) = replay.fault {
         return Err(OpenError::Catalog(fault));
     }
-    remove_leftovers(&*storage, &replay.slots, replay.next_id)?;
+    // What cannot be removed now is tried again at the next start.
+    let _ = remove_leftovers(&*storage, &replay.slots, replay.next_id);
     let log = match mode {
         Mode::Threaded => GroupCommit::threaded(log, &GroupOptions::default()).map_err(OpenError::Threads)?,
         Mode::Inline { .. } => GroupCommit::inline(log, &GroupOptions::default()),
@@ -242,7 +243,8 @@ impl Replay {
         }
         for slot in self.slots.values_mut().filter(|slot| slot.created < lost_to) {
             if slot.opening.as_ref().is_ok_and(|opening| opening.lsn() < lost_to) {
-                slot.opening = Err("records of the log are damaged that may be this collection's".to_string());
+                slot.opening =
+                    Err("records of the log are damaged that may be this collection's".to_string());
             }
         }
         for (&collection, &highest) in &report.behind {

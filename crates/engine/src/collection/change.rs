@@ -58,6 +58,19 @@ pub enum Change {
     SetConfig(Box<[u8]>),
 }
 
+impl Change {
+    /// Points that it names.
+    pub fn touched(&self) -> usize {
+        match self {
+            Change::Put { .. } | Change::SetVectors { .. } => 1,
+            Change::Delete(ids) | Change::DropVectors { ids, .. } | Change::EditPayload { ids, .. } => {
+                ids.len()
+            }
+            Change::CreateIndex { .. } | Change::DropIndex(_) | Change::SetConfig(_) => 0,
+        }
+    }
+}
+
 /// An edit of a payload.
 #[derive(Clone, Debug, PartialEq)]
 pub enum PayloadEdit {

@@ -122,6 +122,7 @@ impl Collection {
         if checkpoints.retired {
             return Ok(());
         }
+        let unsaved = self.unsaved_bytes.load(Ordering::Relaxed);
         let view = self.settled_view();
         let storage = &*self.shared.storage;
         let first = checkpoints.manifest.is_none();
@@ -150,7 +151,10 @@ impl Collection {
         checkpoints.doubtful.clear();
         checkpoints.manifest = Some(manifest);
         self.checkpointed_lsn.store(view.lsn, Ordering::Release);
-        self.unsaved_bytes.store(0, Ordering::Relaxed);
+        // What was published meanwhile still counts.
+        let _ = self
+            .unsaved_bytes
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |bytes| Some(bytes.saturating_sub(unsaved)));
         if !moved.is_empty() {
             let map = storage.map(&file_path(&checkpoints.dir, number))?;
             self.adopt(moved, number, &map);
@@ -251,6 +255,20 @@ impl Collection {
         self.shared.storage.remove_dir_all(&checkpoints.dir)
     }
 
+    /// Whether a graph is whole and no checkpoint has any of its field yet.
+    pub fn has_unwritten_graph(&self) -> bool {
+        // A checkpoint that is being written is asked again when it is done.
+        let Some(checkpoints) = self.checkpoints.try_lock() else { return false };
+        let view = self.view();
+        self.graphs.iter().enumerate().any(|(field, slot)| {
+            let written =
+                checkpoints.manifest.as_ref().and_then(|manifest| manifest.fields.get(field)?.graph);
+            let whole =
+                |graph: &FieldGraph| graph.indexed() > 0 && graph.indexed() >= view.fields[field].len();
+            written.is_none() && slot.current.load().as_ref().is_some_and(|graph| whole(graph))
+        })
+    }
+
     /// Graphs that the policy wants written: field, graph, rows in it.
     fn graphs_to_write(
         &self,
@@ -270,6 +288,8 @@ impl Collection {
                 .map_or(0, |kept| kept.indexed);
             let step = match policy {
                 GraphPolicy::Always => 1,
+                // The first graph is written as soon as it is whole: without it a restart builds it again.
+                GraphPolicy::WhenGrown if written == 0 && indexed == view.fields[field].len() => 1,
                 GraphPolicy::WhenGrown => self.shared.thresholds.graph_step_rows.max(indexed / 20),
             };
             if indexed >= written.saturating_add(step) {

@@ -8,9 +8,6 @@ use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Rows that an indexer claims at a time: short enough to stop quickly, long enough to make claims rare.
-const CLAIM_ROWS: u32 = 128;
-
 /// A graph over the rows `0..indexed` of a field. The rows after them are the tail, which searches scan exactly.
 pub struct FieldGraph {
     /// The graph itself.
@@ -28,6 +25,9 @@ pub struct FieldGraph {
 }
 
 impl FieldGraph {
+    /// Rows that an indexer claims at a time: short enough to stop quickly, long enough to make claims rare.
+    pub const CLAIM_ROWS: u32 = 128;
+
     /// An empty graph.
     pub fn new(hnsw: &EffectiveHnsw, metric: Metric, seed: u64) -> FieldGraph {
         let params = HnswParams { m: hnsw.m, ef_construct: hnsw.ef_construct, seed };
@@ -68,10 +68,10 @@ impl FieldGraph {
     pub fn index_some(&self, table: &FieldTable, op: u64, scratch: &mut BuildScratch) -> bool {
         let len = table.len();
         let claim = self.claimed.fetch_update(Ordering::AcqRel, Ordering::Acquire, |from| {
-            (from < len).then(|| len.min(from + CLAIM_ROWS))
+            (from < len).then(|| len.min(from + Self::CLAIM_ROWS))
         });
         let Ok(from) = claim else { return false };
-        let to = len.min(from + CLAIM_ROWS);
+        let to = len.min(from + Self::CLAIM_ROWS);
         for row in from..to {
             if table.alive(row, op) {
                 self.hnsw.insert(&table.rows, row, scratch);

@@ -258,10 +258,19 @@ impl Collection {
         }
     }
 
-    /// Whether the tails are so long that writers should help to index them.
+    /// Rows of all fields that readers see, dead ones included.
+    fn rows(&self) -> u64 {
+        self.view.load().fields.iter().map(|table| u64::from(table.len())).sum()
+    }
+
+    /// Whether the tails are so long that writers should help to index them. A graph that is being replaced is
+    /// left to the indexer.
     fn tail_is_long(&self) -> bool {
         let snapshot = self.snapshot();
         snapshot.graphs.iter().zip(snapshot.view.fields.iter()).enumerate().any(|(field, (graph, table))| {
+            if self.graphs[field].next.load().is_some() {
+                return false;
+            }
             let size = snapshot.view.state.config.fields()[field].1.size as u64;
             graph.as_ref().is_some_and(|(_, indexed)| {
                 u64::from(table.len().saturating_sub(*indexed)) * size > TAIL_COMPONENTS
@@ -296,16 +305,7 @@ impl Collection {
         self.unsaved_bytes.load(Ordering::Relaxed)
     }
 
-    /// Bytes of vectors, links and codes in memory, for reports.
-    pub fn graph_bytes(&self) -> usize {
-        self.graphs
-            .iter()
-            .filter_map(|slot| slot.current.load_full())
-            .map(|graph| graph.hnsw.memory_bytes())
-            .sum()
-    }
-
-    /// An error unless the collection can be read.
+    /// An error when the collection takes no writes.
     pub fn check_writable(&self) -> Result<(), Error> {
         self.fault().map_or(Ok(()), |why| Err(Error::CollectionFault(why)))
     }

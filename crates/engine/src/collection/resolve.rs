@@ -5,6 +5,7 @@ use super::config::CollectionConfig;
 use super::field;
 use super::state::State;
 use super::update::{NamedVectors, PointInput, Selection, Update, UpdateMode};
+use crate::deadline::{Deadline, Pace};
 use crate::error::Error;
 use crate::filter::Filter;
 use crate::types::PointId;
@@ -16,7 +17,12 @@ use std::collections::HashMap;
 ///
 /// # Errors
 /// `VectorNotFound`, `DimensionMismatch`, `PointNotFound` and `BadRequest`, before anything is changed.
-pub fn resolve(state: &State, update: Update, place: &str) -> Result<Vec<Change>, Error> {
+pub fn resolve(
+    state: &State,
+    update: Update,
+    place: &str,
+    deadline: &Deadline,
+) -> Result<Vec<Change>, Error> {
     match update {
         Update::Upsert { points, mode, update_filter } => {
             upsert(state, points, mode, update_filter.as_ref(), place)
@@ -24,7 +30,7 @@ pub fn resolve(state: &State, update: Update, place: &str) -> Result<Vec<Change>
         Update::Delete(selection) => {
             let ids = match selection {
                 Selection::Ids(ids) => ids,
-                Selection::Filter(filter) => matching(state, &filter),
+                Selection::Filter(filter) => matching(state, &filter, deadline)?,
             };
             Ok(vec![Change::Delete(ids)])
         }
@@ -34,35 +40,43 @@ pub fn resolve(state: &State, update: Update, place: &str) -> Result<Vec<Change>
         Update::DeleteVectors { names, selection } => {
             let fields =
                 names.iter().map(|name| field_named(&state.config, name)).collect::<Result<_, _>>()?;
-            Ok(vec![Change::DropVectors { fields, ids: existing(state, selection)? }])
+            Ok(vec![Change::DropVectors { fields, ids: existing(state, selection, deadline)? }])
         }
         Update::SetPayload { payload, key, selection } => {
             let edit = PayloadEdit::Merge { patch: payload, at: key };
-            Ok(vec![Change::EditPayload { edit, ids: existing(state, selection)? }])
+            Ok(vec![Change::EditPayload { edit, ids: existing(state, selection, deadline)? }])
         }
         Update::OverwritePayload { payload, key, selection } => {
             let edit = PayloadEdit::Overwrite { payload, at: key };
-            Ok(vec![Change::EditPayload { edit, ids: existing(state, selection)? }])
+            Ok(vec![Change::EditPayload { edit, ids: existing(state, selection, deadline)? }])
         }
         Update::DeletePayload { keys, selection } => Ok(vec![Change::EditPayload {
             edit: PayloadEdit::Remove(keys),
-            ids: existing(state, selection)?,
+            ids: existing(state, selection, deadline)?,
         }]),
-        Update::ClearPayload(selection) => {
-            Ok(vec![Change::EditPayload { edit: PayloadEdit::Clear, ids: existing(state, selection)? }])
-        }
+        Update::ClearPayload(selection) => Ok(vec![Change::EditPayload {
+            edit: PayloadEdit::Clear,
+            ids: existing(state, selection, deadline)?,
+        }]),
     }
 }
 
 /// The live points that match, in the order of their offsets.
-pub fn matching(state: &State, filter: &Filter) -> Vec<PointId> {
+///
+/// # Errors
+/// `Timeout` once the deadline has passed.
+pub fn matching(state: &State, filter: &Filter, deadline: &Deadline) -> Result<Vec<PointId>, Error> {
     let plan = filter.plan(state, &state.live);
-    let candidates = plan.candidates.as_ref().unwrap_or(&state.live);
-    candidates
-        .iter()
-        .filter(|&offset| plan.admits(offset, || filter.matches(&state.subject(offset))))
-        .map(|offset| state.at(offset).id)
-        .collect()
+    let mut pace = Pace::new(deadline, filter.conditions());
+    let mut ids = Vec::new();
+    for offset in plan.candidates.as_ref().unwrap_or(&state.live) {
+        let point = state.at(offset);
+        pace.step(point.payload.bytes().len())?;
+        if plan.admits(offset, || filter.matches(&state.subject(offset))) {
+            ids.push(point.id);
+        }
+    }
+    Ok(ids)
 }
 
 fn upsert(
@@ -118,9 +132,9 @@ fn update_vectors(
 }
 
 /// Ids that exist; all those named must (C5).
-fn existing(state: &State, selection: Selection) -> Result<Vec<PointId>, Error> {
+fn existing(state: &State, selection: Selection, deadline: &Deadline) -> Result<Vec<PointId>, Error> {
     match selection {
-        Selection::Filter(filter) => Ok(matching(state, &filter)),
+        Selection::Filter(filter) => matching(state, &filter, deadline),
         Selection::Ids(ids) => {
             let absent: Vec<PointId> = ids.iter().copied().filter(|id| !state.ids.contains_key(id)).collect();
             if absent.is_empty() { Ok(ids) } else { Err(not_found(absent)) }

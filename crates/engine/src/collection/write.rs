@@ -6,7 +6,8 @@ use super::head::Head;
 use super::resolve::resolve;
 use super::update::Update;
 use super::view::View;
-use super::{Collection, Shared};
+use super::{Collection, FieldGraph, Shared};
+use crate::deadline::Deadline;
 use crate::error::Error;
 use crate::index::BuildScratch;
 use crate::payload::{FieldSchema, JsonPath};
@@ -16,7 +17,7 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Operations that are applied before their records are appended together.
 const GROUP_OPERATIONS: usize = 256;
@@ -24,6 +25,12 @@ const GROUP_OPERATIONS: usize = 256;
 const GROUP_BYTES: usize = 8 << 20;
 /// Bytes of requests that wait for the writer of one collection; more are refused with 429.
 const QUEUE_BYTES: usize = 256 << 20;
+
+/// Rows that a writer indexes for each row it wrote, when the tail is too long.
+const HELP_FACTOR: u64 = 3;
+
+/// Points that a batch may touch, if that is more than twice the collection.
+const FILTERED_POINTS: usize = 1 << 20;
 
 /// Kind of a log record that holds the changes of one operation of a collection.
 pub const CHANGES: u8 = 1;
@@ -64,6 +71,8 @@ pub type WriteReply = Box<dyn FnOnce(Result<WriteDone, Error>) + Send>;
 pub struct WriteRequest {
     /// What to do.
     pub write: Write,
+    /// When it is given up, as long as nothing of it has happened.
+    pub deadline: Deadline,
     /// Size of the request's body, for the bounds of the queue.
     pub bytes: usize,
     /// Whom to answer.
@@ -118,18 +127,17 @@ thread_local! {
 
 impl Collection {
     /// Queues a write. Answers whether the caller must see to it that [`Collection::run_writes`] runs.
-    ///
-    /// # Errors
-    /// The request comes back with `Overloaded` when the queue is full.
-    pub fn enqueue(&self, request: WriteRequest) -> Result<bool, (WriteRequest, Error)> {
+    /// One that finds the queue full is answered with `Overloaded`.
+    pub fn enqueue(&self, request: WriteRequest) -> bool {
         let mut waiting = self.queue.waiting.lock();
         if waiting.bytes + request.bytes > QUEUE_BYTES && !waiting.requests.is_empty() {
-            let error = Error::Overloaded("the collection's write queue is full".into());
-            return Err((request, error));
+            drop(waiting);
+            (request.reply)(Err(Error::Overloaded("the collection's write queue is full".into())));
+            return false;
         }
         waiting.bytes += request.bytes;
         waiting.requests.push_back(request);
-        Ok(!std::mem::replace(&mut waiting.scheduled, true))
+        !std::mem::replace(&mut waiting.scheduled, true)
     }
 
     /// Works the queue off, group by group. Only the thread that [`Collection::enqueue`] told so may call this.
@@ -140,17 +148,20 @@ impl Collection {
                 return;
             }
             // The seat must be left in order: a writer that died in it would stop the collection's writes for ever.
+            let rows_before = self.rows();
             if catch_unwind(AssertUnwindSafe(|| self.write_group(group))).is_err() {
                 self.poison("a write failed inside the engine; restart the server to reopen the collection");
-                self.head_is_stale.store(true, Ordering::Release);
             }
-            self.help_indexing();
+            self.help_indexing(self.rows().saturating_sub(rows_before));
         }
     }
 
-    /// Indexes while the tail is too long for searches, instead of making it longer.
-    fn help_indexing(&self) {
-        while self.tail_is_long() {
+    /// Indexes while the tail is too long for searches, instead of making it longer: a few times the rows that
+    /// were just written, so that the tail shrinks and no single write pays for what was there before it.
+    fn help_indexing(&self, written: u64) {
+        let mut turns = (HELP_FACTOR * written).div_ceil(u64::from(FieldGraph::CLAIM_ROWS));
+        while turns > 0 && self.tail_is_long() {
+            turns -= 1;
             let more =
                 catch_unwind(AssertUnwindSafe(|| BUILD.with_borrow_mut(|scratch| self.index_some(scratch))));
             match more {
@@ -167,7 +178,10 @@ impl Collection {
     fn write_group(self: &Arc<Self>, group: Vec<WriteRequest>) {
         let mut writer = self.writer.lock();
         self.restore_if_stale(&mut writer);
+        // Until the group is through, the head is not to be trusted: a panic leaves it marked.
+        let unfinished = Unfinished(&self.head_is_stale);
         if let Err(error) = self.check_writable() {
+            unfinished.finish();
             for request in group {
                 (request.reply)(Err(error.clone()));
             }
@@ -176,9 +190,9 @@ impl Collection {
         writer.head.settle(self.view.load().op);
         let mut bodies: Vec<Vec<u8>> = Vec::with_capacity(group.len());
         let mut answers: Vec<(WriteReply, WriteDone)> = Vec::with_capacity(group.len());
-        for WriteRequest { write, reply, .. } in group {
+        for WriteRequest { write, deadline, reply, .. } in group {
             let head = &mut writer.head;
-            match catch_unwind(AssertUnwindSafe(|| accept(head, &self.shared, self.id, write))) {
+            match catch_unwind(AssertUnwindSafe(|| accept(head, &self.shared, self.id, write, &deadline))) {
                 Ok(Ok(body)) => {
                     answers.push((reply, WriteDone { operation_id: head.op }));
                     bodies.push(body);
@@ -189,7 +203,6 @@ impl Collection {
                     self.poison(
                         "a write failed inside the engine; restart the server to reopen the collection",
                     );
-                    self.head_is_stale.store(true, Ordering::Release);
                     reply(Err(Error::Panic));
                     let error = Error::CollectionFault(self.fault().unwrap_or_default());
                     answers.drain(..).for_each(|(reply, _)| reply(Err(error.clone())));
@@ -200,6 +213,7 @@ impl Collection {
         if !answers.is_empty() {
             self.append(&writer.head, bodies, answers);
         }
+        unfinished.finish();
     }
 
     /// Appends a group's records; the view is published and the callers are answered when they are durable.
@@ -263,6 +277,22 @@ impl Collection {
     }
 }
 
+/// Marks the head as stale when it is dropped without a word: by a panic, or where the head is half changed.
+struct Unfinished<'a>(&'a AtomicBool);
+
+impl Unfinished<'_> {
+    /// The head is whole.
+    fn finish(self) {
+        std::mem::forget(self);
+    }
+}
+
+impl Drop for Unfinished<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Release);
+    }
+}
+
 /// A group between append and answer. It lands even when whoever holds it panics.
 struct Flight(Arc<Collection>);
 
@@ -281,10 +311,17 @@ impl Drop for Flight {
 }
 
 /// Applies one write to the head and answers the body of its record. After an error the head is as before.
-fn accept(head: &mut Head, shared: &Shared, collection: u64, write: Write) -> Result<Vec<u8>, Error> {
+fn accept(
+    head: &mut Head,
+    shared: &Shared,
+    collection: u64,
+    write: Write,
+    deadline: &Deadline,
+) -> Result<Vec<u8>, Error> {
+    deadline.check()?;
     let op = head.op + 1;
     let changes = match write {
-        Write::Points { updates, batch } => accept_updates(head, op, updates, batch.as_deref())?,
+        Write::Points { updates, batch } => accept_updates(head, op, updates, batch.as_deref(), deadline)?,
         Write::CreateIndex { path, schema } => {
             let declared = head.state.indexes.iter().find(|index| *index.path() == path);
             if declared.is_some_and(|index| *index.schema() == schema) {
@@ -325,12 +362,20 @@ fn accept_updates(
     op: u64,
     updates: Vec<Update>,
     batch: Option<&[&'static str]>,
+    deadline: &Deadline,
 ) -> Result<Vec<Change>, Error> {
     let savepoint = head.savepoint();
+    // Operations by filter name every point they touch in the record: together at most a few times the collection.
+    let most = FILTERED_POINTS.max(2 * head.state.ids.len());
+    let mut filtered = 0;
     let mut all = Vec::new();
     for (at, update) in updates.into_iter().enumerate() {
         let place = batch.map_or(String::new(), |names| format!("operations[{at}].{}.", names[at]));
-        let result = resolve(&head.state, update, &place).and_then(|changes| {
+        let result = resolve(&head.state, update, &place, deadline).and_then(|changes| {
+            filtered += changes.iter().map(Change::touched).sum::<usize>();
+            if at > 0 && filtered > most {
+                return Err(Error::bad(format!("{place}the batch touches more than {most} points")));
+            }
             for change in &changes {
                 head.apply(op, change).map_err(|why| Error::bad(format!("{place}payload: {why}")))?;
             }
@@ -351,7 +396,8 @@ fn accept_updates(
 pub fn refused(error: &LogError) -> Error {
     match error {
         LogError::Full => Error::StorageFull,
-        LogError::Overloaded => Error::Overloaded(error.public()),
+        // Nothing was appended; the same request can simply be sent again.
+        LogError::Overloaded | LogError::Superseded => Error::Overloaded(error.public()),
         LogError::Closed => Error::ShuttingDown,
         _ => Error::Internal(error.public()),
     }

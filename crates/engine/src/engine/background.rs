@@ -7,7 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Between two looks at the log.
 const HOUSEKEEPING: Duration = Duration::from_millis(500);
@@ -82,23 +82,36 @@ pub fn keep_house(catalog: &Catalog) {
     let thresholds = catalog.shared().thresholds;
     catalog.remove_detached();
     for collection in catalog.collections() {
-        if collection.unsaved_bytes() >= thresholds.checkpoint_bytes {
+        if collection.unsaved_bytes() >= thresholds.checkpoint_bytes || collection.has_unwritten_graph() {
             checkpoint(&collection, GraphPolicy::WhenGrown);
         }
     }
+    shrink_log(catalog, thresholds.log_budget_bytes);
+}
+
+/// Checkpoints the collections that pin the oldest segments, until the log is within its budget, nothing helps any
+/// more, or the time of a look is used up.
+fn shrink_log(catalog: &Catalog, budget_bytes: u64) {
     let log = &catalog.shared().log;
-    if log.size_bytes() > thresholds.log_budget_bytes {
+    cut_log(catalog);
+    let started = Instant::now();
+    while log.size_bytes() > budget_bytes && started.elapsed() < HOUSEKEEPING {
+        let _ = catalog.checkpoint();
+        // A quarantined collection keeps its part of the log for whoever salvages it: below that nothing helps.
+        let kept = catalog.quarantined_lsn().unwrap_or(u64::MAX);
         let pinning = catalog
             .collections()
             .into_iter()
             .filter_map(|collection| collection.pinned_lsn().map(|lsn| (lsn, collection)))
-            .min_by_key(|(lsn, _)| *lsn);
-        if let Some((_, collection)) = pinning {
-            checkpoint(&collection, GraphPolicy::WhenGrown);
+            .min_by_key(|(lsn, _)| *lsn)
+            .filter(|(lsn, _)| *lsn < kept);
+        let Some((pinned, collection)) = pinning else { break };
+        checkpoint(&collection, GraphPolicy::WhenGrown);
+        cut_log(catalog);
+        if collection.pinned_lsn() == Some(pinned) {
+            break;
         }
-        let _ = catalog.checkpoint();
     }
-    cut_log(catalog);
 }
 
 /// Checkpoints everything, graphs included: a clean stop.

@@ -1,8 +1,8 @@
 //! One request from its bytes to its answer. The one place where work enters the engine, and where panics stop.
 
 use super::{Core, DEFAULT_TIMEOUT, LONGEST_REQUEST, Reply, Request, read, write};
+use crate::deadline::Deadline;
 use crate::error::Error;
-use crate::query::Deadline;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Collection on which operations panic when the options ask for it.

@@ -27,6 +27,8 @@ use std::time::{Duration, Instant};
 const WAITING_READS: usize = 1024;
 /// Writes that may wait to be parsed. Their bodies are bounded by the server's byte budget.
 const WAITING_WRITES: usize = 4096;
+/// Threads that wait for the users of deleted collections.
+const DELETION_THREADS: usize = 4;
 /// Longest time that a request may take, whatever it asks for.
 const LONGEST_REQUEST: Duration = Duration::from_secs(3600);
 /// Time that a request has when it does not say.
@@ -100,6 +102,8 @@ pub struct Engine {
     core: Arc<Core>,
     reads: Mutex<Option<Pool>>,
     writes: Mutex<Option<Pool>>,
+    /// Deletions of collections, which wait for whoever still uses them.
+    deletions: Mutex<Option<Pool>>,
     background: Mutex<Option<Background>>,
     /// Held while the engine is open: one process for each data directory.
     lock: Mutex<Option<LockGuard>>,
@@ -127,20 +131,23 @@ impl Engine {
             limits: options.limits,
             panic_for_tests: options.panic_for_tests,
         });
-        let (reads, writes, background) = if inline {
-            (None, None, None)
+        let (reads, writes, deletions, background) = if inline {
+            (None, None, None, None)
         } else {
             let cores = std::thread::available_parallelism().map_or(1, usize::from);
             let reads =
                 Pool::start("read", options.search_threads, WAITING_READS).map_err(OpenError::Threads)?;
             let writes = Pool::start("write", cores.max(2), WAITING_WRITES).map_err(OpenError::Threads)?;
             let background = Background::start(&catalog).map_err(OpenError::Threads)?;
-            (Some(reads), Some(writes), Some(background))
+            let deletions =
+                Pool::start("delete", DELETION_THREADS, WAITING_WRITES).map_err(OpenError::Threads)?;
+            (Some(reads), Some(writes), Some(deletions), Some(background))
         };
         Ok(Engine {
             core,
             reads: Mutex::new(reads),
             writes: Mutex::new(writes),
+            deletions: Mutex::new(deletions),
             background: Mutex::new(background),
             lock: Mutex::new(Some(lock)),
             inline,
@@ -150,7 +157,11 @@ impl Engine {
     /// Executes a request; the reply is called exactly once, on a thread of the engine or on the caller's.
     pub fn execute(&self, request: Request, reply: Reply) {
         let core = Arc::clone(&self.core);
-        let pool = if request.operation.is_write() { &self.writes } else { &self.reads };
+        let pool = match request.operation {
+            Operation::DeleteCollection => &self.deletions,
+            operation if operation.is_write() => &self.writes,
+            _ => &self.reads,
+        };
         if self.inline {
             return execute::run(&core, request, reply);
         }
@@ -209,7 +220,7 @@ impl Engine {
 
     /// Finishes what runs, checkpoints, closes the log, releases the directory. A second call does nothing.
     pub fn close(&self) {
-        for pool in [&self.reads, &self.writes] {
+        for pool in [&self.reads, &self.writes, &self.deletions] {
             let taken = pool.lock().take();
             if let Some(mut pool) = taken {
                 pool.close();

@@ -4,10 +4,11 @@ use super::{Core, Operation, Request};
 use crate::api::{self, response};
 use crate::catalog::{Catalog, Entry};
 use crate::collection::{Collection, Snapshot, View};
+use crate::deadline::Deadline;
 use crate::error::Error;
 use crate::payload::PayloadSelector;
 use crate::query::request::{QueryRequest, Selectors, VectorSelector};
-use crate::query::{self, Deadline, Hit, Lookup};
+use crate::query::{self, Hit, Lookup};
 use std::sync::Arc;
 
 /// The answer to a read.

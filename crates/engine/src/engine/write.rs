@@ -5,9 +5,9 @@ use crate::api::{self, response};
 use crate::catalog::Use;
 use crate::collection::update::Update;
 use crate::collection::{Collection, Write, WriteRequest};
+use crate::deadline::Deadline;
 use crate::error::Error;
 use crate::name::collection_name_fault;
-use crate::query::Deadline;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -130,10 +130,6 @@ fn enqueue(
         Ok(collection) => Arc::clone(collection),
         Err(error) => return Err(refuse(reply, error)),
     };
-    // Past this point the write is never given up: a client that hears 408 may rely on it that nothing happened.
-    if let Err(error) = deadline.check() {
-        return Err(refuse(reply, error));
-    }
     let status =
         if request.wait { response::UpdateStatus::Completed } else { response::UpdateStatus::Acknowledged };
     let start = request.start;
@@ -144,10 +140,9 @@ fn enqueue(
         reply(result.map(|done| update_envelope(done.operation_id, status, shape, start)));
         drop(held);
     };
-    match collection.enqueue(WriteRequest { write, bytes, reply: Box::new(answer) }) {
-        Ok(true) => collection.run_writes(),
-        Ok(false) => {}
-        Err((request, error)) => (request.reply)(Err(error)),
+    let request = WriteRequest { write, deadline: *deadline, bytes, reply: Box::new(answer) };
+    if collection.enqueue(request) {
+        collection.run_writes();
     }
     Ok(())
 }

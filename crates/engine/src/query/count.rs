@@ -1,9 +1,9 @@
 //! Counting (C6.5).
 
-use super::deadline::Deadline;
 use super::matching::Matching;
 use super::request::CountRequest;
 use crate::collection::View;
+use crate::deadline::Deadline;
 use crate::error::Error;
 
 /// Points of the view that match. An estimate is allowed when the request says so; field indexes answer exactly

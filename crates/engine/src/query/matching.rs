@@ -1,7 +1,7 @@
 //! Which points of a snapshot a filter lets through.
 
-use super::deadline::{Deadline, Pace};
 use crate::collection::State;
+use crate::deadline::{Deadline, Pace};
 use crate::error::Error;
 use crate::filter::{Filter, Plan};
 use roaring::RoaringBitmap;

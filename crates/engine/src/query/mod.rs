@@ -4,7 +4,6 @@
 //! and the request, and takes no lock.
 
 mod count;
-mod deadline;
 mod matching;
 mod nearest;
 mod order;
@@ -15,7 +14,6 @@ mod sample;
 mod scroll;
 
 pub use count::count;
-pub use deadline::Deadline;
 pub use retrieve::retrieve;
 pub use run::{Lookup, query};
 pub use scroll::{Page, scroll};

@@ -1,10 +1,10 @@
 //! The nearest neighbours of a vector: graph and tail, or an exact scan, whichever the filter makes cheaper.
 
 use super::Hit;
-use super::deadline::Deadline;
 use super::matching::Matching;
 use super::request::QueryRequest;
 use crate::collection::{FieldGraph, FieldTable, Snapshot, View};
+use crate::deadline::Deadline;
 use crate::error::Error;
 use crate::index::{Distance, SearchScratch, Stopped, TopK, flat};
 use crate::types::Metric;
@@ -82,7 +82,7 @@ pub fn nearest(
     let worse = |score: f32, threshold: f32| {
         if metric.higher_is_better() { score < threshold } else { score > threshold }
     };
-    Ok(found
+    let mut hits: Vec<Hit> = found
         .into_iter()
         .map(|(distance, row)| Hit {
             offset: table.owner(row),
@@ -90,7 +90,12 @@ pub fn nearest(
             order_value: None,
         })
         .filter(|hit| request.score_threshold.is_none_or(|threshold| !worse(hit.score, threshold)))
-        .collect())
+        .collect();
+    // Different distances may have one score: the root of a square is coarser than the square.
+    for equal in hits.chunk_by_mut(|a, b| a.score == b.score) {
+        equal.sort_unstable_by_key(|hit| view.state.at(hit.offset).id);
+    }
+    Ok(hits)
 }
 
 impl Search<'_> {

@@ -1,15 +1,18 @@
 //! Ordering by the value of a field (C6.7).
 
-use super::deadline::{Deadline, Pace};
 use super::matching::Matching;
 use super::request::{Direction, OrderBy, StartFrom};
 use super::{Hit, OrderValue};
 use crate::collection::State;
+use crate::deadline::{Deadline, Pace};
 use crate::error::Error;
 use crate::filter::IndexSet as _;
 use crate::payload::{Document, OrderKey, Postings, Value, parse_datetime};
 use crate::types::PointId;
 use std::cmp::Ordering;
+
+/// Integers below this are floats without loss.
+const EXACT_INTEGERS: f64 = 9_007_199_254_740_992.0;
 
 /// The first `limit` values in that order, one row for each different value of a point. Ties are by id, ascending.
 ///
@@ -25,8 +28,12 @@ pub fn ordered(
     // Reading the index meets a matching point in every (live / matching) entries.
     let live = state.live.len();
     let entries = (limit as u64).saturating_mul(live) / matching.at_most().max(1);
-    let index =
-        state.index(&order_by.key).filter(|index| index.odd().is_empty() && entries < matching.at_most());
+    // An index compares its integers with a float as floats, which is exact below 2^53 only.
+    let exact =
+        !matches!(order_by.start_from, Some(StartFrom::Float(start)) if start.abs() >= EXACT_INTEGERS);
+    let index = state
+        .index(&order_by.key)
+        .filter(|index| exact && index.odd().is_empty() && entries < matching.at_most());
     if let Some(index) = index
         && let Some(values) = index.ordered(first_key(order_by), order_by.direction == Direction::Desc)
         && let Some(hits) = from_index(state, matching, values, limit, deadline)?
@@ -53,15 +60,19 @@ fn from_index<'a>(
     deadline: &Deadline,
 ) -> Result<Option<Vec<Hit>>, Error> {
     let mut hits = Vec::new();
-    for (step, (key, postings)) in values.enumerate() {
-        if step % 256 == 0 {
-            deadline.check()?;
-        }
+    let mut pace = matching.pace(deadline);
+    for (key, postings) in values {
         let value = match key {
             OrderKey::Integer(value) | OrderKey::Datetime(value) => OrderValue::Integer(value),
             OrderKey::Float(_) => return Ok(None),
         };
-        let mut offsets: Vec<u32> = postings.iter().filter(|&offset| matching.accepts(offset)).collect();
+        let mut offsets = Vec::new();
+        for offset in postings.iter() {
+            pace.step(state.at(offset).payload.bytes().len())?;
+            if matching.accepts(offset) {
+                offsets.push(offset);
+            }
+        }
         offsets.sort_unstable_by_key(|&offset| state.at(offset).id);
         hits.extend(offsets.into_iter().map(|offset| Hit { offset, score: 1.0, order_value: Some(value) }));
         if hits.len() >= limit {

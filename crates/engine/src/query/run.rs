@@ -1,11 +1,11 @@
 //! The universal query (C6.3), and search, which is one form of it.
 
-use super::deadline::Deadline;
 use super::matching::Matching;
 use super::nearest::{self, Target};
 use super::request::{LookupFrom, Query, QueryRequest, QueryVector};
 use super::{Hit, order, sample, scroll};
 use crate::collection::Snapshot;
+use crate::deadline::Deadline;
 use crate::error::Error;
 use crate::types::PointId;
 use std::sync::Arc;

@@ -1,10 +1,10 @@
 //! A uniform random sample of the matching points.
 
 use super::Hit;
-use super::deadline::Deadline;
 use super::matching::Matching;
 use super::request::QueryRequest;
 use crate::collection::View;
+use crate::deadline::Deadline;
 use crate::error::Error;
 use std::collections::HashSet;
 

@@ -1,12 +1,12 @@
 //! Pages of points (C6.4).
 
 use super::Hit;
-use super::deadline::Deadline;
 use super::matching::Matching;
 use super::order;
 use super::request::ScrollRequest;
 use crate::collection::State;
 use crate::collection::View;
+use crate::deadline::Deadline;
 use crate::error::Error;
 use crate::types::PointId;
 

@@ -2,10 +2,11 @@
 
 use super::fields;
 use crate::error::Error;
+use crate::index::Hnsw;
 use crate::json::{Reader, write_u64};
 
 /// Links per node that the graph can hold.
-const MAX_M: u64 = 1_024;
+const MAX_M: u64 = Hnsw::MAX_M as u64;
 
 /// Candidates that a build or a search may keep.
 const MAX_EF: u64 = 100_000;
@@ -108,7 +109,7 @@ impl HnswDiff {
         reader.object(|r, key| {
             match key {
                 "m" => diff.m = fields::size(r, 0, MAX_M)?,
-                "ef_construct" => diff.ef_construct = fields::size(r, 4, MAX_EF)?,
+                "ef_construct" => diff.ef_construct = fields::size(r, 4, Hnsw::MAX_EF_CONSTRUCT as u64)?,
                 "ef_search" => diff.ef_search = fields::size(r, 1, MAX_EF)?,
                 "full_scan_threshold" | "full_scan_threshold_kb" => {
                     diff.full_scan_threshold = fields::integer(r, 10)?;
@@ -179,10 +180,10 @@ pub struct EffectiveHnsw {
 
 impl EffectiveHnsw {
     pub(super) fn of(config: &HnswConfig) -> EffectiveHnsw {
-        let m = if config.m == 1 { 2 } else { config.m };
+        let m = if config.m == 1 { 2 } else { config.m.min(Hnsw::MAX_M) };
         EffectiveHnsw {
             m,
-            ef_construct: config.ef_construct.max(m),
+            ef_construct: config.ef_construct.clamp(m, Hnsw::MAX_EF_CONSTRUCT),
             ef_search: config.ef_search,
             full_scan_threshold_bytes: config.full_scan_threshold.saturating_mul(1_024),
         }

@@ -67,10 +67,19 @@ impl Hnsw {
     /// Rows from this number on cannot be indexed.
     pub const MAX_ROWS: u32 = LinkArena::MAX_ROWS;
 
+    /// Largest `m`.
+    pub const MAX_M: usize = 512;
+    /// Largest `ef_construct`.
+    pub const MAX_EF_CONSTRUCT: usize = 65_536;
+
     /// An empty graph. Panics when a parameter is out of its range.
     pub fn new(params: HnswParams, metric: Metric) -> Hnsw {
-        assert!((2..=512).contains(&params.m), "m of {}", params.m);
-        assert!((1..=65_536).contains(&params.ef_construct), "ef_construct of {}", params.ef_construct);
+        assert!((2..=Self::MAX_M).contains(&params.m), "m of {}", params.m);
+        assert!(
+            (1..=Self::MAX_EF_CONSTRUCT).contains(&params.ef_construct),
+            "ef_construct of {}",
+            params.ef_construct
+        );
         Hnsw {
             params,
             metric,

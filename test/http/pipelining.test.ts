@@ -1,0 +1,66 @@
+import { once } from 'node:events';
+import { createConnection, type Socket } from 'node:net';
+import { startService, type Service } from './harness';
+
+const SEARCH = 'POST /collections/c/points/search HTTP/1.1\r\nHost: localhost\r\n\r\n';
+const BAD_CHUNK =
+  'POST /collections/c/points/search HTTP/1.1\r\nHost: localhost\r\n' +
+  'Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n';
+
+/** The status codes of the answers on one connection. */
+const statuses = (received: string): string[] =>
+  [...received.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map((match) => match[1] ?? '');
+
+describe('what comes behind a request that is still running', () => {
+  let service: Service;
+  let open: () => void;
+  beforeEach(async () => {
+    service = await startService({ limits: { requestsInFlight: 2 } });
+    service.engine.gate = new Promise((resolve) => {
+      open = resolve;
+    });
+  });
+  afterEach(() => service.close());
+
+  /** Sends bytes, and waits until the engine has as many requests. */
+  async function pipeline(bytes: string, requests: number): Promise<{ socket: Socket; received: () => string }> {
+    const socket = createConnection(service.port, '127.0.0.1');
+    let text = '';
+    socket.on('data', (chunk: Buffer) => (text += chunk.toString()));
+    socket.on('error', () => undefined);
+    socket.write(bytes);
+    while (service.engine.requests.length < requests) {
+      await turn();
+    }
+    return { socket, received: () => text };
+  }
+
+  it.each([
+    ['no HTTP', 'GARBAGE\r\n\r\n'],
+    ['a broken body', BAD_CHUNK],
+  ])('does not take its answer when it is %s', async (_name, broken) => {
+    const { socket, received } = await pipeline(SEARCH + broken, 1);
+    for (let round = 0; round < 20; round += 1) {
+      await turn();
+    }
+    expect(received()).toBe('');
+    open();
+    await once(socket, 'close');
+    expect(statuses(received())).toEqual(['200', '400']);
+    expect(received()).toMatch(/"operation":"search".*Malformed HTTP request"}}$/s);
+  });
+
+  it('is forgotten with it when the client leaves', async () => {
+    const { socket } = await pipeline(SEARCH + SEARCH, 2);
+    expect(service.lifecycle.inProgress).toBe(2);
+    socket.destroy();
+    await service.lifecycle.whenIdle();
+    open();
+    service.engine.gate = undefined;
+    const again = await pipeline(SEARCH.replace('\r\n\r\n', '\r\nConnection: close\r\n\r\n'), 3);
+    await once(again.socket, 'close');
+    expect(statuses(again.received())).toEqual(['200']);
+  });
+});
+
+const turn = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 2));

@@ -1,0 +1,98 @@
+import { once } from 'node:events';
+import { createConnection, type Socket } from 'node:net';
+import { send, startService, type Service } from './harness';
+
+const SEARCH = '/collections/c/points/search';
+/** More than the buffers of both sockets take. */
+const LARGE = Buffer.alloc(16 * 1024 * 1024, 0x20);
+
+describe('an answer that its client does not read', () => {
+  let service: Service;
+  afterEach(() => service.close());
+
+  /** A client that has sent a search and reads nothing. */
+  async function deafClient(): Promise<Socket> {
+    const socket = createConnection(service.port, '127.0.0.1');
+    socket.on('error', () => undefined);
+    socket.pause();
+    socket.write(`POST ${SEARCH} HTTP/1.1\r\nHost: localhost\r\n\r\n`);
+    while (service.engine.requests.length === 0) {
+      await turn();
+    }
+    await turn();
+    return socket;
+  }
+
+  it('counts until its connection is gone', async () => {
+    service = await startService({ limits: { requestsInFlight: 1 } });
+    service.engine.answer = LARGE;
+    const socket = await deafClient();
+    expect((await send(service, 'POST', SEARCH)).status).toBe(429);
+    socket.destroy();
+    await service.lifecycle.whenIdle();
+    expect((await send(service, 'POST', SEARCH)).status).toBe(200);
+  });
+
+  it('counts with its bytes', async () => {
+    service = await startService({ limits: { bytesInFlight: LARGE.length + 10 } });
+    service.engine.answer = LARGE;
+    const socket = await deafClient();
+    service.engine.answer = undefined;
+    expect((await send(service, 'POST', SEARCH, { body: ' '.repeat(11) })).status).toBe(429);
+    expect((await send(service, 'POST', SEARCH, { body: ' '.repeat(10) })).status).toBe(200);
+    socket.destroy();
+    await service.lifecycle.whenIdle();
+    expect((await send(service, 'POST', SEARCH, { body: ' '.repeat(11) })).status).toBe(200);
+  });
+
+  it.each([true, false])('ends its connection after a while (hot lane: %s)', async (hotLane) => {
+    service = await startService({ hotLane, server: { stalledAnswerMs: 50 } });
+    service.engine.answer = LARGE;
+    const socket = await deafClient();
+    await service.lifecycle.whenIdle();
+    socket.resume();
+    await once(socket, 'close');
+    expect(socket.bytesRead).toBeLessThan(LARGE.length);
+    expect(service.logged).toEqual([expect.objectContaining({ aborted: true })]);
+  });
+
+  it('goes on for as long as the client reads some of it', async () => {
+    service = await startService({ server: { stalledAnswerMs: 250 } });
+    service.engine.answer = LARGE;
+    const socket = await deafClient();
+    const startedAt = performance.now();
+    socket.on('data', () => {
+      socket.pause();
+      setTimeout(() => socket.resume(), performance.now() - startedAt < 600 ? 10 : 0);
+    });
+    socket.resume();
+    while (socket.bytesRead < LARGE.length && !socket.closed) {
+      await turn();
+    }
+    expect(socket.bytesRead).toBeGreaterThan(LARGE.length);
+    socket.destroy();
+  });
+
+  it('does not mind that a request runs for longer than that', async () => {
+    service = await startService({ server: { stalledAnswerMs: 20 } });
+    let open = (): void => undefined;
+    service.engine.gate = new Promise((resolve) => {
+      open = resolve;
+    });
+    const running = send(service, 'POST', SEARCH);
+    await new Promise((resolve) => setTimeout(resolve, 120));
+    open();
+    expect((await running).status).toBe(200);
+  });
+
+  it('does not change when an idle connection ends', async () => {
+    service = await startService({ server: { keepAliveTimeoutMs: 30, stalledAnswerMs: 10_000 } });
+    const socket = createConnection(service.port, '127.0.0.1');
+    socket.resume();
+    socket.write('GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n');
+    await once(socket, 'close');
+    expect(socket.bytesRead).toBeGreaterThan(0);
+  });
+});
+
+const turn = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 5));
