@@ -200,6 +200,30 @@ describe('C4.2, C4.3 what a collection says of itself', () => {
     ]);
   });
 
+  it("C4.3, C4.4 Qdrant's other names mean the same, and what has no effect is a warning", async () => {
+    const info = await infoOf('other-names', {
+      vectors: DOT,
+      optimizer_config: { max_segment_size_kb: 5, memmap_threshold_kb: 9 },
+      quantization: { scalar: { type: 'int8' } },
+      hnsw_config: { full_scan_threshold_kb: 33, inline_storage: true },
+      wal_config: { wal_retain_closed: 2 },
+    });
+    expect(info.config).toMatchObject({
+      hnsw_config: { full_scan_threshold: 33 },
+      optimizer_config: { max_segment_size: 5, memmap_threshold: 9 },
+      quantization_config: { scalar: { type: 'int8' } },
+    });
+    for (const ignored of ['inline_storage', 'max_segment_size', 'memmap_threshold', 'wal_retain_closed']) {
+      expect(messages(info)).toContain(ignored);
+    }
+    const change = { optimizer_config: { deleted_threshold: 0.3 }, quantization: 'Disabled' };
+    await server.ok('PATCH', '/collections/other-names', change);
+    expect((await server.ok('GET', '/collections/other-names')).config).toMatchObject({
+      optimizer_config: { max_segment_size: 5, deleted_threshold: 0.3 },
+      quantization_config: null,
+    });
+  });
+
   it('C4.3 harmless forms are taken: sharding_method auto, strict mode off', async () => {
     const body = { vectors: DOT, sharding_method: 'auto', strict_mode_config: { enabled: false } };
     expect((await infoOf('harmless', body)).status).toBe('green');

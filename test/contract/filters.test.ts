@@ -42,6 +42,7 @@ const PAYLOADS: Record<number, object> = {
   9: { s: '', i: '1', f: -1e300, d: 'not a date', u: 'not a uuid', place: 'here' },
   10: {
     s: 'deep blue sea',
+    d: '9999-12-31T23:59:59Z',
     i: 9_007_199_254_740_992,
     a: {
       b: 1,
@@ -93,7 +94,8 @@ const CONDITIONS: [condition: object, ids: number[]][] = [
   [{ key: 'f', range: { gt: 0.5, lt: 9.5 } }, [1, 2]],
   [{ key: 'f', range: {} }, [1, 2, 3, 9]],
   [{ key: 'i', range: { gte: 1, lte: 1 } }, [1, 3, 8]],
-  [{ key: 'd', range: { gte: '2024-01-01T00:00:00Z' } }, [1, 2]],
+  [{ key: 'd', range: { gte: '2024-01-01T00:00:00Z' } }, [1, 2, 10]],
+  [{ key: 'd', range: { gt: '2024-06-01', lte: '9999-12-31T23:59:59.999Z' } }, [10]],
   [{ key: 'd', range: { lt: '2024-01-01T01:00:00+01:00' } }, [3]],
   [{ key: 'd', range: { lte: '2024-01-01 00:00' } }, [1, 3]],
   [{ key: 'd', range: { gt: 0 } }, [8]],
