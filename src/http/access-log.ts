@@ -10,7 +10,7 @@ export function logAtEnd(exchange: Exchange, log: Logger): void {
     return;
   }
   const { response } = exchange;
-  response.once('close', () => {
+  exchange.whenOver(() => {
     const line = {
       requestId: exchange.requestId,
       method: exchange.method,

@@ -1,8 +1,8 @@
 /** Bounds of what the server holds at once for data endpoints; beyond them a request is a 429. */
 export interface AdmissionLimits {
-  /** Requests that are being read or executed. */
+  /** Requests that are being read, executed or answered. */
   readonly requests: number;
-  /** Bytes of their bodies. */
+  /** Bytes of their bodies, then of their answers. */
   readonly bytes: number;
 }
 
@@ -10,6 +10,8 @@ export interface AdmissionLimits {
 export interface Reservation {
   /** Takes more bytes for a body without a length; false when the budget has no room for them. */
   grow(bytes: number): boolean;
+  /** Holds the bytes of an answer in place of the body's; there is no refusing them, the answer exists. */
+  exchange(bytes: number): void;
   /** Gives everything back; a second call does nothing. */
   release(): void;
 }
@@ -52,6 +54,12 @@ export class Admission {
         held += more;
         this.#bytes += more;
         return true;
+      },
+      exchange: (bytes) => {
+        if (open) {
+          this.#bytes += bytes - held;
+          held = bytes;
+        }
       },
       release: () => {
         if (open) {

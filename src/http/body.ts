@@ -1,18 +1,7 @@
-import type { IncomingMessage } from 'node:http';
 import { BUDGET_FULL, type Reservation } from './admission';
+import { announcedLength, hasBody, isJson } from './content';
 import { bodyTimeout, bodyTooLarge, overloaded, unsupportedBody, type Failure } from './errors';
 import type { Exchange } from './exchange';
-
-const JSON_CONTENT =
-  /^application\/(?:[\w.+-]+\+)?json\s*(?:;\s*charset\s*=\s*"?(?:utf-?8|us-ascii)"?\s*)?$/i;
-
-/** The length a request announces; 0 without a body, undefined for a chunked one. */
-export function announcedLength(request: IncomingMessage): number | undefined {
-  if (request.headers['transfer-encoding'] !== undefined) {
-    return undefined;
-  }
-  return Number(request.headers['content-length'] ?? 0);
-}
 
 /**
  * What can be refused before the first byte of a body is read: its size and, where the route reads it (`wanted`),
@@ -27,14 +16,14 @@ export function checkBodyHeaders(
   if ((announcedLength(exchange.request) ?? 0) > limitBytes) {
     return bodyTooLarge(limitBytes);
   }
-  if (!wanted || !exchange.hasBody) {
+  if (!wanted || !hasBody(exchange.request)) {
     return undefined;
   }
   const encoding = headers['content-encoding'];
   if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
     return unsupportedBody('Unsupported content encoding: the body must not be compressed');
   }
-  if (!JSON_CONTENT.test(headers['content-type'] ?? '')) {
+  if (!isJson(headers['content-type'])) {
     return unsupportedBody('Unsupported content type: the body must be application/json');
   }
   return undefined;
@@ -80,7 +69,10 @@ export class BodyReader {
   read(exchange: Exchange, reservation: Reservation, done: (outcome: BodyOutcome) => void): void {
     const { request } = exchange;
     const length = announcedLength(request);
-    const collected = length === undefined ? new ChunkedBody() : new SizedBody(length);
+    const collected =
+      length === undefined
+        ? new ChunkedBody(this.limitBytes, (bytes) => reservation.grow(bytes))
+        : new SizedBody(length);
     const finish = (outcome: BodyOutcome): void => {
       request.off('data', onData);
       request.off('end', onEnd);
@@ -99,10 +91,8 @@ export class BodyReader {
       reading.received += chunk.length;
       if (length === undefined && reading.received > this.limitBytes) {
         finish({ failure: bodyTooLarge(this.limitBytes) });
-      } else if (length === undefined && !reservation.grow(chunk.length)) {
+      } else if (!collected.add(chunk)) {
         finish({ failure: overloaded(BUDGET_FULL) });
-      } else {
-        collected.add(chunk);
       }
     };
     const onEnd = (): void => {
@@ -150,13 +140,15 @@ class SizedBody {
 
   constructor(private readonly length: number) {}
 
-  add(chunk: Buffer): void {
+  /** Always true: its room was reserved before. */
+  add(chunk: Buffer): boolean {
     if (chunk.length === this.length) {
       this.#only = chunk;
-      return;
+    } else {
+      this.#whole ??= Buffer.allocUnsafeSlow(this.length);
+      this.#filled += chunk.copy(this.#whole, this.#filled);
     }
-    this.#whole ??= Buffer.allocUnsafeSlow(this.length);
-    this.#filled += chunk.copy(this.#whole, this.#filled);
+    return true;
   }
 
   take(): Buffer {
@@ -164,16 +156,56 @@ class SizedBody {
   }
 }
 
-/** Collects a body whose length is known at its end. */
-class ChunkedBody {
-  readonly #chunks: Buffer[] = [];
+/**
+ * Collects a body whose length is known at its end: the only chunk itself, or all of them in one buffer that doubles.
+ * A chunk by itself costs hundreds of bytes, so that keeping many small ones would hold far more than was charged.
+ */
+export class ChunkedBody {
+  #only: Buffer | undefined;
+  #whole: Buffer | undefined;
+  #filled = 0;
+  #charged = 0;
 
-  add(chunk: Buffer): void {
-    this.#chunks.push(chunk);
+  /** `charge` takes bytes from the budget, or says false. The caller adds no more than `limitBytes`. */
+  constructor(
+    private readonly limitBytes: number,
+    private readonly charge: (bytes: number) => boolean,
+  ) {}
+
+  /** False when the budget has no room for what the body has to hold with this chunk. */
+  add(chunk: Buffer): boolean {
+    const wanted = this.#filled + chunk.length;
+    if (this.#filled === 0) {
+      if (!this.#hold(wanted)) {
+        return false;
+      }
+      this.#only = chunk;
+    } else {
+      if (wanted > (this.#whole?.length ?? 0)) {
+        const capacity = Math.max(wanted, Math.min(2 * wanted, this.limitBytes));
+        if (!this.#hold(capacity)) {
+          return false;
+        }
+        const grown = Buffer.allocUnsafeSlow(capacity);
+        (this.#whole ?? this.#only)?.copy(grown, 0, 0, this.#filled);
+        this.#whole = grown;
+        this.#only = undefined;
+      }
+      this.#whole?.set(chunk, this.#filled);
+    }
+    this.#filled = wanted;
+    return true;
+  }
+
+  #hold(bytes: number): boolean {
+    if (!this.charge(bytes - this.#charged)) {
+      return false;
+    }
+    this.#charged = bytes;
+    return true;
   }
 
   take(): Buffer {
-    const [first = EMPTY] = this.#chunks;
-    return this.#chunks.length <= 1 ? first : Buffer.concat(this.#chunks);
+    return this.#only ?? this.#whole?.subarray(0, this.#filled) ?? EMPTY;
   }
 }

@@ -5,7 +5,8 @@ import { EngineError, type Engine, type EngineRequest } from '../engine/types';
 import { refuseName } from '../collections/name';
 import { Admission, type Reservation } from './admission';
 import { authorize, needsIdentity, type Authenticator } from './authorization';
-import { announcedLength, BodyReader, checkBodyHeaders, type BodyOutcome, type BodyPace } from './body';
+import { BodyReader, checkBodyHeaders, type BodyOutcome, type BodyPace } from './body';
+import { announcedLength, hasBody } from './content';
 import {
   badRequest,
   bodyTooLarge,
@@ -193,7 +194,7 @@ export class Chain {
       exchange.fail(refused);
       return;
     }
-    const readsBody = route.body && exchange.hasBody;
+    const readsBody = route.body && hasBody(exchange.request);
     const reservation = this.admission.reserve(readsBody ? (announcedLength(exchange.request) ?? 0) : 0);
     if (typeof reservation === 'string') {
       exchange.fail(overloaded(reservation));
@@ -259,15 +260,24 @@ export class Chain {
       this.#fail(work, error);
       return;
     }
-    answering.then(
-      (answer) => {
+    answering
+      .then(
+        (answer) => {
+          // A client that does not read its answer holds it; it counts until it is written or the client is gone.
+          reservation.exchange(answer.length);
+          exchange.whenOver(() => {
+            reservation.release();
+          });
+          exchange.send(200, answer);
+        },
+        (error: unknown) => {
+          this.#fail(work, error);
+        },
+      )
+      .catch((error: unknown) => {
         reservation.release();
-        exchange.send(200, answer);
-      },
-      (error: unknown) => {
-        this.#fail(work, error);
-      },
-    );
+        this.fault(exchange, error);
+      });
   }
 
   #fail({ exchange, route, reservation }: Work, error: unknown): void {

@@ -60,7 +60,10 @@ export function engineFailure(
   details: EngineErrorDetails,
   operationFailed: string,
 ): Failure {
-  const failure = ENGINE_ERRORS[code](details, operationFailed);
+  const failure = Object.hasOwn(ENGINE_ERRORS, code)
+    ? ENGINE_ERRORS[code](details, operationFailed)
+    : // An engine of another version; what its details may hold is unknown.
+      ENGINE_ERRORS.internal({}, operationFailed);
   return details.place === undefined
     ? failure
     : { ...failure, message: `${details.place}: ${failure.message}` };
@@ -118,6 +121,11 @@ export function unsupportedBody(message: string): Failure {
 /** The body arrived too slowly, or not at all. */
 export function bodyTimeout(): Failure {
   return { status: 408, message: 'Timeout: the request body did not arrive in time' };
+}
+
+/** An `Expect` header that asks for something else than `100 Continue`. */
+export function expectationFailed(): Failure {
+  return { status: 417, message: 'Unsupported expectation: only 100-continue' };
 }
 
 export function overloaded(message: string): Failure {

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { closeAfterResponse } from './connection';
+import { closeAfterResponse, enqueue, type Outstanding } from './connection';
+import { hasBody } from './content';
 import { failureBody, familyOf } from './envelope';
 import type { Failure } from './errors';
 import type { Lifecycle } from './lifecycle';
@@ -36,6 +37,7 @@ export class Exchange implements RouteContext {
   extraHeaders: Readonly<Record<string, string>> | undefined;
   /** The client waits for `100 Continue` before it sends its body. */
   expectsContinue = false;
+  readonly #outstanding: Outstanding;
 
   constructor(
     readonly request: IncomingMessage,
@@ -46,6 +48,7 @@ export class Exchange implements RouteContext {
     this.method = request.method ?? 'GET';
     this.path = target.path;
     this.queryString = target.queryString;
+    this.#outstanding = enqueue(request, response);
     const sent = request.headers['x-request-id'];
     this.requestId = typeof sent === 'string' && CLIENT_REQUEST_ID.test(sent) ? sent : randomUUID();
   }
@@ -55,13 +58,9 @@ export class Exchange implements RouteContext {
     return (performance.now() - this.arrivedAt) / 1000;
   }
 
-  /** Whether the request announces a body. */
-  get hasBody(): boolean {
-    const { headers } = this.request;
-    return (
-      headers['transfer-encoding'] !== undefined ||
-      (headers['content-length'] !== undefined && headers['content-length'] !== '0')
-    );
+  /** Calls back once, when the answer is written whole or the connection is gone; at once when it is so already. */
+  whenOver(callback: () => void): void {
+    this.#outstanding.whenOver(callback);
   }
 
   /** Answers with JSON bytes. Does nothing when the client has gone. */
@@ -86,7 +85,7 @@ export class Exchange implements RouteContext {
     }
     head['X-Request-Id'] = this.requestId;
     Object.assign(head, this.extraHeaders);
-    if (this.hasBody && !this.request.complete) {
+    if (hasBody(this.request) && !this.request.complete) {
       // Nobody will read the rest of this body, and what follows it must not be taken for a request.
       head['Connection'] = 'close';
       closeAfterResponse(this.request);

@@ -1,6 +1,7 @@
 import express, { type Request, type RequestHandler, type Response } from 'express';
 import { matchedData, validationResult, type ValidationChain } from 'express-validator';
 import { closeAfterResponse } from '../../http/connection';
+import { hasBody, isJson } from '../../http/content';
 import { answerFailure } from './answer';
 
 /** Largest body of an endpoint under `/auth`, in bytes. */
@@ -32,15 +33,6 @@ export const loginBody: RequestHandler = (request, response, next) => {
     }
   });
 };
-
-function hasBody({ headers }: Request): boolean {
-  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
-}
-
-function isJson(contentType: string | undefined): boolean {
-  const type = contentType?.split(';')[0]?.trim().toLowerCase() ?? '';
-  return type === 'application/json' || (type.startsWith('application/') && type.endsWith('+json'));
-}
 
 /** Runs the checks in their order and answers the first that fails. */
 export function checked(...chains: readonly ValidationChain[]): RequestHandler {

@@ -1,0 +1,38 @@
+import type { IncomingMessage } from 'node:http';
+
+type Headers = Pick<IncomingMessage, 'headers'>;
+
+/** The length of the body that a request announces; 0 without one, undefined for a chunked one. */
+export function announcedLength({ headers }: Headers): number | undefined {
+  return headers['transfer-encoding'] === undefined ? Number(headers['content-length'] ?? 0) : undefined;
+}
+
+/** Whether a request announces a body. */
+export function hasBody(request: Headers): boolean {
+  return announcedLength(request) !== 0;
+}
+
+const JSON_TYPE = /^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i;
+const TOKEN = "[\\w!#$%&'*+.^`|~-]+";
+/** One parameter with its semicolon; its parts cannot match in two ways, so that no header takes long. */
+const PARAMETER = `;\\s*(?:(${TOKEN})=(?:(${TOKEN})|"((?:[^"\\\\]|\\\\.)*)")\\s*)?`;
+const PARAMETERS = new RegExp(`^(?:${PARAMETER})*$`);
+
+/** Whether a `Content-Type` means JSON in UTF-8. Parameters other than the charset have no effect. */
+export function isJson(contentType: string | undefined): boolean {
+  if (contentType === undefined || !JSON_TYPE.test(contentType)) {
+    return false;
+  }
+  const semicolon = contentType.indexOf(';');
+  if (semicolon === -1) {
+    return true;
+  }
+  const parameters = contentType.slice(semicolon);
+  return (
+    PARAMETERS.test(parameters) &&
+    [...parameters.matchAll(new RegExp(PARAMETER, 'g'))].every(
+      ([, name, token, quoted]) =>
+        name?.toLowerCase() !== 'charset' || /^utf-?8$/i.test(token ?? quoted ?? ''),
+    )
+  );
+}
