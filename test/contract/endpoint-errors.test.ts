@@ -224,6 +224,17 @@ describe.each(lanes)('the errors of every endpoint over the engine, %s', (_name,
     expect((await send(service, 'GET', '/collections/absent/exists')).body.result).toEqual({ exists: false });
     expect((await send(service, 'DELETE', '/collections/..%2F')).body.result).toBe(false);
   });
+
+  it('C2.2 a name that cannot be decoded is no collection, not even one called like its text', async () => {
+    const json = { vectors: { size: 2, distance: 'Dot' } };
+    expect((await send(service, 'PUT', '/collections/%25zz', { json })).status).toBe(200);
+    const info = await send(service, 'GET', '/collections/%zz');
+    expect(failure(info)).toEqual([404, 'Collection not found: %zz']);
+    expect((await send(service, 'GET', '/collections/%zz/exists')).body.result).toEqual({ exists: false });
+    expect((await send(service, 'DELETE', '/collections/%zz')).body.result).toBe(false);
+    expect((await send(service, 'GET', '/collections/%25zz/exists')).body.result).toEqual({ exists: true });
+    expect((await send(service, 'PUT', '/collections/%zz', { json })).status).toBe(400);
+  });
 });
 
 describe('the errors of the list of collections', () => {

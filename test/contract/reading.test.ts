@@ -209,7 +209,7 @@ describe('C6.3 query', () => {
       [{ query: 1, lookup_from: { collection: 'absent' } }, 404, 'Collection not found: absent'],
       [{ query: 1, lookup_from: { collection: 'other', vector: 'x' } }, 400, 'Vector not found: x'],
       [{ query: 1, lookup_from: { collection: 'other', vector: 'long' } }, 400, 'expected 2, got 3'],
-      [{ query: 2, lookup_from: lookup }, 400, 'Vector not found: v (of point 2)'],
+      [{ query: 2, lookup_from: lookup }, 404, "query: no vector 'v': Point not found: 2"],
     ];
     for (const [json, status, message] of refusals) {
       const answer = await server.refused('POST', `${path}/points/query`, json);

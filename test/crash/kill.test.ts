@@ -5,7 +5,7 @@ import { Oracle, type Point, SIZE, vectorOf } from './oracle';
 import { ServerChild } from './server-child';
 
 /** Kills of a normal run; the environment variable sets another number. */
-const KILLS = Number(process.env.KITHDB_KILLS ?? 100);
+const KILLS = Number(process.env['KITHDB_KILLS'] ?? 100);
 /** Data directories that are killed side by side. */
 const CHAINS = 2;
 /** Connections that write at the same time. */

@@ -19,7 +19,7 @@ export class ServerChild {
   #output = '';
 
   constructor(dataDir: string) {
-    const env = { PATH: process.env.PATH, KITHDB_LOG_LEVEL: 'warn', KITHDB_LOG_FORMAT: 'json' };
+    const env = { PATH: process.env['PATH'], KITHDB_LOG_LEVEL: 'warn', KITHDB_LOG_FORMAT: 'json' };
     const child = spawn(process.execPath, [LAUNCHER, '--port', '0', '--data-dir', dataDir], {
       env,
       stdio: ['ignore', 'pipe', 'pipe'],

@@ -216,7 +216,7 @@ fn the_graphs_largest_parameters_are_those_of_the_configuration_c4_3() {
 fn a_batch_is_bounded_as_a_whole_c2_7() {
     let engine = TestEngine::new(12);
     cities(&engine);
-    let many: Vec<_> = (0..11).map(|_| json!({"limit": 10_000})).collect();
+    let many: Vec<_> = (0..11).map(|_| json!({"limit": 100_000})).collect();
     let (code, details) = engine.refused("query_batch", "cities", json!({"searches": many}));
     assert_eq!(code, "bad_request");
     assert!(details["message"].as_str().unwrap().contains("max_result_window"), "{details}");

@@ -12,6 +12,9 @@ use crate::limits::Limits;
 use crate::payload::PayloadSelector;
 use crate::query::request::{LookupFrom, Query, QueryRequest, QueryVector, SearchParams};
 
+/// Hits that a batch may ask for, in the windows of a single search.
+const BATCH_WINDOWS: usize = 10;
+
 /// Hits of a read that does not say how many.
 pub(super) const DEFAULT_LIMIT: usize = 10;
 
@@ -149,10 +152,10 @@ pub(super) fn read_batch(
     let searches = searches.ok_or_else(|| reader.missing("searches"))?;
     let window: usize =
         searches.iter().map(|one| one.limit.saturating_add(one.offset)).fold(0, usize::saturating_add);
-    if window > limits.max_result_window {
-        let max = limits.max_result_window;
+    let max = limits.max_result_window.saturating_mul(BATCH_WINDOWS);
+    if window > max {
         let why = format!(
-            "limit + offset of all searches must be at most {max} together (max_result_window), got {window}"
+            "limit + offset of all searches must be at most {max} together ({BATCH_WINDOWS} times max_result_window), got {window}"
         );
         return Err(field_error(reader, "searches", why));
     }

@@ -25,7 +25,7 @@ pub fn resolve(
 ) -> Result<Vec<Change>, Error> {
     match update {
         Update::Upsert { points, mode, update_filter } => {
-            upsert(state, points, mode, update_filter.as_ref(), place)
+            upsert(state, points, mode, Guard::new(state, update_filter.as_ref(), deadline), place)
         }
         Update::Delete(selection) => {
             let ids = match selection {
@@ -35,7 +35,8 @@ pub fn resolve(
             Ok(vec![Change::Delete(ids)])
         }
         Update::UpdateVectors { points, update_filter } => {
-            update_vectors(state, points, update_filter.as_ref(), place)
+            let guard = Guard::new(state, update_filter.as_ref(), deadline);
+            update_vectors(state, points, guard, place)
         }
         Update::DeleteVectors { names, selection } => {
             let fields =
@@ -79,11 +80,30 @@ pub fn matching(state: &State, filter: &Filter, deadline: &Deadline) -> Result<V
     Ok(ids)
 }
 
+/// An `update_filter`: which existing points an update may change.
+struct Guard<'a> {
+    state: &'a State,
+    filter: Option<&'a Filter>,
+    pace: Pace<'a>,
+}
+
+impl<'a> Guard<'a> {
+    fn new(state: &'a State, filter: Option<&'a Filter>, deadline: &'a Deadline) -> Guard<'a> {
+        Guard { state, filter, pace: Pace::new(deadline, filter.map_or(0, Filter::conditions)) }
+    }
+
+    fn lets_through(&mut self, offset: u32) -> Result<bool, Error> {
+        let Some(filter) = self.filter else { return Ok(true) };
+        self.pace.step(self.state.at(offset).payload.bytes().len())?;
+        Ok(filter.matches(&self.state.subject(offset)))
+    }
+}
+
 fn upsert(
     state: &State,
     points: Vec<PointInput>,
     mode: UpdateMode,
-    update_filter: Option<&Filter>,
+    mut guard: Guard<'_>,
     place: &str,
 ) -> Result<Vec<Change>, Error> {
     // The last of a repeated id wins; every point is checked all the same.
@@ -99,7 +119,7 @@ fn upsert(
         }
         let skipped = match state.point(id) {
             Some(_) if mode == UpdateMode::InsertOnly => true,
-            Some((offset, _)) => update_filter.is_some_and(|filter| !filter.matches(&state.subject(offset))),
+            Some((offset, _)) => !guard.lets_through(offset)?,
             None => mode == UpdateMode::UpdateOnly,
         };
         if !skipped {
@@ -112,7 +132,7 @@ fn upsert(
 fn update_vectors(
     state: &State,
     points: Vec<(PointId, NamedVectors)>,
-    update_filter: Option<&Filter>,
+    mut guard: Guard<'_>,
     place: &str,
 ) -> Result<Vec<Change>, Error> {
     let mut absent = Vec::new();
@@ -122,7 +142,7 @@ fn update_vectors(
         match state.point(id) {
             None => absent.push(id),
             Some((offset, _)) => {
-                if update_filter.is_none_or(|filter| filter.matches(&state.subject(offset))) {
+                if guard.lets_through(offset)? {
                     changes.push(Change::SetVectors { id, vectors });
                 }
             }

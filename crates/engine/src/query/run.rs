@@ -94,8 +94,10 @@ fn vector_of(snapshot: &Snapshot, id: PointId, name: &str) -> Result<Vec<f32>, E
     let field = config.field_index(name).ok_or_else(|| Error::VectorNotFound(name.to_string()))?;
     let (_, params) = &config.fields()[field];
     let (_, point) = view.state.point(id).ok_or_else(|| Error::PointNotFound(vec![id]))?;
-    let row =
-        point.rows.row(field).ok_or_else(|| Error::VectorNotFound(format!("{name} (of point {id})")))?;
+    let row = point
+        .rows
+        .row(field)
+        .ok_or_else(|| Error::PointNotFound(vec![id]).within(format!("query: no vector '{name}'")))?;
     let mut components = Vec::with_capacity(params.size);
     view.fields[field].read_back(row, params, &mut components);
     Ok(components)
