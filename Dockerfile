@@ -37,7 +37,8 @@ COPY --from=build /build/native native
 COPY --from=build /build/dist dist
 COPY bin bin
 COPY LICENSE README.md ./
-RUN mkdir /data && chown node:node /data
+RUN mkdir -m 700 /data && chown node:node /data \
+ && ln -s /app/bin/kithdb.js /usr/local/bin/kithdb
 USER node
 # An image listens on every address, so it starts with authentication enabled. Without an admin password
 # (KITHDB_ADMIN_PASSWORD or KITHDB_ADMIN_PASSWORD_FILE) the first start makes one and prints it once.

@@ -43,18 +43,25 @@ export interface StartOptions {
 export interface RunningServer {
   readonly url: string;
   readonly port: number;
-  /** Resolves when data endpoints are served; rejects when the start failed after listening. */
+  /** Resolves when data endpoints are served, or would be if the server were not stopping; rejects when the start failed after listening. */
   readonly ready: Promise<void>;
   /** Stops accepting, finishes what runs, syncs and closes. Every call gives the same promise. */
   stop(): Promise<void>;
+  /** Resolves during a stop, when no request runs any more and what is left is to close. */
+  readonly drained: Promise<void>;
 }
 
 /** What all bodies in flight may hold together; never less than one body of the largest size. */
 const BYTES_IN_FLIGHT = 256 * 1024 * 1024;
 const REQUESTS_IN_FLIGHT = 1024;
 const GRACE_MS = 10_000;
-/** When even the stop hangs, the process ends. */
-const LAST_RESORT_MS = 5000;
+/**
+ * When the engine does not close in this time after the requests have ended, the process ends without it. Opening and
+ * closing may take minutes for good reasons; whoever cannot wait sends a second signal.
+ */
+const LAST_RESORT_MS = 10 * 60_000;
+/** One Ctrl-C can arrive several times: from the terminal, and from each process above that passes it on. */
+const SAME_SIGNAL_MS = 100;
 
 /**
  * Starts the server: it listens first, so that health and 412 answer at once, and opens authentication and the
@@ -88,10 +95,15 @@ export async function startServer(config: Config, options: StartOptions = {}): P
   const opened = Promise.all([auth.ready, engine.then((made) => made.open())]);
   const ready = opened.then(async () => {
     const made = await engine;
-    lifecycle.becomeReady(made);
-    announce(made, { url, startedAt, log, print: options.print ?? printLine });
+    if (lifecycle.becomeReady(made)) {
+      announce(made, { url, startedAt, log, print: options.print ?? printLine });
+    }
   });
 
+  let onDrained = (): void => undefined;
+  const drained = new Promise<void>((resolve) => {
+    onDrained = resolve;
+  });
   let stopping: Promise<void> | undefined;
   const stop = (): Promise<void> => {
     stopping ??= stopServer(server, {
@@ -101,10 +113,11 @@ export async function startServer(config: Config, options: StartOptions = {}): P
       opened,
       log,
       graceMs: options.graceMs ?? GRACE_MS,
+      onDrained,
     });
     return stopping;
   };
-  const running: RunningServer = { url, port, ready, stop };
+  const running: RunningServer = { url, port, ready, stop, drained };
   if (options.ownsProcess ?? true) {
     ownProcess(running, processLog);
   } else {
@@ -185,6 +198,7 @@ interface Stopping {
   readonly opened: Promise<unknown>;
   readonly log: Logger;
   readonly graceMs: number;
+  readonly onDrained: () => void;
 }
 
 /** C11.3: `/readyz` says 503, nothing new is accepted, what runs finishes, then engine and store close. */
@@ -195,6 +209,7 @@ async function stopServer(server: Server, parts: Stopping): Promise<void> {
   if (!(await drain(server, parts.graceMs))) {
     log.warn('some requests did not finish in time');
   }
+  parts.onDrained();
   await parts.opened.catch(() => undefined);
   await closeAll([parts.engine, parts.auth.ready], log);
   log.info('stopped');
@@ -221,7 +236,12 @@ function ownProcess(server: RunningServer, processLog: ProcessLog): void {
     process.exit(code);
   };
   const stopAndExit = (code: number): void => {
-    setTimeout(() => exit(1), GRACE_MS + LAST_RESORT_MS).unref();
+    void server.drained.then(() => {
+      setTimeout(() => {
+        log.fatal('the engine does not close: exiting without it');
+        exit(1);
+      }, LAST_RESORT_MS).unref();
+    });
     server.stop().then(
       () => exit(code),
       (error: unknown) => {
@@ -230,13 +250,17 @@ function ownProcess(server: RunningServer, processLog: ProcessLog): void {
       },
     );
   };
-  let signalled = false;
+  let first: { readonly signal: NodeJS.Signals; readonly at: number } | undefined;
   const onSignal = (signal: NodeJS.Signals): void => {
-    if (signalled) {
+    const at = performance.now();
+    if (first?.signal === signal && at - first.at < SAME_SIGNAL_MS) {
+      return;
+    }
+    if (first !== undefined) {
       log.warn({ signal }, 'second signal: exiting at once');
       exit(1);
     }
-    signalled = true;
+    first = { signal, at };
     stopAndExit(0);
   };
   process.on('SIGTERM', onSignal);

@@ -48,7 +48,9 @@ export async function openAuth(
   surroundings: AuthSurroundings = {},
 ): Promise<AuthService> {
   const { now = Date.now, elapsed = () => performance.now(), showPassword = printPassword } = surroundings;
-  const store = await openStore(config.dataDir, config.tokenStore);
+  const store = await openStore(config.dataDir, config.tokenStore, (warning) => {
+    log.warn(warning);
+  });
   try {
     const secret = await settleJwtSecret(config.jwtSecret, store, log);
     const auth = await StoredAuthService.over({
@@ -133,6 +135,6 @@ export function generatePassword(): string {
 function printPassword(password: string): void {
   process.stdout.write(
     `\nThe admin password of this server, shown only this once:\n\n    ${password}\n\n` +
-      'Change it with: kithdb admin reset-password\n\n',
+      'To change it, with the server stopped: kithdb admin reset-password\n\n',
   );
 }

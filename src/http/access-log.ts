@@ -9,7 +9,7 @@ export function logAtEnd(exchange: Exchange, log: Logger): void {
   if (!log.isLevelEnabled('info')) {
     return;
   }
-  const { response } = exchange;
+  const { request, response } = exchange;
   exchange.whenOver(() => {
     const line = {
       requestId: exchange.requestId,
@@ -19,7 +19,8 @@ export function logAtEnd(exchange: Exchange, log: Logger): void {
       ms: Math.round(exchange.elapsedSeconds() * 1e6) / 1e3,
       principal: exchange.principal,
     };
-    if (response.writableFinished) {
+    // Node calls an answer finished too when what was left of it went with the connection.
+    if (response.writableFinished && request.socket.errored === null) {
       log.info(line, 'request');
     } else {
       log.info({ ...line, status: undefined, aborted: true }, 'request aborted by the client');

@@ -23,6 +23,7 @@ import type { Exchange } from './exchange';
 import type { Late } from './late';
 import type { Lifecycle } from './lifecycle';
 import { ParameterValidator, type Parameters } from './parameters';
+import type { PathParams } from './target';
 import type { EngineRoute, Route } from './route-table';
 
 /** What the chain of checks works with. */
@@ -63,14 +64,9 @@ export class Chain {
 
   /**
    * Runs the checks and then the route: answers the exchange, or calls `pass` for a route under `/auth`, whose own
-   * handlers answer. `params` are the decoded path parameters, undefined when they cannot be decoded.
+   * handlers answer.
    */
-  run(
-    exchange: Exchange,
-    route: Route,
-    params: Readonly<Record<string, string>> | undefined,
-    pass?: () => void,
-  ): void {
+  run(exchange: Exchange, route: Route, params: PathParams, pass?: () => void): void {
     exchange.routePattern = route.path;
     const proceed = (refused: Verdict): void => {
       if (refused !== undefined) {
@@ -96,7 +92,11 @@ export class Chain {
   /** Answers for an error that nobody expected: a generic 500, its cause in the log only. */
   fault(exchange: Exchange, error: unknown): void {
     this.services.log.error({ err: error, requestId: exchange.requestId }, 'request failed unexpectedly');
-    exchange.fail(unexpected());
+    try {
+      exchange.fail(unexpected());
+    } catch {
+      exchange.response.destroy();
+    }
   }
 
   /** Everything up to and including the permission. */
@@ -136,12 +136,7 @@ export class Chain {
     return identity instanceof Promise ? identity.then(decide) : decide(identity);
   }
 
-  #dispatch(
-    exchange: Exchange,
-    route: Route,
-    params: Readonly<Record<string, string>> | undefined,
-    pass: (() => void) | undefined,
-  ): void {
+  #dispatch(exchange: Exchange, route: Route, params: PathParams, pass: (() => void) | undefined): void {
     switch (route.kind) {
       case 'plain':
         route.answer(exchange);
@@ -159,18 +154,14 @@ export class Chain {
   }
 
   /** Hands a request under `/auth` on to its own handlers, which read the body. */
-  #passAuth(
-    exchange: Exchange,
-    params: Readonly<Record<string, string>> | undefined,
-    pass: (() => void) | undefined,
-  ): void {
+  #passAuth(exchange: Exchange, params: PathParams, pass: (() => void) | undefined): void {
     const { authBodyBytes } = this.services.limits;
     if ((announcedLength(exchange.request) ?? 0) > authBodyBytes) {
       exchange.fail(bodyTooLarge(authBodyBytes));
-    } else if (params === undefined) {
+    } else if (params.undecodable.length > 0) {
       exchange.fail(malformedPath());
     } else {
-      exchange.params = params;
+      exchange.params = params.values;
       if (exchange.expectsContinue) {
         exchange.response.writeContinue();
       }
@@ -178,11 +169,7 @@ export class Chain {
     }
   }
 
-  #readBody(
-    exchange: Exchange,
-    route: EngineRoute,
-    params: Readonly<Record<string, string>> | undefined,
-  ): void {
+  #readBody(exchange: Exchange, route: EngineRoute, params: PathParams): void {
     const { lifecycle, limits } = this.services;
     const { engine } = lifecycle;
     if (engine === undefined) {
@@ -207,7 +194,11 @@ export class Chain {
         reservation.release();
         exchange.fail(outcome.failure);
       } else {
-        this.#checkParameters({ exchange, route, engine, reservation, body: outcome?.body }, params);
+        const collection = params.values['collection'];
+        this.#checkParameters(
+          { exchange, route, engine, reservation, collection, body: outcome?.body },
+          params,
+        );
       }
     };
     if (readsBody) {
@@ -217,20 +208,21 @@ export class Chain {
     }
   }
 
-  #checkParameters(work: Work, params: Readonly<Record<string, string>> | undefined): void {
+  #checkParameters(work: Work, params: PathParams): void {
     const { exchange, route } = work;
     const refuse = (failure: Failure): void => {
       work.reservation.release();
       exchange.fail(failure);
     };
-    if (params === undefined) {
+    const { values, undecodable } = params;
+    if (undecodable.some((name) => name !== 'collection' || route.validatesName === true)) {
       refuse(malformedPath());
       return;
     }
-    exchange.params = params;
+    exchange.params = undecodable.length === 0 ? values : { ...values, collection: NO_COLLECTION };
     const result = this.#parameters.validate(route.parameters, exchange.queryString);
     if (result instanceof Promise || route.validatesName === true) {
-      Promise.all([result, route.validatesName === true ? refuseName(params['collection'] ?? '') : undefined])
+      Promise.all([result, route.validatesName === true ? refuseName(values['collection'] ?? '') : undefined])
         .then(([late, badName]) => {
           if (late.failure !== undefined) {
             refuse(late.failure);
@@ -280,13 +272,17 @@ export class Chain {
       });
   }
 
-  #fail({ exchange, route, reservation }: Work, error: unknown): void {
+  #fail({ exchange, route, reservation, collection }: Work, error: unknown): void {
     reservation.release();
     if (!(error instanceof EngineError)) {
       this.fault(exchange, error);
       return;
     }
-    const failure = engineFailure(error.code, error.details, route.failed);
+    const details =
+      exchange.params['collection'] === NO_COLLECTION && collection !== undefined
+        ? { ...error.details, name: collection }
+        : error.details;
+    const failure = engineFailure(error.code, details, route.failed);
     if (failure.status === 500) {
       const { requestId } = exchange;
       this.services.log.error(
@@ -304,8 +300,16 @@ interface Work {
   readonly route: EngineRoute;
   readonly engine: Engine;
   readonly reservation: Reservation;
+  /** The collection's name; as it was sent, where it cannot be decoded. */
+  readonly collection: string | undefined;
   readonly body: Buffer | undefined;
 }
+
+/**
+ * What the engine is asked for in place of a name that cannot be decoded (C2.2): no collection can be called so, while
+ * one may well be called like the undecoded text.
+ */
+const NO_COLLECTION = '/';
 
 function malformedPath(): Failure {
   return badRequest('Malformed percent-encoding in the path');

@@ -16,6 +16,9 @@ export type PrincipalKind = 'admin-jwt' | 'access-token' | 'anonymous' | 'none';
 
 const NO_PARAMS: Readonly<Record<string, string>> = Object.freeze({});
 
+/** A long answer goes out in pieces of this size, so that whether the client reads it shows while it does. */
+const SLICE_BYTES = 256 * 1024;
+
 /** A client's own request id is kept if it is short and printable (C1.9). */
 const CLIENT_REQUEST_ID = /^[\x20-\x7e]{1,128}$/;
 
@@ -93,7 +96,11 @@ export class Exchange implements RouteContext {
       head['Connection'] = 'close';
     }
     response.writeHead(status, head);
-    response.end(body);
+    if (body === undefined || body.length <= SLICE_BYTES) {
+      response.end(body);
+    } else {
+      writeInSlices(response, body, 0);
+    }
   }
 
   /** Answers with a JSON value that has no envelope. */
@@ -110,4 +117,18 @@ export class Exchange implements RouteContext {
         : { ...failure.headers, 'Retry-After': String(failure.retryAfterSeconds) };
     this.send(failure.status, body, headers);
   }
+}
+
+/** Writes what is left of a body, each piece when the one before has left this process. */
+function writeInSlices(response: ServerResponse, body: Buffer, from: number): void {
+  const to = from + SLICE_BYTES;
+  if (to >= body.length) {
+    response.end(body.subarray(from));
+    return;
+  }
+  response.write(body.subarray(from, to), (error) => {
+    if (!error && !response.destroyed) {
+      writeInSlices(response, body, to);
+    }
+  });
 }

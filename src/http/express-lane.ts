@@ -48,7 +48,8 @@ export function expressLane(
 function runChain(route: Route, chain: Chain, exchangeOf: ExchangeOf): RequestHandler {
   return (request, response, next) => {
     const exchange = exchangeOf(request);
-    chain.run(exchange, route, request.params as Record<string, string>, () => {
+    const params = { values: request.params as Record<string, string>, undecodable: [] };
+    chain.run(exchange, route, params, () => {
       response.setHeader('X-Request-Id', exchange.requestId);
       response.setHeader('X-Content-Type-Options', 'nosniff');
       response.setHeader('Cache-Control', 'no-store');

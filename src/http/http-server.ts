@@ -2,6 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { createServer, type Server } from 'node:http';
 import { createServer as createSecureServer } from 'node:https';
 import type { Duplex } from 'node:stream';
+import type { Socket } from 'node:net';
+import { endThenCut, outstandingOn } from './connection';
 import { failureBody } from './envelope';
 import { JSON_TYPE } from './exchange';
 import type { HttpListeners } from './listener';
@@ -12,6 +14,8 @@ export interface ServerLimits {
   readonly requestTimeoutMs: number;
   readonly connectionsCheckingIntervalMs: number;
   readonly keepAliveTimeoutMs: number;
+  /** A client that reads nothing of its answer for so long has its connection cut. */
+  readonly stalledAnswerMs: number;
   readonly maxRequestsPerSocket: number;
   readonly maxConnections: number;
 }
@@ -21,6 +25,7 @@ export const DEFAULT_SERVER_LIMITS: ServerLimits = {
   requestTimeoutMs: 60_000,
   connectionsCheckingIntervalMs: 2000,
   keepAliveTimeoutMs: 65_000,
+  stalledAnswerMs: 30_000,
   maxRequestsPerSocket: 10_000,
   maxConnections: 2048,
 };
@@ -52,11 +57,32 @@ export function createHttpServer(
     tls === undefined
       ? createServer(options, listeners.request)
       : createSecureServer({ ...options, ...tls, minVersion: 'TLSv1.2' }, listeners.request);
+  // Without a bound in number: beyond it Node drops headers without a word, those that the checks look for included.
+  // The bytes of a head are bounded all the same.
+  server.maxHeadersCount = 0;
+  server.timeout = limits.stalledAnswerMs;
+  server.on('timeout', (socket: Socket) => {
+    endIfStalled(socket, limits.stalledAnswerMs);
+  });
   server.maxRequestsPerSocket = limits.maxRequestsPerSocket;
   server.maxConnections = limits.maxConnections;
   server.on('checkContinue', listeners.checkContinue);
+  server.on('checkExpectation', listeners.checkExpectation);
   server.on('clientError', answerBrokenRequest);
   return server;
+}
+
+/**
+ * Ends a connection on which nothing has moved for a while, in either direction. One whose request is still arriving
+ * or being worked on stays: those have limits of their own.
+ */
+function endIfStalled(socket: Socket, stalledAnswerMs: number): void {
+  const [first] = outstandingOn(socket);
+  if (first === undefined || first.response.headersSent) {
+    socket.destroy(first && new Error('the client does not read its answer'));
+  } else {
+    socket.setTimeout(stalledAnswerMs);
+  }
 }
 
 interface Broken {
@@ -78,17 +104,48 @@ const BROKEN: Readonly<Record<string, Broken>> = {
 
 const MALFORMED: Broken = { status: '400 Bad Request', message: 'Malformed HTTP request' };
 
+const refused = new WeakSet<Duplex>();
+
 /**
- * Answers what is no HTTP request, or did not become one in time, and closes the connection. Where an answer has
- * begun on it, a second one would be taken for part of the first: then it is only closed.
+ * Answers what is no HTTP request, or did not become one in time, and closes the connection. The requests in front of
+ * it are answered first: a client takes the first answer for its first request.
  */
 function answerBrokenRequest(error: NodeJS.ErrnoException, socket: Duplex): void {
-  const { _httpMessage: answering } = socket as Duplex & { _httpMessage?: { headersSent: boolean } | null };
-  if (error.code === 'ECONNRESET' || !socket.writable || answering?.headersSent === true) {
+  if (refused.has(socket)) {
+    return;
+  }
+  if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy();
     return;
   }
-  const { status, message } = BROKEN[error.code ?? ''] ?? MALFORMED;
+  refused.add(socket);
+  const waiting = outstandingOn(socket);
+  const last = waiting.at(-1);
+  // A request that has not arrived whole is the broken one itself; what is broken otherwise is what follows it.
+  const broken = last?.request.complete === false ? last : undefined;
+  const previous = broken === undefined ? last : waiting.at(-2);
+  const answer = (): void => {
+    if (!socket.writable) {
+      // The answer before was the last of this connection, and is closing it.
+      return;
+    }
+    if (broken?.response.headersSent === true) {
+      // A second answer would be taken for part of the first.
+      socket.destroy();
+    } else {
+      endThenCut(socket, brokenAnswer(error.code));
+    }
+  };
+  if (previous === undefined) {
+    answer();
+  } else {
+    socket.pause();
+    previous.whenOver(answer);
+  }
+}
+
+function brokenAnswer(code: string | undefined): Buffer {
+  const { status, message } = BROKEN[code ?? ''] ?? MALFORMED;
   const body = failureBody('general', message, 0);
   const head = [
     `HTTP/1.1 ${status}`,
@@ -97,5 +154,5 @@ function answerBrokenRequest(error: NodeJS.ErrnoException, socket: Duplex): void
     `Content-Length: ${body.length}`,
     `X-Request-Id: ${randomUUID()}`,
   ];
-  socket.end(Buffer.concat([Buffer.from(`${head.join('\r\n')}\r\n\r\n`, 'latin1'), body]));
+  return Buffer.concat([Buffer.from(`${head.join('\r\n')}\r\n\r\n`, 'latin1'), body]);
 }

@@ -23,12 +23,14 @@ export class Lifecycle {
     return this.#inProgress;
   }
 
-  /** The engine is open. A server that is already stopping stays so. */
-  becomeReady(engine: Engine): void {
-    if (this.#phase === 'starting') {
-      this.#engine = engine;
-      this.#phase = 'ready';
+  /** The engine is open. A server that is already stopping stays so: then false. */
+  becomeReady(engine: Engine): boolean {
+    if (this.#phase !== 'starting') {
+      return false;
     }
+    this.#engine = engine;
+    this.#phase = 'ready';
+    return true;
   }
 
   /** From here on every new request but the plain ones is a 503. */

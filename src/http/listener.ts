@@ -3,12 +3,12 @@ import { logAtEnd } from './access-log';
 import { Chain, type ChainServices } from './chain';
 import { isClosing } from './connection';
 import { CrossOrigin } from './cross-origin';
-import { badRequest } from './errors';
+import { badRequest, expectationFailed } from './errors';
 import { Exchange } from './exchange';
 import { expressLane } from './express-lane';
 import { RouteMatcher } from './matcher';
 import { checkRouteTable, isPointsRoute, POINTS_PATH, type Route } from './route-table';
-import { decodeParams, parseTarget } from './target';
+import { authorityOf, decodeParams, parseTarget } from './target';
 
 /** What the HTTP application is made of. */
 export interface HttpServices extends ChainServices {
@@ -24,18 +24,49 @@ export interface HttpListeners {
   readonly request: RequestListener;
   /** For `Expect: 100-continue`: the body is asked for only when the request has passed its checks. */
   readonly checkContinue: RequestListener;
+  /** For every other `Expect`: refused. */
+  readonly checkExpectation: RequestListener;
 }
+
+/** What the `Expect` header of a request asks for. */
+type Expects = 'nothing' | 'continue' | 'more';
 
 const HOT_PREFIX = POINTS_PATH.slice(0, POINTS_PATH.indexOf(':'));
 
+/** How many `Host` headers there are among names and values in turn. */
+function countHosts(rawHeaders: readonly string[]): number {
+  let hosts = 0;
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index];
+    if (name?.length === 4 && name.toLowerCase() === 'host') {
+      hosts += 1;
+    }
+  }
+  return hosts;
+}
+
 /** What is wrong with a head that Node's parser hands over all the same. */
-function malformedHead({ headers, httpVersion }: IncomingMessage): string | undefined {
+function malformedHead({ headers, httpVersion, rawHeaders, url = '/' }: IncomingMessage): string | undefined {
   const encoding = headers['transfer-encoding'];
   if (encoding !== undefined && encoding.toLowerCase() !== 'chunked') {
     // Node reports it too, but only after the request is running.
     return 'Unsupported transfer encoding: only chunked';
   }
-  return headers.host === undefined && httpVersion !== '1.0' ? 'Missing Host header' : undefined;
+  if (encoding !== undefined && httpVersion === '1.0') {
+    return 'Unsupported transfer encoding: none in HTTP/1.0';
+  }
+  const { host } = headers;
+  if (host === undefined) {
+    return httpVersion === '1.0' ? undefined : 'Missing Host header';
+  }
+  // `headers` has the first of several, and what stands in front of this server may have looked at the last.
+  if (countHosts(rawHeaders) > 1) {
+    return 'More than one Host header';
+  }
+  const authority = authorityOf(url);
+  return authority === undefined || authority.toLowerCase() === host.toLowerCase()
+    ? undefined
+    : 'The Host header and the request target name different hosts';
 }
 
 /**
@@ -60,21 +91,25 @@ export function httpListeners(services: HttpServices): HttpListeners {
   const hotLane = services.hotLane ?? true;
   const methodsOf = (path: string): readonly string[] => matcher.methods(path);
 
-  const serve = (request: IncomingMessage, response: ServerResponse, expectsContinue: boolean): void => {
+  const serve = (request: IncomingMessage, response: ServerResponse, expects: Expects): void => {
     if (isClosing(request)) {
       return;
     }
     const target = parseTarget(request.url ?? '/');
     const exchange = new Exchange(request, response, target, lifecycle);
-    exchange.expectsContinue = expectsContinue;
+    exchange.expectsContinue = expects === 'continue';
     lifecycle.requestBegan();
-    response.once('close', () => {
+    exchange.whenOver(() => {
       lifecycle.requestEnded();
     });
     logAtEnd(exchange, log);
     const malformed = malformedHead(request);
     if (malformed !== undefined) {
       exchange.fail(badRequest(malformed));
+      return;
+    }
+    if (expects === 'more') {
+      exchange.fail(expectationFailed());
       return;
     }
     if (request.headers.origin !== undefined && crossOrigin.apply(exchange, methodsOf)) {
@@ -94,10 +129,13 @@ export function httpListeners(services: HttpServices): HttpListeners {
 
   return {
     request: (request, response) => {
-      serve(request, response, false);
+      serve(request, response, 'nothing');
     },
     checkContinue: (request, response) => {
-      serve(request, response, true);
+      serve(request, response, 'continue');
+    },
+    checkExpectation: (request, response) => {
+      serve(request, response, 'more');
     },
   };
 }

@@ -6,6 +6,13 @@ export interface Target {
   readonly queryString: string;
 }
 
+const ABSOLUTE = /^[a-z][a-z0-9+.-]*:\/\/([^/?#]*)/i;
+
+/** The authority of an absolute-form target, such as a proxy is sent; undefined in the usual form. */
+export function authorityOf(url: string): string | undefined {
+  return url.startsWith('/') ? undefined : ABSOLUTE.exec(url)?.[1];
+}
+
 /**
  * Splits a request target. Absolute-form targets lose scheme and authority, and a fragment is dropped. Node's parser
  * has refused what is not ASCII.
@@ -13,7 +20,7 @@ export interface Target {
 export function parseTarget(url: string): Target {
   let target = url;
   if (!target.startsWith('/')) {
-    target = target.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i, '');
+    target = target.replace(ABSOLUTE, '');
     target = target.startsWith('/') ? target : `/${target}`;
   }
   const fragment = target.indexOf('#');
@@ -29,15 +36,25 @@ export function parseTarget(url: string): Target {
   return { path, queryString };
 }
 
-/** Decodes path parameters once; undefined when one is not well-formed percent-encoded UTF-8. */
-export function decodeParams(raw: Readonly<Record<string, string>>): Record<string, string> | undefined {
-  const decoded: Record<string, string> = {};
-  try {
-    for (const [name, value] of Object.entries(raw)) {
-      decoded[name] = value.includes('%') ? decodeURIComponent(value) : value;
+/** The parameters of a path. */
+export interface PathParams {
+  /** Percent-decoded once, or as they were sent where that is impossible. */
+  readonly values: Readonly<Record<string, string>>;
+  /** The names of those that are not well-formed percent-encoded UTF-8. */
+  readonly undecodable: readonly string[];
+}
+
+/** Decodes path parameters once. */
+export function decodeParams(raw: Readonly<Record<string, string>>): PathParams {
+  const values: Record<string, string> = {};
+  const undecodable: string[] = [];
+  for (const [name, value] of Object.entries(raw)) {
+    try {
+      values[name] = value.includes('%') ? decodeURIComponent(value) : value;
+    } catch {
+      values[name] = value;
+      undecodable.push(name);
     }
-  } catch {
-    return undefined;
   }
-  return decoded;
+  return { values, undecodable };
 }

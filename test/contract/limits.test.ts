@@ -144,13 +144,13 @@ const WINDOW_LIMITS: readonly Omit<Limited, 'limit' | 'setting'>[] = [
     body: (count) => ({ query: [1, 2], limit: 5, offset: count - 5 }),
   },
   {
-    title: 'limit + offset of the searches of a batch, all together',
+    title: 'limit + offset of one search of a batch',
     method: 'POST',
     rest: '/points/search/batch',
     body: (count) => ({
       searches: [
         { vector: [1, 2], limit: 3 },
-        { vector: [1, 2], limit: 2, offset: count - 5 },
+        { vector: [1, 2], limit: 2, offset: count - 2 },
       ],
     }),
   },

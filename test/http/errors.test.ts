@@ -131,11 +131,14 @@ describe.each([
     );
   });
 
-  it.each(['new_code', 'toString', '__proto__'])('C1.4 takes the code %s for an internal failure', async (code) => {
-    service.engine.failWith(code as EngineErrorCode, { message: 'of a later engine' });
-    const answer = await send(service, 'POST', '/collections/c/points/search');
-    expect([answer.status, answer.body.status.error]).toEqual([500, 'Search failed: internal error']);
-  });
+  it.each(['new_code', 'toString', '__proto__'])(
+    'C1.4 takes the code %s for an internal failure',
+    async (code) => {
+      service.engine.failWith(code as EngineErrorCode, { message: 'of a later engine' });
+      const answer = await send(service, 'POST', '/collections/c/points/search');
+      expect([answer.status, answer.body.status.error]).toEqual([500, 'Search failed: internal error']);
+    },
+  );
 
   it('C1.4 survives an answer that cannot be written', async () => {
     jest.spyOn(service.engine, 'execute').mockResolvedValueOnce(undefined as unknown as Buffer);

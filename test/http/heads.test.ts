@@ -22,7 +22,10 @@ describe('heads that Node hands over all the same', () => {
   it('keeps every header of a head within its limit', async () => {
     const padding = Array.from({ length: 1500 }, () => 'a:b');
     const last = ['X-Test-Refuse: 1', 'Connection: close'];
-    const received = await sendRaw(service, head('GET /collections HTTP/1.1', 'Host: x', ...padding, ...last));
+    const received = await sendRaw(
+      service,
+      head('GET /collections HTTP/1.1', 'Host: x', ...padding, ...last),
+    );
     expect(statuses(received)).toEqual(['403']);
     const body = ['Content-Type: application/json', 'Content-Length: 2', 'Connection: close'];
     await sendRaw(service, `${head(`POST ${SEARCH} HTTP/1.1`, 'Host: x', ...padding, ...body)}{}`);

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { chmod, mkdir, open } from 'node:fs/promises';
+import { chmod, mkdir, open, stat } from 'node:fs/promises';
 import { dirname, join, sep } from 'node:path';
 import { MemoryStore } from './memory';
 import { connectNodeSqlite } from './node-sqlite';
@@ -29,16 +29,26 @@ export function storeExists(dataDir: string): boolean {
 
 /**
  * Opens the store of a data directory, making both when they do not exist. Without a kind: the first SQLite that
- * loads.
+ * loads. `warn` is told when the directory was there and is open to others.
  * @throws StoreInUse when another process has it open.
  * @throws StoreUnavailable that says how to make a SQLite library load when none does.
  */
-export async function openStore(dataDir: string, kind?: StoreKind): Promise<TokenStore> {
+export async function openStore(
+  dataDir: string,
+  kind?: StoreKind,
+  warn: (warning: string) => void = () => undefined,
+): Promise<TokenStore> {
   if (kind === 'memory') {
     return new MemoryStore();
   }
   const path = storePath(dataDir);
   await makePrivate(dataDir, path);
+  const rights = await openRights(dataDir);
+  if (rights !== undefined) {
+    warn(
+      `The data directory ${dataDir} is open to other users of this machine (mode ${rights}); close it with: chmod 700 ${JSON.stringify(dataDir)}`,
+    );
+  }
   const failures: string[] = [];
   for (const candidate of kind === undefined ? (['sqlite3', 'node-sqlite'] as const) : [kind]) {
     let connection: SqlConnection;
@@ -74,6 +84,15 @@ async function makePrivate(dataDir: string, path: string): Promise<void> {
   const file = await open(path, 'a', 0o600);
   await file.close();
   await chmod(path, 0o600);
+}
+
+/** The rights of a folder in octal when others than its owner have some. It may be shared on purpose: nothing is changed. */
+async function openRights(folder: string): Promise<string | undefined> {
+  if (process.platform === 'win32') {
+    return undefined;
+  }
+  const rights = (await stat(folder)).mode & 0o777;
+  return (rights & 0o077) === 0 ? undefined : rights.toString(8);
 }
 
 /** Makes the names of new files durable: a commit in a log whose name is lost would be lost with it. */
