@@ -29,36 +29,48 @@ export function requestBytes(url, method, path, body, token) {
   return Buffer.concat([Buffer.from(head), bytes]);
 }
 
-/** A connection in a closed loop: one request at a time. */
+/** A connection in a closed loop: one request at a time. Opened again when the server has had enough of it. */
 export class Connection {
-  #socket;
+  #url;
+  #socket = null;
   #received = [];
   #size = 0;
   #expected = -1;
   #pending = null;
 
   /** @param {URL} url */
-  static open(url) {
+  static async open(url) {
+    const connection = new Connection(url);
+    await connection.#connect();
+    return connection;
+  }
+
+  constructor(url) {
+    this.#url = url;
+  }
+
+  #connect() {
     return new Promise((resolve, reject) => {
       const socket = connect({
-        host: url.hostname.replace(/^\[|\]$/g, ''),
-        port: Number(url.port || 80),
+        host: this.#url.hostname.replace(/^\[|\]$/g, ''),
+        port: Number(this.#url.port || 80),
         noDelay: true,
       });
       socket.once('error', reject);
       socket.once('connect', () => {
         socket.off('error', reject);
-        resolve(new Connection(socket));
+        const lost = (error) => {
+          if (socket === this.#socket) {
+            this.#pending?.reject(error ?? new Error('the server closed the connection'));
+          }
+        };
+        socket.on('data', (chunk) => this.#receive(chunk));
+        socket.on('error', lost);
+        socket.on('close', () => lost());
+        this.#socket = socket;
+        resolve();
       });
     });
-  }
-
-  constructor(socket) {
-    this.#socket = socket;
-    socket.on('data', (chunk) => this.#receive(chunk));
-    const lost = (error) => this.#pending?.reject(error ?? new Error('the server closed the connection'));
-    socket.on('error', lost);
-    socket.on('close', () => lost());
   }
 
   /**
@@ -67,7 +79,8 @@ export class Connection {
    * @param {Buffer} bytes of {@link requestBytes}
    * @returns {Promise<{status: number, body: Buffer}>}
    */
-  send(bytes) {
+  async send(bytes) {
+    if (this.#socket === null) await this.#connect();
     return new Promise((resolve, reject) => {
       this.#pending = { resolve, reject };
       this.#socket.write(bytes);
@@ -76,7 +89,7 @@ export class Connection {
 
   close() {
     this.#pending = null;
-    this.#socket.destroy();
+    this.#socket?.destroy();
   }
 
   #receive(chunk) {
@@ -100,6 +113,10 @@ export class Connection {
     this.#size = 0;
     this.#expected = -1;
     this.#pending = null;
+    if (/\r\nconnection: *close/i.test(head)) {
+      this.#socket.destroy();
+      this.#socket = null;
+    }
     resolve({ status: Number(head.slice(9, 12)), body: all.subarray(headEnd + HEADER_END.length) });
   }
 }
