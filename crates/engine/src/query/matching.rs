@@ -32,7 +32,7 @@ impl<'a> Matching<'a> {
 
     /// The most points that can match; exact when [`Matching::is_exact`].
     pub fn at_most(&self) -> u64 {
-        self.plan.candidates.as_ref().unwrap_or(&self.state.live).len()
+        self.plan.cardinality(self.state.live.len())
     }
 
     /// Whether every candidate matches.
