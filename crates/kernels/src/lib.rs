@@ -9,6 +9,8 @@
 //! assert_eq!((k.dot)(&[1.0, 2.0], &[3.0, 4.0]), 11.0);
 //! ```
 
+mod codes;
+mod coding;
 mod normalise;
 mod prefetch;
 mod scalar;
@@ -22,6 +24,10 @@ mod neon;
 
 use std::sync::OnceLock;
 
+pub use codes::{
+    CODE_LINE_BYTES, CodeDot, CodeKernels, CodeLevel, CodeWidth, FourCodes, OneCode, QueryLine, code_kernels,
+};
+pub use coding::{CodingKernels, CodingLevel, Quantised, ROUNDS, Residual, coding_kernels};
 pub use normalise::{norm, normalise};
 pub use prefetch::{prefetch_l1, prefetch_l2};
 
