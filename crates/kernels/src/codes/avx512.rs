@@ -10,18 +10,29 @@ pub(super) static KERNELS: CodeKernels = CodeKernels { level: CodeLevel::Avx512V
 
 fn one<const BITS: u32>(query: &[QueryLine], row: &[u8]) -> i32 {
     // SAFETY: the CPU has the features, see `KERNELS`.
-    unsafe {
-        let [[a, b, c, d]] = accumulate::<BITS, 1, 4>(query, [row]);
-        _mm512_reduce_add_epi32(_mm512_add_epi32(_mm512_add_epi32(a, b), _mm512_add_epi32(c, d)))
-    }
+    unsafe { sum_one::<BITS>(query, row) }
 }
 
 fn four<const BITS: u32>(query: &[QueryLine], rows: [&[u8]; 4]) -> [i32; 4] {
     // SAFETY: the CPU has the features, see `KERNELS`.
-    unsafe {
-        let rows = accumulate::<BITS, 4, 2>(query, rows);
-        horizontal_sums(rows.map(|[a, b]| _mm512_add_epi32(a, b)))
-    }
+    unsafe { sum_four::<BITS>(query, rows) }
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
+fn sum_one<const BITS: u32>(query: &[QueryLine], row: &[u8]) -> i32 {
+    let [[a, b, c, d]] = accumulate::<BITS, 1, 4>(query, [row]);
+    _mm512_reduce_add_epi32(_mm512_add_epi32(_mm512_add_epi32(a, b), _mm512_add_epi32(c, d)))
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
+fn sum_four<const BITS: u32>(query: &[QueryLine], rows: [&[u8]; 4]) -> [i32; 4] {
+    let [[a0, a1], [b0, b1], [c0, c1], [d0, d1]] = accumulate::<BITS, 4, 2>(query, rows);
+    horizontal_sums([
+        _mm512_add_epi32(a0, a1),
+        _mm512_add_epi32(b0, b1),
+        _mm512_add_epi32(c0, c1),
+        _mm512_add_epi32(d0, d1),
+    ])
 }
 
 /// The products of `N` rows, each in `CHAINS` accumulators: enough of them that the latency of a product is hidden.

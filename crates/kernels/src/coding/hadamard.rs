@@ -10,31 +10,50 @@ pub(super) const ROUNDS: usize = 4;
 /// Rounds where it is one: every round then mixes all components with all others.
 const POWER_OF_TWO_ROUNDS: usize = 3;
 
-#[inline(always)]
-pub(super) fn rotate(x: &mut [f32], signs: &[u8]) {
-    assert_eq!(x.len(), signs.len(), "signs for vectors of another length");
-    if x.is_empty() {
-        return;
+/// How vectors of one length are rotated.
+pub(super) struct Plan {
+    /// Components of a transform, a power of two.
+    pub(super) block: usize,
+    pub(super) rounds: usize,
+    /// Whether the halves are mixed after each round.
+    pub(super) mixes: bool,
+    /// What makes a transform orthogonal.
+    pub(super) scale: f32,
+    len: usize,
+}
+
+impl Plan {
+    /// The plan for a vector, or none for an empty one. Panics when there is not one byte of signs a component.
+    #[inline(always)]
+    pub(super) fn of(x: &[f32], signs: &[u8]) -> Option<Plan> {
+        assert_eq!(x.len(), signs.len(), "signs for vectors of another length");
+        let block = 1 << x.len().checked_ilog2()?;
+        let mixes = block < x.len();
+        let rounds = if mixes { ROUNDS } else { POWER_OF_TWO_ROUNDS };
+        Some(Plan { block, rounds, mixes, scale: 1.0 / (block as f32).sqrt(), len: x.len() })
     }
-    let block = 1 << x.len().ilog2();
-    let scale = 1.0 / (block as f32).sqrt();
-    if block == x.len() {
-        for round in 0..POWER_OF_TWO_ROUNDS {
-            flip(x, signs, round);
-            hadamard(x, scale);
-        }
-        return;
-    }
-    for round in 0..ROUNDS {
-        flip(x, signs, round);
-        let start = if round % 2 == 0 { 0 } else { x.len() - block };
-        hadamard(&mut x[start..][..block], scale);
-        mix_halves(x);
+
+    /// The components that a round transforms.
+    #[inline(always)]
+    pub(super) fn range(&self, round: usize) -> std::ops::Range<usize> {
+        if round.is_multiple_of(2) { 0..self.block } else { self.len - self.block..self.len }
     }
 }
 
 #[inline(always)]
-fn flip(x: &mut [f32], signs: &[u8], round: usize) {
+pub(super) fn rotate(x: &mut [f32], signs: &[u8]) {
+    let Some(plan) = Plan::of(x, signs) else { return };
+    for round in 0..plan.rounds {
+        flip(x, signs, round);
+        hadamard(&mut x[plan.range(round)], plan.scale);
+        if plan.mixes {
+            mix_halves(x);
+        }
+    }
+}
+
+#[inline(always)]
+pub(super) fn flip(x: &mut [f32], signs: &[u8], round: usize) {
     for (x, &signs) in x.iter_mut().zip(signs) {
         let sign = (u32::from(signs) << (31 - round)) & (1 << 31);
         *x = f32::from_bits(x.to_bits() ^ sign);
@@ -44,7 +63,7 @@ fn flip(x: &mut [f32], signs: &[u8], round: usize) {
 /// Turns each pair of a component of the first half and its like in the second by 45 degrees. A middle component
 /// stays.
 #[inline(always)]
-fn mix_halves(x: &mut [f32]) {
+pub(super) fn mix_halves(x: &mut [f32]) {
     let half = x.len() / 2;
     let (front, back) = x.split_at_mut(half);
     let back_start = back.len() - half;

@@ -1,8 +1,11 @@
 //! What turns a vector into a code: subtract a mean, rotate, round.
 //!
 //! The code is written once, portably and in a shape that compilers turn into vector instructions, and compiled for
-//! each level. No operation is fused or reordered, so every level gives the same bits.
+//! each level; only the rotation is written out for AVX-512, where compilers fail. No operation is fused or
+//! reordered, so every level gives the same bits.
 
+#[cfg(target_arch = "x86_64")]
+mod avx512;
 mod hadamard;
 mod round;
 
@@ -77,9 +80,9 @@ impl CodingKernels {
         match level {
             CodingLevel::Baseline => Some(&BASELINE),
             #[cfg(target_arch = "x86_64")]
-            CodingLevel::Avx512 if is_x86_feature_detected!("avx512f") => Some(&avx512::KERNELS),
+            CodingLevel::Avx512 if is_x86_feature_detected!("avx512f") => Some(&with_avx512::KERNELS),
             #[cfg(target_arch = "x86_64")]
-            CodingLevel::Avx2 if is_x86_feature_detected!("avx2") => Some(&avx2::KERNELS),
+            CodingLevel::Avx2 if is_x86_feature_detected!("avx2") => Some(&with_avx2::KERNELS),
             #[cfg_attr(not(target_arch = "x86_64"), allow(unreachable_patterns))]
             _ => None,
         }
@@ -114,7 +117,7 @@ static BASELINE: CodingKernels = CodingKernels {
 /// The same functions compiled with more CPU features.
 #[cfg(target_arch = "x86_64")]
 macro_rules! level {
-    ($name:ident, $level:expr, $features:literal) => {
+    ($name:ident, $level:expr, $features:literal, $rotate:path) => {
         mod $name {
             use super::*;
 
@@ -135,7 +138,7 @@ macro_rules! level {
             fn rotate(x: &mut [f32], signs: &[u8]) {
                 #[target_feature(enable = $features)]
                 fn compiled(x: &mut [f32], signs: &[u8]) {
-                    hadamard::rotate(x, signs);
+                    $rotate(x, signs);
                 }
                 // SAFETY: the CPU has the features, see `KERNELS`.
                 unsafe { compiled(x, signs) }
@@ -172,6 +175,6 @@ macro_rules! level {
 }
 
 #[cfg(target_arch = "x86_64")]
-level!(avx512, CodingLevel::Avx512, "avx512f");
+level!(with_avx512, CodingLevel::Avx512, "avx512f", avx512::rotate);
 #[cfg(target_arch = "x86_64")]
-level!(avx2, CodingLevel::Avx2, "avx2");
+level!(with_avx2, CodingLevel::Avx2, "avx2", hadamard::rotate);

@@ -43,7 +43,7 @@ pub(super) fn max_abs(x: &[f32]) -> f32 {
     for (lane, x) in tail.iter().enumerate() {
         max[lane] = greater(max[lane], x.abs());
     }
-    max.into_iter().fold(0.0, greater)
+    tree(max, greater)
 }
 
 #[inline(always)]
@@ -97,7 +97,7 @@ pub(super) fn encode(x: &[f32], factor: f32, width: CodeWidth, out: &mut [u8]) -
     sums.total()
 }
 
-/// ⟨x, v⟩ and Σ v in lanes. Both are sums of `f32`: of up to 65,536 integers of a byte each, a lane is exact.
+/// ⟨x, v⟩ and Σ v in lanes. Both are sums of `f32`: that of up to 65,536 integers below 256 is exact.
 #[derive(Default)]
 struct Sums {
     dot: [f32; LANES],
@@ -113,17 +113,22 @@ impl Sums {
 
     #[inline(always)]
     fn total(self) -> Quantised {
-        Quantised { dot: total(self.dot), sum: self.sum.into_iter().map(|sum| sum as i32).sum() }
+        Quantised { dot: total(self.dot), sum: total(self.sum) as i32 }
     }
 }
 
 #[inline(always)]
 fn total(lanes: [f32; LANES]) -> f32 {
-    let mut lanes = lanes;
+    tree(lanes, |a, b| a + b)
+}
+
+/// Combines the halves of the lanes until one is left.
+#[inline(always)]
+fn tree(mut lanes: [f32; LANES], combine: impl Fn(f32, f32) -> f32) -> f32 {
     let mut width = LANES / 2;
     while width > 0 {
         for lane in 0..width {
-            lanes[lane] += lanes[lane + width];
+            lanes[lane] = combine(lanes[lane], lanes[lane + width]);
         }
         width /= 2;
     }
