@@ -1,4 +1,5 @@
-//! Distance kernels over `f32` vectors, one module per instruction set, chosen once at run time.
+//! Distance kernels over `f32` vectors and over [codes](CodeKernels), and [what makes codes](CodingKernels): one
+//! module per instruction set, chosen once at run time.
 //!
 //! Every kernel exists for one row and for four rows at a time. Both forms run the same sequence of floating-point
 //! operations for a pair of vectors, so a score never depends on which form computed it: an exact scan, a graph walk
@@ -29,7 +30,7 @@ pub use codes::{
 };
 pub use coding::{CodingKernels, CodingLevel, Quantised, ROUNDS, Residual, coding_kernels};
 pub use normalise::{norm, normalise};
-pub use prefetch::{prefetch_l1, prefetch_l2};
+pub use prefetch::{prefetch_l1, prefetch_l2, prefetch_l2_range};
 
 /// A kernel over a query and one row; both have the same length.
 pub type OneRow = fn(&[f32], &[f32]) -> f32;

@@ -28,6 +28,19 @@ pub const CODE_LINE_BYTES: usize = 64;
 #[repr(C, align(64))]
 pub struct QueryLine(pub [i8; CODE_LINE_BYTES]);
 
+impl QueryLine {
+    /// A line of zeros.
+    pub const ZERO: QueryLine = QueryLine([0; CODE_LINE_BYTES]);
+
+    /// All components of consecutive lines.
+    pub fn components_mut(lines: &mut [QueryLine]) -> &mut [i8] {
+        let components = lines.len() * CODE_LINE_BYTES;
+        // SAFETY: a line is sixty-four `i8` and nothing else, so lines in a row are that many more; the borrow is
+        // passed on.
+        unsafe { std::slice::from_raw_parts_mut(lines.as_mut_ptr().cast(), components) }
+    }
+}
+
 /// Bits that one component of a row takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(usize)]
