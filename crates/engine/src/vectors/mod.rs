@@ -13,6 +13,9 @@ mod encoder;
 mod layout;
 mod rotation;
 
+#[cfg(test)]
+mod tests;
+
 pub use code_query::CodeQuery;
 pub use code_table::CodeTable;
 pub use encoder::{Encoder, FormatError};
