@@ -10,6 +10,7 @@
 //! ```
 
 mod normalise;
+pub mod peak;
 mod prefetch;
 mod scalar;
 
