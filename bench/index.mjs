@@ -4,7 +4,7 @@
  */
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { cpus, tmpdir } from 'node:os';
+import { cpus, loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { BuildError } from '../scripts/build/process.mjs';
@@ -73,6 +73,7 @@ const SCALING_EFS = [64, 128];
 const CHURN_EFS = [64, 128];
 
 const flags = readFlags();
+const loadBefore = loadavg()[0];
 const folder = mkdtempSync(join(tmpdir(), 'kithdb-bench-index-'));
 const workers = [];
 try {
@@ -134,6 +135,9 @@ async function run() {
   await competition.enter(workers, flags);
 
   const say = (line) => process.stderr.write(`${line}\n`);
+  if (loadBefore > cpus().length / 2) {
+    say(`Something else keeps this machine busy (load ${loadBefore.toFixed(1)}): expect noise.`);
+  }
   say(`${set.name}: ${set.rows} × ${set.dims}, ${set.metric}, ${set.queries} queries`);
   await competition.prepareTruth(ours);
 
@@ -224,6 +228,7 @@ function machine(pinned) {
     cpu: cpus()[0]?.model ?? 'unknown',
     cores: cpus().length,
     search_bound_to_one_core: pinned,
+    load_before: loadBefore,
     versions: {
       ...Object.fromEntries(workers.map((worker) => [worker.name, worker.version])),
       node: process.version,
