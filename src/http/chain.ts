@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import type { OriginGuard } from '../auth/origin-guard';
 import type { Identity } from '../auth/permissions';
-import { EngineError, type Engine, type EngineRequest } from '../engine/types';
+import { EngineError, type Answer, type Engine, type EngineRequest } from '../engine/types';
 import { refuseName } from '../collections/name';
 import { Admission, type Reservation } from './admission';
 import { authorize, needsIdentity, type Authenticator } from './authorization';
@@ -245,7 +245,7 @@ export class Chain {
 
   #execute(work: Work, parameters: Parameters): void {
     const { exchange, engine, reservation } = work;
-    let answering: Promise<Buffer>;
+    let answering: Promise<Answer>;
     try {
       answering = engine.execute(engineRequest(work, parameters));
     } catch (error) {

@@ -97,13 +97,16 @@ pub struct Status {
     pub faults: Vec<(String, String)>,
 }
 
+/// A pool of threads that execute requests.
+type Requests = Pool<(Request, Reply)>;
+
 /// An open engine.
 pub struct Engine {
     core: Arc<Core>,
-    reads: Mutex<Option<Pool>>,
-    writes: Mutex<Option<Pool>>,
+    reads: Mutex<Option<Requests>>,
+    writes: Mutex<Option<Requests>>,
     /// Deletions of collections, which wait for whoever still uses them.
-    deletions: Mutex<Option<Pool>>,
+    deletions: Mutex<Option<Requests>>,
     background: Mutex<Option<Background>>,
     /// Held while the engine is open: one process for each data directory.
     lock: Mutex<Option<LockGuard>>,
@@ -135,12 +138,17 @@ impl Engine {
             (None, None, None, None)
         } else {
             let cores = std::thread::available_parallelism().map_or(1, usize::from);
-            let reads =
-                Pool::start("read", options.search_threads, WAITING_READS).map_err(OpenError::Threads)?;
-            let writes = Pool::start("write", cores.max(2), WAITING_WRITES).map_err(OpenError::Threads)?;
+            let requests = |name: &str, threads: usize, waiting: usize| {
+                let core = Arc::clone(&core);
+                Pool::start(name, threads, waiting, move |(request, reply)| {
+                    execute::run(&core, request, reply)
+                })
+                .map_err(OpenError::Threads)
+            };
+            let reads = requests("read", options.search_threads, WAITING_READS)?;
+            let writes = requests("write", cores.max(2), WAITING_WRITES)?;
             let background = Background::start(&catalog).map_err(OpenError::Threads)?;
-            let deletions =
-                Pool::start("delete", DELETION_THREADS, WAITING_WRITES).map_err(OpenError::Threads)?;
+            let deletions = requests("delete", DELETION_THREADS, WAITING_WRITES)?;
             (Some(reads), Some(writes), Some(deletions), Some(background))
         };
         Ok(Engine {
@@ -156,33 +164,20 @@ impl Engine {
 
     /// Executes a request; the reply is called exactly once, on a thread of the engine or on the caller's.
     pub fn execute(&self, request: Request, reply: Reply) {
-        let core = Arc::clone(&self.core);
+        if self.inline {
+            return execute::run(&self.core, request, reply);
+        }
         let pool = match request.operation {
             Operation::DeleteCollection => &self.deletions,
             operation if operation.is_write() => &self.writes,
             _ => &self.reads,
         };
-        if self.inline {
-            return execute::run(&core, request, reply);
-        }
-        // The reply goes with the job; a refused job gives both back.
-        let cell = Arc::new(Mutex::new(Some((request, reply))));
-        let job = {
-            let cell = Arc::clone(&cell);
-            Box::new(move || {
-                let taken = cell.lock().take();
-                if let Some((request, reply)) = taken {
-                    execute::run(&core, request, reply);
-                }
-            })
+        let submitted = match &*pool.lock() {
+            Some(pool) => pool.submit((request, reply)),
+            None => Err(((request, reply), Error::ShuttingDown)),
         };
-        let refused = match &*pool.lock() {
-            Some(pool) => pool.submit(job).err().map(|(_, error)| error),
-            None => Some(Error::ShuttingDown),
-        };
-        if let Some(error) = refused
-            && let Some((_, reply)) = cell.lock().take()
-        {
+        // A refused request comes back with its reply.
+        if let Err(((_, reply), error)) = submitted {
             reply(Err(error));
         }
     }
