@@ -252,24 +252,30 @@ export class Chain {
       this.#fail(work, error);
       return;
     }
-    answering
-      .then(
-        (answer) => {
-          // A client that does not read its answer holds it; it counts until it is written or the client is gone.
-          reservation.exchange(answer.length);
-          exchange.whenOver(() => {
-            reservation.release();
-          });
-          exchange.send(200, answer);
-        },
-        (error: unknown) => {
-          this.#fail(work, error);
-        },
-      )
-      .catch((error: unknown) => {
+    const guarded = (step: () => void): void => {
+      try {
+        step();
+      } catch (error) {
         reservation.release();
         this.fault(exchange, error);
-      });
+      }
+    };
+    // What either callback threw nobody would hear of.
+    void answering.then(
+      (answer) => {
+        guarded(() => {
+          // A client that does not read its answer holds it; it counts until it is written or the client is gone.
+          reservation.exchange(answer.length);
+          exchange.whenOver(reservation.release);
+          exchange.send(200, answer);
+        });
+      },
+      (error: unknown) => {
+        guarded(() => {
+          this.#fail(work, error);
+        });
+      },
+    );
   }
 
   #fail({ exchange, route, reservation, collection }: Work, error: unknown): void {

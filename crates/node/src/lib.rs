@@ -4,9 +4,11 @@
 //! in batches on the event loop, so that a burst of answers costs one wake-up. What is short is copied on its way in
 //! both directions: memory that V8 and the engine share has to be handed back across threads, which costs more.
 
+mod bodies;
 mod completions;
 mod options;
 
+use bodies::Bodies;
 use completions::{Completion, Completions, lock};
 use kithdb_engine::engine::{Body, Engine, Operation, Request};
 use kithdb_engine::error::Error;
@@ -19,7 +21,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// Bodies up to this size are copied; longer ones stay where they are until the request has been executed.
+/// Bodies up to this size are copied, into at most 64 buffers that are kept; longer ones stay where they are until the request has been executed.
 const COPIED_BODY_BYTES: usize = 64 * 1024;
 
 /// What an engine serves.
@@ -48,6 +50,7 @@ pub struct NativeEngine {
     /// `None` before `open` has succeeded and after `close`.
     engine: Arc<Mutex<Option<Arc<Engine>>>>,
     completions: Arc<Completions>,
+    bodies: Bodies,
 }
 
 #[napi]
@@ -57,7 +60,7 @@ impl NativeEngine {
     #[napi(constructor, catch_unwind)]
     pub fn new(on_completions: Function<'_, Vec<Completion>, ()>) -> napi::Result<NativeEngine> {
         let completions = Completions::new(on_completions)?;
-        Ok(NativeEngine { engine: Arc::default(), completions })
+        Ok(NativeEngine { engine: Arc::default(), completions, bodies: Bodies::default() })
     }
 
     /// Opens the data directory on a thread of its own; completes `id` with an empty body, or with the code
@@ -110,7 +113,7 @@ impl NativeEngine {
         };
         let body: Body = match body {
             None => Box::new([0u8; 0]),
-            Some(slice) if slice.len() <= COPIED_BODY_BYTES => Box::new(slice.to_vec()),
+            Some(slice) if slice.len() <= COPIED_BODY_BYTES => Box::new(self.bodies.copy(&slice)),
             Some(slice) => Box::new(slice.into_buffer(env)?),
         };
         let now = Instant::now();

@@ -18,7 +18,7 @@ use crate::limits::{Limits, Thresholds};
 use crate::storage::{LockGuard, Storage};
 use background::Background;
 use parking_lot::Mutex;
-use pool::Pool;
+use pool::{Pool, Priority};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
@@ -138,17 +138,17 @@ impl Engine {
             (None, None, None, None)
         } else {
             let cores = std::thread::available_parallelism().map_or(1, usize::from);
-            let requests = |name: &str, threads: usize, waiting: usize| {
+            let requests = |name: &str, threads: usize, waiting: usize, priority: Priority| {
                 let core = Arc::clone(&core);
-                Pool::start(name, threads, waiting, move |(request, reply)| {
+                Pool::start(name, threads, waiting, priority, move |(request, reply)| {
                     execute::run(&core, request, reply)
                 })
                 .map_err(OpenError::Threads)
             };
-            let reads = requests("read", options.search_threads, WAITING_READS)?;
-            let writes = requests("write", cores.max(2), WAITING_WRITES)?;
+            let reads = requests("read", options.search_threads, WAITING_READS, Priority::Usual)?;
+            let writes = requests("write", cores.max(2), WAITING_WRITES, Priority::Behind)?;
             let background = Background::start(&catalog).map_err(OpenError::Threads)?;
-            let deletions = requests("delete", DELETION_THREADS, WAITING_WRITES)?;
+            let deletions = requests("delete", DELETION_THREADS, WAITING_WRITES, Priority::Behind)?;
             (Some(reads), Some(writes), Some(deletions), Some(background))
         };
         Ok(Engine {
