@@ -14,7 +14,9 @@ use std::path::Path;
 use std::time::Instant;
 
 use kithdb_engine::arena::{RowArena, RowTable};
-use kithdb_engine::index::{BuildScratch, Distance, Hnsw, HnswParams, SearchScratch, TopK, flat};
+use kithdb_engine::index::{
+    BuildScratch, Distance, Hnsw, HnswParams, Originals, SearchScratch, TopK, Walk, flat,
+};
 use kithdb_engine::types::Metric;
 
 const K: usize = 10;
@@ -44,15 +46,18 @@ fn main() -> Result<(), Box<dyn Error>> {
     let data = load(Path::new(&dir))?;
     println!("{}: {} rows × {}, {} queries", data.name, data.rows.len(), data.rows.dim(), data.queries.len());
 
-    let graph = Hnsw::new(params, data.metric);
+    let graph = Hnsw::new(params);
+    let distance = Distance::of(data.metric);
+    let space = Originals::new(&data.rows, distance, &graph);
     let start = Instant::now();
     std::thread::scope(|scope| {
         for thread in 0..threads as u32 {
-            let (graph, rows) = (&graph, &data.rows);
+            let (graph, space, rows) = (&graph, &space, &data.rows);
             scope.spawn(move || {
                 let mut scratch = BuildScratch::new();
                 for row in (thread..rows.len()).step_by(threads) {
-                    graph.insert(rows, row, &mut scratch);
+                    let slot = graph.claim(row);
+                    graph.insert(space, slot, &rows.row(row).to_vec(), &mut scratch);
                 }
             });
         }
@@ -65,7 +70,6 @@ fn main() -> Result<(), Box<dyn Error>> {
         graph.unreachable().len(),
     );
 
-    let distance = Distance::of(data.metric);
     report("exact", &data, |query| {
         let mut top = TopK::new(K, |a: u32, b: u32| a.cmp(&b));
         flat::scan_range(&data.rows, distance, query, 0..data.rows.len(), &|_| true, &mut top, &|| false)
@@ -75,9 +79,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut scratch = SearchScratch::new();
     for ef in [10, 16, 24, 32, 48, 64, 96, 128, 192, 256, 512] {
         report(&format!("ef {ef}"), &data, |query| {
-            graph
-                .search(&data.rows, query, ef, &|_| true, &|a, b| a.cmp(&b), &mut scratch, &|| false)
-                .expect("nothing stops it")
+            let found = graph
+                .search(&space, &query.to_vec(), &Walk::wide(ef), &|_| true, &mut scratch, &|| false)
+                .expect("nothing stops it");
+            found.iter().map(|c| (c.distance(), graph.row_of(c.node()))).collect()
         });
     }
     Ok(())

@@ -1,0 +1,96 @@
+//! What a graph compares: its nodes, as codes or as original vectors.
+
+use super::Distance;
+use super::hnsw::Hnsw;
+use crate::arena::RowTable;
+
+/// Rows that are asked for ahead of their scoring (Zen 4: 4 to 16 are equal within noise, none costs a quarter)…
+const LOOK_AHEAD_ROWS: usize = 8;
+
+/// … and the bytes that these have at most, for the level-2 cache has other uses too.
+const LOOK_AHEAD_BYTES: usize = 32 << 10;
+
+/// Distances between queries and the nodes of one graph.
+///
+/// Distances are finite, never −0, smaller for nearer, and the same whatever method computed them. A graph is built
+/// and searched over any space; searching one over another space than it was built in works as far as both agree.
+pub trait Space: Sync {
+    /// What nodes are compared with: a vector in the form that makes comparing cheap. Its default stands for nothing
+    /// until [`Space::load`] or its maker has filled it.
+    type Query: Default;
+
+    /// The distance of a node.
+    fn one(&self, query: &Self::Query, node: u32) -> f32;
+
+    /// The distances of four nodes; the same numbers as [`Space::one`] gives for each.
+    fn four(&self, query: &Self::Query, nodes: [u32; 4]) -> [f32; 4];
+
+    /// Asks for what a distance to the node needs in the cache.
+    fn prefetch(&self, node: u32);
+
+    /// Nodes that a walk should ask for ahead of scoring them.
+    fn look_ahead(&self) -> usize;
+
+    /// Whether this space has the node. A space over an older view lacks the rows that came after it.
+    #[inline(always)]
+    fn can_read(&self, _node: u32) -> bool {
+        true
+    }
+
+    /// Turns `query` into one that stands for a node that can be read.
+    fn load(&self, node: u32, query: &mut Self::Query);
+}
+
+/// The original vectors of a graph's nodes, in one view of the rows.
+#[derive(Clone, Copy)]
+pub struct Originals<'a> {
+    rows: &'a RowTable,
+    distance: Distance,
+    graph: &'a Hnsw,
+}
+
+impl<'a> Originals<'a> {
+    /// The vectors of `graph`'s nodes, which are rows of `rows` or came after it.
+    pub fn new(rows: &'a RowTable, distance: Distance, graph: &'a Hnsw) -> Originals<'a> {
+        Originals { rows, distance, graph }
+    }
+
+    #[inline(always)]
+    fn vector(&self, node: u32) -> &'a [f32] {
+        self.rows.row(self.graph.row_of(node))
+    }
+}
+
+impl Space for Originals<'_> {
+    type Query = Vec<f32>;
+
+    #[inline(always)]
+    fn one(&self, query: &Vec<f32>, node: u32) -> f32 {
+        self.distance.one(query, self.vector(node))
+    }
+
+    #[inline(always)]
+    fn four(&self, query: &Vec<f32>, nodes: [u32; 4]) -> [f32; 4] {
+        self.distance.four(query, nodes.map(|node| self.vector(node)))
+    }
+
+    #[inline(always)]
+    fn prefetch(&self, node: u32) {
+        kithdb_kernels::prefetch_l2(self.vector(node));
+    }
+
+    #[inline(always)]
+    fn look_ahead(&self) -> usize {
+        (LOOK_AHEAD_BYTES / (self.rows.dim() * size_of::<f32>())).clamp(1, LOOK_AHEAD_ROWS)
+    }
+
+    #[inline(always)]
+    fn can_read(&self, node: u32) -> bool {
+        self.graph.row_of(node) < self.rows.len()
+    }
+
+    fn load(&self, node: u32, query: &mut Vec<f32>) {
+        query.clear();
+        query.extend_from_slice(self.vector(node));
+    }
+}
