@@ -1,3 +1,5 @@
+mod rewriting;
+
 use std::cmp::Ordering;
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering as Memory};
@@ -44,6 +46,11 @@ fn clustered_rows(random: &mut Random, count: usize, dim: usize, clusters: usize
             centre.iter().map(|c| c * 10.0 + random.normal()).collect()
         })
         .collect()
+}
+
+/// Queries near to rows, but not on them.
+fn clustered_queries(rows: &RowTable, count: u32) -> Vec<Vec<f32>> {
+    (0..count).map(|n| rows.row(n * (rows.len() / count)).iter().map(|x| x * 0.95 + 0.3).collect()).collect()
 }
 
 fn arena(rows: &[Vec<f32>], metric: Metric) -> RowArena {
