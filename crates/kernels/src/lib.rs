@@ -1,4 +1,5 @@
-//! Distance kernels over `f32` vectors, one module per instruction set, chosen once at run time.
+//! Distance kernels over `f32` vectors and over [codes](CodeKernels), and [what makes codes](CodingKernels): one
+//! module per instruction set, chosen once at run time.
 //!
 //! Every kernel exists for one row and for four rows at a time. Both forms run the same sequence of floating-point
 //! operations for a pair of vectors, so a score never depends on which form computed it: an exact scan, a graph walk
@@ -9,6 +10,8 @@
 //! assert_eq!((k.dot)(&[1.0, 2.0], &[3.0, 4.0]), 11.0);
 //! ```
 
+mod codes;
+mod coding;
 mod normalise;
 mod prefetch;
 mod scalar;
@@ -22,8 +25,12 @@ mod neon;
 
 use std::sync::OnceLock;
 
+pub use codes::{
+    CODE_LINE_BYTES, CodeDot, CodeKernels, CodeLevel, CodeWidth, FourCodes, OneCode, QueryLine, code_kernels,
+};
+pub use coding::{CodingKernels, CodingLevel, Quantised, ROUNDS, Residual, coding_kernels};
 pub use normalise::{norm, normalise};
-pub use prefetch::{prefetch_l1, prefetch_l2};
+pub use prefetch::{prefetch_l1, prefetch_l2, prefetch_l2_range};
 
 /// A kernel over a query and one row; both have the same length.
 pub type OneRow = fn(&[f32], &[f32]) -> f32;
