@@ -1,10 +1,9 @@
 //! The graph of a vector field, filled in the background from the rows that readers already see.
 
-use super::config::EffectiveHnsw;
+use super::config::{EffectiveHnsw, VectorParams};
 use super::field::FieldTable;
 use crate::arena::RowTable;
-use crate::index::{BuildScratch, Distance, Hnsw, HnswParams, Originals, SearchScratch, Stopped, Walk};
-use crate::types::Metric;
+use crate::index::{BuildScratch, Distance, Hnsw, HnswParams, Originals, SearchScratch, Space, Stopped, Walk};
 use parking_lot::Mutex;
 use std::cmp::Ordering as Order;
 use std::collections::BTreeMap;
@@ -15,6 +14,7 @@ pub struct FieldGraph {
     /// The graph itself.
     pub hnsw: Hnsw,
     distance: Distance,
+    dim: usize,
     /// `m` that it was made with.
     pub m: usize,
     /// `ef_construct` that it was made with.
@@ -32,20 +32,21 @@ impl FieldGraph {
     pub const CLAIM_ROWS: u32 = 128;
 
     /// An empty graph.
-    pub fn new(hnsw: &EffectiveHnsw, metric: Metric, seed: u64) -> FieldGraph {
-        let params = HnswParams { m: hnsw.m, ef_construct: hnsw.ef_construct, seed };
-        Self::with(Hnsw::new(params), metric, hnsw, 0)
+    pub fn new(hnsw: &EffectiveHnsw, params: &VectorParams, seed: u64) -> FieldGraph {
+        let made_with = HnswParams { m: hnsw.m, ef_construct: hnsw.ef_construct, seed };
+        Self::with(Hnsw::new(made_with), params, hnsw, 0)
     }
 
     /// A graph from a checkpoint that holds the rows below `indexed`.
-    pub fn loaded(graph: Hnsw, metric: Metric, hnsw: &EffectiveHnsw, indexed: u32) -> FieldGraph {
-        Self::with(graph, metric, hnsw, indexed)
+    pub fn loaded(graph: Hnsw, params: &VectorParams, hnsw: &EffectiveHnsw, indexed: u32) -> FieldGraph {
+        Self::with(graph, params, hnsw, indexed)
     }
 
-    fn with(graph: Hnsw, metric: Metric, hnsw: &EffectiveHnsw, indexed: u32) -> FieldGraph {
+    fn with(graph: Hnsw, params: &VectorParams, hnsw: &EffectiveHnsw, indexed: u32) -> FieldGraph {
         FieldGraph {
             hnsw: graph,
-            distance: Distance::of(metric),
+            distance: Distance::of(params.metric, params.row_format()),
+            dim: params.size,
             m: hnsw.m,
             ef_construct: hnsw.ef_construct,
             claimed: AtomicU32::new(indexed),
@@ -76,11 +77,13 @@ impl FieldGraph {
         });
         let Ok(from) = claim else { return false };
         let to = len.min(from + Self::CLAIM_ROWS);
+        let space = self.originals(&table.rows);
+        let mut query = Vec::with_capacity(self.dim);
         for row in from..to {
             if table.alive(row, op) {
-                let space = self.originals(&table.rows);
                 let slot = self.hnsw.claim(row);
-                self.hnsw.insert(&space, slot, &table.rows.row(row).to_vec(), scratch);
+                space.load(slot.node(), &mut query);
+                self.hnsw.insert(&space, slot, &query, scratch);
             }
         }
         self.finish(from, to);
@@ -115,7 +118,7 @@ impl FieldGraph {
 
     /// The graph's nodes as the rows of a table.
     pub fn originals<'a>(&'a self, rows: &'a RowTable) -> Originals<'a> {
-        Originals::new(rows, self.distance, &self.hnsw)
+        Originals::new(rows, self.distance, self.dim, &self.hnsw)
     }
 
     fn finish(&self, from: u32, to: u32) {

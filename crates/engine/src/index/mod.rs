@@ -13,7 +13,7 @@ pub mod topk;
 
 pub use distance::Distance;
 pub use hnsw::{BuildScratch, Candidate, GraphError, Hnsw, HnswParams, SearchScratch, Slot, Traversal, Walk};
-pub use space::{Originals, Space};
+pub use space::{Codes, Originals, Space};
 pub use topk::TopK;
 
 use std::fmt;

@@ -3,6 +3,7 @@
 use super::Distance;
 use super::hnsw::Hnsw;
 use crate::arena::RowTable;
+use crate::vectors::{CodeQuery, CodeTable};
 
 /// Rows that are asked for ahead of their scoring (Zen 4: 4 to 16 are equal within noise, none costs a quarter)…
 const LOOK_AHEAD_ROWS: usize = 8;
@@ -46,17 +47,18 @@ pub trait Space: Sync {
 pub struct Originals<'a> {
     rows: &'a RowTable,
     distance: Distance,
+    dim: usize,
     graph: &'a Hnsw,
 }
 
 impl<'a> Originals<'a> {
-    /// The vectors of `graph`'s nodes, which are rows of `rows` or came after it.
-    pub fn new(rows: &'a RowTable, distance: Distance, graph: &'a Hnsw) -> Originals<'a> {
-        Originals { rows, distance, graph }
+    /// The vectors of `graph`'s nodes, of `dim` components each, which are rows of `rows` or came after it.
+    pub fn new(rows: &'a RowTable, distance: Distance, dim: usize, graph: &'a Hnsw) -> Originals<'a> {
+        Originals { rows, distance, dim, graph }
     }
 
     #[inline(always)]
-    fn vector(&self, node: u32) -> &'a [f32] {
+    fn row(&self, node: u32) -> &'a [u8] {
         self.rows.row(self.graph.row_of(node))
     }
 }
@@ -66,22 +68,22 @@ impl Space for Originals<'_> {
 
     #[inline(always)]
     fn one(&self, query: &Vec<f32>, node: u32) -> f32 {
-        self.distance.one(query, self.vector(node))
+        self.distance.one(query, self.row(node))
     }
 
     #[inline(always)]
     fn four(&self, query: &Vec<f32>, nodes: [u32; 4]) -> [f32; 4] {
-        self.distance.four(query, nodes.map(|node| self.vector(node)))
+        self.distance.four(query, nodes.map(|node| self.row(node)))
     }
 
     #[inline(always)]
     fn prefetch(&self, node: u32) {
-        kithdb_kernels::prefetch_l2(self.vector(node));
+        kithdb_kernels::prefetch_l2(self.row(node));
     }
 
     #[inline(always)]
     fn look_ahead(&self) -> usize {
-        (LOOK_AHEAD_BYTES / (self.rows.dim() * size_of::<f32>())).clamp(1, LOOK_AHEAD_ROWS)
+        (LOOK_AHEAD_BYTES / self.rows.row_bytes()).clamp(1, LOOK_AHEAD_ROWS)
     }
 
     #[inline(always)]
@@ -91,6 +93,49 @@ impl Space for Originals<'_> {
 
     fn load(&self, node: u32, query: &mut Vec<f32>) {
         query.clear();
-        query.extend_from_slice(self.vector(node));
+        self.distance.format().decode_for_search(self.row(node), self.dim, query);
+    }
+}
+
+/// The codes of a graph's nodes. Every node has one before it is linked, so no view is too old for it: a search over
+/// codes leaves what its view must not see to what it accepts.
+#[derive(Clone, Copy)]
+pub struct Codes<'a> {
+    table: &'a CodeTable,
+    look_ahead: usize,
+}
+
+impl<'a> Codes<'a> {
+    /// The codes in a table that is numbered as the graph is.
+    pub fn new(table: &'a CodeTable) -> Codes<'a> {
+        Codes { table, look_ahead: usize::MAX }
+    }
+}
+
+impl Space for Codes<'_> {
+    type Query = CodeQuery;
+
+    #[inline(always)]
+    fn one(&self, query: &CodeQuery, node: u32) -> f32 {
+        self.table.one(query, node)
+    }
+
+    #[inline(always)]
+    fn four(&self, query: &CodeQuery, nodes: [u32; 4]) -> [f32; 4] {
+        self.table.four(query, nodes)
+    }
+
+    #[inline(always)]
+    fn prefetch(&self, node: u32) {
+        self.table.prefetch(node);
+    }
+
+    #[inline(always)]
+    fn look_ahead(&self) -> usize {
+        self.look_ahead
+    }
+
+    fn load(&self, node: u32, query: &mut CodeQuery) {
+        self.table.load(node, query);
     }
 }

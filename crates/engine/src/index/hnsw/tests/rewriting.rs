@@ -37,7 +37,7 @@ fn a_rewrite_without_deaths_keeps_every_link_and_puts_the_entry_first() {
                 assert_eq!(links(&new.hnsw, node), links(&graph.hnsw, before));
             }
         }
-        let query = rows.row(5);
+        let query = &vector(&rows, 5);
         let find = |graph: &Built| search(graph, &rows, query, 100, |_| true);
         assert_eq!(find(&new), find(&graph));
     }
@@ -104,7 +104,7 @@ fn whole_regions_may_die_and_all_that_lives_stays_within_reach() {
     for m in [2, 8] {
         let graph = build(&rows, m, Metric::Euclid);
         let near =
-            |row: u32, centre: u32| Distance::of(Metric::Euclid).one(rows.row(row), rows.row(centre)) < 60.0;
+            |row: u32, centre: u32| Distance::of(Metric::Euclid, RowFormat::F32).one(&vector(&rows, row), rows.row(centre)) < 60.0;
         for keep in [
             Box::new(|row: u32| near(row, 0) || near(row, 1)) as Box<dyn Fn(u32) -> bool>,
             Box::new(|row| row % 50 == 7),
@@ -114,7 +114,7 @@ fn whole_regions_may_die_and_all_that_lives_stays_within_reach() {
             let (new, _) = rewrite(&graph, &rows, &keep, 1);
             let live = (0..2000).filter(|&row| keep(row)).count();
             assert_eq!(new.hnsw.len() as usize, live);
-            assert_eq!(search(&new, &rows, rows.row(3), 2000, |_| true).len(), live);
+            assert_eq!(search(&new, &rows, &vector(&rows, 3), 2000, |_| true).len(), live);
             // And it grows on.
             new.insert(&rows, 0, &mut BuildScratch::new());
             assert_eq!(new.hnsw.unreachable(), [0u32; 0]);
