@@ -1,9 +1,9 @@
-//! How vectors are represented as bytes.
+//! What becomes of a vector: its original, as bytes, and its code.
 //!
 //! | type | one line |
 //! |---|---|
-//! | [`RowFormat`] | the representation of originals: what exact search compares, and what clients read back |
-//! | [`CodeParams`] | how many bits a component of a code keeps |
+//! | [`RowFormat`] | originals: what exact search compares, and what clients read back |
+//! | [`CodeParams`] | how many bits a component keeps |
 //! | [`Encoder`] | mean, rotation and rounding: from a vector to its code |
 //! | [`CodeTable`] | the codes of one graph's nodes, and distances to them |
 //! | [`CodeQuery`] | a vector as the codes are compared with it |
