@@ -2,8 +2,10 @@
 
 use super::config::{EffectiveHnsw, VectorParams};
 use super::field::FieldTable;
-use crate::index::{BuildScratch, Hnsw, HnswParams};
+use crate::arena::RowTable;
+use crate::index::{BuildScratch, Distance, Hnsw, HnswParams, Originals, SearchScratch, Space, Stopped, Walk};
 use parking_lot::Mutex;
+use std::cmp::Ordering as Order;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -11,6 +13,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 pub struct FieldGraph {
     /// The graph itself.
     pub hnsw: Hnsw,
+    distance: Distance,
+    dim: usize,
     /// `m` that it was made with.
     pub m: usize,
     /// `ef_construct` that it was made with.
@@ -30,17 +34,19 @@ impl FieldGraph {
     /// An empty graph.
     pub fn new(hnsw: &EffectiveHnsw, params: &VectorParams, seed: u64) -> FieldGraph {
         let made_with = HnswParams { m: hnsw.m, ef_construct: hnsw.ef_construct, seed };
-        Self::with(Hnsw::new(made_with, params.metric, params.row_format(), params.size), hnsw, 0)
+        Self::with(Hnsw::new(made_with), params, hnsw, 0)
     }
 
     /// A graph from a checkpoint that holds the rows below `indexed`.
-    pub fn loaded(graph: Hnsw, hnsw: &EffectiveHnsw, indexed: u32) -> FieldGraph {
-        Self::with(graph, hnsw, indexed)
+    pub fn loaded(graph: Hnsw, params: &VectorParams, hnsw: &EffectiveHnsw, indexed: u32) -> FieldGraph {
+        Self::with(graph, params, hnsw, indexed)
     }
 
-    fn with(graph: Hnsw, hnsw: &EffectiveHnsw, indexed: u32) -> FieldGraph {
+    fn with(graph: Hnsw, params: &VectorParams, hnsw: &EffectiveHnsw, indexed: u32) -> FieldGraph {
         FieldGraph {
             hnsw: graph,
+            distance: Distance::of(params.metric, params.row_format()),
+            dim: params.size,
             m: hnsw.m,
             ef_construct: hnsw.ef_construct,
             claimed: AtomicU32::new(indexed),
@@ -64,20 +70,55 @@ impl FieldGraph {
 
     /// Claims some rows of the table and puts the live ones into the graph. Several threads may do this at once.
     /// Answers false when there was nothing to claim.
-    pub fn index_some(&self, table: &FieldTable, op: u64, scratch: &mut BuildScratch) -> bool {
+    pub fn index_some(&self, table: &FieldTable, op: u64, scratch: &mut BuildScratch<Vec<f32>>) -> bool {
         let len = table.len();
         let claim = self.claimed.fetch_update(Ordering::AcqRel, Ordering::Acquire, |from| {
             (from < len).then(|| len.min(from + Self::CLAIM_ROWS))
         });
         let Ok(from) = claim else { return false };
         let to = len.min(from + Self::CLAIM_ROWS);
+        let space = self.originals(&table.rows);
+        let mut query = Vec::with_capacity(self.dim);
         for row in from..to {
             if table.alive(row, op) {
-                self.hnsw.insert(&table.rows, row, scratch);
+                let slot = self.hnsw.claim(row);
+                space.load(slot.node(), &mut query);
+                self.hnsw.insert(&space, slot, &query, scratch);
             }
         }
         self.finish(from, to);
         true
+    }
+
+    /// The nearest accepted rows that a walk of width `ef` finds, best first, equal distances in the order of `tie`.
+    ///
+    /// # Errors
+    /// [`Stopped`] when `stop` says so.
+    #[expect(clippy::too_many_arguments, reason = "each is a thing of its own, and most are closures")]
+    pub fn search(
+        &self,
+        rows: &RowTable,
+        query: &Vec<f32>,
+        ef: usize,
+        accept: &impl Fn(u32) -> bool,
+        tie: &impl Fn(u32, u32) -> Order,
+        scratch: &mut SearchScratch,
+        stop: &impl Fn() -> bool,
+    ) -> Result<Vec<(f32, u32)>, Stopped> {
+        let accept = |node| accept(self.hnsw.row_of(node));
+        let found =
+            self.hnsw.search(&self.originals(rows), query, &Walk::wide(ef), &accept, scratch, stop)?;
+        let mut found: Vec<(f32, u32)> =
+            found.iter().map(|c| (c.distance(), self.hnsw.row_of(c.node()))).collect();
+        for equal in found.chunk_by_mut(|a, b| a.0 == b.0) {
+            equal.sort_unstable_by(|a, b| tie(a.1, b.1));
+        }
+        Ok(found)
+    }
+
+    /// The graph's nodes as the rows of a table.
+    pub fn originals<'a>(&'a self, rows: &'a RowTable) -> Originals<'a> {
+        Originals::new(rows, self.distance, self.dim, &self.hnsw)
     }
 
     fn finish(&self, from: u32, to: u32) {

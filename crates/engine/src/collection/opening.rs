@@ -218,13 +218,13 @@ fn load_graph(
     let number = graph.extent.file;
     let map = extents::open(storage, &file_path(dir, number), id, number).ok()?;
     let bytes = graph.extent.read(&map).ok()?;
-    let hnsw = Hnsw::read_from(bytes, graph.indexed.min(kept.rows), params.row_format(), params.size)
-        .ok()
-        .filter(|hnsw| hnsw.metric() == params.metric)?;
-    // A graph that was cut at its boundary may have lost ways; every row stays reachable.
-    hnsw.repair(&head.fields[field].table().rows, &mut BuildScratch::new());
+    let hnsw = Hnsw::read_from(bytes, graph.indexed.min(kept.rows)).ok()?;
     let mut made_with = head.state.config.effective_hnsw(name)?;
     made_with.m = graph.m as usize;
     made_with.ef_construct = graph.ef_construct as usize;
-    Some(FieldGraph::loaded(hnsw, &made_with, graph.indexed.min(kept.rows)))
+    let loaded = FieldGraph::loaded(hnsw, params, &made_with, graph.indexed.min(kept.rows));
+    // A graph that was cut at its boundary may have lost ways; every row stays reachable.
+    let table = head.fields[field].table();
+    loaded.hnsw.repair(&loaded.originals(&table.rows), &mut BuildScratch::new());
+    Some(loaded)
 }

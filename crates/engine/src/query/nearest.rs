@@ -207,7 +207,7 @@ impl<'a> Search<'a> {
         let accept = |row| row < indexed && matches(row);
         let mut found = SCRATCH
             .with_borrow_mut(|scratch| {
-                graph.hnsw.search(&self.table.rows, &self.query, ef, &accept, &tie, scratch, &stop)
+                graph.search(&self.table.rows, &self.query, ef, &accept, &tie, scratch, &stop)
             })
             .map_err(|Stopped| self.deadline.error())?;
         found.truncate(self.k);
