@@ -4,7 +4,7 @@ use super::entry::{Entry, EntryState};
 use super::file::{self, CatalogFile};
 use super::{CATALOG, CREATE, Catalog, DROP, Ledger};
 use crate::collection::config::CollectionConfig;
-use crate::collection::{Bell, CHANGES, Opening, Shared};
+use crate::collection::{CHANGES, IndexQueue, Opening, Shared};
 use crate::limits::{Limits, Thresholds};
 use crate::storage::{Storage, StorageError};
 use crate::wal::{GroupCommit, GroupOptions, Log, LogError, LogOptions, LogReport, Replayed};
@@ -117,7 +117,7 @@ pub fn open(
         Mode::Threaded => GroupCommit::threaded(log, &GroupOptions::default()).map_err(OpenError::Threads)?,
         Mode::Inline { .. } => GroupCommit::inline(log, &GroupOptions::default()),
     };
-    let shared = Arc::new(Shared { storage, log, indexer: Bell::default(), limits, thresholds });
+    let shared = Arc::new(Shared { storage, log, indexer: IndexQueue::default(), limits, thresholds });
     let entries = replay.slots.into_iter().map(|(id, Slot { name, config, opening, .. })| {
         let state = match opening {
             Ok(opening) => EntryState::Active(Arc::new(opening.finish(Arc::clone(&shared)))),

@@ -63,6 +63,11 @@ impl FieldGraph {
         self.indexed.load(Ordering::Acquire)
     }
 
+    /// First row that no indexer has claimed.
+    pub fn claimed(&self) -> u32 {
+        self.claimed.load(Ordering::Acquire)
+    }
+
     /// Claims some rows of the table and puts the live ones into the graph. Several threads may do this at once.
     /// Answers false when there was nothing to claim.
     pub fn index_some(&self, table: &FieldTable, op: u64, scratch: &mut BuildScratch) -> bool {

@@ -163,7 +163,7 @@ impl Collection {
         while turns > 0 && self.tail_is_long() {
             turns -= 1;
             let more =
-                catch_unwind(AssertUnwindSafe(|| BUILD.with_borrow_mut(|scratch| self.index_some(scratch))));
+                catch_unwind(AssertUnwindSafe(|| BUILD.with_borrow_mut(|scratch| self.index_tails(scratch))));
             match more {
                 Ok(true) => {}
                 Ok(false) => return,
@@ -243,11 +243,11 @@ impl Collection {
         let _ = self.shared.log.with_log(fill, head.state.config.wal.durability, Box::new(done));
     }
 
-    fn publish(&self, view: View, bytes: usize) {
+    fn publish(self: &Arc<Self>, view: View, bytes: usize) {
         self.last_lsn.store(view.lsn, Ordering::Release);
         self.unsaved_bytes.fetch_add(bytes, Ordering::Relaxed);
         self.view.store(Arc::new(view));
-        self.shared.indexer.ring();
+        self.shared.indexer.push(self);
     }
 
     /// The writer's seat with nothing in flight: the head is what readers see.

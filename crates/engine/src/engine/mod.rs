@@ -20,7 +20,6 @@ use background::Background;
 use parking_lot::Mutex;
 use pool::Pool;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 /// Reads that may wait for a thread; more are refused with 429.
@@ -209,9 +208,7 @@ impl Engine {
 
     /// One step of everything that otherwise runs in the background: for tests and simulations.
     pub fn work_in_background(&self, policy: GraphPolicy) {
-        let never = AtomicBool::new(false);
-        let mut scratch = BuildScratch::new();
-        while index_everything(&self.core.catalog, &mut scratch, &never) {}
+        index_everything(&self.core.catalog, &mut BuildScratch::new());
         match policy {
             GraphPolicy::Always => checkpoint_everything(&self.core.catalog),
             GraphPolicy::WhenGrown => keep_house(&self.core.catalog),
