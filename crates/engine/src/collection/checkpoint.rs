@@ -304,12 +304,12 @@ impl Collection {
         for batch in moved.chunks(ADOPT_BATCH) {
             let mut writer = self.writer.lock();
             for Moved { offset, from, extent_offset, len } in batch {
-                let points = &mut writer.head.state.points;
-                let Some(point) = points.get(*offset as usize) else { continue };
+                let state = &mut writer.head.state;
+                let Some(point) = state.points.get(*offset as usize) else { continue };
                 if same_payload(&point.payload, from) {
                     let stored = StoredPayload { file, map: map.clone(), offset: *extent_offset, len: *len };
                     let point = Point { payload: Payload::Stored(stored), ..point.clone() };
-                    points.set(*offset as usize, point);
+                    state.set(*offset, point);
                 }
             }
         }

@@ -51,6 +51,11 @@ impl IndexQueue {
         }
     }
 
+    /// Whether the engine stops: long work is to be given up.
+    pub fn is_closed(&self) -> bool {
+        self.waiting.lock().closed
+    }
+
     /// Sends everybody home who waits, now and later.
     pub fn close(&self) {
         self.waiting.lock().closed = true;

@@ -55,6 +55,13 @@ pub enum Write {
     DropIndex(JsonPath),
     /// C4.4
     Patch(Box<CollectionPatch>),
+    /// Moves some live rows of a chunk that is mostly dead: an operation that changes nothing for clients.
+    MoveRows {
+        /// Position of the vector field.
+        field: usize,
+        /// The chunk.
+        chunk: u32,
+    },
 }
 
 /// What a write did.
@@ -342,6 +349,10 @@ fn accept(
         Write::Patch(patch) => {
             let config = head.state.config.apply_patch(&patch)?;
             apply_one(head, op, Change::SetConfig(config.to_json().into()))?
+        }
+        Write::MoveRows { field, chunk } => {
+            head.move_rows(op, field, chunk);
+            Vec::new()
         }
     };
     let mut body = Vec::new();
