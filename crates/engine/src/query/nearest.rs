@@ -137,7 +137,7 @@ impl Search<'_> {
     fn scan(&self, matching: &Matching<'_>) -> Result<Vec<(f32, u32)>, Error> {
         let stop = || self.deadline.passed();
         let mut top = TopK::new(self.k, |a, b| self.tie(a, b));
-        let (rows, distance) = (&self.table.rows, Distance::of(self.metric));
+        let (rows, distance) = (&self.table.rows, Distance::of(self.metric, self.table.format));
         let scanned = if matching.is_everything() {
             let accept = |row| self.alive(row);
             flat::scan_range(rows, distance, &self.query, 0..self.table.len(), &accept, &mut top, &stop)
@@ -184,7 +184,7 @@ impl Search<'_> {
         if !indexed_only {
             let mut top = TopK::new(self.k, tie);
             found.iter().for_each(|&(distance, row)| top.offer(distance, row));
-            let (rows, distance) = (&self.table.rows, Distance::of(self.metric));
+            let (rows, distance) = (&self.table.rows, Distance::of(self.metric, self.table.format));
             flat::scan_range(
                 rows,
                 distance,
