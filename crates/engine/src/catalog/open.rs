@@ -4,7 +4,7 @@ use super::entry::{Entry, EntryState};
 use super::file::{self, CatalogFile, SavedEntry};
 use super::{CATALOG, CREATE, Catalog, DROP, Ledger};
 use crate::collection::config::CollectionConfig;
-use crate::collection::{CHANGES, IndexQueue, Opening, Shared};
+use crate::collection::{CHANGES, IndexQueue, Opening, OpeningOptions, Shared};
 use crate::limits::{Limits, Thresholds};
 use crate::storage::{Storage, StorageError};
 use crate::wal::{GroupCommit, GroupOptions, Log, LogError, LogOptions, LogReport, Replayed};
@@ -108,7 +108,11 @@ pub fn open(
     mode: Mode,
 ) -> Result<Opened, OpenError> {
     let saved = CatalogFile::load(&*storage).map_err(OpenError::Catalog)?;
-    let mut replay = Replay::load(Arc::clone(&storage), saved, mode.threads());
+    let mut replay = Replay::load(
+        Arc::clone(&storage),
+        saved,
+        OpeningOptions { threads: mode.threads(), row_chunk_bytes: thresholds.row_chunk_bytes },
+    );
     let options = LogOptions {
         segment_bytes: thresholds.log_segment_bytes,
         highest_applied: replay.highest_applied(),
@@ -148,6 +152,7 @@ pub fn open(
 
 struct Replay {
     storage: Arc<dyn Storage>,
+    options: OpeningOptions,
     slots: BTreeMap<u64, Slot>,
     next_id: u64,
     saved_lsn: u64,
@@ -159,8 +164,8 @@ struct Replay {
 }
 
 impl Replay {
-    fn load(storage: Arc<dyn Storage>, saved: CatalogFile, threads: usize) -> Replay {
-        let openings = load_checkpoints(&*storage, &saved.entries, threads);
+    fn load(storage: Arc<dyn Storage>, saved: CatalogFile, options: OpeningOptions) -> Replay {
+        let openings = load_checkpoints(&*storage, &saved.entries, options);
         let slots = saved
             .entries
             .into_iter()
@@ -169,6 +174,7 @@ impl Replay {
             .collect();
         Replay {
             storage,
+            options,
             slots,
             next_id: saved.next_id,
             saved_lsn: saved.lsn,
@@ -224,8 +230,7 @@ impl Replay {
                 if !rest.is_empty() {
                     return None;
                 }
-                // Only the log knows of it: there is little to load.
-                let opening = Opening::load(id, &*self.storage, &config, 1);
+                let opening = Opening::load(id, &*self.storage, &config, self.options);
                 self.slots.insert(id, Slot { name, config, created: sequence, opening });
                 self.next_id = self.next_id.max(id + 1);
             }
@@ -280,9 +285,10 @@ impl Replay {
 fn load_checkpoints(
     storage: &dyn Storage,
     entries: &[SavedEntry],
-    threads: usize,
+    options: OpeningOptions,
 ) -> Vec<Result<Opening, String>> {
-    let load = |(id, _, config): &SavedEntry| Opening::load(*id, storage, config, threads);
+    let load = |(id, _, config): &SavedEntry| Opening::load(*id, storage, config, options);
+    let threads = options.threads;
     if threads <= 1 || entries.len() <= 1 {
         return entries.iter().map(load).collect();
     }

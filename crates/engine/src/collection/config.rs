@@ -6,6 +6,7 @@ mod info;
 mod optimizers;
 mod patch;
 mod quantization;
+mod recipe;
 mod strict_mode;
 #[cfg(test)]
 mod tests;
@@ -17,6 +18,7 @@ pub use hnsw::{EffectiveHnsw, HnswConfig, HnswDiff};
 pub use optimizers::{OptimizersConfig, OptimizersDiff};
 pub use patch::CollectionPatch;
 pub use quantization::{Quantization, QuantizationPatch};
+pub use recipe::Recipe;
 pub use upkeep::{Indexing, Placement};
 pub use vectors::{MAX_VECTOR_SIZE, VectorParams};
 pub use wal::WalConfig;

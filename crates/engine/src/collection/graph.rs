@@ -8,6 +8,7 @@ use crate::types::Metric;
 use crate::vectors::{CodeQuery, CodeTable, Encoder};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Rows whose vectors decide where codes are centred and how wide they are.
@@ -35,14 +36,15 @@ pub struct FieldGraph {
 
 /// The codes of a graph's nodes, and how vectors become codes.
 pub(super) struct NodeCodes {
-    pub encoder: Encoder,
+    pub encoder: Arc<Encoder>,
     pub table: CodeTable,
 }
 
 /// What an indexer needs again and again.
 #[derive(Default)]
 pub struct IndexScratch {
-    pub(super) build: BuildScratch,
+    over_codes: BuildScratch<CodeQuery>,
+    over_originals: BuildScratch<Vec<f32>>,
     vector: Vec<f32>,
     query: CodeQuery,
 }
@@ -56,7 +58,7 @@ impl FieldGraph {
         let params = HnswParams { m: recipe.m, ef_construct: recipe.ef_construct, seed };
         let codes = recipe.codes.map(|params| {
             let encoder = Encoder::train(metric, table.dim, params, &sample(table, op), seed);
-            NodeCodes { table: CodeTable::new(&encoder), encoder }
+            NodeCodes { table: CodeTable::new(&encoder), encoder: Arc::new(encoder) }
         });
         Self::with(Hnsw::new(params), recipe, metric, codes, 0)
     }
@@ -127,19 +129,25 @@ impl FieldGraph {
             Some(codes) => {
                 codes.table.fill(node, &codes.encoder, &scratch.vector, &mut scratch.query);
                 self.nodes.set(row, node);
-                self.hnsw.insert(&Codes::new(&codes.table), slot, &scratch.query, &mut scratch.build);
+                self.hnsw.insert(&Codes::new(&codes.table), slot, &scratch.query, &mut scratch.over_codes);
             }
             None => {
                 self.nodes.set(row, node);
                 let space = self.originals(table);
-                self.hnsw.insert(&space, slot, &scratch.vector, &mut scratch.build);
+                self.hnsw.insert(&space, slot, &scratch.vector, &mut scratch.over_originals);
             }
         }
     }
 
+    /// The node of a row.
+    pub fn node_of(&self, row: u32) -> Option<u32> {
+        self.nodes.of_row(row)
+    }
+
     /// The nodes as their original vectors in a table.
     pub(super) fn originals<'a>(&'a self, table: &'a FieldTable) -> Originals<'a> {
-        Originals::new(&table.rows, Distance::of(self.metric, table.format), &self.hnsw)
+        let distance = Distance::of(self.metric, table.format);
+        Originals::new(&table.rows, table.dim, distance, &self.hnsw)
     }
 
     /// Bytes of codes in memory.

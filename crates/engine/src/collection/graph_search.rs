@@ -4,6 +4,7 @@ use super::field::FieldTable;
 use super::graph::{FieldGraph, NodeCodes};
 use crate::index::{Codes, Distance, SearchScratch, Space, Stopped, TopK, Traversal, Walk};
 use crate::vectors::CodeQuery;
+use kithdb_kernels::prefetch_l2;
 use std::cell::RefCell;
 use std::cmp::Ordering;
 
@@ -77,18 +78,21 @@ impl FieldGraph {
         let distance = Distance::of(self.metric, table.format);
         let Some(codes) = self.codes.as_ref().filter(|_| !how.ignore) else {
             let query = query.to_vec();
-            let found = self.hnsw.search(&self.originals(table), &query, &walk(how.ef), accept, scratch, stop)?;
+            let found =
+                self.hnsw.search(&self.originals(table), &query, &walk(how.ef), &accept, scratch, stop)?;
             return Ok(self.best(found.iter().map(|found| (found.distance(), found.node())), how.k, tie));
         };
-        let reranked = how.reranked(codes.bits());
+        let reranked = how.reranked(self.bits());
         let ef = if how.oversampling.is_some() && how.rescore { how.ef.max(reranked) } else { how.ef };
         QUERY.with_borrow_mut(|code| {
             codes.encoder.query(query, code);
-            let found = self.hnsw.search(&Codes::new(&codes.table), code, &walk(ef), accept, scratch, stop)?;
+            let found =
+                self.hnsw.search(&Codes::new(&codes.table), code, &walk(ef), &accept, scratch, stop)?;
             if !how.rescore {
                 return Ok(self.best(found.iter().map(|found| (found.distance(), found.node())), how.k, tie));
             }
-            let rows: Vec<u32> = found.iter().take(reranked).map(|found| self.hnsw.row_of(found.node())).collect();
+            let rows: Vec<u32> =
+                found.iter().take(reranked).map(|found| self.hnsw.row_of(found.node())).collect();
             Ok(rerank(table, distance, query, &rows, how.k, tie))
         })
     }
@@ -113,7 +117,7 @@ impl FieldGraph {
             crate::index::flat::scan_ids(&table.rows, distance, query, rows, &mut top, stop)?;
             return Ok(top.into_sorted());
         };
-        let kept = if how.rescore { how.reranked(codes.bits()) } else { how.k };
+        let kept = if how.rescore { how.reranked(self.bits()) } else { how.k };
         let mut best = TopK::new(kept, |a: u32, b: u32| a.cmp(&b));
         let mut unknown = Vec::new();
         QUERY.with_borrow_mut(|code| {
@@ -179,6 +183,10 @@ impl FieldGraph {
         Ok(())
     }
 
+    fn bits(&self) -> u8 {
+        self.recipe.codes.map_or(u8::MAX, |codes| codes.bits)
+    }
+
     /// The best `k` of nodes that are in order of their distances, equal ones in the order of `tie`.
     fn best(
         &self,
@@ -192,12 +200,6 @@ impl FieldGraph {
     }
 }
 
-impl NodeCodes {
-    fn bits(&self) -> u8 {
-        self.encoder.params().bits
-    }
-}
-
 /// The best `k` of some rows by their originals.
 fn rerank(
     table: &FieldTable,
@@ -208,10 +210,10 @@ fn rerank(
     tie: impl Fn(u32, u32) -> Ordering,
 ) -> Vec<(f32, u32)> {
     let mut top = TopK::new(k, tie);
-    rows.iter().take(LOOK_AHEAD).for_each(|&row| table.rows.prefetch(row));
+    rows.iter().take(LOOK_AHEAD).for_each(|&row| prefetch_l2(table.rows.row(row)));
     let mut fours = rows.chunks_exact(4);
     for (at, four) in fours.by_ref().enumerate() {
-        rows.iter().skip(at * 4 + LOOK_AHEAD).take(4).for_each(|&row| table.rows.prefetch(row));
+        rows.iter().skip(at * 4 + LOOK_AHEAD).take(4).for_each(|&row| prefetch_l2(table.rows.row(row)));
         let four = [four[0], four[1], four[2], four[3]];
         let distances = distance.four(query, four.map(|row| table.rows.row(row)));
         distances.into_iter().zip(four).for_each(|(distance, row)| top.offer(distance, row));

@@ -41,9 +41,10 @@ pub struct Savepoint {
 }
 
 impl Head {
-    /// The head of an empty collection.
-    pub fn new(config: Arc<CollectionConfig>) -> Head {
-        let fields = config.fields().iter().map(|(_, params)| FieldArena::new(params)).collect();
+    /// The head of an empty collection. A full chunk of rows has about `row_chunk_bytes`.
+    pub fn new(config: Arc<CollectionConfig>, row_chunk_bytes: usize) -> Head {
+        let fields =
+            config.fields().iter().map(|(_, params)| FieldArena::new(params, row_chunk_bytes)).collect();
         Head { state: State::new(config), fields, op: 0, deaths: VecDeque::new(), scratch: Vec::new() }
     }
 

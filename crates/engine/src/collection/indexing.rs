@@ -1,8 +1,8 @@
 //! Work on the graphs of a collection: taking in the tails, building anew after a change of configuration.
 
 use super::config::Indexing;
+use super::graph::IndexScratch;
 use super::{Collection, FieldGraph, View};
-use crate::index::BuildScratch;
 use arc_swap::ArcSwapOption;
 use parking_lot::Mutex;
 use std::sync::Arc;
@@ -94,7 +94,7 @@ impl Collection {
                 *indexed >= view.fields[field].len()
                     && slot.next.load().is_none()
                     && !slot.changing.is_locked()
-                    && graph.fits(&self.hnsw(view, field))
+                    && view.state.config.recipe(field).is_some_and(|wanted| graph.fits(&wanted))
             })
         })
     }
@@ -112,13 +112,13 @@ impl Collection {
     }
 
     /// Does a little of what the graphs need. Answers whether there is more to do.
-    pub fn index_some(&self, scratch: &mut BuildScratch) -> bool {
+    pub fn index_some(&self, scratch: &mut IndexScratch) -> bool {
         let view = self.view();
         (0..view.fields.len()).fold(false, |more, field| self.index_field(&view, field, scratch) | more)
     }
 
     /// Moves some rows of the tails into the graphs that searches use. Answers whether there is more to do.
-    pub(super) fn index_tails(&self, scratch: &mut BuildScratch) -> bool {
+    pub(super) fn index_tails(&self, scratch: &mut IndexScratch) -> bool {
         let view = self.view();
         (0..view.fields.len()).fold(false, |more, field| {
             let graph = self.graphs[field].current.load_full().filter(|_| self.wants_graph(&view, field));
@@ -126,7 +126,7 @@ impl Collection {
         })
     }
 
-    fn index_field(&self, view: &View, field: usize, scratch: &mut BuildScratch) -> bool {
+    fn index_field(&self, view: &View, field: usize, scratch: &mut IndexScratch) -> bool {
         let slot = &self.graphs[field];
         let config = &view.state.config;
         if config.indexing(field) == Indexing::Never {
@@ -137,9 +137,9 @@ impl Collection {
             return false;
         }
         let table = &view.fields[field];
-        let wanted = self.hnsw(view, field);
+        let Some(wanted) = config.recipe(field) else { return false };
         let metric = config.fields()[field].1.metric;
-        let fresh = || Some(Arc::new(FieldGraph::new(&wanted, metric, self.id)));
+        let fresh = || Some(Arc::new(FieldGraph::new(wanted, metric, table, view.op, self.id)));
         let (current, next) = (slot.current.load_full(), slot.next.load_full());
         let Some(current) = current else {
             return slot.change(|| slot.current.store(fresh()));

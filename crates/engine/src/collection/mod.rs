@@ -12,15 +12,19 @@ pub mod config;
 mod extents;
 mod field;
 mod graph;
+mod graph_file;
+mod graph_search;
 mod head;
 mod index_queue;
 mod indexing;
 mod manifest;
+mod memory;
 mod opening;
 mod point;
 mod resolve;
 mod state;
 pub mod update;
+mod vacuum;
 mod view;
 mod write;
 
@@ -28,12 +32,14 @@ pub use bell::Bell;
 pub use change::{Change, PayloadEdit};
 pub use checkpoint::{CheckpointError, GraphPolicy, directory};
 pub use field::FieldTable;
-pub use graph::FieldGraph;
+pub use graph::{FieldGraph, IndexScratch};
+pub use graph_search::How;
 pub use head::Head;
 pub use index_queue::IndexQueue;
 pub use indexing::IndexTurn;
 pub use manifest::{make_dir, replace};
-pub use opening::Opening;
+pub use memory::MemoryReport;
+pub use opening::{Opening, OpeningOptions};
 pub use point::{Payload, Point, Rows};
 pub use resolve::not_found;
 pub use state::{State, Subject};
@@ -139,7 +145,8 @@ impl Collection {
 
     /// A new, empty collection.
     pub fn create(id: u64, shared: Arc<Shared>, config: Arc<CollectionConfig>) -> Collection {
-        Self::from_head(id, shared, Head::new(config), 0, Checkpoints::none(id))
+        let head = Head::new(config, shared.thresholds.row_chunk_bytes);
+        Self::from_head(id, shared, head, 0, Checkpoints::none(id))
     }
 
     /// What readers see now.
@@ -171,11 +178,6 @@ impl Collection {
     /// Refuses all writes from now on, until the collection is reopened.
     pub fn poison(&self, why: &str) {
         self.fault.lock().get_or_insert_with(|| why.to_string());
-    }
-
-    fn hnsw(&self, view: &View, field: usize) -> config::EffectiveHnsw {
-        let config = &view.state.config;
-        config.effective_hnsw(&config.fields()[field].0).expect("the name is one of the configuration's own")
     }
 
     /// Log sequence of the oldest record that only the log holds, if there is one.

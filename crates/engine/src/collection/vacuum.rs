@@ -89,7 +89,10 @@ impl Collection {
                 write: Write::MoveRows { field, chunk },
                 deadline: Deadline::new(Instant::now(), PATIENCE, "Vacuum"),
                 bytes: MOVED_BYTES,
-                reply: Box::new(move |result| drop(send.send(result.is_ok()))),
+                reply: Box::new(move |result| {
+                    // Who gave up waiting does not want to know.
+                    let _ = send.send(result.is_ok());
+                }),
             };
             if self.enqueue(request) {
                 self.run_writes();

@@ -6,10 +6,9 @@ use super::head::Head;
 use super::resolve::resolve;
 use super::update::Update;
 use super::view::View;
-use super::{Collection, FieldGraph, Shared};
+use super::{Collection, FieldGraph, IndexScratch, Shared};
 use crate::deadline::Deadline;
 use crate::error::Error;
-use crate::index::BuildScratch;
 use crate::payload::{FieldSchema, JsonPath};
 use crate::wal::{Appender, LogError};
 use parking_lot::{Mutex, MutexGuard};
@@ -129,7 +128,7 @@ pub(super) struct Writer {
 }
 
 thread_local! {
-    static BUILD: RefCell<BuildScratch> = RefCell::new(BuildScratch::new());
+    static BUILD: RefCell<IndexScratch> = RefCell::new(IndexScratch::default());
 }
 
 impl Collection {

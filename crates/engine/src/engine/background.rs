@@ -1,8 +1,7 @@
 //! Work that nobody waits for: moving tails into graphs, checkpoints, cutting the log.
 
 use crate::catalog::Catalog;
-use crate::collection::{Bell, Collection, GraphPolicy};
-use crate::index::BuildScratch;
+use crate::collection::{Bell, Collection, GraphPolicy, IndexScratch};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -69,7 +68,7 @@ impl Background {
 fn index_until_closed(catalog: &Catalog) {
     yield_to_requests();
     let queue = &catalog.shared().indexer;
-    let mut scratch = BuildScratch::new();
+    let mut scratch = IndexScratch::default();
     while let Some(collection) = queue.pop() {
         let Some(turn) = collection.start_indexing() else { continue };
         if collection.fault().is_some() {
@@ -96,7 +95,7 @@ fn yield_to_requests() {
 }
 
 /// Works off what the graphs of all collections need: for engines without threads.
-pub fn index_everything(catalog: &Catalog, scratch: &mut BuildScratch) {
+pub fn index_everything(catalog: &Catalog, scratch: &mut IndexScratch) {
     for collection in catalog.collections() {
         while guarded(&collection, "the indexer", || collection.index_some(scratch)) == Some(true) {}
     }

@@ -11,9 +11,8 @@ pub use background::{checkpoint_everything, index_everything, keep_house};
 pub use operation::Operation;
 
 use crate::catalog::{self, Catalog, Mode, OpenError};
-use crate::collection::GraphPolicy;
+use crate::collection::{GraphPolicy, IndexScratch};
 use crate::error::Error;
-use crate::index::BuildScratch;
 use crate::limits::{Limits, Thresholds};
 use crate::storage::{LockGuard, Storage};
 use background::Background;
@@ -208,7 +207,7 @@ impl Engine {
 
     /// One step of everything that otherwise runs in the background: for tests and simulations.
     pub fn work_in_background(&self, policy: GraphPolicy) {
-        index_everything(&self.core.catalog, &mut BuildScratch::new());
+        index_everything(&self.core.catalog, &mut IndexScratch::default());
         match policy {
             GraphPolicy::Always => checkpoint_everything(&self.core.catalog),
             GraphPolicy::WhenGrown => keep_house(&self.core.catalog),

@@ -3,10 +3,10 @@
 use super::Hit;
 use super::matching::Matching;
 use super::request::QueryRequest;
-use crate::collection::{FieldGraph, FieldTable, Snapshot, View};
+use crate::collection::{FieldGraph, FieldTable, How, Snapshot, View};
 use crate::deadline::Deadline;
 use crate::error::Error;
-use crate::index::{Distance, SearchScratch, Stopped, TopK, flat};
+use crate::index::{Distance, SearchScratch, Stopped, TopK, Traversal, flat};
 use crate::types::Metric;
 use kithdb_kernels::normalise;
 use std::cell::{Cell, RefCell};
@@ -177,7 +177,16 @@ impl Search<'_> {
         let accept = |row| row < indexed && matches(row);
         let mut found = SCRATCH
             .with_borrow_mut(|scratch| {
-                graph.hnsw.search(&self.table.rows, &self.query, ef, &accept, &tie, scratch, &stop)
+                let how = How {
+                    k: self.k,
+                    ef,
+                    ignore: false,
+                    rescore: true,
+                    oversampling: None,
+                    traversal: Traversal::Check,
+                    starts: &[],
+                };
+                graph.search(self.table, &self.query, &how, &accept, tie, scratch, &stop)
             })
             .map_err(|Stopped| self.deadline.error())?;
         found.truncate(self.k);

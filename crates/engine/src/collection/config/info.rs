@@ -40,7 +40,12 @@ impl CollectionConfig {
         }
         ignored
             .extend(hnsw_ignored(&changed(&self.hnsw)).into_iter().map(|name| format!("hnsw_config.{name}")));
-        ignored.extend(self.optimizers.changed_without_effect().into_iter().map(|name| format!("optimizers_config.{name}")));
+        ignored.extend(
+            self.optimizers
+                .changed_without_effect()
+                .into_iter()
+                .map(|name| format!("optimizers_config.{name}")),
+        );
         ignored
             .extend(self.wal.changed_without_effect().into_iter().map(|name| format!("wal_config.{name}")));
         if self.quantization.as_ref().is_some_and(Quantization::ignores_query_encoding) {

@@ -35,7 +35,8 @@ impl Quantization {
         let plain = |bits| CodeParams { bits, half: false, quantile: None };
         match self {
             Quantization::Scalar { quantile, .. } => {
-                CodeParams { quantile: quantile.map(|share| share as f32), ..plain(8) }
+                // A range that leaves out half of the values has no end that could be found.
+                CodeParams { quantile: quantile.map(|share| (share as f32).max(0.501)), ..plain(8) }
             }
             Quantization::Product { compression, .. } => match *compression {
                 "x4" => plain(8),
