@@ -249,10 +249,10 @@ impl<'a> Show<'a> {
         // All vectors of the point one after the other, then a slice for each.
         self.components.clear();
         let mut places = Vec::new();
-        for (field, (name, params)) in fields.iter().enumerate() {
+        for (field, (name, _)) in fields.iter().enumerate() {
             if let Some(row) = point.rows.row(field).filter(|_| wanted(name)) {
                 let from = self.components.len();
-                self.view.fields[field].read_back(row, params, &mut self.components);
+                self.view.fields[field].read_back(row, &mut self.components);
                 places.push((&**name, from..self.components.len()));
             }
         }

@@ -121,6 +121,6 @@ fn vector_of(snapshot: &Snapshot, id: PointId, name: &str) -> Result<Vec<f32>, E
         .row(field)
         .ok_or_else(|| Error::PointNotFound(vec![id]).within(format!("query: no vector '{name}'")))?;
     let mut components = Vec::with_capacity(params.size);
-    view.fields[field].read_back(row, params, &mut components);
+    view.fields[field].read_back(row, &mut components);
     Ok(components)
 }

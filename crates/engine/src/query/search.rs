@@ -40,7 +40,7 @@ impl<'a> Search<'a> {
             view,
             table,
             field: target.field,
-            distance: table.distance(metric),
+            distance: Distance::of(metric, table.format),
             query,
             k,
             deadline,
