@@ -16,6 +16,7 @@ use crate::collection::GraphPolicy;
 use crate::error::Error;
 use crate::index::BuildScratch;
 use crate::limits::{Limits, Thresholds};
+use crate::query::{Tally, Totals};
 use crate::storage::{LockGuard, Storage};
 use background::Background;
 use parking_lot::Mutex;
@@ -96,6 +97,8 @@ pub struct Status {
     pub points: usize,
     /// Name and fault of each quarantined collection.
     pub faults: Vec<(String, String)>,
+    /// What searches did since the engine was opened.
+    pub searches: Tally,
 }
 
 /// An open engine.
@@ -117,6 +120,8 @@ struct Core {
     panic_for_tests: bool,
     /// Threads that answer reads; a batch is split over those that are free.
     reads: Mutex<Option<Pool>>,
+    /// What searches did since the engine was opened.
+    searches: Arc<Totals>,
 }
 
 impl Engine {
@@ -145,6 +150,7 @@ impl Engine {
             limits: options.limits,
             panic_for_tests: options.panic_for_tests,
             reads: Mutex::new(reads),
+            searches: Arc::default(),
         });
         Ok(Engine {
             core,
@@ -191,7 +197,7 @@ impl Engine {
 
     /// What the engine serves now.
     pub fn status(&self) -> Status {
-        let mut status = Status::default();
+        let mut status = Status { searches: self.core.searches.sum(), ..Status::default() };
         for entry in self.core.catalog.entries() {
             status.collections += 1;
             if let Some(collection) = entry.collection() {
