@@ -119,7 +119,8 @@ fn batch(
     let groups = query::groups(snapshot, requests, threads);
     let answers = Arc::new(Answers::of(requests.len()));
     let work = {
-        let (catalog, searches, deadline) = (Arc::clone(&core.catalog), Arc::clone(&core.searches), *deadline);
+        let (catalog, searches, deadline) =
+            (Arc::clone(&core.catalog), Arc::clone(&core.searches), *deadline);
         let (answers, snapshot, requests) =
             (Arc::clone(&answers), Arc::clone(snapshot), Arc::clone(requests));
         move |group: &[usize]| {

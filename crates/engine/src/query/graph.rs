@@ -80,7 +80,7 @@ impl<'a> GraphSearch<'a> {
 
     /// What there is to do. Candidates that are few are settled on the way.
     fn task(&self, matching: &mut Matching<'_>) -> Result<Task, Error> {
-        let nodes = u64::from(self.graph.nodes());
+        let nodes = u64::from(self.graph.hnsw.len());
         if !matching.is_exact() && matching.at_most() <= FEW {
             matching.settle(self.search.deadline)?;
         }
@@ -133,6 +133,11 @@ impl<'a> GraphSearch<'a> {
         let stop = || self.search.deadline.passed();
         let Search { table, query, .. } = self.search;
         let tie = |a, b| self.search.tie(a, b);
+        tally::count(|tally| {
+            let scanned = self.search.possible(matching);
+            tally.scanned += scanned;
+            tally.reranked += scanned.min(self.graph.reranked(&how) as u64);
+        });
         self.graph
             .scan_codes(table, query, rows, &how, tie, &stop)
             .map_err(|Stopped| self.search.deadline.error())
@@ -197,8 +202,21 @@ impl<'a> GraphSearch<'a> {
     ) -> Result<Found, Stopped> {
         let Search { table, query, .. } = self.search;
         let tie = |a, b| self.search.tie(a, b);
+        let kept = Cell::new(0u64);
+        let wanted = |row| {
+            let is_wanted = wanted(row);
+            kept.set(kept.get() + u64::from(is_wanted));
+            is_wanted
+        };
         SCRATCH.with_borrow_mut(|scratch| {
-            self.graph.search(table, query, how, accept, wanted, tie, scratch, stop)
+            let found = self.graph.search(table, query, how, accept, &wanted, tie, scratch, stop);
+            let work = scratch.take_work();
+            tally::count(|tally| {
+                tally.hops += work.hops;
+                tally.distances += work.distances;
+                tally.reranked += kept.get().min(self.graph.reranked(how) as u64);
+            });
+            found
         })
     }
 

@@ -42,7 +42,10 @@ impl Tally {
         ]
     }
 
-    const fn of([exact_scans, scans, wide_walks, two_hop_walks, fallbacks, hops, distances, scanned, reranked]: [u64; 9]) -> Tally {
+    const fn of(
+        [exact_scans, scans, wide_walks, two_hop_walks, fallbacks, hops, distances, scanned, reranked]: [u64;
+            9],
+    ) -> Tally {
         Tally { exact_scans, scans, wide_walks, two_hop_walks, fallbacks, hops, distances, scanned, reranked }
     }
 

@@ -78,7 +78,8 @@ impl Collection {
         let engine = Engine::open(Arc::new(SimDisk::new()), options).expect("an empty disk opens");
         let mut collection = Collection { engine, random: Random(setup.seed), ids: 0 };
         let hnsw = json!({"m": 8, "ef_construct": 48, "full_scan_threshold": 10});
-        let vectors = json!({"v": {"size": SIZE, "distance": setup.distance}, "w": {"size": 2, "distance": "Dot"}});
+        let vectors =
+            json!({"v": {"size": SIZE, "distance": setup.distance}, "w": {"size": 2, "distance": "Dot"}});
         let body =
             json!({"vectors": vectors, "hnsw_config": hnsw, "quantization_config": setup.quantization});
         collection.call("create_collection", &body);
@@ -244,7 +245,8 @@ fn an_example_is_left_out_by_every_plan_c6_3() {
     });
     let id = example.expect("some point has a vector");
     for filter in [json!(null), json!({"must": [{"key": "n", "range": {"lt": 500}}]})] {
-        let body = json!({"query": id, "using": "v", "limit": K, "filter": filter, "params": {"hnsw_ef": 1000}});
+        let body =
+            json!({"query": id, "using": "v", "limit": K, "filter": filter, "params": {"hnsw_ef": 1000}});
         let exact = {
             let mut body = body.clone();
             body["params"] = json!({"exact": true});

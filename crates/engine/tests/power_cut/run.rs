@@ -16,6 +16,9 @@ const THRESHOLDS: Thresholds = Thresholds {
     log_budget_bytes: 24 << 10,
     log_segment_bytes: 8 << 10,
     graph_step_rows: 10,
+    vacuum_rows: 10,
+    order_rows: 30,
+    row_chunk_bytes: 4 << 10,
 };
 /// Boots of one program; each ends with a power cut or a kill.
 const BOOTS: u64 = 3;
