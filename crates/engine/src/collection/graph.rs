@@ -3,7 +3,9 @@
 use super::config::{EffectiveHnsw, VectorParams};
 use super::field::FieldTable;
 use crate::arena::RowTable;
-use crate::index::{BuildScratch, Distance, Hnsw, HnswParams, Originals, SearchScratch, Space, Stopped, Walk};
+use crate::index::{
+    BuildScratch, Distance, Hnsw, HnswParams, Originals, SearchScratch, Space, Stopped, Walk,
+};
 use parking_lot::Mutex;
 use std::cmp::Ordering as Order;
 use std::collections::BTreeMap;
