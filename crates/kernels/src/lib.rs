@@ -14,8 +14,10 @@
 
 mod normalise;
 mod prefetch;
+pub mod probe;
 mod rows;
 mod scalar;
+mod tile;
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -28,7 +30,8 @@ use std::sync::OnceLock;
 
 pub use normalise::{norm, normalise};
 pub use prefetch::{prefetch_l1, prefetch_l2};
-pub use rows::{FourByteRows, OneByteRow, RowKernels};
+pub use rows::{FourByteRows, OneByteRow, RowKernels, Widen, bytes_of};
+pub use tile::{DotTile, Gate, RowGate, Sift, TileKernels};
 
 /// A kernel over a query and one row; both have the same length.
 pub type OneRow = fn(&[f32], &[f32]) -> f32;
@@ -75,6 +78,8 @@ pub struct Kernels {
     pub rows_f16: RowKernels,
     /// Kernels over rows of `u8` components.
     pub rows_u8: RowKernels,
+    /// Kernels for many queries and rows at a time.
+    pub tile: &'static TileKernels,
 }
 
 impl Kernels {
