@@ -1,4 +1,5 @@
-//! Distance kernels over `f32` vectors, one module per instruction set, chosen once at run time.
+//! Distance kernels over `f32` vectors and over [codes](CodeKernels), and [what makes codes](CodingKernels): one
+//! module per instruction set, chosen once at run time.
 //!
 //! A query is always `f32`; rows are `f32` vectors too, or rows of bytes that hold `f32`, `f16` or `u8` components
 //! ([`RowKernels`]).
@@ -12,9 +13,11 @@
 //! assert_eq!((k.dot)(&[1.0, 2.0], &[3.0, 4.0]), 11.0);
 //! ```
 
+mod codes;
+mod coding;
 mod normalise;
+pub mod peak;
 mod prefetch;
-pub mod probe;
 mod rows;
 mod scalar;
 mod tile;
@@ -28,8 +31,12 @@ mod neon;
 
 use std::sync::OnceLock;
 
+pub use codes::{
+    CODE_LINE_BYTES, CodeDot, CodeKernels, CodeLevel, CodeWidth, FourCodes, OneCode, QueryLine, code_kernels,
+};
+pub use coding::{CodingKernels, CodingLevel, Quantised, ROUNDS, Residual, coding_kernels};
 pub use normalise::{norm, normalise};
-pub use prefetch::{prefetch_l1, prefetch_l2};
+pub use prefetch::{prefetch_l1, prefetch_l2, prefetch_l2_range};
 pub use rows::{FourByteRows, OneByteRow, RowKernels, Widen, bytes_of};
 pub use tile::{DotTile, Gate, RowGate, Sift, TileKernels};
 

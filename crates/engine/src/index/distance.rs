@@ -45,7 +45,8 @@ impl Distance {
     #[inline(always)]
     pub fn one(&self, query: &[f32], row: &[u8]) -> f32 {
         if self.format == RowFormat::U8Unit {
-            return self.finish((self.one)(query, self.format.components(row, query.len())) * inverse_norm(row));
+            return self
+                .finish((self.one)(query, self.format.components(row, query.len())) * inverse_norm(row));
         }
         self.finish((self.one)(query, row))
     }

@@ -193,12 +193,7 @@ impl<'a> Batch<'a> {
     }
 
     /// Compares a group with all queries, while the rows of the next one are on their way from memory.
-    fn scan_group<T: Fn(u32, u32) -> Ordering>(
-        &mut self,
-        group: &[u32],
-        next: &[u32],
-        tops: &mut [TopK<T>],
-    ) {
+    fn scan_group<T: Fn(u32, u32) -> Ordering>(&mut self, group: &[u32], next: &[u32], tops: &mut [TopK<T>]) {
         let format = self.distance.format();
         let raw: Vec<&[u8]> = group.iter().map(|&row| self.rows.row(row)).collect();
         let next: Vec<&[u8]> = next.iter().map(|&row| self.rows.row(row)).collect();

@@ -44,7 +44,8 @@ fn check(
     for (query, top) in queries.iter().zip(tops) {
         let mut alone = TopK::new(k, by_descending_row);
         scan_range(rows, distance, query, range.clone(), &accept, &mut alone, &|| false).unwrap();
-        let bits = |found: Vec<(f32, u32)>| found.into_iter().map(|(d, row)| (d.to_bits(), row)).collect::<Vec<_>>();
+        let bits =
+            |found: Vec<(f32, u32)>| found.into_iter().map(|(d, row)| (d.to_bits(), row)).collect::<Vec<_>>();
         assert_eq!(bits(top.into_sorted()), bits(alone.into_sorted()));
     }
 }
@@ -59,7 +60,10 @@ fn vectors(dim: usize, count: usize) -> impl Strategy<Value = Vec<Vec<f32>>> {
                 let noise = (seed.rotate_left(at as u32) % 17) as f32;
                 match kind {
                     // Near the first one, down to the last bits of its components.
-                    1 => vector.iter_mut().zip(&first).for_each(|(v, f)| *v = f * 1000.0 * (1.0 + *v * 1e-7 * noise)),
+                    1 => vector
+                        .iter_mut()
+                        .zip(&first)
+                        .for_each(|(v, f)| *v = f * 1000.0 * (1.0 + *v * 1e-7 * noise)),
                     2 if at % 3 > 0 => vector.clone_from(&first),
                     3 => vector.iter_mut().for_each(|v| *v *= [1e-30, 1e-18, 1e15, 1e18, 1e30][at % 5]),
                     4 => vector.iter_mut().zip(&first).for_each(|(v, f)| *v = f + *v * 1e-4 * noise),
@@ -112,7 +116,8 @@ fn most_rows_are_left_out_without_a_direct_comparison() {
     let vector = |salt: usize| -> Vec<f32> {
         (0..96).map(|i| (((i * 131 + salt * 7919) * 2_654_435_761) % 10_007) as f32 / 5000.0 - 1.0).collect()
     };
-    let (base, asked): (Vec<_>, Vec<_>) = ((0..5000).map(vector).collect(), (9000..9040).map(vector).collect());
+    let (base, asked): (Vec<_>, Vec<_>) =
+        ((0..5000).map(vector).collect(), (9000..9040).map(vector).collect());
     for metric in [Metric::Cosine, Metric::Euclid] {
         let rows = table(metric, Datatype::Float32, &base);
         let queries: Vec<&[f32]> = asked.iter().map(Vec::as_slice).collect();
