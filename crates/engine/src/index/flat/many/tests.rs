@@ -167,6 +167,6 @@ fn no_queries_and_no_rows_are_no_work() {
     let mut none: Vec<TopK<fn(u32, u32) -> Ordering>> = Vec::new();
     scan_many(&rows, distance, &[], 0..1, &|_| true, &mut none, &|| false).unwrap();
     let mut tops: Vec<_> = (0..6).map(|_| TopK::new(3, by_descending_row)).collect();
-    scan_many(&rows, distance, &[&[1.0; 3]; 6], 1..1, &|_| true, &mut tops, &|| false).unwrap();
+    scan_many(&rows, distance, &[&[1.0; 3][..]; 6], 1..1, &|_| true, &mut tops, &|| false).unwrap();
     assert!(tops.into_iter().all(|top| top.into_sorted().is_empty()));
 }
