@@ -29,7 +29,7 @@ fn by_descending_row(a: u32, b: u32) -> Ordering {
     b.cmp(&a)
 }
 
-/// Checks that a scan for all queries finds what scans for each find, and answers how many comparisons were direct.
+/// Checks that a scan for all queries finds what scans for each find.
 fn check(
     rows: &RowTable,
     distance: Distance,
@@ -164,7 +164,7 @@ fn a_scan_for_many_stops_when_it_is_told_to() {
 fn no_queries_and_no_rows_are_no_work() {
     let rows = table(Metric::Dot, Datatype::Float32, &[vec![1.0; 3]]);
     let distance = Distance::of(Metric::Dot, RowFormat::F32);
-    let mut none: Vec<TopK<fn(u32, u32) -> Ordering>> = Vec::new();
+    let mut none: Vec<_> = (0..0).map(|_| TopK::new(3, by_descending_row)).collect();
     scan_many(&rows, distance, &[], 0..1, &|_| true, &mut none, &|| false).unwrap();
     let mut tops: Vec<_> = (0..6).map(|_| TopK::new(3, by_descending_row)).collect();
     scan_many(&rows, distance, &[&[1.0; 3][..]; 6], 1..1, &|_| true, &mut tops, &|| false).unwrap();
