@@ -2,7 +2,7 @@
 //!
 //! | type | one line |
 //! |---|---|
-//! | [`RowArena`] / [`RowTable`] | rows of `f32` of one length, appended by one writer / a snapshot of them |
+//! | [`RowArena`] / [`RowTable`] | rows of bytes of one length, appended by one writer, full chunks on maps / a snapshot of them |
 //! | [`AtomicColumn64`] / [`ColumnTable`] | one `u64` a row that its writer may change in place / a reader's handle |
 //! | [`CodeArena`] | fixed rows of bytes with a tag each, written once by any thread, read by any |
 //! | [`LinkArena`] | fixed rows of `AtomicU32`, written and read by any number of threads |

@@ -1,7 +1,8 @@
-//! What becomes of a vector: its code.
+//! What becomes of a vector: its original, as bytes, and its code.
 //!
 //! | type | one line |
 //! |---|---|
+//! | [`RowFormat`] | originals: what exact search compares, and what clients read back |
 //! | [`CodeParams`] | how many bits a component keeps |
 //! | [`Encoder`] | mean, rotation and rounding: from a vector to its code |
 //! | [`CodeTable`] | the codes of one graph's nodes, and distances to them |
@@ -9,6 +10,7 @@
 
 mod code_query;
 mod code_table;
+mod element;
 mod encoder;
 mod layout;
 mod rotation;
@@ -18,5 +20,7 @@ mod tests;
 
 pub use code_query::CodeQuery;
 pub use code_table::CodeTable;
+pub use element::RowFormat;
+pub(crate) use element::inverse_norm;
 pub use encoder::{Encoder, FormatError};
 pub use layout::CodeParams;

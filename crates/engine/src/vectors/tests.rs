@@ -360,7 +360,13 @@ fn recall(metric: Metric, params: CodeParams, rerank: usize) -> f64 {
     let (rows, queries) = (halves(&folder.join("base.f16"), 384), halves(&folder.join("query.f16"), 384));
     let encoder = Encoder::train(metric, 384, params, &rows, 42);
     let (table, mut query) = (table_of(&encoder, &rows), CodeQuery::new());
-    let distance = Distance::of(metric);
+    let distance = Distance::of(metric, RowFormat::F32);
+    let bytes_of = |vector: &Vec<f32>| {
+        let mut bytes = Vec::new();
+        RowFormat::F32.encode(vector, &mut bytes);
+        bytes
+    };
+    let originals: Vec<Vec<u8>> = rows.iter().map(bytes_of).collect();
     let best = |distance_of: &dyn Fn(u32) -> f32, count: usize| {
         let mut nodes: Vec<u32> = (0..rows.len() as u32).collect();
         nodes.sort_by(|&a, &b| distance_of(a).total_cmp(&distance_of(b)).then(a.cmp(&b)));
@@ -371,7 +377,7 @@ fn recall(metric: Metric, params: CodeParams, rerank: usize) -> f64 {
     for vector in &queries {
         encoder.query(vector, &mut query);
         let candidates = best(&|node| table.one(&query, node), rerank);
-        let truth = best(&|node| distance.one(vector, &rows[node as usize]), 10);
+        let truth = best(&|node| distance.one(vector, &originals[node as usize]), 10);
         found += truth.iter().filter(|node| candidates.contains(node)).count();
     }
     found as f64 / (queries.len() * 10) as f64
