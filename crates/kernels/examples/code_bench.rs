@@ -47,7 +47,7 @@ fn main() {
     println!("one vector, ns: residual, rotate, max, quantise, these four, encode 8 / 4 / 2 / 1 bits");
     for dim in [128, 384, 768, 784, 1536] {
         let vector: Vec<f32> = (0..dim).map(|i| ((i * 7919 % 1009) as f32 / 1009.0) - 0.5).collect();
-        let (mean, signs) = (vec![0.01f32; dim], (0..dim).map(|i| (i * 31 >> 2) as u8).collect::<Vec<_>>());
+        let (mean, signs) = (vec![0.01f32; dim], (0..dim).map(|i| ((i * 31) >> 2) as u8).collect::<Vec<_>>());
         for level in CodingLevel::available() {
             let k = CodingKernels::at(level).expect("an available level");
             let out = &mut vec![0.0f32; dim][..];
