@@ -16,6 +16,7 @@
 mod codes;
 mod coding;
 mod normalise;
+pub mod peak;
 mod prefetch;
 mod rows;
 mod scalar;

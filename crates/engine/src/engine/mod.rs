@@ -5,6 +5,7 @@ mod execute;
 mod operation;
 mod pool;
 mod read;
+mod team;
 mod write;
 
 pub use background::{checkpoint_everything, index_everything, keep_house};
@@ -98,7 +99,6 @@ pub struct Status {
 /// An open engine.
 pub struct Engine {
     core: Arc<Core>,
-    reads: Mutex<Option<Pool>>,
     writes: Mutex<Option<Pool>>,
     /// Deletions of collections, which wait for whoever still uses them.
     deletions: Mutex<Option<Pool>>,
@@ -113,6 +113,8 @@ struct Core {
     catalog: Arc<Catalog>,
     limits: Limits,
     panic_for_tests: bool,
+    /// Threads that answer reads; a batch is split over those that are free.
+    reads: Mutex<Option<Pool>>,
 }
 
 impl Engine {
@@ -124,11 +126,6 @@ impl Engine {
         let lock = storage.lock()?;
         let catalog = catalog::open(storage, options.limits, options.thresholds, options.mode)?.catalog;
         let inline = options.mode != Mode::Threaded;
-        let core = Arc::new(Core {
-            catalog: Arc::clone(&catalog),
-            limits: options.limits,
-            panic_for_tests: options.panic_for_tests,
-        });
         let (reads, writes, deletions, background) = if inline {
             (None, None, None, None)
         } else {
@@ -141,9 +138,14 @@ impl Engine {
                 Pool::start("delete", DELETION_THREADS, WAITING_WRITES).map_err(OpenError::Threads)?;
             (Some(reads), Some(writes), Some(deletions), Some(background))
         };
+        let core = Arc::new(Core {
+            catalog,
+            limits: options.limits,
+            panic_for_tests: options.panic_for_tests,
+            reads: Mutex::new(reads),
+        });
         Ok(Engine {
             core,
-            reads: Mutex::new(reads),
             writes: Mutex::new(writes),
             deletions: Mutex::new(deletions),
             background: Mutex::new(background),
@@ -158,7 +160,7 @@ impl Engine {
         let pool = match request.operation {
             Operation::DeleteCollection => &self.deletions,
             operation if operation.is_write() => &self.writes,
-            _ => &self.reads,
+            _ => &self.core.reads,
         };
         if self.inline {
             return execute::run(&core, request, reply);
@@ -216,7 +218,7 @@ impl Engine {
 
     /// Finishes what runs, checkpoints, closes the log, releases the directory. A second call does nothing.
     pub fn close(&self) {
-        for pool in [&self.reads, &self.writes, &self.deletions] {
+        for pool in [&self.core.reads, &self.writes, &self.deletions] {
             let taken = pool.lock().take();
             if let Some(mut pool) = taken {
                 pool.close();

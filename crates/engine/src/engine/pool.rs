@@ -30,6 +30,11 @@ impl Pool {
         Ok(Pool { jobs: Some(jobs), threads })
     }
 
+    /// How many threads there are.
+    pub fn threads(&self) -> usize {
+        self.threads.len()
+    }
+
     /// Queues a job, or gives it back with the reason.
     pub fn submit(&self, job: Job) -> Result<(), (Job, Error)> {
         let Some(jobs) = &self.jobs else { return Err((job, Error::ShuttingDown)) };

@@ -15,6 +15,9 @@ mod encoder;
 mod layout;
 mod rotation;
 
+#[cfg(test)]
+mod tests;
+
 pub use code_query::CodeQuery;
 pub use code_table::CodeTable;
 pub use element::RowFormat;
