@@ -78,7 +78,11 @@ impl Space for Originals<'_> {
 
     #[inline(always)]
     fn prefetch(&self, node: u32) {
-        kithdb_kernels::prefetch_l2(self.row(node));
+        // Walks ask before they know whether the row can be read.
+        let row = self.graph.row_of(node);
+        if self.rows.holds(row) {
+            kithdb_kernels::prefetch_l2(self.rows.row(row));
+        }
     }
 
     #[inline(always)]
