@@ -10,6 +10,7 @@ import { readVectorSet } from '../data/vector-set.mjs';
 import { root } from '../scripts/build/tree.mjs';
 import { startServer } from '../scripts/server-process.mjs';
 import { requestBytes } from './connection.mjs';
+import { startIngest } from './ingest.mjs';
 import { measureRate, sendAll } from './load.mjs';
 import { recall } from './recall.mjs';
 
@@ -29,6 +30,9 @@ const USAGE = `npm run bench:rest -- --data FOLDER [flags]
   --batch N             points in an upsert; default: 256
   --load-connections N  connections that upsert; default: 4
   --no-payload          leave the payload out
+  --filtered            also search with filters that 50, 10, 1 and 0.1 % of the points match
+  --search-under-load   also search while points are upserted at full speed, readers on 4 connections and
+                        writers on 2
   --log-level LEVEL     of the server that is started; default: info, which logs every request
   --out FILE            write everything measured as JSON
 `;
@@ -47,12 +51,23 @@ const options = {
   batch: { type: 'string', default: '256' },
   'load-connections': { type: 'string', default: '4' },
   'no-payload': { type: 'boolean', default: false },
+  filtered: { type: 'boolean', default: false },
+  'search-under-load': { type: 'boolean', default: false },
   'log-level': { type: 'string', default: 'info' },
   out: { type: 'string' },
 };
 
 /** An index that is not built after this long is a result too: the run ends with an error. */
 const GREEN_TIMEOUT_MS = 60 * 60_000;
+
+/** An integer field that `--filtered` adds to each point: uniform from 0 to 999. */
+const FILTER_FIELD = 'bench_permille';
+
+/** Points out of 1,000 that the filters of `--filtered` match. */
+const SELECTIVITIES_PERMILLE = [500, 100, 10, 1];
+
+/** Connections of `--search-under-load`. */
+const UNDER_LOAD = { readers: 4, writers: 2 };
 
 const flags = readFlags();
 const set = readVectorSet(flags.data);
@@ -66,6 +81,7 @@ const report = {
 };
 const dataDir = flags.url ? null : mkdtempSync(join(tmpdir(), 'kithdb-bench-'));
 let server = null;
+let firstUpsertAt = 0;
 
 try {
   server = flags.url ? { url: flags.url, pid: Number(flags.pid) || null } : await start();
@@ -73,6 +89,8 @@ try {
   await load();
   await waitForGreen();
   await searchAll();
+  if (flags.filtered) await searchFiltered();
+  if (flags['search-under-load']) await searchUnderLoad();
   report.memory = memory(server.pid);
   print('memory', report.memory);
   if (dataDir) await restart();
@@ -124,21 +142,33 @@ async function createCollection() {
   await call('PUT', collectionPath, { vectors: { size: set.dims, distance: set.distance } });
 }
 
-/** Requests are made before the clock starts: what is measured is the server. */
-async function load() {
+/** Upserts of all rows, made before any clock starts: what is measured is the server. */
+function upserts(firstId) {
   const batch = Number(flags.batch);
   const requests = [];
   for (let first = 0; first < set.rows; first += batch) {
     const points = [];
     for (let row = first; row < Math.min(first + batch, set.rows); row++) {
-      const payload =
-        set.payloads && !flags['no-payload'] ? `,"payload":${JSON.stringify(set.payloads[row])}` : '';
-      points.push(`{"id":${row},"vector":${set.baseJson(row)}${payload}}`);
+      points.push(`{"id":${firstId + row},"vector":${set.baseJson(row)}${payload(row)}}`);
     }
     requests.push(prepare('PUT', `${collectionPath}/points?wait=true`, `{"points":[${points.join(',')}]}`));
   }
+  return requests;
+}
+
+/** The member of a point that holds its payload, or nothing. */
+function payload(row) {
+  const fields = set.payloads && !flags['no-payload'] ? set.payloads[row] : null;
+  // Multiplied by an odd constant: spread evenly, and not in the order of the rows.
+  const added = flags.filtered ? { [FILTER_FIELD]: (Math.imul(row, 0x9e3779b1) >>> 0) % 1000 } : null;
+  return fields || added ? `,"payload":${JSON.stringify({ ...fields, ...added })}` : '';
+}
+
+async function load() {
+  const requests = upserts(0);
   const bytes = requests.reduce((sum, request) => sum + request.length, 0);
   const connections = Number(flags['load-connections']);
+  firstUpsertAt = performance.now();
   const { seconds, retries } = await sendAll(url(), connections, requests.length, (index) => requests[index]);
   report.ingest = {
     points: set.rows,
@@ -146,7 +176,7 @@ async function load() {
     pointsPerSecond: Math.round(set.rows / seconds),
     megabytesPerSecond: round(bytes / 1e6 / seconds),
     connections,
-    batch,
+    batch: Number(flags.batch),
     payload: Boolean(set.payloads) && !flags['no-payload'],
     retriesAfter429: retries,
     memory: memory(server.pid),
@@ -160,10 +190,13 @@ async function waitForGreen() {
   do {
     info = await call('GET', collectionPath);
     if (performance.now() - startedAt > GREEN_TIMEOUT_MS) throw new Error(`still ${info.status}, not green`);
-    if (info.status !== 'green') await new Promise((resolve) => setTimeout(resolve, 200));
+    if (info.status !== 'green') await new Promise((resolve) => setTimeout(resolve, 20));
   } while (info.status !== 'green');
+  const sinceFirstUpsert = (performance.now() - firstUpsertAt) / 1000;
   report.indexing = {
     secondsUntilGreen: round((performance.now() - startedAt) / 1000),
+    secondsFromFirstUpsert: round(sinceFirstUpsert, 2),
+    pointsPerSecondFromFirstUpsert: Math.round(set.rows / sinceFirstUpsert),
     indexed: info.indexed_vectors_count,
     points: info.points_count,
     segments: info.segments_count,
@@ -173,39 +206,111 @@ async function waitForGreen() {
 
 async function searchAll() {
   report.search = [];
-  const queries = Math.min(set.queries, Number(flags.queries ?? set.queries));
   for (const ef of flags.ef.split(',')) {
-    const params = ef === 'exact' ? '"exact":true' : `"hnsw_ef":${Number(ef)}`;
-    const requests = Array.from({ length: queries }, (_, row) =>
-      prepare(
-        'POST',
-        `${collectionPath}/points/search`,
-        `{"vector":${set.queryJson(row)},"limit":${Number(flags.limit)},"params":{${params}}}`,
-      ),
-    );
-    const answers = [];
-    await sendAll(
-      url(),
-      4,
-      queries,
-      (index) => requests[index],
-      (index, body) => (answers[index] = JSON.parse(body.toString('utf8')).result.map(({ id }) => id)),
-    );
+    const requests = searches(ef);
+    const answers = (await hits(requests)).map((points) => points.map(({ id }) => id));
     const found = recall(set, answers, Number(flags.limit));
     for (const connections of flags.connections.split(',').map(Number)) {
       const rate = await measureRate(url(), connections, requests, Number(flags.seconds));
-      const line = {
-        ef,
-        recall: round(found, 4),
-        connections,
-        perSecond: Math.round(rate.perSecond),
-        p50Ms: round(rate.p50Ms, 3),
-        p99Ms: round(rate.p99Ms, 3),
-      };
+      const line = { ef, recall: round(found, 4), connections, ...shown(rate) };
       report.search.push(line);
       print('search', line);
     }
   }
+}
+
+/** One search for each query; an `ef` of "exact" is an exact one. */
+function searches(ef, filter = '') {
+  const params = ef === 'exact' ? '"exact":true' : `"hnsw_ef":${Number(ef)}`;
+  const queries = Math.min(set.queries, Number(flags.queries ?? set.queries));
+  return Array.from({ length: queries }, (_, row) =>
+    prepare(
+      'POST',
+      `${collectionPath}/points/search`,
+      `{"vector":${set.queryJson(row)},"limit":${Number(flags.limit)},"params":{${params}}${filter}}`,
+    ),
+  );
+}
+
+/** The points that each search finds. */
+async function hits(requests) {
+  const answers = [];
+  const take = (index, body) => (answers[index] = JSON.parse(body.toString('utf8')).result);
+  await sendAll(url(), 4, requests.length, (index) => requests[index], take);
+  return answers;
+}
+
+function shown(rate) {
+  return {
+    perSecond: Math.round(rate.perSecond),
+    p50Ms: round(rate.p50Ms, 3),
+    p99Ms: round(rate.p99Ms, 3),
+  };
+}
+
+/** Latency with a filter beside that without, on one connection; recall against the server's own exact search. */
+async function searchFiltered() {
+  await call('PUT', `${collectionPath}/index?wait=true`, {
+    field_name: FILTER_FIELD,
+    field_schema: 'integer',
+  });
+  report.filtered = [];
+  for (const ef of flags.ef.split(',').filter((ef) => ef !== 'exact')) {
+    const seconds = Number(flags.seconds);
+    const unfiltered = await measureRate(url(), 1, searches(ef), seconds);
+    for (const permille of SELECTIVITIES_PERMILLE) {
+      const filter = `,"filter":{"must":[{"key":"${FILTER_FIELD}","range":{"lt":${permille}}}]}`;
+      const requests = searches(ef, filter);
+      const found = scoreRecall(await hits(requests), await hits(searches('exact', filter)));
+      const rate = await measureRate(url(), 1, requests, seconds);
+      const line = {
+        ef,
+        matching: `${permille / 10} %`,
+        recall: round(found, 4),
+        ...shown(rate),
+        latencyToUnfiltered: round(unfiltered.perSecond / rate.perSecond, 2),
+      };
+      report.filtered.push(line);
+      print('filtered', line);
+    }
+  }
+}
+
+/** The share of the exact answers that were found; a point that ties with the last exact one is a hit. */
+function scoreRecall(answers, exact) {
+  let [found, wanted] = [0, 0];
+  answers.forEach((points, index) => {
+    const worst = exact[index].at(-1)?.score;
+    if (worst === undefined) return;
+    const isHit = ({ score }) => (set.distance === 'Euclid' ? score <= worst : score >= worst);
+    found += points.filter(isHit).length;
+    wanted += exact[index].length;
+  });
+  return found / wanted;
+}
+
+/** Readers alone, and beside writers that upsert new points into the same collection as fast as they are answered. */
+async function searchUnderLoad() {
+  const ef = flags.ef.split(',').find((ef) => ef !== 'exact') ?? '128';
+  const requests = searches(ef);
+  const seconds = Math.max(5, Number(flags.seconds));
+  const ingest = upserts(set.rows);
+  const idle = await measureRate(url(), UNDER_LOAD.readers, requests, seconds);
+  const stop = startIngest(url(), UNDER_LOAD.writers, ingest);
+  const busy = await measureRate(url(), UNDER_LOAD.readers, requests, seconds);
+  const written = await stop();
+  report.underLoad = {
+    ef,
+    readers: UNDER_LOAD.readers,
+    writers: UNDER_LOAD.writers,
+    idle: shown(idle),
+    busy: shown(busy),
+    p50Ratio: round(busy.p50Ms / idle.p50Ms, 2),
+    p99Ratio: round(busy.p99Ms / idle.p99Ms, 2),
+    upsertedPointsPerSecond: Math.round((written.requests * Number(flags.batch)) / written.seconds),
+    upsertsRefused: written.refused,
+  };
+  print('load', report.underLoad);
 }
 
 /** A clean stop, and a start until the first search is answered. */

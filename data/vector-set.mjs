@@ -106,7 +106,7 @@ function shortest(value) {
 }
 
 /** All 65,536 half floats as numbers. */
-const halfValues = once(() =>
+export const halfValues = once(() =>
   Float32Array.from({ length: 65536 }, (_, bits) => {
     const sign = bits & 0x8000 ? -1 : 1;
     const exponent = (bits >> 10) & 0x1f;

@@ -1,7 +1,7 @@
 //! The KithDB engine: points, indexes and durability. It knows nothing of Node or HTTP.
 //!
 //! The modules are floors of one house; each uses only those before it:
-//! [`types`], [`name`], [`error`], [`limits`], [`deadline`], [`json`] → [`storage`] → [`wal`] → [`arena`] → [`index`] → [`payload`] → [`filter`] →
+//! [`types`], [`name`], [`error`], [`limits`], [`deadline`], [`json`] → [`storage`] → [`wal`] → [`arena`] → [`vectors`] → [`index`] → [`payload`] → [`filter`] →
 //! [`collection`] → [`query`] → [`catalog`] → [`api`] → [`engine`].
 
 pub mod api;
@@ -20,4 +20,5 @@ pub mod payload;
 pub mod query;
 pub mod storage;
 pub mod types;
+pub mod vectors;
 pub mod wal;

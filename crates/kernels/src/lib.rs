@@ -1,4 +1,8 @@
-//! Distance kernels over `f32` vectors, one module per instruction set, chosen once at run time.
+//! Distance kernels over `f32` vectors and over [codes](CodeKernels), and [what makes codes](CodingKernels): one
+//! module per instruction set, chosen once at run time.
+//!
+//! A query is always `f32`; rows are `f32` vectors too, or rows of bytes that hold `f32`, `f16` or `u8` components
+//! ([`RowKernels`]).
 //!
 //! Every kernel exists for one row and for four rows at a time. Both forms run the same sequence of floating-point
 //! operations for a pair of vectors, so a score never depends on which form computed it: an exact scan, a graph walk
@@ -9,8 +13,12 @@
 //! assert_eq!((k.dot)(&[1.0, 2.0], &[3.0, 4.0]), 11.0);
 //! ```
 
+mod codes;
+mod coding;
 mod normalise;
+pub mod peak;
 mod prefetch;
+mod rows;
 mod scalar;
 
 #[cfg(target_arch = "x86_64")]
@@ -22,8 +30,13 @@ mod neon;
 
 use std::sync::OnceLock;
 
+pub use codes::{
+    CODE_LINE_BYTES, CodeDot, CodeKernels, CodeLevel, CodeWidth, FourCodes, OneCode, QueryLine, code_kernels,
+};
+pub use coding::{CodingKernels, CodingLevel, Quantised, ROUNDS, Residual, coding_kernels};
 pub use normalise::{norm, normalise};
-pub use prefetch::{prefetch_l1, prefetch_l2};
+pub use prefetch::{prefetch_l1, prefetch_l2, prefetch_l2_range};
+pub use rows::{FourByteRows, OneByteRow, RowKernels};
 
 /// A kernel over a query and one row; both have the same length.
 pub type OneRow = fn(&[f32], &[f32]) -> f32;
@@ -34,9 +47,9 @@ pub type FourRows = fn(&[f32], [&[f32]; 4]) -> [f32; 4];
 /// The instruction sets that kernels are written for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Level {
-    /// 512-bit vectors with masked tails (x86-64, AVX-512F).
+    /// 512-bit vectors with masked tails (x86-64, AVX-512F, BW and VL).
     Avx512,
-    /// 256-bit vectors with fused multiply-add (x86-64, AVX2 and FMA).
+    /// 256-bit vectors with fused multiply-add (x86-64, AVX2, FMA and F16C).
     Avx2,
     /// 128-bit vectors with fused multiply-add (aarch64).
     Neon,
@@ -64,6 +77,12 @@ pub struct Kernels {
     pub l1: OneRow,
     /// Manhattan distances of one query to four rows.
     pub l1_4: FourRows,
+    /// Kernels over rows of `f32` components.
+    pub rows_f32: RowKernels,
+    /// Kernels over rows of `f16` components.
+    pub rows_f16: RowKernels,
+    /// Kernels over rows of `u8` components.
+    pub rows_u8: RowKernels,
 }
 
 impl Kernels {
@@ -72,9 +91,19 @@ impl Kernels {
         match level {
             Level::Scalar => Some(&scalar::KERNELS),
             #[cfg(target_arch = "x86_64")]
-            Level::Avx512 if is_x86_feature_detected!("avx512f") => Some(&avx512::KERNELS),
+            Level::Avx512
+                if is_x86_feature_detected!("avx512f")
+                    && is_x86_feature_detected!("avx512bw")
+                    && is_x86_feature_detected!("avx512vl") =>
+            {
+                Some(&avx512::KERNELS)
+            }
             #[cfg(target_arch = "x86_64")]
-            Level::Avx2 if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") => {
+            Level::Avx2
+                if is_x86_feature_detected!("avx2")
+                    && is_x86_feature_detected!("fma")
+                    && is_x86_feature_detected!("f16c") =>
+            {
                 Some(&avx2::KERNELS)
             }
             #[cfg(target_arch = "aarch64")]

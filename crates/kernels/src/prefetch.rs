@@ -5,7 +5,7 @@ const LINE_BYTES: usize = 64;
 /// Asks for all cache lines of `items` in the level-1 cache. For a few lines that are used next.
 #[inline(always)]
 pub fn prefetch_l1<T>(items: &[T]) {
-    for_each_line(items, |line| {
+    for_each_line(items.as_ptr().cast(), size_of_val(items), |line| {
         #[cfg(target_arch = "x86_64")]
         // SAFETY: a prefetch does not access memory architecturally; SSE is part of x86-64.
         unsafe {
@@ -26,7 +26,13 @@ pub fn prefetch_l1<T>(items: &[T]) {
 /// few miss buffers of level 1.
 #[inline(always)]
 pub fn prefetch_l2<T>(items: &[T]) {
-    for_each_line(items, |line| {
+    prefetch_l2_range(items.as_ptr().cast(), size_of_val(items));
+}
+
+/// As [`prefetch_l2`], for `bytes` bytes from an address at which there may be nothing at all.
+#[inline(always)]
+pub fn prefetch_l2_range(start: *const u8, bytes: usize) {
+    for_each_line(start, bytes, |line| {
         #[cfg(target_arch = "x86_64")]
         // SAFETY: a prefetch does not access memory architecturally; SSE is part of x86-64.
         unsafe {
@@ -44,10 +50,9 @@ pub fn prefetch_l2<T>(items: &[T]) {
 }
 
 #[inline(always)]
-fn for_each_line<T>(items: &[T], touch: impl Fn(*const u8)) {
-    let start = items.as_ptr().cast::<u8>();
+fn for_each_line(start: *const u8, bytes: usize, touch: impl Fn(*const u8)) {
     let mut offset = 0;
-    while offset < size_of_val(items) {
+    while offset < bytes {
         touch(start.wrapping_add(offset));
         offset += LINE_BYTES;
     }

@@ -10,7 +10,7 @@ use crate::filter::Filter;
 use crate::json::{Kind, Reader};
 use crate::limits::Limits;
 use crate::payload::PayloadSelector;
-use crate::query::request::{LookupFrom, Query, QueryRequest, QueryVector, SearchParams};
+use crate::query::request::{LookupFrom, QuantizationParams, Query, QueryRequest, QueryVector, SearchParams};
 
 /// Hits that a batch may ask for, in the windows of a single search.
 const BATCH_WINDOWS: usize = 10;
@@ -299,13 +299,13 @@ fn refuse_prefetch(reader: &mut Reader<'_>) -> Result<()> {
 }
 
 fn read_params(reader: &mut Reader<'_>) -> Result<SearchParams> {
-    let (mut hnsw_ef, mut exact, mut indexed_only) = (None, None, None);
+    let (mut hnsw_ef, mut exact, mut indexed_only, mut quantization) = (None, None, None, None);
     reader.object(|r, key| {
         match key {
             "hnsw_ef" => hnsw_ef = r.optional(|r| r.integer_in(1, u64::MAX))?,
             "exact" => exact = r.optional(Reader::bool)?,
             "indexed_only" => indexed_only = r.optional(Reader::bool)?,
-            "quantization" => drop(r.optional(check_quantization)?),
+            "quantization" => quantization = r.optional(read_quantization)?,
             "acorn" => drop(r.optional(check_acorn)?),
             _ => r.unknown()?,
         }
@@ -315,18 +315,27 @@ fn read_params(reader: &mut Reader<'_>) -> Result<SearchParams> {
         hnsw_ef: hnsw_ef.map(|ef| saturating_usize(ef.min(MAX_HNSW_EF))),
         exact: exact.unwrap_or(false),
         indexed_only: indexed_only.unwrap_or(false),
+        quantization: quantization.unwrap_or_default(),
     })
 }
 
-/// `quantization` is checked and has no effect: nothing is searched by codes alone.
-fn check_quantization(reader: &mut Reader<'_>) -> Result<()> {
+fn read_quantization(reader: &mut Reader<'_>) -> Result<QuantizationParams> {
+    let (mut ignore, mut rescore, mut oversampling) = (None, None, None);
     reader.object(|r, key| {
         match key {
-            "ignore" | "rescore" => drop(r.optional(Reader::bool)?),
-            "oversampling" => drop(r.optional(|r| number_in(r, 1.0, f64::MAX))?),
+            "ignore" => ignore = r.optional(Reader::bool)?,
+            "rescore" => rescore = r.optional(Reader::bool)?,
+            "oversampling" => oversampling = r.optional(|r| number_in(r, 1.0, f64::MAX))?,
             _ => r.unknown()?,
         }
         Ok(())
+    })?;
+    let standard = QuantizationParams::default();
+    Ok(QuantizationParams {
+        ignore: ignore.unwrap_or(standard.ignore),
+        rescore: rescore.unwrap_or(standard.rescore),
+        // What is beyond the range of f32 is beyond any number of points.
+        oversampling: oversampling.map(|factor| (factor as f32).min(f32::MAX)),
     })
 }
 

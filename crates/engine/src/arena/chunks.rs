@@ -1,10 +1,12 @@
 //! The chunk list that rows and columns share: equal items, a power of two of them a chunk.
 
+use std::ops::Range;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
 use super::HUGE_PAGE_BYTES;
 use super::block::Block;
+use crate::storage::Map;
 
 /// Size that the first chunk starts with.
 const FIRST_CHUNK_BYTES: usize = 4 << 10;
@@ -13,30 +15,64 @@ const FIRST_CHUNK_BYTES: usize = 4 << 10;
 /// whole huge pages, whatever the size of an item. What is not yet written costs no memory.
 const FULL_CHUNK_BYTES: usize = 2 * HUGE_PAGE_BYTES;
 
-/// One chunk; several lists may share its block.
-#[derive(Clone)]
-struct Chunk {
-    /// `block.start()`, here to save readers a step.
-    start: NonNull<u8>,
-    block: Arc<Block>,
+/// What keeps a chunk's bytes.
+enum Backing {
+    Memory {
+        _kept: Block,
+    },
+    /// A read-only map; the items in it are as many as a full chunk has.
+    Mapped {
+        _kept: Map,
+    },
+    /// The items are gone.
+    Released,
 }
 
-// SAFETY: the pointer is into the block, which the chunk keeps alive, and which is Send and Sync.
+/// One chunk; several lists may share its backing.
+#[derive(Clone)]
+struct Chunk {
+    /// Where the first item starts.
+    start: NonNull<u8>,
+    /// Bytes from one item to the next; 0 where the items are gone.
+    stride: usize,
+    /// Bytes from `start` that hold items.
+    bytes: usize,
+    backing: Arc<Backing>,
+}
+
+// SAFETY: the pointer is into the backing, which the chunk keeps alive, and which is Send and Sync.
 unsafe impl Send for Chunk {}
 // SAFETY: as above; a chunk does not access the memory.
 unsafe impl Sync for Chunk {}
 
 impl Chunk {
-    fn zeroed(bytes: usize) -> Chunk {
-        let block = Arc::new(Block::zeroed(bytes));
-        Chunk { start: block.start(), block }
+    fn zeroed(bytes: usize, stride: usize) -> Chunk {
+        let block = Block::zeroed(bytes);
+        Chunk { start: block.start(), stride, bytes, backing: Arc::new(Backing::Memory { _kept: block }) }
+    }
+
+    /// Items of a map, `stride` apart, in its bytes `range`. Panics when the map does not have these.
+    fn mapped(map: Map, range: Range<usize>, stride: usize) -> Chunk {
+        let bytes = map.get(range).expect("a chunk lies inside its map");
+        // The bytes of a map do not move with it, and it has them as long as any clone lives.
+        let (start, bytes) = (NonNull::from(bytes).cast(), bytes.len());
+        Chunk { start, stride, bytes, backing: Arc::new(Backing::Mapped { _kept: map }) }
+    }
+
+    fn released() -> Chunk {
+        Chunk { start: NonNull::dangling(), stride: 0, bytes: 0, backing: Arc::new(Backing::Released) }
+    }
+
+    fn is_memory(&self) -> bool {
+        matches!(*self.backing, Backing::Memory { .. })
     }
 }
 
 /// A list of chunks at one moment. Cloning it is cheap, and a clone keeps its chunks alive.
 ///
 /// The list itself never changes; growing makes a new one. All chunks hold `1 << shift` items, but for the first one
-/// while it is the only one: it starts at 4 KiB and is replaced by a copy twice as large until it is full.
+/// while it is the only one: it starts at 4 KiB and is replaced by a copy twice as large until it is full. A full
+/// chunk can be replaced by a read-only map of the same items, or be released.
 #[derive(Clone)]
 pub(super) struct Chunks {
     chunks: Arc<[Chunk]>,
@@ -45,34 +81,82 @@ pub(super) struct Chunks {
 }
 
 impl Chunks {
-    /// An empty list of items of that size.
+    /// An empty list of items that take that many bytes in memory.
     pub(super) fn new(item_bytes: usize) -> Chunks {
         assert!(item_bytes > 0 && item_bytes <= FULL_CHUNK_BYTES, "items of {item_bytes} bytes");
         let shift = FULL_CHUNK_BYTES.div_ceil(item_bytes).next_power_of_two().trailing_zeros();
         Chunks { chunks: Arc::new([]), item_bytes, shift }
     }
 
+    /// Items of a full chunk, a power of two.
+    pub(super) fn chunk_items(&self) -> u32 {
+        1 << self.shift
+    }
+
     /// Where item `index` lies. Panics when no chunk holds it.
     #[inline(always)]
     pub(super) fn item(&self, index: u32) -> NonNull<u8> {
         let chunk = &self.chunks[(index >> self.shift) as usize];
-        let offset = (index & ((1 << self.shift) - 1)) as usize * self.item_bytes;
-        // Only the first chunk may be smaller than its share of the index space.
-        assert!(offset < chunk.block.bytes(), "item {index} is beyond its chunk");
-        // SAFETY: a block holds a whole number of items, so the item lies inside it.
+        let offset = (index & ((1 << self.shift) - 1)) as usize * chunk.stride;
+        // The first chunk may be smaller than its share of the index space, and a released one has nothing.
+        assert!(offset < chunk.bytes, "item {index} is beyond its chunk");
+        // SAFETY: a chunk holds a whole number of items, so the item lies inside it.
         unsafe { chunk.start.add(offset) }
     }
 
-    /// Where item `index` lies, without the checks.
+    /// Where item `index` lies, without the checks of its range. Panics when the chunk has been released.
     ///
     /// # Safety
-    /// `reserve(index)` has been called on this list, or on the one that it is a clone of, and no `fork` to `index` or
-    /// fewer items since.
+    /// `reserve(index)` has been called on this list, or on the one that it is a clone of, or `push_mapped` has
+    /// brought the item; and no `fork` to `index` or fewer items since.
     #[inline(always)]
     pub(super) unsafe fn item_unchecked(&self, index: u32) -> NonNull<u8> {
-        let offset = (index & ((1 << self.shift) - 1)) as usize * self.item_bytes;
-        // SAFETY: `reserve` made a chunk that holds the item, and only `fork` takes chunks away.
-        unsafe { self.chunks.get_unchecked((index >> self.shift) as usize).start.add(offset) }
+        // SAFETY: `reserve` or `push_mapped` made the chunk, and only `fork` takes chunks away.
+        let chunk = unsafe { self.chunks.get_unchecked((index >> self.shift) as usize) };
+        assert!(chunk.stride != 0, "item {index} has been released");
+        let offset = (index & ((1 << self.shift) - 1)) as usize * chunk.stride;
+        // SAFETY: a chunk that is not released holds its items, whatever keeps them.
+        unsafe { chunk.start.add(offset) }
+    }
+
+    /// Whether item `index` lies in memory that belongs to the list, so that it can be written.
+    pub(super) fn is_memory(&self, index: u32) -> bool {
+        self.chunks[(index >> self.shift) as usize].is_memory()
+    }
+
+    /// Whether the chunk of item `index` is still there.
+    pub(super) fn is_held(&self, index: u32) -> bool {
+        self.chunks.get((index >> self.shift) as usize).is_some_and(|chunk| chunk.stride != 0)
+    }
+
+    /// Replaces a full chunk by a map of the same items, `stride` bytes apart, from its byte `offset` on. Clones of
+    /// the list keep what they hold. Panics when the map is too short or there is no such chunk.
+    pub(super) fn seal(&mut self, chunk: u32, map: Map, offset: u64, stride: usize) {
+        let sealed = self.mapped(map, offset, stride);
+        self.replace(chunk, sealed);
+    }
+
+    /// Appends a full chunk of mapped items. Nothing may follow the last full chunk.
+    pub(super) fn push_mapped(&mut self, map: Map, offset: u64, stride: usize) {
+        let chunk = self.mapped(map, offset, stride);
+        self.append(chunk);
+    }
+
+    /// Forgets the items of a full chunk. Clones of the list keep what they hold.
+    pub(super) fn release(&mut self, chunk: u32) {
+        self.replace(chunk, Chunk::released());
+    }
+
+    fn mapped(&self, map: Map, offset: u64, stride: usize) -> Chunk {
+        let offset = usize::try_from(offset).expect("a map lies in the address space");
+        let end = offset.checked_add(stride << self.shift).expect("a chunk lies inside its map");
+        Chunk::mapped(map, offset..end, stride)
+    }
+
+    fn replace(&mut self, at: u32, chunk: Chunk) {
+        let mut chunks = self.chunks.to_vec();
+        chunks[at as usize] = chunk;
+        self.chunks = chunks.into();
     }
 
     /// Makes room for item `index`, one past the items in use. Moves items only while there is a single chunk, and
@@ -82,12 +166,16 @@ impl Chunks {
         assert!(chunk <= self.chunks.len(), "item {index} leaves a gap");
         if chunk > 0 {
             if chunk == self.chunks.len() {
-                self.append(Chunk::zeroed(self.item_bytes << self.shift));
+                self.append(Chunk::zeroed(self.item_bytes << self.shift, self.item_bytes));
             }
             return;
         }
         let used = index as usize * self.item_bytes;
-        let held = self.chunks.first().map_or(0, |first| first.block.bytes());
+        let held = match self.chunks.first() {
+            // Sealed or released as a whole: no item of the chunk is to come.
+            Some(first) if !first.is_memory() => return,
+            first => first.map_or(0, |first| first.bytes),
+        };
         if used < held {
             return;
         }
@@ -96,25 +184,47 @@ impl Chunks {
     }
 
     /// Keeps the first `len` items and gives them memory that no clone shares, where items behind them would have to
-    /// be written over.
+    /// be written over. Panics when these have been released.
     pub(super) fn fork(&mut self, len: u32) {
         let keep = (len >> self.shift) as usize;
-        let rest = (len & ((1 << self.shift) - 1)) as usize * self.item_bytes;
+        let rest = (len & ((1 << self.shift) - 1)) as usize;
         let mut chunks = self.chunks[..keep.min(self.chunks.len())].to_vec();
         if rest > 0 {
             let old = &self.chunks[keep];
-            let new = Chunk::zeroed(old.block.bytes());
-            // SAFETY: the items below `len` are in use, so they lie in the old block, are initialised, and nobody
-            // writes to them now; the new block is as large and nobody else knows it.
-            unsafe { new.start.copy_from_nonoverlapping(old.start, rest) }
+            assert!(old.stride != 0, "the items to keep have been released");
+            let bytes = if old.is_memory() { old.bytes } else { self.item_bytes << self.shift };
+            let new = Chunk::zeroed(bytes, self.item_bytes);
+            let item_bytes = old.stride.min(self.item_bytes);
+            for item in 0..rest {
+                // SAFETY: the items below `len` are in use, so they lie in the old chunk, are initialised, and nobody
+                // writes to them now; the new block has room for as many and nobody else knows it. Both strides are
+                // at least the bytes that are copied.
+                unsafe {
+                    let to = new.start.add(item * new.stride);
+                    to.copy_from_nonoverlapping(old.start.add(item * old.stride), item_bytes);
+                }
+            }
             chunks.push(new);
         }
         self.chunks = chunks.into();
     }
 
-    /// Bytes of address space held. Of the last chunk, the part that was never written costs no memory.
-    pub(super) fn bytes(&self) -> usize {
-        self.chunks.iter().map(|chunk| chunk.block.bytes()).sum()
+    /// Bytes of memory for `len` items and those reserved: what of a block was never written is left out.
+    pub(super) fn memory_bytes(&self, len: u32) -> usize {
+        let of = |(at, chunk): (usize, &Chunk)| {
+            let used = (u64::from(len)).saturating_sub((at as u64) << self.shift) as usize * self.item_bytes;
+            // Blocks below the size of a huge page are touched as a whole when they are zeroed.
+            let touched = used.next_multiple_of(HUGE_PAGE_BYTES).min(chunk.bytes);
+            let bytes = if chunk.bytes < HUGE_PAGE_BYTES { chunk.bytes } else { touched };
+            if chunk.is_memory() { bytes } else { 0 }
+        };
+        self.chunks.iter().enumerate().map(of).sum()
+    }
+
+    /// Bytes of maps.
+    pub(super) fn mapped_bytes(&self) -> usize {
+        let mapped = |chunk: &&Chunk| matches!(*chunk.backing, Backing::Mapped { .. });
+        self.chunks.iter().filter(mapped).map(|chunk| chunk.bytes).sum()
     }
 
     fn next_first_bytes(&self, held: usize) -> usize {
@@ -125,7 +235,7 @@ impl Chunks {
     }
 
     fn copy_of_first(&self, used: usize, bytes: usize) -> Chunk {
-        let new = Chunk::zeroed(bytes);
+        let new = Chunk::zeroed(bytes, self.item_bytes);
         if let Some(old) = self.chunks.first() {
             // SAFETY: `used` bytes lie inside the old block, are initialised, and nobody writes to them now; the new
             // block is larger and nobody else knows it.

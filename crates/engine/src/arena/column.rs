@@ -75,7 +75,7 @@ impl AtomicColumn64 {
 
     /// Bytes held, those reserved for further rows included.
     pub fn bytes(&self) -> usize {
-        self.chunks.bytes()
+        self.chunks.memory_bytes(self.len)
     }
 }
 

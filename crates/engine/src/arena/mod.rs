@@ -2,19 +2,23 @@
 //!
 //! | type | one line |
 //! |---|---|
-//! | [`RowArena`] / [`RowTable`] | rows of `f32` of one length, appended by one writer / a snapshot of them |
+//! | [`RowArena`] / [`RowTable`] | rows of bytes of one length, appended by one writer, full chunks on maps / a snapshot of them |
 //! | [`AtomicColumn64`] / [`ColumnTable`] | one `u64` a row that its writer may change in place / a reader's handle |
+//! | [`CodeArena`] | fixed rows of bytes with a tag each, written once by any thread, read by any |
 //! | [`LinkArena`] | fixed rows of `AtomicU32`, written and read by any number of threads |
 //!
 //! All of it starts at a few KiB, so that a tiny collection costs little, and lives in huge pages once it is large.
 //! This module is the only one of the engine, next to the file map, that contains `unsafe`.
 
 mod block;
+mod buckets;
 mod chunks;
+mod codes;
 mod column;
 mod links;
 mod rows;
 
+pub use codes::CodeArena;
 pub use column::{AtomicColumn64, ColumnTable};
 pub use links::LinkArena;
 pub use rows::{RowArena, RowTable};

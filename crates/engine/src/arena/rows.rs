@@ -1,49 +1,58 @@
-//! Rows of `f32`, all of one length, appended by one writer.
+//! Rows of bytes, all of one length, appended by one writer.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::LINE_BYTES;
 use super::chunks::Chunks;
+use crate::storage::Map;
 
 /// The rows that one writer appends. Readers get them as [`RowTable`]s.
+///
+/// In memory every row starts on a cache line. A full chunk ([`RowArena::chunk_rows`] rows) can be replaced by a
+/// read-only map of the same rows, which lie there without gaps, or be dropped when nobody will read it again.
 ///
 /// # Invariants
 /// 1. A row below the length of any table that was handed out is never written again. [`RowArena::truncate`] below
 ///    such a length moves the surviving rows of the affected chunk to fresh memory first, so that an old table still
 ///    reads what it always read.
-/// 2. Rows above every handed-out length belong to the writer alone: it may drop and overwrite them in place.
+/// 2. Rows above every handed-out length belong to the writer alone: it may drop and overwrite them in place. They lie
+///    in memory: [`RowArena::seal`] and [`RowArena::release`] count as handing out.
 pub struct RowArena {
     chunks: Chunks,
-    dim: usize,
+    row_bytes: usize,
     len: u32,
     /// Greatest length of a table over the present memory (invariant 1).
     frozen: AtomicU32,
 }
 
 impl RowArena {
-    /// An empty arena for rows of `dim` components, 1 to 65,536.
-    pub fn new(dim: usize) -> RowArena {
-        assert!((1..=65_536).contains(&dim), "rows of {dim} components");
-        let stride_bytes = (dim * size_of::<f32>()).next_multiple_of(LINE_BYTES);
-        RowArena { chunks: Chunks::new(stride_bytes), dim, len: 0, frozen: AtomicU32::new(0) }
+    /// Greatest length of a row: 65,536 components of four bytes, and four bytes more.
+    pub const MAX_ROW_BYTES: usize = 65_536 * 4 + 4;
+
+    /// An empty arena for rows of that many bytes, 1 to [`RowArena::MAX_ROW_BYTES`].
+    pub fn new(row_bytes: usize) -> RowArena {
+        assert!((1..=Self::MAX_ROW_BYTES).contains(&row_bytes), "rows of {row_bytes} bytes");
+        let chunks = Chunks::new(row_bytes.next_multiple_of(LINE_BYTES));
+        RowArena { chunks, row_bytes, len: 0, frozen: AtomicU32::new(0) }
     }
 
     /// Appends a row and returns its number. Panics when its length is not that of the arena, or after 2³² − 1 rows.
-    pub fn push(&mut self, row: &[f32]) -> u32 {
-        assert_eq!(row.len(), self.dim, "row of a wrong length");
+    pub fn push(&mut self, row: &[u8]) -> u32 {
+        assert_eq!(row.len(), self.row_bytes, "row of a wrong length");
         let number = self.len;
         let len = number.checked_add(1).expect("row numbers are u32");
         self.chunks.reserve(number);
-        let place = self.chunks.item(number).cast::<f32>();
-        // SAFETY: the item is `dim` floats long or longer. No table reads it: all their lengths are at most `frozen`,
-        // and `frozen <= len` (kept by `truncate`). `&mut self` excludes other writers.
+        assert!(self.chunks.is_memory(number), "row {number} would be written to a map");
+        let place = self.chunks.item(number);
+        // SAFETY: the item is in memory of ours and `row_bytes` long or longer. No table reads it: all their lengths
+        // are at most `frozen`, and `frozen <= len` (kept by `truncate`). `&mut self` excludes other writers.
         unsafe { place.as_ptr().copy_from_nonoverlapping(row.as_ptr(), row.len()) }
         self.len = len;
         number
     }
 
     /// Drops the rows from `len` on, as after a commit that failed. Tables that hold them stay as they are.
-    /// Panics when there are fewer rows.
+    /// Panics when there are fewer rows, or when rows of the last chunk that are to stay have been released.
     pub fn truncate(&mut self, len: u32) {
         assert!(len <= self.len, "cannot keep {len} of {} rows", self.len);
         if len < *self.frozen.get_mut() {
@@ -53,20 +62,65 @@ impl RowArena {
         self.len = len;
     }
 
+    /// Replaces a full chunk by a map that holds the same rows without gaps from byte `offset` on. Tables that were
+    /// handed out keep the memory until they are dropped; those taken from now on read the map.
+    ///
+    /// Panics when the chunk is not full or has been released, or when the map is too short for it.
+    pub fn seal(&mut self, chunk: u32, map: Map, offset: u64) {
+        let rows = self.full_chunk(chunk);
+        assert!(self.chunks.is_held(rows.start), "chunk {chunk} has been released");
+        let (before, from) = (self.chunks.clone(), rows.start);
+        self.chunks.seal(chunk, map, offset, self.row_bytes);
+        *self.frozen.get_mut() = rows.end.max(*self.frozen.get_mut());
+        debug_assert!(
+            rows.clone().all(|row| {
+                // SAFETY: both lists hold the rows of a full chunk, which are initialised and not written any more.
+                unsafe { row_of(&before, row, self.row_bytes) == row_of(&self.chunks, row, self.row_bytes) }
+            }),
+            "the map does not hold the rows from {from} on"
+        );
+    }
+
+    /// Appends a full chunk of rows that a map holds without gaps from byte `offset` on, without reading them.
+    /// Panics when the rows so far do not fill their chunks, when the map is too short, or after 2³² − 1 rows.
+    pub fn push_mapped(&mut self, map: Map, offset: u64) {
+        let rows = self.chunk_rows();
+        assert!(self.len.is_multiple_of(rows), "a chunk cannot start at row {}", self.len);
+        let len = self.len.checked_add(rows).expect("row numbers are u32");
+        // Memory that was reserved for rows that were then dropped again would stand in the way.
+        self.chunks.fork(self.len);
+        self.chunks.push_mapped(map, offset, self.row_bytes);
+        self.len = len;
+        *self.frozen.get_mut() = len;
+    }
+
+    /// Drops a full chunk, all of whose rows are dead: reading one of them panics from now on. Tables that were handed
+    /// out keep them. Panics when the chunk is not full.
+    pub fn release(&mut self, chunk: u32) {
+        let rows = self.full_chunk(chunk);
+        self.chunks.release(chunk);
+        *self.frozen.get_mut() = rows.end.max(*self.frozen.get_mut());
+    }
+
+    /// Rows of a full chunk, a power of two: it follows from the length of a row alone.
+    pub fn chunk_rows(&self) -> u32 {
+        self.chunks.chunk_items()
+    }
+
     /// The rows as they are now. Costs two words and a reference count.
     pub fn table(&self) -> RowTable {
         self.frozen.fetch_max(self.len, Ordering::Relaxed);
-        RowTable { chunks: self.chunks.clone(), dim: self.dim, len: self.len }
+        RowTable { chunks: self.chunks.clone(), row_bytes: self.row_bytes, len: self.len }
     }
 
-    /// The components of a row that is there.
-    pub fn row(&self, row: u32) -> &[f32] {
+    /// A row that is there. Panics when it is not, or has been released.
+    pub fn row(&self, row: u32) -> &[u8] {
         assert!(row < self.len, "row {row} of {}", self.len);
-        // SAFETY: rows below `len` are initialised, `dim` floats long, and written only through `&mut self`.
-        unsafe { std::slice::from_raw_parts(self.chunks.item(row).cast::<f32>().as_ptr(), self.dim) }
+        // SAFETY: rows below `len` are initialised, `row_bytes` long, and written only through `&mut self`.
+        unsafe { row_of(&self.chunks, row, self.row_bytes) }
     }
 
-    /// Number of rows.
+    /// Number of rows, those released included.
     pub fn len(&self) -> u32 {
         self.len
     }
@@ -76,9 +130,25 @@ impl RowArena {
         self.len == 0
     }
 
-    /// Bytes held for rows, those reserved for the next ones included.
-    pub fn bytes(&self) -> usize {
-        self.chunks.bytes()
+    /// Bytes of a row.
+    pub fn row_bytes(&self) -> usize {
+        self.row_bytes
+    }
+
+    /// Bytes of memory held for rows, those reserved for the next ones included; maps are not.
+    pub fn memory_bytes(&self) -> usize {
+        self.chunks.memory_bytes(self.len)
+    }
+
+    /// Bytes of rows that are read from maps.
+    pub fn mapped_bytes(&self) -> usize {
+        self.chunks.mapped_bytes()
+    }
+
+    fn full_chunk(&self, chunk: u32) -> std::ops::Range<u32> {
+        let rows = self.chunk_rows();
+        assert!(chunk < self.len / rows, "chunk {chunk} of {} rows is not full", self.len);
+        chunk * rows..(chunk + 1) * rows
     }
 }
 
@@ -86,24 +156,32 @@ impl RowArena {
 #[derive(Clone)]
 pub struct RowTable {
     chunks: Chunks,
-    dim: usize,
+    row_bytes: usize,
     len: u32,
 }
 
 impl RowTable {
-    /// A row, `dim` components. Panics when there is no such row.
+    /// A row, `row_bytes` long. Panics when there is no such row, or when it has been released.
     #[inline(always)]
-    pub fn row(&self, row: u32) -> &[f32] {
+    pub fn row(&self, row: u32) -> &[u8] {
         assert!(row < self.len, "row {row} of {}", self.len);
-        // SAFETY: `push` has reserved and written every row below `len` of the arena, and nobody writes to it again
-        // while a table holds it (invariant 1). Hand-over of the table to this thread orders those writes before.
-        unsafe {
-            let start = self.chunks.item_unchecked(row).cast::<f32>();
-            std::slice::from_raw_parts(start.as_ptr(), self.dim)
-        }
+        // SAFETY: `push` has reserved and written every row below `len` of the arena, or `push_mapped` has brought it,
+        // and nobody writes to it again while a table holds it (invariant 1). Hand-over of the table to this thread
+        // orders those writes before.
+        unsafe { row_of(&self.chunks, row, self.row_bytes) }
     }
 
-    /// Number of rows.
+    /// Whether a row is there and has not been released.
+    pub fn holds(&self, row: u32) -> bool {
+        row < self.len && self.chunks.is_held(row)
+    }
+
+    /// Whether a row lies in memory: neither in a map nor released.
+    pub fn is_memory(&self, row: u32) -> bool {
+        row < self.len && self.chunks.is_memory(row)
+    }
+
+    /// Number of rows, those released included.
     #[inline(always)]
     pub fn len(&self) -> u32 {
         self.len
@@ -114,37 +192,57 @@ impl RowTable {
         self.len == 0
     }
 
-    /// Components of a row.
-    pub fn dim(&self) -> usize {
-        self.dim
+    /// Bytes of a row.
+    pub fn row_bytes(&self) -> usize {
+        self.row_bytes
     }
 
-    /// Bytes held for rows, those reserved for the next ones included.
-    pub fn bytes(&self) -> usize {
-        self.chunks.bytes()
+    /// Rows of a full chunk; see [`RowArena::chunk_rows`].
+    pub fn chunk_rows(&self) -> u32 {
+        self.chunks.chunk_items()
     }
+
+    /// Bytes of memory held for rows, those reserved for the next ones included; maps are not.
+    pub fn memory_bytes(&self) -> usize {
+        self.chunks.memory_bytes(self.len)
+    }
+
+    /// Bytes of rows that are read from maps.
+    pub fn mapped_bytes(&self) -> usize {
+        self.chunks.mapped_bytes()
+    }
+}
+
+/// The bytes of a row. Panics when it has been released.
+///
+/// # Safety
+/// The list holds the row, all of it is initialised, and nobody writes to it while the answer lives.
+#[inline(always)]
+unsafe fn row_of(chunks: &Chunks, row: u32, row_bytes: usize) -> &[u8] {
+    // SAFETY: the caller's; items are `row_bytes` long or longer, and the borrow of the list keeps them alive.
+    unsafe { std::slice::from_raw_parts(chunks.item_unchecked(row).as_ptr(), row_bytes) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn row(dim: usize, number: u32) -> Vec<f32> {
-        (0..dim).map(|i| number as f32 * 0.5 + i as f32).collect()
+    fn row(bytes: usize, number: u32) -> Vec<u8> {
+        (0..bytes).map(|i| (number as usize * 131 + i * 7 + (number as usize >> 8)) as u8).collect()
     }
 
     #[test]
     fn rows_read_back_across_chunks_and_start_on_cache_lines() {
-        for dim in [1, 3, 16, 17, 384, 784, 65_536] {
-            let count = (9 << 20) / (dim as u32 * 4).max(64) + 3;
-            let mut arena = RowArena::new(dim);
+        for bytes in [1, 12, 64, 68, 1536, 3136, RowArena::MAX_ROW_BYTES] {
+            let count = (9 << 20) / (bytes as u32).max(64) + 3;
+            let mut arena = RowArena::new(bytes);
             for number in 0..count {
-                assert_eq!(arena.push(&row(dim, number)), number);
+                assert_eq!(arena.push(&row(bytes, number)), number);
             }
             let table = arena.table();
             assert_eq!(table.len(), count);
             for number in (0..count).step_by(97).chain([count - 1]) {
-                assert_eq!(table.row(number), row(dim, number), "dim {dim}");
+                assert_eq!(table.row(number), row(bytes, number), "{bytes} bytes");
                 assert_eq!(table.row(number).as_ptr().align_offset(LINE_BYTES), 0);
             }
         }
@@ -152,11 +250,11 @@ mod tests {
 
     #[test]
     fn ten_rows_cost_kilobytes() {
-        let mut arena = RowArena::new(384);
+        let mut arena = RowArena::new(1536);
         for number in 0..10 {
-            arena.push(&row(384, number));
+            arena.push(&row(1536, number));
         }
-        assert!(arena.bytes() <= 32 << 10, "{} bytes", arena.bytes());
+        assert!(arena.memory_bytes() <= 32 << 10, "{} bytes", arena.memory_bytes());
     }
 
     #[test]
@@ -177,19 +275,21 @@ mod tests {
 
     #[test]
     fn truncating_below_a_table_leaves_the_table_as_it_was() {
-        let mut arena = RowArena::new(300);
+        let mut arena = RowArena::new(1200);
         let count = 10_000;
         for number in 0..count {
-            arena.push(&row(300, number));
+            arena.push(&row(1200, number));
         }
         let before = arena.table();
         for len in [9_999, 4096, 4095, 5, 0] {
             arena.truncate(len);
-            assert_eq!(arena.push(&row(300, 77_777)), len);
+            assert_eq!(arena.push(&row(1200, 77_777)), len);
             let after = arena.table();
-            assert!((0..len).step_by(61).all(|number| after.row(number) == row(300, number)));
-            assert_eq!(after.row(len), row(300, 77_777));
-            assert!((0..count).step_by(61).chain([len]).all(|number| before.row(number) == row(300, number)));
+            assert!((0..len).step_by(61).all(|number| after.row(number) == row(1200, number)));
+            assert_eq!(after.row(len), row(1200, 77_777));
+            assert!(
+                (0..count).step_by(61).chain([len]).all(|number| before.row(number) == row(1200, number))
+            );
         }
     }
 
@@ -234,5 +334,151 @@ mod tests {
         }
         drop(sender);
         reader.join().expect("the reader saw whole rows");
+    }
+
+    /// A map of the rows of a chunk, `offset` bytes of something else before them.
+    fn map_of(table: &RowTable, chunk: u32, offset: usize) -> Map {
+        let mut bytes = vec![0xee; offset];
+        for number in chunk * table.chunk_rows()..(chunk + 1) * table.chunk_rows() {
+            bytes.extend_from_slice(table.row(number));
+        }
+        Map::of_bytes(bytes)
+    }
+
+    fn filled(bytes: usize, chunks: u32, more: u32) -> RowArena {
+        let mut arena = RowArena::new(bytes);
+        for number in 0..chunks * arena.chunk_rows() + more {
+            arena.push(&row(bytes, number));
+        }
+        arena
+    }
+
+    fn assert_whole(table: &RowTable, bytes: usize) {
+        for number in (0..table.len()).step_by(59) {
+            assert_eq!(table.row(number), row(bytes, number));
+        }
+    }
+
+    #[test]
+    fn sealed_chunks_read_as_before_and_give_their_memory_back() {
+        // A length that is no multiple of a line, so that rows lie closer in the map than in memory.
+        let mut arena = filled(1500, 2, 7);
+        let before = arena.table();
+        let memory = arena.memory_bytes();
+        for chunk in [1, 0] {
+            let map = map_of(&before, chunk, 64);
+            arena.seal(chunk, map, 64);
+        }
+        assert!(memory - arena.memory_bytes() >= 2 * 1500 * arena.chunk_rows() as usize);
+        assert_eq!(arena.mapped_bytes(), 2 * 1500 * arena.chunk_rows() as usize);
+        assert_eq!((before.memory_bytes(), before.mapped_bytes()), (memory, 0));
+        let number = arena.push(&row(1500, before.len()));
+        let after = arena.table();
+        assert_eq!(number + 1, after.len());
+        assert_whole(&before, 1500);
+        assert_whole(&after, 1500);
+        assert!(!after.is_memory(0) && after.holds(0) && after.is_memory(number));
+    }
+
+    #[test]
+    fn an_arena_of_mapped_chunks_grows_in_memory() {
+        let source = filled(3072, 2, 0).table();
+        let mut arena = RowArena::new(3072);
+        for chunk in 0..2 {
+            arena.push_mapped(map_of(&source, chunk, 0), 0);
+        }
+        assert_eq!((arena.len(), arena.memory_bytes()), (source.len(), 0));
+        for number in arena.len()..arena.len() + 100 {
+            arena.push(&row(3072, number));
+        }
+        assert_whole(&arena.table(), 3072);
+    }
+
+    #[test]
+    fn truncating_into_a_mapped_chunk_moves_what_stays_to_memory() {
+        let mut arena = filled(1500, 2, 3);
+        let table = arena.table();
+        arena.seal(0, map_of(&table, 0, 0), 0);
+        arena.seal(1, map_of(&table, 1, 0), 0);
+        for len in [arena.chunk_rows() + 5, arena.chunk_rows(), arena.chunk_rows() - 1, 1] {
+            arena.truncate(len);
+            assert_eq!(arena.push(&row(1500, len)), len);
+            assert_whole(&arena.table(), 1500);
+        }
+        assert_whole(&table, 1500);
+    }
+
+    #[test]
+    fn a_released_chunk_is_gone_for_later_tables_only() {
+        let mut arena = filled(1500, 3, 3);
+        let before = arena.table();
+        arena.release(1);
+        let after = arena.table();
+        let rows = arena.chunk_rows();
+        assert_whole(&before, 1500);
+        assert_eq!(after.len(), before.len());
+        for number in [0, rows - 1, 2 * rows, after.len() - 1] {
+            assert!(after.holds(number));
+            assert_eq!(after.row(number), row(1500, number));
+        }
+        for number in [rows, 2 * rows - 1] {
+            assert!(!after.holds(number) && before.holds(number));
+            assert!(std::panic::catch_unwind(|| after.row(number).len()).is_err());
+        }
+        assert!(after.memory_bytes() < before.memory_bytes());
+        arena.push(&row(1500, before.len()));
+        assert_eq!(arena.row(before.len()), row(1500, before.len()));
+    }
+
+    #[test]
+    fn chunks_that_are_not_full_and_maps_that_are_too_short_are_refused() {
+        let failed =
+            |act: fn(&mut RowArena)| std::panic::catch_unwind(|| act(&mut filled(64_000, 1, 3))).is_err();
+        assert!(failed(|arena| arena.release(1)));
+        assert!(failed(|arena| arena.seal(1, Map::of_bytes(vec![0; 64_000 << 10]), 0)));
+        assert!(failed(|arena| arena.seal(0, Map::of_bytes(vec![0; 63_999]), 0)));
+        assert!(failed(|arena| arena.seal(0, map_of(&arena.table(), 0, 0), 1)));
+        assert!(failed(|arena| arena.seal(0, Map::of_bytes(Vec::new()), u64::MAX)));
+        assert!(failed(|arena| arena.push_mapped(map_of(&arena.table(), 0, 0), 0)), "after half a chunk");
+        assert!(!failed(|arena| arena.seal(0, map_of(&arena.table(), 0, 0), 0)));
+    }
+
+    #[test]
+    fn readers_see_whole_rows_while_chunks_are_sealed_and_released() {
+        const BYTES: usize = 20_000;
+        let (sender, receiver) = std::sync::mpsc::sync_channel::<(RowTable, u32)>(2);
+        let reader = std::thread::spawn(move || {
+            let mut old = Vec::new();
+            for (table, first) in receiver {
+                for number in (first..table.len()).step_by(37) {
+                    assert_eq!(table.row(number), row(BYTES, number));
+                }
+                old.push((table, first));
+                // Some tables are held on to, across seals and releases of their chunks.
+                if old.len() > 5 {
+                    let (table, first) = old.remove(old.len() % 3);
+                    assert!((first..table.len()).all(|n| table.row(n)[..9] == row(BYTES, n)[..9]));
+                }
+            }
+        });
+        let mut arena = RowArena::new(BYTES);
+        let (mut sealed, mut released) = (0, 0);
+        for number in 0..arena.chunk_rows() * 6 {
+            arena.push(&row(BYTES, number));
+            if number % 41 == 0 {
+                let full = arena.len() / arena.chunk_rows();
+                if sealed < full {
+                    arena.seal(sealed, map_of(&arena.table(), sealed, 3), 3);
+                    sealed += 1;
+                } else if released + 2 < full {
+                    arena.release(released);
+                    released += 1;
+                }
+                sender.send((arena.table(), released * arena.chunk_rows())).expect("the reader lives");
+            }
+        }
+        drop(sender);
+        reader.join().expect("the reader saw whole rows");
+        assert!(released >= 3);
     }
 }

@@ -20,8 +20,8 @@ use std::sync::atomic::Ordering;
 
 /// Points in a chunk of the points column.
 const CHUNK_POINTS: usize = 2048;
-/// Bytes of vectors in a chunk of rows; a chunk has at least one row.
-const CHUNK_ROW_BYTES: usize = 1 << 20;
+/// Bytes of a row's owner behind the rows of a chunk.
+pub(super) const OWNER_BYTES: usize = 4;
 /// Payloads are gathered into extents of about this size.
 const PAYLOAD_EXTENT_BYTES: usize = 1 << 20;
 /// Points whose payloads are moved to the files under one hold of the writer's seat.
@@ -417,8 +417,8 @@ impl Pass<'_> {
     fn fields(&mut self) -> Result<Vec<FieldManifest>, StorageError> {
         let mut fields = Vec::new();
         for (field, table) in self.view.fields.iter().enumerate() {
-            let (_, params) = &self.view.state.config.fields()[field];
-            let chunk_rows = rows_in_chunk(params.size);
+            // As in memory, so that a full chunk on disk can take the place of the one there.
+            let chunk_rows = table.rows.chunk_rows();
             let kept = self.previous.fields.get(field).cloned().unwrap_or_default();
             let mut chunks = Vec::new();
             for chunk in 0..table.len().div_ceil(chunk_rows) {
@@ -428,15 +428,10 @@ impl Pass<'_> {
                 chunks.push(match old {
                     Some(extent) => *extent,
                     None => {
-                        let mut bytes = Vec::with_capacity(range.len() * (params.size * 4 + 8));
-                        for row in range.clone() {
-                            table
-                                .rows
-                                .row(row)
-                                .iter()
-                                .for_each(|v| bytes.extend_from_slice(&v.to_le_bytes()));
-                        }
-                        range.for_each(|row| bytes.extend_from_slice(&table.owner_word(row).to_le_bytes()));
+                        let mut bytes =
+                            Vec::with_capacity(range.len() * (table.rows.row_bytes() + OWNER_BYTES));
+                        range.clone().for_each(|row| bytes.extend_from_slice(table.rows.row(row)));
+                        range.for_each(|row| bytes.extend_from_slice(&table.owner(row).to_le_bytes()));
                         self.writer.append(&bytes)?
                     }
                 });
@@ -445,10 +440,6 @@ impl Pass<'_> {
         }
         Ok(fields)
     }
-}
-
-fn rows_in_chunk(size: usize) -> u32 {
-    (CHUNK_ROW_BYTES / (size * 4)).max(1) as u32
 }
 
 /// Where a payload stands in a data file.

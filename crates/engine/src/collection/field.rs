@@ -3,7 +3,8 @@
 use super::config::VectorParams;
 use crate::arena::{AtomicColumn64, ColumnTable, RowArena, RowTable};
 use crate::types::{Datatype, Metric};
-use kithdb_kernels::{norm, normalise};
+use crate::vectors::RowFormat;
+use kithdb_kernels::normalise;
 
 /// Death of a row that is alive.
 pub const ALIVE: u64 = u64::MAX;
@@ -11,9 +12,10 @@ pub const ALIVE: u64 = u64::MAX;
 /// The writer's side of a vector field. A row is written once; it dies when its point gets another vector, loses
 /// it, or is deleted.
 pub struct FieldArena {
+    format: RowFormat,
+    dim: usize,
     rows: RowArena,
-    /// Low half: offset of the point. High half: norm of the vector as sent, where the rows are normalised
-    /// copies of whole numbers (Cosine over uint8), else 0.
+    /// Offset of the point.
     owners: AtomicColumn64,
     /// Operation at which the row died; [`ALIVE`] before.
     deaths: AtomicColumn64,
@@ -21,29 +23,32 @@ pub struct FieldArena {
 }
 
 impl FieldArena {
-    /// An empty field of vectors with `size` components.
-    pub fn new(size: usize) -> FieldArena {
+    /// An empty field.
+    pub fn new(params: &VectorParams) -> FieldArena {
+        let (format, dim) = (params.row_format(), params.size);
         FieldArena {
-            rows: RowArena::new(size),
+            format,
+            dim,
+            rows: RowArena::new(format.row_bytes(dim)),
             owners: AtomicColumn64::new(),
             deaths: AtomicColumn64::new(),
             live: 0,
         }
     }
 
-    /// Appends a row and answers its number.
-    pub fn push(&mut self, vector: &StoredVector<'_>, owner: u32) -> u32 {
-        let row = self.rows.push(vector.components);
-        self.owners.push(u64::from(owner) | u64::from(vector.norm.to_bits()) << 32);
+    /// Appends a row of the field's format and answers its number.
+    pub fn push(&mut self, row: &[u8], owner: u32) -> u32 {
+        let row = self.rows.push(row);
+        self.owners.push(u64::from(owner));
         self.deaths.push(ALIVE);
         self.live += 1;
         row
     }
 
     /// Appends a row as a checkpoint kept it: dead until [`FieldArena::revive`].
-    pub fn load(&mut self, components: &[f32], owner: u64) {
-        self.rows.push(components);
-        self.owners.push(owner);
+    pub fn load(&mut self, row: &[u8], owner: u32) {
+        self.rows.push(row);
+        self.owners.push(u64::from(owner));
         self.deaths.push(0);
     }
 
@@ -80,6 +85,8 @@ impl FieldArena {
     /// A reader's table of the rows so far.
     pub fn table(&self) -> FieldTable {
         FieldTable {
+            format: self.format,
+            dim: self.dim,
             rows: self.rows.table(),
             owners: self.owners.table(),
             deaths: self.deaths.table(),
@@ -87,16 +94,30 @@ impl FieldArena {
         }
     }
 
-    /// The components of a row.
-    pub fn row(&self, row: u32) -> &[f32] {
+    /// The bytes of a row.
+    pub fn row(&self, row: u32) -> &[u8] {
         self.rows.row(row)
+    }
+
+    /// How rows are kept.
+    pub fn format(&self) -> RowFormat {
+        self.format
+    }
+
+    /// Rows of a full chunk, in memory and on disk.
+    pub fn chunk_rows(&self) -> u32 {
+        self.rows.chunk_rows()
     }
 }
 
 /// A reader's table of a field's rows: those below its length never change but for their deaths.
 #[derive(Clone)]
 pub struct FieldTable {
-    /// The vectors, as they are searched.
+    /// How rows are kept.
+    pub format: RowFormat,
+    /// Components of a vector.
+    pub dim: usize,
+    /// The vectors, as they are searched exactly.
     pub rows: RowTable,
     owners: ColumnTable,
     deaths: ColumnTable,
@@ -124,39 +145,20 @@ impl FieldTable {
         self.owners.load(row) as u32
     }
 
-    /// The owner word as it is kept in checkpoints.
-    pub fn owner_word(&self, row: u32) -> u64 {
-        self.owners.load(row)
-    }
-
     /// Whether a row is alive at operation `op`, at which this table was taken or later.
     pub fn alive(&self, row: u32, op: u64) -> bool {
         self.deaths.load(row) > op
     }
 
     /// Appends the vector as clients read it back.
-    pub fn read_back(&self, row: u32, params: &VectorParams, out: &mut Vec<f32>) {
-        let components = self.rows.row(row);
-        if params.metric == Metric::Cosine && params.datatype() == Datatype::Uint8 {
-            let norm = f32::from_bits((self.owners.load(row) >> 32) as u32);
-            out.extend(components.iter().map(|component| (component * norm).round()));
-        } else {
-            out.extend_from_slice(components);
-        }
+    pub fn read_back(&self, row: u32, out: &mut Vec<f32>) {
+        self.format.decode(self.rows.row(row), self.dim, out);
     }
-}
-
-/// A vector as it is kept, from [`prepare`].
-pub struct StoredVector<'a> {
-    /// Components of the row.
-    pub components: &'a [f32],
-    /// Norm of the vector as sent where that is needed to read it back, else 0.
-    pub norm: f32,
 }
 
 /// Rounds a vector to the field's element type and normalises it under Cosine, as the log keeps it.
 ///
-/// Whole numbers under Cosine stay as they are sent (C2.4, C2.6); [`row_of`] makes their rows.
+/// Whole numbers under Cosine stay as they are sent (C2.4, C2.6).
 ///
 /// # Errors
 /// What is wrong with a component.
@@ -186,15 +188,4 @@ pub fn prepare(params: &VectorParams, vector: &mut [f32]) -> Result<(), String> 
         }
     }
     Ok(())
-}
-
-/// The row of a prepared vector. `scratch` holds the components where they differ from the vector.
-pub fn row_of<'a>(params: &VectorParams, vector: &'a [f32], scratch: &'a mut Vec<f32>) -> StoredVector<'a> {
-    if params.metric == Metric::Cosine && params.datatype() == Datatype::Uint8 {
-        scratch.clear();
-        scratch.extend_from_slice(vector);
-        normalise(scratch);
-        return StoredVector { components: scratch, norm: norm(vector) as f32 };
-    }
-    StoredVector { components: vector, norm: 0.0 }
 }

@@ -1,9 +1,8 @@
 //! The graph of a vector field, filled in the background from the rows that readers already see.
 
-use super::config::EffectiveHnsw;
+use super::config::{EffectiveHnsw, VectorParams};
 use super::field::FieldTable;
 use crate::index::{BuildScratch, Hnsw, HnswParams};
-use crate::types::Metric;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -29,9 +28,9 @@ impl FieldGraph {
     pub const CLAIM_ROWS: u32 = 128;
 
     /// An empty graph.
-    pub fn new(hnsw: &EffectiveHnsw, metric: Metric, seed: u64) -> FieldGraph {
-        let params = HnswParams { m: hnsw.m, ef_construct: hnsw.ef_construct, seed };
-        Self::with(Hnsw::new(params, metric), hnsw, 0)
+    pub fn new(hnsw: &EffectiveHnsw, params: &VectorParams, seed: u64) -> FieldGraph {
+        let made_with = HnswParams { m: hnsw.m, ef_construct: hnsw.ef_construct, seed };
+        Self::with(Hnsw::new(made_with, params.metric, params.row_format(), params.size), hnsw, 0)
     }
 
     /// A graph from a checkpoint that holds the rows below `indexed`.

@@ -6,7 +6,7 @@
 
 use super::change::{Change, FieldVector, PayloadEdit};
 use super::config::CollectionConfig;
-use super::field::{self, FieldArena};
+use super::field::FieldArena;
 use super::point::{NO_ROW, Payload, Point, Rows};
 use super::state::State;
 use super::view::View;
@@ -29,7 +29,8 @@ pub struct Head {
     pub op: u64,
     /// Deaths that a restore may have to take back, oldest first.
     deaths: VecDeque<Death>,
-    scratch: Vec<f32>,
+    /// The row that is being written.
+    scratch: Vec<u8>,
 }
 
 /// Where a request began, so that a failing one leaves nothing behind (C1.7).
@@ -42,7 +43,7 @@ pub struct Savepoint {
 impl Head {
     /// The head of an empty collection.
     pub fn new(config: Arc<CollectionConfig>) -> Head {
-        let fields = config.fields().iter().map(|(_, params)| FieldArena::new(params.size)).collect();
+        let fields = config.fields().iter().map(|(_, params)| FieldArena::new(params)).collect();
         Head { state: State::new(config), fields, op: 0, deaths: VecDeque::new(), scratch: Vec::new() }
     }
 
@@ -196,22 +197,23 @@ impl Head {
     /// change of payload alone leaves the graph alone.
     fn set_row(&mut self, op: u64, offset: u32, point: &mut Point, field: u16, vector: Option<&[f32]>) {
         let at = usize::from(field);
-        let (_, params) = &self.state.config.fields()[at];
         let arena = &mut self.fields[at];
         let old = point.rows.row(at);
-        let new = vector.map(|vector| field::row_of(params, vector, &mut self.scratch));
-        if let (Some(old), Some(new)) = (old, &new) {
-            // Under Cosine over uint8 two vectors of different length have the same row, hence the norm.
-            let same = arena.row(old).iter().zip(new.components).all(|(a, b)| a.to_bits() == b.to_bits());
-            if same && new.norm == 0.0 {
-                return;
-            }
+        let new = vector.map(|vector| {
+            self.scratch.clear();
+            arena.format().encode(vector, &mut self.scratch);
+            self.scratch.as_slice()
+        });
+        if let (Some(old), Some(new)) = (old, new)
+            && arena.row(old) == new
+        {
+            return;
         }
         if let Some(old) = old {
             arena.kill(old, op);
             self.deaths.push_back((op, field, old));
         }
-        point.rows.set(at, new.map_or(NO_ROW, |new| arena.push(&new, offset)));
+        point.rows.set(at, new.map_or(NO_ROW, |new| arena.push(new, offset)));
     }
 
     fn edit_payload(&mut self, op: u64, id: PointId, edit: &PayloadEdit) -> Result<(), String> {

@@ -6,7 +6,7 @@ use crate::storage::{Storage, StorageError};
 
 const MAGIC: &[u8; 8] = b"KITHMANI";
 /// Version of the format that this release writes and reads.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 /// Magic, version, checksum of the body.
 const HEADER_BYTES: usize = 16;
 
@@ -171,9 +171,9 @@ impl Manifest {
             Ok((true, VERSION, crc)) if crc == crc32c::crc32c(input.0) => {
                 Manifest::decode(input.0).map(Some).map_err(|_| "the manifest cannot be decoded".to_string())
             }
-            Ok((true, version, _)) if version > VERSION => {
-                Err(format!("the manifest has format version {version}; this release reads up to {VERSION}"))
-            }
+            Ok((true, version, _)) if version != VERSION => Err(format!(
+                "the manifest has format version {version}; this release reads version {VERSION}"
+            )),
             _ => Err("the manifest is damaged".to_string()),
         }
     }

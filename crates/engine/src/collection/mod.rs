@@ -229,8 +229,8 @@ impl Collection {
             return false;
         }
         let wanted = self.hnsw(view, field);
-        let metric = view.state.config.fields()[field].1.metric;
-        let fresh = || Some(Arc::new(FieldGraph::new(&wanted, metric, self.id)));
+        let params = &view.state.config.fields()[field].1;
+        let fresh = || Some(Arc::new(FieldGraph::new(&wanted, params, self.id)));
         match slot.current.load_full() {
             None => {
                 // Two indexers may race here; the loser's empty graph is dropped.

@@ -1,7 +1,7 @@
 //! Opening a collection: its checkpoint, then the log after it.
 
 use super::change::{Input, Undecodable};
-use super::checkpoint::{Checkpoints, file_path};
+use super::checkpoint::{Checkpoints, OWNER_BYTES, file_path};
 use super::config::CollectionConfig;
 use super::extents;
 use super::field::FieldArena;
@@ -68,8 +68,8 @@ impl Opening {
             return Err("the manifest and the configuration disagree on the vector fields".to_string());
         }
         for (field, kept) in manifest.fields.iter().enumerate() {
-            let size = head.state.config.fields()[field].1.size;
-            load_rows(&mut head.fields[field], size, kept, &maps)?;
+            let row_bytes = head.state.config.fields()[field].1.row_bytes();
+            load_rows(&mut head.fields[field], row_bytes, kept, &maps)?;
         }
         for extent in &manifest.point_chunks {
             let mut input = Input(extent.read(&maps[&extent.file])?);
@@ -138,22 +138,19 @@ impl Opening {
 
 fn load_rows(
     arena: &mut FieldArena,
-    size: usize,
+    row_bytes: usize,
     kept: &FieldManifest,
     maps: &BTreeMap<u32, Map>,
 ) -> Result<(), String> {
-    let mut components = Vec::with_capacity(size);
     for extent in &kept.chunks {
         let bytes = extent.read(&maps[&extent.file])?;
-        let rows = bytes.len() / (size * 4 + 8);
-        if rows * (size * 4 + 8) != bytes.len() {
+        let rows = bytes.len() / (row_bytes + OWNER_BYTES);
+        if rows * (row_bytes + OWNER_BYTES) != bytes.len() {
             return Err("a chunk of vectors has the wrong length".to_string());
         }
-        let (vectors, owners) = bytes.split_at(rows * size * 4);
-        for (vector, owner) in vectors.chunks_exact(size * 4).zip(owners.as_chunks::<8>().0) {
-            components.clear();
-            components.extend(vector.as_chunks::<4>().0.iter().map(|bytes| f32::from_le_bytes(*bytes)));
-            arena.load(&components, u64::from_le_bytes(*owner));
+        let (vectors, owners) = bytes.split_at(rows * row_bytes);
+        for (row, owner) in vectors.chunks_exact(row_bytes).zip(owners.as_chunks::<OWNER_BYTES>().0) {
+            arena.load(row, u32::from_le_bytes(*owner));
         }
     }
     if arena.len() == kept.rows { Ok(()) } else { Err("the manifest and the vectors disagree".to_string()) }
@@ -221,7 +218,7 @@ fn load_graph(
     let number = graph.extent.file;
     let map = extents::open(storage, &file_path(dir, number), id, number).ok()?;
     let bytes = graph.extent.read(&map).ok()?;
-    let hnsw = Hnsw::read_from(bytes, graph.indexed.min(kept.rows))
+    let hnsw = Hnsw::read_from(bytes, graph.indexed.min(kept.rows), params.row_format(), params.size)
         .ok()
         .filter(|hnsw| hnsw.metric() == params.metric)?;
     // A graph that was cut at its boundary may have lost ways; every row stays reachable.

@@ -5,6 +5,7 @@ mod execute;
 mod operation;
 mod pool;
 mod read;
+mod team;
 mod write;
 
 pub use background::{checkpoint_everything, index_everything, keep_house};
@@ -97,16 +98,29 @@ pub struct Status {
     pub faults: Vec<(String, String)>,
 }
 
+/// What the threads of a pool do.
+enum Job {
+    /// A request, and whom to answer.
+    Request(Request, Reply),
+    /// A part of another thread's request.
+    Help(team::Help),
+}
+
+impl From<team::Help> for Job {
+    fn from(help: team::Help) -> Job {
+        Job::Help(help)
+    }
+}
+
 /// A pool of threads that execute requests.
-type Requests = Pool<(Request, Reply)>;
+type Jobs = Pool<Job>;
 
 /// An open engine.
 pub struct Engine {
     core: Arc<Core>,
-    reads: Mutex<Option<Requests>>,
-    writes: Mutex<Option<Requests>>,
+    writes: Mutex<Option<Jobs>>,
     /// Deletions of collections, which wait for whoever still uses them.
-    deletions: Mutex<Option<Requests>>,
+    deletions: Mutex<Option<Jobs>>,
     background: Mutex<Option<Background>>,
     /// Held while the engine is open: one process for each data directory.
     lock: Mutex<Option<LockGuard>>,
@@ -118,6 +132,8 @@ struct Core {
     catalog: Arc<Catalog>,
     limits: Limits,
     panic_for_tests: bool,
+    /// Threads that answer reads; a batch is split over those that are free.
+    reads: Mutex<Option<Jobs>>,
 }
 
 impl Engine {
@@ -133,15 +149,17 @@ impl Engine {
             catalog: Arc::clone(&catalog),
             limits: options.limits,
             panic_for_tests: options.panic_for_tests,
+            reads: Mutex::new(None),
         });
-        let (reads, writes, deletions, background) = if inline {
-            (None, None, None, None)
+        let (writes, deletions, background) = if inline {
+            (None, None, None)
         } else {
             let cores = std::thread::available_parallelism().map_or(1, usize::from);
             let requests = |name: &str, threads: usize, waiting: usize, priority: Priority| {
                 let core = Arc::clone(&core);
-                Pool::start(name, threads, waiting, priority, move |(request, reply)| {
-                    execute::run(&core, request, reply)
+                Pool::start(name, threads, waiting, priority, move |job| match job {
+                    Job::Request(request, reply) => execute::run(&core, request, reply),
+                    Job::Help(help) => help(),
                 })
                 .map_err(OpenError::Threads)
             };
@@ -149,11 +167,11 @@ impl Engine {
             let writes = requests("write", cores.max(2), WAITING_WRITES, Priority::Behind)?;
             let background = Background::start(&catalog).map_err(OpenError::Threads)?;
             let deletions = requests("delete", DELETION_THREADS, WAITING_WRITES, Priority::Behind)?;
-            (Some(reads), Some(writes), Some(deletions), Some(background))
+            *core.reads.lock() = Some(reads);
+            (Some(writes), Some(deletions), Some(background))
         };
         Ok(Engine {
             core,
-            reads: Mutex::new(reads),
             writes: Mutex::new(writes),
             deletions: Mutex::new(deletions),
             background: Mutex::new(background),
@@ -170,14 +188,14 @@ impl Engine {
         let pool = match request.operation {
             Operation::DeleteCollection => &self.deletions,
             operation if operation.is_write() => &self.writes,
-            _ => &self.reads,
+            _ => &self.core.reads,
         };
         let submitted = match &*pool.lock() {
-            Some(pool) => pool.submit((request, reply)),
-            None => Err(((request, reply), Error::ShuttingDown)),
+            Some(pool) => pool.submit(Job::Request(request, reply)),
+            None => Err((Job::Request(request, reply), Error::ShuttingDown)),
         };
         // A refused request comes back with its reply.
-        if let Err(((_, reply), error)) = submitted {
+        if let Err((Job::Request(_, reply), error)) = submitted {
             reply(Err(error));
         }
     }
@@ -215,7 +233,7 @@ impl Engine {
 
     /// Finishes what runs, checkpoints, closes the log, releases the directory. A second call does nothing.
     pub fn close(&self) {
-        for pool in [&self.reads, &self.writes, &self.deletions] {
+        for pool in [&self.core.reads, &self.writes, &self.deletions] {
             let taken = pool.lock().take();
             if let Some(mut pool) = taken {
                 pool.close();

@@ -62,6 +62,11 @@ impl<J: Send + 'static> Pool<J> {
         Ok(Pool { jobs: Some(jobs), threads })
     }
 
+    /// How many threads there are.
+    pub fn threads(&self) -> usize {
+        self.threads.len()
+    }
+
     /// Queues a job, or gives it back with the reason.
     pub fn submit(&self, job: J) -> Result<(), (J, Error)> {
         let Some(jobs) = &self.jobs else { return Err((job, Error::ShuttingDown)) };

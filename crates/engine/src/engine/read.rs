@@ -1,6 +1,7 @@
 //! Reads: parse, find the collection, run on a snapshot, write the answer.
 
-use super::{Core, Operation, Request};
+use super::pool::Pool;
+use super::{Core, Operation, Request, team};
 use crate::api::{self, response};
 use crate::catalog::{Catalog, Entry};
 use crate::collection::{Collection, Point, Snapshot, View};
@@ -9,7 +10,9 @@ use crate::error::Error;
 use crate::payload::PayloadSelector;
 use crate::query::request::{QueryRequest, Selectors, VectorSelector};
 use crate::query::{self, Hit, Lookup};
+use parking_lot::Mutex;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The answer to a read.
 pub fn run(core: &Core, request: &Request, deadline: &Deadline) -> Result<Vec<u8>, Error> {
@@ -61,12 +64,9 @@ pub fn run(core: &Core, request: &Request, deadline: &Deadline) -> Result<Vec<u8
                 if plain { api::search_batch(body, limits)? } else { api::query_batch(body, limits)? };
             let held = catalog.enter(name)?;
             let snapshot = held.collection()?.snapshot();
-            let mut results = Vec::with_capacity(parsed.len());
-            for (at, one) in parsed.iter().enumerate() {
-                let hits = search(catalog, &snapshot, one, deadline);
-                results.push((one, hits.map_err(|error| error.within(format!("searches[{at}]")))?));
-            }
-            response::write_list(&mut out, results, |out, (one, hits)| {
+            let (snapshot, parsed) = (Arc::new(snapshot), Arc::new(parsed));
+            let results = batch(core, &snapshot, &parsed, deadline)?;
+            response::write_list(&mut out, parsed.iter().zip(results), |out, (one, hits)| {
                 write_hits(out, &snapshot.view, &one.with, &hits, plain);
             });
         }
@@ -101,6 +101,80 @@ fn search(
 ) -> Result<Vec<Hit>, Error> {
     check_names(&snapshot.view, &request.with.vector)?;
     query::query(snapshot, request, &Others { catalog }, deadline)
+}
+
+/// The hits of each search of a batch, on this thread and those that are free.
+///
+/// # Errors
+/// That of the first search that has one, with its place.
+fn batch(
+    core: &Core,
+    snapshot: &Arc<Snapshot>,
+    requests: &Arc<Vec<QueryRequest>>,
+    deadline: &Deadline,
+) -> Result<Vec<Vec<Hit>>, Error> {
+    let threads = core.reads.lock().as_ref().map_or(1, Pool::threads);
+    let groups = query::groups(snapshot, requests, threads);
+    let answers = Arc::new(Answers::of(requests.len()));
+    let work = {
+        let (catalog, deadline) = (Arc::clone(&core.catalog), *deadline);
+        let (answers, snapshot, requests) =
+            (Arc::clone(&answers), Arc::clone(snapshot), Arc::clone(requests));
+        move |group: &[usize]| {
+            // What comes after a failure is not answered.
+            if answers.is_wanted(group[0]) {
+                let members: Vec<&QueryRequest> = group.iter().map(|&at| &requests[at]).collect();
+                let allowed = |one: &QueryRequest| check_names(&snapshot.view, &one.with.vector);
+                let hits = query::query_group(
+                    &snapshot,
+                    &members,
+                    allowed,
+                    &Others { catalog: &catalog },
+                    &deadline,
+                );
+                group.iter().zip(hits).for_each(|(&at, hits)| answers.put(at, hits));
+            }
+        }
+    };
+    let count = groups.len();
+    team::share_out(&core.reads, count, move |at| work(&groups[at]));
+    answers.take()
+}
+
+/// The answers of a batch, as they come.
+struct Answers {
+    /// Place of the first search that failed.
+    first_failure: AtomicUsize,
+    hits: Mutex<Vec<Result<Vec<Hit>, Error>>>,
+}
+
+impl Answers {
+    fn of(count: usize) -> Answers {
+        let none = || Err(Error::Internal("a search of a batch was left out".into()));
+        Answers {
+            first_failure: AtomicUsize::new(usize::MAX),
+            hits: Mutex::new(std::iter::repeat_with(none).take(count).collect()),
+        }
+    }
+
+    fn is_wanted(&self, at: usize) -> bool {
+        at < self.first_failure.load(Ordering::Relaxed)
+    }
+
+    fn put(&self, at: usize, hits: Result<Vec<Hit>, Error>) {
+        if hits.is_err() {
+            self.first_failure.fetch_min(at, Ordering::Relaxed);
+        }
+        self.hits.lock()[at] = hits;
+    }
+
+    fn take(&self) -> Result<Vec<Vec<Hit>>, Error> {
+        let hits = std::mem::take(&mut *self.hits.lock());
+        hits.into_iter()
+            .enumerate()
+            .map(|(at, hits)| hits.map_err(|error| error.within(format!("searches[{at}]"))))
+            .collect()
+    }
 }
 
 /// Collections that a query names beside its own.
@@ -183,10 +257,10 @@ impl<'a> Show<'a> {
         // All vectors of the point one after the other, then a slice for each.
         self.components.clear();
         let mut places = Vec::new();
-        for (field, (name, params)) in fields.iter().enumerate() {
+        for (field, (name, _)) in fields.iter().enumerate() {
             if let Some(row) = point.rows.row(field).filter(|_| wanted(name)) {
                 let from = self.components.len();
-                self.view.fields[field].read_back(row, params, &mut self.components);
+                self.view.fields[field].read_back(row, &mut self.components);
                 places.push((&**name, from..self.components.len()));
             }
         }

@@ -32,7 +32,7 @@ impl GeoPoint {
 }
 
 /// What a geo condition asks a place to be in. Borders are outside.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum GeoShape {
     /// Between two corners; a west edge east of the east edge crosses the antimeridian.
     Box {

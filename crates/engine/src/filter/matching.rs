@@ -6,7 +6,7 @@ use crate::payload::{JsonStr, Value};
 use crate::types::PointId;
 
 /// A string to compare with: equal strings are equal, and so are two spellings of one UUID (C7).
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Keyword {
     text: Box<str>,
     /// As it stands in a normalised document, without quotes.
@@ -55,7 +55,7 @@ fn uuid_of(string: JsonStr<'_>) -> Option<u128> {
 }
 
 /// What a `match` clause asks of a value.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Match {
     /// This string.
     Keyword(Keyword),
@@ -108,7 +108,7 @@ fn is_in(list: &[i64], value: Value<'_>) -> bool {
 }
 
 /// A set of [`Keyword`]s.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct KeywordList {
     /// Those that are no UUID, by their encoded form, ascending.
     texts: Box<[Keyword]>,

@@ -22,7 +22,7 @@ use geo::GeoShape;
 use matching::Match;
 
 /// A filter: groups of conditions that must all be satisfied. Without conditions it matches every point.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Filter {
     /// All of these.
     must: Vec<Condition>,
@@ -35,14 +35,14 @@ pub struct Filter {
 }
 
 /// At least `min_count` (1 or more) of the conditions; with no conditions, no restriction.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 struct MinShould {
     conditions: Vec<Condition>,
     min_count: u64,
 }
 
 /// One condition of a filter.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 enum Condition {
     /// On the values of a path: any clause holds.
     Field { key: JsonPath, clauses: Vec<Clause> },
@@ -57,7 +57,7 @@ enum Condition {
 }
 
 /// One clause of a field condition. All but the last three hold if any value, arrays opened, satisfies them.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 enum Clause {
     Match(Match),
     /// Numbers, compared as floats.

@@ -25,7 +25,7 @@ pub struct Plan {
     /// Whether the candidates are exactly the points that match. Else each has to pass [`Filter::matches`].
     pub exact: bool,
     /// Candidates that are known to match and need not be looked at. Empty when nothing is known, or when the plan
-    /// is exact for all live points.
+    /// is exact.
     pub certain: RoaringBitmap,
 }
 
@@ -50,8 +50,9 @@ impl Filter {
         match (Planner { indexes, live, scope: None }).filter(self) {
             None => Plan { candidates: None, exact: false, certain: RoaringBitmap::new() },
             Some(bounds) if bounds.is_exact() => {
-                let candidates = bounds.possible() & live;
-                Plan { certain: candidates.clone(), candidates: Some(candidates), exact: true }
+                let mut candidates = bounds.into_possible();
+                candidates &= live;
+                Plan { candidates: Some(candidates), exact: true, certain: RoaringBitmap::new() }
             }
             Some(bounds) => Plan {
                 candidates: Some(bounds.possible() & live),

@@ -3,7 +3,7 @@
 //! A word is a run of letters and digits of any script. Lower case is taken letter by letter.
 
 /// The words of a query.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Words {
     words: Vec<Box<str>>,
 }

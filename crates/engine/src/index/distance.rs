@@ -1,41 +1,68 @@
 //! The distance of a metric: smaller is better, finite, totally ordered.
 
-use kithdb_kernels::{FourRows, OneRow, kernels};
+use kithdb_kernels::{FourByteRows, OneByteRow, kernels};
 
 use crate::types::Metric;
+use crate::vectors::{RowFormat, inverse_norm};
 
-/// How to compare rows under a [`Metric`], with the kernels of this CPU.
+/// How to compare a query with stored rows under a [`Metric`], with the kernels of this CPU.
 ///
 /// A distance is always a finite number: what overflows is the greatest or least `f32`, an inner product that
 /// overflows both ways counts as the worst, and there is no −0. So distances are totally ordered by `<`.
 #[derive(Clone, Copy)]
 pub struct Distance {
-    one: OneRow,
-    four: FourRows,
+    one: OneByteRow,
+    four: FourByteRows,
     sign: f32,
+    format: RowFormat,
 }
 
 impl Distance {
-    /// The distance of a metric. For [`Metric::Cosine`] rows and queries are expected to be normalised.
-    pub fn of(metric: Metric) -> Distance {
-        let k = kernels();
-        match metric {
-            Metric::Cosine | Metric::Dot => Distance { one: k.dot, four: k.dot4, sign: -1.0 },
-            Metric::Euclid => Distance { one: k.l2_squared, four: k.l2_squared4, sign: 1.0 },
-            Metric::Manhattan => Distance { one: k.l1, four: k.l1_4, sign: 1.0 },
-        }
+    /// The distance of a metric between `f32` queries and rows of a format. For [`Metric::Cosine`] queries are
+    /// expected to be normalised, and so are rows, but for [`RowFormat::U8Unit`].
+    pub fn of(metric: Metric, format: RowFormat) -> Distance {
+        let rows = match format {
+            RowFormat::F32 => &kernels().rows_f32,
+            RowFormat::F16 => &kernels().rows_f16,
+            RowFormat::U8 | RowFormat::U8Unit => &kernels().rows_u8,
+        };
+        let (one, four, sign) = match metric {
+            Metric::Cosine | Metric::Dot => (rows.dot, rows.dot4, -1.0),
+            Metric::Euclid => (rows.l2_squared, rows.l2_squared4, 1.0),
+            Metric::Manhattan => (rows.l1, rows.l1_4, 1.0),
+        };
+        Distance { one, four, sign, format }
     }
 
-    /// The distance of two vectors of equal length.
+    /// The format of the rows.
+    pub fn format(&self) -> RowFormat {
+        self.format
+    }
+
+    /// The distance of a query and a row of as many components. Panics when the row has another length.
     #[inline(always)]
-    pub fn one(&self, query: &[f32], row: &[f32]) -> f32 {
+    pub fn one(&self, query: &[f32], row: &[u8]) -> f32 {
+        if self.format == RowFormat::U8Unit {
+            return self.finish((self.one)(query, self.unit_components(query, row)) * inverse_norm(row));
+        }
         self.finish((self.one)(query, row))
     }
 
-    /// The distances of a vector to four rows; the same numbers as [`Distance::one`] gives for each.
+    /// The distances of a query to four rows; the same numbers as [`Distance::one`] gives for each.
     #[inline(always)]
-    pub fn four(&self, query: &[f32], rows: [&[f32]; 4]) -> [f32; 4] {
+    pub fn four(&self, query: &[f32], rows: [&[u8]; 4]) -> [f32; 4] {
+        if self.format == RowFormat::U8Unit {
+            let mut sums = (self.four)(query, rows.map(|row| self.unit_components(query, row)));
+            sums.iter_mut().zip(rows).for_each(|(sum, row)| *sum *= inverse_norm(row));
+            return sums.map(|sum| self.finish(sum));
+        }
         (self.four)(query, rows).map(|sum| self.finish(sum))
+    }
+
+    #[inline(always)]
+    fn unit_components<'a>(&self, query: &[f32], row: &'a [u8]) -> &'a [u8] {
+        assert_eq!(row.len(), self.format.row_bytes(query.len()), "row of a wrong length");
+        &row[..query.len()]
     }
 
     #[inline(always)]
@@ -48,26 +75,86 @@ impl Distance {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+    use crate::types::Datatype;
+
+    const METRICS: [Metric; 4] = [Metric::Cosine, Metric::Euclid, Metric::Dot, Metric::Manhattan];
+    const FORMATS: [RowFormat; 4] = [RowFormat::F32, RowFormat::F16, RowFormat::U8, RowFormat::U8Unit];
+
+    fn row(format: RowFormat, vector: &[f32]) -> Vec<u8> {
+        let mut row = Vec::new();
+        format.encode(vector, &mut row);
+        row
+    }
+
+    proptest! {
+        #[test]
+        fn one_row_and_four_rows_agree_and_are_the_distance_of_what_is_compared(
+            (query, rows) in (1usize..200).prop_flat_map(|dim| {
+                let bytes = prop::collection::vec((0u8..=255).prop_map(f32::from), dim);
+                (prop::collection::vec(-3.0f32..3.0, dim), prop::collection::vec(bytes, 4))
+            }),
+        ) {
+            for (metric, format) in METRICS.iter().flat_map(|&m| FORMATS.map(|f| (m, f))) {
+                let distance = Distance::of(metric, format);
+                let rows: Vec<Vec<u8>> = rows.iter().map(|vector| row(format, vector)).collect();
+                let four = distance.four(&query, [&rows[0], &rows[1], &rows[2], &rows[3]]);
+                for (row, four) in rows.iter().zip(four) {
+                    let one = distance.one(&query, row);
+                    prop_assert_eq!(one.to_bits(), four.to_bits());
+                    let mut compared = Vec::new();
+                    format.decode_for_search(row, query.len(), &mut compared);
+                    let pairs = query.iter().zip(&compared).map(|(&q, &r)| (f64::from(q), f64::from(r)));
+                    let (exact, size): (f64, f64) = match metric {
+                        // A row whose components are lengthless is only ever compared by direction.
+                        _ if format == RowFormat::U8Unit && metric != Metric::Cosine => continue,
+                        Metric::Cosine | Metric::Dot => {
+                            (-pairs.clone().map(|(q, r)| q * r).sum::<f64>(), pairs.map(|(q, r)| (q * r).abs()).sum())
+                        }
+                        Metric::Euclid => { let s = pairs.map(|(q, r)| (q - r) * (q - r)).sum(); (s, s) }
+                        Metric::Manhattan => { let s = pairs.map(|(q, r)| (q - r).abs()).sum(); (s, s) }
+                    };
+                    prop_assert!((f64::from(one) - exact).abs() <= size * 1e-4 + 1e-6, "{:?} {:?}", metric, format);
+                }
+            }
+        }
+    }
 
     #[test]
     fn overflow_and_its_opposite_stay_finite_and_ordered() {
         let (big, mixed) = ([3e38f32, 3e38], [3e38f32, -3e38]);
-        for metric in [Metric::Cosine, Metric::Dot, Metric::Euclid, Metric::Manhattan] {
-            let distance = Distance::of(metric);
-            for row in [big, mixed] {
+        for metric in METRICS {
+            let distance = Distance::of(metric, RowFormat::F32);
+            for other in [big, mixed] {
+                let row = row(RowFormat::F32, &other);
                 let d = distance.one(&big, &row);
                 assert!(d.is_finite() && d.to_bits() != (-0.0f32).to_bits(), "{metric:?} {d}");
                 assert_eq!(distance.four(&big, [&row; 4]), [d; 4]);
             }
         }
-        assert_eq!(Distance::of(Metric::Dot).one(&big, &mixed), f32::MAX, "NaN is the worst");
-        assert_eq!(Distance::of(Metric::Dot).one(&big, &big), f32::MIN);
+        let dot = Distance::of(Metric::Dot, RowFormat::F32);
+        assert_eq!(dot.one(&big, &row(RowFormat::F32, &mixed)), f32::MAX, "NaN is the worst");
+        assert_eq!(dot.one(&big, &row(RowFormat::F32, &big)), f32::MIN);
     }
 
     #[test]
     fn a_zero_vector_is_at_distance_zero_under_cosine_c2_4() {
-        let d = Distance::of(Metric::Cosine).one(&[0.0; 5], &[0.2; 5]);
-        assert_eq!(d.to_bits(), 0.0f32.to_bits());
+        for datatype in [Datatype::Float32, Datatype::Float16, Datatype::Uint8] {
+            let format = RowFormat::of(Metric::Cosine, datatype);
+            let d = Distance::of(Metric::Cosine, format);
+            assert_eq!(d.one(&[0.0; 5], &row(format, &[1.0; 5])).to_bits(), 0.0f32.to_bits());
+            assert_eq!(d.one(&[-0.4; 5], &row(format, &[0.0; 5])).to_bits(), 0.0f32.to_bits());
+        }
+    }
+
+    #[test]
+    fn whole_numbers_are_compared_exactly() {
+        let (query, other): (Vec<f32>, Vec<f32>) =
+            (0..250u8).map(|i| (f32::from(255 - i), f32::from(i))).unzip();
+        let squares: u64 = (0..250u64).map(|i| (255 - 2 * i as i64).unsigned_abs().pow(2)).sum();
+        let euclid = Distance::of(Metric::Euclid, RowFormat::U8);
+        assert_eq!(euclid.one(&query, &row(RowFormat::U8, &other)), squares as f32);
     }
 }

@@ -28,7 +28,7 @@ pub fn scan_range<T: Fn(u32, u32) -> Ordering>(
     top: &mut TopK<T>,
     stop: &impl Fn() -> bool,
 ) -> Result<(), Stopped> {
-    assert_eq!(query.len(), rows.dim(), "query of a wrong length");
+    check_length(rows, distance, query);
     assert!(range.end <= rows.len() || range.is_empty(), "rows {range:?} of {}", rows.len());
     let mut block_start = range.start;
     while block_start < range.end {
@@ -57,7 +57,7 @@ pub fn scan_ids<T: Fn(u32, u32) -> Ordering>(
     top: &mut TopK<T>,
     stop: &impl Fn() -> bool,
 ) -> Result<(), Stopped> {
-    assert_eq!(query.len(), rows.dim(), "query of a wrong length");
+    check_length(rows, distance, query);
     let mut ids = ids.into_iter();
     let mut block = [0u32; BLOCK_ROWS];
     loop {
@@ -85,6 +85,10 @@ pub fn scan_ids<T: Fn(u32, u32) -> Ordering>(
     }
 }
 
+fn check_length(rows: &RowTable, distance: Distance, query: &[f32]) {
+    assert_eq!(rows.row_bytes(), distance.format().row_bytes(query.len()), "query of a wrong length");
+}
+
 #[cfg(test)]
 mod tests {
     use std::cell::Cell;
@@ -94,20 +98,25 @@ mod tests {
     use super::*;
     use crate::arena::RowArena;
     use crate::types::Metric;
+    use crate::vectors::RowFormat;
 
     const METRICS: [Metric; 4] = [Metric::Cosine, Metric::Euclid, Metric::Dot, Metric::Manhattan];
 
     fn table(dim: usize, values: &[i8]) -> RowTable {
-        let mut arena = RowArena::new(dim);
+        let mut arena = RowArena::new(RowFormat::F32.row_bytes(dim));
         for row in values.chunks_exact(dim) {
-            arena.push(&row.iter().map(|&v| f32::from(v % 4)).collect::<Vec<f32>>());
+            let (components, mut bytes) = (row.iter().map(|&v| f32::from(v % 4)), Vec::new());
+            RowFormat::F32.encode(&components.collect::<Vec<f32>>(), &mut bytes);
+            arena.push(&bytes);
         }
         arena.table()
     }
 
     fn naive(rows: &RowTable, metric: Metric, query: &[f32], ids: &[u32], k: usize) -> Vec<(f32, u32)> {
         let distance = |id| -> f32 {
-            let pairs = query.iter().zip(rows.row(id));
+            let mut row = Vec::new();
+            RowFormat::F32.decode(rows.row(id), query.len(), &mut row);
+            let pairs = query.iter().zip(&row);
             match metric {
                 Metric::Cosine | Metric::Dot => 0.0 - pairs.map(|(q, r)| q * r).sum::<f32>(),
                 Metric::Euclid => pairs.map(|(q, r)| (q - r) * (q - r)).sum(),
@@ -137,11 +146,11 @@ mod tests {
             for metric in METRICS {
                 let expected = naive(&rows, metric, &query, &accepted, k);
                 let mut top = TopK::new(k, |a: u32, b: u32| b.cmp(&a));
-                scan_range(&rows, Distance::of(metric), &query, range.clone(), &accept, &mut top, &|| false).unwrap();
+                scan_range(&rows, Distance::of(metric, RowFormat::F32), &query, range.clone(), &accept, &mut top, &|| false).unwrap();
                 prop_assert_eq!(top.into_sorted(), expected.clone());
                 let mut top = TopK::new(k, |a: u32, b: u32| b.cmp(&a));
                 let backwards = accepted.iter().rev().copied();
-                scan_ids(&rows, Distance::of(metric), &query, backwards, &mut top, &|| false).unwrap();
+                scan_ids(&rows, Distance::of(metric, RowFormat::F32), &query, backwards, &mut top, &|| false).unwrap();
                 prop_assert_eq!(top.into_sorted(), expected);
             }
         }
@@ -161,7 +170,7 @@ mod tests {
                 seen.set(seen.get() + 1);
                 id < 10_000
             };
-            let euclid = Distance::of(Metric::Euclid);
+            let euclid = Distance::of(Metric::Euclid, RowFormat::F32);
             let result = if by_id {
                 let ids = (0..10_000).inspect(|&id| assert!(count(id)));
                 scan_ids(&rows, euclid, &[0.0], ids, &mut top, &stop)
@@ -177,9 +186,18 @@ mod tests {
     fn an_empty_range_or_list_offers_nothing() {
         let rows = table(3, &[1; 9]);
         let mut top = TopK::new(5, |a: u32, b: u32| a.cmp(&b));
-        scan_range(&rows, Distance::of(Metric::Dot), &[1.0; 3], 2..2, &|_| true, &mut top, &|| false)
+        scan_range(
+            &rows,
+            Distance::of(Metric::Dot, RowFormat::F32),
+            &[1.0; 3],
+            2..2,
+            &|_| true,
+            &mut top,
+            &|| false,
+        )
+        .unwrap();
+        scan_ids(&rows, Distance::of(Metric::Dot, RowFormat::F32), &[1.0; 3], [], &mut top, &|| false)
             .unwrap();
-        scan_ids(&rows, Distance::of(Metric::Dot), &[1.0; 3], [], &mut top, &|| false).unwrap();
         assert!(top.into_sorted().is_empty());
     }
 }

@@ -1,5 +1,6 @@
 //! Which points of a snapshot a filter lets through.
 
+use super::bits::Bits;
 use crate::collection::State;
 use crate::deadline::{Deadline, Pace};
 use crate::error::Error;
@@ -11,7 +12,13 @@ pub struct Matching<'a> {
     state: &'a State,
     filter: Option<&'a Filter>,
     plan: Plan,
+    /// The candidates again, where so many offsets are asked for that it pays.
+    bits: Option<Bits>,
 }
+
+/// Offsets to ask for, for each 64 points of the collection, from which [`Bits`] are worth making: a word of the
+/// bitmap is copied in a nanosecond or two, a look into it costs some five more than one into the bits.
+const LOOKS_PER_WORD: u64 = 3;
 
 impl<'a> Matching<'a> {
     /// Plans a filter. No filter matches every live point.
@@ -19,9 +26,12 @@ impl<'a> Matching<'a> {
         match filter {
             None => {
                 let plan = Plan { candidates: None, exact: true, certain: RoaringBitmap::new() };
-                Matching { state, filter: None, plan }
+                Matching { state, filter: None, plan, bits: None }
             }
-            Some(filter) => Matching { state, filter: Some(filter), plan: filter.plan(state, &state.live) },
+            Some(filter) => {
+                let plan = filter.plan(state, &state.live);
+                Matching { state, filter: Some(filter), plan, bits: None }
+            }
         }
     }
 
@@ -40,8 +50,22 @@ impl<'a> Matching<'a> {
         self.plan.exact
     }
 
+    /// Prepares for about so many calls of [`Matching::accepts`].
+    pub fn expect(&mut self, looks: u64) {
+        if let Some(candidates) = &self.plan.candidates
+            && self.bits.is_none()
+            && looks * LOOKS_PER_WORD > self.state.points.len() as u64 / 64
+        {
+            self.bits = Some(Bits::of(candidates));
+        }
+    }
+
     /// Whether the live point at an offset matches.
+    #[inline]
     pub fn accepts(&self, offset: u32) -> bool {
+        if let Some(bits) = &self.bits {
+            return bits.contains(offset) && (self.plan.exact || self.passes(offset));
+        }
         self.plan.candidates.as_ref().is_none_or(|candidates| candidates.contains(offset))
             && self.passes(offset)
     }
@@ -73,11 +97,17 @@ impl<'a> Matching<'a> {
         Ok(matching)
     }
 
+    /// Every point that can match, ascending; `None` stands for all live points.
+    pub fn candidates(&self) -> Option<&RoaringBitmap> {
+        self.plan.candidates.as_ref()
+    }
+
     /// Turns the answer into an exact set, so that nothing is checked twice.
     pub fn settle(&mut self, deadline: &Deadline) -> Result<(), Error> {
         if !self.plan.exact {
             self.plan.candidates = Some(self.offsets(deadline)?);
             self.plan.exact = true;
+            self.bits = None;
         }
         Ok(())
     }

@@ -3,16 +3,20 @@
 //! Every read runs on one [`Snapshot`](crate::collection::Snapshot): a search is a pure function of the snapshot
 //! and the request, and takes no lock.
 
+mod batch;
+mod bits;
 mod count;
 mod matching;
 mod nearest;
 mod order;
 pub mod request;
 mod retrieve;
+mod rows;
 mod run;
 mod sample;
 mod scroll;
 
+pub use batch::{groups, query_group};
 pub use count::count;
 pub use retrieve::retrieve;
 pub use run::{Lookup, query};

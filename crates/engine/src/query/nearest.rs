@@ -3,6 +3,7 @@
 use super::Hit;
 use super::matching::Matching;
 use super::request::QueryRequest;
+use super::rows::RowFinder;
 use crate::collection::{FieldGraph, FieldTable, Snapshot, View};
 use crate::deadline::Deadline;
 use crate::error::Error;
@@ -55,15 +56,8 @@ pub fn nearest(
     deadline: &Deadline,
 ) -> Result<Vec<Hit>, Error> {
     let view = &*snapshot.view;
-    let (name, params) = &view.state.config.fields()[target.field];
-    let table = &view.fields[target.field];
-    let metric = params.metric;
-    let mut query = target.components.clone();
-    if metric == Metric::Cosine {
-        normalise(&mut query);
-    }
-    let search =
-        Search { view, table, metric, field: target.field, query, excluded: target.excluded, k, deadline };
+    let (name, _) = &view.state.config.fields()[target.field];
+    let search = Search::new(view, target, k, deadline);
     let mut matching = Matching::new(&view.state, request.filter.as_ref());
     let graph = snapshot.graphs[target.field].as_ref();
     let found = match graph {
@@ -79,6 +73,31 @@ pub fn nearest(
         }
         _ => search.scan(&matching)?,
     };
+    Ok(hits(snapshot, target, request, found))
+}
+
+/// The rows nearest to each of the targets, which are all of one field, with their distances: `k` of each, best first,
+/// ties by id.
+pub fn scan_many(
+    snapshot: &Snapshot,
+    targets: &[(&Target, usize)],
+    matching: &Matching<'_>,
+    deadline: &Deadline,
+) -> Result<Vec<Vec<(f32, u32)>>, Error> {
+    let scan =
+        |&(target, k): &(&Target, usize)| Search::new(&snapshot.view, target, k, deadline).scan(matching);
+    targets.iter().map(scan).collect()
+}
+
+/// Rows as hits: with their scores, without those beyond the threshold.
+pub fn hits(
+    snapshot: &Snapshot,
+    target: &Target,
+    request: &QueryRequest,
+    found: Vec<(f32, u32)>,
+) -> Vec<Hit> {
+    let view = &*snapshot.view;
+    let (table, metric) = (&view.fields[target.field], view.state.config.fields()[target.field].1.metric);
     let worse = |score: f32, threshold: f32| {
         if metric.higher_is_better() { score < threshold } else { score > threshold }
     };
@@ -95,10 +114,20 @@ pub fn nearest(
     for equal in hits.chunk_by_mut(|a, b| a.score == b.score) {
         equal.sort_unstable_by_key(|hit| view.state.at(hit.offset).id);
     }
-    Ok(hits)
+    hits
 }
 
-impl Search<'_> {
+impl<'a> Search<'a> {
+    fn new(view: &'a View, target: &Target, k: usize, deadline: &'a Deadline) -> Search<'a> {
+        let metric = view.state.config.fields()[target.field].1.metric;
+        let mut query = target.components.clone();
+        if metric == Metric::Cosine {
+            normalise(&mut query);
+        }
+        let (table, excluded) = (&view.fields[target.field], target.excluded);
+        Search { view, table, metric, field: target.field, query, excluded, k, deadline }
+    }
+
     /// Whether to scan the matching points instead of walking the graph.
     fn scan_is_cheaper(&self, matching: &mut Matching<'_>, ef: usize) -> Result<bool, Error> {
         if matching.is_everything() {
@@ -137,16 +166,17 @@ impl Search<'_> {
     fn scan(&self, matching: &Matching<'_>) -> Result<Vec<(f32, u32)>, Error> {
         let stop = || self.deadline.passed();
         let mut top = TopK::new(self.k, |a, b| self.tie(a, b));
-        let (rows, distance) = (&self.table.rows, Distance::of(self.metric));
+        let (rows, distance) = (&self.table.rows, Distance::of(self.metric, self.table.format));
         let scanned = if matching.is_everything() {
             let accept = |row| self.alive(row);
             flat::scan_range(rows, distance, &self.query, 0..self.table.len(), &accept, &mut top, &stop)
         } else {
             let offsets = matching.offsets(self.deadline)?;
+            let mut finder = RowFinder::new(self.view, self.field);
             let ids = offsets
                 .iter()
                 .filter(|&offset| Some(offset) != self.excluded)
-                .filter_map(|offset| self.view.state.at(offset).rows.row(self.field));
+                .filter_map(|offset| finder.row(offset));
             flat::scan_ids(rows, distance, &self.query, ids, &mut top, &stop)
         };
         scanned.map_err(|Stopped| self.deadline.error())?;
@@ -184,7 +214,7 @@ impl Search<'_> {
         if !indexed_only {
             let mut top = TopK::new(self.k, tie);
             found.iter().for_each(|&(distance, row)| top.offer(distance, row));
-            let (rows, distance) = (&self.table.rows, Distance::of(self.metric));
+            let (rows, distance) = (&self.table.rows, Distance::of(self.metric, self.table.format));
             flat::scan_range(
                 rows,
                 distance,

@@ -32,8 +32,8 @@ pub fn query(
 ) -> Result<Vec<Hit>, Error> {
     deadline.check()?;
     let view = &*snapshot.view;
-    let window = request.limit.saturating_add(request.offset);
-    let mut hits = match &request.query {
+    let window = window(request);
+    let hits = match &request.query {
         Query::Nearest(vector) => {
             let target = target(snapshot, request, vector, lookup)?;
             nearest::nearest(snapshot, &target, request, window, deadline)?
@@ -50,8 +50,30 @@ pub fn query(
             offsets.into_iter().map(Hit::unscored).collect()
         }
     };
+    Ok(page(hits, request))
+}
+
+/// How many hits a request reaches over.
+pub(super) fn window(request: &QueryRequest) -> usize {
+    request.limit.saturating_add(request.offset)
+}
+
+/// What a request answers of the first `window` hits.
+pub(super) fn page(mut hits: Vec<Hit>, request: &QueryRequest) -> Vec<Hit> {
     hits.drain(..request.offset.min(hits.len()));
-    Ok(hits)
+    hits
+}
+
+/// What a request for the nearest searches for.
+pub(super) fn nearest_target(
+    snapshot: &Snapshot,
+    request: &QueryRequest,
+    lookup: &dyn Lookup,
+) -> Result<Target, Error> {
+    match &request.query {
+        Query::Nearest(vector) => target(snapshot, request, vector, lookup),
+        _ => Err(Error::Internal("only searches for the nearest have a target".into())),
+    }
 }
 
 /// The vector to search with, and the point to leave out.
@@ -99,6 +121,6 @@ fn vector_of(snapshot: &Snapshot, id: PointId, name: &str) -> Result<Vec<f32>, E
         .row(field)
         .ok_or_else(|| Error::PointNotFound(vec![id]).within(format!("query: no vector '{name}'")))?;
     let mut components = Vec::with_capacity(params.size);
-    view.fields[field].read_back(row, params, &mut components);
+    view.fields[field].read_back(row, &mut components);
     Ok(components)
 }

@@ -5,7 +5,7 @@ use crate::api;
 use crate::limits::Limits;
 use crate::payload::PayloadSelector;
 use crate::query::request::{
-    Direction, Query, QueryRequest, QueryVector, SearchParams, StartFrom, VectorSelector,
+    Direction, QuantizationParams, Query, QueryRequest, QueryVector, SearchParams, StartFrom, VectorSelector,
 };
 use crate::types::PointId;
 
@@ -18,7 +18,9 @@ fn a_search_has_the_defaults_of_c6_2() {
     let request = api::search(br#"{"vector":[0.5,1]}"#, &Limits::default()).unwrap();
     assert!(matches!(&request.query, Query::Nearest(QueryVector::Dense(v)) if *v == [0.5, 1.0]));
     assert_eq!((&*request.using, request.limit, request.offset), ("", 10, 0));
-    assert_eq!(request.params, SearchParams { hnsw_ef: None, exact: false, indexed_only: false });
+    let quantization = QuantizationParams { ignore: false, rescore: true, oversampling: None };
+    let params = SearchParams { hnsw_ef: None, exact: false, indexed_only: false, quantization };
+    assert_eq!(request.params, params);
     assert_eq!(request.with.payload, PayloadSelector::None);
     assert_eq!(request.with.vector, VectorSelector::None);
     assert!(request.filter.is_none() && request.score_threshold.is_none() && request.lookup_from.is_none());
@@ -28,11 +30,13 @@ fn a_search_has_the_defaults_of_c6_2() {
 fn a_search_reads_every_field_c6_1_c6_2() {
     let body = br#"{"vector":{"name":"a","vector":[1]},"top":3,"offset":4,"score_threshold":-0.5,"filter":{},
         "params":{"hnsw_ef":32,"exact":true,"indexed_only":true,"acorn":{"enable":true,"max_selectivity":0.4},
-                  "quantization":{"ignore":false,"rescore":true,"oversampling":1.5}},
+                  "quantization":{"ignore":true,"rescore":false,"oversampling":1.5}},
         "with_payload":{"exclude":["a.b"]},"with_vectors":["a",""],"shard_key":null}"#;
     let request = api::search(body, &Limits::default()).unwrap();
     assert_eq!((&*request.using, request.limit, request.offset), ("a", 3, 4));
-    assert_eq!(request.params, SearchParams { hnsw_ef: Some(32), exact: true, indexed_only: true });
+    let quantization = QuantizationParams { ignore: true, rescore: false, oversampling: Some(1.5) };
+    let params = SearchParams { hnsw_ef: Some(32), exact: true, indexed_only: true, quantization };
+    assert_eq!(request.params, params);
     assert_eq!(request.score_threshold, Some(-0.5));
     assert!(request.filter.is_some());
     assert!(matches!(&request.with.payload, PayloadSelector::Exclude(paths) if paths.len() == 1));
@@ -132,6 +136,21 @@ fn the_window_and_the_names_are_limited_c2_7() {
     let body = br#"{"points":[{"id":1,"vector":{"a":[1],"b":[1],"c":[1]}}]}"#;
     let error = api::upsert(body, &limits).unwrap_err().to_string();
     assert!(error.contains("points[0].vector: at most 2 named vectors (max_named_vectors)"), "{error}");
+}
+
+#[test]
+fn what_codes_are_used_for_is_checked_c6_2() {
+    let quantization = |text: &str| {
+        let body = format!(r#"{{"vector":[1],"params":{{"quantization":{text}}}}}"#);
+        api::search(body.as_bytes(), &Limits::default()).map(|request| request.params.quantization)
+    };
+    assert_eq!(quantization("null").unwrap(), QuantizationParams::default());
+    assert_eq!(quantization(r#"{"rescore":null,"ignore":null}"#).unwrap(), QuantizationParams::default());
+    assert_eq!(quantization(r#"{"oversampling":1}"#).unwrap().oversampling, Some(1.0));
+    assert_eq!(quantization(r#"{"oversampling":1e300}"#).unwrap().oversampling, Some(f32::MAX));
+    let error = quantization(r#"{"oversampling":0.5}"#).unwrap_err().to_string();
+    assert!(error.contains("value 0.5 invalid, must be 1 or larger"), "{error}");
+    assert!(quantization(r#"{"ignore":1}"#).is_err());
 }
 
 #[test]

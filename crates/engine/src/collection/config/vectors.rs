@@ -7,6 +7,7 @@ use crate::json::{Kind, Reader, write_string, write_u64};
 use crate::limits::Limits;
 use crate::name::vector_name_fault;
 use crate::types::{Datatype, Metric};
+use crate::vectors::RowFormat;
 
 /// Components of a vector (C4.3).
 pub const MAX_VECTOR_SIZE: usize = 65_536;
@@ -48,6 +49,16 @@ impl VectorParams {
     /// The element type that vectors are kept in: 32-bit floats where the request did not say.
     pub fn datatype(&self) -> Datatype {
         self.datatype.unwrap_or(Datatype::Float32)
+    }
+
+    /// The rows that vectors are kept in.
+    pub fn row_format(&self) -> RowFormat {
+        RowFormat::of(self.metric, self.datatype())
+    }
+
+    /// Bytes of such a row.
+    pub fn row_bytes(&self) -> usize {
+        self.row_format().row_bytes(self.size)
     }
 
     /// Reads the object.

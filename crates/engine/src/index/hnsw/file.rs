@@ -26,6 +26,7 @@ use std::sync::atomic::Ordering;
 use super::nodes::Link;
 use super::{Hnsw, HnswParams, pack_entry};
 use crate::types::Metric;
+use crate::vectors::RowFormat;
 
 const MAGIC: &[u8; 8] = b"KITHHNSW";
 const VERSION: u16 = 1;
@@ -99,9 +100,9 @@ impl Hnsw {
         }
     }
 
-    /// Reads a graph of rows below `rows_len`. Every number is checked: whatever the bytes, the outcome is an error or
+    /// Reads a graph of rows below `rows_len`, which have that format and dimension. Every number is checked: whatever the bytes, the outcome is an error or
     /// a graph that is safe to search. Call [`Hnsw::repair`] before relying on it that every row is reachable.
-    pub fn read_from(bytes: &[u8], rows_len: u32) -> Result<Hnsw, GraphError> {
+    pub fn read_from(bytes: &[u8], rows_len: u32, format: RowFormat, dim: usize) -> Result<Hnsw, GraphError> {
         let mut reader = Reader { rest: bytes };
         if reader.take(MAGIC.len()).map_err(|_| GraphError::NotAGraph)? != MAGIC {
             return Err(GraphError::NotAGraph);
@@ -128,7 +129,7 @@ impl Hnsw {
         if (rows..rows.next_multiple_of(8)).any(|row| is_set(present, row)) {
             return Err(GraphError::Invalid("a row beyond the last"));
         }
-        let graph = Hnsw::new(HnswParams { m, ef_construct, seed }, metric);
+        let graph = Hnsw::new(HnswParams { m, ef_construct, seed }, metric, format, dim);
         graph.read_nodes(&mut reader, rows, present)?;
         if !reader.rest.is_empty() {
             return Err(GraphError::Invalid("bytes behind the end"));

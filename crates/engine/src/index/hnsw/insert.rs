@@ -18,6 +18,7 @@ pub struct BuildScratch {
     layers: Vec<Vec<(f32, Link)>>,
     /// The rows that the walk of the base layer found, nearest first.
     found: Vec<Candidate>,
+    vector: Vec<f32>,
 }
 
 /// The memory of a change to one node's links.
@@ -25,6 +26,7 @@ pub struct BuildScratch {
 pub(super) struct LinkScratch {
     selection: Selection,
     links: Vec<Link>,
+    vector: Vec<f32>,
 }
 
 impl BuildScratch {
@@ -42,7 +44,13 @@ impl Hnsw {
     ///
     /// Panics when the table has no such row, or from [`Hnsw::MAX_ROWS`] on.
     pub fn insert(&self, rows: &RowTable, row: u32, scratch: &mut BuildScratch) {
-        let vector = rows.row(row);
+        let mut vector = std::mem::take(&mut scratch.vector);
+        self.load(rows, row, &mut vector);
+        self.insert_vector(rows, row, &vector, scratch);
+        scratch.vector = vector;
+    }
+
+    fn insert_vector(&self, rows: &RowTable, row: u32, vector: &[f32], scratch: &mut BuildScratch) {
         if !self.nodes.claim(row) {
             return;
         }
@@ -78,7 +86,7 @@ impl Hnsw {
     fn find_neighbours(&self, probe: &Probe, level: usize, scratch: &mut BuildScratch) {
         let top = self.entry().map_or(0, |(_, top)| top);
         let shared = level.min(top);
-        let BuildScratch { search, links: LinkScratch { selection, .. }, layers, found } = scratch;
+        let BuildScratch { search, links: LinkScratch { selection, .. }, layers, found, .. } = scratch;
         layers.iter_mut().for_each(Vec::clear);
         layers.resize_with(shared + 1, Vec::new);
         found.clear();
@@ -93,7 +101,7 @@ impl Hnsw {
             selection.candidates.clear();
             let candidates = search.found().iter().map(|c| (c.distance(), Link::new(c.row(), false), false));
             selection.candidates.extend(candidates);
-            selection.choose(probe.rows, self.distance, self.params.m, self.params.m);
+            selection.choose(probe.rows, self.distance, self.dim, (self.params.m, self.params.m));
             layers[layer].extend_from_slice(&selection.chosen);
             if layer == 0 {
                 found.extend_from_slice(search.found());
@@ -113,7 +121,7 @@ impl Hnsw {
         (distance, link): (f32, Link),
         scratch: &mut LinkScratch,
     ) -> bool {
-        let LinkScratch { selection, links } = scratch;
+        let LinkScratch { selection, links, vector } = scratch;
         let node = self.nodes.lock(to);
         links.clear();
         node.read(layer, links);
@@ -137,7 +145,10 @@ impl Hnsw {
         }
         selection.candidates.clear();
         selection.candidates.push((distance, link, link.in_tree()));
-        let probe = (to < rows.len()).then(|| Probe::new(rows, self.distance, rows.row(to)));
+        let probe = (to < rows.len()).then(|| {
+            self.load(rows, to, vector);
+            Probe::new(rows, self.distance, vector)
+        });
         // A link to a row that this table does not hold cannot be judged: it stays, while there is room for it.
         let in_tree = links.iter().chain([&link]).filter(|link| link.in_tree()).count();
         let mut room_for_unknown = capacity - in_tree;
@@ -154,7 +165,7 @@ impl Hnsw {
                 None => {}
             }
         }
-        selection.choose(rows, self.distance, capacity, self.params.m);
+        selection.choose(rows, self.distance, self.dim, (capacity, self.params.m));
         links.clear();
         links.extend(selection.chosen.iter().map(|&(_, link)| link));
         node.write(layer, links);

@@ -35,6 +35,7 @@ pub use search::SearchScratch;
 use super::Distance;
 use crate::arena::{LinkArena, RowTable};
 use crate::types::Metric;
+use crate::vectors::RowFormat;
 use nodes::Nodes;
 
 /// How a graph is built.
@@ -56,6 +57,7 @@ pub struct Hnsw {
     params: HnswParams,
     metric: Metric,
     distance: Distance,
+    dim: usize,
     nodes: Nodes,
     /// Where searches start: `(level + 1) << 32 | row` of a node on the highest level, 0 in an empty graph.
     entry: AtomicU64,
@@ -72,8 +74,8 @@ impl Hnsw {
     /// Largest `ef_construct`.
     pub const MAX_EF_CONSTRUCT: usize = 65_536;
 
-    /// An empty graph. Panics when a parameter is out of its range.
-    pub fn new(params: HnswParams, metric: Metric) -> Hnsw {
+    /// An empty graph over rows of `dim` components. Panics when a parameter is out of its range.
+    pub fn new(params: HnswParams, metric: Metric, format: RowFormat, dim: usize) -> Hnsw {
         assert!((2..=Self::MAX_M).contains(&params.m), "m of {}", params.m);
         assert!(
             (1..=Self::MAX_EF_CONSTRUCT).contains(&params.ef_construct),
@@ -83,7 +85,8 @@ impl Hnsw {
         Hnsw {
             params,
             metric,
-            distance: Distance::of(metric),
+            distance: Distance::of(metric, format),
+            dim,
             nodes: Nodes::new(params.m, params.seed),
             entry: AtomicU64::new(0),
             root: AtomicU64::new(0),
@@ -118,6 +121,12 @@ impl Hnsw {
     /// Bytes in memory, vectors not included.
     pub fn memory_bytes(&self) -> usize {
         size_of::<Self>() + self.nodes.bytes()
+    }
+
+    /// Puts a row into `vector`, as it is compared.
+    fn load(&self, rows: &RowTable, row: u32, vector: &mut Vec<f32>) {
+        vector.clear();
+        self.distance.format().decode_for_search(rows.row(row), self.dim, vector);
     }
 
     /// Row and level of the entry point.
@@ -158,7 +167,8 @@ struct Probe<'a> {
 
 impl<'a> Probe<'a> {
     fn new(rows: &'a RowTable, distance: Distance, vector: &'a [f32]) -> Probe<'a> {
-        assert_eq!(vector.len(), rows.dim(), "query of a wrong length");
+        let row_bytes = distance.format().row_bytes(vector.len());
+        assert_eq!(row_bytes, rows.row_bytes(), "query of a wrong length");
         Probe { rows, distance, vector }
     }
 

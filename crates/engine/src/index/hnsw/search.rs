@@ -183,7 +183,7 @@ impl Hnsw {
 #[inline(always)]
 fn score(probe: &Probe, rows: &[u32], mut each: impl FnMut(Candidate)) {
     let table = probe.rows;
-    let ahead = (LOOK_AHEAD_BYTES / (table.dim() * size_of::<f32>())).clamp(1, LOOK_AHEAD_ROWS);
+    let ahead = (LOOK_AHEAD_BYTES / table.row_bytes()).clamp(1, LOOK_AHEAD_ROWS);
     for &row in rows.iter().take(ahead) {
         prefetch_l2(table.row(row));
     }

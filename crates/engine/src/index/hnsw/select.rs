@@ -13,6 +13,7 @@ pub(super) struct Selection {
     /// The links that were chosen, nearest first.
     pub(super) chosen: Vec<(f32, Link)>,
     passed_over: Vec<(f32, Link)>,
+    vector: Vec<f32>,
 }
 
 impl Selection {
@@ -21,8 +22,14 @@ impl Selection {
     /// number by the nearest of the others, so that duplicates and tight clusters have links enough.
     ///
     /// At most `capacity` candidates may have to be kept.
-    pub(super) fn choose(&mut self, rows: &RowTable, distance: Distance, capacity: usize, fill: usize) {
-        let Selection { candidates, chosen, passed_over } = self;
+    pub(super) fn choose(
+        &mut self,
+        rows: &RowTable,
+        distance: Distance,
+        dim: usize,
+        (capacity, fill): (usize, usize),
+    ) {
+        let Selection { candidates, chosen, passed_over, vector } = self;
         candidates.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.row().cmp(&b.1.row())));
         chosen.clear();
         passed_over.clear();
@@ -30,7 +37,13 @@ impl Selection {
         for &(d, link, keep) in candidates.iter() {
             if keep {
                 chosen.push((d, link));
-            } else if room > 0 && is_diverse(rows, distance, link.row(), d, chosen) {
+                continue;
+            }
+            vector.clear();
+            if room > 0 {
+                distance.format().decode_for_search(rows.row(link.row()), dim, vector);
+            }
+            if room > 0 && is_diverse(Probe::new(rows, distance, vector), d, chosen) {
                 chosen.push((d, link));
                 room -= 1;
             } else if passed_over.len() < fill {
@@ -46,14 +59,17 @@ impl Selection {
 }
 
 /// Whether a candidate at distance `d` from the node is farther from every chosen link than that.
-fn is_diverse(rows: &RowTable, distance: Distance, candidate: u32, d: f32, chosen: &[(f32, Link)]) -> bool {
-    let probe = Probe::new(rows, distance, rows.row(candidate));
+fn is_diverse(probe: Probe, d: f32, chosen: &[(f32, Link)]) -> bool {
     let (groups, rest) = chosen.as_chunks::<4>();
     // A link that must be kept may be too new for this view; it has no say.
     groups.iter().all(|group| {
         let group = group.map(|(_, link)| link.row());
         if group.iter().all(|&row| probe.can_read(row)) {
-            distance.four(probe.vector, group.map(|row| rows.row(row))).iter().all(|&between| between > d)
+            probe
+                .distance
+                .four(probe.vector, group.map(|row| probe.rows.row(row)))
+                .iter()
+                .all(|&between| between > d)
         } else {
             group.iter().all(|&row| !probe.can_read(row) || probe.one(row) > d)
         }

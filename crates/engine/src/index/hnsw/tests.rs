@@ -45,19 +45,38 @@ fn clustered_rows(random: &mut Random, count: usize, dim: usize, clusters: usize
 }
 
 fn arena(rows: &[Vec<f32>], metric: Metric) -> RowArena {
-    let mut arena = RowArena::new(rows[0].len());
+    let mut arena = RowArena::new(RowFormat::F32.row_bytes(rows[0].len()));
     for row in rows {
         let mut row = row.clone();
         if metric == Metric::Cosine {
             kithdb_kernels::normalise(&mut row);
         }
-        arena.push(&row);
+        arena.push(&encoded(&row));
     }
     arena
 }
 
+/// A vector as a row.
+fn encoded(vector: &[f32]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    RowFormat::F32.encode(vector, &mut bytes);
+    bytes
+}
+
+/// Components of a row of `f32`.
+fn dim(rows: &RowTable) -> usize {
+    rows.row_bytes() / 4
+}
+
+/// A row as a vector.
+fn vector(rows: &RowTable, row: u32) -> Vec<f32> {
+    let mut vector = Vec::new();
+    RowFormat::F32.decode(rows.row(row), dim(rows), &mut vector);
+    vector
+}
+
 fn build(rows: &RowTable, m: usize, metric: Metric) -> Hnsw {
-    let graph = Hnsw::new(HnswParams { m, ef_construct: 100, seed: 42 }, metric);
+    let graph = Hnsw::new(HnswParams { m, ef_construct: 100, seed: 42 }, metric, RowFormat::F32, dim(rows));
     let mut scratch = BuildScratch::new();
     for row in 0..rows.len() {
         graph.insert(rows, row, &mut scratch);
@@ -87,7 +106,16 @@ fn exact(
     accept: impl Fn(u32) -> bool,
 ) -> Vec<(f32, u32)> {
     let mut top = TopK::new(k, by_row);
-    flat::scan_range(rows, Distance::of(metric), query, 0..rows.len(), &accept, &mut top, &|| false).unwrap();
+    flat::scan_range(
+        rows,
+        Distance::of(metric, RowFormat::F32),
+        query,
+        0..rows.len(),
+        &accept,
+        &mut top,
+        &|| false,
+    )
+    .unwrap();
     top.into_sorted()
 }
 
@@ -125,7 +153,7 @@ fn recall_on_random_and_clustered_rows_under_every_metric() {
             let graph = build(&rows, 16, metric);
             assert!(graph.unreachable().is_empty());
             let queries: Vec<Vec<f32>> =
-                (0..60).map(|n| rows.row(n * 50).iter().map(|x| x * 0.9 + 0.05).collect()).collect();
+                (0..60).map(|n| vector(&rows, n * 50).iter().map(|x| x * 0.9 + 0.05).collect()).collect();
             let recall = recall(&graph, &rows, &queries, 100, |_| true);
             assert!(recall >= 0.95, "{metric:?} {name}: recall {recall}");
         }
@@ -140,7 +168,7 @@ fn every_m_from_2_to_512_keeps_every_row_within_reach() {
         let graph = build(&rows, m, Metric::Euclid);
         assert_eq!(graph.len(), 1500);
         assert!(graph.unreachable().is_empty(), "m {m}");
-        let queries: Vec<Vec<f32>> = (0..30).map(|n| rows.row(n * 50).to_vec()).collect();
+        let queries: Vec<Vec<f32>> = (0..30).map(|n| vector(&rows, n * 50)).collect();
         let recall = recall(&graph, &rows, &queries, 400, |_| true);
         // Two or three links are few: the tree alone needs two.
         assert!(recall >= if m < 4 { 0.7 } else { 0.95 }, "m {m}: recall {recall}");
@@ -174,7 +202,7 @@ fn thousands_of_duplicates_do_not_hide_rows() {
         let graph = build(&rows, 8, metric);
         assert!(graph.unreachable().is_empty());
         for row in [0, 1500, 2999, 3500, 6499] {
-            let query = rows.row(row);
+            let query = &vector(&rows, row);
             let best = exact(&rows, metric, query, 10, |_| true);
             let found = search(&graph, &rows, query, 50, |_| true);
             assert_eq!(found.len(), 50);
@@ -185,7 +213,8 @@ fn thousands_of_duplicates_do_not_hide_rows() {
             }
         }
         if metric == Metric::Euclid {
-            let is_found = |&row: &u32| search(&graph, &rows, rows.row(row), 100, |_| true)[0] == (0.0, row);
+            let is_found =
+                |&row: &u32| search(&graph, &rows, &vector(&rows, row), 100, |_| true)[0] == (0.0, row);
             let found = (3000..3500).filter(is_found).count();
             assert!(found >= 450, "{found} of 500 rows between two heaps of duplicates");
         }
@@ -202,10 +231,10 @@ fn zero_vectors_and_overflowing_distances_are_found() {
             let graph = build(&rows, 4, metric);
             assert!(graph.unreachable().is_empty());
             for row in [0, 599, 600, 601, 1199] {
-                let found = search(&graph, &rows, rows.row(row), 20, |_| true);
+                let found = search(&graph, &rows, &vector(&rows, row), 20, |_| true);
                 assert_eq!(found.len(), 20, "{metric:?} {value} row {row}");
                 assert!(found.iter().all(|found| found.0.is_finite()));
-                let best = exact(&rows, metric, rows.row(row), 1, |_| true)[0].0;
+                let best = exact(&rows, metric, &vector(&rows, row), 1, |_| true)[0].0;
                 assert_eq!(found[0].0, best, "{metric:?} {value} row {row}");
             }
         }
@@ -226,7 +255,7 @@ fn equal_distances_come_in_the_order_of_the_caller() {
 #[test]
 fn an_empty_graph_and_a_graph_of_one_row_answer() {
     let rows = arena(&[vec![1.0, 2.0]], Metric::Dot).table();
-    let graph = Hnsw::new(HnswParams { m: 2, ef_construct: 1, seed: 0 }, Metric::Dot);
+    let graph = Hnsw::new(HnswParams { m: 2, ef_construct: 1, seed: 0 }, Metric::Dot, RowFormat::F32, 2);
     assert!(search(&graph, &rows, &[1.0, 1.0], 5, |_| true).is_empty());
     assert!(graph.is_empty() && graph.unreachable().is_empty());
     graph.insert(&rows, 0, &mut BuildScratch::new());
@@ -246,10 +275,11 @@ fn a_search_stops_when_it_is_told_to() {
         asked.get() > 3
     };
     let mut scratch = SearchScratch::new();
-    let result = graph.search(&rows, rows.row(0), 500, &|_| true, &by_row, &mut scratch, &stop);
+    let result = graph.search(&rows, &vector(&rows, 0), 500, &|_| true, &by_row, &mut scratch, &stop);
     assert_eq!(result, Err(Stopped));
     // The scratch of a stopped search serves the next one.
-    let found = graph.search(&rows, rows.row(7), 50, &|_| true, &by_row, &mut scratch, &|| false).unwrap();
+    let found =
+        graph.search(&rows, &vector(&rows, 7), 50, &|_| true, &by_row, &mut scratch, &|| false).unwrap();
     assert_eq!(found[0], (0.0, 7));
 }
 
@@ -260,7 +290,7 @@ fn rows_beyond_the_view_are_stepped_over_even_at_the_entry_point() {
     let views: Vec<RowTable> = [1u32, 10, 399]
         .map(|len| {
             arena.truncate(400);
-            let mut short = RowArena::new(8);
+            let mut short = RowArena::new(32);
             (0..len).for_each(|row| {
                 short.push(arena.table().row(row));
             });
@@ -268,12 +298,12 @@ fn rows_beyond_the_view_are_stepped_over_even_at_the_entry_point() {
         })
         .into();
     for row in random_rows(&mut random, 4000, 8) {
-        arena.push(&row);
+        arena.push(&encoded(&row));
     }
     let graph = build(&arena.table(), 4, Metric::Euclid);
     for view in views {
         for row in 0..view.len() {
-            let found = search(&graph, &view, view.row(row), 20, |_| true);
+            let found = search(&graph, &view, &vector(&view, row), 20, |_| true);
             assert!(!found.is_empty() && found.iter().all(|found| found.1 < view.len()));
         }
     }
@@ -285,16 +315,17 @@ fn threads_insert_while_others_search_their_own_views() {
     let all = clustered_rows(&mut random, 3000, 16, 20);
     let rows = arena(&all, Metric::Euclid).table();
     // Views grow: a thread inserts over a table that ends with its row, so tables are older than nodes it meets.
-    let mut growing = RowArena::new(16);
+    let mut growing = RowArena::new(64);
     let tables: Vec<RowTable> = all
         .iter()
         .map(|row| {
-            growing.push(row);
+            growing.push(&encoded(row));
             growing.table()
         })
         .collect();
     for m in [2, 8] {
-        let graph = Hnsw::new(HnswParams { m, ef_construct: 64, seed: 9 }, Metric::Euclid);
+        let graph =
+            Hnsw::new(HnswParams { m, ef_construct: 64, seed: 9 }, Metric::Euclid, RowFormat::F32, 16);
         let (next, is_done) = (AtomicU32::new(0), AtomicBool::new(false));
         std::thread::scope(|scope| {
             let builders: Vec<_> = (0..3)
@@ -312,7 +343,7 @@ fn threads_insert_while_others_search_their_own_views() {
                             let found = graph
                                 .search(
                                     table,
-                                    table.row(row),
+                                    &vector(&table, row),
                                     64,
                                     &|_| true,
                                     &by_row,
@@ -332,7 +363,7 @@ fn threads_insert_while_others_search_their_own_views() {
                     for row in (0..end.saturating_sub(8)).step_by(97) {
                         let accept = |other: u32| !other.is_multiple_of(3) || other == row;
                         let found = graph
-                            .search(&rows, rows.row(row), 64, &accept, &by_row, &mut scratch, &|| false)
+                            .search(&rows, &vector(&rows, row), 64, &accept, &by_row, &mut scratch, &|| false)
                             .unwrap();
                         assert!(found.iter().all(|&(_, other)| accept(other)));
                     }
@@ -372,7 +403,7 @@ fn a_graph_reads_back_as_it_was_written() {
         let graph = build(&rows, m, Metric::Manhattan);
         let mut bytes = vec![7; 3];
         graph.write_to(&mut bytes, rows.len());
-        let again = Hnsw::read_from(&bytes[3..], rows.len()).unwrap();
+        let again = Hnsw::read_from(&bytes[3..], rows.len(), RowFormat::F32, dim(&rows)).unwrap();
         assert_eq!((again.params(), again.metric(), again.len()), (graph.params(), Metric::Manhattan, 1200));
         assert_eq!(again.repair(&rows, &mut BuildScratch::new()), 0);
         let mut second = vec![7; 3];
@@ -384,7 +415,7 @@ fn a_graph_reads_back_as_it_was_written() {
             search(&again, &rows, &query, 200, |_| true)
         );
         assert_eq!(
-            Hnsw::read_from(&bytes[3..], 1199).err(),
+            Hnsw::read_from(&bytes[3..], 1199, RowFormat::F32, dim(&rows)).err(),
             Some(GraphError::Invalid("more rows than there are vectors"))
         );
     }
@@ -399,7 +430,7 @@ fn a_graph_cut_to_fewer_rows_is_repaired_and_grows_on() {
         for upto in [0, 1, 7, 700, 1499] {
             let mut bytes = Vec::new();
             graph.write_to(&mut bytes, upto);
-            let cut = Hnsw::read_from(&bytes, upto).unwrap();
+            let cut = Hnsw::read_from(&bytes, upto, RowFormat::F32, dim(&rows)).unwrap();
             assert_eq!(cut.len(), upto);
             let mut scratch = BuildScratch::new();
             cut.repair(&rows, &mut scratch);
@@ -409,7 +440,7 @@ fn a_graph_cut_to_fewer_rows_is_repaired_and_grows_on() {
                 cut.insert(&rows, row, &mut scratch);
             }
             assert_eq!(cut.unreachable(), [0u32; 0]);
-            let queries: Vec<Vec<f32>> = (0..20).map(|n| rows.row(n * 75).to_vec()).collect();
+            let queries: Vec<Vec<f32>> = (0..20).map(|n| vector(&rows, n * 75)).collect();
             let recall = recall(&cut, &rows, &queries, 400, |_| true);
             assert!(recall >= if m == 2 { 0.6 } else { 0.95 }, "m {m} upto {upto}: recall {recall}");
         }
@@ -420,7 +451,8 @@ fn a_graph_cut_to_fewer_rows_is_repaired_and_grows_on() {
 fn rows_may_be_left_out_and_come_in_any_order() {
     let mut random = Random(12);
     let rows = arena(&random_rows(&mut random, 2000, 8), Metric::Euclid).table();
-    let graph = Hnsw::new(HnswParams { m: 8, ef_construct: 50, seed: 3 }, Metric::Euclid);
+    let graph =
+        Hnsw::new(HnswParams { m: 8, ef_construct: 50, seed: 3 }, Metric::Euclid, RowFormat::F32, dim(&rows));
     let mut scratch = BuildScratch::new();
     for row in (0..rows.len()).rev().filter(|row| row % 3 != 0) {
         graph.insert(&rows, row, &mut scratch);
@@ -429,9 +461,9 @@ fn rows_may_be_left_out_and_come_in_any_order() {
     assert!(graph.contains(1) && !graph.contains(0) && !graph.contains(5000));
     let mut bytes = Vec::new();
     graph.write_to(&mut bytes, rows.len());
-    let again = Hnsw::read_from(&bytes, rows.len()).unwrap();
+    let again = Hnsw::read_from(&bytes, rows.len(), RowFormat::F32, dim(&rows)).unwrap();
     assert_eq!(again.len(), graph.len());
-    let found = search(&again, &rows, rows.row(0), 50, |_| true);
+    let found = search(&again, &rows, &vector(&rows, 0), 50, |_| true);
     assert!(found.len() == 50 && found.iter().all(|found| found.1 % 3 != 0));
 }
 
@@ -460,7 +492,7 @@ proptest! {
         if let Some(cut) = cut {
             bytes.truncate(cut.index(bytes.len() + 1));
         }
-        if let Ok(graph) = Hnsw::read_from(&bytes, 60) {
+        if let Ok(graph) = Hnsw::read_from(&bytes, 60, RowFormat::F32, dim(&rows)) {
             let mut scratch = BuildScratch::new();
             graph.repair(&rows, &mut scratch);
             prop_assert_eq!(graph.unreachable(), vec![0u32; 0]);
@@ -468,7 +500,7 @@ proptest! {
                 graph.insert(&rows, row, &mut scratch);
             }
             prop_assert_eq!(graph.unreachable(), vec![0u32; 0]);
-            search(&graph, &rows, rows.row(5), 10, |row| row % 2 == 0);
+            search(&graph, &rows, &vector(&rows, 5), 10, |row| row % 2 == 0);
         }
     }
 
@@ -479,13 +511,13 @@ proptest! {
         let metric = METRICS[metric];
         let rows: Vec<Vec<f32>> = values.chunks_exact(3).map(|row| row.iter().map(|&v| f32::from(v)).collect()).collect();
         let rows = arena(&rows, metric).table();
-        let graph = Hnsw::new(HnswParams { m, ef_construct: 8, seed }, metric);
+        let graph = Hnsw::new(HnswParams { m, ef_construct: 8, seed }, metric, RowFormat::F32, dim(&rows));
         let mut scratch = BuildScratch::new();
         for row in 0..rows.len() {
             graph.insert(&rows, row, &mut scratch);
         }
         prop_assert_eq!(graph.unreachable(), vec![0u32; 0]);
-        let found = search(&graph, &rows, rows.row(0), rows.len() as usize, |_| true);
-        prop_assert_eq!(found, exact(&rows, metric, rows.row(0), rows.len() as usize, |_| true));
+        let found = search(&graph, &rows, &vector(&rows, 0), rows.len() as usize, |_| true);
+        prop_assert_eq!(found, exact(&rows, metric, &vector(&rows, 0), rows.len() as usize, |_| true));
     }
 }

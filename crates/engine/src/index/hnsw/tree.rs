@@ -116,7 +116,9 @@ impl Hnsw {
                 continue;
             }
             let member = self.tree_from(row, |row| self.has_tree_room(row)).expect("a tree has leaves");
-            let vector = rows.row(member);
+            let mut vector = Vec::new();
+            self.load(rows, member, &mut vector);
+            let vector = &vector;
             let is_other = |other: u32| parts.are_joined(other, entry) && self.has_tree_room(other);
             let ef = self.params.ef_construct;
             let near = self

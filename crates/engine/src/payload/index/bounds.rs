@@ -46,6 +46,11 @@ impl Bounds {
         if self.is_exact() { self.certain.clone() } else { &self.certain | &self.doubtful }
     }
 
+    /// Every point that may be in the set, and those that are; without a copy when these are the same.
+    pub fn into_possible(self) -> RoaringBitmap {
+        if self.is_exact() { self.certain } else { self.certain | self.doubtful }
+    }
+
     /// The points in both sets.
     pub fn and(self, other: Bounds) -> Bounds {
         if self.is_exact() && other.is_exact() {

@@ -1,0 +1,250 @@
+//! Recall and latency of filtered searches, as shares of the latency of the same search without a filter.
+//!
+//! ```text
+//! cargo run --release -p kithdb-engine --example filtered_bench -- DIR [--data FOLDER] [--ef 64] [--queries 300] [--json FILE]
+//! ```
+//!
+//! `DIR` holds a `meta.json` as `hnsw_bench` reads it. The collection is built in `FOLDER`, which is kept when it is
+//! given, so that a second run begins with searching. Filters match 50, 10, 1 and 0.1 % of the points: any of them
+//! (`uniform`), those in the cells nearest to the query (`near`), or those in the farthest (`far`). Each query is run
+//! without and with its filter in turn, on this thread; a latency is from the parsed request to the hits, the median
+//! of the queries. Recall is at 10, by score against `exact: true` with the same filter, so ties are hits.
+
+mod data;
+
+use data::{Cells, DataSet, SHARES};
+use kithdb_engine::collection::Snapshot;
+use kithdb_engine::deadline::Deadline;
+use kithdb_engine::engine::{Engine, Operation, Options, Request};
+use kithdb_engine::error::Error;
+use kithdb_engine::limits::Limits;
+use kithdb_engine::query::{self, Hit, Lookup};
+use kithdb_engine::storage::RealDisk;
+use kithdb_engine::{api, query::request::QueryRequest};
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, mpsc};
+use std::time::{Duration, Instant};
+
+const COLLECTION: &str = "filtered";
+const K: usize = 10;
+/// Points of one upsert.
+const BATCH: usize = 500;
+/// Timed rounds over the queries; the best of a query counts.
+const ROUNDS: usize = 3;
+
+type Fallible<T> = Result<T, Box<dyn std::error::Error>>;
+
+struct Arguments {
+    dir: PathBuf,
+    folder: Option<PathBuf>,
+    ef: usize,
+    queries: usize,
+    json: Option<PathBuf>,
+}
+
+fn arguments() -> Fallible<Arguments> {
+    let mut args = std::env::args().skip(1);
+    let dir = args.next().ok_or("the folder of a data set is needed")?.into();
+    let mut parsed = Arguments { dir, folder: None, ef: 64, queries: 300, json: None };
+    while let Some(flag) = args.next() {
+        let value = args.next().ok_or("a flag needs a value")?;
+        match flag.as_str() {
+            "--data" => parsed.folder = Some(value.into()),
+            "--json" => parsed.json = Some(value.into()),
+            "--ef" => parsed.ef = value.parse()?,
+            "--queries" => parsed.queries = value.parse()?,
+            _ => return Err(format!("unknown flag {flag}").into()),
+        }
+    }
+    Ok(parsed)
+}
+
+fn main() -> Fallible<()> {
+    let arguments = arguments()?;
+    let data = DataSet::load(&arguments.dir)?;
+    println!("{}: {} rows × {}", data.name, data.base.len(), data.base[0].len());
+    let cells: Vec<Cells> = SHARES.iter().map(|&(_, count)| Cells::new(&data, count)).collect();
+    let scratch = std::env::temp_dir().join(format!("kithdb-filtered-{}", std::process::id()));
+    let folder = arguments.folder.as_deref().unwrap_or(&scratch);
+    std::fs::create_dir_all(folder)?;
+    let engine = Bench::open(folder)?;
+    engine.fill(&data, &cells)?;
+    let report = engine.measure(&data, &cells, &arguments)?;
+    engine.engine.close();
+    if arguments.folder.is_none() {
+        std::fs::remove_dir_all(&scratch)?;
+    }
+    if let Some(file) = &arguments.json {
+        std::fs::write(file, serde_json::to_vec_pretty(&report)?)?;
+    }
+    Ok(())
+}
+
+struct Bench {
+    engine: Engine,
+}
+
+/// No query here looks a vector up elsewhere.
+struct Nowhere;
+
+impl Lookup for Nowhere {
+    fn collection(&self, name: &str) -> Result<Arc<Snapshot>, Error> {
+        Err(Error::CollectionNotFound(name.into()))
+    }
+}
+
+impl Bench {
+    fn open(folder: &Path) -> Fallible<Bench> {
+        let engine = Engine::open(Arc::new(RealDisk::open(folder)?), Options::default())?;
+        Ok(Bench { engine })
+    }
+
+    fn call(&self, operation: &str, body: &Value) -> Fallible<Value> {
+        let (send, receive) = mpsc::channel();
+        let request = Request {
+            operation: Operation::parse(operation).ok_or("unknown operation")?,
+            collection: COLLECTION.into(),
+            target: None,
+            wait: true,
+            timeout: None,
+            body: Box::new(body.to_string().into_bytes()),
+            start: Instant::now(),
+        };
+        self.engine.execute(request, Box::new(move |result| drop(send.send(result))));
+        let answer: Value = serde_json::from_slice(&receive.recv()??)?;
+        Ok(answer["result"].clone())
+    }
+
+    /// Creates and indexes the collection, unless a run before has.
+    fn fill(&self, data: &DataSet, cells: &[Cells]) -> Fallible<()> {
+        if self.call("collection_exists", &json!({}))?["exists"] != json!(true) {
+            let vectors = json!({"size": data.base[0].len(), "distance": data.metric});
+            let hnsw = json!({"m": 16, "ef_construct": 200});
+            self.call("create_collection", &json!({"vectors": vectors, "hnsw_config": hnsw}))?;
+            let points = |from: usize| {
+                let batch = data.base[from..].iter().take(BATCH).zip(from..);
+                batch.map(|(vector, id)| {
+                    let mut payload = serde_json::Map::new();
+                    for (at, cells) in cells.iter().enumerate() {
+                        payload.insert(format!("cell{at}"), json!(cells.of[id]));
+                    }
+                    payload.insert("any".into(), json!(scatter(id as u64) % 1_000));
+                    json!({"id": id, "vector": vector, "payload": payload})
+                })
+            };
+            for from in (0..data.base.len()).step_by(BATCH) {
+                self.call("upsert_points", &json!({"points": points(from).collect::<Vec<_>>()}))?;
+            }
+            for field in (0..cells.len()).map(|at| format!("cell{at}")).chain(["any".into()]) {
+                let index = json!({"field_name": field, "field_schema": "integer"});
+                self.call("create_field_index", &index)?;
+            }
+        }
+        let start = Instant::now();
+        while self.call("collection_info", &json!({}))?["status"] != json!("green") {
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        println!("indexed after {:.1} s", start.elapsed().as_secs_f64());
+        Ok(())
+    }
+
+    fn measure(&self, data: &DataSet, cells: &[Cells], arguments: &Arguments) -> Fallible<Value> {
+        let snapshot = self.engine.catalog().enter(COLLECTION)?.collection()?.snapshot();
+        let queries = &data.queries[..arguments.queries.min(data.queries.len())];
+        println!(
+            "{:>8} {:>7} {:>8} {:>9} {:>9} {:>6}",
+            "filter", "share", "recall", "µs", "plain µs", "ratio"
+        );
+        let mut rows = Vec::new();
+        for kind in ["uniform", "near", "far"] {
+            for (at, (share, _)) in SHARES.iter().enumerate() {
+                let wanted = data.base.len() as f64 * share / 100.0;
+                let filters: Vec<Value> = queries
+                    .iter()
+                    .map(|query| match kind {
+                        "uniform" => json!({"key": "any", "range": {"lt": share * 10.0}}),
+                        _ => {
+                            let list = cells[at].around(query, wanted as usize, kind == "near");
+                            json!({"key": format!("cell{at}"), "match": {"any": list}})
+                        }
+                    })
+                    .collect();
+                let row = measure_filter(&snapshot, queries, &filters, arguments.ef)?;
+                println!(
+                    "{kind:>8} {share:>6}% {:>8.4} {:>9.1} {:>9.1} {:>6.2}",
+                    row.recall,
+                    row.filtered_us,
+                    row.plain_us,
+                    row.filtered_us / row.plain_us
+                );
+                rows.push(json!({
+                    "filter": kind, "share_percent": share, "recall": row.recall,
+                    "filtered_us": row.filtered_us, "plain_us": row.plain_us,
+                    "ratio": row.filtered_us / row.plain_us,
+                }));
+            }
+        }
+        Ok(json!({"data": data.name, "ef": arguments.ef, "k": K, "queries": queries.len(), "filtered": rows}))
+    }
+}
+
+struct Row {
+    recall: f64,
+    filtered_us: f64,
+    plain_us: f64,
+}
+
+fn measure_filter(snapshot: &Snapshot, queries: &[Vec<f32>], filters: &[Value], ef: usize) -> Fallible<Row> {
+    let (mut hits, mut wanted) = (0, 0);
+    let mut pairs = Vec::new();
+    for (query, filter) in queries.iter().zip(filters) {
+        let filter = json!({"must": [filter]});
+        let request = |filter: &Value, exact: bool| {
+            let params = json!({"hnsw_ef": ef, "exact": exact});
+            let body = json!({"vector": query, "limit": K, "filter": filter, "params": params});
+            api::search(body.to_string().as_bytes(), &Limits::default())
+        };
+        let (truth, _) = run(snapshot, &request(&filter, true)?)?;
+        let (with, without) = (request(&filter, false)?, request(&Value::Null, false)?);
+        let (found, _) = run(snapshot, &with)?;
+        if let Some(last) = truth.last() {
+            let higher = truth[0].score >= last.score;
+            let good = |hit: &&Hit| if higher { hit.score >= last.score } else { hit.score <= last.score };
+            hits += found.iter().filter(good).count().min(truth.len());
+            wanted += truth.len();
+        }
+        pairs.push((without, with));
+    }
+    // Round after round, so that a query does not find its own rows in the caches.
+    let (mut plain, mut filtered) = (vec![f64::INFINITY; pairs.len()], vec![f64::INFINITY; pairs.len()]);
+    for _ in 0..ROUNDS {
+        for (at, (without, with)) in pairs.iter().enumerate() {
+            plain[at] = plain[at].min(run(snapshot, without)?.1);
+            filtered[at] = filtered[at].min(run(snapshot, with)?.1);
+        }
+    }
+    let recall = hits as f64 / f64::from(u32::try_from(wanted.max(1))?);
+    Ok(Row { recall, filtered_us: median(filtered), plain_us: median(plain) })
+}
+
+/// The hits, and the microseconds that they took.
+fn run(snapshot: &Snapshot, request: &QueryRequest) -> Fallible<(Vec<Hit>, f64)> {
+    let start = Instant::now();
+    let deadline = Deadline::new(start, Duration::from_secs(60), "Search");
+    let hits = query::query(snapshot, request, &Nowhere, &deadline)?;
+    Ok((hits, start.elapsed().as_secs_f64() * 1e6))
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_unstable_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
+/// A number that looks random (SplitMix64's finaliser).
+fn scatter(number: u64) -> u64 {
+    let mut z = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}

@@ -1,0 +1,43 @@
+//! From points to their rows in one field.
+
+use crate::collection::{FieldTable, View};
+
+/// Finds the rows of points, best in ascending order of their offsets.
+///
+/// Points and their rows are mostly written in the same order, so the row of the next point is mostly as far from its
+/// offset as that of the one before. Whether it is, the field's columns tell in two reads of nearly sequential
+/// memory; only where it is not the point itself is read, from a tree of much larger entries.
+pub struct RowFinder<'a> {
+    view: &'a View,
+    table: &'a FieldTable,
+    field: usize,
+    /// Row minus offset of the last point.
+    shift: u32,
+}
+
+impl<'a> RowFinder<'a> {
+    /// A finder for one field of a view.
+    pub fn new(view: &'a View, field: usize) -> RowFinder<'a> {
+        RowFinder { view, table: &view.fields[field], field, shift: 0 }
+    }
+
+    /// The row of the live point at an offset, if it has a vector in the field.
+    #[inline]
+    pub fn row(&mut self, offset: u32) -> Option<u32> {
+        let guess = offset.wrapping_add(self.shift);
+        if guess < self.table.len()
+            && self.table.owner(guess) == offset
+            && self.table.alive(guess, self.view.op)
+        {
+            return Some(guess);
+        }
+        self.read_point(offset)
+    }
+
+    #[cold]
+    fn read_point(&mut self, offset: u32) -> Option<u32> {
+        let row = self.view.state.at(offset).rows.row(self.field)?;
+        self.shift = row.wrapping_sub(offset);
+        Some(row)
+    }
+}

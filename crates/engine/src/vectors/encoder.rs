@@ -1,0 +1,343 @@
+//! From vectors to codes.
+
+use std::fmt;
+
+use kithdb_kernels::{CodeWidth, CodingKernels, Quantised, QueryLine, coding_kernels};
+
+use super::code_query::CodeQuery;
+use super::layout::{CodeParams, Layout};
+use super::rotation;
+use crate::types::Metric;
+
+/// Residuals shorter than this count as zero: their scale could not be inverted.
+const LEAST_COMPONENT: f32 = 1e-30;
+
+/// Components are cut to this, so that no sum on the way overflows.
+const GREATEST_COMPONENT: f64 = 1e30;
+
+/// Squared lengths between these are exact enough in `f32`; others are computed again in `f64`.
+const PLAIN_SQUARES: std::ops::Range<f32> = 1e-25..1e35;
+
+/// Distances between the levels of a uniform quantiser that is best for a normal distribution, in standard
+/// deviations (Max: Quantizing for minimum distortion, 1960).
+const STEP_OF_4_BITS: f32 = 0.335;
+/// See [`STEP_OF_4_BITS`].
+const STEP_OF_2_BITS: f32 = 0.996;
+
+/// Vectors of the sample that the range of a quantile is taken from.
+const QUANTILE_SAMPLE: usize = 256;
+
+/// Everything that codes of one graph have in common: mean, rotation, width.
+///
+/// A vector x becomes x′ = R(x − μ) with the mean μ of a sample and a random rotation R, and each component of x′ is
+/// rounded. With v the integers that a code stands for, the row's scale is s = ‖x′‖² / ⟨x′, v⟩: then s·⟨v, y′⟩ is an
+/// unbiased estimate of ⟨x′, y′⟩ over random rotations (RaBitQ, arXiv 2405.12497 and 2409.09913). Distances follow as
+/// d(x, y) = bₓ + b_y − κ·⟨x′, y′⟩, with κ = 2 and b = ‖x′‖² for squared Euclidean distances and κ = 1 and
+/// b = ‖μ‖²/2 − ⟨μ, x⟩ for the negated inner product.
+pub struct Encoder {
+    metric: Metric,
+    dim: usize,
+    params: CodeParams,
+    layout: Layout,
+    seed: u64,
+    mean: Vec<f32>,
+    /// ‖μ‖² / 2.
+    half_mean_squared: f32,
+    signs: Vec<u8>,
+    /// Greatest component that is not clipped, in standard deviations of its vector; infinite without a quantile.
+    range: f32,
+    kernels: &'static CodingKernels,
+}
+
+/// A vector after rotation, but for the components.
+struct Rotated {
+    /// ‖x′‖².
+    norm_squared: f64,
+    bias: f32,
+}
+
+impl Encoder {
+    /// Prepares codes for vectors of `dim` components, 1 to 65,536.
+    ///
+    /// The sample gives the mean, and the range where there is a quantile; it may be empty. The seed gives the
+    /// rotation. Panics for [`Metric::Manhattan`], which no rotation keeps, for parameters outside their ranges, and
+    /// when a vector of the sample has another length.
+    pub fn train<V: AsRef<[f32]>>(
+        metric: Metric,
+        dim: usize,
+        params: CodeParams,
+        sample: &[V],
+        seed: u64,
+    ) -> Encoder {
+        let mean = mean_of(dim, sample);
+        let mut encoder = Encoder::with(metric, dim, params, seed, mean, f32::INFINITY);
+        if let Some(quantile) = params.quantile {
+            encoder.range = encoder.range_of(quantile, sample);
+        }
+        encoder
+    }
+
+    fn with(
+        metric: Metric,
+        dim: usize,
+        params: CodeParams,
+        seed: u64,
+        mean: Vec<f32>,
+        range: f32,
+    ) -> Encoder {
+        assert!(metric != Metric::Manhattan, "a rotation does not keep Manhattan distances");
+        assert!((1..=65_536).contains(&dim), "vectors of {dim} components");
+        assert!(params.quantile.is_none_or(|q| q > 0.5 && q <= 1.0), "a quantile of {:?}", params.quantile);
+        let mean_squared: f64 = mean.iter().map(|&m| f64::from(m) * f64::from(m)).sum();
+        Encoder {
+            metric,
+            dim,
+            params,
+            layout: Layout::of(dim, params),
+            seed,
+            mean,
+            half_mean_squared: finite(mean_squared / 2.0),
+            signs: rotation::signs(dim, seed),
+            range,
+            kernels: coding_kernels(),
+        }
+    }
+
+    /// The metric whose distances the codes estimate.
+    pub fn metric(&self) -> Metric {
+        self.metric
+    }
+
+    /// Components of a vector.
+    pub fn dim(&self) -> usize {
+        self.dim
+    }
+
+    /// What a code keeps.
+    pub fn params(&self) -> CodeParams {
+        self.params
+    }
+
+    /// Bytes of a code, without scale and bias.
+    pub fn code_bytes(&self) -> usize {
+        self.layout.payload_bytes
+    }
+
+    pub(super) fn layout(&self) -> Layout {
+        self.layout
+    }
+
+    /// κ of the distance.
+    pub(super) fn kappa(&self) -> f32 {
+        if self.metric == Metric::Euclid { 2.0 } else { 1.0 }
+    }
+
+    /// Makes `query` stand for a vector. Panics when the vector has another length.
+    pub fn query(&self, vector: &[f32], query: &mut CodeQuery) {
+        let rotated = self.rotate(vector, query);
+        self.quantise(&rotated, query);
+    }
+
+    /// As [`Encoder::query`], and writes the code of the vector to `query.payload`. Returns its scale and bias.
+    pub(super) fn encode(&self, vector: &[f32], query: &mut CodeQuery) -> (f32, f32) {
+        let rotated = self.rotate(vector, query);
+        self.quantise(&rotated, query);
+        (self.round(&rotated, query), rotated.bias)
+    }
+
+    /// Writes x′ to `query.rotated`.
+    fn rotate(&self, vector: &[f32], query: &mut CodeQuery) -> Rotated {
+        assert_eq!(vector.len(), self.dim, "a vector of a wrong length");
+        query.fit(&self.layout);
+        query.rotated.resize(self.dim, 0.0);
+        let sums = (self.kernels.residual)(vector, &self.mean, &mut query.rotated);
+        let mut norm_squared = f64::from(sums.norm_squared);
+        let mut mean_dot = f64::from(sums.mean_dot);
+        if !PLAIN_SQUARES.contains(&sums.norm_squared) || !sums.mean_dot.is_finite() {
+            (norm_squared, mean_dot) = self.careful_residual(vector, &mut query.rotated);
+        }
+        (self.kernels.rotate)(&mut query.rotated, &self.signs);
+        let bias = match self.metric {
+            Metric::Euclid => norm_squared,
+            _ => f64::from(self.half_mean_squared) - mean_dot,
+        };
+        Rotated { norm_squared, bias: finite(bias) }
+    }
+
+    /// The residual and its sums where `f32` would overflow or lose small numbers.
+    #[cold]
+    fn careful_residual(&self, vector: &[f32], out: &mut [f32]) -> (f64, f64) {
+        let (mut norm_squared, mut mean_dot) = (0.0, 0.0);
+        for ((&x, &mean), out) in vector.iter().zip(&self.mean).zip(out) {
+            let r = f64::from(x) - f64::from(mean);
+            norm_squared += r * r;
+            mean_dot += f64::from(x) * f64::from(mean);
+            *out = r.clamp(-GREATEST_COMPONENT, GREATEST_COMPONENT) as f32;
+        }
+        (norm_squared, mean_dot)
+    }
+
+    /// Rounds `query.rotated` to the components of a query.
+    fn quantise(&self, rotated: &Rotated, query: &mut CodeQuery) {
+        let kept = &query.rotated[..self.layout.components];
+        let max = (self.kernels.max_abs)(kept);
+        query.bias = rotated.bias;
+        if max < LEAST_COMPONENT {
+            query.lines.fill(QueryLine::ZERO);
+            (query.factor, query.excess) = (0.0, 0);
+            return;
+        }
+        let steps = 127.0 / max;
+        let lines = QueryLine::components_mut(&mut query.lines);
+        let mut sums = Quantised { dot: 0.0, sum: 0 };
+        for (components, places) in self.layout.planes() {
+            let part = (self.kernels.quantise)(&kept[components], steps, &mut lines[places]);
+            sums = Quantised { dot: sums.dot + part.dot, sum: sums.sum + part.sum };
+        }
+        let scale = match self.params.half {
+            true => 1.0 / steps,
+            false => scale(rotated.norm_squared, sums.dot),
+        };
+        query.factor = finite(f64::from(self.kappa()) * f64::from(scale));
+        query.excess = self.layout.origin() * sums.sum;
+    }
+
+    /// Rounds `query.rotated` to a code in `query.payload` and returns its scale.
+    fn round(&self, rotated: &Rotated, query: &mut CodeQuery) -> f32 {
+        let kept = &query.rotated[..self.layout.components];
+        let deviation = (rotated.norm_squared / self.dim as f64).sqrt() as f32;
+        let max = (self.kernels.max_abs)(kept);
+        if max < LEAST_COMPONENT || deviation < LEAST_COMPONENT {
+            query.payload.fill(0);
+            return 0.0;
+        }
+        let steps = match self.layout.width {
+            CodeWidth::Eight => 127.0 / max.min(self.range * deviation),
+            CodeWidth::Four => 1.0 / (STEP_OF_4_BITS * deviation),
+            CodeWidth::Two => 1.0 / (STEP_OF_2_BITS * deviation),
+            CodeWidth::One => 1.0 / deviation,
+        };
+        let sums = if self.layout.width == CodeWidth::Eight {
+            (self.kernels.encode)(kept, steps, CodeWidth::Eight, &mut query.payload)
+        } else {
+            let sums = (self.kernels.encode)(kept, steps, self.layout.width, &mut query.codes);
+            self.layout.pack(&query.codes, &mut query.payload);
+            sums
+        };
+        scale(rotated.norm_squared, sums.dot)
+    }
+
+    /// The absolute component, in standard deviations, that a share of `quantile` of the sample's components is below.
+    fn range_of<V: AsRef<[f32]>>(&self, quantile: f32, sample: &[V]) -> f32 {
+        let mut query = CodeQuery::new();
+        let mut sizes = Vec::new();
+        let stride = sample.len().div_ceil(QUANTILE_SAMPLE).max(1);
+        for vector in sample.iter().step_by(stride) {
+            let rotated = self.rotate(vector.as_ref(), &mut query);
+            let deviation = (rotated.norm_squared / self.dim as f64).sqrt() as f32;
+            if deviation >= LEAST_COMPONENT {
+                sizes.extend(query.rotated.iter().map(|x| x.abs() / deviation));
+            }
+        }
+        if sizes.is_empty() {
+            return f32::INFINITY;
+        }
+        let rank = ((sizes.len() - 1) as f64 * f64::from(quantile)).round() as usize;
+        let (_, size, _) = sizes.select_nth_unstable_by(rank, f32::total_cmp);
+        // A quantile of vectors that are nearly zero everywhere would clip what matters.
+        size.max(1.0)
+    }
+
+    /// Appends the encoder, as [`Encoder::read_from`] reads it. The caller guards the bytes by a checksum.
+    pub fn write_to(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(MAGIC);
+        out.push(match self.metric {
+            Metric::Cosine => 0,
+            Metric::Euclid => 1,
+            Metric::Dot => 2,
+            Metric::Manhattan => unreachable!("refused by `with`"),
+        });
+        out.push(self.params.bits);
+        out.push(u8::from(self.params.half));
+        out.extend_from_slice(&self.params.quantile.unwrap_or(0.0).to_le_bytes());
+        out.extend_from_slice(&self.range.to_le_bytes());
+        out.extend_from_slice(&(self.dim as u32).to_le_bytes());
+        out.extend_from_slice(&self.seed.to_le_bytes());
+        out.extend(self.mean.iter().flat_map(|m| m.to_le_bytes()));
+    }
+
+    /// Reads an encoder that takes all of `bytes`. It encodes as the one that was written, bit for bit.
+    pub fn read_from(bytes: &[u8]) -> Result<Encoder, FormatError> {
+        let mut rest = bytes;
+        if take(&mut rest)? != *MAGIC {
+            return Err(FormatError("not an encoder of this release"));
+        }
+        let [metric, bits, half] = take(&mut rest)?;
+        let metric = match metric {
+            0 => Metric::Cosine,
+            1 => Metric::Euclid,
+            2 => Metric::Dot,
+            _ => return Err(FormatError("a metric without codes")),
+        };
+        let quantile = f32::from_le_bytes(take(&mut rest)?);
+        let range = f32::from_le_bytes(take(&mut rest)?);
+        let dim = u32::from_le_bytes(take(&mut rest)?) as usize;
+        let seed = u64::from_le_bytes(take(&mut rest)?);
+        let params_hold = CodeWidth::of_bits(bits).is_some()
+            && half <= 1
+            && (quantile == 0.0 || quantile > 0.5 && quantile <= 1.0)
+            && range >= 1.0;
+        if !params_hold || !(1..=65_536).contains(&dim) || rest.len() != dim * 4 {
+            return Err(FormatError("an encoder with parameters out of range"));
+        }
+        let mean: Vec<f32> = rest.as_chunks::<4>().0.iter().map(|&m| f32::from_le_bytes(m)).collect();
+        if mean.iter().any(|m| !m.is_finite()) {
+            return Err(FormatError("an encoder with a mean that is no number"));
+        }
+        let quantile = (quantile != 0.0).then_some(quantile);
+        let params = CodeParams { bits, half: half == 1, quantile };
+        Ok(Encoder::with(metric, dim, params, seed, mean, range))
+    }
+}
+
+/// What bytes that are no encoder or no codes have wrong with them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FormatError(pub(super) &'static str);
+
+impl fmt::Display for FormatError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)
+    }
+}
+
+impl std::error::Error for FormatError {}
+
+const MAGIC: &[u8; 4] = b"KEN1";
+
+/// The first bytes of `rest`, which then starts behind them.
+pub(super) fn take<const N: usize>(rest: &mut &[u8]) -> Result<[u8; N], FormatError> {
+    let (first, after) = rest.split_first_chunk().ok_or(FormatError("bytes are missing"))?;
+    *rest = after;
+    Ok(*first)
+}
+
+fn mean_of<V: AsRef<[f32]>>(dim: usize, sample: &[V]) -> Vec<f32> {
+    let mut sums = vec![0.0f64; dim];
+    for vector in sample {
+        assert_eq!(vector.as_ref().len(), dim, "a vector of a wrong length in the sample");
+        for (sum, &x) in sums.iter_mut().zip(vector.as_ref()) {
+            *sum += f64::from(x);
+        }
+    }
+    sums.into_iter().map(|sum| finite(sum / sample.len().max(1) as f64)).collect()
+}
+
+/// ‖x′‖² / ⟨x′, v⟩, or zero where the code has nothing of the vector.
+fn scale(norm_squared: f64, dot: f32) -> f32 {
+    if dot > 0.0 { finite(norm_squared / f64::from(dot)) } else { 0.0 }
+}
+
+/// The nearest finite `f32`.
+fn finite(x: f64) -> f32 {
+    (x as f32).clamp(f32::MIN, f32::MAX)
+}

@@ -1,0 +1,26 @@
+//! What becomes of a vector: its original, as bytes, and its code.
+//!
+//! | type | one line |
+//! |---|---|
+//! | [`RowFormat`] | originals: what exact search compares, and what clients read back |
+//! | [`CodeParams`] | how many bits a component keeps |
+//! | [`Encoder`] | mean, rotation and rounding: from a vector to its code |
+//! | [`CodeTable`] | the codes of one graph's nodes, and distances to them |
+//! | [`CodeQuery`] | a vector as the codes are compared with it |
+
+mod code_query;
+mod code_table;
+mod element;
+mod encoder;
+mod layout;
+mod rotation;
+
+#[cfg(test)]
+mod tests;
+
+pub use code_query::CodeQuery;
+pub use code_table::CodeTable;
+pub use element::RowFormat;
+pub(crate) use element::inverse_norm;
+pub use encoder::{Encoder, FormatError};
+pub use layout::CodeParams;
