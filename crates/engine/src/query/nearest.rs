@@ -241,7 +241,9 @@ impl<'a> Search<'a> {
     }
 
     fn alive(&self, row: u32) -> bool {
-        self.table.alive(row, self.view.op) && Some(self.table.owner(row)) != self.excluded
+        // Without a point to leave out the owner is not looked up: it would be a cache miss for each row.
+        self.table.alive(row, self.view.op)
+            && self.excluded.is_none_or(|excluded| self.table.owner(row) != excluded)
     }
 
     /// Order among equal distances: by id, so that the answer does not depend on the plan.
