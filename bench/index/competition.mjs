@@ -41,8 +41,8 @@ export class Competition {
     this.workers = [];
   }
 
-  /** Lets workers read the data. */
-  async enter(workers, { m, efConstruction }) {
+  /** Lets workers read the data. `config` is what our collection is created with beside the parameters of all. */
+  async enter(workers, { m, efConstruction, config }) {
     for (const worker of workers) {
       const { version, modes } = await worker.ask({
         command: 'load',
@@ -52,6 +52,7 @@ export class Competition {
         k: this.#k,
         m,
         ef_construct: efConstruction,
+        config,
       });
       worker.version = version;
       this.workers.push(worker);
@@ -155,7 +156,12 @@ export class Competition {
   async memory() {
     const list = [];
     for (const worker of this.workers) {
-      const { bytes, resident, ...parts } = await worker.ask({ command: 'memory' });
+      const {
+        bytes,
+        resident,
+        with_originals: withOriginals,
+        ...parts
+      } = await worker.ask({ command: 'memory' });
       const perRow = (value) => (value == null ? null : round(value / this.#set.rows, 1));
       const components = Object.fromEntries(
         Object.entries(parts).map(([part, value]) => [part, perRow(value)]),
@@ -163,6 +169,7 @@ export class Competition {
       list.push({
         system: worker.name,
         bytes_per_row: perRow(bytes),
+        ...(withOriginals === undefined ? {} : { with_originals_bytes_per_row: perRow(withOriginals) }),
         ...(resident === undefined ? {} : { resident_bytes_per_row: perRow(resident) }),
         ...(Object.keys(components).length ? { components } : {}),
       });

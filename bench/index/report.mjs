@@ -4,7 +4,7 @@ import { table } from './table.mjs';
 const who = ({ system, mode }) => (mode ? `${system} ${mode}` : system);
 
 /** Prints everything that {@link file://../index.mjs} writes to `--out`, in tables. */
-export function printReport({ set, machine, runs, builds, memory, exact, churn, ratios }) {
+export function printReport({ set, machine, runs, builds, memory, exact, filtered, churn, ratios }) {
   section(`${set.name}: ${set.rows} × ${set.dims}, ${set.metric}; ${machine.cpu}, ${machine.cores} cores`);
   section(
     'Searches',
@@ -30,8 +30,9 @@ export function printReport({ set, machine, runs, builds, memory, exact, churn, 
     'Memory, bytes a row',
     table(memory, {
       system: (line) => line.system,
-      'as it reports': (line) => line.bytes_per_row,
-      'as resident': (line) => line.resident_bytes_per_row,
+      'the index': (line) => line.bytes_per_row,
+      'with originals in memory': (line) => line.with_originals_bytes_per_row,
+      'growth of the process': (line) => line.resident_bytes_per_row,
       parts: (line) =>
         Object.entries(line.components ?? {})
           .map(([part, bytes]) => `${part} ${bytes}`)
@@ -73,6 +74,19 @@ export function printReport({ set, machine, runs, builds, memory, exact, churn, 
     );
   }
   printExact(exact, ratios.exact);
+  if (filtered) {
+    section(
+      `Filtered searches, ef ${filtered.ef}: latency ÷ that of the same search without a filter`,
+      table(filtered.filtered, {
+        'matching points': (line) => line.filter,
+        share: (line) => `${line.share_percent} %`,
+        recall: (line) => Number(line.recall.toFixed(4)),
+        'µs, median': (line) => Number(line.filtered_us.toFixed(1)),
+        unfiltered: (line) => Number(line.plain_us.toFixed(1)),
+        ratio: (line) => Number(line.ratio.toFixed(2)),
+      }),
+    );
+  }
   if (churn) {
     section(
       'Recall of a collection that changes',

@@ -2,7 +2,7 @@
 
 use crate::Outcome;
 use crate::data::{Data, prepared};
-use kithdb_engine::index::{BuildScratch, Distance, Hnsw, HnswParams, SearchScratch, TopK, flat};
+use kithdb_engine::index::{BuildScratch, Hnsw, HnswParams, SearchScratch};
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Instant;
@@ -37,21 +37,22 @@ pub struct Index {
 
 impl Index {
     pub fn build(data: &Data, threads: usize) -> Index {
-        let params = HnswParams { m: data.m, ef_construct: data.ef_construct, seed: 1 };
-        let graph = Hnsw::new(params, data.metric);
+        let hnsw = data.config.effective_hnsw("").expect("the data's only vector has no name");
+        let params = HnswParams { m: hnsw.m, ef_construct: hnsw.ef_construct, seed: 1 };
+        let graph = Hnsw::new(params, data.metric, data.table.format, data.dims);
         let next = AtomicU32::new(0);
         std::thread::scope(|scope| {
             for _ in 0..threads {
                 scope.spawn(|| {
                     let mut scratch = BuildScratch::new();
                     loop {
-                        let from = next.fetch_add(CLAIM_ROWS, Ordering::Relaxed).min(data.rows.len());
-                        let to = (from + CLAIM_ROWS).min(data.rows.len());
+                        let from = next.fetch_add(CLAIM_ROWS, Ordering::Relaxed).min(data.table.rows.len());
+                        let to = (from + CLAIM_ROWS).min(data.table.rows.len());
                         if from == to {
                             return;
                         }
                         for row in from..to {
-                            graph.insert(&data.rows, row, &mut scratch);
+                            graph.insert(&data.table.rows, row, &mut scratch);
                         }
                     }
                 });
@@ -108,9 +109,11 @@ impl Index {
         }
     }
 
-    /// Bytes of each part.
+    /// Bytes of each part, and without the originals, which need not be in memory, of all together.
     pub fn memory(&self, data: &Data) -> Value {
-        json!({ "originals": data.rows.bytes(), "links": self.graph.memory_bytes() })
+        let links = self.graph.memory_bytes();
+        let originals = data.table.len() as usize * data.row_bytes();
+        json!({ "bytes": links, "with_originals": links + originals, "links": links })
     }
 }
 
@@ -126,23 +129,10 @@ fn search(
         Mode::F32 => {
             let query = prepared(data.metric, query);
             let mut found =
-                graph.search(&data.rows, &query, ef, &|_| true, &|a, b| a.cmp(&b), scratch, &|| false)?;
+                graph
+                    .search(&data.table.rows, &query, ef, &|_| true, &|a, b| a.cmp(&b), scratch, &|| false)?;
             found.truncate(data.k);
             Ok(found)
         }
     }
-}
-
-/// The nearest rows of the first `count` queries, by a scan of all.
-pub fn exact(data: &Data, count: usize) -> Vec<Vec<(f32, u32)>> {
-    let distance = Distance::of(data.metric);
-    let scan = |query: &Vec<f32>| {
-        let mut top = TopK::new(data.k, |a: u32, b: u32| a.cmp(&b));
-        let query = prepared(data.metric, query);
-        let all = 0..data.rows.len();
-        flat::scan_range(&data.rows, distance, &query, all, &|_| true, &mut top, &|| false)
-            .expect("nothing stops it");
-        top.into_sorted()
-    };
-    data.queries[..count.min(data.queries.len())].iter().map(scan).collect()
 }

@@ -6,6 +6,7 @@
 
 mod churn;
 mod data;
+mod exact;
 mod graph;
 mod machine;
 
@@ -71,7 +72,7 @@ impl Session {
             }
             "memory" => Ok(built?.memory(data)),
             "truth" => {
-                let rows = graph::exact(data, data.queries.len());
+                let rows = exact::one_by_one(data, &data.queries);
                 data::write_rows(Path::new(text(message, "file")?), data.k, &rows)?;
                 Ok(json!({}))
             }

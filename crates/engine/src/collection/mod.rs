@@ -25,7 +25,7 @@ mod write;
 pub use bell::Bell;
 pub use change::{Change, PayloadEdit};
 pub use checkpoint::{CheckpointError, GraphPolicy, directory};
-pub use field::FieldTable;
+pub use field::{FieldArena, FieldTable};
 pub use graph::FieldGraph;
 pub use head::Head;
 pub use manifest::{make_dir, replace};
