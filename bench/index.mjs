@@ -157,21 +157,16 @@ async function run() {
     say(`build   ${build.system}: ${build.rows_per_s} rows/s on ${build.threads} threads`),
   );
   const memory = await competition.memory();
-  const { rounds, seconds } = flags;
+  const how = { everyEfTo: Math.max(BUILD_EF, ...SCALING_EFS), rounds: flags.rounds, seconds: flags.seconds };
   const pinned = pin([cpus().length - 1]);
   if (!pinned) say('no taskset here: nothing is bound to a core');
-  const runs = await competition.search({ efs: flags.efs, threads: 1, rounds, seconds }, sayRun);
+  const runs = await competition.search({ ...how, efs: flags.efs, threads: 1 }, sayRun);
   const exact = await ours.ask({ command: 'machine' });
   pin(cpus().map((_, core) => core));
   const scaling =
     flags.threads > 1
       ? await competition.search(
-          {
-            efs: SCALING_EFS.filter((ef) => flags.efs.includes(ef)),
-            threads: flags.threads,
-            rounds,
-            seconds,
-          },
+          { ...how, efs: SCALING_EFS.filter((ef) => flags.efs.includes(ef)), threads: flags.threads },
           sayRun,
         )
       : [];
@@ -185,7 +180,14 @@ async function run() {
 
   const report = {
     set: { name: set.name, rows: set.rows, dims: set.dims, metric: set.metric, queries: set.queries },
-    parameters: { k: flags.k, m: flags.m, ef_construct: flags.efConstruction, rounds, round_s: seconds },
+    parameters: {
+      k: flags.k,
+      m: flags.m,
+      ef_construct: flags.efConstruction,
+      rounds: flags.rounds,
+      round_s: flags.seconds,
+      config: flags.config,
+    },
     machine: machine(pinned),
     runs: [...runs, ...scaling],
     builds,

@@ -102,12 +102,13 @@ export class Competition {
    *
    * @param {object} how
    * @param {number[]} how.efs rising
+   * @param {number} how.everyEfTo below this ef nobody has found enough
    * @param {number} how.threads
    * @param {number} how.rounds
    * @param {number} how.seconds length of a round
    * @param {(run: object) => void} say told of each result
    */
-  async search({ efs, threads, rounds, seconds }, say) {
+  async search({ efs, everyEfTo, threads, rounds, seconds }, say) {
     const runs = [];
     let running = this.contenders;
     for (const ef of efs) {
@@ -135,7 +136,7 @@ export class Competition {
         runs.push(run);
         say(run);
       }
-      running = running.filter((contender) => found.get(contender) < ENOUGH_RECALL);
+      running = running.filter((contender) => ef < everyEfTo || found.get(contender) < ENOUGH_RECALL);
       if (running.length === 0) break;
     }
     return runs;

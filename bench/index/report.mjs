@@ -108,9 +108,11 @@ export function printReport({ set, machine, runs, builds, memory, exact, filtere
 
 function printExact(exact, shares) {
   const giga = (value) => `${(value / 1e9).toFixed(1)} G`;
-  const lines = [
-    `one query: ${giga(exact.scan_bytes_per_s)}B/s, ${percent(shares.scan_of_stream)} of the stream's ${giga(exact.stream_bytes_per_s)}B/s`,
-  ];
+  const share =
+    shares.scan_of_stream === null
+      ? 'from the caches, for the set is small'
+      : `${percent(shares.scan_of_stream)} of the stream's ${giga(exact.stream_bytes_per_s)}B/s`;
+  const lines = [`one query: ${giga(exact.scan_bytes_per_s)}B/s, ${share}`];
   if (shares.batch_of_peak !== null) {
     lines.push(
       `${exact.batch} queries: ${giga(exact.batch_flops)}FLOP/s, ${percent(shares.batch_of_peak)} of the peak's ${giga(exact.peak_flops)}FLOP/s`,

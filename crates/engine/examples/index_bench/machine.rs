@@ -44,6 +44,7 @@ pub fn measure(data: &Data) -> Value {
         batch_best = batch_best.max(operations * batch.len() as f64 / seconds);
     }
     json!({
+        "scanned_bytes": all_bytes,
         "stream_bytes_per_s": stream_best,
         "scan_bytes_per_s": scan_best,
         "peak_flops": (peak_best > 0.0).then_some(peak_best),
