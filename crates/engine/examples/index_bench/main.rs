@@ -54,7 +54,7 @@ impl Session {
             "build" => {
                 *index = None;
                 let start = Instant::now();
-                *index = Some(Index::build(data, number(message, "threads")?));
+                *index = Some(Index::build(data, number(message, "threads")?)?);
                 Ok(json!({ "seconds": start.elapsed().as_secs_f64() }))
             }
             "answers" => {

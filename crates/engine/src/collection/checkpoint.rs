@@ -6,9 +6,11 @@
 
 use super::Collection;
 use super::change::put_id;
+use super::config::Placement;
 use super::extents::{Extent, ExtentWriter};
 use super::graph::FieldGraph;
-use super::manifest::{FieldManifest, GraphManifest, Manifest, make_dir};
+use super::graph_file;
+use super::manifest::{FieldManifest, Manifest, make_dir};
 use super::point::{Payload, Point, Rows, StoredPayload};
 use super::view::View;
 use crate::payload::FieldIndex;
@@ -138,14 +140,15 @@ impl Collection {
         let number = checkpoints.next_file;
         // Numbers are never used twice, not even after a failure.
         checkpoints.next_file = number + 1 + fresh_graphs.len() as u32;
-        let (manifest, moved) = match self.write_files(&view, &checkpoints, &previous, number, fresh_graphs) {
-            Ok(written) => written,
-            Err(error) => {
-                // The space goes back at once: on a full disk the log needs it.
-                let _ = checkpoints.remove_strays(storage);
-                return Err(error);
-            }
-        };
+        let (manifest, moved, rows) =
+            match self.write_files(&view, &checkpoints, &previous, number, fresh_graphs) {
+                Ok(written) => written,
+                Err(error) => {
+                    // The space goes back at once: on a full disk the log needs it.
+                    let _ = checkpoints.remove_strays(storage);
+                    return Err(error);
+                }
+            };
         checkpoints.doubtful.push(manifest.clone());
         manifest.store(storage, &checkpoints.dir)?;
         checkpoints.doubtful.clear();
@@ -155,9 +158,10 @@ impl Collection {
         let _ = self
             .unsaved_bytes
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |bytes| Some(bytes.saturating_sub(unsaved)));
-        if !moved.is_empty() {
+        if !moved.is_empty() || !rows.is_empty() {
             let map = storage.map(&file_path(&checkpoints.dir, number))?;
             self.adopt(moved, number, &map);
+            self.seal(rows, &map);
             drop(view);
             self.settled_view();
         }
@@ -183,25 +187,26 @@ impl Collection {
         previous: &Manifest,
         number: u32,
         fresh_graphs: Vec<(usize, Arc<FieldGraph>, u32)>,
-    ) -> Result<(Manifest, Vec<Moved>), CheckpointError> {
+    ) -> Result<(Manifest, Vec<Moved>, Vec<WrittenRows>), CheckpointError> {
         let storage = &*self.shared.storage;
         let dir = &checkpoints.dir;
-        let (mut manifest, moved) = if checkpoints.manifest.is_some() && view.op == previous.op {
-            (previous.clone(), Vec::new())
+        let (mut manifest, moved, rows) = if checkpoints.manifest.is_some() && view.op == previous.op {
+            (previous.clone(), Vec::new(), Vec::new())
         } else {
             self.write_data(view, previous, dir, number)?
         };
         manifest.next_file = checkpoints.next_file;
         for (at, (field, graph, indexed)) in fresh_graphs.into_iter().enumerate() {
             let number = number + 1 + at as u32;
-            manifest.fields[field].graph = Some(write_graph(storage, dir, self.id, number, &graph, indexed)?);
+            manifest.fields[field].graph =
+                Some(graph_file::write(storage, dir, self.id, number, &graph, indexed)?);
         }
         storage.sync_dir(dir)?;
         if view.state.config.wal.durability != Durability::Always {
             // Neither data nor graph may be ahead of the log: a graph leaves out rows that died in what readers see.
             self.shared.log.sync().map_err(CheckpointError::Log)?;
         }
-        Ok((manifest, moved))
+        Ok((manifest, moved, rows))
     }
 
     /// Writes and syncs what is new of a view; the manifest still has the graphs of the one before.
@@ -211,7 +216,7 @@ impl Collection {
         previous: &Manifest,
         dir: &str,
         number: u32,
-    ) -> Result<(Manifest, Vec<Moved>), StorageError> {
+    ) -> Result<(Manifest, Vec<Moved>, Vec<WrittenRows>), StorageError> {
         let storage = &*self.shared.storage;
         let mut pass = Pass {
             view,
@@ -221,6 +226,7 @@ impl Collection {
             writer: ExtentWriter::create(storage, &file_path(dir, number), self.id, number)?,
             payloads: Vec::new(),
             moved: Vec::new(),
+            rows: Vec::new(),
         };
         let point_chunks = pass.points()?;
         let fields = pass.fields()?;
@@ -242,7 +248,7 @@ impl Collection {
             payloads: pass.payloads,
             fields,
         };
-        Ok((manifest, pass.moved))
+        Ok((manifest, pass.moved, pass.rows))
     }
 
     /// Removes the files of a deleted collection, for good.
@@ -262,7 +268,7 @@ impl Collection {
         let view = self.view();
         self.graphs.iter().enumerate().any(|(field, slot)| {
             let written =
-                checkpoints.manifest.as_ref().and_then(|manifest| manifest.fields.get(field)?.graph);
+                checkpoints.manifest.as_ref().and_then(|manifest| manifest.fields.get(field)?.graph.as_ref());
             let whole =
                 |graph: &FieldGraph| graph.indexed() > 0 && graph.indexed() >= view.fields[field].len();
             written.is_none() && slot.current.load().as_ref().is_some_and(|graph| whole(graph))
@@ -283,8 +289,8 @@ impl Collection {
             let written = previous
                 .fields
                 .get(field)
-                .and_then(|kept| kept.graph)
-                .filter(|kept| kept.m as usize == graph.m && kept.ef_construct as usize == graph.ef_construct)
+                .and_then(|kept| kept.graph.as_ref())
+                .filter(|kept| graph.fits(&kept.recipe) && kept.ordered == graph.ordered)
                 .map_or(0, |kept| kept.indexed);
             let step = match policy {
                 GraphPolicy::Always => 1,
@@ -299,17 +305,35 @@ impl Collection {
         wanted
     }
 
+    /// Lets readers take full chunks of rows from the file, which frees their memory when the last view goes. Those
+    /// that were on the map of a file that is copied forward leave it.
+    fn seal(&self, rows: Vec<WrittenRows>, map: &Map) {
+        let mut writer = self.writer.lock();
+        let config = Arc::clone(&writer.head.state.config);
+        for WrittenRows { field, chunk, offset } in rows {
+            let placement = config.placement(field);
+            let arena = &mut writer.head.fields[field];
+            // Whatever was dropped or taken back while the file was written is not there to be sealed.
+            if placement != Placement::Memory && arena.holds_chunk(chunk) {
+                arena.seal(chunk, map, offset);
+                if placement == Placement::Disk {
+                    map.expect_random_reads();
+                }
+            }
+        }
+    }
+
     /// Lets the head's payloads point at the file, which frees their memory when the last view goes.
     fn adopt(&self, moved: Vec<Moved>, file: u32, map: &Map) {
         for batch in moved.chunks(ADOPT_BATCH) {
             let mut writer = self.writer.lock();
             for Moved { offset, from, extent_offset, len } in batch {
-                let points = &mut writer.head.state.points;
-                let Some(point) = points.get(*offset as usize) else { continue };
+                let state = &mut writer.head.state;
+                let Some(point) = state.points.get(*offset as usize) else { continue };
                 if same_payload(&point.payload, from) {
                     let stored = StoredPayload { file, map: map.clone(), offset: *extent_offset, len: *len };
                     let point = Point { payload: Payload::Stored(stored), ..point.clone() };
-                    points.set(*offset as usize, point);
+                    state.set(*offset, point);
                 }
             }
         }
@@ -335,6 +359,14 @@ struct Pass<'a> {
     writer: ExtentWriter,
     payloads: Vec<Extent>,
     moved: Vec<Moved>,
+    rows: Vec<WrittenRows>,
+}
+
+/// A full chunk of rows that the checkpoint has written.
+struct WrittenRows {
+    field: usize,
+    chunk: u32,
+    offset: u64,
 }
 
 impl Pass<'_> {
@@ -354,7 +386,7 @@ impl Pass<'_> {
             let mut changed = kept.is_none_or(|extent| self.worn.contains(&extent.file)) || !complete;
             for offset in range {
                 let point = &points[offset];
-                changed |= point.version > self.previous.op;
+                changed |= point.version > self.previous.op || self.has_new_rows(point);
                 let write = match &point.payload {
                     Payload::Empty => false,
                     Payload::Memory(_) => true,
@@ -393,6 +425,14 @@ impl Pass<'_> {
         Ok(extents.into_iter().flatten().collect())
     }
 
+    /// Whether a row of the point came after the checkpoint before. A row that was moved leaves the version alone.
+    fn has_new_rows(&self, point: &Point) -> bool {
+        let is_new = |(field, kept): (usize, &FieldManifest)| {
+            point.rows.row(field).is_some_and(|row| row >= kept.rows)
+        };
+        self.previous.fields.iter().enumerate().any(is_new)
+    }
+
     fn flush_payloads(
         &mut self,
         gathered: &mut Vec<u8>,
@@ -423,18 +463,28 @@ impl Pass<'_> {
             let mut chunks = Vec::new();
             for chunk in 0..table.len().div_ceil(chunk_rows) {
                 let range = chunk * chunk_rows..table.len().min((chunk + 1) * chunk_rows);
-                let old = kept.chunks.get(chunk as usize);
+                if !table.rows.holds(range.start) {
+                    chunks.push(None);
+                    continue;
+                }
+                let old = kept.chunks.get(chunk as usize).copied().flatten();
                 let old = old.filter(|extent| range.end <= kept.rows && !self.worn.contains(&extent.file));
-                chunks.push(match old {
-                    Some(extent) => *extent,
+                chunks.push(Some(match old {
+                    Some(extent) => extent,
                     None => {
                         let mut bytes =
                             Vec::with_capacity(range.len() * (table.rows.row_bytes() + OWNER_BYTES));
                         range.clone().for_each(|row| bytes.extend_from_slice(table.rows.row(row)));
-                        range.for_each(|row| bytes.extend_from_slice(&table.owner(row).to_le_bytes()));
-                        self.writer.append(&bytes)?
+                        range
+                            .clone()
+                            .for_each(|row| bytes.extend_from_slice(&table.owner(row).to_le_bytes()));
+                        let extent = self.writer.append(&bytes)?;
+                        if range.len() == chunk_rows as usize {
+                            self.rows.push(WrittenRows { field, chunk, offset: extent.offset });
+                        }
+                        extent
                     }
-                });
+                }));
             }
             fields.push(FieldManifest { rows: table.len(), chunks, graph: kept.graph });
         }
@@ -473,8 +523,17 @@ fn encode_point(point: &Point, place: Option<&StoredPlace>, out: &mut Vec<u8>) {
 /// Data files of which less than half is still named or pointed at.
 fn worn_files(view: &View, previous: &Manifest, storage: &dyn Storage, dir: &str) -> BTreeSet<u32> {
     let mut used: BTreeMap<u32, u64> = BTreeMap::new();
-    let rows = previous.fields.iter().flat_map(|field| &field.chunks);
-    for extent in previous.point_chunks.iter().chain(rows) {
+    // A chunk that was dropped since is no use of its file any more.
+    let rows = previous.fields.iter().zip(view.fields.iter()).flat_map(|(field, table)| {
+        let held = |chunk: usize| table.rows.holds(chunk as u32 * table.rows.chunk_rows());
+        field
+            .chunks
+            .iter()
+            .enumerate()
+            .filter(move |(chunk, _)| held(*chunk))
+            .filter_map(|(_, extent)| *extent)
+    });
+    for extent in previous.point_chunks.iter().copied().chain(rows) {
         *used.entry(extent.file).or_default() += extent.len;
     }
     for extent in &previous.payloads {
@@ -490,20 +549,4 @@ fn worn_files(view: &View, previous: &Manifest, storage: &dyn Storage, dir: &str
         (used * 2 < len).then_some(file)
     };
     used.into_iter().filter_map(worn).collect()
-}
-
-fn write_graph(
-    storage: &dyn Storage,
-    dir: &str,
-    collection: u64,
-    number: u32,
-    graph: &FieldGraph,
-    indexed: u32,
-) -> Result<GraphManifest, StorageError> {
-    let mut bytes = Vec::new();
-    graph.hnsw.write_to(&mut bytes, indexed);
-    let mut writer = ExtentWriter::create(storage, &file_path(dir, number), collection, number)?;
-    let extent = writer.append(&bytes)?;
-    writer.finish()?;
-    Ok(GraphManifest { m: graph.m as u32, ef_construct: graph.ef_construct as u32, indexed, extent })
 }

@@ -12,16 +12,14 @@ pub use background::{checkpoint_everything, index_everything, keep_house};
 pub use operation::Operation;
 
 use crate::catalog::{self, Catalog, Mode, OpenError};
-use crate::collection::GraphPolicy;
+use crate::collection::{GraphPolicy, IndexScratch};
 use crate::error::Error;
-use crate::index::BuildScratch;
 use crate::limits::{Limits, Thresholds};
 use crate::storage::{LockGuard, Storage};
 use background::Background;
 use parking_lot::Mutex;
 use pool::{Pool, Priority};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 /// Reads that may wait for a thread; more are refused with 429.
@@ -222,9 +220,7 @@ impl Engine {
 
     /// One step of everything that otherwise runs in the background: for tests and simulations.
     pub fn work_in_background(&self, policy: GraphPolicy) {
-        let never = AtomicBool::new(false);
-        let mut scratch = BuildScratch::new();
-        while index_everything(&self.core.catalog, &mut scratch, &never) {}
+        index_everything(&self.core.catalog, &mut IndexScratch::default());
         match policy {
             GraphPolicy::Always => checkpoint_everything(&self.core.catalog),
             GraphPolicy::WhenGrown => keep_house(&self.core.catalog),

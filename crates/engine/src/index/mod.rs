@@ -8,10 +8,12 @@
 pub mod distance;
 pub mod flat;
 pub mod hnsw;
+pub mod space;
 pub mod topk;
 
 pub use distance::Distance;
-pub use hnsw::{BuildScratch, GraphError, Hnsw, HnswParams, SearchScratch};
+pub use hnsw::{BuildScratch, Candidate, GraphError, Hnsw, HnswParams, SearchScratch, Slot, Traversal, Walk};
+pub use space::{Codes, Originals, Space};
 pub use topk::TopK;
 
 use std::fmt;

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io;
-use std::ops::Deref;
+use std::ops::{Deref, Range};
 use std::sync::Arc;
 
 use memmap2::Mmap;
@@ -28,6 +28,26 @@ impl Map {
         // content until the last map is gone. Other processes are kept out by the directory lock and mode 0700.
         let map = unsafe { Mmap::map(file)? };
         Ok(Self(Source::Mapped(Arc::new(map))))
+    }
+
+    /// Tells the system that the map will be read in no order: it then reads no more than it is asked for.
+    pub fn expect_random_reads(&self) {
+        #[cfg(unix)]
+        if let Source::Mapped(map) = &self.0 {
+            // Advice: a system that does not take it only reads more than it needs to.
+            let _ = map.advise(memmap2::Advice::Random);
+        }
+    }
+
+    /// Lets go of the pages that lie whole in a range of bytes. Whoever reads them gets them from the file again.
+    pub fn drop_resident(&self, range: Range<usize>) {
+        #[cfg(unix)]
+        if let Source::Mapped(map) = &self.0 {
+            let range = range.start.min(map.len())..range.end.min(map.len());
+            let advice = memmap2::UncheckedAdvice::DontNeed;
+            // SAFETY: the map is shared and of a file that nobody writes to, so its pages come back as they were.
+            let _ = unsafe { map.unchecked_advise_range(advice, range.start, range.len()) };
+        }
     }
 
     /// A map that is not one: bytes in memory, for simulated disks and tests.

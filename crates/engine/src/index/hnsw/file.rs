@@ -5,35 +5,34 @@
 //! | bytes | what |
 //! |---|---|
 //! | 8 | `KITHHNSW` |
-//! | 2 | format version, 1 |
-//! | 1 | metric: 0 Cosine, 1 Euclid, 2 Dot, 3 Manhattan |
-//! | 1 | 0 |
+//! | 2 | format version, 2 |
+//! | 2 | 0 |
 //! | 4 | m |
 //! | 4 | ef_construct |
 //! | 8 | seed |
-//! | 4 | rows: every row in the file is below this |
-//! | ⌈rows / 8⌉ | one bit a row, lowest first: in the graph or not |
-//! | | then for every row in the graph, ascending, for layer 0 up to its level: |
+//! | 4 | n, number of nodes |
+//! | 4·n | the row of each node; no row twice |
+//! | n | the level of each node |
+//! | 2·n | number of base links of each node |
+//! | 4 each | the base links, node by node: bits 0–30 the node, bit 31 the tree mark |
+//! | | then for every node above level 0, ascending, for layer 1 up to its level: |
 //! | 2 | number of links |
-//! | 4 each | links: bits 0–30 the row, bit 31 the tree mark (layer 0 only) |
+//! | 4 each | links |
 //!
-//! Levels follow from seed and row and are not stored; the entry point is the first row of the highest level. The
-//! bytes carry no checksum of their own: the file that they are stored in does.
+//! The entry point is the first node of the highest level, the root the one of the lowest row. The bytes carry no checksum of their own: the file that
+//! they are stored in does.
 
 use std::fmt;
-use std::sync::atomic::Ordering;
 
-use super::nodes::Link;
-use super::{Hnsw, HnswParams, pack_entry};
-use crate::types::Metric;
-use crate::vectors::RowFormat;
+use super::nodes::{Link, MAX_LEVEL, Nodes};
+use super::{Hnsw, HnswParams};
 
 const MAGIC: &[u8; 8] = b"KITHHNSW";
-const VERSION: u16 = 1;
+const VERSION: u16 = 2;
 const TREE: u32 = 1 << 31;
 
-/// The metrics by the number that stands for them.
-const METRICS: [Metric; 4] = [Metric::Cosine, Metric::Euclid, Metric::Dot, Metric::Manhattan];
+/// Stands for a node that is not written.
+const LEFT_OUT: u32 = u32::MAX;
 
 /// Why bytes are not a graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,47 +61,65 @@ impl fmt::Display for GraphError {
 impl std::error::Error for GraphError {}
 
 impl Hnsw {
-    /// Appends the graph of the rows below `upto_rows`; links to other rows are left out.
+    /// Appends the graph of the nodes with rows below `upto_rows`, numbered anew without the others, and returns the
+    /// present number of each node written, in order: codes are to be written in the same order.
     ///
-    /// Rows may be inserted meanwhile. What is read back may then need [`Hnsw::repair`], as it does when `upto_rows`
-    /// leaves out rows of the graph.
-    pub fn write_to(&self, out: &mut Vec<u8>, upto_rows: u32) {
-        let rows = upto_rows.min(self.nodes.end());
-        let metric =
-            METRICS.iter().position(|&metric| metric == self.metric).expect("every metric is listed");
+    /// Nodes may be inserted meanwhile. What is read back may then need [`Hnsw::repair`], as it does when `upto_rows`
+    /// leaves out nodes of the graph.
+    pub fn write_to(&self, out: &mut Vec<u8>, upto_rows: u32) -> Vec<u32> {
+        let mut written = Vec::new();
+        let mut numbers = vec![LEFT_OUT; self.len() as usize];
+        for (node, number) in numbers.iter_mut().enumerate() {
+            if self.nodes.row_of(node as u32) < upto_rows {
+                *number = written.len() as u32;
+                written.push(node as u32);
+            }
+        }
         out.extend_from_slice(MAGIC);
         out.extend_from_slice(&VERSION.to_le_bytes());
-        out.extend_from_slice(&[metric as u8, 0]);
+        out.extend_from_slice(&[0; 2]);
         out.extend_from_slice(&(self.params.m as u32).to_le_bytes());
         out.extend_from_slice(&(self.params.ef_construct as u32).to_le_bytes());
         out.extend_from_slice(&self.params.seed.to_le_bytes());
-        out.extend_from_slice(&rows.to_le_bytes());
-        let mut present = vec![0u8; rows.div_ceil(8) as usize];
-        for row in (0..rows).filter(|&row| self.contains(row)) {
-            present[row as usize / 8] |= 1 << (row % 8);
+        out.extend_from_slice(&(written.len() as u32).to_le_bytes());
+        out.extend(written.iter().flat_map(|&node| self.nodes.row_of(node).to_le_bytes()));
+        out.extend(written.iter().map(|&node| self.nodes.level_of(node) as u8));
+        let counts_at = out.len();
+        out.resize(counts_at + 2 * written.len(), 0);
+        for (at, &node) in written.iter().enumerate() {
+            let count = self.write_links(out, node, 0, &numbers);
+            out[counts_at + 2 * at..][..2].copy_from_slice(&count.to_le_bytes());
         }
-        out.extend_from_slice(&present);
-        for row in (0..rows).filter(|&row| is_set(&present, row)) {
-            for layer in 0..=self.nodes.level_of(row) {
+        for &node in &written {
+            for layer in 1..=self.nodes.level_of(node) {
                 let count_at = out.len();
-                let mut count = 0u16;
-                out.extend_from_slice(&count.to_le_bytes());
-                self.nodes.for_each_link(row, layer, |link| {
-                    // A row that was claimed after the bits were taken is not in this file.
-                    if link.row() < rows && is_set(&present, link.row()) {
-                        let mark = if link.in_tree() { TREE } else { 0 };
-                        out.extend_from_slice(&(link.row() | mark).to_le_bytes());
-                        count += 1;
-                    }
-                });
-                out[count_at..count_at + 2].copy_from_slice(&count.to_le_bytes());
+                out.extend_from_slice(&[0; 2]);
+                let count = self.write_links(out, node, layer, &numbers);
+                out[count_at..][..2].copy_from_slice(&count.to_le_bytes());
             }
         }
+        written
     }
 
-    /// Reads a graph of rows below `rows_len`, which have that format and dimension. Every number is checked: whatever the bytes, the outcome is an error or
-    /// a graph that is safe to search. Call [`Hnsw::repair`] before relying on it that every row is reachable.
-    pub fn read_from(bytes: &[u8], rows_len: u32, format: RowFormat, dim: usize) -> Result<Hnsw, GraphError> {
+    fn write_links(&self, out: &mut Vec<u8>, node: u32, layer: usize, numbers: &[u32]) -> u16 {
+        let mut count = 0;
+        self.nodes.for_each_link(node, layer, |link| {
+            // A node that was claimed after the numbers were given is not in this file.
+            match numbers.get(link.node() as usize) {
+                Some(&number) if number != LEFT_OUT => {
+                    let mark = if link.in_tree() { TREE } else { 0 };
+                    out.extend_from_slice(&(number | mark).to_le_bytes());
+                    count += 1;
+                }
+                _ => {}
+            }
+        });
+        count
+    }
+
+    /// Reads a graph of rows below `rows_len`. Every number is checked: whatever the bytes, the outcome is an error or
+    /// a graph that is safe to search. Call [`Hnsw::repair`] before relying on it that every node is reachable.
+    pub fn read_from(bytes: &[u8], rows_len: u32) -> Result<Hnsw, GraphError> {
         let mut reader = Reader { rest: bytes };
         if reader.take(MAGIC.len()).map_err(|_| GraphError::NotAGraph)? != MAGIC {
             return Err(GraphError::NotAGraph);
@@ -111,84 +128,85 @@ impl Hnsw {
         if version != VERSION {
             return Err(GraphError::UnknownVersion(version));
         }
-        let metric = *METRICS.get(reader.u16()? as usize).ok_or(GraphError::Invalid("metric"))?;
+        if reader.u16()? != 0 {
+            return Err(GraphError::Invalid("the bytes after the version"));
+        }
         let m = reader.u32()? as usize;
         let ef_construct = reader.u32()? as usize;
         let seed = reader.u64()?;
-        let rows = reader.u32()?;
-        if !(2..=512).contains(&m) {
+        let count = reader.u32()?;
+        if !(2..=Hnsw::MAX_M).contains(&m) {
             return Err(GraphError::Invalid("m"));
         }
-        if !(1..=65_536).contains(&ef_construct) {
+        if !(1..=Hnsw::MAX_EF_CONSTRUCT).contains(&ef_construct) {
             return Err(GraphError::Invalid("ef_construct"));
         }
-        if rows > rows_len || rows > Hnsw::MAX_ROWS {
-            return Err(GraphError::Invalid("more rows than there are vectors"));
+        if count > rows_len || count > Hnsw::MAX_NODES {
+            return Err(GraphError::Invalid("more nodes than there are vectors"));
         }
-        let present = reader.take(rows.div_ceil(8) as usize)?;
-        if (rows..rows.next_multiple_of(8)).any(|row| is_set(present, row)) {
-            return Err(GraphError::Invalid("a row beyond the last"));
+        let rows = reader.words(count as usize)?;
+        let levels = reader.take(count as usize)?;
+        let mut graph = Hnsw::new(HnswParams { m, ef_construct, seed });
+        graph.nodes = Nodes::new(m, seed, count);
+        let mut is_taken = vec![false; rows_len as usize];
+        for (row, &level) in rows.iter().map(|&row| u32::from_le_bytes(row)).zip(levels) {
+            match is_taken.get_mut(row as usize) {
+                Some(taken @ false) => *taken = true,
+                _ => return Err(GraphError::Invalid("a row that there is not, or twice")),
+            }
+            if usize::from(level) > MAX_LEVEL {
+                return Err(GraphError::Invalid("a level"));
+            }
+            graph.nodes.append(row, level.into());
         }
-        let graph = Hnsw::new(HnswParams { m, ef_construct, seed }, metric, format, dim);
-        graph.read_nodes(&mut reader, rows, present)?;
+        graph.read_links(&mut reader, count, levels)?;
         if !reader.rest.is_empty() {
             return Err(GraphError::Invalid("bytes behind the end"));
         }
+        graph.choose_entry();
         graph.keep_forest();
         Ok(graph)
     }
 
-    fn read_nodes(&self, reader: &mut Reader, rows: u32, present: &[u8]) -> Result<(), GraphError> {
-        let mut highest: Option<(usize, u32)> = None;
-        for row in (0..rows).filter(|&row| is_set(present, row)) {
-            let level = self.nodes.level_of(row);
-            self.nodes.claim(row);
-            if highest.is_none_or(|(top, _)| level > top) {
-                highest = Some((level, row));
-            }
-            for layer in 0..=level {
-                let links = self.read_links(reader, rows, present, row, layer)?;
-                self.nodes.lock(row).write(layer, &links);
-            }
+    fn read_links(&self, reader: &mut Reader, count: u32, levels: &[u8]) -> Result<(), GraphError> {
+        let base_counts = reader.shorts(count as usize)?;
+        for (node, &links) in (0..count).zip(base_counts) {
+            self.read_list(reader, u16::from_le_bytes(links), (node, 0), count)?;
         }
-        if let Some((level, row)) = highest {
-            self.entry.store(pack_entry(row, level), Ordering::Release);
-            let first = (0..rows).find(|&row| is_set(present, row)).unwrap_or(row);
-            self.root.store(u64::from(first) + 1, Ordering::Release);
+        for (node, &level) in (0..count).zip(levels) {
+            for layer in 1..=usize::from(level) {
+                let links = reader.u16()?;
+                self.read_list(reader, links, (node, layer), count)?;
+            }
         }
         Ok(())
     }
 
-    fn read_links(
+    fn read_list(
         &self,
         reader: &mut Reader,
-        rows: u32,
-        present: &[u8],
-        row: u32,
-        layer: usize,
-    ) -> Result<Vec<Link>, GraphError> {
-        let count = reader.u16()? as usize;
-        if count > self.nodes.capacity(layer) {
+        links: u16,
+        (node, layer): (u32, usize),
+        count: u32,
+    ) -> Result<(), GraphError> {
+        if usize::from(links) > self.nodes.words(node, layer).len() {
             return Err(GraphError::Invalid("too many links"));
         }
-        let mut links = Vec::with_capacity(count);
-        for _ in 0..count {
-            let word = reader.u32()?;
+        let words = reader.words(links.into())?;
+        for &word in words {
+            let word = u32::from_le_bytes(word);
             let (to, in_tree) = (word & !TREE, word & TREE != 0);
-            if to >= rows || !is_set(present, to) || to == row {
-                return Err(GraphError::Invalid("a link to a row that is not in the graph"));
+            if to >= count || to == node {
+                return Err(GraphError::Invalid("a link to a node that there is not, or to itself"));
             }
-            if self.nodes.level_of(to) < layer || in_tree && layer > 0 {
+            if layer > 0 && (in_tree || self.nodes.level_of(to) < layer) {
                 return Err(GraphError::Invalid("a link in a layer where it cannot be"));
             }
-            links.push(Link::new(to, in_tree));
         }
-        Ok(links)
+        let links = words.iter().map(|&word| u32::from_le_bytes(word));
+        self.nodes.write(node, layer, links.map(|word| Link::new(word & !TREE, word & TREE != 0)));
+        Ok(())
     }
-}
-
-fn is_set(bits: &[u8], row: u32) -> bool {
-    bits[row as usize / 8] & (1 << (row % 8)) != 0
 }
 
 struct Reader<'a> {
@@ -204,6 +222,14 @@ impl<'a> Reader<'a> {
 
     fn array<const N: usize>(&mut self) -> Result<[u8; N], GraphError> {
         self.take(N).map(|bytes| bytes.try_into().expect("N bytes were taken"))
+    }
+
+    fn words(&mut self, count: usize) -> Result<&'a [[u8; 4]], GraphError> {
+        Ok(self.take(count.checked_mul(4).ok_or(GraphError::Truncated)?)?.as_chunks().0)
+    }
+
+    fn shorts(&mut self, count: usize) -> Result<&'a [[u8; 2]], GraphError> {
+        Ok(self.take(count.checked_mul(2).ok_or(GraphError::Truncated)?)?.as_chunks().0)
     }
 
     fn u16(&mut self) -> Result<u16, GraphError> {

@@ -1,4 +1,4 @@
-//! The nodes of the graph: presence, level, links, lock.
+//! The nodes of the graph: number, row, level, links, lock.
 
 use std::sync::atomic::{AtomicU32, Ordering, fence};
 
@@ -8,10 +8,12 @@ use crate::arena::LinkArena;
 
 /// A node's lock, in its state word. Writers hold it while they change the links of the node.
 const LOCKED: u32 = 1 << 31;
-/// The row is in the graph, or on its way into it.
-const PRESENT: u32 = 1 << 30;
+/// Where the level of the node stands in its state word, …
+const LEVEL_SHIFT: u32 = 26;
+/// … five bits of it.
+const LEVEL: u32 = 31;
 /// One more than the number of the node's first row of upper links; 0 for none.
-const UPPER: u32 = PRESENT - 1;
+const UPPER: u32 = (1 << LEVEL_SHIFT) - 1;
 
 /// Marks a link of the spanning tree, which pruning must keep.
 const TREE: u32 = 1 << 31;
@@ -19,22 +21,43 @@ const TREE: u32 = 1 << 31;
 /// No node is above this level: with m = 2 its share is 2⁻²⁴.
 pub(super) const MAX_LEVEL: usize = 24;
 
-/// A link as it is stored: one more than the row, and the tree mark. Zero ends a list.
+/// A link as it is stored: one more than the node, and the tree mark. Zero ends a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Link(u32);
 
 impl Link {
-    pub(super) fn new(row: u32, in_tree: bool) -> Link {
-        Link((row + 1) | if in_tree { TREE } else { 0 })
+    pub(super) fn new(node: u32, in_tree: bool) -> Link {
+        Link((node + 1) | if in_tree { TREE } else { 0 })
     }
 
     #[inline(always)]
-    pub(super) fn row(self) -> u32 {
+    pub(super) fn node(self) -> u32 {
         (self.0 & !TREE).wrapping_sub(1)
     }
 
     pub(super) fn in_tree(self) -> bool {
         self.0 & TREE != 0
+    }
+
+    /// The word of a list, which is 0 behind its last link, without the tree mark: one more than the node.
+    #[inline(always)]
+    pub(super) fn number(word: u32) -> u32 {
+        word & !TREE
+    }
+}
+
+/// The number that a new node has been given. Whoever holds it must insert the node: until then the graph counts it
+/// although nothing leads to it.
+#[derive(Debug)]
+#[must_use = "a node that has been claimed must be inserted"]
+pub struct Slot {
+    node: u32,
+}
+
+impl Slot {
+    /// The number of the node.
+    pub fn node(&self) -> u32 {
+        self.node
     }
 }
 
@@ -42,42 +65,42 @@ impl Link {
 pub(super) struct Nodes {
     m: usize,
     seed: u64,
-    /// One word a row: lock, presence, place of the upper links.
+    /// One word a node: the row that it stands for.
+    rows: LinkArena,
+    /// One word a node: lock, level, place of the upper links.
     state: LinkArena,
     base: LinkArena,
     upper: LinkArena,
     upper_rows: AtomicU32,
     len: AtomicU32,
-    /// One more than the greatest row present.
-    end: AtomicU32,
 }
 
 impl Nodes {
-    pub(super) fn new(m: usize, seed: u64) -> Nodes {
+    /// No graph has more nodes. The top bit of a link is its mark, and 0 is none.
+    pub(super) const MAX: u32 = LinkArena::MAX_ROWS - 1;
+
+    /// An empty graph that expects about `nodes_hint` nodes, 0 when unknown.
+    pub(super) fn new(m: usize, seed: u64, nodes_hint: u32) -> Nodes {
         Nodes {
             m,
             seed,
-            state: LinkArena::new(1, 0),
-            base: LinkArena::new(2 * m, 0),
+            rows: LinkArena::new(1, nodes_hint),
+            state: LinkArena::new(1, nodes_hint),
+            base: LinkArena::new(2 * m, nodes_hint),
             upper: LinkArena::new(m, 0),
             upper_rows: AtomicU32::new(0),
             len: AtomicU32::new(0),
-            end: AtomicU32::new(0),
         }
     }
 
     /// Nodes in the graph.
     pub(super) fn len(&self) -> u32 {
-        self.len.load(Ordering::Relaxed)
-    }
-
-    /// One more than the greatest row present.
-    pub(super) fn end(&self) -> u32 {
-        self.end.load(Ordering::Relaxed)
+        // Numbers that were refused are taken back at once, but may show for a moment.
+        self.len.load(Ordering::Acquire).min(Self::MAX)
     }
 
     pub(super) fn bytes(&self) -> usize {
-        self.state.bytes() + self.base.bytes() + self.upper.bytes()
+        self.rows.bytes() + self.state.bytes() + self.base.bytes() + self.upper.bytes()
     }
 
     /// Most links of a node in a layer.
@@ -90,9 +113,9 @@ impl Nodes {
         self.m.max(3)
     }
 
-    /// The level of a row: l or more with probability m⁻ˡ, decided by a hash.
-    pub(super) fn level_of(&self, row: u32) -> usize {
-        let hash = mix(self.seed ^ mix(u64::from(row)));
+    /// The level that a new node is given: l or more with probability m⁻ˡ, decided by a hash of its number.
+    fn draw_level(&self, node: u32) -> usize {
+        let hash = mix(self.seed ^ mix(u64::from(node)));
         let mut bound = u64::MAX / self.m as u64;
         let mut level = 0;
         while hash < bound && level < MAX_LEVEL {
@@ -102,38 +125,71 @@ impl Nodes {
         level
     }
 
-    pub(super) fn contains(&self, row: u32) -> bool {
-        self.state.row(row).first().is_some_and(|state| state.load(Ordering::Acquire) & PRESENT != 0)
-    }
-
-    /// Enters a row into the graph, still without links. False when it is there already.
-    pub(super) fn claim(&self, row: u32) -> bool {
-        let state = &self.state.reserve(row)[0];
-        if state.fetch_or(PRESENT, Ordering::AcqRel) & PRESENT != 0 {
-            return false;
-        }
-        self.base.reserve(row);
-        let level = self.level_of(row) as u32;
-        if level > 0 {
-            let first = self.upper_rows.fetch_add(level, Ordering::Relaxed);
-            for upper in first..first + level {
-                self.upper.reserve(upper);
-            }
-            state.fetch_or(first + 1, Ordering::Release);
-        }
-        self.len.fetch_add(1, Ordering::Relaxed);
-        self.end.fetch_max(row + 1, Ordering::Relaxed);
-        true
-    }
-
-    /// The link words of a node in a layer that is not above its level. Empty for a row that is not in the graph.
+    /// The level of a node.
     #[inline(always)]
-    fn words(&self, row: u32, level: usize) -> &[AtomicU32] {
-        if level == 0 {
-            return self.base.row(row);
+    pub(super) fn level_of(&self, node: u32) -> usize {
+        (self.state_of(node) >> LEVEL_SHIFT & LEVEL) as usize
+    }
+
+    /// The row of a node. Panics when there is no such node.
+    #[inline(always)]
+    pub(super) fn row_of(&self, node: u32) -> u32 {
+        self.rows.row(node)[0].load(Ordering::Relaxed)
+    }
+
+    #[inline(always)]
+    fn state_of(&self, node: u32) -> u32 {
+        self.state.row(node).first().map_or(0, |state| state.load(Ordering::Acquire))
+    }
+
+    /// Gives a row the next number, with a level drawn for it and without links. Panics when there are no more.
+    pub(super) fn claim(&self, row: u32) -> Slot {
+        let node = self.next_number();
+        let level = self.draw_level(node);
+        self.place(node, row, level);
+        Slot { node }
+    }
+
+    /// Gives a row the next number on a given level, as a file or a rewrite has it.
+    pub(super) fn append(&self, row: u32, level: usize) -> u32 {
+        let node = self.next_number();
+        self.place(node, row, level);
+        node
+    }
+
+    fn next_number(&self) -> u32 {
+        let claimed = self
+            .len
+            .fetch_update(Ordering::AcqRel, Ordering::Acquire, |len| (len < Self::MAX).then_some(len + 1));
+        claimed.expect("the graph is full")
+    }
+
+    fn place(&self, node: u32, row: u32, level: usize) {
+        self.rows.reserve(node)[0].store(row, Ordering::Relaxed);
+        self.base.reserve(node);
+        let state = &self.state.reserve(node)[0];
+        if level > 0 {
+            let level = level as u32;
+            // With no place left for upper links the node stays in the base layer, which is all that it needs.
+            let first = self.upper_rows.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |rows| {
+                (rows + level < UPPER).then_some(rows + level)
+            });
+            if let Ok(first) = first {
+                for upper in first..first + level {
+                    self.upper.reserve(upper);
+                }
+                state.fetch_or(level << LEVEL_SHIFT | (first + 1), Ordering::Release);
+            }
         }
-        let state = self.state.row(row).first().map_or(0, |state| state.load(Ordering::Acquire));
-        match (state & UPPER).checked_sub(1) {
+    }
+
+    /// The link words of a node in a layer that is not above its level. Empty when there are none.
+    #[inline(always)]
+    pub(super) fn words(&self, node: u32, level: usize) -> &[AtomicU32] {
+        if level == 0 {
+            return self.base.row(node);
+        }
+        match (self.state_of(node) & UPPER).checked_sub(1) {
             Some(first) => self.upper.row(first + level as u32 - 1),
             None => &[],
         }
@@ -141,8 +197,8 @@ impl Nodes {
 
     /// Calls `each` with the links of a node, without waiting for writers.
     #[inline(always)]
-    pub(super) fn for_each_link(&self, row: u32, level: usize, mut each: impl FnMut(Link)) {
-        for word in self.words(row, level) {
+    pub(super) fn for_each_link(&self, node: u32, level: usize, mut each: impl FnMut(Link)) {
+        for word in self.words(node, level) {
             let link = Link(word.load(Ordering::Relaxed));
             if link.0 == 0 {
                 break;
@@ -155,13 +211,13 @@ impl Nodes {
 
     /// Asks for the base links of a node in the cache.
     #[inline(always)]
-    pub(super) fn prefetch(&self, row: u32) {
-        prefetch_l1(self.base.row(row));
+    pub(super) fn prefetch(&self, node: u32) {
+        prefetch_l1(self.base.row(node));
     }
 
     /// Waits for the lock of a node.
-    pub(super) fn lock(&self, row: u32) -> LockedNode<'_> {
-        let state = &self.state.row(row)[0];
+    pub(super) fn lock(&self, node: u32) -> LockedNode<'_> {
+        let state = &self.state.row(node)[0];
         let mut tries = 0u32;
         while state.fetch_or(LOCKED, Ordering::Acquire) & LOCKED != 0 {
             tries += 1;
@@ -172,7 +228,20 @@ impl Nodes {
                 std::hint::spin_loop();
             }
         }
-        LockedNode { nodes: self, state, row }
+        LockedNode { nodes: self, state, node }
+    }
+
+    /// Writes the links of a node that nobody else writes to, at most the capacity of the layer.
+    pub(super) fn write(&self, node: u32, level: usize, links: impl IntoIterator<Item = Link>) {
+        let words = self.words(node, level);
+        let mut places = words.iter();
+        for link in links {
+            let place = places.next().expect("no more links than the row has words");
+            place.store(link.0, Ordering::Release);
+        }
+        for place in places {
+            place.store(0, Ordering::Release);
+        }
     }
 }
 
@@ -180,28 +249,23 @@ impl Nodes {
 pub(super) struct LockedNode<'a> {
     nodes: &'a Nodes,
     state: &'a AtomicU32,
-    row: u32,
+    node: u32,
 }
 
 impl LockedNode<'_> {
     /// Appends the links of a layer to `links`.
     pub(super) fn read(&self, level: usize, links: &mut Vec<Link>) {
-        self.nodes.for_each_link(self.row, level, |link| links.push(link));
+        self.nodes.for_each_link(self.node, level, |link| links.push(link));
     }
 
     /// Writes one link of a layer. Readers see it after all that was written before.
     pub(super) fn set(&self, level: usize, place: usize, link: Link) {
-        self.nodes.words(self.row, level)[place].store(link.0, Ordering::Release);
+        self.nodes.words(self.node, level)[place].store(link.0, Ordering::Release);
     }
 
     /// Writes all links of a layer, at most its capacity.
-    pub(super) fn write(&self, level: usize, links: &[Link]) {
-        let words = self.nodes.words(self.row, level);
-        assert!(links.len() <= words.len(), "{} links in a row of {}", links.len(), words.len());
-        let values = links.iter().map(|link| link.0).chain(std::iter::repeat(0));
-        for (word, value) in words.iter().zip(values) {
-            word.store(value, Ordering::Release);
-        }
+    pub(super) fn write(&self, level: usize, links: impl IntoIterator<Item = Link>) {
+        self.nodes.write(self.node, level, links);
     }
 }
 
@@ -224,24 +288,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn levels_thin_out_by_m_and_depend_on_the_seed_and_row_only() {
+    fn levels_thin_out_by_m_and_depend_on_the_seed_and_the_number_only() {
         for m in [2usize, 16, 512] {
-            let nodes = Nodes::new(m, 7);
-            let rows = 200_000u32;
-            let above = (0..rows).filter(|&row| nodes.level_of(row) >= 1).count() as f64;
-            let expected = f64::from(rows) / m as f64;
+            let nodes = Nodes::new(m, 7, 0);
+            let count = 200_000u32;
+            let above = (0..count).filter(|&node| nodes.draw_level(node) >= 1).count() as f64;
+            let expected = f64::from(count) / m as f64;
             assert!((above - expected).abs() < 5.0 * expected.sqrt(), "m {m}: {above} for {expected}");
-            assert!((0..rows).all(|row| nodes.level_of(row) <= MAX_LEVEL));
-            assert_eq!(nodes.level_of(3), Nodes::new(m, 7).level_of(3));
+            assert!((0..count).all(|node| nodes.draw_level(node) <= MAX_LEVEL));
+            assert_eq!(nodes.draw_level(3), Nodes::new(m, 7, 0).draw_level(3));
         }
     }
 
     #[test]
-    fn a_row_is_claimed_once() {
-        let nodes = Nodes::new(2, 0);
-        assert!(!nodes.contains(70_000));
-        assert!(nodes.claim(70_000));
-        assert!(!nodes.claim(70_000));
-        assert_eq!((nodes.contains(70_000), nodes.len(), nodes.end()), (true, 1, 70_001));
+    fn nodes_are_numbered_as_they_come_and_know_their_row_and_level() {
+        let nodes = Nodes::new(2, 0, 5);
+        for (number, row) in [70_000, 3, u32::MAX - 1].into_iter().enumerate() {
+            assert_eq!(nodes.claim(row).node(), number as u32);
+            assert_eq!(nodes.row_of(number as u32), row);
+            assert_eq!(nodes.level_of(number as u32), nodes.draw_level(number as u32));
+        }
+        assert_eq!(nodes.append(9, MAX_LEVEL), 3);
+        assert_eq!((nodes.level_of(3), nodes.row_of(3), nodes.len()), (MAX_LEVEL, 9, 4));
+        assert_eq!(nodes.words(3, MAX_LEVEL).len(), 2);
     }
 }

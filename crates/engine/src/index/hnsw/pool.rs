@@ -1,26 +1,29 @@
 //! The candidates of a walk, best first.
 
-/// A row and its distance in one word that sorts by distance, then by row: the distance in order-preserving form, the
-/// row number, and in the lowest bit whether the row has been expanded.
+/// A node and its distance in one word that sorts by distance, then by node: the distance in order-preserving form,
+/// the number of the node, and in the lowest bit whether it has been expanded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Candidate(u64);
+pub struct Candidate(u64);
 
 impl Candidate {
-    /// The distance is not NaN and not −0; the row is below 2³¹.
+    /// The distance is not NaN and not −0; the node is below 2³¹.
     #[inline(always)]
-    pub(super) fn new(distance: f32, row: u32) -> Candidate {
+    pub(super) fn new(distance: f32, node: u32) -> Candidate {
         let bits = distance.to_bits();
         // Negative numbers reversed and below the positive ones.
         let ordered = if bits >> 31 == 0 { bits | 1 << 31 } else { !bits };
-        Candidate(u64::from(ordered) << 32 | u64::from(row) << 1)
+        Candidate(u64::from(ordered) << 32 | u64::from(node) << 1)
     }
 
+    /// The node.
     #[inline(always)]
-    pub(super) fn row(self) -> u32 {
+    pub fn node(self) -> u32 {
         self.0 as u32 >> 1
     }
 
-    pub(super) fn distance(self) -> f32 {
+    /// Its distance.
+    #[inline(always)]
+    pub fn distance(self) -> f32 {
         let ordered = (self.0 >> 32) as u32;
         f32::from_bits(if ordered >> 31 == 1 { ordered & !(1 << 31) } else { !ordered })
     }
@@ -59,15 +62,17 @@ impl Pool {
         !self.is_full() || self.entries.last().is_none_or(|&worst| candidate < worst)
     }
 
-    /// Adds a candidate that is admitted and not in the pool.
+    /// Adds a candidate that is admitted and not in the pool. True when it is the next to be expanded.
     #[inline(always)]
-    pub(super) fn insert(&mut self, candidate: Candidate) {
+    pub(super) fn insert(&mut self, candidate: Candidate) -> bool {
         if self.is_full() {
             self.entries.pop();
         }
         let place = self.entries.partition_point(|&entry| entry < candidate);
         self.entries.insert(place, candidate);
+        let is_next = place <= self.cursor;
         self.cursor = self.cursor.min(place);
+        is_next
     }
 
     /// The best candidate that is not yet expanded; it counts as expanded from now on.
@@ -77,13 +82,7 @@ impl Pool {
         let entry = &mut self.entries[next];
         entry.0 |= 1;
         self.cursor = next + 1;
-        Some(entry.row())
-    }
-
-    /// The candidate that would be expanded next, as things stand.
-    #[inline(always)]
-    pub(super) fn peek_next(&self) -> Option<u32> {
-        self.first_unexpanded().map(|next| self.entries[next].row())
+        Some(entry.node())
     }
 
     /// All candidates, best first.
@@ -119,7 +118,7 @@ mod tests {
             let expected = a.0.total_cmp(&b.0).then(a.1.cmp(&b.1));
             prop_assert_eq!(Candidate::new(a.0, a.1).cmp(&Candidate::new(b.0, b.1)), expected);
             let candidate = Candidate::new(a.0, a.1);
-            prop_assert_eq!((candidate.distance().to_bits(), candidate.row()), (a.0.to_bits(), a.1));
+            prop_assert_eq!((candidate.distance().to_bits(), candidate.node()), (a.0.to_bits(), a.1));
         }
 
         #[test]
@@ -139,14 +138,13 @@ mod tests {
                 offered.sort();
                 offered.truncate(ef);
                 if row % 3 == 0 {
-                    let best = offered.iter().map(|c| c.row()).find(|row| !expanded.contains(row));
-                    prop_assert_eq!(pool.peek_next(), best);
+                    let best = offered.iter().map(|c| c.node()).find(|row| !expanded.contains(row));
                     prop_assert_eq!(pool.expand_next(), best);
                     expanded.extend(best);
                 }
             }
-            let rows: Vec<u32> = pool.entries().iter().map(|c| c.row()).collect();
-            prop_assert_eq!(rows, offered.iter().map(|c| c.row()).collect::<Vec<u32>>());
+            let rows: Vec<u32> = pool.entries().iter().map(|c| c.node()).collect();
+            prop_assert_eq!(rows, offered.iter().map(|c| c.node()).collect::<Vec<u32>>());
         }
     }
 }

@@ -1,32 +1,54 @@
 //! Walking the graph towards a query.
 
-use std::cmp::{Ordering, Reverse};
-use std::collections::BinaryHeap;
+use std::sync::atomic::AtomicU32;
 
-use kithdb_kernels::prefetch_l2;
-
-use super::pool::{Candidate, Pool};
-use super::visited::{Marks, Visited};
-use super::{Hnsw, Probe};
-use crate::arena::RowTable;
-use crate::index::Stopped;
-
-/// Rows that are asked for ahead of their scoring (Zen 4: 4 to 16 are equal within noise, none costs a quarter)…
-const LOOK_AHEAD_ROWS: usize = 8;
-
-/// … and the bytes that these have at most, for the level-2 cache has other uses too.
-const LOOK_AHEAD_BYTES: usize = 32 << 10;
+use super::Hnsw;
+use super::frontier::Frontier;
+use super::pool::Candidate;
+use super::visited::{BLOCK, Fresh, Marks, Visited};
+use crate::index::{Space, Stopped};
 
 /// Expanded nodes between two stop checks.
 const HOPS_PER_CHECK: u32 = 4;
+
+/// How a search goes through the base layer.
+#[derive(Clone, Copy, Debug)]
+pub struct Walk<'a> {
+    /// Width of the search and most nodes that it returns, at least 1: greater is better and slower.
+    pub ef: usize,
+    /// What it does at nodes that are not accepted.
+    pub traversal: Traversal,
+    /// Nodes to start from beside the way down from the entry point.
+    pub starts: &'a [u32],
+}
+
+impl Walk<'_> {
+    /// A walk of that width through all nodes alike.
+    pub fn wide(ef: usize) -> Walk<'static> {
+        Walk { ef, traversal: Traversal::Check, starts: &[] }
+    }
+}
+
+/// What a walk does at nodes that are not accepted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Traversal {
+    /// Scores them and walks through them. Right when most nodes are accepted.
+    Check,
+    /// Goes on to their neighbours without scoring them, so that only accepted nodes cost a distance (ACORN-1, arXiv
+    /// 2403.04871). Right when few nodes are accepted; when very few are, it can find next to nothing.
+    TwoHop,
+}
 
 /// The memory of a search, for reuse by the next one. One for a worker, whatever the graphs it searches.
 #[derive(Default)]
 pub struct SearchScratch {
     visited: Visited,
     frontier: Frontier,
-    /// Rows of one hop that are met for the first time.
-    fresh: Vec<u32>,
+    fresh: Fresh,
+    starts: Vec<Candidate>,
+    /// Of a two-hop walk: neighbours that were refused, and accepted ones that wait to be scored.
+    refused: Vec<u32>,
+    batch: Vec<u32>,
 }
 
 impl SearchScratch {
@@ -37,69 +59,72 @@ impl SearchScratch {
 
     /// What the last walk found, best first.
     pub(super) fn found(&self) -> &[Candidate] {
-        self.frontier.results.entries()
+        self.frontier.found()
     }
 }
 
 impl Hnsw {
-    /// The nearest accepted rows that the walk finds, at most `ef` of them, best first, equal distances in the order
-    /// of `tie`.
+    /// The nearest accepted nodes that the walk finds, at most `ef` of them, best first, equal distances by number.
     ///
-    /// `rows` is the caller's view: rows beyond it are stepped over. Rows that `accept` refuses are walked through but
-    /// not returned; it is asked at most once a row. `ef` (at least 1) is the width of the search: greater is better
-    /// and slower. `stop` is asked every few hops, and ends the search with [`Stopped`].
+    /// Nodes that `accept` refuses are not returned; it is asked at most once a node. `stop` is asked every few hops,
+    /// and ends the search with [`Stopped`].
     ///
-    /// Fewer than the wanted number of rows can come back although more are accepted, when few rows are or the view is
-    /// old; a caller that needs them scans. Panics when the query has another length than the rows.
-    #[expect(clippy::too_many_arguments, reason = "each is a thing of its own, and most are closures")]
-    pub fn search(
+    /// Fewer than the wanted number of nodes can come back although more are accepted, when few are or the view of the
+    /// space is old; a caller that needs them scans.
+    pub fn search<'s, S: Space>(
         &self,
-        rows: &RowTable,
-        query: &[f32],
-        ef: usize,
+        space: &S,
+        query: &S::Query,
+        walk: &Walk,
         accept: &impl Fn(u32) -> bool,
-        tie: &impl Fn(u32, u32) -> Ordering,
-        scratch: &mut SearchScratch,
+        scratch: &'s mut SearchScratch,
         stop: &impl Fn() -> bool,
-    ) -> Result<Vec<(f32, u32)>, Stopped> {
-        let probe = Probe::new(rows, self.distance, query);
-        let ef = ef.max(1);
-        match self.descend(&probe, 0, scratch) {
-            Some(start) => self.walk(&probe, 0, &[start], ef, accept, scratch, stop)?,
-            None => self.walk_from_old_rows(&probe, ef, accept, scratch, stop)?,
+    ) -> Result<&'s [Candidate], Stopped> {
+        let mut starts = std::mem::take(&mut scratch.starts);
+        starts.clear();
+        match self.descend(space, query, 0, scratch) {
+            Some(start) => starts.push(start),
+            None => self.starts_of_an_old_view(space, query, &mut starts),
         }
-        let mut found: Vec<(f32, u32)> = scratch.found().iter().map(|c| (c.distance(), c.row())).collect();
-        for equal in found.chunk_by_mut(|a, b| a.0 == b.0) {
-            equal.sort_unstable_by(|a, b| tie(a.1, b.1));
-        }
-        Ok(found)
+        let len = self.len();
+        let further = walk.starts.iter().copied().filter(|&node| node < len && space.can_read(node));
+        starts.extend(further.map(|node| Candidate::new(space.one(query, node), node)));
+        let ended = match walk.traversal {
+            Traversal::Check => self.walk(space, query, 0, &starts, walk.ef, accept, scratch, stop),
+            Traversal::TwoHop => self.walk_two_hops(space, query, &starts, walk.ef, accept, scratch, stop),
+        };
+        scratch.starts = starts;
+        ended.map(|()| scratch.found())
     }
 
     /// From the entry point greedily down to the layer above `level`: where to begin in layer `level`. None when the
-    /// graph is empty, or when the view can read no row on the way.
-    pub(super) fn descend(
+    /// graph is empty, or when the space can read no node on the way.
+    pub(super) fn descend<S: Space>(
         &self,
-        probe: &Probe,
+        space: &S,
+        query: &S::Query,
         level: usize,
         scratch: &mut SearchScratch,
     ) -> Option<Candidate> {
         let (mut at, top) = self.entry()?;
         let SearchScratch { visited, fresh, .. } = scratch;
         // Marks last through all these layers: what was worse than the best so far still is.
-        let mut marks = visited.begin(probe.rows.len());
-        let mut best = probe.can_read(at).then(|| Candidate::new(probe.one(at), at));
+        let mut marks = visited.begin(self.len());
+        let mut best = space.can_read(at).then(|| Candidate::new(space.one(query, at), at));
         marks.visit(at);
         for layer in (level + 1..=top).rev() {
             loop {
-                self.gather(at, layer, &mut marks, fresh);
                 let before = best;
-                score(probe, fresh, |candidate| {
-                    if best.is_none_or(|best| candidate < best) {
-                        best = Some(candidate);
-                    }
-                });
+                for words in self.nodes.words(at, layer).chunks(BLOCK) {
+                    gather(space, words, &mut marks, fresh);
+                    score(space, query, fresh.nodes(), |candidate| {
+                        if best.is_none_or(|best| candidate < best) {
+                            best = Some(candidate);
+                        }
+                    });
+                }
                 match best {
-                    Some(candidate) if best != before => at = candidate.row(),
+                    Some(candidate) if best != before => at = candidate.node(),
                     _ => break,
                 }
             }
@@ -107,11 +132,12 @@ impl Hnsw {
         best
     }
 
-    /// Walks one layer from `starts`, which the view can read, and leaves the best accepted rows in the scratch.
+    /// Walks one layer from `starts`, which the space can read, and leaves the best accepted nodes in the scratch.
     #[expect(clippy::too_many_arguments, reason = "each is a thing of its own, and two are closures")]
-    pub(super) fn walk(
+    pub(super) fn walk<S: Space>(
         &self,
-        probe: &Probe,
+        space: &S,
+        query: &S::Query,
         level: usize,
         starts: &[Candidate],
         ef: usize,
@@ -119,142 +145,154 @@ impl Hnsw {
         scratch: &mut SearchScratch,
         stop: &impl Fn() -> bool,
     ) -> Result<(), Stopped> {
-        let SearchScratch { visited, frontier, fresh } = scratch;
-        let mut marks = visited.begin(probe.rows.len());
-        frontier.begin(ef);
+        let SearchScratch { visited, frontier, fresh, .. } = scratch;
+        let mut marks = visited.begin(self.len());
+        frontier.begin(ef.max(1));
         for &start in starts {
-            if marks.visit(start.row()) {
+            if marks.visit(start.node()) {
                 frontier.offer(start, accept);
             }
         }
         let mut hops = 0u32;
-        while let Some(row) = frontier.expand_next() {
+        while let Some(node) = frontier.expand_next() {
             if hops.is_multiple_of(HOPS_PER_CHECK) && stop() {
                 return Err(Stopped);
             }
             hops += 1;
-            self.gather(row, level, &mut marks, fresh);
-            score(probe, fresh, |candidate| frontier.offer(candidate, accept));
-            if level == 0
-                && let Some(next) = frontier.peek_next()
-            {
-                self.nodes.prefetch(next);
+            for words in self.nodes.words(node, level).chunks(BLOCK) {
+                gather(space, words, &mut marks, fresh);
+                score(space, query, fresh.nodes(), |candidate| {
+                    // Its links are on their way while the rest of the block is scored.
+                    if frontier.offer(candidate, accept) && level == 0 {
+                        self.nodes.prefetch(candidate.node());
+                    }
+                });
             }
         }
         Ok(())
     }
 
-    /// The walk of a view that is older than the entry point and all that lies on the way down from it: from what it
-    /// can read next to the entry point, or from the first row of all.
-    fn walk_from_old_rows(
+    /// Walks the base layer over accepted nodes only, through those that are not to their neighbours.
+    #[expect(clippy::too_many_arguments, reason = "each is a thing of its own, and two are closures")]
+    fn walk_two_hops<S: Space>(
         &self,
-        probe: &Probe,
+        space: &S,
+        query: &S::Query,
+        starts: &[Candidate],
         ef: usize,
         accept: &impl Fn(u32) -> bool,
         scratch: &mut SearchScratch,
         stop: &impl Fn() -> bool,
     ) -> Result<(), Stopped> {
-        let mut starts = Vec::new();
+        let SearchScratch { visited, frontier, fresh, refused, batch, .. } = scratch;
+        let mut marks = visited.begin(self.len());
+        frontier.begin(ef.max(1));
+        let mut refused_starts = Vec::new();
+        for &start in starts {
+            if marks.visit(start.node()) {
+                if accept(start.node()) {
+                    frontier.offer(start, &|_| true);
+                } else {
+                    refused_starts.push(start.node());
+                }
+            }
+        }
+        let mut hops = 0u32;
+        while let Some(node) = refused_starts.pop().or_else(|| frontier.expand_next()) {
+            if hops.is_multiple_of(HOPS_PER_CHECK) && stop() {
+                return Err(Stopped);
+            }
+            hops += 1;
+            self.gather_two_hops(space, node, accept, &mut marks, fresh, refused, batch);
+            score(space, query, batch, |candidate| {
+                if frontier.offer(candidate, &|_| true) {
+                    self.nodes.prefetch(candidate.node());
+                }
+            });
+        }
+        Ok(())
+    }
+
+    /// Puts the accepted nodes within two hops that are met for the first time into `batch`: the neighbours, then
+    /// those of refused neighbours, until there are as many as a node has links.
+    #[expect(clippy::too_many_arguments, reason = "the parts of a scratch that is borrowed already")]
+    fn gather_two_hops<S: Space>(
+        &self,
+        space: &S,
+        node: u32,
+        accept: &impl Fn(u32) -> bool,
+        marks: &mut Marks,
+        fresh: &mut Fresh,
+        refused: &mut Vec<u32>,
+        batch: &mut Vec<u32>,
+    ) {
+        batch.clear();
+        refused.clear();
+        for words in self.nodes.words(node, 0).chunks(BLOCK) {
+            gather(space, words, marks, fresh);
+            for &near in fresh.nodes() {
+                let side = if accept(near) { &mut *batch } else { &mut *refused };
+                side.push(near);
+            }
+        }
+        for (at, &between) in refused.iter().enumerate() {
+            if batch.len() >= self.nodes.capacity(0) {
+                break;
+            }
+            if let Some(&next) = refused.get(at + 1) {
+                self.nodes.prefetch(next);
+            }
+            for words in self.nodes.words(between, 0).chunks(BLOCK) {
+                gather(space, words, marks, fresh);
+                batch.extend(fresh.nodes().iter().copied().filter(|&far| accept(far)));
+            }
+        }
+    }
+
+    /// Where a view starts that is older than the entry point and all that lies on the way down from it: at what it
+    /// can read next to the entry point, and at the first node of all.
+    fn starts_of_an_old_view<S: Space>(&self, space: &S, query: &S::Query, starts: &mut Vec<Candidate>) {
         if let Some((entry, _)) = self.entry() {
-            let mut add = |row| {
-                if probe.can_read(row) {
-                    starts.push(Candidate::new(probe.one(row), row));
+            let mut add = |node| {
+                if space.can_read(node) {
+                    starts.push(Candidate::new(space.one(query, node), node));
                 }
             };
-            self.nodes.for_each_link(entry, 0, |link| add(link.row()));
+            self.nodes.for_each_link(entry, 0, |link| add(link.node()));
             self.root().into_iter().for_each(add);
         }
-        self.walk(probe, 0, &starts, ef, accept, scratch, stop)
-    }
-
-    /// Puts the neighbours of a node that were not met before into `fresh`.
-    #[inline(always)]
-    fn gather(&self, row: u32, level: usize, marks: &mut Marks, fresh: &mut Vec<u32>) {
-        fresh.clear();
-        self.nodes.for_each_link(row, level, |link| {
-            if marks.visit(link.row()) {
-                fresh.push(link.row());
-            }
-        });
     }
 }
 
-/// Gives the distance of every row to `each`, four rows at a time while later ones are on their way from memory.
+/// Puts the nodes of a block of links that are met for the first time and can be read into `fresh`.
 #[inline(always)]
-fn score(probe: &Probe, rows: &[u32], mut each: impl FnMut(Candidate)) {
-    let table = probe.rows;
-    let ahead = (LOOK_AHEAD_BYTES / table.row_bytes()).clamp(1, LOOK_AHEAD_ROWS);
-    for &row in rows.iter().take(ahead) {
-        prefetch_l2(table.row(row));
-    }
-    let mut at = 0;
-    while let Some(&[a, b, c, d]) = rows.get(at..at + 4) {
-        for &row in rows.iter().skip(at + ahead).take(4) {
-            prefetch_l2(table.row(row));
-        }
-        let group = [a, b, c, d];
-        let distances = probe.distance.four(probe.vector, group.map(|row| table.row(row)));
-        for (distance, row) in distances.into_iter().zip(group) {
-            each(Candidate::new(distance, row));
-        }
-        at += 4;
-    }
-    for &row in &rows[at..] {
-        each(Candidate::new(probe.one(row), row));
-    }
+fn gather<S: Space>(space: &S, words: &[AtomicU32], marks: &mut Marks, fresh: &mut Fresh) {
+    marks.gather(words, fresh);
+    fresh.retain(|node| space.can_read(node));
 }
 
-/// What a walk has found and where it can go on.
-///
-/// While every row is accepted, one sorted pool is both. From the first refused row on, the pool holds the accepted
-/// rows only, and a heap holds all rows that can still be expanded.
-#[derive(Default)]
-struct Frontier {
-    results: Pool,
-    is_split: bool,
-    open: BinaryHeap<Reverse<Candidate>>,
-}
-
-impl Frontier {
-    fn begin(&mut self, ef: usize) {
-        self.results.begin(ef);
-        self.is_split = false;
-        self.open.clear();
-    }
-
-    /// Takes a row that was met for the first time, if it is good enough.
-    #[inline(always)]
-    fn offer(&mut self, candidate: Candidate, accept: &impl Fn(u32) -> bool) {
-        if !self.results.admits(candidate) {
-            return;
-        }
-        let accepted = accept(candidate.row());
-        if !accepted && !self.is_split {
-            self.is_split = true;
-            self.open.extend(self.results.unexpanded().map(Reverse));
-        }
-        if self.is_split {
-            self.open.push(Reverse(candidate));
-        }
-        if accepted {
-            self.results.insert(candidate);
+/// Gives every node with its distance to `each`, four nodes at a time while later ones are on their way from memory.
+#[inline(always)]
+pub(super) fn score<S: Space>(space: &S, query: &S::Query, nodes: &[u32], mut each: impl FnMut(Candidate)) {
+    let ahead = space.look_ahead();
+    nodes.iter().take(ahead).for_each(|&node| space.prefetch(node));
+    let (groups, rest) = nodes.as_chunks::<4>();
+    for (at, &group) in groups.iter().enumerate() {
+        nodes.iter().skip(4 * at + ahead).take(4).for_each(|&node| space.prefetch(node));
+        for (distance, node) in space.four(query, group).into_iter().zip(group) {
+            each(Candidate::new(distance, node));
         }
     }
-
-    /// The next row to expand; none when all that is left is worse than the results.
-    #[inline(always)]
-    fn expand_next(&mut self) -> Option<u32> {
-        if !self.is_split {
-            return self.results.expand_next();
+    match *rest {
+        [] => {}
+        [node] => each(Candidate::new(space.one(query, node), node)),
+        // A group with one node twice costs less than two or three by themselves.
+        _ => {
+            let last = rest[rest.len() - 1];
+            let group = std::array::from_fn(|at| rest.get(at).copied().unwrap_or(last));
+            for (distance, &node) in space.four(query, group).into_iter().zip(rest) {
+                each(Candidate::new(distance, node));
+            }
         }
-        let Reverse(next) = self.open.pop()?;
-        let worst = self.results.entries().last();
-        let is_hopeless = self.results.is_full() && worst.is_some_and(|&worst| next > worst);
-        (!is_hopeless).then_some(next.row())
-    }
-
-    #[inline(always)]
-    fn peek_next(&self) -> Option<u32> {
-        if self.is_split { self.open.peek().map(|next| next.0.row()) } else { self.results.peek_next() }
     }
 }

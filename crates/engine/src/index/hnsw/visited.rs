@@ -1,26 +1,36 @@
-//! Marks of the rows that a walk has met.
+//! Marks of the nodes that a walk has met.
 
-/// A mark per row that is cleared in constant time: a row is marked when its cell holds the number of the walk.
+use std::sync::atomic::{AtomicU32, Ordering, fence};
+
+use super::nodes::Link;
+
+/// Links that are read in one go.
+pub(super) const BLOCK: usize = 32;
+
+/// A mark per node that is cleared in constant time: a node is marked when its cell holds the number of the walk.
 ///
 /// One set serves all graphs that a worker searches; a clean sweep is due once in 65,535 walks.
 #[derive(Default)]
 pub(super) struct Visited {
+    /// By the number of the node plus one. The first cell stands for no node and is always marked.
     cells: Vec<u16>,
     walk: u16,
 }
 
 impl Visited {
-    /// Clears all marks and makes room for rows below `len`.
+    /// Clears all marks and makes room for nodes below `len`.
     pub(super) fn begin(&mut self, len: u32) -> Marks<'_> {
-        if self.cells.len() < len as usize {
-            self.cells.resize((len as usize).next_multiple_of(4096), 0);
+        let cells = len as usize + 1;
+        if self.cells.len() < cells {
+            self.cells.resize(cells.next_multiple_of(4096), 0);
         }
         self.walk = self.walk.wrapping_add(1);
         if self.walk == 0 {
             self.cells.fill(0);
             self.walk = 1;
         }
-        Marks { cells: &mut self.cells[..len as usize], walk: self.walk }
+        self.cells[0] = self.walk;
+        Marks { cells: &mut self.cells[..cells], walk: self.walk }
     }
 }
 
@@ -31,16 +41,65 @@ pub(super) struct Marks<'a> {
 }
 
 impl Marks<'_> {
-    /// Marks a row. False when it was marked before, or is beyond the rows of this walk.
+    /// Marks a node. False when it was marked before, or is beyond the nodes of this walk.
     #[inline(always)]
-    pub(super) fn visit(&mut self, row: u32) -> bool {
-        match self.cells.get_mut(row as usize) {
+    pub(super) fn visit(&mut self, node: u32) -> bool {
+        match self.cells.get_mut(node as usize + 1) {
             Some(cell) if *cell != self.walk => {
                 *cell = self.walk;
                 true
             }
             _ => false,
         }
+    }
+
+    /// Marks the nodes that a block of link words names, and collects those met for the first time.
+    ///
+    /// There is no branch for a node that was met before: half of them were, in no order that could be predicted.
+    #[inline(always)]
+    pub(super) fn gather(&mut self, words: &[AtomicU32], fresh: &mut Fresh) {
+        debug_assert!(words.len() <= BLOCK, "{} words", words.len());
+        let mut len = 0;
+        for word in words {
+            let number = Link::number(word.load(Ordering::Relaxed));
+            // The words behind the last link name cell 0.
+            if let Some(cell) = self.cells.get_mut(number as usize) {
+                fresh.nodes[len % BLOCK] = number.wrapping_sub(1);
+                len += usize::from(*cell != self.walk);
+                *cell = self.walk;
+            }
+        }
+        fresh.len = len;
+        // What was written before a link to a node was published is seen by who followed the link.
+        fence(Ordering::Acquire);
+    }
+}
+
+/// The nodes of one block of links that a walk meets for the first time.
+#[derive(Default)]
+pub(super) struct Fresh {
+    nodes: [u32; BLOCK],
+    len: usize,
+}
+
+impl Fresh {
+    #[inline(always)]
+    pub(super) fn nodes(&self) -> &[u32] {
+        &self.nodes[..self.len.min(BLOCK)]
+    }
+
+    /// Keeps the nodes that `keep` says yes to.
+    #[inline(always)]
+    pub(super) fn retain(&mut self, mut keep: impl FnMut(u32) -> bool) {
+        let mut kept = 0;
+        for at in 0..self.len.min(BLOCK) {
+            let node = self.nodes[at];
+            if keep(node) {
+                self.nodes[kept % BLOCK] = node;
+                kept += 1;
+            }
+        }
+        self.len = kept;
     }
 }
 
@@ -55,7 +114,28 @@ mod tests {
             let mut marks = visited.begin(1 + walk % 3);
             assert!(marks.visit(0), "walk {walk}");
             assert!(!marks.visit(0));
-            assert!(!marks.visit(1 + walk % 3), "a row beyond the walk");
+            assert!(!marks.visit(1 + walk % 3), "a node beyond the walk");
         }
+    }
+
+    #[test]
+    fn a_block_gives_each_new_node_once_and_nothing_beyond_the_walk() {
+        let mut visited = Visited::default();
+        let mut marks = visited.begin(40);
+        let mut fresh = Fresh::default();
+        let words = |links: &[u32]| -> Vec<AtomicU32> {
+            let tail = vec![0; BLOCK - links.len()];
+            links.iter().map(|node| node + 1).chain(tail).map(AtomicU32::new).collect()
+        };
+        marks.visit(7);
+        marks.gather(&words(&[3, 7, 3, 39, 40, 0, 1 << 30]), &mut fresh);
+        assert_eq!(fresh.nodes(), [3, 39, 0]);
+        marks.gather(&words(&[3, 39, 0]), &mut fresh);
+        assert!(fresh.nodes().is_empty());
+        let all: Vec<u32> = (8..40).collect();
+        marks.gather(&words(&all), &mut fresh);
+        assert_eq!(fresh.nodes(), &all[..31], "all but 39");
+        fresh.retain(|node| node % 2 == 0);
+        assert_eq!(fresh.nodes().len(), 16);
     }
 }

@@ -1,11 +1,16 @@
+mod rewriting;
+
 use std::cmp::Ordering;
+use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering as Memory};
 
 use proptest::prelude::*;
 
 use super::*;
-use crate::arena::RowArena;
-use crate::index::{Stopped, TopK, flat};
+use crate::arena::{RowArena, RowTable};
+use crate::index::{Distance, Originals, Stopped, TopK, flat};
+use crate::types::Metric;
+use crate::vectors::RowFormat;
 
 const METRICS: [Metric; 4] = [Metric::Cosine, Metric::Euclid, Metric::Dot, Metric::Manhattan];
 
@@ -44,6 +49,13 @@ fn clustered_rows(random: &mut Random, count: usize, dim: usize, clusters: usize
         .collect()
 }
 
+/// Queries near to rows, but not on them.
+fn clustered_queries(rows: &RowTable, count: u32) -> Vec<Vec<f32>> {
+    (0..count)
+        .map(|n| vector(rows, n * (rows.len() / count)).iter().map(|x| x * 0.95 + 0.3).collect())
+        .collect()
+}
+
 fn arena(rows: &[Vec<f32>], metric: Metric) -> RowArena {
     let mut arena = RowArena::new(RowFormat::F32.row_bytes(rows[0].len()));
     for row in rows {
@@ -75,8 +87,53 @@ fn vector(rows: &RowTable, row: u32) -> Vec<f32> {
     vector
 }
 
-fn build(rows: &RowTable, m: usize, metric: Metric) -> Hnsw {
-    let graph = Hnsw::new(HnswParams { m, ef_construct: 100, seed: 42 }, metric, RowFormat::F32, dim(rows));
+/// A graph with the distance that it is built for.
+struct Built {
+    hnsw: Hnsw,
+    metric: Metric,
+}
+
+impl Built {
+    fn empty(params: HnswParams, metric: Metric) -> Built {
+        Built { hnsw: Hnsw::new(params), metric }
+    }
+
+    fn space<'a>(&'a self, rows: &'a RowTable) -> Originals<'a> {
+        Originals::new(rows, Distance::of(self.metric, RowFormat::F32), dim(rows), &self.hnsw)
+    }
+
+    fn insert(&self, rows: &RowTable, row: u32, scratch: &mut BuildScratch) {
+        let slot = self.hnsw.claim(row);
+        self.hnsw.insert(&self.space(rows), slot, &vector(rows, row), scratch);
+    }
+
+    /// The rows in the graph.
+    fn rows(&self) -> HashSet<u32> {
+        (0..self.hnsw.len()).map(|node| self.hnsw.row_of(node)).collect()
+    }
+
+    fn repair(&self, rows: &RowTable) -> usize {
+        self.hnsw.repair(&self.space(rows), &mut BuildScratch::new())
+    }
+
+    /// What a search finds, as distances and rows.
+    fn search(
+        &self,
+        rows: &RowTable,
+        query: &[f32],
+        walk: &Walk,
+        accept: impl Fn(u32) -> bool,
+        scratch: &mut SearchScratch,
+        stop: &impl Fn() -> bool,
+    ) -> Result<Vec<(f32, u32)>, Stopped> {
+        let accept = |node| accept(self.hnsw.row_of(node));
+        let found = self.hnsw.search(&self.space(rows), &query.to_vec(), walk, &accept, scratch, stop)?;
+        Ok(found.iter().map(|c| (c.distance(), self.hnsw.row_of(c.node()))).collect())
+    }
+}
+
+fn build(rows: &RowTable, m: usize, metric: Metric) -> Built {
+    let graph = Built::empty(HnswParams { m, ef_construct: 100, seed: 42 }, metric);
     let mut scratch = BuildScratch::new();
     for row in 0..rows.len() {
         graph.insert(rows, row, &mut scratch);
@@ -84,18 +141,22 @@ fn build(rows: &RowTable, m: usize, metric: Metric) -> Hnsw {
     graph
 }
 
+fn read(bytes: &[u8], rows: u32, metric: Metric) -> Result<Built, GraphError> {
+    Hnsw::read_from(bytes, rows).map(|hnsw| Built { hnsw, metric })
+}
+
 fn by_row(a: u32, b: u32) -> Ordering {
     a.cmp(&b)
 }
 
 fn search(
-    graph: &Hnsw,
+    graph: &Built,
     rows: &RowTable,
     query: &[f32],
     ef: usize,
     accept: impl Fn(u32) -> bool,
 ) -> Vec<(f32, u32)> {
-    graph.search(rows, query, ef, &accept, &by_row, &mut SearchScratch::new(), &|| false).unwrap()
+    graph.search(rows, query, &Walk::wide(ef), accept, &mut SearchScratch::new(), &|| false).unwrap()
 }
 
 fn exact(
@@ -121,7 +182,7 @@ fn exact(
 
 /// Share of the true k nearest, by distance, that searches with each row of `queries` find.
 fn recall(
-    graph: &Hnsw,
+    graph: &Built,
     rows: &RowTable,
     queries: &[Vec<f32>],
     ef: usize,
@@ -130,7 +191,7 @@ fn recall(
     let k = 10;
     let (mut hits, mut wanted) = (0, 0);
     for query in queries {
-        let truth = exact(rows, graph.metric(), query, k, &accept);
+        let truth = exact(rows, graph.metric, query, k, &accept);
         let found = search(graph, rows, query, ef, &accept);
         assert!(found.iter().all(|&(_, row)| accept(row)), "a row that was not accepted");
         assert!(found.is_sorted_by(|a, b| (a.0, a.1) < (b.0, b.1)), "not best first, or twice the same");
@@ -151,7 +212,7 @@ fn recall_on_random_and_clustered_rows_under_every_metric() {
         ] {
             let rows = arena(&rows, metric).table();
             let graph = build(&rows, 16, metric);
-            assert!(graph.unreachable().is_empty());
+            assert!(graph.hnsw.unreachable().is_empty());
             let queries: Vec<Vec<f32>> =
                 (0..60).map(|n| vector(&rows, n * 50).iter().map(|x| x * 0.9 + 0.05).collect()).collect();
             let recall = recall(&graph, &rows, &queries, 100, |_| true);
@@ -166,8 +227,8 @@ fn every_m_from_2_to_512_keeps_every_row_within_reach() {
     let rows = arena(&random_rows(&mut random, 1500, 12), Metric::Euclid).table();
     for m in [2, 3, 4, 5, 8, 17, 32, 64, 512] {
         let graph = build(&rows, m, Metric::Euclid);
-        assert_eq!(graph.len(), 1500);
-        assert!(graph.unreachable().is_empty(), "m {m}");
+        assert_eq!(graph.hnsw.len(), 1500);
+        assert!(graph.hnsw.unreachable().is_empty(), "m {m}");
         let queries: Vec<Vec<f32>> = (0..30).map(|n| vector(&rows, n * 50)).collect();
         let recall = recall(&graph, &rows, &queries, 400, |_| true);
         // Two or three links are few: the tree alone needs two.
@@ -200,7 +261,7 @@ fn thousands_of_duplicates_do_not_hide_rows() {
         rows.extend(vec![vec![1.5; 8]; 3000]);
         let rows = arena(&rows, metric).table();
         let graph = build(&rows, 8, metric);
-        assert!(graph.unreachable().is_empty());
+        assert!(graph.hnsw.unreachable().is_empty());
         for row in [0, 1500, 2999, 3500, 6499] {
             let query = &vector(&rows, row);
             let best = exact(&rows, metric, query, 10, |_| true);
@@ -229,7 +290,7 @@ fn zero_vectors_and_overflowing_distances_are_found() {
             rows.extend((0..600).map(|n| vec![if n % 2 == 0 { 3e38 } else { -3e38 }; 5]));
             let rows = arena(&rows, metric).table();
             let graph = build(&rows, 4, metric);
-            assert!(graph.unreachable().is_empty());
+            assert!(graph.hnsw.unreachable().is_empty());
             for row in [0, 599, 600, 601, 1199] {
                 let found = search(&graph, &rows, &vector(&rows, row), 20, |_| true);
                 assert_eq!(found.len(), 20, "{metric:?} {value} row {row}");
@@ -242,25 +303,13 @@ fn zero_vectors_and_overflowing_distances_are_found() {
 }
 
 #[test]
-fn equal_distances_come_in_the_order_of_the_caller() {
-    let rows = arena(&vec![vec![1.0, 2.0]; 40], Metric::Euclid).table();
-    let graph = build(&rows, 4, Metric::Euclid);
-    let tie = |a: u32, b: u32| (a % 7, a).cmp(&(b % 7, b));
-    let mut scratch = SearchScratch::new();
-    let found = graph.search(&rows, &[0.0, 0.0], 40, &|_| true, &tie, &mut scratch, &|| false).unwrap();
-    assert_eq!(found.len(), 40);
-    assert!(found.is_sorted_by(|a, b| tie(a.1, b.1).is_lt()));
-}
-
-#[test]
 fn an_empty_graph_and_a_graph_of_one_row_answer() {
     let rows = arena(&[vec![1.0, 2.0]], Metric::Dot).table();
-    let graph = Hnsw::new(HnswParams { m: 2, ef_construct: 1, seed: 0 }, Metric::Dot, RowFormat::F32, 2);
+    let graph = Built::empty(HnswParams { m: 2, ef_construct: 1, seed: 0 }, Metric::Dot);
     assert!(search(&graph, &rows, &[1.0, 1.0], 5, |_| true).is_empty());
-    assert!(graph.is_empty() && graph.unreachable().is_empty());
+    assert!(graph.hnsw.is_empty() && graph.hnsw.unreachable().is_empty());
     graph.insert(&rows, 0, &mut BuildScratch::new());
-    graph.insert(&rows, 0, &mut BuildScratch::new());
-    assert_eq!(graph.len(), 1);
+    assert_eq!(graph.hnsw.len(), 1);
     assert_eq!(search(&graph, &rows, &[1.0, 1.0], 0, |_| true), [(-3.0, 0)]);
 }
 
@@ -275,11 +324,11 @@ fn a_search_stops_when_it_is_told_to() {
         asked.get() > 3
     };
     let mut scratch = SearchScratch::new();
-    let result = graph.search(&rows, &vector(&rows, 0), 500, &|_| true, &by_row, &mut scratch, &stop);
+    let result = graph.search(&rows, &vector(&rows, 0), &Walk::wide(500), |_| true, &mut scratch, &stop);
     assert_eq!(result, Err(Stopped));
     // The scratch of a stopped search serves the next one.
     let found =
-        graph.search(&rows, &vector(&rows, 7), 50, &|_| true, &by_row, &mut scratch, &|| false).unwrap();
+        graph.search(&rows, &vector(&rows, 7), &Walk::wide(50), |_| true, &mut scratch, &|| false).unwrap();
     assert_eq!(found[0], (0.0, 7));
 }
 
@@ -324,8 +373,7 @@ fn threads_insert_while_others_search_their_own_views() {
         })
         .collect();
     for m in [2, 8] {
-        let graph =
-            Hnsw::new(HnswParams { m, ef_construct: 64, seed: 9 }, Metric::Euclid, RowFormat::F32, 16);
+        let graph = Built::empty(HnswParams { m, ef_construct: 64, seed: 9 }, Metric::Euclid);
         let (next, is_done) = (AtomicU32::new(0), AtomicBool::new(false));
         std::thread::scope(|scope| {
             let builders: Vec<_> = (0..3)
@@ -343,10 +391,9 @@ fn threads_insert_while_others_search_their_own_views() {
                             let found = graph
                                 .search(
                                     table,
-                                    &vector(&table, row),
-                                    64,
-                                    &|_| true,
-                                    &by_row,
+                                    &vector(table, row),
+                                    &Walk::wide(64),
+                                    |_| true,
                                     &mut search_scratch,
                                     &|| false,
                                 )
@@ -359,11 +406,18 @@ fn threads_insert_while_others_search_their_own_views() {
             scope.spawn(|| {
                 let mut scratch = SearchScratch::new();
                 while !is_done.load(Memory::Relaxed) {
-                    let end = graph.len();
+                    let end = graph.hnsw.len();
                     for row in (0..end.saturating_sub(8)).step_by(97) {
                         let accept = |other: u32| !other.is_multiple_of(3) || other == row;
                         let found = graph
-                            .search(&rows, &vector(&rows, row), 64, &accept, &by_row, &mut scratch, &|| false)
+                            .search(
+                                &rows,
+                                &vector(&rows, row),
+                                &Walk::wide(64),
+                                accept,
+                                &mut scratch,
+                                &|| false,
+                            )
                             .unwrap();
                         assert!(found.iter().all(|&(_, other)| accept(other)));
                     }
@@ -374,9 +428,9 @@ fn threads_insert_while_others_search_their_own_views() {
             }
             is_done.store(true, Memory::Relaxed);
         });
-        assert_eq!(graph.len(), 3000);
-        assert_eq!(graph.unreachable(), [0u32; 0], "m {m}");
-        assert_eq!(graph.repair(&rows, &mut BuildScratch::new()), 0, "the tree is whole");
+        assert_eq!(graph.hnsw.len(), 3000);
+        assert_eq!(graph.hnsw.unreachable(), [0u32; 0], "m {m}");
+        assert_eq!(graph.repair(&rows), 0, "the tree is whole");
         let queries: Vec<Vec<f32>> = all.iter().step_by(60).cloned().collect();
         let recall = recall(&graph, &rows, &queries, 256, |_| true);
         assert!(recall >= if m == 2 { 0.6 } else { 0.95 }, "m {m}: recall {recall}");
@@ -387,9 +441,9 @@ fn threads_insert_while_others_search_their_own_views() {
 fn the_same_rows_in_the_same_order_give_the_same_graph() {
     let mut random = Random(8);
     let rows = arena(&random_rows(&mut random, 800, 8), Metric::Cosine).table();
-    let bytes = |graph: &Hnsw| {
+    let bytes = |graph: &Built| {
         let mut out = Vec::new();
-        graph.write_to(&mut out, u32::MAX);
+        graph.hnsw.write_to(&mut out, u32::MAX);
         out
     };
     assert_eq!(bytes(&build(&rows, 6, Metric::Cosine)), bytes(&build(&rows, 6, Metric::Cosine)));
@@ -402,12 +456,12 @@ fn a_graph_reads_back_as_it_was_written() {
     for m in [2, 16] {
         let graph = build(&rows, m, Metric::Manhattan);
         let mut bytes = vec![7; 3];
-        graph.write_to(&mut bytes, rows.len());
-        let again = Hnsw::read_from(&bytes[3..], rows.len(), RowFormat::F32, dim(&rows)).unwrap();
-        assert_eq!((again.params(), again.metric(), again.len()), (graph.params(), Metric::Manhattan, 1200));
-        assert_eq!(again.repair(&rows, &mut BuildScratch::new()), 0);
+        graph.hnsw.write_to(&mut bytes, rows.len());
+        let again = read(&bytes[3..], rows.len(), Metric::Manhattan).unwrap();
+        assert_eq!((again.hnsw.params(), again.hnsw.len()), (graph.hnsw.params(), 1200));
+        assert_eq!(again.repair(&rows), 0);
         let mut second = vec![7; 3];
-        again.write_to(&mut second, rows.len());
+        again.hnsw.write_to(&mut second, rows.len());
         assert_eq!(bytes, second);
         let query = random_rows(&mut random, 1, 8).remove(0);
         assert_eq!(
@@ -415,8 +469,8 @@ fn a_graph_reads_back_as_it_was_written() {
             search(&again, &rows, &query, 200, |_| true)
         );
         assert_eq!(
-            Hnsw::read_from(&bytes[3..], 1199, RowFormat::F32, dim(&rows)).err(),
-            Some(GraphError::Invalid("more rows than there are vectors"))
+            Hnsw::read_from(&bytes[3..], 1199).err(),
+            Some(GraphError::Invalid("more nodes than there are vectors"))
         );
     }
 }
@@ -429,17 +483,17 @@ fn a_graph_cut_to_fewer_rows_is_repaired_and_grows_on() {
         let graph = build(&rows, m, Metric::Euclid);
         for upto in [0, 1, 7, 700, 1499] {
             let mut bytes = Vec::new();
-            graph.write_to(&mut bytes, upto);
-            let cut = Hnsw::read_from(&bytes, upto, RowFormat::F32, dim(&rows)).unwrap();
-            assert_eq!(cut.len(), upto);
+            graph.hnsw.write_to(&mut bytes, upto);
+            let cut = read(&bytes, upto, Metric::Euclid).unwrap();
+            assert_eq!(cut.hnsw.len(), upto);
             let mut scratch = BuildScratch::new();
-            cut.repair(&rows, &mut scratch);
-            assert_eq!(cut.unreachable(), [0u32; 0], "m {m} upto {upto}");
-            assert_eq!(cut.repair(&rows, &mut scratch), 0);
+            cut.repair(&rows);
+            assert_eq!(cut.hnsw.unreachable(), [0u32; 0], "m {m} upto {upto}");
+            assert_eq!(cut.repair(&rows), 0);
             for row in upto..rows.len() {
                 cut.insert(&rows, row, &mut scratch);
             }
-            assert_eq!(cut.unreachable(), [0u32; 0]);
+            assert_eq!(cut.hnsw.unreachable(), [0u32; 0]);
             let queries: Vec<Vec<f32>> = (0..20).map(|n| vector(&rows, n * 75)).collect();
             let recall = recall(&cut, &rows, &queries, 400, |_| true);
             assert!(recall >= if m == 2 { 0.6 } else { 0.95 }, "m {m} upto {upto}: recall {recall}");
@@ -451,18 +505,16 @@ fn a_graph_cut_to_fewer_rows_is_repaired_and_grows_on() {
 fn rows_may_be_left_out_and_come_in_any_order() {
     let mut random = Random(12);
     let rows = arena(&random_rows(&mut random, 2000, 8), Metric::Euclid).table();
-    let graph =
-        Hnsw::new(HnswParams { m: 8, ef_construct: 50, seed: 3 }, Metric::Euclid, RowFormat::F32, dim(&rows));
+    let graph = Built::empty(HnswParams { m: 8, ef_construct: 50, seed: 3 }, Metric::Euclid);
     let mut scratch = BuildScratch::new();
     for row in (0..rows.len()).rev().filter(|row| row % 3 != 0) {
         graph.insert(&rows, row, &mut scratch);
     }
-    assert!(graph.unreachable().is_empty());
-    assert!(graph.contains(1) && !graph.contains(0) && !graph.contains(5000));
+    assert!(graph.hnsw.unreachable().is_empty());
     let mut bytes = Vec::new();
-    graph.write_to(&mut bytes, rows.len());
-    let again = Hnsw::read_from(&bytes, rows.len(), RowFormat::F32, dim(&rows)).unwrap();
-    assert_eq!(again.len(), graph.len());
+    graph.hnsw.write_to(&mut bytes, rows.len());
+    let again = read(&bytes, rows.len(), Metric::Euclid).unwrap();
+    assert_eq!(again.hnsw.len(), graph.hnsw.len());
     let found = search(&again, &rows, &vector(&rows, 0), 50, |_| true);
     assert!(found.len() == 50 && found.iter().all(|found| found.1 % 3 != 0));
 }
@@ -479,7 +531,7 @@ proptest! {
         let mut random = Random(13);
         let rows = arena(&random_rows(&mut random, 60, 4), Metric::Euclid).table();
         let mut bytes = Vec::new();
-        build(&rows, m, Metric::Euclid).write_to(&mut bytes, 60);
+        build(&rows, m, Metric::Euclid).hnsw.write_to(&mut bytes, 60);
         for (place, value, kind) in changes {
             let place = place.index(bytes.len());
             match kind {
@@ -492,14 +544,14 @@ proptest! {
         if let Some(cut) = cut {
             bytes.truncate(cut.index(bytes.len() + 1));
         }
-        if let Ok(graph) = Hnsw::read_from(&bytes, 60, RowFormat::F32, dim(&rows)) {
+        if let Ok(graph) = read(&bytes, 60, Metric::Euclid) {
             let mut scratch = BuildScratch::new();
-            graph.repair(&rows, &mut scratch);
-            prop_assert_eq!(graph.unreachable(), vec![0u32; 0]);
-            for row in 0..60 {
+            graph.repair(&rows);
+            prop_assert_eq!(graph.hnsw.unreachable(), vec![0u32; 0]);
+            for row in (0..60).filter(|row| !graph.rows().contains(row)).collect::<Vec<u32>>() {
                 graph.insert(&rows, row, &mut scratch);
             }
-            prop_assert_eq!(graph.unreachable(), vec![0u32; 0]);
+            prop_assert_eq!(graph.hnsw.unreachable(), vec![0u32; 0]);
             search(&graph, &rows, &vector(&rows, 5), 10, |row| row % 2 == 0);
         }
     }
@@ -511,12 +563,12 @@ proptest! {
         let metric = METRICS[metric];
         let rows: Vec<Vec<f32>> = values.chunks_exact(3).map(|row| row.iter().map(|&v| f32::from(v)).collect()).collect();
         let rows = arena(&rows, metric).table();
-        let graph = Hnsw::new(HnswParams { m, ef_construct: 8, seed }, metric, RowFormat::F32, dim(&rows));
+        let graph = Built::empty(HnswParams { m, ef_construct: 8, seed }, metric);
         let mut scratch = BuildScratch::new();
         for row in 0..rows.len() {
             graph.insert(&rows, row, &mut scratch);
         }
-        prop_assert_eq!(graph.unreachable(), vec![0u32; 0]);
+        prop_assert_eq!(graph.hnsw.unreachable(), vec![0u32; 0]);
         let found = search(&graph, &rows, &vector(&rows, 0), rows.len() as usize, |_| true);
         prop_assert_eq!(found, exact(&rows, metric, &vector(&rows, 0), rows.len() as usize, |_| true));
     }

@@ -1,0 +1,145 @@
+//! What a graph compares: its nodes, as codes or as original vectors.
+
+use super::Distance;
+use super::hnsw::Hnsw;
+use crate::arena::RowTable;
+use crate::vectors::{CodeQuery, CodeTable};
+
+/// Rows that are asked for ahead of their scoring (Zen 4: 4 to 16 are equal within noise, none costs a quarter)…
+const LOOK_AHEAD_ROWS: usize = 8;
+
+/// … and the bytes that these have at most, for the level-2 cache has other uses too.
+const LOOK_AHEAD_BYTES: usize = 32 << 10;
+
+/// Distances between queries and the nodes of one graph.
+///
+/// Distances are finite, never −0, smaller for nearer, and the same whatever method computed them. A graph is built
+/// and searched over any space; searching one over another space than it was built in works as far as both agree.
+pub trait Space: Sync {
+    /// What nodes are compared with: a vector in the form that makes comparing cheap. Its default stands for nothing
+    /// until [`Space::load`] or its maker has filled it.
+    type Query: Default;
+
+    /// The distance of a node.
+    fn one(&self, query: &Self::Query, node: u32) -> f32;
+
+    /// The distances of four nodes; the same numbers as [`Space::one`] gives for each.
+    fn four(&self, query: &Self::Query, nodes: [u32; 4]) -> [f32; 4];
+
+    /// Asks for what a distance to the node needs in the cache.
+    fn prefetch(&self, node: u32);
+
+    /// Nodes that a walk should ask for ahead of scoring them.
+    fn look_ahead(&self) -> usize;
+
+    /// Whether this space has the node. A space over an older view lacks the rows that came after it.
+    #[inline(always)]
+    fn can_read(&self, _node: u32) -> bool {
+        true
+    }
+
+    /// Turns `query` into one that stands for a node that can be read.
+    fn load(&self, node: u32, query: &mut Self::Query);
+}
+
+/// The original vectors of a graph's nodes, in one view of the rows.
+#[derive(Clone, Copy)]
+pub struct Originals<'a> {
+    rows: &'a RowTable,
+    distance: Distance,
+    dim: usize,
+    graph: &'a Hnsw,
+}
+
+impl<'a> Originals<'a> {
+    /// The vectors of `graph`'s nodes, of `dim` components each, which are rows of `rows` or came after it.
+    pub fn new(rows: &'a RowTable, distance: Distance, dim: usize, graph: &'a Hnsw) -> Originals<'a> {
+        Originals { rows, distance, dim, graph }
+    }
+
+    #[inline(always)]
+    fn row(&self, node: u32) -> &'a [u8] {
+        self.rows.row(self.graph.row_of(node))
+    }
+}
+
+impl Space for Originals<'_> {
+    type Query = Vec<f32>;
+
+    #[inline(always)]
+    fn one(&self, query: &Vec<f32>, node: u32) -> f32 {
+        self.distance.one(query, self.row(node))
+    }
+
+    #[inline(always)]
+    fn four(&self, query: &Vec<f32>, nodes: [u32; 4]) -> [f32; 4] {
+        self.distance.four(query, nodes.map(|node| self.row(node)))
+    }
+
+    #[inline(always)]
+    fn prefetch(&self, node: u32) {
+        // Walks ask before they know whether the row can be read.
+        let row = self.graph.row_of(node);
+        if self.rows.holds(row) {
+            kithdb_kernels::prefetch_l2(self.rows.row(row));
+        }
+    }
+
+    #[inline(always)]
+    fn look_ahead(&self) -> usize {
+        (LOOK_AHEAD_BYTES / self.rows.row_bytes()).clamp(1, LOOK_AHEAD_ROWS)
+    }
+
+    #[inline(always)]
+    fn can_read(&self, node: u32) -> bool {
+        self.rows.holds(self.graph.row_of(node))
+    }
+
+    fn load(&self, node: u32, query: &mut Vec<f32>) {
+        query.clear();
+        self.distance.format().decode_for_search(self.row(node), self.dim, query);
+    }
+}
+
+/// The codes of a graph's nodes. Every node has one before it is linked, so no view is too old for it: a search over
+/// codes leaves what its view must not see to what it accepts.
+#[derive(Clone, Copy)]
+pub struct Codes<'a> {
+    table: &'a CodeTable,
+    look_ahead: usize,
+}
+
+impl<'a> Codes<'a> {
+    /// The codes in a table that is numbered as the graph is.
+    pub fn new(table: &'a CodeTable) -> Codes<'a> {
+        Codes { table, look_ahead: usize::MAX }
+    }
+}
+
+impl Space for Codes<'_> {
+    type Query = CodeQuery;
+
+    #[inline(always)]
+    fn one(&self, query: &CodeQuery, node: u32) -> f32 {
+        self.table.one(query, node)
+    }
+
+    #[inline(always)]
+    fn four(&self, query: &CodeQuery, nodes: [u32; 4]) -> [f32; 4] {
+        self.table.four(query, nodes)
+    }
+
+    #[inline(always)]
+    fn prefetch(&self, node: u32) {
+        self.table.prefetch(node);
+    }
+
+    #[inline(always)]
+    fn look_ahead(&self) -> usize {
+        self.look_ahead
+    }
+
+    fn load(&self, node: u32, query: &mut CodeQuery) {
+        self.table.load(node, query);
+    }
+}
