@@ -2,7 +2,7 @@
 
 use super::field::FieldTable;
 use super::graph::{FieldGraph, NodeCodes};
-use crate::index::{Codes, Distance, SearchScratch, Space, Stopped, TopK, Traversal, Walk};
+use crate::index::{Candidate, Codes, Distance, SearchScratch, Space, Stopped, TopK, Traversal, Walk};
 use crate::vectors::CodeQuery;
 use kithdb_kernels::prefetch_l2;
 use std::cell::RefCell;
@@ -56,31 +56,39 @@ impl How<'_> {
 }
 
 impl FieldGraph {
-    /// The best `k` rows that are accepted, with their distances, best first, equal ones in the order of `tie`.
-    /// Rows that are not accepted are walked through; `accept` must refuse the dead ones and those behind the
-    /// boundary that the caller took with the graph.
+    /// The best `k` rows that are accepted and wanted, with their distances, best first, equal ones in the order of
+    /// `tie`.
+    ///
+    /// `accept` is asked of each row that comes near: one that is not accepted is walked through and takes no place
+    /// among the `ef`. `wanted` is asked at the end, of what the walk has found, best first, until enough are wanted:
+    /// far less often. One of the two must refuse dead rows and those behind the boundary that the caller took with
+    /// the graph.
     ///
     /// # Errors
     /// [`Stopped`] once `stop` says so.
+    #[expect(clippy::too_many_arguments, reason = "each is a thing of its own, and most are closures")]
     pub fn search(
         &self,
         table: &FieldTable,
         query: &[f32],
         how: &How<'_>,
         accept: &impl Fn(u32) -> bool,
+        wanted: &impl Fn(u32) -> bool,
         tie: impl Fn(u32, u32) -> Ordering,
         scratch: &mut SearchScratch,
         stop: &impl Fn() -> bool,
     ) -> Result<Vec<(f32, u32)>, Stopped> {
         let starts: Vec<u32> = how.starts.iter().filter_map(|&row| self.nodes.of_row(row)).collect();
         let accept = |node| accept(self.hnsw.row_of(node));
+        let of_row = |found: &Candidate| (found.distance(), self.hnsw.row_of(found.node()));
+        let is_wanted = |(_, row): &(f32, u32)| wanted(*row);
         let walk = |ef| Walk { ef, traversal: how.traversal, starts: &starts };
         let distance = Distance::of(self.metric, table.format);
         let Some(codes) = self.codes.as_ref().filter(|_| !how.ignore) else {
             let query = query.to_vec();
             let found =
                 self.hnsw.search(&self.originals(table), &query, &walk(how.ef), &accept, scratch, stop)?;
-            return Ok(self.best(found.iter().map(|found| (found.distance(), found.node())), how.k, tie));
+            return Ok(best(found.iter().map(of_row).filter(is_wanted), how.k, tie));
         };
         let reranked = how.reranked(self.bits());
         let ef = if how.oversampling.is_some() && how.rescore { how.ef.max(reranked) } else { how.ef };
@@ -89,10 +97,10 @@ impl FieldGraph {
             let found =
                 self.hnsw.search(&Codes::new(&codes.table), code, &walk(ef), &accept, scratch, stop)?;
             if !how.rescore {
-                return Ok(self.best(found.iter().map(|found| (found.distance(), found.node())), how.k, tie));
+                return Ok(best(found.iter().map(of_row).filter(is_wanted), how.k, tie));
             }
-            let rows: Vec<u32> =
-                found.iter().take(reranked).map(|found| self.hnsw.row_of(found.node())).collect();
+            let rows = found.iter().map(of_row).filter(is_wanted).take(reranked);
+            let rows: Vec<u32> = rows.map(|(_, row)| row).collect();
             Ok(rerank(table, distance, query, &rows, how.k, tie))
         })
     }
@@ -183,21 +191,25 @@ impl FieldGraph {
         Ok(())
     }
 
+    /// Rows that a search compares by their originals after the codes, if it meets as many.
+    pub fn reranked(&self, how: &How<'_>) -> usize {
+        if how.rescore && !how.ignore && self.codes.is_some() { how.reranked(self.bits()) } else { 0 }
+    }
+
     fn bits(&self) -> u8 {
         self.recipe.codes.map_or(u8::MAX, |codes| codes.bits)
     }
+}
 
-    /// The best `k` of nodes that are in order of their distances, equal ones in the order of `tie`.
-    fn best(
-        &self,
-        found: impl Iterator<Item = (f32, u32)>,
-        k: usize,
-        tie: impl Fn(u32, u32) -> Ordering,
-    ) -> Vec<(f32, u32)> {
-        let mut top = TopK::new(k, tie);
-        found.for_each(|(distance, node)| top.offer(distance, self.hnsw.row_of(node)));
-        top.into_sorted()
-    }
+/// The best `k` of some rows by the distances that they come with.
+fn best(
+    found: impl Iterator<Item = (f32, u32)>,
+    k: usize,
+    tie: impl Fn(u32, u32) -> Ordering,
+) -> Vec<(f32, u32)> {
+    let mut top = TopK::new(k, tie);
+    found.for_each(|(distance, row)| top.offer(distance, row));
+    top.into_sorted()
 }
 
 /// The best `k` of some rows by their originals.

@@ -15,6 +15,7 @@ use crate::catalog::{self, Catalog, Mode, OpenError};
 use crate::collection::{GraphPolicy, IndexScratch};
 use crate::error::Error;
 use crate::limits::{Limits, Thresholds};
+use crate::query::{Tally, Totals};
 use crate::storage::{LockGuard, Storage};
 use background::Background;
 use parking_lot::Mutex;
@@ -94,6 +95,8 @@ pub struct Status {
     pub points: usize,
     /// Name and fault of each quarantined collection.
     pub faults: Vec<(String, String)>,
+    /// What searches did since the engine was opened.
+    pub searches: Tally,
 }
 
 /// What the threads of a pool do.
@@ -132,6 +135,8 @@ struct Core {
     panic_for_tests: bool,
     /// Threads that answer reads; a batch is split over those that are free.
     reads: Mutex<Option<Jobs>>,
+    /// What searches did since the engine was opened.
+    searches: Arc<Totals>,
 }
 
 impl Engine {
@@ -148,6 +153,7 @@ impl Engine {
             limits: options.limits,
             panic_for_tests: options.panic_for_tests,
             reads: Mutex::new(None),
+            searches: Arc::default(),
         });
         let (writes, deletions, background) = if inline {
             (None, None, None)
@@ -200,7 +206,7 @@ impl Engine {
 
     /// What the engine serves now.
     pub fn status(&self) -> Status {
-        let mut status = Status::default();
+        let mut status = Status { searches: self.core.searches.sum(), ..Status::default() };
         for entry in self.core.catalog.entries() {
             status.collections += 1;
             if let Some(collection) = entry.collection() {

@@ -55,7 +55,7 @@ pub fn run(core: &Core, request: &Request, deadline: &Deadline) -> Result<Vec<u8
             let parsed = if plain { api::search(body, limits)? } else { api::query(body, limits)? };
             let held = catalog.enter(name)?;
             let snapshot = held.collection()?.snapshot();
-            let hits = search(catalog, &snapshot, &parsed, deadline)?;
+            let hits = search(core, &snapshot, &parsed, deadline)?;
             write_hits(&mut out, &snapshot.view, &parsed.with, &hits, plain);
         }
         Operation::SearchBatch | Operation::QueryBatch => {
@@ -94,13 +94,15 @@ pub fn run(core: &Core, request: &Request, deadline: &Deadline) -> Result<Vec<u8
 }
 
 fn search(
-    catalog: &Arc<Catalog>,
+    core: &Core,
     snapshot: &Snapshot,
     request: &QueryRequest,
     deadline: &Deadline,
 ) -> Result<Vec<Hit>, Error> {
     check_names(&snapshot.view, &request.with.vector)?;
-    query::query(snapshot, request, &Others { catalog }, deadline)
+    let hits = query::query(snapshot, request, &Others { catalog: &core.catalog }, deadline);
+    core.searches.add(query::take_tally());
+    hits
 }
 
 /// The hits of each search of a batch, on this thread and those that are free.
@@ -117,7 +119,8 @@ fn batch(
     let groups = query::groups(snapshot, requests, threads);
     let answers = Arc::new(Answers::of(requests.len()));
     let work = {
-        let (catalog, deadline) = (Arc::clone(&core.catalog), *deadline);
+        let (catalog, searches, deadline) =
+            (Arc::clone(&core.catalog), Arc::clone(&core.searches), *deadline);
         let (answers, snapshot, requests) =
             (Arc::clone(&answers), Arc::clone(snapshot), Arc::clone(requests));
         move |group: &[usize]| {
@@ -132,6 +135,7 @@ fn batch(
                     &Others { catalog: &catalog },
                     &deadline,
                 );
+                searches.add(query::take_tally());
                 group.iter().zip(hits).for_each(|(&at, hits)| answers.put(at, hits));
             }
         }
