@@ -91,15 +91,17 @@ export function printReport({ set, machine, runs, builds, memory, exact, filtere
     section(
       'Recall of a collection that changes',
       table(
-        churn.flatMap(({ phase, settled_after_s, runs }) =>
-          runs.map((run) => ({ phase, settled_after_s, ...run })),
-        ),
+        churn.flatMap(({ runs, ...phase }) => runs.map((run) => ({ ...phase, ...run }))),
         {
           phase: (line) => line.phase,
           ef: (line) => line.ef,
           recall: (line) => Number(line.recall.toFixed(4)),
           'µs/search': (line) => Math.round(line.us_per_search),
           'settled after, s': (line) => Number(line.settled_after_s.toFixed(1)),
+          'bytes a point': (line) =>
+            Object.entries(line.bytes_per_point)
+              .map(([part, bytes]) => `${part.replaceAll('_', ' ')} ${Math.round(bytes)}`)
+              .join(', '),
         },
       ),
     );

@@ -2,6 +2,7 @@
 
 use crate::data::Data;
 use crate::{Outcome, text};
+use kithdb_engine::collection::Collection;
 use kithdb_engine::engine::{Engine, Operation, Options, Request};
 use kithdb_engine::storage::RealDisk;
 use kithdb_engine::types::Metric;
@@ -139,7 +140,20 @@ impl Churn<'_> {
             let recall = hits as f64 / possible as f64;
             runs.push(json!({ "ef": ef, "recall": recall, "us_per_search": micros }));
         }
-        Ok(json!({ "phase": name, "settled_after_s": settled_after, "runs": runs }))
+        let rows = self.collection()?.view().points_count().max(1) as f64;
+        let memory = self.collection()?.memory();
+        Ok(json!({
+            "phase": name,
+            "settled_after_s": settled_after,
+            "runs": runs,
+            "bytes_per_point": {
+                "codes": memory.codes as f64 / rows,
+                "links": memory.links as f64 / rows,
+                "originals": memory.originals as f64 / rows,
+                "originals_mapped": memory.originals_mapped as f64 / rows,
+                "points": memory.points as f64 / rows,
+            },
+        }))
     }
 
     /// Scores of the nearest, best first.
@@ -155,17 +169,18 @@ impl Churn<'_> {
     /// Waits until nothing is left to index or to clean up; answers the seconds.
     fn settle(&self) -> Outcome<f64> {
         let start = Instant::now();
-        loop {
-            let entries = self.engine.catalog().entries();
-            if entries.iter().filter_map(|entry| entry.collection()).all(|collection| collection.is_settled())
-            {
-                return Ok(start.elapsed().as_secs_f64());
-            }
+        while !self.collection()?.is_settled() {
             if start.elapsed() > SETTLE_LIMIT {
                 return Err("the collection does not settle".into());
             }
             std::thread::sleep(Duration::from_millis(20));
         }
+        Ok(start.elapsed().as_secs_f64())
+    }
+
+    fn collection(&self) -> Outcome<Arc<Collection>> {
+        let guard = self.engine.catalog().enter(COLLECTION).map_err(|error| error.to_string())?;
+        Ok(Arc::clone(guard.collection().map_err(|error| error.to_string())?))
     }
 }
 

@@ -5,7 +5,7 @@ use kithdb_engine::api;
 use kithdb_engine::collection::config::CollectionConfig;
 use kithdb_engine::collection::{FieldArena, FieldTable};
 use kithdb_engine::index::Distance;
-use kithdb_engine::limits::Limits;
+use kithdb_engine::limits::{Limits, Thresholds};
 use kithdb_engine::types::Metric;
 use serde_json::{Value, json};
 use std::path::Path;
@@ -49,7 +49,7 @@ impl Data {
 
         let folder = Path::new(text(message, "folder")?);
         let base = floats(&folder.join("base.f32"))?;
-        let mut arena = FieldArena::new(params);
+        let mut arena = FieldArena::new(params, Thresholds::default().row_chunk_bytes);
         let mut bytes = Vec::new();
         for (owner, row) in (0..).zip(base.chunks_exact(dims)) {
             bytes.clear();

@@ -138,7 +138,7 @@ fn search(
         traversal: Traversal::Check,
         starts: &[],
     };
-    let alive = |row| data.table.alive(row, OPERATION);
-    let by_number = |a: u32, b: u32| a.cmp(&b);
-    Ok(graph.search(&data.table, &query, &how, &alive, by_number, scratch, &|| false)?)
+    let wanted = |row| data.table.alive(row, OPERATION);
+    let tie = |a: u32, b: u32| a.cmp(&b);
+    Ok(graph.search(&data.table, &query, &how, &|_| true, &wanted, tie, scratch, &|| false)?)
 }
