@@ -32,7 +32,7 @@ mod write;
 pub use bell::Bell;
 pub use change::{Change, PayloadEdit};
 pub use checkpoint::{CheckpointError, GraphPolicy, directory};
-pub use field::FieldTable;
+pub use field::{FieldArena, FieldTable};
 pub use graph::{FieldGraph, IndexScratch};
 pub use graph_search::How;
 pub use head::Head;
