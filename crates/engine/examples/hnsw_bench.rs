@@ -14,15 +14,15 @@ use std::path::Path;
 use std::time::Instant;
 
 use kithdb_engine::arena::{RowArena, RowTable};
-use kithdb_engine::index::{
-    BuildScratch, Distance, Hnsw, HnswParams, Originals, SearchScratch, TopK, Walk, flat,
-};
+use kithdb_engine::index::{BuildScratch, Distance, Hnsw, HnswParams, SearchScratch, TopK, flat};
 use kithdb_engine::types::Metric;
+use kithdb_engine::vectors::RowFormat;
 
 const K: usize = 10;
 
 struct DataSet {
     name: String,
+    dim: usize,
     metric: Metric,
     rows: RowTable,
     queries: Vec<Vec<f32>>,
@@ -44,20 +44,17 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
     }
     let data = load(Path::new(&dir))?;
-    println!("{}: {} rows × {}, {} queries", data.name, data.rows.len(), data.rows.dim(), data.queries.len());
+    println!("{}: {} rows × {}, {} queries", data.name, data.rows.len(), data.dim, data.queries.len());
 
-    let graph = Hnsw::new(params);
-    let distance = Distance::of(data.metric);
-    let space = Originals::new(&data.rows, distance, &graph);
+    let graph = Hnsw::new(params, data.metric, RowFormat::F32, data.dim);
     let start = Instant::now();
     std::thread::scope(|scope| {
         for thread in 0..threads as u32 {
-            let (graph, space, rows) = (&graph, &space, &data.rows);
+            let (graph, rows) = (&graph, &data.rows);
             scope.spawn(move || {
                 let mut scratch = BuildScratch::new();
                 for row in (thread..rows.len()).step_by(threads) {
-                    let slot = graph.claim(row);
-                    graph.insert(space, slot, &rows.row(row).to_vec(), &mut scratch);
+                    graph.insert(rows, row, &mut scratch);
                 }
             });
         }
@@ -70,6 +67,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         graph.unreachable().len(),
     );
 
+    let distance = Distance::of(data.metric, RowFormat::F32);
     report("exact", &data, |query| {
         let mut top = TopK::new(K, |a: u32, b: u32| a.cmp(&b));
         flat::scan_range(&data.rows, distance, query, 0..data.rows.len(), &|_| true, &mut top, &|| false)
@@ -79,10 +77,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut scratch = SearchScratch::new();
     for ef in [10, 16, 24, 32, 48, 64, 96, 128, 192, 256, 512] {
         report(&format!("ef {ef}"), &data, |query| {
-            let found = graph
-                .search(&space, &query.to_vec(), &Walk::wide(ef), &|_| true, &mut scratch, &|| false)
-                .expect("nothing stops it");
-            found.iter().map(|c| (c.distance(), graph.row_of(c.node()))).collect()
+            graph
+                .search(&data.rows, query, ef, &|_| true, &|a, b| a.cmp(&b), &mut scratch, &|| false)
+                .expect("nothing stops it")
         });
     }
     Ok(())
@@ -126,18 +123,21 @@ fn load(dir: &Path) -> Result<DataSet, Box<dyn Error>> {
         };
         Ok(values.chunks_exact(dim).map(<[f32]>::to_vec).collect())
     };
-    let mut arena = RowArena::new(dim);
+    let mut arena = RowArena::new(RowFormat::F32.row_bytes(dim));
+    let mut bytes = Vec::new();
     for row in vectors(&text("base")?)? {
-        arena.push(&row);
+        bytes.clear();
+        RowFormat::F32.encode(&row, &mut bytes);
+        arena.push(&bytes);
     }
     let rows = arena.table();
     let queries = vectors(&text("query")?)?;
     let truth = read(&dir.join(text("groundtruth")?))?;
     let truth: Vec<u32> = truth.as_chunks::<4>().0.iter().map(|&b| u32::from_le_bytes(b)).collect();
     let nearest = truth.chunks_exact(number("groundtruth_k")?);
-    let distance = Distance::of(metric);
+    let distance = Distance::of(metric, RowFormat::F32);
     let kth = queries.iter().zip(nearest).map(|(query, near)| distance.one(query, rows.row(near[K - 1])));
-    Ok(DataSet { name: text("name")?, metric, kth: kth.collect(), rows, queries })
+    Ok(DataSet { name: text("name")?, dim, metric, kth: kth.collect(), rows, queries })
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, Box<dyn Error>> {

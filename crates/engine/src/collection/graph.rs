@@ -147,7 +147,7 @@ impl FieldGraph {
     /// The nodes as their original vectors in a table.
     pub(super) fn originals<'a>(&'a self, table: &'a FieldTable) -> Originals<'a> {
         let distance = Distance::of(self.metric, table.format);
-        Originals::new(&table.rows, table.dim, distance, &self.hnsw)
+        Originals::new(&table.rows, distance, table.dim, &self.hnsw)
     }
 
     /// Bytes of codes in memory.

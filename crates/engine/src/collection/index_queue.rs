@@ -3,7 +3,7 @@
 use super::Collection;
 use parking_lot::{Condvar, Mutex};
 use std::collections::VecDeque;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 
 /// Collections whose graphs may have something to do, in the order in which they said so. Each stands in it at most
@@ -11,21 +11,16 @@ use std::sync::{Arc, Weak};
 /// written costs nothing.
 #[derive(Default)]
 pub struct IndexQueue {
-    waiting: Mutex<Waiting>,
+    waiting: Mutex<VecDeque<Weak<Collection>>>,
     arrived: Condvar,
-}
-
-#[derive(Default)]
-struct Waiting {
-    collections: VecDeque<Weak<Collection>>,
-    closed: bool,
+    closed: AtomicBool,
 }
 
 impl IndexQueue {
     /// Queues a collection, unless it waits already.
     pub fn push(&self, collection: &Arc<Collection>) {
         if !collection.queued.swap(true, Ordering::AcqRel) {
-            self.waiting.lock().collections.push_back(Arc::downgrade(collection));
+            self.waiting.lock().push_back(Arc::downgrade(collection));
             self.arrived.notify_one();
         }
     }
@@ -34,10 +29,10 @@ impl IndexQueue {
     pub fn pop(&self) -> Option<Arc<Collection>> {
         let mut waiting = self.waiting.lock();
         loop {
-            if waiting.closed {
+            if self.is_closed() {
                 return None;
             }
-            match waiting.collections.pop_front() {
+            match waiting.pop_front() {
                 Some(next) => {
                     // One that is gone was deleted while it waited.
                     if let Some(collection) = next.upgrade() {
@@ -53,12 +48,14 @@ impl IndexQueue {
 
     /// Whether the engine stops: long work is to be given up.
     pub fn is_closed(&self) -> bool {
-        self.waiting.lock().closed
+        self.closed.load(Ordering::Acquire)
     }
 
     /// Sends everybody home who waits, now and later.
     pub fn close(&self) {
-        self.waiting.lock().closed = true;
+        let waiting = self.waiting.lock();
+        self.closed.store(true, Ordering::Release);
+        drop(waiting);
         self.arrived.notify_all();
     }
 }

@@ -100,6 +100,8 @@ pub struct Collection {
     checkpointed_lsn: AtomicU64,
     /// Bytes of log records since the last data checkpoint.
     unsaved_bytes: AtomicUsize,
+    /// What the rows and graphs were like when the last vacuum of rows had looked at them.
+    vacuumed: Mutex<Option<u64>>,
 }
 
 /// What a reader holds: a view, and for each field the graph with the first row of its tail.
@@ -140,6 +142,7 @@ impl Collection {
             checkpoints: Mutex::new(checkpoints),
             last_lsn: AtomicU64::new(last_lsn),
             unsaved_bytes: AtomicUsize::new(0),
+            vacuumed: Mutex::new(None),
         }
     }
 

@@ -10,6 +10,7 @@ use super::write::{Write, WriteRequest};
 use super::{Collection, FieldGraph, Head, View};
 use crate::deadline::Deadline;
 use crossbeam_channel::bounded;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -36,6 +37,12 @@ impl Collection {
     /// emptied one: there may be more.
     pub fn vacuum_rows(self: &Arc<Self>) -> bool {
         let view = self.view();
+        // What was found not to be worth it stays so until something is written or a graph gets on.
+        let state = self.vacuum_state(&view);
+        if *self.vacuumed.lock() == Some(state) {
+            return false;
+        }
+        *self.vacuumed.lock() = Some(state);
         let mut empty: Vec<(usize, u32)> = Vec::new();
         let mut worn: Option<(usize, u32)> = None;
         for (field, table) in view.fields.iter().enumerate() {
@@ -52,6 +59,18 @@ impl Collection {
             self.release(&empty);
         }
         worn.is_some_and(|(field, chunk)| self.empty_chunk(field, chunk))
+    }
+
+    /// What decides whether there is something to drop or to empty, in one number.
+    fn vacuum_state(&self, view: &View) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        view.op.hash(&mut hasher);
+        for slot in &self.graphs {
+            for graph in [slot.current.load_full(), slot.next.load_full()] {
+                graph.map(|graph| (Arc::as_ptr(&graph).addr(), graph.indexed())).hash(&mut hasher);
+            }
+        }
+        hasher.finish()
     }
 
     /// Whether no graph of the field has a node for one of these dead rows, nor will get one.

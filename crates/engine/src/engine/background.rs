@@ -107,6 +107,11 @@ pub fn keep_house(catalog: &Catalog) {
     let thresholds = catalog.shared().thresholds;
     catalog.remove_detached();
     for collection in catalog.collections() {
+        let started = Instant::now();
+        while collection.fault().is_none()
+            && guarded(&collection, "the vacuum", || collection.vacuum_rows()) == Some(true)
+            && started.elapsed() < HOUSEKEEPING
+        {}
         if collection.unsaved_bytes() >= thresholds.checkpoint_bytes || collection.has_unwritten_graph() {
             checkpoint(&collection, GraphPolicy::WhenGrown);
         }

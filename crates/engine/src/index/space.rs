@@ -8,9 +8,6 @@ use crate::vectors::{CodeQuery, CodeTable};
 /// Rows that are asked for ahead of their scoring (Zen 4: 4 to 16 are equal within noise, none costs a quarter)…
 const LOOK_AHEAD_ROWS: usize = 8;
 
-/// As many codes as a walk meets at a node.
-const LOOK_AHEAD_CODES: usize = 32;
-
 /// … and the bytes that these have at most, for the level-2 cache has other uses too.
 const LOOK_AHEAD_BYTES: usize = 32 << 10;
 
@@ -45,65 +42,23 @@ pub trait Space: Sync {
     fn load(&self, node: u32, query: &mut Self::Query);
 }
 
-/// The codes of a graph's nodes.
-#[derive(Clone, Copy)]
-pub struct Codes<'a> {
-    table: &'a CodeTable,
-}
-
-impl<'a> Codes<'a> {
-    /// The nodes whose codes are in the table.
-    pub fn new(table: &'a CodeTable) -> Codes<'a> {
-        Codes { table }
-    }
-}
-
-impl Space for Codes<'_> {
-    type Query = CodeQuery;
-
-    #[inline(always)]
-    fn one(&self, query: &CodeQuery, node: u32) -> f32 {
-        self.table.one(query, node)
-    }
-
-    #[inline(always)]
-    fn four(&self, query: &CodeQuery, nodes: [u32; 4]) -> [f32; 4] {
-        self.table.four(query, nodes)
-    }
-
-    #[inline(always)]
-    fn prefetch(&self, node: u32) {
-        self.table.prefetch(node);
-    }
-
-    #[inline(always)]
-    fn look_ahead(&self) -> usize {
-        (LOOK_AHEAD_BYTES / self.table.node_bytes()).clamp(1, LOOK_AHEAD_CODES)
-    }
-
-    fn load(&self, node: u32, query: &mut CodeQuery) {
-        self.table.load(node, query);
-    }
-}
-
 /// The original vectors of a graph's nodes, in one view of the rows.
 #[derive(Clone, Copy)]
 pub struct Originals<'a> {
     rows: &'a RowTable,
-    /// Components of a vector.
-    dim: usize,
     distance: Distance,
+    dim: usize,
     graph: &'a Hnsw,
 }
 
 impl<'a> Originals<'a> {
-    /// The vectors of `graph`'s nodes, which are rows of `rows` or came after it.
-    pub fn new(rows: &'a RowTable, dim: usize, distance: Distance, graph: &'a Hnsw) -> Originals<'a> {
-        Originals { rows, dim, distance, graph }
+    /// The vectors of `graph`'s nodes, of `dim` components each, which are rows of `rows` or came after it.
+    pub fn new(rows: &'a RowTable, distance: Distance, dim: usize, graph: &'a Hnsw) -> Originals<'a> {
+        Originals { rows, distance, dim, graph }
     }
 
     #[inline(always)]
-    fn vector(&self, node: u32) -> &'a [u8] {
+    fn row(&self, node: u32) -> &'a [u8] {
         self.rows.row(self.graph.row_of(node))
     }
 }
@@ -113,12 +68,12 @@ impl Space for Originals<'_> {
 
     #[inline(always)]
     fn one(&self, query: &Vec<f32>, node: u32) -> f32 {
-        self.distance.one(query, self.vector(node))
+        self.distance.one(query, self.row(node))
     }
 
     #[inline(always)]
     fn four(&self, query: &Vec<f32>, nodes: [u32; 4]) -> [f32; 4] {
-        self.distance.four(query, nodes.map(|node| self.vector(node)))
+        self.distance.four(query, nodes.map(|node| self.row(node)))
     }
 
     #[inline(always)]
@@ -142,6 +97,49 @@ impl Space for Originals<'_> {
 
     fn load(&self, node: u32, query: &mut Vec<f32>) {
         query.clear();
-        self.distance.format().decode_for_search(self.vector(node), self.dim, query);
+        self.distance.format().decode_for_search(self.row(node), self.dim, query);
+    }
+}
+
+/// The codes of a graph's nodes. Every node has one before it is linked, so no view is too old for it: a search over
+/// codes leaves what its view must not see to what it accepts.
+#[derive(Clone, Copy)]
+pub struct Codes<'a> {
+    table: &'a CodeTable,
+    look_ahead: usize,
+}
+
+impl<'a> Codes<'a> {
+    /// The codes in a table that is numbered as the graph is.
+    pub fn new(table: &'a CodeTable) -> Codes<'a> {
+        Codes { table, look_ahead: usize::MAX }
+    }
+}
+
+impl Space for Codes<'_> {
+    type Query = CodeQuery;
+
+    #[inline(always)]
+    fn one(&self, query: &CodeQuery, node: u32) -> f32 {
+        self.table.one(query, node)
+    }
+
+    #[inline(always)]
+    fn four(&self, query: &CodeQuery, nodes: [u32; 4]) -> [f32; 4] {
+        self.table.four(query, nodes)
+    }
+
+    #[inline(always)]
+    fn prefetch(&self, node: u32) {
+        self.table.prefetch(node);
+    }
+
+    #[inline(always)]
+    fn look_ahead(&self) -> usize {
+        self.look_ahead
+    }
+
+    fn load(&self, node: u32, query: &mut CodeQuery) {
+        self.table.load(node, query);
     }
 }

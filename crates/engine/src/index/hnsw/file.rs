@@ -19,14 +19,13 @@
 //! | 2 | number of links |
 //! | 4 each | links |
 //!
-//! The entry point is the first node of the highest level. The bytes carry no checksum of their own: the file that
+//! The entry point is the first node of the highest level, the root the one of the lowest row. The bytes carry no checksum of their own: the file that
 //! they are stored in does.
 
 use std::fmt;
-use std::sync::atomic::Ordering;
 
 use super::nodes::{Link, MAX_LEVEL, Nodes};
-use super::{Hnsw, HnswParams, pack_entry};
+use super::{Hnsw, HnswParams};
 
 const MAGIC: &[u8; 8] = b"KITHHNSW";
 const VERSION: u16 = 2;
@@ -164,13 +163,7 @@ impl Hnsw {
         if !reader.rest.is_empty() {
             return Err(GraphError::Invalid("bytes behind the end"));
         }
-        if let Some(&top) = levels.iter().max() {
-            let entry = levels.iter().position(|&level| level == top).unwrap_or(0) as u32;
-            // The level that the node has: of a graph beyond all measure it may be a lower one.
-            let level = graph.nodes.level_of(entry);
-            graph.entry.store(pack_entry(entry, level), Ordering::Release);
-            graph.root.store(1, Ordering::Release);
-        }
+        graph.choose_entry();
         graph.keep_forest();
         Ok(graph)
     }

@@ -21,6 +21,7 @@ mod frontier;
 mod insert;
 mod nodes;
 mod pool;
+mod rewrite;
 mod search;
 mod select;
 mod tree;

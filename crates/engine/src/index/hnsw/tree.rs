@@ -19,7 +19,7 @@ use super::insert::{BuildScratch, LinkScratch};
 use super::nodes::Link;
 use super::pool::Candidate;
 use super::{Hnsw, Walk};
-use crate::index::Space;
+use crate::index::{Space, Stopped};
 
 impl Hnsw {
     /// Writes the base links of a new node, one of them to a parent, and makes the parent link back: the moment from
@@ -108,41 +108,91 @@ impl Hnsw {
     /// many joints it made; 0 when the graph is whole. To be called while no node is being inserted; searches may go
     /// on. The space has all nodes of the graph.
     pub fn repair<S: Space>(&self, space: &S, scratch: &mut BuildScratch<S::Query>) -> usize {
-        let Some((entry, _)) = self.entry() else { return 0 };
+        self.join_parts(space, scratch, &|| false).expect("a repair is not stopped")
+    }
+
+    /// The same, until `stop` says so.
+    pub(super) fn join_parts<S: Space>(
+        &self,
+        space: &S,
+        scratch: &mut BuildScratch<S::Query>,
+        stop: &impl Fn() -> bool,
+    ) -> Result<usize, Stopped> {
+        let Some((entry, _)) = self.entry() else { return Ok(0) };
         if self.tree_links() == 2 * (self.len() as usize - 1) {
-            return 0;
+            return Ok(0);
         }
         let mut parts = self.parts();
-        let mut joints = 0;
+        let mut joints = self.join_along_links(space, &mut parts, scratch, stop)?;
         let mut query = S::Query::default();
         for node in 0..self.len() {
             if parts.are_joined(node, entry) {
                 continue;
             }
+            if stop() {
+                return Err(Stopped);
+            }
             let member = self.tree_from(node, |node| self.has_tree_room(node)).expect("a tree has leaves");
             space.load(member, &mut query);
             let is_other = |other: u32| parts.are_joined(other, entry) && self.has_tree_room(other);
             let walk = Walk::wide(self.params.ef_construct);
-            let near = self
-                .search(space, &query, &walk, &is_other, &mut scratch.search, &|| false)
-                .expect("the search of a repair is not stopped");
-            let (distance, other) = match near.first() {
-                Some(nearest) => (nearest.distance(), nearest.node()),
-                None => {
-                    let other =
-                        self.tree_from(entry, |node| self.has_tree_room(node)).expect("a tree has leaves");
-                    (space.one(&query, other), other)
-                }
+            let near = self.search(space, &query, &walk, &is_other, &mut scratch.search, stop)?;
+            let other = match near.first() {
+                Some(nearest) => nearest.node(),
+                None => self.tree_from(entry, |node| self.has_tree_room(node)).expect("a tree has leaves"),
             };
-            for (from, to) in [(other, member), (member, other)] {
-                let link = (distance, Link::new(to, true));
-                let is_linked = self.link_back(space, from, 0, link, &mut scratch.links);
-                assert!(is_linked, "both ends were seen to have room");
-            }
+            self.join(space, &query, member, other, scratch);
             parts.join(member, other);
             joints += 1;
         }
-        joints
+        Ok(joints)
+    }
+
+    /// Joins parts of the tree by links that are there already.
+    fn join_along_links<S: Space>(
+        &self,
+        space: &S,
+        parts: &mut Parts,
+        scratch: &mut BuildScratch<S::Query>,
+        stop: &impl Fn() -> bool,
+    ) -> Result<usize, Stopped> {
+        let mut joints = 0;
+        let mut query = S::Query::default();
+        let mut links = Vec::new();
+        for node in 0..self.len() {
+            if node.is_multiple_of(256) && stop() {
+                return Err(Stopped);
+            }
+            links.clear();
+            self.nodes.for_each_link(node, 0, |link| links.push(link.node()));
+            for &other in &links {
+                let is_joint = !parts.are_joined(node, other);
+                if is_joint && self.has_tree_room(node) && self.has_tree_room(other) {
+                    space.load(node, &mut query);
+                    self.join(space, &query, node, other, scratch);
+                    parts.join(node, other);
+                    joints += 1;
+                }
+            }
+        }
+        Ok(joints)
+    }
+
+    /// Makes a pair of tree links between two nodes with room for them. `query` stands for `a`.
+    fn join<S: Space>(
+        &self,
+        space: &S,
+        query: &S::Query,
+        a: u32,
+        b: u32,
+        scratch: &mut BuildScratch<S::Query>,
+    ) {
+        let distance = space.one(query, b);
+        for (from, to) in [(b, a), (a, b)] {
+            let link = (distance, Link::new(to, true));
+            let is_linked = self.link_back(space, from, 0, link, &mut scratch.links);
+            assert!(is_linked, "both ends were seen to have room");
+        }
     }
 
     /// Tree marks in the base layer. A forest with two for each node but one is a tree over all.

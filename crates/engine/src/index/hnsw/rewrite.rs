@@ -1,0 +1,254 @@
+//! Writing a graph anew: without its dead nodes, and in the order in which walks meet the others.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use super::insert::BuildScratch;
+use super::nodes::{Link, Nodes};
+use super::search::score;
+use super::select::Selection;
+use super::{Hnsw, pack_entry};
+use crate::index::{Space, Stopped};
+
+/// Nodes that a thread takes at a time, and between two stop checks.
+const STEP: usize = 256;
+
+/// Candidates for the links of a node whose neighbours died, for each link that it can have in an upper layer.
+const CANDIDATES_PER_LINK: usize = 16;
+
+/// A node that was not met yet, …
+const UNSEEN: u32 = u32::MAX;
+/// … and one that is left out of the new graph, in a list of new numbers.
+const DEAD: u32 = u32::MAX - 1;
+
+/// The nodes of a graph that is being replaced by another one.
+struct Renumbered<'a, S> {
+    space: &'a S,
+    /// The old number of each new node.
+    old: &'a [u32],
+}
+
+impl<S: Space> Space for Renumbered<'_, S> {
+    type Query = S::Query;
+
+    fn one(&self, query: &S::Query, node: u32) -> f32 {
+        self.space.one(query, self.old[node as usize])
+    }
+
+    fn four(&self, query: &S::Query, nodes: [u32; 4]) -> [f32; 4] {
+        self.space.four(query, nodes.map(|node| self.old[node as usize]))
+    }
+
+    fn prefetch(&self, node: u32) {
+        self.space.prefetch(self.old[node as usize]);
+    }
+
+    fn look_ahead(&self) -> usize {
+        self.space.look_ahead()
+    }
+
+    fn can_read(&self, node: u32) -> bool {
+        self.space.can_read(self.old[node as usize])
+    }
+
+    fn load(&self, node: u32, query: &mut S::Query) {
+        self.space.load(self.old[node as usize], query);
+    }
+}
+
+/// What one thread needs to choose links.
+struct Work<Q> {
+    selection: Selection<Q>,
+    centre: Q,
+    dead: Vec<u32>,
+    near: Vec<u32>,
+}
+
+impl Hnsw {
+    /// A new graph of the nodes that `keep` says yes to, in breadth-first order from the entry point, and the present
+    /// number of each of its nodes, in order: the caller copies their codes.
+    ///
+    /// Links to nodes that are left out give way to the best of what these linked to, over two such nodes at most
+    /// (the consolidation of FreshDiskANN, arXiv 2105.09613). Levels stay. Every node of the new graph can be reached.
+    ///
+    /// Searches and insertions may go on meanwhile. Nodes claimed since the call began, or not linked yet, are not in
+    /// the new graph; the caller inserts their rows into it. `space` holds all nodes that there are at the call.
+    /// `threads` (at least 1) work on it. `keep` is asked once a node. `stop` is asked now and then and ends it all
+    /// with [`Stopped`]. Memory: the new graph and 12 bytes a node of the present one.
+    pub fn rewrite<S: Space>(
+        &self,
+        space: &S,
+        keep: &impl Fn(u32) -> bool,
+        threads: usize,
+        stop: &(impl Fn() -> bool + Sync),
+    ) -> Result<(Hnsw, Vec<u32>), Stopped> {
+        let (numbers, old) = self.breadth_first(keep, stop)?;
+        let mut new = Hnsw::new(self.params);
+        new.nodes = Nodes::new(self.params.m, self.params.seed, old.len() as u32);
+        for &node in &old {
+            new.nodes.append(self.nodes.row_of(node), self.nodes.level_of(node));
+        }
+        let (next, is_stopped) = (AtomicUsize::new(0), AtomicBool::new(false));
+        std::thread::scope(|scope| {
+            let work = || self.carry_links_over(space, &new, &numbers, &old, &next, &is_stopped, stop);
+            for _ in 1..threads {
+                scope.spawn(work);
+            }
+            work();
+        });
+        if is_stopped.load(Ordering::Relaxed) {
+            return Err(Stopped);
+        }
+        new.choose_entry();
+        new.keep_forest();
+        let joined = new.join_parts(&Renumbered { space, old: &old }, &mut BuildScratch::new(), stop);
+        joined.map(|_| (new, old))
+    }
+
+    /// The new number of every node, and the old number of every new one.
+    fn breadth_first(
+        &self,
+        keep: &impl Fn(u32) -> bool,
+        stop: &impl Fn() -> bool,
+    ) -> Result<(Vec<u32>, Vec<u32>), Stopped> {
+        let mut numbers = vec![UNSEEN; self.len() as usize];
+        let mut queue = Vec::new();
+        let mut old = Vec::new();
+        let mut meet = |node: u32, queue: &mut Vec<u32>| {
+            // Nodes inserted since the start are beyond the list.
+            if let Some(number) = numbers.get_mut(node as usize)
+                && *number == UNSEEN
+            {
+                *number = DEAD;
+                if keep(node) {
+                    *number = old.len() as u32;
+                    old.push(node);
+                }
+                queue.push(node);
+            }
+        };
+        if let Some((entry, _)) = self.entry() {
+            meet(entry, &mut queue);
+        }
+        let mut at = 0;
+        while let Some(&node) = queue.get(at) {
+            if at.is_multiple_of(STEP) && stop() {
+                return Err(Stopped);
+            }
+            at += 1;
+            self.nodes.for_each_link(node, 0, |link| meet(link.node(), &mut queue));
+        }
+        Ok((numbers, old))
+    }
+
+    /// Writes the links of some new nodes after others, until there are none left.
+    #[expect(clippy::too_many_arguments, reason = "what the threads of one rewrite share")]
+    fn carry_links_over<S: Space>(
+        &self,
+        space: &S,
+        new: &Hnsw,
+        numbers: &[u32],
+        old: &[u32],
+        next: &AtomicUsize,
+        is_stopped: &AtomicBool,
+        stop: &impl Fn() -> bool,
+    ) {
+        let mut work: Work<S::Query> = Work {
+            selection: Selection::default(),
+            centre: S::Query::default(),
+            dead: Vec::new(),
+            near: Vec::new(),
+        };
+        loop {
+            let from = next.fetch_add(STEP, Ordering::Relaxed);
+            if from >= old.len() || is_stopped.load(Ordering::Relaxed) {
+                return;
+            }
+            if stop() {
+                is_stopped.store(true, Ordering::Relaxed);
+                return;
+            }
+            let to = old.len().min(from + STEP);
+            for (number, &node) in (from as u32..).zip(&old[from..to]) {
+                for layer in 0..=new.nodes.level_of(number) {
+                    self.choose_links(space, numbers, (node, layer), &mut work);
+                    let chosen = work
+                        .selection
+                        .chosen
+                        .iter()
+                        .map(|&(_, link)| Link::new(numbers[link.node() as usize], link.in_tree()));
+                    new.nodes.write(number, layer, chosen);
+                }
+            }
+        }
+    }
+
+    /// Leaves the links, in old numbers, that a node is to have in the new graph in `work.selection.chosen`.
+    fn choose_links<S: Space>(
+        &self,
+        space: &S,
+        numbers: &[u32],
+        (node, layer): (u32, usize),
+        work: &mut Work<S::Query>,
+    ) {
+        let Work { selection, centre, dead, near } = work;
+        let number = |node: u32| numbers.get(node as usize).copied().unwrap_or(UNSEEN);
+        selection.candidates.clear();
+        selection.chosen.clear();
+        dead.clear();
+        self.nodes.for_each_link(node, layer, |link| match number(link.node()) {
+            UNSEEN => {}
+            DEAD => dead.push(link.node()),
+            _ => selection.chosen.push((0.0, link)),
+        });
+        if dead.is_empty() {
+            return;
+        }
+        // Over the dead to the living behind them, and over one more where that is dead too.
+        near.clear();
+        let most = CANDIDATES_PER_LINK * self.params.m;
+        let (direct, mut at) = (dead.len(), 0);
+        while at < dead.len() && near.len() < most {
+            let is_direct = at < direct;
+            let between = dead[at];
+            at += 1;
+            self.nodes.for_each_link(between, layer, |link| {
+                let other = link.node();
+                match number(other) {
+                    UNSEEN => {}
+                    DEAD if is_direct => dead.push(other),
+                    DEAD => {}
+                    _ if other != node => near.push(other),
+                    _ => {}
+                }
+            });
+        }
+        let present = &selection.chosen;
+        near.sort_unstable();
+        near.dedup();
+        near.retain(|&other| present.iter().all(|(_, link)| link.node() != other));
+        let marks: Vec<Link> = present.iter().map(|&(_, link)| link).collect();
+        let kept = marks.iter().copied();
+        let links: Vec<Link> = kept.chain(near.iter().map(|&other| Link::new(other, false))).collect();
+        near.clear();
+        near.extend(links.iter().map(|link| link.node()));
+        space.load(node, centre);
+        let mut of_node = links.iter();
+        score(space, centre, near, |candidate| {
+            let &link = of_node.next().expect("as many distances as links");
+            selection.candidates.push((candidate.distance(), link, link.in_tree()));
+        });
+        selection.choose(space, self.nodes.capacity(layer), self.params.m);
+    }
+
+    /// Makes the first node of the highest level the entry point, and the one with the lowest row the root.
+    pub(super) fn choose_entry(&self) {
+        let levels = (0..self.len()).map(|node| (self.nodes.level_of(node), node));
+        // The first of equals is the greatest by this order.
+        if let Some((level, node)) = levels.max_by(|a, b| a.0.cmp(&b.0).then(b.1.cmp(&a.1))) {
+            self.entry.store(pack_entry(node, level), Ordering::Release);
+        }
+        if let Some(root) = (0..self.len()).min_by_key(|&node| self.nodes.row_of(node)) {
+            self.root.store(u64::from(root) + 1, Ordering::Release);
+        }
+    }
+}
