@@ -25,6 +25,9 @@ const ASKED: u32 = 96;
 const ASKED_BY_DOCUMENT: u32 = 32;
 /// The walk is given up when fewer of these match than the expected share divided by this.
 const FAR_BELOW: f64 = 8.0;
+/// Part of the walk's width in which `k` matches have to be. The nearest rows in it are as good as all there; towards
+/// its end some are missing.
+const TRUSTED: f64 = 0.8;
 
 thread_local! {
     /// Visited marks and pools of this thread's searches, shared by all collections.
@@ -68,8 +71,10 @@ impl<'a> GraphSearch<'a> {
                 Plan::TwoHop => Some(self.two_hops(matching, &task)?),
             };
             if let Some(found) = found {
-                let found = self.with_tail(found, matching)?;
-                if found.len() as u64 >= self.search.possible(matching).min(self.search.k as u64) {
+                let in_graph = found.len() as u64;
+                let (found, in_tail) = self.with_tail(found, matching)?;
+                let possible = self.search.possible(matching).saturating_sub(in_tail);
+                if in_graph >= possible.min(self.search.k as u64) {
                     return Ok(found);
                 }
             }
@@ -164,13 +169,26 @@ impl<'a> GraphSearch<'a> {
         let is_far = || met.get() >= UNASKED + asked && passed.get() <= fewest;
         let stop = || check.is_late() || is_far() || self.search.deadline.passed();
         let how = self.how(task.wide_ef(), Traversal::Check, &[]);
-        let wanted = |row| row < self.boundary && check.passes(row);
+        // Asked best first: where the k-th match is among all that was found.
+        let (rank, matches, place) = (Cell::new(0usize), Cell::new(0usize), Cell::new(None));
+        let wanted = |row| {
+            rank.set(rank.get() + 1);
+            let is_match = row < self.boundary && check.passes(row);
+            matches.set(matches.get() + usize::from(is_match));
+            if is_match && matches.get() == self.search.k {
+                place.set(Some(rank.get()));
+            }
+            is_match
+        };
         let found = self.walk(&how, &meet, &wanted, &stop);
         check.finish()?;
         match found {
             Err(Stopped) if is_far() => Ok(None),
             Err(Stopped) => Err(self.search.deadline.error()),
-            Ok(found) => Ok(Some(found)),
+            Ok(found) => {
+                let trusted = place.get().is_none_or(|place| place as f64 <= TRUSTED * how.ef as f64);
+                Ok((is_everything || trusted).then_some(found))
+            }
         }
     }
 
@@ -220,15 +238,16 @@ impl<'a> GraphSearch<'a> {
         })
     }
 
-    /// What the walk has found and the best of the tail.
-    fn with_tail(&self, found: Found, matching: &Matching<'_>) -> Result<Found, Error> {
+    /// The best of what the walk has found and of the tail, and how many rows of the tail match.
+    fn with_tail(&self, found: Found, matching: &Matching<'_>) -> Result<(Found, u64), Error> {
         let tail = self.boundary..self.search.table.len();
         if self.params.indexed_only || tail.is_empty() {
-            return Ok(found);
+            return Ok((found, 0));
         }
         let mut top = TopK::new(self.search.k, |a, b| self.search.tie(a, b));
         found.iter().for_each(|&(distance, row)| top.offer(distance, row));
-        self.search.scan_range(tail, &Check::new(self.search, matching), &mut top)?;
-        Ok(top.into_sorted())
+        let check = Check::new(self.search, matching);
+        self.search.scan_range(tail, &check, &mut top)?;
+        Ok((top.into_sorted(), check.passed()))
     }
 }

@@ -14,11 +14,13 @@ const SCANNED_ROW: f64 = 0.5;
 const DOCUMENT: f64 = 12.0;
 /// A distance of a two-hop walk with the checks that come before it.
 const TWO_HOP_DISTANCE: f64 = 2.0;
+/// Share of matches below which neighbours of neighbours hold too few of them to walk along.
+const LEAST_TWO_HOP_SHARE: f64 = 0.02;
 /// Rows beyond the `k / share` expected ones that a wide walk keeps, as a factor: so that it rarely finds fewer than
 /// `k` matches when these are spread evenly.
 const SPREAD: f64 = 1.3;
-/// A wide walk is never wider than this many times the width asked for and the rows wanted.
-const MAX_WIDENING: f64 = 16.0;
+/// A walk that is wider than this spends its time on keeping its candidates in order.
+const MAX_WIDTH: usize = 4096;
 
 /// A way to the nearest matching rows. All give the same answer, but for what an approximate search misses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,11 +78,10 @@ impl Task {
         (self.matches.max(1.0) / self.nodes.max(1) as f64).min(1.0)
     }
 
-    /// Width of a wide walk.
+    /// Width of a wide walk: the width asked for, and room for `k` matches among as many rows as they are spread over.
     pub fn wide_ef(&self) -> usize {
-        let further = SPREAD * self.k as f64 * (1.0 / self.share() - 1.0);
-        let most = MAX_WIDENING * (self.ef + self.k) as f64;
-        self.ef + further.min(most).ceil() as usize
+        let further = (SPREAD * self.k as f64 * (1.0 / self.share() - 1.0)).ceil();
+        self.ef.saturating_add(further as usize).min(self.ef.max(MAX_WIDTH))
     }
 
     /// What a plan costs, in distances.
@@ -89,15 +90,18 @@ impl Task {
         match plan {
             Plan::Scan => self.matches * SCANNED_ROW + self.documents as f64 * DOCUMENT,
             Plan::Wide => {
-                let wanted = SPREAD * self.k as f64 / self.share();
+                let met = SPREAD * self.k as f64 / self.share();
                 let ef = self.wide_ef();
                 // A walk that cannot be wide enough is no way at all.
-                if wanted > ef as f64 {
+                if met.min(self.nodes as f64) > ef as f64 {
                     return f64::INFINITY;
                 }
-                distances(ef) + documents(wanted)
+                distances(ef).min(self.nodes as f64) + documents(met)
             }
             Plan::TwoHop => {
+                if self.share() < LEAST_TWO_HOP_SHARE {
+                    return f64::INFINITY;
+                }
                 let scored = distances(self.ef).min(self.matches);
                 let looked_at = (scored / self.share()).min(self.nodes as f64);
                 scored * TWO_HOP_DISTANCE + documents(looked_at)
@@ -170,7 +174,8 @@ mod tests {
     fn a_wide_walk_is_as_wide_as_asked_for_when_everything_matches() {
         assert_eq!(task(60_000, 60_000.0).wide_ef(), 64);
         assert!(task(60_000, 30_000.0).wide_ef() > 64);
-        assert!(task(u64::MAX, 1.0).wide_ef() <= 64 + 16 * 74);
+        assert_eq!(task(u64::MAX, 1.0).wide_ef(), 4096);
         assert_eq!(task(u64::MAX, 1.0).cost(Plan::Wide), f64::INFINITY);
+        assert_eq!(Task { ef: 100_000, ..task(1_000_000, 500_000.0) }.wide_ef(), 100_000);
     }
 }

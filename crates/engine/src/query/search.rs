@@ -103,17 +103,31 @@ pub(super) struct Check<'a> {
     matching: &'a Matching<'a>,
     pace: RefCell<Pace<'a>>,
     late: Cell<bool>,
+    passed: Cell<u64>,
 }
 
 impl<'a> Check<'a> {
     /// A check of rows against a filter.
     pub fn new(search: &'a Search<'a>, matching: &'a Matching<'a>) -> Check<'a> {
-        Check { search, matching, pace: RefCell::new(matching.pace(search.deadline)), late: Cell::new(false) }
+        let pace = RefCell::new(matching.pace(search.deadline));
+        Check { search, matching, pace, late: Cell::new(false), passed: Cell::new(0) }
     }
 
     /// Whether the row is alive and its point matches. Nothing passes any more once it is late.
     #[inline]
     pub fn passes(&self, row: u32) -> bool {
+        let passes = self.is_match(row);
+        self.passed.set(self.passed.get() + u64::from(passes));
+        passes
+    }
+
+    /// How many rows have passed.
+    pub fn passed(&self) -> u64 {
+        self.passed.get()
+    }
+
+    #[inline(always)]
+    fn is_match(&self, row: u32) -> bool {
         let Search { view, table, excluded, .. } = self.search;
         if !table.alive(row, view.op) {
             return false;
