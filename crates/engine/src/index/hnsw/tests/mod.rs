@@ -51,7 +51,9 @@ fn clustered_rows(random: &mut Random, count: usize, dim: usize, clusters: usize
 
 /// Queries near to rows, but not on them.
 fn clustered_queries(rows: &RowTable, count: u32) -> Vec<Vec<f32>> {
-    (0..count).map(|n| vector(rows, n * (rows.len() / count)).iter().map(|x| x * 0.95 + 0.3).collect()).collect()
+    (0..count)
+        .map(|n| vector(rows, n * (rows.len() / count)).iter().map(|x| x * 0.95 + 0.3).collect())
+        .collect()
 }
 
 fn arena(rows: &[Vec<f32>], metric: Metric) -> RowArena {
@@ -165,7 +167,16 @@ fn exact(
     accept: impl Fn(u32) -> bool,
 ) -> Vec<(f32, u32)> {
     let mut top = TopK::new(k, by_row);
-    flat::scan_range(rows, Distance::of(metric, RowFormat::F32), query, 0..rows.len(), &accept, &mut top, &|| false).unwrap();
+    flat::scan_range(
+        rows,
+        Distance::of(metric, RowFormat::F32),
+        query,
+        0..rows.len(),
+        &accept,
+        &mut top,
+        &|| false,
+    )
+    .unwrap();
     top.into_sorted()
 }
 
@@ -263,7 +274,8 @@ fn thousands_of_duplicates_do_not_hide_rows() {
             }
         }
         if metric == Metric::Euclid {
-            let is_found = |&row: &u32| search(&graph, &rows, &vector(&rows, row), 100, |_| true)[0] == (0.0, row);
+            let is_found =
+                |&row: &u32| search(&graph, &rows, &vector(&rows, row), 100, |_| true)[0] == (0.0, row);
             let found = (3000..3500).filter(is_found).count();
             assert!(found >= 450, "{found} of 500 rows between two heaps of duplicates");
         }
@@ -315,7 +327,8 @@ fn a_search_stops_when_it_is_told_to() {
     let result = graph.search(&rows, &vector(&rows, 0), &Walk::wide(500), |_| true, &mut scratch, &stop);
     assert_eq!(result, Err(Stopped));
     // The scratch of a stopped search serves the next one.
-    let found = graph.search(&rows, &vector(&rows, 7), &Walk::wide(50), |_| true, &mut scratch, &|| false).unwrap();
+    let found =
+        graph.search(&rows, &vector(&rows, 7), &Walk::wide(50), |_| true, &mut scratch, &|| false).unwrap();
     assert_eq!(found[0], (0.0, 7));
 }
 
@@ -397,7 +410,14 @@ fn threads_insert_while_others_search_their_own_views() {
                     for row in (0..end.saturating_sub(8)).step_by(97) {
                         let accept = |other: u32| !other.is_multiple_of(3) || other == row;
                         let found = graph
-                            .search(&rows, &vector(&rows, row), &Walk::wide(64), accept, &mut scratch, &|| false)
+                            .search(
+                                &rows,
+                                &vector(&rows, row),
+                                &Walk::wide(64),
+                                accept,
+                                &mut scratch,
+                                &|| false,
+                            )
                             .unwrap();
                         assert!(found.iter().all(|&(_, other)| accept(other)));
                     }

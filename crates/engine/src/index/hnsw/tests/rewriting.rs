@@ -103,8 +103,9 @@ fn whole_regions_may_die_and_all_that_lives_stays_within_reach() {
     let rows = arena(&clustered_rows(&mut random, 2000, 8, 10), Metric::Euclid).table();
     for m in [2, 8] {
         let graph = build(&rows, m, Metric::Euclid);
-        let near =
-            |row: u32, centre: u32| Distance::of(Metric::Euclid, RowFormat::F32).one(&vector(&rows, row), rows.row(centre)) < 60.0;
+        let near = |row: u32, centre: u32| {
+            Distance::of(Metric::Euclid, RowFormat::F32).one(&vector(&rows, row), rows.row(centre)) < 60.0
+        };
         for keep in [
             Box::new(|row: u32| near(row, 0) || near(row, 1)) as Box<dyn Fn(u32) -> bool>,
             Box::new(|row| row % 50 == 7),
