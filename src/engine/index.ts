@@ -144,7 +144,7 @@ class Facade implements Engine {
     const { frame, calls } = this;
     let end: number;
     while ((end = native.take(frame)) > 0) {
-      for (let at = 0; at < end; ) {
+      for (let at = 0; at < end;) {
         const id = frame.readUInt32LE(at);
         const from = at + 8;
         at = from + frame.readUInt32LE(at + 4);

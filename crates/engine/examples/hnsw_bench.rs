@@ -1,12 +1,20 @@
 //! Build rate, recall and query rate of the graph on a data set.
 //!
 //! ```text
-//! cargo run --release -p kithdb-engine --example hnsw_bench -- DIR [--threads N] [--m M] [--ef-construct E]
+//! cargo run --release -p kithdb-engine --example hnsw_bench -- DIR [--mode codes|f32] [--threads N] [--m M]
+//!     [--ef-construct E] [--bits 8|4|2|1] [--rerank R] [--ef 10,16,…] [--churn]
 //! ```
+//!
+//! `codes` (the default) builds and walks over codes and ranks the best `R` by the originals; `f32` does without
+//! codes. `--churn` then also measures recall after half of the rows were deleted and after every row was replaced
+//! once in random order, with rewrites whenever 20 % are dead, each beside a graph that is built afresh.
 //!
 //! `DIR` holds a `meta.json` that names its files: row-major little-endian `base` and `query` (gzipped where the name
 //! ends in `.gz`), `dtype` f16, f32 or u8, `metric` cosine or euclid, and `groundtruth`, i32 rows of the
 //! `groundtruth_k` nearest. Recall counts a hit by distance, so ties at the k-th place are hits.
+//!
+//! Times are those that the thread was on a core, where the system tells (Linux), so that a machine with other work
+//! disturbs them less.
 
 use std::error::Error;
 use std::io::Read;
@@ -14,11 +22,17 @@ use std::path::Path;
 use std::time::Instant;
 
 use kithdb_engine::arena::{RowArena, RowTable};
-use kithdb_engine::index::{BuildScratch, Distance, Hnsw, HnswParams, SearchScratch, TopK, flat};
+use kithdb_engine::index::{
+    BuildScratch, Candidate, Codes, Distance, Hnsw, HnswParams, Originals, SearchScratch, TopK, Walk,
+    flat,
+};
 use kithdb_engine::types::Metric;
-use kithdb_engine::vectors::RowFormat;
+use kithdb_engine::vectors::{CodeParams, CodeQuery, CodeTable, Encoder, RowFormat};
 
 const K: usize = 10;
+
+/// Share of dead nodes at which the churn rewrites, one in so many.
+const REWRITE_AT: u32 = 5;
 
 struct DataSet {
     name: String,
@@ -30,77 +44,306 @@ struct DataSet {
     kth: Vec<f32>,
 }
 
-fn main() -> Result<(), Box<dyn Error>> {
-    let mut args = std::env::args().skip(1);
-    let dir = args.next().ok_or("the folder of a data set is needed")?;
-    let (mut threads, mut params) = (1, HnswParams { m: 16, ef_construct: 200, seed: 1 });
-    while let Some(flag) = args.next() {
-        let value: usize = args.next().ok_or("a flag needs a value")?.parse()?;
-        match flag.as_str() {
-            "--threads" => threads = value,
-            "--m" => params.m = value,
-            "--ef-construct" => params.ef_construct = value,
-            _ => return Err(format!("unknown flag {flag}").into()),
-        }
-    }
-    let data = load(Path::new(&dir))?;
-    println!("{}: {} rows × {}, {} queries", data.name, data.rows.len(), data.dim, data.queries.len());
+struct Options {
+    dir: String,
+    threads: usize,
+    params: HnswParams,
+    bits: Option<u8>,
+    rerank: usize,
+    efs: Vec<usize>,
+    churn: bool,
+}
 
-    let graph = Hnsw::new(params, data.metric, RowFormat::F32, data.dim);
-    let start = Instant::now();
-    std::thread::scope(|scope| {
-        for thread in 0..threads as u32 {
-            let (graph, rows) = (&graph, &data.rows);
-            scope.spawn(move || {
-                let mut scratch = BuildScratch::new();
-                for row in (thread..rows.len()).step_by(threads) {
-                    graph.insert(rows, row, &mut scratch);
-                }
-            });
+impl Options {
+    fn parse() -> Result<Options, Box<dyn Error>> {
+        let mut args = std::env::args().skip(1);
+        let mut options = Options {
+            dir: args.next().ok_or("the folder of a data set is needed")?,
+            threads: 1,
+            params: HnswParams { m: 16, ef_construct: 200, seed: 1 },
+            bits: Some(8),
+            rerank: 40,
+            efs: vec![10, 16, 24, 32, 48, 64, 96, 128, 192, 256, 512],
+            churn: false,
+        };
+        while let Some(flag) = args.next() {
+            if flag == "--churn" {
+                options.churn = true;
+                continue;
+            }
+            let value = args.next().ok_or("a flag needs a value")?;
+            match flag.as_str() {
+                "--mode" if value == "f32" => options.bits = None,
+                "--mode" if value == "codes" => {}
+                "--threads" => options.threads = value.parse()?,
+                "--m" => options.params.m = value.parse()?,
+                "--ef-construct" => options.params.ef_construct = value.parse()?,
+                "--bits" => options.bits = Some(value.parse()?),
+                "--rerank" => options.rerank = value.parse()?,
+                "--ef" => options.efs = value.split(',').map(str::parse).collect::<Result<_, _>>()?,
+                _ => return Err(format!("unknown flag {flag} {value}").into()),
+            }
         }
-    });
+        Ok(options)
+    }
+}
+
+/// A graph and its codes, if it has any.
+struct Index<'a> {
+    data: &'a DataSet,
+    graph: Hnsw,
+    codes: Option<(Encoder, CodeTable)>,
+}
+
+/// The memory of a search.
+#[derive(Default)]
+struct Scratch {
+    search: SearchScratch,
+    vector: Vec<f32>,
+    code: CodeQuery,
+    ranked: Vec<(f32, u32)>,
+}
+
+impl<'a> Index<'a> {
+    fn empty(data: &'a DataSet, options: &Options) -> Index<'a> {
+        let codes = options.bits.map(|bits| {
+            let step = (data.rows.len() as usize / 1000).max(1);
+            let sample: Vec<Vec<f32>> =
+                (0..data.rows.len()).step_by(step).map(|row| data.vector(row)).collect();
+            let params = CodeParams { bits, ..CodeParams::default() };
+            let encoder = Encoder::train(data.metric, data.dim, params, &sample, 1);
+            let table = CodeTable::new(&encoder);
+            (encoder, table)
+        });
+        Index { data, graph: Hnsw::new(options.params), codes }
+    }
+
+    fn originals(&self) -> Originals<'_> {
+        Originals::new(&self.data.rows, self.data.distance(), self.data.dim, &self.graph)
+    }
+
+    /// Inserts rows on some threads.
+    fn insert(&self, rows: impl Iterator<Item = u32> + Clone + Send, threads: usize) {
+        std::thread::scope(|scope| {
+            for thread in 0..threads {
+                let rows = rows.clone().skip(thread).step_by(threads);
+                scope.spawn(move || match &self.codes {
+                    Some((encoder, table)) => {
+                        let (mut scratch, mut query) = (BuildScratch::new(), CodeQuery::default());
+                        for row in rows {
+                            let slot = self.graph.claim(row);
+                            table.fill(slot.node(), encoder, &self.data.vector(row), &mut query);
+                            self.graph.insert(&Codes::new(table), slot, &query, &mut scratch);
+                        }
+                    }
+                    None => {
+                        let mut scratch = BuildScratch::new();
+                        for row in rows {
+                            let slot = self.graph.claim(row);
+                            self.graph.insert(&self.originals(), slot, &self.data.vector(row), &mut scratch);
+                        }
+                    }
+                });
+            }
+        });
+    }
+
+    /// The nearest accepted rows, best first, and their exact distances.
+    fn search(
+        &self,
+        query: &[f32],
+        walk: &Walk,
+        rerank: usize,
+        accept: impl Fn(u32) -> bool,
+        scratch: &mut Scratch,
+    ) -> Vec<(f32, u32)> {
+        let accept = |node| accept(self.graph.row_of(node));
+        let row = |c: &Candidate| (c.distance(), self.graph.row_of(c.node()));
+        let Scratch { search, vector, code, ranked } = scratch;
+        vector.clear();
+        vector.extend_from_slice(query);
+        let Some((encoder, table)) = &self.codes else {
+            let found = self.graph.search(&self.originals(), vector, walk, &accept, search, &|| false);
+            return found.expect("nothing stops it").iter().take(K).map(row).collect();
+        };
+        encoder.query(query, code);
+        let found = self.graph.search(&Codes::new(table), code, walk, &accept, search, &|| false);
+        ranked.clear();
+        ranked.extend(found.expect("nothing stops it").iter().take(rerank.max(K)).map(row));
+        if rerank > 0 {
+            let (rows, distance) = (&self.data.rows, self.data.distance());
+            ranked.iter().for_each(|&(_, row)| kithdb_kernels::prefetch_l2(rows.row(row)));
+            ranked.iter_mut().for_each(|(d, row)| *d = distance.one(vector, rows.row(*row)));
+            ranked.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+        }
+        ranked.iter().take(K).copied().collect()
+    }
+
+    /// The graph without some rows.
+    fn rewritten(self, keep: impl Fn(u32) -> bool, threads: usize) -> Index<'a> {
+        let keep = |node| keep(self.graph.row_of(node));
+        let rewritten = match &self.codes {
+            Some((_, table)) => self.graph.rewrite(&Codes::new(table), &keep, threads, &|| false),
+            None => self.graph.rewrite(&self.originals(), &keep, threads, &|| false),
+        };
+        let (graph, old) = rewritten.expect("nothing stops it");
+        let codes = self.codes.map(|(encoder, before)| {
+            let table = CodeTable::new(&encoder);
+            (0..).zip(old).for_each(|(node, old)| table.copy_node(&before, old, node));
+            (encoder, table)
+        });
+        Index { data: self.data, graph, codes }
+    }
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let options = Options::parse()?;
+    let data = load(Path::new(&options.dir))?;
+    println!("{}: {} rows × {}, {} queries", data.name, data.rows.len(), data.dim, data.queries.len());
+    let index = Index::empty(&data, &options);
+    let start = Instant::now();
+    index.insert(0..data.rows.len(), options.threads);
     let seconds = start.elapsed().as_secs_f64();
     println!(
-        "build: {seconds:.1} s, {:.0} rows/s on {threads} threads; {:.0} bytes a row; {} rows unreachable",
+        "build: {seconds:.1} s, {:.0} rows/s on {} threads; {:.0} bytes of links a row; {} rows unreachable",
         f64::from(data.rows.len()) / seconds,
-        graph.memory_bytes() as f64 / f64::from(data.rows.len()),
-        graph.unreachable().len(),
+        options.threads,
+        index.graph.memory_bytes() as f64 / f64::from(data.rows.len()),
+        index.graph.unreachable().len(),
     );
-
-    let distance = Distance::of(data.metric, RowFormat::F32);
-    report("exact", &data, |query| {
-        let mut top = TopK::new(K, |a: u32, b: u32| a.cmp(&b));
-        flat::scan_range(&data.rows, distance, query, 0..data.rows.len(), &|_| true, &mut top, &|| false)
-            .expect("nothing stops it");
-        top.into_sorted()
-    });
-    let mut scratch = SearchScratch::new();
-    for ef in [10, 16, 24, 32, 48, 64, 96, 128, 192, 256, 512] {
-        report(&format!("ef {ef}"), &data, |query| {
-            graph
-                .search(&data.rows, query, ef, &|_| true, &|a, b| a.cmp(&b), &mut scratch, &|| false)
-                .expect("nothing stops it")
-        });
+    exact(&data);
+    measure("built", &index, &options, &data.kth, &|_| true);
+    let start = Instant::now();
+    let index = index.rewritten(|_| true, options.threads);
+    println!("rewritten in {:.2} s", start.elapsed().as_secs_f64());
+    measure("rewritten", &index, &options, &data.kth, &|_| true);
+    if options.churn {
+        churn(index, &options);
     }
     Ok(())
 }
 
-/// Recall, and the best rate of three rounds after a first one.
-fn report(name: &str, data: &DataSet, mut search: impl FnMut(&[f32]) -> Vec<(f32, u32)>) {
-    let mut hits = 0;
-    for (query, &kth) in data.queries.iter().zip(&data.kth) {
-        hits += search(query).iter().take(K).filter(|&&(distance, _)| distance <= kth).count();
+/// The scan that everything is compared with.
+fn exact(data: &DataSet) {
+    let queries = &data.queries[..data.queries.len().min(100)];
+    let start = Instant::now();
+    for query in queries {
+        let mut top = TopK::new(K, |a: u32, b: u32| a.cmp(&b));
+        let rows = 0..data.rows.len();
+        flat::scan_range(&data.rows, data.distance(), query, rows, &|_| true, &mut top, &|| false)
+            .expect("nothing stops it");
+        std::hint::black_box(top.into_sorted());
     }
-    let mut best = f64::INFINITY;
-    for _ in 0..3 {
-        let start = Instant::now();
-        for query in &data.queries {
-            std::hint::black_box(search(query));
+    println!("exact: {:.0} queries/s", queries.len() as f64 / start.elapsed().as_secs_f64());
+}
+
+/// Recall after half of the rows died, and after all rows were replaced once.
+fn churn(index: Index, options: &Options) {
+    let data = index.data;
+    let count = data.rows.len();
+    let mix = |row: u32| row.wrapping_mul(2_654_435_761).rotate_left(13).wrapping_mul(0x85eb_ca6b);
+    let is_live = |row: u32| mix(row) >> 31 == 0;
+    let kth = data.kth_of(is_live);
+    measure("half dead", &index, options, &kth, &is_live);
+    let start = Instant::now();
+    let half = index.rewritten(is_live, options.threads);
+    println!(
+        "rewritten in {:.2} s, {} unreachable",
+        start.elapsed().as_secs_f64(),
+        half.graph.unreachable().len()
+    );
+    measure("half left", &half, options, &kth, &is_live);
+    let fresh = Index::empty(data, options);
+    fresh.insert((0..count).filter(|&row| is_live(row)), options.threads);
+    measure("half, built afresh", &fresh, options, &kth, &is_live);
+    drop((half, fresh));
+
+    // Rows of one half take the places of the other half, in random order.
+    let (mut first, second): (Vec<u32>, Vec<u32>) = (0..count).partition(|&row| is_live(row));
+    first.sort_by_key(|&row| mix(!row));
+    let mut index = Index::empty(data, options);
+    index.insert(first.iter().copied(), options.threads);
+    let mut is_dead = vec![false; count as usize];
+    let (mut dead, mut rewrites) = (0, 0);
+    let mut born = second.iter().copied();
+    first.sort_by_key(|&row| mix(row ^ 0x5555_5555));
+    let step = (count as usize / 200).max(1);
+    for dying in first.chunks(step) {
+        dying.iter().for_each(|&row| is_dead[row as usize] = true);
+        dead += dying.len() as u32;
+        index.insert(born.by_ref().take(step).collect::<Vec<u32>>().into_iter(), options.threads);
+        if dead * REWRITE_AT >= index.graph.len() {
+            index = index.rewritten(|row| !is_dead[row as usize], options.threads);
+            (dead, rewrites) = (0, rewrites + 1);
         }
-        best = best.min(start.elapsed().as_secs_f64());
     }
-    let count = data.queries.len() as f64;
-    println!("{name:>7}: recall@{K} {:.4}, {:.0} queries/s", hits as f64 / (count * K as f64), count / best);
+    index.insert(born.collect::<Vec<u32>>().into_iter(), options.threads);
+    let is_live = |row: u32| !is_dead[row as usize];
+    let kth = data.kth_of(is_live);
+    println!("{rewrites} rewrites, {dead} dead, {} unreachable", index.graph.unreachable().len());
+    measure("all replaced", &index, options, &kth, &is_live);
+    let fresh = Index::empty(data, options);
+    fresh.insert(second.iter().copied(), options.threads);
+    measure("built afresh", &fresh, options, &kth, &is_live);
+}
+
+/// Recall, and the best rate of three rounds after a first one.
+fn measure(name: &str, index: &Index, options: &Options, kth: &[f32], accept: &impl Fn(u32) -> bool) {
+    let queries = &index.data.queries;
+    let mut scratch = Scratch::default();
+    for &ef in &options.efs {
+        let walk = Walk::wide(ef);
+        let mut search = |query: &[f32]| index.search(query, &walk, options.rerank, accept, &mut scratch);
+        let mut hits = 0;
+        for (query, &kth) in queries.iter().zip(kth) {
+            hits += search(query).iter().filter(|&&(distance, _)| distance <= kth).count();
+        }
+        let mut best = f64::INFINITY;
+        for _ in 0..3 {
+            let start = busy_seconds();
+            for query in queries {
+                std::hint::black_box(search(query));
+            }
+            best = best.min(busy_seconds() - start);
+        }
+        let count = queries.len() as f64;
+        let recall = hits as f64 / (count * K as f64);
+        println!("{name}, ef {ef}: recall@{K} {recall:.4}, {:.0} queries/s", count / best);
+    }
+}
+
+/// Seconds that this thread was on a core, or seconds since its first call where the system does not say.
+fn busy_seconds() -> f64 {
+    static START: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    match text.split(' ').next().and_then(|nanos| nanos.parse::<f64>().ok()) {
+        Some(nanos) => nanos / 1e9,
+        None => START.get_or_init(Instant::now).elapsed().as_secs_f64(),
+    }
+}
+
+impl DataSet {
+    fn distance(&self) -> Distance {
+        Distance::of(self.metric, RowFormat::F32)
+    }
+
+    fn vector(&self, row: u32) -> Vec<f32> {
+        let mut vector = Vec::with_capacity(self.dim);
+        RowFormat::F32.decode(self.rows.row(row), self.dim, &mut vector);
+        vector
+    }
+
+    /// Distance of the k-th nearest accepted row, by query.
+    fn kth_of(&self, accept: impl Fn(u32) -> bool) -> Vec<f32> {
+        let kth = |query: &Vec<f32>| {
+            let mut top = TopK::new(K, |a: u32, b: u32| a.cmp(&b));
+            let rows = 0..self.rows.len();
+            flat::scan_range(&self.rows, self.distance(), query, rows, &accept, &mut top, &|| false)
+                .expect("nothing stops it");
+            top.into_sorted().last().map_or(f32::MIN, |last| last.0)
+        };
+        self.queries.iter().map(kth).collect()
+    }
 }
 
 fn load(dir: &Path) -> Result<DataSet, Box<dyn Error>> {

@@ -6,6 +6,7 @@
 
 mod churn;
 mod data;
+mod exact;
 mod graph;
 mod machine;
 
@@ -53,7 +54,7 @@ impl Session {
             "build" => {
                 *index = None;
                 let start = Instant::now();
-                *index = Some(Index::build(data, number(message, "threads")?));
+                *index = Some(Index::build(data, number(message, "threads")?)?);
                 Ok(json!({ "seconds": start.elapsed().as_secs_f64() }))
             }
             "answers" => {
@@ -71,7 +72,7 @@ impl Session {
             }
             "memory" => Ok(built?.memory(data)),
             "truth" => {
-                let rows = graph::exact(data, data.queries.len());
+                let rows = exact::one_by_one(data, &data.queries);
                 data::write_rows(Path::new(text(message, "file")?), data.k, &rows)?;
                 Ok(json!({}))
             }

@@ -60,20 +60,12 @@ pub(super) struct Checkpoints {
     /// Manifests whose writing failed half-way: one of them may be what the next start reads.
     doubtful: Vec<Manifest>,
     pub next_file: u32,
-    /// The collection was deleted: nothing is written any more.
-    retired: bool,
 }
 
 impl Checkpoints {
     /// Nothing yet.
     pub fn none(collection: u64) -> Checkpoints {
-        Checkpoints {
-            dir: directory(collection),
-            manifest: None,
-            doubtful: Vec::new(),
-            next_file: 1,
-            retired: false,
-        }
+        Checkpoints { dir: directory(collection), manifest: None, doubtful: Vec::new(), next_file: 1 }
     }
 
     /// Log sequence up to which the checkpoint holds everything.
@@ -121,7 +113,7 @@ impl Collection {
     /// The disk's; the previous checkpoint then stays in force.
     pub fn checkpoint(&self, graphs: GraphPolicy) -> Result<(), CheckpointError> {
         let mut checkpoints = self.checkpoints.lock();
-        if checkpoints.retired {
+        if self.is_retired() {
             return Ok(());
         }
         let unsaved = self.unsaved_bytes.load(Ordering::Relaxed);
@@ -256,8 +248,8 @@ impl Collection {
     /// # Errors
     /// The disk's; the next start removes what is left.
     pub fn remove_files(&self) -> Result<(), StorageError> {
-        let mut checkpoints = self.checkpoints.lock();
-        checkpoints.retired = true;
+        self.retired.store(true, Ordering::Relaxed);
+        let checkpoints = self.checkpoints.lock();
         self.shared.storage.remove_dir_all(&checkpoints.dir)
     }
 

@@ -121,7 +121,7 @@ impl FieldGraph {
         true
     }
 
-    fn insert(&self, table: &FieldTable, row: u32, scratch: &mut IndexScratch) {
+    pub(super) fn insert(&self, table: &FieldTable, row: u32, scratch: &mut IndexScratch) {
         let slot = self.hnsw.claim(row);
         let node = slot.node();
         table.vector(row, &mut scratch.vector);

@@ -1,6 +1,7 @@
 //! Work on the graphs of a collection: taking in the tails, building anew after a change of configuration.
 
 use super::config::Indexing;
+use super::field::FieldTable;
 use super::graph::IndexScratch;
 use super::{Collection, FieldGraph, View};
 use arc_swap::ArcSwapOption;
@@ -117,12 +118,16 @@ impl Collection {
         (0..view.fields.len()).fold(false, |more, field| self.index_field(&view, field, scratch) | more)
     }
 
-    /// Moves some rows of the tails into the graphs that searches use. Answers whether there is more to do.
+    /// Moves some rows of the tails into the graphs that writers help with. Answers whether there is more to do.
     pub(super) fn index_tails(&self, scratch: &mut IndexScratch) -> bool {
         let view = self.view();
         (0..view.fields.len()).fold(false, |more, field| {
-            let graph = self.graphs[field].current.load_full().filter(|_| self.wants_graph(&view, field));
-            graph.is_some_and(|graph| graph.index_some(&view.fields[field], view.op, scratch)) | more
+            let index = |graph: &FieldGraph, scratch: &mut IndexScratch| {
+                graph.index_some(&view.fields[field], view.op, scratch)
+            };
+            let tended = self.graphs[field].tended();
+            let wanted = self.wants_graph(&view, field);
+            more | (wanted && tended.iter().flatten().any(|graph| index(graph, scratch)))
         })
     }
 
@@ -144,26 +149,43 @@ impl Collection {
         let Some(current) = current else {
             return slot.change(|| slot.current.store(fresh()));
         };
-        // Searches scan what the graph that they use does not have: it comes first.
-        if current.index_some(table, view.op, scratch) {
+        if next.is_none() && self.is_worn(view, field, &current) {
+            // Others see to the tail meanwhile; under writes that never pause there is no better moment.
+            return self.rewrite(view, field, &current, scratch);
+        }
+        let next = match next {
+            Some(next) if next.fits(&wanted) => Some(next),
+            Some(_) if current.fits(&wanted) => return slot.change(|| slot.next.store(None)),
+            _ if !current.fits(&wanted) => return slot.change(|| slot.next.store(fresh())),
+            _ => None,
+        };
+        // Searches scan what the graph that they use does not have: it comes first as soon as that takes long.
+        let urgent = next.is_none() || is_long(table, current.indexed());
+        if urgent && current.index_some(table, view.op, scratch) {
             return true;
         }
-        match next {
-            Some(next) if next.fits(&wanted) => {
-                if next.index_some(table, view.op, scratch) {
-                    return true;
-                }
-                // Another indexer may still be at the last rows; it comes here after them.
-                next.indexed() >= current.indexed()
-                    && slot.change(|| {
-                        slot.current.store(Some(next));
-                        slot.next.store(None);
-                    })
-            }
-            _ if !current.fits(&wanted) => slot.change(|| slot.next.store(fresh())),
-            Some(_) => slot.change(|| slot.next.store(None)),
-            None => false,
+        let Some(next) = next else {
+            return self.is_out_of_order(&current) && self.rewrite(view, field, &current, scratch);
+        };
+        if next.index_some(table, view.op, scratch) || current.index_some(table, view.op, scratch) {
+            return true;
         }
+        // Another indexer may still be at the last rows; it comes here after them.
+        next.indexed() >= current.indexed()
+            && slot.change(|| {
+                slot.current.store(Some(next));
+                slot.next.store(None);
+            })
+    }
+
+    fn rewrite(&self, view: &View, field: usize, current: &FieldGraph, scratch: &mut IndexScratch) -> bool {
+        let slot = &self.graphs[field];
+        slot.change(|| {
+            // Another indexer may have been here before.
+            if slot.next.load().is_none() && std::ptr::eq(current, slot.current_address()) {
+                slot.next.store(self.rewritten(view, field, current, scratch));
+            }
+        }) && slot.next.load().is_some()
     }
 
     /// Rows of all fields that readers see, dead ones included.
@@ -173,13 +195,11 @@ impl Collection {
 
     /// Whether the tails are so long that writers should help to index them.
     pub(super) fn tail_is_long(&self) -> bool {
-        let snapshot = self.snapshot();
-        let view = &snapshot.view;
-        snapshot.graphs.iter().enumerate().any(|(field, graph)| {
-            let size = view.state.config.fields()[field].1.size as u64;
-            let rows = |indexed: u32| u64::from(view.fields[field].len().saturating_sub(indexed));
-            graph.as_ref().is_some_and(|(_, indexed)| rows(*indexed) * size > TAIL_COMPONENTS)
-                && self.wants_graph(view, field)
+        let view = self.view();
+        (0..view.fields.len()).any(|field| {
+            let is_long = |graph: &FieldGraph| is_long(&view.fields[field], graph.indexed());
+            self.graphs[field].tended().iter().flatten().any(|graph| is_long(graph))
+                && self.wants_graph(&view, field)
         })
     }
 
@@ -196,7 +216,22 @@ impl Collection {
     }
 }
 
+/// Whether searches scan so many rows behind a boundary that writers should help.
+fn is_long(table: &FieldTable, indexed: u32) -> bool {
+    u64::from(table.len().saturating_sub(indexed)) * table.dim as u64 > TAIL_COMPONENTS
+}
+
 impl GraphSlot {
+    /// The graphs whose tails writers keep short: the one that searches use, and one that it was rewritten to, which
+    /// would else never catch up with writes that do not pause. One that is built from the start is not among them.
+    fn tended(&self) -> [Option<Arc<FieldGraph>>; 2] {
+        [self.current.load_full(), self.next.load_full().filter(|next| next.ordered > 0)]
+    }
+
+    fn current_address(&self) -> *const FieldGraph {
+        self.current.load().as_ref().map_or(std::ptr::null(), Arc::as_ptr)
+    }
+
     /// Changes what is in the slot, unless somebody else does so. Answers whether it was done.
     fn change(&self, step: impl FnOnce()) -> bool {
         let Some(_held) = self.changing.try_lock() else { return false };

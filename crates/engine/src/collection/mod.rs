@@ -22,6 +22,7 @@ mod memory;
 mod opening;
 mod point;
 mod resolve;
+mod rewriting;
 mod state;
 pub mod update;
 mod vacuum;
@@ -31,7 +32,7 @@ mod write;
 pub use bell::Bell;
 pub use change::{Change, PayloadEdit};
 pub use checkpoint::{CheckpointError, GraphPolicy, directory};
-pub use field::FieldTable;
+pub use field::{FieldArena, FieldTable};
 pub use graph::{FieldGraph, IndexScratch};
 pub use graph_search::How;
 pub use head::Head;
@@ -100,6 +101,8 @@ pub struct Collection {
     checkpointed_lsn: AtomicU64,
     /// Bytes of log records since the last data checkpoint.
     unsaved_bytes: AtomicUsize,
+    /// The collection was deleted: long work is to be given up.
+    retired: AtomicBool,
     /// What the rows and graphs were like when the last vacuum of rows had looked at them.
     vacuumed: Mutex<Option<u64>>,
 }
@@ -142,6 +145,7 @@ impl Collection {
             checkpoints: Mutex::new(checkpoints),
             last_lsn: AtomicU64::new(last_lsn),
             unsaved_bytes: AtomicUsize::new(0),
+            retired: AtomicBool::new(false),
             vacuumed: Mutex::new(None),
         }
     }
@@ -171,6 +175,11 @@ impl Collection {
             })
             .collect();
         Snapshot { id: self.id, view: self.view(), graphs }
+    }
+
+    /// Whether the collection was deleted.
+    fn is_retired(&self) -> bool {
+        self.retired.load(Ordering::Relaxed)
     }
 
     /// Why the collection takes no writes, if it does not.

@@ -1,5 +1,6 @@
 //! Work that nobody waits for: moving tails into graphs, checkpoints, cutting the log.
 
+use super::pool::Priority;
 use crate::catalog::Catalog;
 use crate::collection::{Bell, Collection, GraphPolicy, IndexScratch};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -10,9 +11,6 @@ use std::time::{Duration, Instant};
 
 /// Between two looks at the log.
 const HOUSEKEEPING: Duration = Duration::from_millis(500);
-/// Niceness of indexers: a thread of niceness 0 gets about nine times the time of one at 10.
-#[cfg(target_os = "linux")]
-const INDEXER_NICENESS: i32 = 10;
 
 /// The background threads of an engine.
 pub struct Background {
@@ -66,7 +64,7 @@ impl Background {
 
 /// Works on the graphs of one collection after the other, as the queue gives them.
 fn index_until_closed(catalog: &Catalog) {
-    yield_to_requests();
+    Priority::Behind.take();
     let queue = &catalog.shared().indexer;
     let mut scratch = IndexScratch::default();
     while let Some(collection) = queue.pop() {
@@ -85,13 +83,6 @@ fn index_until_closed(catalog: &Catalog) {
             queue.push(&collection);
         }
     }
-}
-
-/// Puts the calling thread behind those that answer requests, when both want the same core.
-fn yield_to_requests() {
-    // Elsewhere the call would mean the whole process. A system that refuses leaves all threads equal.
-    #[cfg(target_os = "linux")]
-    let _ = rustix::process::setpriority_process(None, INDEXER_NICENESS);
 }
 
 /// Works off what the graphs of all collections need: for engines without threads.

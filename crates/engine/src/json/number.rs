@@ -34,7 +34,11 @@ pub(super) fn read_f32(bytes: &[u8], mut at: usize) -> Option<(f32, usize)> {
     at += usize::from(negative);
     let whole_from = at;
     let mut mantissa = 0u64;
-    at = read_digits(bytes, at, &mut mantissa);
+    // Most components are below one: what follows their point need not wait until the digits before it are counted.
+    at = match bytes.get(at..at + 2) {
+        Some(b"0.") => at + 1,
+        _ => read_digits(bytes, at, &mut mantissa),
+    };
     let whole_digits = at - whole_from;
     if whole_digits == 0 || (whole_digits > 1 && bytes[whole_from] == b'0') {
         return None;
