@@ -6,7 +6,7 @@
 //!
 //! `DIR` holds a `meta.json` as `hnsw_bench` reads it. The collection is built in `FOLDER`, which is kept when it is
 //! given, so that a second run begins with searching. Filters match 50, 10, 1 and 0.1 % of the points: any of them
-//! (`uniform`), those in the cells nearest to the query (`near`), or those in the farthest (`far`). Each query is run
+//! by one value (`uniform`) or by a range over a thousand (`range`), those in the cells nearest to the query (`near`), or those in the farthest (`far`). Each query is run
 //! without and with its filter in turn, on this thread; a latency is from the parsed request to the hits, the median
 //! of the queries. Recall is at 10, by score against `exact: true` with the same filter, so ties are hits.
 
@@ -129,14 +129,17 @@ impl Bench {
                     for (at, cells) in cells.iter().enumerate() {
                         payload.insert(format!("cell{at}"), json!(cells.of[id]));
                     }
-                    payload.insert("any".into(), json!(scatter(id as u64) % 1_000));
+                    let any = scatter(id as u64) % 1_000;
+                    payload.insert("any".into(), json!(any));
+                    let shares = SHARES.iter().zip(0..).filter(|((share, _), _)| (any as f64) < share * 10.0);
+                    payload.insert("sets".into(), shares.map(|(_, at)| json!(at)).collect());
                     json!({"id": id, "vector": vector, "payload": payload})
                 })
             };
             for from in (0..data.base.len()).step_by(BATCH) {
                 self.call("upsert_points", &json!({"points": points(from).collect::<Vec<_>>()}))?;
             }
-            for field in (0..cells.len()).map(|at| format!("cell{at}")).chain(["any".into()]) {
+            for field in (0..cells.len()).map(|at| format!("cell{at}")).chain(["any".into(), "sets".into()]) {
                 let index = json!({"field_name": field, "field_schema": "integer"});
                 self.call("create_field_index", &index)?;
             }
@@ -157,13 +160,14 @@ impl Bench {
             "filter", "share", "recall", "µs", "plain µs", "ratio"
         );
         let mut rows = Vec::new();
-        for kind in ["uniform", "near", "far"] {
+        for kind in ["uniform", "range", "near", "far"] {
             for (at, (share, _)) in SHARES.iter().enumerate() {
                 let wanted = data.base.len() as f64 * share / 100.0;
                 let filters: Vec<Value> = queries
                     .iter()
                     .map(|query| match kind {
-                        "uniform" => json!({"key": "any", "range": {"lt": share * 10.0}}),
+                        "uniform" => json!({"key": "sets", "match": {"value": at}}),
+                        "range" => json!({"key": "any", "range": {"lt": share * 10.0}}),
                         _ => {
                             let list = cells[at].around(query, wanted as usize, kind == "near");
                             json!({"key": format!("cell{at}"), "match": {"any": list}})

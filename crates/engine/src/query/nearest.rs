@@ -9,6 +9,10 @@ use super::tally;
 use crate::collection::Snapshot;
 use crate::deadline::Deadline;
 use crate::error::Error;
+use crate::index::{Stopped, TopK, flat};
+
+/// Searches of a group scan for themselves when their filter matches less than one row in so many.
+const ONE_BY_ONE_SHARE: u64 = 4;
 
 /// What to search for.
 pub struct Target {
@@ -56,9 +60,41 @@ pub fn scan_many(
     deadline: &Deadline,
 ) -> Result<Vec<Vec<(f32, u32)>>, Error> {
     tally::count(|tally| tally.exact_scans += targets.len() as u64);
-    let scan =
-        |&(target, k): &(&Target, usize)| Search::new(&snapshot.view, target, k, deadline).scan(matching);
-    targets.iter().map(scan).collect()
+    let view = &*snapshot.view;
+    let searches: Vec<Search<'_>> =
+        targets.iter().map(|&(target, k)| Search::new(view, target, k, deadline)).collect();
+    let Some(first) = searches.first() else { return Ok(Vec::new()) };
+    if !matching.is_everything() {
+        matching.settle(deadline)?;
+        // Of a few matches each search fetches its own sooner than all rows are looked at.
+        if matching.at_most() < first.table.live() / ONE_BY_ONE_SHARE {
+            return searches.iter().map(|search| search.scan(matching)).collect();
+        }
+    }
+    let excluded = |search: &Search<'_>, row| Some(first.table.owner(row)) == search.excluded;
+    // A point that a search leaves out is found and dropped, so that all searches accept the same rows.
+    let mut tops: Vec<_> = searches
+        .iter()
+        .map(|search| {
+            let k = search.k.saturating_add(usize::from(search.excluded.is_some()));
+            TopK::new(k, |a, b| first.tie(a, b))
+        })
+        .collect();
+    let queries: Vec<&[f32]> = searches.iter().map(|search| &*search.query).collect();
+    let accept = |row| {
+        first.table.alive(row, view.op)
+            && (matching.is_everything() || matching.accepts(first.table.owner(row)))
+    };
+    let (rows, range) = (&first.table.rows, 0..first.table.len());
+    flat::scan_many(rows, first.distance, &queries, range, &accept, &mut tops, &|| deadline.passed())
+        .map_err(|Stopped| deadline.error())?;
+    let pick = |(search, top): (&Search<'_>, TopK<_>)| {
+        let mut found = top.into_sorted();
+        found.retain(|&(_, row)| !excluded(search, row));
+        found.truncate(search.k);
+        found
+    };
+    Ok(searches.iter().zip(tops).map(pick).collect())
 }
 
 /// Rows as hits: with their scores, without those beyond the threshold.

@@ -24,7 +24,8 @@ pub(super) struct Search<'a> {
     /// Rows wanted.
     pub k: usize,
     pub deadline: &'a Deadline,
-    excluded: Option<u32>,
+    /// Offset of a point to leave out.
+    pub excluded: Option<u32>,
 }
 
 impl<'a> Search<'a> {
