@@ -21,7 +21,7 @@ const NICE_BEHIND: i32 = 5;
 
 impl Priority {
     /// Gives the calling thread this priority. A system that refuses leaves it as it is.
-    fn take(self) {
+    pub fn take(self) {
         // On Linux a nice value belongs to the thread, elsewhere to the process.
         #[cfg(target_os = "linux")]
         if self == Priority::Behind {
