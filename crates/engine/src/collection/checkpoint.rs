@@ -176,10 +176,10 @@ impl Collection {
             self.write_data(view, previous, dir, number)?
         };
         manifest.next_file = checkpoints.next_file;
+        let folder = graph_file::Folder { storage, dir, collection: self.id };
         for (at, (field, graph, indexed)) in fresh_graphs.into_iter().enumerate() {
             let number = number + 1 + at as u32;
-            manifest.fields[field].graph =
-                Some(graph_file::write(storage, dir, self.id, number, &graph, indexed)?);
+            manifest.fields[field].graph = Some(graph_file::write(&folder, number, &graph, indexed)?);
         }
         storage.sync_dir(dir)?;
         if view.state.config.wal.durability != Durability::Always {
