@@ -106,9 +106,10 @@ export class Competition {
    * @param {number} how.threads
    * @param {number} how.rounds
    * @param {number} how.seconds length of a round
+   * @param {'wall' | 'cpu'} how.clock what rounds are timed by
    * @param {(run: object) => void} say told of each result
    */
-  async search({ efs, everyEfTo, threads, rounds, seconds }, say) {
+  async search({ efs, everyEfTo, threads, rounds, seconds, clock }, say) {
     const runs = [];
     let running = this.contenders;
     for (const ef of efs) {
@@ -118,7 +119,7 @@ export class Competition {
       for (let round = 0; round < rounds; round++) {
         for (const contender of running) {
           const { worker, mode } = contender;
-          const took = await worker.ask({ command: 'round', mode, ef, threads, seconds });
+          const took = await worker.ask({ command: 'round', mode, ef, threads, seconds, clock });
           rates.get(contender).push(took.queries / took.seconds);
         }
       }

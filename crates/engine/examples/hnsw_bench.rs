@@ -23,8 +23,7 @@ use std::time::Instant;
 
 use kithdb_engine::arena::{RowArena, RowTable};
 use kithdb_engine::index::{
-    BuildScratch, Candidate, Codes, Distance, Hnsw, HnswParams, Originals, SearchScratch, TopK, Walk,
-    flat,
+    BuildScratch, Candidate, Codes, Distance, Hnsw, HnswParams, Originals, SearchScratch, TopK, Walk, flat,
 };
 use kithdb_engine::types::Metric;
 use kithdb_engine::vectors::{CodeParams, CodeQuery, CodeTable, Encoder, RowFormat};

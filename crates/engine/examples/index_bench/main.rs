@@ -11,7 +11,7 @@ mod graph;
 mod machine;
 
 use data::Data;
-use graph::{Index, Mode};
+use graph::{Clock, Index, Mode};
 use serde_json::{Value, json};
 use std::error::Error;
 use std::io::{BufRead, Write};
@@ -67,12 +67,14 @@ impl Session {
                 let mode = Mode::named(text(message, "mode")?)?;
                 let seconds = message["seconds"].as_f64().ok_or("seconds are needed")?;
                 let (ef, threads) = (number(message, "ef")?, number(message, "threads")?);
-                let (queries, took) = built?.round(data, mode, ef, threads, seconds)?;
+                let clock = Clock::named(text(message, "clock")?)?;
+                let (queries, took) = built?.round(data, mode, ef, threads, seconds, clock)?;
                 Ok(json!({ "queries": queries, "seconds": took }))
             }
             "memory" => Ok(built?.memory(data)),
             "truth" => {
-                let rows = exact::one_by_one(data, &data.queries);
+                let rows: Vec<_> =
+                    data.queries.chunks(machine::BATCH).flat_map(|queries| exact::all_at_once(data, queries)).collect();
                 data::write_rows(Path::new(text(message, "file")?), data.k, &rows)?;
                 Ok(json!({}))
             }

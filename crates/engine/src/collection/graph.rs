@@ -201,8 +201,12 @@ impl NodesOfRows {
     }
 
     fn set(&self, row: u32, node: u32) {
-        // The code of the node was written before: who finds the node finds the code.
-        self.nodes.reserve(row - self.first)[0].store(node + 1, Ordering::Release);
+        let place = row - self.first;
+        // A row beyond the arena, after a thousand million others, is found by walks only.
+        if place < LinkArena::MAX_ROWS {
+            // The code of the node was written before: who finds the node finds the code.
+            self.nodes.reserve(place)[0].store(node + 1, Ordering::Release);
+        }
     }
 
     /// The node that stands for a row.

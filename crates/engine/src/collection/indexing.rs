@@ -61,7 +61,7 @@ impl Collection {
         }
         self.indexers.turned_away.store(true, Ordering::SeqCst);
         // Whoever left before the mark was set has not seen it.
-        enter().then_some(IndexTurn(self))
+        enter().then(|| IndexTurn(self))
     }
 
     /// Live vectors that are in a graph, or in a field too small to need one.

@@ -73,11 +73,12 @@ impl FieldGraph {
         });
         let mut rewritten = FieldGraph::with(hnsw, self.recipe, self.metric, codes, boundary);
         // A node that nothing led to would be lost with the old graph.
-        for node in (0..nodes).filter(|&node| keep(node)) {
-            let row = self.hnsw.row_of(node);
-            if rewritten.node_of(row).is_none() {
-                rewritten.insert(table, row, scratch);
-            }
+        let mut is_kept = vec![false; nodes as usize];
+        for &node in old.iter().filter(|&&node| node < nodes) {
+            is_kept[node as usize] = true;
+        }
+        for node in (0..nodes).filter(|&node| !is_kept[node as usize] && keep(node)) {
+            rewritten.insert(table, self.hnsw.row_of(node), scratch);
         }
         rewritten.ordered = rewritten.hnsw.len();
         Ok(rewritten)

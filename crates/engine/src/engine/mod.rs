@@ -12,7 +12,7 @@ pub use background::{checkpoint_everything, index_everything, keep_house};
 pub use operation::Operation;
 
 use crate::catalog::{self, Catalog, Mode, OpenError};
-use crate::collection::{GraphPolicy, IndexScratch};
+use crate::collection::{GraphPolicy, IndexScratch, MemoryReport};
 use crate::error::Error;
 use crate::limits::{Limits, Thresholds};
 use crate::query::{Tally, Totals};
@@ -97,6 +97,8 @@ pub struct Status {
     pub faults: Vec<(String, String)>,
     /// What searches did since the engine was opened.
     pub searches: Tally,
+    /// What all collections hold in memory.
+    pub memory: MemoryReport,
 }
 
 /// What the threads of a pool do.
@@ -211,6 +213,7 @@ impl Engine {
             status.collections += 1;
             if let Some(collection) = entry.collection() {
                 status.points += collection.view().points_count();
+                status.memory.add(&collection.memory());
             }
             if let Some(fault) = entry.fault() {
                 status.faults.push((entry.name.clone(), fault.to_string()));
