@@ -16,8 +16,9 @@ const SAMPLE: usize = 256;
 const FIRST_SAMPLE: usize = 64;
 /// Candidates so few that each is looked at, sooner than an estimate is made.
 const FEW: u64 = 512;
-/// Matching rows that a two-hop walk starts from, beside the graph's own way to the query.
-const SEEDS: u32 = 8;
+/// Matching rows that a two-hop walk starts from, beside the graph's own way to the query: the matches may be several
+/// heaps, of which a walk leaves none for another.
+const SEEDS: usize = 32;
 /// Nodes that a wide walk lets pass before it begins to ask how many of them match.
 const UNASKED: u32 = 32;
 /// Nodes that it asks about then; documents cost more than bits.
@@ -28,6 +29,9 @@ const FAR_BELOW: f64 = 8.0;
 /// Part of the walk's width in which `k` matches have to be. The nearest rows in it are as good as all there; towards
 /// its end some are missing.
 const TRUSTED: f64 = 0.8;
+
+/// Rows that a two-hop walk checks for each unit of its width, roughly.
+const CHECKS_PER_EF: usize = 64;
 
 thread_local! {
     /// Visited marks and pools of this thread's searches, shared by all collections.
@@ -194,18 +198,18 @@ impl<'a> GraphSearch<'a> {
 
     /// A walk through the matching nodes only.
     fn two_hops(&self, matching: &mut Matching<'_>, task: &Task) -> Result<Found, Error> {
-        matching.expect(task.cost(Plan::TwoHop) as u64);
+        matching.expect((task.two_hop_ef() * CHECKS_PER_EF) as u64);
         let check = Check::new(self.search, matching);
         // A filter that no index answers has no matches to hand.
         let seeds: Vec<u32> = if matching.is_exact() && !matching.is_everything() {
             let row = |offset| self.search.view.state.at(offset).rows.row(self.search.field);
-            matching.spread(SEEDS as usize).filter_map(row).collect()
+            matching.spread(SEEDS).filter_map(row).collect()
         } else {
             Vec::new()
         };
         let stop = || check.is_late() || self.search.deadline.passed();
         let accept = |row| row < self.boundary && check.passes(row);
-        let how = self.how(self.ef, Traversal::TwoHop, &seeds);
+        let how = self.how(task.two_hop_ef(), Traversal::TwoHop, &seeds);
         let found = self.walk(&how, &accept, &|_| true, &stop);
         check.finish()?;
         found.map_err(|Stopped| self.search.deadline.error())

@@ -57,7 +57,7 @@ impl<'a> Matching<'a> {
     pub fn expect(&mut self, looks: u64) {
         if let Some(candidates) = &self.plan.candidates
             && self.bits.is_none()
-            && looks * LOOKS_PER_WORD > self.state.points.len() as u64 / 64
+            && looks.saturating_mul(LOOKS_PER_WORD) > self.state.points.len() as u64 / 64
         {
             self.bits = Some(Bits::of(candidates));
         }

@@ -9,11 +9,14 @@ const DISTANCES_PER_EF: f64 = 11.0;
 /// Distances of a walk of no width: the way down to the base layer and into the right region.
 const DISTANCES_AT_LEAST: f64 = 150.0;
 /// A row of a scan: its fetch is asked for in time, and nothing is kept of most.
-const SCANNED_ROW: f64 = 0.5;
+const SCANNED_ROW: f64 = 0.65;
 /// A document that a condition is checked on.
 const DOCUMENT: f64 = 12.0;
-/// A distance of a two-hop walk with the checks that come before it.
-const TWO_HOP_DISTANCE: f64 = 2.0;
+/// A distance of a two-hop walk with the links and the checks that come before it.
+const TWO_HOP_DISTANCE: f64 = 4.0;
+/// Width of a two-hop walk as a factor of the width asked for: it meets dead ends that a walk through all rows does
+/// not.
+const TWO_HOP_WIDENING: usize = 2;
 /// Share of matches below which neighbours of neighbours hold too few of them to walk along.
 const LEAST_TWO_HOP_SHARE: f64 = 0.02;
 /// Rows beyond the `k / share` expected ones that a wide walk keeps, as a factor: so that it rarely finds fewer than
@@ -84,6 +87,11 @@ impl Task {
         self.ef.saturating_add(further as usize).min(self.ef.max(MAX_WIDTH))
     }
 
+    /// Width of a two-hop walk.
+    pub fn two_hop_ef(&self) -> usize {
+        self.ef.saturating_mul(TWO_HOP_WIDENING)
+    }
+
     /// What a plan costs, in distances.
     pub fn cost(&self, plan: Plan) -> f64 {
         let documents = |count: f64| if self.by_document { count * DOCUMENT } else { 0.0 };
@@ -102,7 +110,7 @@ impl Task {
                 if self.share() < LEAST_TWO_HOP_SHARE {
                     return f64::INFINITY;
                 }
-                let scored = distances(self.ef).min(self.matches);
+                let scored = distances(self.two_hop_ef()).min(self.matches);
                 let looked_at = (scored / self.share()).min(self.nodes as f64);
                 scored * TWO_HOP_DISTANCE + documents(looked_at)
             }

@@ -118,15 +118,14 @@ impl<K: Ord + Clone> Column<K> {
     }
 }
 
-/// Points of one value from which its bitmap is merged as a whole, not point by point.
-const MERGED_FROM: u64 = 1 << 13;
-/// Points from which setting a bit for each is cheaper than sorting them.
-const SORTED_BELOW: usize = 1 << 10;
+/// Points that are gathered before they become a bitmap: sorting so many is cheap.
+const GATHERED: usize = 1 << 13;
 
 /// The points of all these postings.
 ///
-/// A range covers thousands of values with few points each, whose bitmaps would be merged one by one. So the points
-/// of small postings are gathered first, and become a bitmap once.
+/// A range covers thousands of values with few points each. Merging those one by one is slow while the result is small
+/// too, because lists are merged with lists; so the first thousands of points are gathered. A result that has become
+/// bits takes further points in as fast as they are read.
 pub(super) fn union<'a>(mut all: impl Iterator<Item = &'a Postings>) -> RoaringBitmap {
     let Some(first) = all.next() else { return RoaringBitmap::new() };
     let mut bitmap = match first {
@@ -137,16 +136,26 @@ pub(super) fn union<'a>(mut all: impl Iterator<Item = &'a Postings>) -> RoaringB
     for postings in all {
         match postings {
             Postings::One(offset) => loose.push(*offset),
-            Postings::Many(many) if many.len() < MERGED_FROM => loose.extend(many.iter()),
+            Postings::Many(many) if bitmap.len() + many.len() < GATHERED as u64 => loose.extend(many.iter()),
             Postings::Many(many) => bitmap |= many.as_ref(),
         }
+        if loose.len() >= GATHERED && bitmap.len() < GATHERED as u64 {
+            merge(&mut bitmap, &mut loose);
+        }
     }
-    if loose.len() < SORTED_BELOW {
+    merge(&mut bitmap, &mut loose);
+    bitmap
+}
+
+/// Moves gathered points into the bitmap.
+fn merge(bitmap: &mut RoaringBitmap, loose: &mut Vec<u32>) {
+    if loose.len() < GATHERED / 8 {
         loose.sort_unstable();
         loose.dedup();
-        bitmap | RoaringBitmap::from_sorted_iter(loose).expect("sorted and without repeats")
+        *bitmap |= RoaringBitmap::from_sorted_iter(loose.drain(..)).expect("sorted and without repeats");
     } else {
-        bitmap | RoaringBitmap::from_lsb0_bytes(0, &bits(&loose))
+        *bitmap |= RoaringBitmap::from_lsb0_bytes(0, &bits(loose));
+        loose.clear();
     }
 }
 
