@@ -120,6 +120,22 @@ describe('the engine facade', () => {
     expect(engine.status()).toMatchObject({ state: 'ready', collections: 1, points: 500 });
   });
 
+  test('status says what collections hold and what searches did, and nothing of it while closed', async () => {
+    await ask({ operation: 'create_collection', collection, body: { vectors } });
+    const points = [1, 2, 3].map((id) => ({ id, vector: [id, 1] }));
+    await ask({ operation: 'upsert_points', collection, body: { points } });
+    await ask({ operation: 'search', collection, body: { vector: [1, 2], limit: 1 } });
+    const { internals } = engine.status();
+    expect(internals?.memory.originals).toBeGreaterThan(0);
+    expect(internals?.memory.points).toBeGreaterThan(0);
+    expect(internals?.memory).toMatchObject({ originalsMapped: 0, codes: 0, links: 0 });
+    expect(internals?.searches).toMatchObject({ exactScans: 1, wideWalks: 0, fallbacks: 0 });
+    expect(internals?.kernels.rows).toMatch(/^(avx512|avx2|neon|scalar)$/);
+    expect(internals?.kernels.codes).toMatch(/^(avx512_vnni|avx_vnni|avx2|neon|scalar)$/);
+    await engine.close();
+    expect(engine.status()).toEqual({ state: 'closed', collections: 0, points: 0, faults: [] });
+  });
+
   test('a directory that is in use is refused with a sentence, and close releases it', async () => {
     const second = openNativeEngine({ dataDir });
     await expect(second.open()).rejects.toThrow(/in use|lock|another process/i);
