@@ -121,30 +121,40 @@ impl<'a> Index<'a> {
         Originals::new(&self.data.rows, self.data.distance(), self.data.dim, &self.graph)
     }
 
-    /// Inserts rows on some threads.
-    fn insert(&self, rows: impl Iterator<Item = u32> + Clone + Send, threads: usize) {
+    /// Inserts rows on some threads, and returns the seconds that these were on a core, together.
+    fn insert(&self, rows: impl Iterator<Item = u32> + Clone + Send, threads: usize) -> f64 {
         std::thread::scope(|scope| {
-            for thread in 0..threads {
-                let rows = rows.clone().skip(thread).step_by(threads);
-                scope.spawn(move || match &self.codes {
-                    Some((encoder, table)) => {
-                        let (mut scratch, mut query) = (BuildScratch::new(), CodeQuery::default());
-                        for row in rows {
-                            let slot = self.graph.claim(row);
-                            table.fill(slot.node(), encoder, &self.data.vector(row), &mut query);
-                            self.graph.insert(&Codes::new(table), slot, &query, &mut scratch);
-                        }
-                    }
-                    None => {
-                        let mut scratch = BuildScratch::new();
-                        for row in rows {
-                            let slot = self.graph.claim(row);
-                            self.graph.insert(&self.originals(), slot, &self.data.vector(row), &mut scratch);
-                        }
-                    }
-                });
+            let workers: Vec<_> = (0..threads)
+                .map(|thread| {
+                    let rows = rows.clone().skip(thread).step_by(threads);
+                    scope.spawn(|| self.insert_here(rows))
+                })
+                .collect();
+            workers.into_iter().map(|worker| worker.join().expect("a worker")).sum()
+        })
+    }
+
+    /// Inserts rows, and returns the seconds on a core.
+    fn insert_here(&self, rows: impl Iterator<Item = u32>) -> f64 {
+        let start = busy_seconds();
+        match &self.codes {
+            Some((encoder, table)) => {
+                let (mut scratch, mut query) = (BuildScratch::new(), CodeQuery::default());
+                for row in rows {
+                    let slot = self.graph.claim(row);
+                    table.fill(slot.node(), encoder, &self.data.vector(row), &mut query);
+                    self.graph.insert(&Codes::new(table), slot, &query, &mut scratch);
+                }
             }
-        });
+            None => {
+                let mut scratch = BuildScratch::new();
+                for row in rows {
+                    let slot = self.graph.claim(row);
+                    self.graph.insert(&self.originals(), slot, &self.data.vector(row), &mut scratch);
+                }
+            }
+        }
+        busy_seconds() - start
     }
 
     /// The nearest accepted rows, best first, and their exact distances.
@@ -201,11 +211,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("{}: {} rows × {}, {} queries", data.name, data.rows.len(), data.dim, data.queries.len());
     let index = Index::empty(&data, &options);
     let start = Instant::now();
-    index.insert(0..data.rows.len(), options.threads);
-    let seconds = start.elapsed().as_secs_f64();
+    let busy = index.insert(0..data.rows.len(), options.threads);
     println!(
-        "build: {seconds:.1} s, {:.0} rows/s on {} threads; {:.0} bytes of links a row; {} rows unreachable",
-        f64::from(data.rows.len()) / seconds,
+        "build: {:.1} s, {:.0} rows a core second on {} threads; {:.0} bytes of links a row; {} rows unreachable",
+        start.elapsed().as_secs_f64(),
+        f64::from(data.rows.len()) / busy,
         options.threads,
         index.graph.memory_bytes() as f64 / f64::from(data.rows.len()),
         index.graph.unreachable().len(),

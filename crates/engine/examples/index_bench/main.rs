@@ -73,8 +73,11 @@ impl Session {
             }
             "memory" => Ok(built?.memory(data)),
             "truth" => {
-                let rows: Vec<_> =
-                    data.queries.chunks(machine::BATCH).flat_map(|queries| exact::all_at_once(data, queries)).collect();
+                let rows: Vec<_> = data
+                    .queries
+                    .chunks(machine::BATCH)
+                    .flat_map(|queries| exact::all_at_once(data, queries))
+                    .collect();
                 data::write_rows(Path::new(text(message, "file")?), data.k, &rows)?;
                 Ok(json!({}))
             }

@@ -5,27 +5,23 @@
 //! copied forward and dropped. Deaths of rows are not kept: a row lives if its owner points at it.
 
 use super::Collection;
-use super::change::put_id;
+use super::checkpoint_pass::{Moved, Pass, WrittenRows, worn_files};
 use super::config::Placement;
-use super::extents::{Extent, ExtentWriter};
+use super::extents::ExtentWriter;
 use super::graph::FieldGraph;
 use super::graph_file;
-use super::manifest::{FieldManifest, Manifest, make_dir};
-use super::point::{Payload, Point, Rows, StoredPayload};
+use super::manifest::{Manifest, make_dir};
+use super::point::{Payload, Point, StoredPayload};
 use super::view::View;
 use crate::payload::FieldIndex;
 use crate::storage::{Map, Storage, StorageError};
 use crate::wal::{Durability, LogError};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// Points in a chunk of the points column.
-const CHUNK_POINTS: usize = 2048;
 /// Bytes of a row's owner behind the rows of a chunk.
 pub(super) const OWNER_BYTES: usize = 4;
-/// Payloads are gathered into extents of about this size.
-const PAYLOAD_EXTENT_BYTES: usize = 1 << 20;
 /// Points whose payloads are moved to the files under one hold of the writer's seat.
 const ADOPT_BATCH: usize = 4096;
 
@@ -95,14 +91,6 @@ pub fn directory(collection: u64) -> String {
 /// Path of a data or graph file in a collection's folder.
 pub(super) fn file_path(dir: &str, number: u32) -> String {
     format!("{dir}/{number:08x}.data")
-}
-
-/// A payload that the checkpoint has written: the point's offset, the payload as it was, its place.
-struct Moved {
-    offset: u32,
-    from: Payload,
-    extent_offset: u64,
-    len: u32,
 }
 
 impl Collection {
@@ -188,10 +176,10 @@ impl Collection {
             self.write_data(view, previous, dir, number)?
         };
         manifest.next_file = checkpoints.next_file;
+        let folder = graph_file::Folder { storage, dir, collection: self.id };
         for (at, (field, graph, indexed)) in fresh_graphs.into_iter().enumerate() {
             let number = number + 1 + at as u32;
-            manifest.fields[field].graph =
-                Some(graph_file::write(storage, dir, self.id, number, &graph, indexed)?);
+            manifest.fields[field].graph = Some(graph_file::write(&folder, number, &graph, indexed)?);
         }
         storage.sync_dir(dir)?;
         if view.state.config.wal.durability != Durability::Always {
@@ -338,207 +326,4 @@ fn same_payload(now: &Payload, then: &Payload) -> bool {
         (Payload::Stored(now), Payload::Stored(then)) => now.file == then.file && now.offset == then.offset,
         _ => false,
     }
-}
-
-/// One pass over a view, writing what is new.
-struct Pass<'a> {
-    view: &'a View,
-    previous: &'a Manifest,
-    /// Files whose payloads the manifest before names. A payload in another one must be written again.
-    kept: BTreeSet<u32>,
-    /// Files that are copied forward because less than half of them is in use.
-    worn: BTreeSet<u32>,
-    writer: ExtentWriter,
-    payloads: Vec<Extent>,
-    moved: Vec<Moved>,
-    rows: Vec<WrittenRows>,
-}
-
-/// A full chunk of rows that the checkpoint has written.
-struct WrittenRows {
-    field: usize,
-    chunk: u32,
-    offset: u64,
-}
-
-impl Pass<'_> {
-    /// Writes payloads, then the chunks of points that changed; answers all chunks.
-    fn points(&mut self) -> Result<Vec<Extent>, StorageError> {
-        let points = &self.view.state.points;
-        let chunks = points.len().div_ceil(CHUNK_POINTS);
-        let mut dirty = Vec::new();
-        let mut gathered = Vec::new();
-        let mut waiting: Vec<(u32, Payload, usize, u32)> = Vec::new();
-        let mut places: BTreeMap<u32, StoredPlace> = BTreeMap::new();
-        let mut used: BTreeSet<u32> = BTreeSet::new();
-        for chunk in 0..chunks {
-            let range = chunk * CHUNK_POINTS..points.len().min((chunk + 1) * CHUNK_POINTS);
-            let kept = self.previous.point_chunks.get(chunk);
-            let complete = range.end as u64 <= u64::from(self.previous.points);
-            let mut changed = kept.is_none_or(|extent| self.worn.contains(&extent.file)) || !complete;
-            for offset in range {
-                let point = &points[offset];
-                changed |= point.version > self.previous.op || self.has_new_rows(point);
-                let write = match &point.payload {
-                    Payload::Empty => false,
-                    Payload::Memory(_) => true,
-                    Payload::Stored(stored) => {
-                        self.worn.contains(&stored.file) || !self.kept.contains(&stored.file)
-                    }
-                };
-                if write {
-                    changed = true;
-                    let bytes = point.payload.bytes();
-                    waiting.push((offset as u32, point.payload.clone(), gathered.len(), bytes.len() as u32));
-                    gathered.extend_from_slice(bytes);
-                    if gathered.len() >= PAYLOAD_EXTENT_BYTES {
-                        self.flush_payloads(&mut gathered, &mut waiting, &mut places)?;
-                    }
-                } else if let Payload::Stored(stored) = &point.payload {
-                    used.insert(stored.file);
-                }
-            }
-            if changed {
-                dirty.push(chunk);
-            }
-        }
-        self.flush_payloads(&mut gathered, &mut waiting, &mut places)?;
-        self.payloads.extend(self.previous.payloads.iter().filter(|extent| used.contains(&extent.file)));
-        let mut extents: Vec<Option<Extent>> = self.previous.point_chunks.iter().copied().map(Some).collect();
-        extents.resize(chunks, None);
-        for chunk in dirty {
-            let range = chunk * CHUNK_POINTS..points.len().min((chunk + 1) * CHUNK_POINTS);
-            let mut bytes = Vec::new();
-            for offset in range {
-                encode_point(&points[offset], places.get(&(offset as u32)), &mut bytes);
-            }
-            extents[chunk] = Some(self.writer.append(&bytes)?);
-        }
-        Ok(extents.into_iter().flatten().collect())
-    }
-
-    /// Whether a row of the point came after the checkpoint before. A row that was moved leaves the version alone.
-    fn has_new_rows(&self, point: &Point) -> bool {
-        let is_new = |(field, kept): (usize, &FieldManifest)| {
-            point.rows.row(field).is_some_and(|row| row >= kept.rows)
-        };
-        self.previous.fields.iter().enumerate().any(is_new)
-    }
-
-    fn flush_payloads(
-        &mut self,
-        gathered: &mut Vec<u8>,
-        waiting: &mut Vec<(u32, Payload, usize, u32)>,
-        places: &mut BTreeMap<u32, StoredPlace>,
-    ) -> Result<(), StorageError> {
-        if gathered.is_empty() {
-            return Ok(());
-        }
-        let extent = self.writer.append(gathered)?;
-        for (offset, from, at, len) in waiting.drain(..) {
-            let extent_offset = extent.offset + at as u64;
-            places.insert(offset, StoredPlace { file: extent.file, offset: extent_offset, len });
-            self.moved.push(Moved { offset, from, extent_offset, len });
-        }
-        self.payloads.push(extent);
-        gathered.clear();
-        Ok(())
-    }
-
-    /// Writes the chunks of rows that grew; graphs stay as they were.
-    fn fields(&mut self) -> Result<Vec<FieldManifest>, StorageError> {
-        let mut fields = Vec::new();
-        for (field, table) in self.view.fields.iter().enumerate() {
-            // As in memory, so that a full chunk on disk can take the place of the one there.
-            let chunk_rows = table.rows.chunk_rows();
-            let kept = self.previous.fields.get(field).cloned().unwrap_or_default();
-            let mut chunks = Vec::new();
-            for chunk in 0..table.len().div_ceil(chunk_rows) {
-                let range = chunk * chunk_rows..table.len().min((chunk + 1) * chunk_rows);
-                if !table.rows.holds(range.start) {
-                    chunks.push(None);
-                    continue;
-                }
-                let old = kept.chunks.get(chunk as usize).copied().flatten();
-                let old = old.filter(|extent| range.end <= kept.rows && !self.worn.contains(&extent.file));
-                chunks.push(Some(match old {
-                    Some(extent) => extent,
-                    None => {
-                        let mut bytes =
-                            Vec::with_capacity(range.len() * (table.rows.row_bytes() + OWNER_BYTES));
-                        range.clone().for_each(|row| bytes.extend_from_slice(table.rows.row(row)));
-                        range
-                            .clone()
-                            .for_each(|row| bytes.extend_from_slice(&table.owner(row).to_le_bytes()));
-                        let extent = self.writer.append(&bytes)?;
-                        if range.len() == chunk_rows as usize {
-                            self.rows.push(WrittenRows { field, chunk, offset: extent.offset });
-                        }
-                        extent
-                    }
-                }));
-            }
-            fields.push(FieldManifest { rows: table.len(), chunks, graph: kept.graph });
-        }
-        Ok(fields)
-    }
-}
-
-/// Where a payload stands in a data file.
-struct StoredPlace {
-    file: u32,
-    offset: u64,
-    len: u32,
-}
-
-fn encode_point(point: &Point, place: Option<&StoredPlace>, out: &mut Vec<u8>) {
-    out.push(u8::from(point.live));
-    put_id(out, point.id);
-    out.extend_from_slice(&point.version.to_le_bytes());
-    match (&point.payload, place) {
-        (_, Some(StoredPlace { file, offset, len }))
-        | (Payload::Stored(StoredPayload { file, offset, len, .. }), _) => {
-            out.push(1);
-            out.extend_from_slice(&file.to_le_bytes());
-            out.extend_from_slice(&offset.to_le_bytes());
-            out.extend_from_slice(&len.to_le_bytes());
-        }
-        (Payload::Empty, None) => out.push(0),
-        (Payload::Memory(_), None) => unreachable!("every payload in memory was given a place"),
-    }
-    match &point.rows {
-        Rows::One(row) => out.extend_from_slice(&row.to_le_bytes()),
-        Rows::Many(rows) => rows.iter().for_each(|row| out.extend_from_slice(&row.to_le_bytes())),
-    }
-}
-
-/// Data files of which less than half is still named or pointed at.
-fn worn_files(view: &View, previous: &Manifest, storage: &dyn Storage, dir: &str) -> BTreeSet<u32> {
-    let mut used: BTreeMap<u32, u64> = BTreeMap::new();
-    // A chunk that was dropped since is no use of its file any more.
-    let rows = previous.fields.iter().zip(view.fields.iter()).flat_map(|(field, table)| {
-        let held = |chunk: usize| table.rows.holds(chunk as u32 * table.rows.chunk_rows());
-        field
-            .chunks
-            .iter()
-            .enumerate()
-            .filter(move |(chunk, _)| held(*chunk))
-            .filter_map(|(_, extent)| *extent)
-    });
-    for extent in previous.point_chunks.iter().copied().chain(rows) {
-        *used.entry(extent.file).or_default() += extent.len;
-    }
-    for extent in &previous.payloads {
-        used.entry(extent.file).or_default();
-    }
-    for point in &view.state.points {
-        if let Payload::Stored(stored) = &point.payload {
-            *used.entry(stored.file).or_default() += u64::from(stored.len);
-        }
-    }
-    let worn = |(file, used): (u32, u64)| {
-        let len = storage.map(&file_path(dir, file)).map_or(0, |map| map.len() as u64);
-        (used * 2 < len).then_some(file)
-    };
-    used.into_iter().filter_map(worn).collect()
 }

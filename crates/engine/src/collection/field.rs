@@ -96,6 +96,11 @@ impl FieldArena {
         self.rows.len()
     }
 
+    /// Whether there are no rows.
+    pub fn is_empty(&self) -> bool {
+        self.rows.len() == 0
+    }
+
     /// Rows that are alive.
     pub fn live(&self) -> u64 {
         self.live
@@ -131,6 +136,11 @@ impl FieldArena {
     /// Bytes of a row.
     pub fn row_bytes(&self) -> usize {
         self.format.row_bytes(self.dim)
+    }
+
+    /// Whether a row is there and its chunk has not been dropped.
+    pub fn holds(&self, row: u32) -> bool {
+        self.rows.holds(row)
     }
 
     /// Whether a chunk is full and still there.

@@ -81,19 +81,27 @@ impl GraphManifest {
     }
 }
 
+/// The folder of a collection.
+pub(super) struct Folder<'a> {
+    pub storage: &'a dyn Storage,
+    /// Its path.
+    pub dir: &'a str,
+    /// Number of the collection.
+    pub collection: u64,
+}
+
 /// Writes and syncs the part of a graph that has the rows below `indexed`. Rows may be inserted meanwhile.
 ///
 /// # Errors
 /// The disk's.
 pub(super) fn write(
-    storage: &dyn Storage,
-    dir: &str,
-    collection: u64,
+    folder: &Folder<'_>,
     number: u32,
     graph: &FieldGraph,
     indexed: u32,
 ) -> Result<GraphManifest, StorageError> {
-    let mut writer = ExtentWriter::create(storage, &file_path(dir, number), collection, number)?;
+    let mut writer =
+        ExtentWriter::create(folder.storage, &file_path(folder.dir, number), folder.collection, number)?;
     let mut bytes = Vec::new();
     let nodes = graph.hnsw.write_to(&mut bytes, indexed);
     let mut manifest = GraphManifest {
@@ -123,16 +131,16 @@ pub(super) fn write(
 
 /// The graph that a checkpoint kept, or `None` when it cannot be used.
 pub(super) fn load(
-    storage: &dyn Storage,
-    dir: &str,
-    collection: u64,
+    folder: &Folder<'_>,
     kept: &GraphManifest,
     config: &CollectionConfig,
     field: usize,
     table: &FieldTable,
     threads: usize,
 ) -> Option<FieldGraph> {
-    let map = extents::open(storage, &file_path(dir, kept.file()), collection, kept.file()).ok()?;
+    let map =
+        extents::open(folder.storage, &file_path(folder.dir, kept.file()), folder.collection, kept.file());
+    let map = map.ok()?;
     let all: Vec<Extent> =
         [kept.links].into_iter().chain(kept.encoder).chain(kept.codes.iter().copied()).collect();
     extents::verify(&all, |_| &map, threads).ok()?;

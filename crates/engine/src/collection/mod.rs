@@ -8,6 +8,7 @@
 mod bell;
 mod change;
 mod checkpoint;
+mod checkpoint_pass;
 pub mod config;
 mod extents;
 mod field;

@@ -90,9 +90,10 @@ impl Opening {
             load_rows(&mut head.fields[field], kept, config.placement(field), &maps)?;
         }
         let tables: Vec<FieldTable> = head.fields.iter().map(FieldArena::table).collect();
+        let folder = graph_file::Folder { storage, dir: &checkpoints.dir, collection: id };
         let graph = |(field, table): (usize, &FieldTable)| {
             let kept = manifest.fields[field].graph.as_ref()?;
-            graph_file::load(storage, &checkpoints.dir, id, kept, &config, field, table, threads)
+            graph_file::load(&folder, kept, &config, field, table, threads)
         };
         let graphs = || tables.iter().enumerate().map(graph).collect::<Vec<_>>();
         let graphs = if threads <= 1 {
@@ -224,7 +225,8 @@ fn load_point(head: &mut Head, input: &mut Input<'_>, maps: &BTreeMap<u32, Map>)
     for (field, arena) in head.fields.iter_mut().enumerate() {
         let row = u32::from_le_bytes(input.array()?);
         if row != NO_ROW {
-            if row >= arena.len() {
+            // A dropped chunk has no live row.
+            if !arena.holds(row) {
                 return Err(Undecodable);
             }
             arena.revive(row);

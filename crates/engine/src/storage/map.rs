@@ -7,14 +7,14 @@ use std::sync::Arc;
 
 use memmap2::Mmap;
 
-/// The bytes of an immutable file, shared by all clones; unmapped with the last of them.
+/// The bytes of an immutable file, shared by all clones; unmapped with the last of them. One word: every stored
+/// payload has one.
 #[derive(Clone)]
-pub struct Map(Source);
+pub struct Map(Arc<Source>);
 
-#[derive(Clone)]
 enum Source {
-    Mapped(Arc<Mmap>),
-    Owned(Arc<[u8]>),
+    Mapped(Mmap),
+    Owned(Box<[u8]>),
 }
 
 impl Map {
@@ -27,22 +27,22 @@ impl Map {
         // last write (rule of the `Storage` trait), never truncates such a file, and removing its name keeps the
         // content until the last map is gone. Other processes are kept out by the directory lock and mode 0700.
         let map = unsafe { Mmap::map(file)? };
-        Ok(Self(Source::Mapped(Arc::new(map))))
+        Ok(Self(Arc::new(Source::Mapped(map))))
     }
 
     /// Tells the system that the map will be read in no order: it then reads no more than it is asked for.
     pub fn expect_random_reads(&self) {
         #[cfg(unix)]
-        if let Source::Mapped(map) = &self.0 {
+        if let Source::Mapped(map) = &*self.0 {
             // Advice: a system that does not take it only reads more than it needs to.
             let _ = map.advise(memmap2::Advice::Random);
         }
     }
 
-    /// Lets go of the pages that lie whole in a range of bytes. Whoever reads them gets them from the file again.
+    /// Lets go of the pages of a range of bytes. Whoever reads them gets them from the file again.
     pub fn drop_resident(&self, range: Range<usize>) {
         #[cfg(unix)]
-        if let Source::Mapped(map) = &self.0 {
+        if let Source::Mapped(map) = &*self.0 {
             let range = range.start.min(map.len())..range.end.min(map.len());
             let advice = memmap2::UncheckedAdvice::DontNeed;
             // SAFETY: the map is shared and of a file that nobody writes to, so its pages come back as they were.
@@ -52,7 +52,7 @@ impl Map {
 
     /// A map that is not one: bytes in memory, for simulated disks and tests.
     pub fn of_bytes(bytes: Vec<u8>) -> Self {
-        Self(Source::Owned(bytes.into()))
+        Self(Arc::new(Source::Owned(bytes.into())))
     }
 }
 
@@ -60,7 +60,7 @@ impl Deref for Map {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        match &self.0 {
+        match &*self.0 {
             Source::Mapped(map) => map,
             Source::Owned(bytes) => bytes,
         }

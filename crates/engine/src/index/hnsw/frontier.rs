@@ -33,6 +33,7 @@ impl Frontier {
     /// as things stand.
     #[inline(always)]
     pub(super) fn offer(&mut self, candidate: Candidate, accept: &impl Fn(u32) -> bool) -> bool {
+        debug_assert!(!candidate.is_expanded(), "a candidate of another walk");
         if !self.results.admits(candidate) {
             return false;
         }

@@ -97,11 +97,13 @@ impl Hnsw {
             let Some(begin) = start else { break };
             self.walk(space, query, layer, &[begin], ef, &|_| true, search, &|| false)
                 .expect("the walk of an insertion is not stopped");
-            start = search.found().first().copied();
+            start = search.found().first().map(|nearest| nearest.unexpanded());
             selection.candidates.clear();
             let candidates = search.found().iter().map(|c| (c.distance(), Link::new(c.node(), false), false));
             selection.candidates.extend(candidates);
-            selection.choose(space, self.params.m, self.params.m);
+            // Half of the room that is left after m is for links back.
+            let m = self.params.m;
+            selection.choose(space, if layer == 0 { m + m / 2 } else { m }, m);
             layers[layer].extend_from_slice(&selection.chosen);
             if layer == 0 {
                 found.extend_from_slice(search.found());

@@ -28,8 +28,14 @@ impl Candidate {
         f32::from_bits(if ordered >> 31 == 1 { ordered & !(1 << 31) } else { !ordered })
     }
 
-    fn is_expanded(self) -> bool {
+    #[inline(always)]
+    pub(super) fn is_expanded(self) -> bool {
         self.0 & 1 == 1
+    }
+
+    /// The same for another walk, which has not expanded it.
+    pub(super) fn unexpanded(self) -> Candidate {
+        Candidate(self.0 & !1)
     }
 }
 

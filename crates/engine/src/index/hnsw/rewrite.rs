@@ -237,7 +237,9 @@ impl Hnsw {
             let &link = of_node.next().expect("as many distances as links");
             selection.candidates.push((candidate.distance(), link, link.in_tree()));
         });
-        selection.choose(space, self.nodes.capacity(layer), self.params.m);
+        // A full list: the links that this node would have got from the nodes that come after it are not made again.
+        let capacity = self.nodes.capacity(layer);
+        selection.choose(space, capacity, capacity);
     }
 
     /// Makes the first node of the highest level the entry point, and the one with the lowest row the root.

@@ -61,7 +61,7 @@ impl Hnsw {
     ) -> bool {
         let up = Link::new(parent, true);
         let others = chosen.iter().map(|&(_, link)| link).filter(|link| link.node() != parent);
-        // At most m were chosen, so there is room for one more.
+        // At most 3/2 m were chosen, so there is room for one more.
         self.nodes.lock(node).write(0, [up].into_iter().chain(others));
         self.link_back(space, parent, 0, (distance, Link::new(node, true)), scratch)
     }

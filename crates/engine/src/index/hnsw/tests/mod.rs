@@ -237,6 +237,21 @@ fn every_m_from_2_to_512_keeps_every_row_within_reach() {
 }
 
 #[test]
+fn nodes_of_upper_layers_have_as_many_links_in_the_base_layer_as_others() {
+    let mut random = Random(15);
+    let rows = arena(&random_rows(&mut random, 4000, 12), Metric::Euclid).table();
+    let graph = build(&rows, 4, Metric::Euclid).hnsw;
+    let mean_degree = |nodes: Vec<u32>| {
+        let mut links = 0;
+        nodes.iter().for_each(|&node| graph.nodes.for_each_link(node, 0, |_| links += 1));
+        f64::from(links) / nodes.len() as f64
+    };
+    let (upper, others) = (0..4000).partition(|&node| graph.nodes.level_of(node) > 0);
+    let (upper, others) = (mean_degree(upper), mean_degree(others));
+    assert!(upper > 0.9 * others, "{upper} links on average, {others} elsewhere");
+}
+
+#[test]
 fn filtered_searches_find_the_accepted_rows_only() {
     let mut random = Random(3);
     let rows = arena(&random_rows(&mut random, 4000, 16), Metric::Euclid).table();
