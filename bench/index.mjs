@@ -12,7 +12,7 @@ import { root } from '../scripts/build/tree.mjs';
 import { Competition } from './index/competition.mjs';
 import { cut, readDataSet } from './index/dataset.mjs';
 import { DataError } from './index/elements.mjs';
-import { startOurs } from './index/ours.mjs';
+import { measureFiltered, startOurs } from './index/ours.mjs';
 import { PEER_NAMES, startPeers } from './index/peers.mjs';
 import { picture } from './index/picture.mjs';
 import { ratios } from './index/ratios.mjs';
@@ -36,8 +36,14 @@ const USAGE = `npm run bench:index -- --data FOLDER [flags]
   --rounds N            interleaved rounds, of which the median counts; default: 5
   --build-rounds N      default: 3
   --seconds S           length of a round; default: 0.25
+  --clock wall|cpu      time searches on one thread by the processor time that they take, for a machine that
+                        does other things too; default: wall
+  --config JSON         what our collection is created with besides, such as
+                        '{"quantization_config":{"binary":{}}}'
+  --no-filtered         leave out filtered searches
   --no-churn            leave out recall after replacing and deleting points
-  --quick               a rough answer within a minute: 20,000 rows, few values of ef, short rounds
+  --quick               a rough answer within a minute: 20,000 rows, few values of ef, short
+                        rounds, neither filters nor churn
   --out FILE.json       write everything measured
   --picture FILE.svg    recall and queries per second; default: beside --out
 `;
@@ -56,6 +62,9 @@ const options = {
   rounds: { type: 'string' },
   'build-rounds': { type: 'string' },
   seconds: { type: 'string' },
+  clock: { type: 'string', default: 'wall' },
+  config: { type: 'string', default: '{}' },
+  'no-filtered': { type: 'boolean', default: false },
   'no-churn': { type: 'boolean', default: false },
   quick: { type: 'boolean', default: false },
   out: { type: 'string' },
@@ -68,6 +77,9 @@ const QUICK = { ef: '16,32,64,128,256', rounds: 3, buildRounds: 1, seconds: 0.1,
 /** The ef at which recall of builds is compared, and those at which several threads are compared with one. */
 const BUILD_EF = 64;
 const SCALING_EFS = [64, 128];
+
+/** How searches with filters are measured. */
+const FILTERED = { ef: 128, queries: 200 };
 
 /** Values of ef at which recall is compared before and after replacing and deleting points. */
 const CHURN_EFS = [64, 128];
@@ -104,9 +116,13 @@ function readFlags() {
       rounds: count('rounds', values.rounds ?? preset.rounds),
       buildRounds: count('build-rounds', values['build-rounds'] ?? preset.buildRounds),
       seconds: Number(values.seconds ?? preset.seconds),
+      config: JSON.parse(values.config),
+      filtered: !values['no-filtered'] && !values.quick,
+      churn: !values['no-churn'] && !values.quick,
     };
     const unknown = flags.peers.filter((name) => !PEER_NAMES.includes(name));
     if (unknown.length) throw new Error(`unknown peer ${unknown.join(', ')}`);
+    if (!['wall', 'cpu'].includes(flags.clock)) throw new Error(`--clock ${flags.clock}: wall or cpu`);
     if (!(flags.seconds > 0)) throw new Error(`--seconds ${values.seconds}`);
     // Fewer candidates than neighbours asked for cannot be answered by every system.
     flags.efs = [...new Set(flags.efs.filter((ef) => ef >= flags.k))].sort((a, b) => a - b);
@@ -145,20 +161,20 @@ async function run() {
     say(`build   ${build.system}: ${build.rows_per_s} rows/s on ${build.threads} threads`),
   );
   const memory = await competition.memory();
-  const { rounds, seconds } = flags;
+  const how = { everyEfTo: Math.max(BUILD_EF, ...SCALING_EFS), rounds: flags.rounds, seconds: flags.seconds };
   const pinned = pin([cpus().length - 1]);
   if (!pinned) say('no taskset here: nothing is bound to a core');
-  const runs = await competition.search({ efs: flags.efs, threads: 1, rounds, seconds }, sayRun);
+  const runs = await competition.search({ ...how, efs: flags.efs, threads: 1, clock: flags.clock }, sayRun);
   const exact = await ours.ask({ command: 'machine' });
   pin(cpus().map((_, core) => core));
   const scaling =
     flags.threads > 1
       ? await competition.search(
           {
+            ...how,
             efs: SCALING_EFS.filter((ef) => flags.efs.includes(ef)),
             threads: flags.threads,
-            rounds,
-            seconds,
+            clock: 'wall',
           },
           sayRun,
         )
@@ -167,16 +183,27 @@ async function run() {
     build.recall_at_64 =
       runs.find(({ system, ef }) => system === build.system && ef === BUILD_EF)?.recall ?? null;
   }
-  const churn = flags['no-churn'] ? null : await measureChurn(ours, say);
+  if (flags.filtered) say('filter  searches with filters …');
+  const filtered = flags.filtered ? await measureFiltered(folder, set, FILTERED) : null;
+  const churn = flags.churn ? await measureChurn(ours, say) : null;
 
   const report = {
     set: { name: set.name, rows: set.rows, dims: set.dims, metric: set.metric, queries: set.queries },
-    parameters: { k: flags.k, m: flags.m, ef_construct: flags.efConstruction, rounds, round_s: seconds },
+    parameters: {
+      k: flags.k,
+      m: flags.m,
+      ef_construct: flags.efConstruction,
+      rounds: flags.rounds,
+      round_s: flags.seconds,
+      clock: flags.clock,
+      config: flags.config,
+    },
     machine: machine(pinned),
     runs: [...runs, ...scaling],
     builds,
     memory,
     exact,
+    filtered,
     churn,
     ratios: ratios({ runs, builds, scaling, exact }),
   };

@@ -43,26 +43,58 @@ export async function sendAll(url, connections, count, make, take = () => {}) {
  * @param {number} connections
  * @param {Buffer[]} requests
  * @param {number} seconds
- * @returns {Promise<{perSecond: number, p50Ms: number, p99Ms: number, requests: number}>}
+ * @param {(body: Buffer) => void} [check] throws when an answer is not what it should be
+ * @returns {Promise<{perSecond: number, p50Ms: number, p99Ms: number, requests: number, clientUs: number}>} with the
+ *   processor time of this process for each request in microseconds
  */
-export async function measureRate(url, connections, requests, seconds) {
+export async function measureRate(url, connections, requests, seconds, check = () => {}) {
   const open = await openAll(url, connections);
   const latencies = [];
   let next = 0;
+  const usedBefore = process.cpuUsage();
   const startedAt = performance.now();
   const endsAt = startedAt + seconds * 1000;
-  await each(open, async (connection) => {
-    for (;;) {
-      const sentAt = performance.now();
-      if (sentAt >= endsAt) return;
-      requireSuccess(await connection.send(requests[next++ % requests.length]));
-      latencies.push(performance.now() - sentAt);
-    }
-  });
+  await each(
+    open,
+    (connection) =>
+      new Promise((resolve, reject) => {
+        let sentAt = 0;
+        const send = () => {
+          connection.request(requests[next++ % requests.length], answered);
+        };
+        const answered = (error, status, body) => {
+          const now = performance.now();
+          try {
+            if (error) throw error;
+            requireSuccess({ status, body });
+            check(body);
+          } catch (wrong) {
+            reject(wrong);
+            return;
+          }
+          latencies.push(now - sentAt);
+          if (now >= endsAt) {
+            resolve();
+            return;
+          }
+          sentAt = now;
+          send();
+        };
+        sentAt = performance.now();
+        send();
+      }),
+  );
   const took = (performance.now() - startedAt) / 1000;
+  const used = process.cpuUsage(usedBefore);
   latencies.sort((a, b) => a - b);
   const at = (share) => latencies[Math.min(latencies.length - 1, Math.floor(latencies.length * share))];
-  return { perSecond: latencies.length / took, p50Ms: at(0.5), p99Ms: at(0.99), requests: latencies.length };
+  return {
+    perSecond: latencies.length / took,
+    p50Ms: at(0.5),
+    p99Ms: at(0.99),
+    requests: latencies.length,
+    clientUs: (used.user + used.system) / latencies.length,
+  };
 }
 
 async function each(connections, work) {

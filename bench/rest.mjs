@@ -211,8 +211,11 @@ async function searchAll() {
     const answers = (await hits(requests)).map((points) => points.map(({ id }) => id));
     const found = recall(set, answers, Number(flags.limit));
     for (const connections of flags.connections.split(',').map(Number)) {
+      const usedBefore = processorUs(server.pid);
       const rate = await measureRate(url(), connections, requests, Number(flags.seconds));
-      const line = { ef, recall: round(found, 4), connections, ...shown(rate) };
+      const serverUs = usedBefore && round((processorUs(server.pid) - usedBefore) / rate.requests);
+      const clientUs = round(rate.clientUs);
+      const line = { ef, recall: round(found, 4), connections, ...shown(rate), serverUs, clientUs };
       report.search.push(line);
       print('search', line);
     }
@@ -330,6 +333,20 @@ async function restart() {
     memory: memory(server.pid),
   };
   print('restart', report.restart);
+}
+
+/** Processor time that a local process has used, in microseconds, where /proc tells: to a hundredth of a second. */
+function processorUs(pid) {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    const [user, system] = stat
+      .slice(stat.lastIndexOf(')') + 2)
+      .split(' ')
+      .slice(11, 13);
+    return (Number(user) + Number(system)) * 10_000;
+  } catch {
+    return null;
+  }
 }
 
 /** Resident memory of a local process in MB, where /proc tells. */

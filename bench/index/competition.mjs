@@ -41,8 +41,8 @@ export class Competition {
     this.workers = [];
   }
 
-  /** Lets workers read the data. */
-  async enter(workers, { m, efConstruction }) {
+  /** Lets workers read the data. `config` is what our collection is created with beside the parameters of all. */
+  async enter(workers, { m, efConstruction, config }) {
     for (const worker of workers) {
       const { version, modes } = await worker.ask({
         command: 'load',
@@ -52,6 +52,7 @@ export class Competition {
         k: this.#k,
         m,
         ef_construct: efConstruction,
+        config,
       });
       worker.version = version;
       this.workers.push(worker);
@@ -101,12 +102,14 @@ export class Competition {
    *
    * @param {object} how
    * @param {number[]} how.efs rising
+   * @param {number} how.everyEfTo below this ef nobody has found enough
    * @param {number} how.threads
    * @param {number} how.rounds
    * @param {number} how.seconds length of a round
+   * @param {'wall' | 'cpu'} how.clock what rounds are timed by
    * @param {(run: object) => void} say told of each result
    */
-  async search({ efs, threads, rounds, seconds }, say) {
+  async search({ efs, everyEfTo, threads, rounds, seconds, clock }, say) {
     const runs = [];
     let running = this.contenders;
     for (const ef of efs) {
@@ -116,7 +119,7 @@ export class Competition {
       for (let round = 0; round < rounds; round++) {
         for (const contender of running) {
           const { worker, mode } = contender;
-          const took = await worker.ask({ command: 'round', mode, ef, threads, seconds });
+          const took = await worker.ask({ command: 'round', mode, ef, threads, seconds, clock });
           rates.get(contender).push(took.queries / took.seconds);
         }
       }
@@ -134,7 +137,7 @@ export class Competition {
         runs.push(run);
         say(run);
       }
-      running = running.filter((contender) => found.get(contender) < ENOUGH_RECALL);
+      running = running.filter((contender) => ef < everyEfTo || found.get(contender) < ENOUGH_RECALL);
       if (running.length === 0) break;
     }
     return runs;
@@ -155,7 +158,12 @@ export class Competition {
   async memory() {
     const list = [];
     for (const worker of this.workers) {
-      const { bytes, resident, ...parts } = await worker.ask({ command: 'memory' });
+      const {
+        bytes,
+        resident,
+        with_originals: withOriginals,
+        ...parts
+      } = await worker.ask({ command: 'memory' });
       const perRow = (value) => (value == null ? null : round(value / this.#set.rows, 1));
       const components = Object.fromEntries(
         Object.entries(parts).map(([part, value]) => [part, perRow(value)]),
@@ -163,6 +171,7 @@ export class Competition {
       list.push({
         system: worker.name,
         bytes_per_row: perRow(bytes),
+        ...(withOriginals === undefined ? {} : { with_originals_bytes_per_row: perRow(withOriginals) }),
         ...(resident === undefined ? {} : { resident_bytes_per_row: perRow(resident) }),
         ...(Object.keys(components).length ? { components } : {}),
       });

@@ -197,11 +197,12 @@ class Session:
 
     def round(self, message):
         queries = 0
-        start = time.perf_counter()
+        clock = time.process_time if message["clock"] == "cpu" else time.perf_counter
+        start = clock()
         while True:
             self.peer.search(self.queries, self.k, message["ef"], message["threads"])
             queries += len(self.queries)
-            seconds = time.perf_counter() - start
+            seconds = clock() - start
             if seconds >= message["seconds"]:
                 return {"queries": queries, "seconds": seconds}
 

@@ -4,11 +4,14 @@ import { qpsAt } from './curve.mjs';
 /** The system that the others are compared with. */
 export const OURS = 'kithdb';
 
+/** Sets of fewer bytes are scanned in the caches, not in memory. */
+const CACHED_BYTES = 64 << 20;
+
 /** Where the curves are compared. */
 export const RECALLS = [0.9, 0.95, 0.98, 0.99];
 
 /**
- * @param {{runs: object[], builds: object[], scaling: object[], machine?: object}} measured
+ * @param {{runs: object[], builds: object[], scaling: object[], exact: object | null}} measured
  * @returns {{search: object[], build: object[], threads: object[], exact: object | null}}
  */
 export function ratios({ runs, builds, scaling, exact }) {
@@ -85,7 +88,8 @@ function threadRatios(runs, scaling) {
 
 function exactShares(exact) {
   return {
-    scan_of_stream: round(exact.scan_bytes_per_s / exact.stream_bytes_per_s, 3),
+    scan_of_stream:
+      exact.scanned_bytes > CACHED_BYTES ? round(exact.scan_bytes_per_s / exact.stream_bytes_per_s, 3) : null,
     batch_of_peak: exact.peak_flops ? round(exact.batch_flops / exact.peak_flops, 3) : null,
     batch: exact.batch,
   };

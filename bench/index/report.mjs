@@ -4,7 +4,7 @@ import { table } from './table.mjs';
 const who = ({ system, mode }) => (mode ? `${system} ${mode}` : system);
 
 /** Prints everything that {@link file://../index.mjs} writes to `--out`, in tables. */
-export function printReport({ set, machine, runs, builds, memory, exact, churn, ratios }) {
+export function printReport({ set, machine, runs, builds, memory, exact, filtered, churn, ratios }) {
   section(`${set.name}: ${set.rows} × ${set.dims}, ${set.metric}; ${machine.cpu}, ${machine.cores} cores`);
   section(
     'Searches',
@@ -30,8 +30,9 @@ export function printReport({ set, machine, runs, builds, memory, exact, churn, 
     'Memory, bytes a row',
     table(memory, {
       system: (line) => line.system,
-      'as it reports': (line) => line.bytes_per_row,
-      'as resident': (line) => line.resident_bytes_per_row,
+      'the index': (line) => line.bytes_per_row,
+      'with originals in memory': (line) => line.with_originals_bytes_per_row,
+      'growth of the process': (line) => line.resident_bytes_per_row,
       parts: (line) =>
         Object.entries(line.components ?? {})
           .map(([part, bytes]) => `${part} ${bytes}`)
@@ -73,19 +74,34 @@ export function printReport({ set, machine, runs, builds, memory, exact, churn, 
     );
   }
   printExact(exact, ratios.exact);
+  if (filtered) {
+    section(
+      `Filtered searches, ef ${filtered.ef}: latency ÷ that of the same search without a filter`,
+      table(filtered.filtered, {
+        'matching points': (line) => line.filter,
+        share: (line) => `${line.share_percent} %`,
+        recall: (line) => Number(line.recall.toFixed(4)),
+        'µs, median': (line) => Number(line.filtered_us.toFixed(1)),
+        unfiltered: (line) => Number(line.plain_us.toFixed(1)),
+        ratio: (line) => Number(line.ratio.toFixed(2)),
+      }),
+    );
+  }
   if (churn) {
     section(
       'Recall of a collection that changes',
       table(
-        churn.flatMap(({ phase, settled_after_s, runs }) =>
-          runs.map((run) => ({ phase, settled_after_s, ...run })),
-        ),
+        churn.flatMap(({ runs, ...phase }) => runs.map((run) => ({ ...phase, ...run }))),
         {
           phase: (line) => line.phase,
           ef: (line) => line.ef,
           recall: (line) => Number(line.recall.toFixed(4)),
           'µs/search': (line) => Math.round(line.us_per_search),
           'settled after, s': (line) => Number(line.settled_after_s.toFixed(1)),
+          'bytes a point': (line) =>
+            Object.entries(line.bytes_per_point)
+              .map(([part, bytes]) => `${part.replaceAll('_', ' ')} ${Math.round(bytes)}`)
+              .join(', '),
         },
       ),
     );
@@ -94,9 +110,11 @@ export function printReport({ set, machine, runs, builds, memory, exact, churn, 
 
 function printExact(exact, shares) {
   const giga = (value) => `${(value / 1e9).toFixed(1)} G`;
-  const lines = [
-    `one query: ${giga(exact.scan_bytes_per_s)}B/s, ${percent(shares.scan_of_stream)} of the stream's ${giga(exact.stream_bytes_per_s)}B/s`,
-  ];
+  const share =
+    shares.scan_of_stream === null
+      ? 'from the caches, for the set is small'
+      : `${percent(shares.scan_of_stream)} of the stream's ${giga(exact.stream_bytes_per_s)}B/s`;
+  const lines = [`one query: ${giga(exact.scan_bytes_per_s)}B/s, ${share}`];
   if (shares.batch_of_peak !== null) {
     lines.push(
       `${exact.batch} queries: ${giga(exact.batch_flops)}FLOP/s, ${percent(shares.batch_of_peak)} of the peak's ${giga(exact.peak_flops)}FLOP/s`,

@@ -3,15 +3,29 @@
 
 /** An engine over one data directory. */
 export declare class NativeEngine {
-  /** An engine that is not open yet. `onCompletions` gets every answer, in batches. */
+  /**
+   * An engine that is not open yet. `onCompletions` gets the answers that are long or failures, in batches, and
+   * then asks for the short ones with `take`.
+   */
   constructor(onCompletions: (arg: Array<Completion>) => void)
   /**
    * Opens the data directory on a thread of its own; completes `id` with an empty body, or with the code
    * `open_failed`.
    */
   open(id: number, options: OpenOptions): void
-  /** Executes a request; completes `id` with the envelope or an error. */
-  execute(id: number, request: NativeRequest): void
+  /**
+   * Executes a request; completes `id` with the envelope or an error. `operation` is the place of the operation in
+   * the list that both sides share, `timeoutMs` counts from the request's arrival, which was `elapsedMs` ago, and
+   * nothing may write to `body` any more.
+   */
+  execute(id: number, operation: number, collection: string, wait: boolean, elapsedMs: number, timeoutMs?: number | undefined | null, target?: string | undefined | null, body?: Buffer | undefined | null): void
+  /** The names of the operations, each at its place. */
+  static operations(): Array<string>
+  /**
+   * Copies short envelopes that wait into `frame`, each behind the number of its call and its length (32 bits each,
+   * little-endian), and answers how many bytes that is; 0 when none is left. `frame` holds 64 KiB at least.
+   */
+  take(frame: Buffer): number
   /** What the engine serves now; nothing while it is not open. */
   status(): NativeStatus
   /**
@@ -59,24 +73,6 @@ export interface NativeLimits {
   maxFieldIndexes?: number
   /** Collections of a server. */
   maxCollections?: number
-}
-
-/** One request as it crosses the boundary. */
-export interface NativeRequest {
-  /** Name of the operation. */
-  operation: string
-  /** Name of the collection; empty where there is none. */
-  collection: string
-  /** Point id or field name from the path. */
-  target?: string
-  /** Whether the answer waits until the change is visible. */
-  wait: boolean
-  /** Milliseconds from the request's arrival until it is given up. */
-  timeoutMs?: number
-  /** Milliseconds since the request's arrival. */
-  elapsedMs: number
-  /** The body, which must not be written to any more. */
-  body?: Buffer
 }
 
 /** What an engine serves. */

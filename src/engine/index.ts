@@ -2,6 +2,7 @@ import { loadBinding } from './load';
 import type { Completion, NativeEngine } from './binding';
 import {
   EngineError,
+  type Answer,
   type Engine,
   type EngineErrorCode,
   type EngineErrorDetails,
@@ -16,9 +17,11 @@ export * from './types';
 const KEEP_ALIVE_MS = 1000;
 /** Call numbers wrap here; far fewer calls are ever under way at once. */
 const CALL_NUMBERS = 2 ** 32;
+/** What short answers are fetched in: their number, their length, their bytes, one after the other. */
+const FRAME_BYTES = 128 * 1024;
 
 interface Call {
-  resolve(envelope: Buffer): void;
+  resolve(envelope: Answer): void;
   reject(error: Error): void;
 }
 
@@ -34,6 +37,9 @@ class Facade implements Engine {
   private closing: Promise<void> | undefined;
   private readonly calls = new Map<number, Call>();
   private lastCall = 0;
+  /** What the binding calls each operation. */
+  private places: ReadonlyMap<string, number> = new Map();
+  private readonly frame = Buffer.allocUnsafeSlow(FRAME_BYTES);
 
   constructor(private readonly options: EngineOptions) {}
 
@@ -44,8 +50,10 @@ class Facade implements Engine {
       const binding = loadBinding();
       const native = new binding.NativeEngine((batch) => {
         for (const completion of batch) this.complete(completion);
+        this.takeShortAnswers(native);
       });
       this.native = native;
+      this.places = new Map(binding.NativeEngine.operations().map((name, place) => [name, place]));
       const { dataDir, searchThreads, limits, panicForTests } = this.options;
       await this.awake((id) => {
         native.open(id, {
@@ -62,21 +70,25 @@ class Facade implements Engine {
     }
   }
 
-  execute(request: EngineRequest): Promise<Buffer> {
+  execute(request: EngineRequest): Promise<Answer> {
     const native = this.native;
     if (native === undefined || this.state !== 'ready') {
       return Promise.reject(new EngineError(this.state === 'closing' ? 'shutting_down' : 'not_ready'));
     }
+    const { operation, collection, wait, arrivedAt, timeoutSeconds, target, body } = request;
+    const place = this.places.get(operation);
+    if (place === undefined) throw new Error(`The native binding has no operation ${operation}.`);
     return this.call((id) => {
-      native.execute(id, {
-        operation: request.operation,
-        collection: request.collection ?? '',
-        wait: request.wait ?? true,
-        elapsedMs: request.arrivedAt === undefined ? 0 : performance.now() - request.arrivedAt,
-        ...(request.target === undefined ? {} : { target: request.target }),
-        ...(request.timeoutSeconds === undefined ? {} : { timeoutMs: request.timeoutSeconds * 1000 }),
-        ...(request.body === undefined || request.body.length === 0 ? {} : { body: request.body }),
-      });
+      native.execute(
+        id,
+        place,
+        collection ?? '',
+        wait ?? true,
+        arrivedAt === undefined ? 0 : performance.now() - arrivedAt,
+        timeoutSeconds === undefined ? undefined : timeoutSeconds * 1000,
+        target,
+        body === undefined || body.length === 0 ? undefined : body,
+      );
     });
   }
 
@@ -103,7 +115,7 @@ class Facade implements Engine {
     this.state = 'closed';
   }
 
-  private call(start: (id: number) => void): Promise<Buffer> {
+  private call(start: (id: number) => void): Promise<Answer> {
     return new Promise((resolve, reject) => {
       do this.lastCall = (this.lastCall + 1) % CALL_NUMBERS;
       while (this.calls.has(this.lastCall));
@@ -125,6 +137,21 @@ class Facade implements Engine {
       await this.call(start);
     } finally {
       clearInterval(timer);
+    }
+  }
+
+  private takeShortAnswers(native: NativeEngine): void {
+    const { frame, calls } = this;
+    let end: number;
+    while ((end = native.take(frame)) > 0) {
+      for (let at = 0; at < end;) {
+        const id = frame.readUInt32LE(at);
+        const from = at + 8;
+        at = from + frame.readUInt32LE(at + 4);
+        const call = calls.get(id);
+        calls.delete(id);
+        call?.resolve(frame.toString('latin1', from, at));
+      }
     }
   }
 

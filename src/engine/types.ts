@@ -97,6 +97,9 @@ export class EngineError extends Error {
   }
 }
 
+/** The bytes of an answer: a short one as a string with a character (U+0000 to U+00FF) for each byte. */
+export type Answer = Buffer | string;
+
 /** Where the engine is between start and stop, and what it serves. */
 export interface EngineStatus {
   readonly state: 'closed' | 'opening' | 'ready' | 'closing';
@@ -134,7 +137,7 @@ export interface Engine {
   /** Opens the data directory and replays the log; resolves when ready, rejects when the directory is unusable. */
   open(): Promise<void>;
   /** The whole success envelope as JSON bytes; rejects with an {@link EngineError}. */
-  execute(request: EngineRequest): Promise<Buffer>;
+  execute(request: EngineRequest): Promise<Answer>;
   status(): EngineStatus;
   /** Finishes running work, syncs, releases the directory. Idempotent. */
   close(): Promise<void>;

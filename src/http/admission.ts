@@ -12,8 +12,8 @@ export interface Reservation {
   grow(bytes: number): boolean;
   /** Holds the bytes of an answer in place of the body's; there is no refusing them, the answer exists. */
   exchange(bytes: number): void;
-  /** Gives everything back; a second call does nothing. */
-  release(): void;
+  /** Gives everything back; a second call does nothing. Needs no `this`. */
+  readonly release: () => void;
 }
 
 /**

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import type { OriginGuard } from '../auth/origin-guard';
 import type { Identity } from '../auth/permissions';
-import { EngineError, type Engine, type EngineRequest } from '../engine/types';
+import { EngineError, type Answer, type Engine, type EngineRequest } from '../engine/types';
 import { refuseName } from '../collections/name';
 import { Admission, type Reservation } from './admission';
 import { authorize, needsIdentity, type Authenticator } from './authorization';
@@ -245,31 +245,37 @@ export class Chain {
 
   #execute(work: Work, parameters: Parameters): void {
     const { exchange, engine, reservation } = work;
-    let answering: Promise<Buffer>;
+    let answering: Promise<Answer>;
     try {
       answering = engine.execute(engineRequest(work, parameters));
     } catch (error) {
       this.#fail(work, error);
       return;
     }
-    answering
-      .then(
-        (answer) => {
-          // A client that does not read its answer holds it; it counts until it is written or the client is gone.
-          reservation.exchange(answer.length);
-          exchange.whenOver(() => {
-            reservation.release();
-          });
-          exchange.send(200, answer);
-        },
-        (error: unknown) => {
-          this.#fail(work, error);
-        },
-      )
-      .catch((error: unknown) => {
+    const guarded = (step: () => void): void => {
+      try {
+        step();
+      } catch (error) {
         reservation.release();
         this.fault(exchange, error);
-      });
+      }
+    };
+    // What either callback threw nobody would hear of.
+    void answering.then(
+      (answer) => {
+        guarded(() => {
+          // A client that does not read its answer holds it; it counts until it is written or the client is gone.
+          reservation.exchange(answer.length);
+          exchange.whenOver(reservation.release);
+          exchange.send(200, answer);
+        });
+      },
+      (error: unknown) => {
+        guarded(() => {
+          this.#fail(work, error);
+        });
+      },
+    );
   }
 
   #fail({ exchange, route, reservation, collection }: Work, error: unknown): void {

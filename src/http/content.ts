@@ -20,6 +20,9 @@ const PARAMETERS = new RegExp(`^(?:${PARAMETER})*$`);
 
 /** Whether a `Content-Type` means JSON in UTF-8. Parameters other than the charset have no effect. */
 export function isJson(contentType: string | undefined): boolean {
+  if (contentType === 'application/json') {
+    return true;
+  }
   if (contentType === undefined || !JSON_TYPE.test(contentType)) {
     return false;
   }

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Answer } from '../engine/types';
 import { closeAfterResponse, enqueue, type Outstanding } from './connection';
 import { hasBody } from './content';
 import { failureBody, familyOf } from './envelope';
@@ -67,7 +68,7 @@ export class Exchange implements RouteContext {
   }
 
   /** Answers with JSON bytes. Does nothing when the client has gone. */
-  send(status: number, body: Buffer, headers?: Readonly<Record<string, string>>): void {
+  send(status: number, body: Answer, headers?: Readonly<Record<string, string>>): void {
     this.#write(status, body, {
       'Content-Type': JSON_TYPE,
       'Content-Length': body.length,
@@ -81,7 +82,7 @@ export class Exchange implements RouteContext {
     this.#write(status, undefined, { ...headers });
   }
 
-  #write(status: number, body: Buffer | undefined, head: Record<string, string | number>): void {
+  #write(status: number, body: Answer | undefined, head: Record<string, string | number>): void {
     const { response } = this;
     if (response.headersSent || response.destroyed) {
       return;
@@ -96,7 +97,10 @@ export class Exchange implements RouteContext {
       head['Connection'] = 'close';
     }
     response.writeHead(status, head);
-    if (body === undefined || body.length <= SLICE_BYTES) {
+    if (typeof body === 'string') {
+      // Leaves in one piece with the head.
+      response.end(body, 'latin1');
+    } else if (body === undefined || body.length <= SLICE_BYTES) {
       response.end(body);
     } else {
       writeInSlices(response, body, 0);

@@ -16,9 +16,13 @@ export interface ProcessLog {
 /** Standard error: standard output has only the line that says that the server is ready. */
 const LOG_FD = 2;
 
+/** Lines are written when so many bytes have gathered, or when the oldest has waited so long. */
+const GATHERED_BYTES = 8 * 1024;
+const GATHERED_MS = 100;
+
 /**
- * The log of the process. As JSON it is written in the background, since a line for each request would otherwise
- * stop the event loop for a system call; for people it is written at once.
+ * The log of the process. As JSON it is gathered and written in the background, since a line for each request would
+ * otherwise cost the event loop a system call or a wake-up; for people it is written at once.
  */
 export function openLog({ logLevel, logFormat }: LogSettings): ProcessLog {
   const base = { level: logLevel, base: null, timestamp: pino.stdTimeFunctions.isoTime };
@@ -34,7 +38,12 @@ export function openLog({ logLevel, logFormat }: LogSettings): ProcessLog {
     });
     return { log: pino(base, stream), flush: () => undefined };
   }
-  const destination = pino.destination({ dest: LOG_FD, sync: false });
+  const destination = pino.destination({
+    dest: LOG_FD,
+    sync: false,
+    minLength: GATHERED_BYTES,
+    periodicFlush: GATHERED_MS,
+  });
   return {
     log: pino(base, destination),
     flush: () => {

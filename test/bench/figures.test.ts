@@ -45,6 +45,7 @@ test('ratios divide ours by theirs, and say why where they cannot', () => {
     ],
     scaling: [{ system: 'kithdb', mode: 'default', threads: 2, ef: 64, recall: 0.992, qps: 19_000 }],
     exact: {
+      scanned_bytes: 1e9,
       scan_bytes_per_s: 90,
       stream_bytes_per_s: 100,
       batch_flops: 3,

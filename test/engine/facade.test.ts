@@ -22,7 +22,8 @@ describe('the engine facade', () => {
   async function ask(request: Omit<EngineRequest, 'body'> & { body?: unknown }): Promise<unknown> {
     const { body, ...rest } = request;
     const bytes = body === undefined ? {} : { body: Buffer.from(JSON.stringify(body)) };
-    const envelope = await engine.execute({ ...rest, ...bytes });
+    const answer = await engine.execute({ ...rest, ...bytes });
+    const envelope = typeof answer === 'string' ? Buffer.from(answer, 'latin1') : answer;
     return (JSON.parse(envelope.toString()) as { result: unknown }).result;
   }
 
@@ -49,6 +50,25 @@ describe('the engine facade', () => {
       code: 'shutting_down',
     });
     await closing;
+  });
+
+  test('answers and bodies of any length cross with every byte, many at once', async () => {
+    await ask({ operation: 'create_collection', collection, body: { vectors } });
+    const text = (length: number): string =>
+      'ü🦀"\u0007'.repeat(Math.ceil(length / 8)).slice(0, length - 1) + '.';
+    const lengths = [1, 100, 15_000, 17_000, 70_000, 300_000];
+    for (const [id, length] of lengths.entries()) {
+      const body = { points: [{ id, vector: [1, 2], payload: { text: text(length) } }] };
+      await ask({ operation: 'upsert_points', collection, body });
+    }
+    const points = lengths.map((_, id) => id);
+    const rounds = Array.from({ length: 20 }, () => points).flat();
+    const answers = await Promise.all(
+      rounds.map((id) => ask({ operation: 'get_point', collection, target: String(id) })),
+    );
+    for (const [at, id] of rounds.entries()) {
+      expect(answers[at]).toMatchObject({ id, payload: { text: text(lengths[id] ?? 0) } });
+    }
   });
 
   test('errors carry their stable code and their details', async () => {

@@ -47,6 +47,12 @@ pub struct Thresholds {
     pub log_segment_bytes: u64,
     /// Rows that a graph must at least have gained to be written again before the server stops.
     pub graph_step_rows: u32,
+    /// Dead nodes at which a graph may be vacuumed, if its collection asks for more.
+    pub vacuum_rows: u64,
+    /// Nodes from which on a graph is worth writing in the order of its walks.
+    pub order_rows: u32,
+    /// Bytes of a full chunk of rows, rounded up to a power of two of rows.
+    pub row_chunk_bytes: usize,
 }
 
 impl Default for Thresholds {
@@ -56,6 +62,9 @@ impl Default for Thresholds {
             log_budget_bytes: 256 << 20,
             log_segment_bytes: 64 << 20,
             graph_step_rows: 100_000,
+            vacuum_rows: u64::MAX,
+            order_rows: 20_000,
+            row_chunk_bytes: 4 << 20,
         }
     }
 }

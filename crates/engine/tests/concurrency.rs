@@ -24,6 +24,9 @@ fn open(dir: &Path) -> Engine {
         log_budget_bytes: 256 << 10,
         log_segment_bytes: 32 << 10,
         graph_step_rows: 50,
+        vacuum_rows: 60,
+        order_rows: 200,
+        row_chunk_bytes: 16 << 10,
     };
     let options = Options { search_threads: 2, thresholds, panic_for_tests: true, ..Options::default() };
     Engine::open(Arc::new(RealDisk::open(dir).expect("a directory")), options).expect("it opens")

@@ -20,6 +20,9 @@ const THRESHOLDS: Thresholds = Thresholds {
     log_budget_bytes: 1 << 30,
     log_segment_bytes: 6 << 10,
     graph_step_rows: 1,
+    vacuum_rows: 10,
+    order_rows: 30,
+    row_chunk_bytes: 4 << 10,
 };
 
 /// What a file is, and so what its damage may do.

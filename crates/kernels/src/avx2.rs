@@ -2,7 +2,7 @@
 
 use std::arch::x86_64::*;
 
-use crate::rows::{F16, F32, U8, bytes_of, component_bytes};
+use crate::rows::{F16, F32, U8, bytes_of, component, component_bytes};
 use crate::{DOT, Kernels, L1, L2, Level, RowKernels};
 
 /// Handed out by `Kernels::at` only where the CPU has AVX2, FMA and F16C; every SAFETY note below rests on that.
@@ -17,6 +17,7 @@ pub(crate) static KERNELS: Kernels = Kernels {
     rows_f32: rows::<F32>(),
     rows_f16: rows::<F16>(),
     rows_u8: rows::<U8>(),
+    tile: &crate::tile::avx2::TILE,
 };
 
 const fn rows<const ELEMENT: u8>() -> RowKernels {
@@ -27,6 +28,7 @@ const fn rows<const ELEMENT: u8>() -> RowKernels {
         l2_squared4: four::<L2, ELEMENT>,
         l1: one::<L1, ELEMENT>,
         l1_4: four::<L1, ELEMENT>,
+        widen: widen::<ELEMENT>,
     }
 }
 
@@ -53,6 +55,26 @@ fn four<const OP: u8, const ELEMENT: u8>(query: &[f32], [a, b, c, d]: [&[u8]; 4]
     let ([a, b], [c, d]) =
         unsafe { (accumulate::<OP, ELEMENT, 2>(query, [a, b]), accumulate::<OP, ELEMENT, 2>(query, [c, d])) };
     [a, b, c, d]
+}
+
+fn widen<const ELEMENT: u8>(row: &[u8], out: &mut [f32]) {
+    assert_eq!(out.len() * component_bytes(ELEMENT), row.len(), "vectors of different length");
+    // SAFETY: the CPU has what the level asks for, see `KERNELS`.
+    unsafe { widen_vectors::<ELEMENT>(row, out) }
+}
+
+#[target_feature(enable = "avx2,f16c")]
+fn widen_vectors<const ELEMENT: u8>(row: &[u8], out: &mut [f32]) {
+    let mut at = 0;
+    while at + 8 <= out.len() {
+        // SAFETY: at + 8 <= len, the number of components of both.
+        unsafe { _mm256_storeu_ps(out.as_mut_ptr().add(at), load::<ELEMENT>(row.as_ptr(), at)) }
+        at += 8;
+    }
+    let bytes = component_bytes(ELEMENT);
+    for (out, component_bytes) in out[at..].iter_mut().zip(row[at * bytes..].chunks_exact(bytes)) {
+        *out = component::<ELEMENT>(component_bytes);
+    }
 }
 
 /// Eight components of a row.

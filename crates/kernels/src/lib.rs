@@ -20,6 +20,7 @@ pub mod peak;
 mod prefetch;
 mod rows;
 mod scalar;
+mod tile;
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -36,7 +37,8 @@ pub use codes::{
 pub use coding::{CodingKernels, CodingLevel, Quantised, ROUNDS, Residual, coding_kernels};
 pub use normalise::{norm, normalise};
 pub use prefetch::{prefetch_l1, prefetch_l2, prefetch_l2_range};
-pub use rows::{FourByteRows, OneByteRow, RowKernels};
+pub use rows::{FourByteRows, OneByteRow, RowKernels, Widen, bytes_of};
+pub use tile::{DotTile, Gate, RowGate, Sift, TileKernels};
 
 /// A kernel over a query and one row; both have the same length.
 pub type OneRow = fn(&[f32], &[f32]) -> f32;
@@ -83,6 +85,8 @@ pub struct Kernels {
     pub rows_f16: RowKernels,
     /// Kernels over rows of `u8` components.
     pub rows_u8: RowKernels,
+    /// Kernels for many queries and rows at a time.
+    pub tile: &'static TileKernels,
 }
 
 impl Kernels {

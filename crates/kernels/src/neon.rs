@@ -17,6 +17,7 @@ pub(crate) static KERNELS: Kernels = Kernels {
     rows_f32: rows::<F32>(),
     rows_f16: rows::<F16>(),
     rows_u8: rows::<U8>(),
+    tile: &crate::tile::neon::TILE,
 };
 
 const fn rows<const ELEMENT: u8>() -> RowKernels {
@@ -27,6 +28,7 @@ const fn rows<const ELEMENT: u8>() -> RowKernels {
         l2_squared4: four::<L2, ELEMENT>,
         l1: one::<L1, ELEMENT>,
         l1_4: four::<L1, ELEMENT>,
+        widen: widen::<ELEMENT>,
     }
 }
 
@@ -47,6 +49,26 @@ fn one<const OP: u8, const ELEMENT: u8>(query: &[f32], row: &[u8]) -> f32 {
 fn four<const OP: u8, const ELEMENT: u8>(query: &[f32], rows: [&[u8]; 4]) -> [f32; 4] {
     // SAFETY: the CPU has NEON, see `KERNELS`.
     unsafe { accumulate::<OP, ELEMENT, 4>(query, rows) }
+}
+
+fn widen<const ELEMENT: u8>(row: &[u8], out: &mut [f32]) {
+    assert_eq!(out.len() * component_bytes(ELEMENT), row.len(), "vectors of different length");
+    // SAFETY: the CPU has what the level asks for, see `KERNELS`.
+    unsafe { widen_vectors::<ELEMENT>(row, out) }
+}
+
+#[target_feature(enable = "neon")]
+fn widen_vectors<const ELEMENT: u8>(row: &[u8], out: &mut [f32]) {
+    let mut at = 0;
+    while at + 4 <= out.len() {
+        // SAFETY: at + 4 <= len, the number of components of both.
+        unsafe { vst1q_f32(out.as_mut_ptr().add(at), load::<ELEMENT>(row.as_ptr(), at)) }
+        at += 4;
+    }
+    let bytes = component_bytes(ELEMENT);
+    for (out, component_bytes) in out[at..].iter_mut().zip(row[at * bytes..].chunks_exact(bytes)) {
+        *out = component::<ELEMENT>(component_bytes);
+    }
 }
 
 /// Four components of a row.

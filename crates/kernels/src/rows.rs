@@ -6,6 +6,9 @@ pub type OneByteRow = fn(&[f32], &[u8]) -> f32;
 /// A kernel over a query and four rows of bytes.
 pub type FourByteRows = fn(&[f32], [&[u8]; 4]) -> [f32; 4];
 
+/// Writes the components of a row of bytes to as many floats.
+pub type Widen = fn(&[u8], &mut [f32]);
+
 /// One kernel of each kind over rows of one element type, which need no alignment.
 ///
 /// Components are little-endian and follow each other without gaps. They are widened to `f32`, which is exact, and
@@ -24,6 +27,8 @@ pub struct RowKernels {
     pub l1: OneByteRow,
     /// Manhattan distances of one query to four rows.
     pub l1_4: FourByteRows,
+    /// The components as `f32`.
+    pub widen: Widen,
 }
 
 // The element type of a row; a const parameter, so that each level states its loop only once.
@@ -51,8 +56,8 @@ pub(crate) fn component<const ELEMENT: u8>(bytes: &[u8]) -> f32 {
     }
 }
 
-/// A vector as a row of bytes.
-pub(crate) fn bytes_of(vector: &[f32]) -> &[u8] {
+/// A vector as a row of `f32` components, for kernels that take bytes.
+pub fn bytes_of(vector: &[f32]) -> &[u8] {
     // SAFETY: the bytes of floats are initialised, and bytes need no alignment.
     unsafe { std::slice::from_raw_parts(vector.as_ptr().cast(), size_of_val(vector)) }
 }

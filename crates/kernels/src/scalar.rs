@@ -14,6 +14,7 @@ pub(crate) static KERNELS: Kernels = Kernels {
     rows_f32: rows::<F32>(),
     rows_f16: rows::<F16>(),
     rows_u8: rows::<U8>(),
+    tile: &crate::tile::scalar::TILE,
 };
 
 const fn rows<const ELEMENT: u8>() -> RowKernels {
@@ -24,6 +25,14 @@ const fn rows<const ELEMENT: u8>() -> RowKernels {
         l2_squared4: four::<L2, ELEMENT>,
         l1: one::<L1, ELEMENT>,
         l1_4: four::<L1, ELEMENT>,
+        widen: widen::<ELEMENT>,
+    }
+}
+
+fn widen<const ELEMENT: u8>(row: &[u8], out: &mut [f32]) {
+    assert_eq!(out.len() * component_bytes(ELEMENT), row.len(), "vectors of different length");
+    for (out, bytes) in out.iter_mut().zip(row.chunks_exact(component_bytes(ELEMENT))) {
+        *out = component::<ELEMENT>(bytes);
     }
 }
 

@@ -8,8 +8,10 @@ use proptest::prelude::*;
 /// How a component is written to a row.
 type Write = fn(f32, &mut Vec<u8>);
 
-/// The table of each element type, how a component is written, and what of a number it keeps.
-fn elements(k: &Kernels) -> [(&'static str, &RowKernels, Write, fn(f32) -> f32); 3] {
+/// Name of an element type, its kernels, how a component is written, and what of a number it keeps.
+type Element<'a> = (&'static str, &'a RowKernels, Write, fn(f32) -> f32);
+
+fn elements(k: &Kernels) -> [Element<'_>; 3] {
     [
         ("f32", &k.rows_f32, |v, out| out.extend(v.to_le_bytes()), |v| v),
         (

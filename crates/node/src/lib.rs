@@ -1,40 +1,28 @@
 //! The Node addon: bytes in, bytes out.
 //!
 //! Requests go to the engine's own threads. Completions gather in a list that one thread-safe function drains
-//! in batches on the event loop, so that a burst of answers costs one wake-up.
+//! in batches on the event loop, so that a burst of answers costs one wake-up. What is short is copied on its way in
+//! both directions: memory that V8 and the engine share has to be handed back across threads, which costs more.
 
+mod bodies;
 mod completions;
 mod options;
 
+use bodies::Bodies;
 use completions::{Completion, Completions, lock};
 use kithdb_engine::engine::{Body, Engine, Operation, Request};
 use kithdb_engine::error::Error;
 use kithdb_engine::storage::RealDisk;
-use napi::bindgen_prelude::{Buffer, Function};
+use napi::Env;
+use napi::bindgen_prelude::{BufferSlice, Function};
 use napi_derive::napi;
 use options::OpenOptions;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// One request as it crosses the boundary.
-#[napi(object, object_to_js = false)]
-pub struct NativeRequest {
-    /// Name of the operation.
-    pub operation: String,
-    /// Name of the collection; empty where there is none.
-    pub collection: String,
-    /// Point id or field name from the path.
-    pub target: Option<String>,
-    /// Whether the answer waits until the change is visible.
-    pub wait: bool,
-    /// Milliseconds from the request's arrival until it is given up.
-    pub timeout_ms: Option<f64>,
-    /// Milliseconds since the request's arrival.
-    pub elapsed_ms: f64,
-    /// The body, which must not be written to any more.
-    pub body: Option<Buffer>,
-}
+/// Bodies up to this size are copied, into at most 64 buffers that are kept; longer ones stay where they are until the request has been executed.
+const COPIED_BODY_BYTES: usize = 64 * 1024;
 
 /// What an engine serves.
 #[napi(object, object_from_js = false)]
@@ -62,15 +50,17 @@ pub struct NativeEngine {
     /// `None` before `open` has succeeded and after `close`.
     engine: Arc<Mutex<Option<Arc<Engine>>>>,
     completions: Arc<Completions>,
+    bodies: Bodies,
 }
 
 #[napi]
 impl NativeEngine {
-    /// An engine that is not open yet. `onCompletions` gets every answer, in batches.
+    /// An engine that is not open yet. `onCompletions` gets the answers that are long or failures, in batches, and
+    /// then asks for the short ones with `take`.
     #[napi(constructor, catch_unwind)]
     pub fn new(on_completions: Function<'_, Vec<Completion>, ()>) -> napi::Result<NativeEngine> {
         let completions = Completions::new(on_completions)?;
-        Ok(NativeEngine { engine: Arc::default(), completions })
+        Ok(NativeEngine { engine: Arc::default(), completions, bodies: Bodies::default() })
     }
 
     /// Opens the data directory on a thread of its own; completes `id` with an empty body, or with the code
@@ -91,25 +81,70 @@ impl NativeEngine {
         })
     }
 
-    /// Executes a request; completes `id` with the envelope or an error.
+    /// Executes a request; completes `id` with the envelope or an error. `operation` is the place of the operation in
+    /// the list that both sides share, `timeoutMs` counts from the request's arrival, which was `elapsedMs` ago, and
+    /// nothing may write to `body` any more.
     #[napi(catch_unwind)]
-    pub fn execute(&self, id: u32, request: NativeRequest) {
+    // `expect` would be copied to what the macro generates, where nothing is to be expected.
+    #[allow(clippy::too_many_arguments, reason = "reading them from an object costs as much as all the rest")]
+    pub fn execute(
+        &self,
+        env: &Env,
+        id: u32,
+        operation: u32,
+        collection: String,
+        wait: bool,
+        elapsed_ms: f64,
+        timeout_ms: Option<f64>,
+        target: Option<String>,
+        body: Option<BufferSlice<'_>>,
+    ) -> napi::Result<()> {
         let completions = Arc::clone(&self.completions);
         let Some(engine) = lock(&self.engine).clone() else {
-            return completions.push(Completion::failure(id, &Error::NotReady));
+            completions.push(Completion::failure(id, &Error::NotReady));
+            return Ok(());
         };
-        match into_request(request) {
-            Ok(request) => engine.execute(
-                request,
-                Box::new(move |result| {
-                    completions.push(match result {
-                        Ok(envelope) => Completion::success(id, envelope),
-                        Err(error) => Completion::failure(id, &error),
-                    });
-                }),
-            ),
-            Err(error) => completions.push(Completion::failure(id, &error)),
-        }
+        let Some(operation) = Operation::at(operation as usize) else {
+            let error = Error::Internal(format!("there is no operation {operation}"));
+            completions.push(Completion::failure(id, &error));
+            return Ok(());
+        };
+        let body: Body = match body {
+            None => Box::new([0u8; 0]),
+            Some(slice) if slice.len() <= COPIED_BODY_BYTES => Box::new(self.bodies.copy(&slice)),
+            Some(slice) => Box::new(slice.into_buffer(env)?),
+        };
+        let now = Instant::now();
+        let request = Request {
+            operation,
+            collection,
+            target,
+            wait,
+            timeout: timeout_ms.map(milliseconds),
+            body,
+            start: now.checked_sub(milliseconds(elapsed_ms)).unwrap_or(now),
+        };
+        engine.execute(
+            request,
+            Box::new(move |result| match result {
+                Ok(envelope) => completions.succeed(id, envelope),
+                Err(error) => completions.push(Completion::failure(id, &error)),
+            }),
+        );
+        Ok(())
+    }
+
+    /// The names of the operations, each at its place.
+    #[napi(catch_unwind)]
+    pub fn operations() -> Vec<&'static str> {
+        Operation::names().collect()
+    }
+
+    /// Copies short envelopes that wait into `frame`, each behind the number of its call and its length (32 bits each,
+    /// little-endian), and answers how many bytes that is; 0 when none is left. `frame` holds 64 KiB at least.
+    #[napi(catch_unwind)]
+    pub fn take(&self, mut frame: BufferSlice<'_>) -> u32 {
+        self.completions.take(&mut frame) as u32
     }
 
     /// What the engine serves now; nothing while it is not open.
@@ -138,25 +173,6 @@ impl NativeEngine {
 fn open(options: &OpenOptions) -> Result<Engine, String> {
     let disk = RealDisk::open(&options.data_dir).map_err(|error| error.to_string())?;
     Engine::open(Arc::new(disk), options.engine_options()).map_err(|error| error.to_string())
-}
-
-fn into_request(request: NativeRequest) -> Result<Request, Error> {
-    let operation = Operation::parse(&request.operation)
-        .ok_or_else(|| Error::Internal(format!("unknown operation {}", request.operation)))?;
-    let body: Body = match request.body {
-        Some(buffer) => Box::new(buffer),
-        None => Box::new([0u8; 0]),
-    };
-    let now = Instant::now();
-    Ok(Request {
-        operation,
-        collection: request.collection,
-        target: request.target,
-        wait: request.wait,
-        timeout: request.timeout_ms.map(milliseconds),
-        body,
-        start: now.checked_sub(milliseconds(request.elapsed_ms)).unwrap_or(now),
-    })
 }
 
 /// A duration from JavaScript's milliseconds; nonsense is zero, more than a day is a day.

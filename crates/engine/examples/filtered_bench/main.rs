@@ -6,9 +6,11 @@
 //!
 //! `DIR` holds a `meta.json` as `hnsw_bench` reads it. The collection is built in `FOLDER`, which is kept when it is
 //! given, so that a second run begins with searching. Filters match 50, 10, 1 and 0.1 % of the points: any of them
-//! (`uniform`), those in the cells nearest to the query (`near`), or those in the farthest (`far`). Each query is run
-//! without and with its filter in turn, on this thread; a latency is from the parsed request to the hits, the median
-//! of the queries. Recall is at 10, by score against `exact: true` with the same filter, so ties are hits.
+//! by one value (`uniform`) or by a range over a thousand (`range`), those in the cells nearest to the query (`near`),
+//! or those in the farthest (`far`). Each query is run without and with its filter in turn, on this thread; a latency
+//! is from the parsed request to the hits, the median of the queries. Recall is at 10, by score against `exact: true`
+//! with the same filter, so ties are hits. Then follows what a filtered search did: its distances and scanned rows,
+//! and how many of a hundred searches fell back to another plan.
 
 mod data;
 
@@ -129,14 +131,17 @@ impl Bench {
                     for (at, cells) in cells.iter().enumerate() {
                         payload.insert(format!("cell{at}"), json!(cells.of[id]));
                     }
-                    payload.insert("any".into(), json!(scatter(id as u64) % 1_000));
+                    let any = scatter(id as u64) % 1_000;
+                    payload.insert("any".into(), json!(any));
+                    let shares = SHARES.iter().zip(0..).filter(|((share, _), _)| (any as f64) < share * 10.0);
+                    payload.insert("sets".into(), shares.map(|(_, at)| json!(at)).collect());
                     json!({"id": id, "vector": vector, "payload": payload})
                 })
             };
             for from in (0..data.base.len()).step_by(BATCH) {
                 self.call("upsert_points", &json!({"points": points(from).collect::<Vec<_>>()}))?;
             }
-            for field in (0..cells.len()).map(|at| format!("cell{at}")).chain(["any".into()]) {
+            for field in (0..cells.len()).map(|at| format!("cell{at}")).chain(["any".into(), "sets".into()]) {
                 let index = json!({"field_name": field, "field_schema": "integer"});
                 self.call("create_field_index", &index)?;
             }
@@ -157,13 +162,14 @@ impl Bench {
             "filter", "share", "recall", "µs", "plain µs", "ratio"
         );
         let mut rows = Vec::new();
-        for kind in ["uniform", "near", "far"] {
+        for kind in ["uniform", "range", "near", "far"] {
             for (at, (share, _)) in SHARES.iter().enumerate() {
                 let wanted = data.base.len() as f64 * share / 100.0;
                 let filters: Vec<Value> = queries
                     .iter()
                     .map(|query| match kind {
-                        "uniform" => json!({"key": "any", "range": {"lt": share * 10.0}}),
+                        "uniform" => json!({"key": "sets", "match": {"value": at}}),
+                        "range" => json!({"key": "any", "range": {"lt": share * 10.0}}),
                         _ => {
                             let list = cells[at].around(query, wanted as usize, kind == "near");
                             json!({"key": format!("cell{at}"), "match": {"any": list}})
@@ -172,16 +178,20 @@ impl Bench {
                     .collect();
                 let row = measure_filter(&snapshot, queries, &filters, arguments.ef)?;
                 println!(
-                    "{kind:>8} {share:>6}% {:>8.4} {:>9.1} {:>9.1} {:>6.2}",
+                    "{kind:>8} {share:>6}% {:>8.4} {:>9.1} {:>9.1} {:>6.2} {:>6.0} {:>6.0} {:>4.0}%",
                     row.recall,
                     row.filtered_us,
                     row.plain_us,
-                    row.filtered_us / row.plain_us
+                    row.filtered_us / row.plain_us,
+                    row.distances,
+                    row.scanned,
+                    row.fallbacks * 100.0
                 );
                 rows.push(json!({
                     "filter": kind, "share_percent": share, "recall": row.recall,
                     "filtered_us": row.filtered_us, "plain_us": row.plain_us,
-                    "ratio": row.filtered_us / row.plain_us,
+                    "ratio": row.filtered_us / row.plain_us, "distances": row.distances,
+                    "scanned": row.scanned, "fallbacks": row.fallbacks,
                 }));
             }
         }
@@ -193,10 +203,15 @@ struct Row {
     recall: f64,
     filtered_us: f64,
     plain_us: f64,
+    /// Of a filtered search, on average.
+    distances: f64,
+    scanned: f64,
+    fallbacks: f64,
 }
 
 fn measure_filter(snapshot: &Snapshot, queries: &[Vec<f32>], filters: &[Value], ef: usize) -> Fallible<Row> {
     let (mut hits, mut wanted) = (0, 0);
+    let (mut distances, mut scanned, mut fallbacks) = (0, 0, 0);
     let mut pairs = Vec::new();
     for (query, filter) in queries.iter().zip(filters) {
         let filter = json!({"must": [filter]});
@@ -207,7 +222,12 @@ fn measure_filter(snapshot: &Snapshot, queries: &[Vec<f32>], filters: &[Value], 
         };
         let (truth, _) = run(snapshot, &request(&filter, true)?)?;
         let (with, without) = (request(&filter, false)?, request(&Value::Null, false)?);
+        query::take_tally();
         let (found, _) = run(snapshot, &with)?;
+        let tally = query::take_tally();
+        distances += tally.distances;
+        scanned += tally.scanned;
+        fallbacks += tally.fallbacks;
         if let Some(last) = truth.last() {
             let higher = truth[0].score >= last.score;
             let good = |hit: &&Hit| if higher { hit.score >= last.score } else { hit.score <= last.score };
@@ -225,7 +245,15 @@ fn measure_filter(snapshot: &Snapshot, queries: &[Vec<f32>], filters: &[Value], 
         }
     }
     let recall = hits as f64 / f64::from(u32::try_from(wanted.max(1))?);
-    Ok(Row { recall, filtered_us: median(filtered), plain_us: median(plain) })
+    let each = |sum: u64| sum as f64 / queries.len() as f64;
+    Ok(Row {
+        recall,
+        filtered_us: median(filtered),
+        plain_us: median(plain),
+        distances: each(distances),
+        scanned: each(scanned),
+        fallbacks: each(fallbacks),
+    })
 }
 
 /// The hits, and the microseconds that they took.

@@ -1,7 +1,8 @@
 //! Recall of a collection before and after its points were replaced, and after half of them were deleted.
 
 use crate::data::Data;
-use crate::{Outcome, number, text};
+use crate::{Outcome, text};
+use kithdb_engine::collection::Collection;
 use kithdb_engine::engine::{Engine, Operation, Options, Request};
 use kithdb_engine::storage::RealDisk;
 use kithdb_engine::types::Metric;
@@ -34,9 +35,9 @@ pub fn run(data: &Data, message: &Value) -> Outcome<Value> {
     std::fs::create_dir_all(folder)?;
     let engine = Engine::open(Arc::new(RealDisk::open(folder)?), Options::default())?;
     let churn = Churn { engine, data };
-    churn.create(number(message, "m")?, number(message, "ef_construct")?)?;
+    churn.call(Operation::CreateCollection, data.create.to_string())?;
 
-    let rows = data.rows.len() as usize;
+    let rows = data.table.len() as usize;
     let mut order: Vec<usize> = (0..rows).collect();
     churn.upsert(order.iter().map(|&row| (row, row)))?;
     let mut phases = vec![churn.phase("fresh", &efs)?];
@@ -83,29 +84,18 @@ impl Churn<'_> {
         Ok(serde_json::from_slice::<Value>(&envelope)?["result"].take())
     }
 
-    fn create(&self, m: usize, ef_construct: usize) -> Outcome<()> {
-        let distance = match self.data.metric {
-            Metric::Cosine => "Cosine",
-            Metric::Dot => "Dot",
-            Metric::Euclid => "Euclid",
-            Metric::Manhattan => "Manhattan",
-        };
-        let body = json!({
-            "vectors": { "size": self.data.rows.dim(), "distance": distance },
-            "hnsw_config": { "m": m, "ef_construct": ef_construct },
-        });
-        self.call(Operation::CreateCollection, body.to_string()).map(drop)
-    }
-
     /// Upserts points, each an id and the row whose vector it gets.
     fn upsert(&self, points: impl Iterator<Item = (usize, usize)>) -> Outcome<()> {
         let mut points = points.peekable();
         while points.peek().is_some() {
             let mut body = String::from("{\"points\":[");
+            let mut vector = Vec::new();
             for (at, (id, row)) in points.by_ref().take(BATCH).enumerate() {
                 let comma = if at == 0 { "" } else { "," };
                 write!(body, "{comma}{{\"id\":{id},\"vector\":")?;
-                write_vector(&mut body, self.data.rows.row(row as u32))?;
+                vector.clear();
+                self.data.table.read_back(row as u32, &mut vector);
+                write_vector(&mut body, &vector)?;
                 body.push('}');
             }
             body.push_str("]}");
@@ -150,7 +140,20 @@ impl Churn<'_> {
             let recall = hits as f64 / possible as f64;
             runs.push(json!({ "ef": ef, "recall": recall, "us_per_search": micros }));
         }
-        Ok(json!({ "phase": name, "settled_after_s": settled_after, "runs": runs }))
+        let rows = self.collection()?.view().points_count().max(1) as f64;
+        let memory = self.collection()?.memory();
+        Ok(json!({
+            "phase": name,
+            "settled_after_s": settled_after,
+            "runs": runs,
+            "bytes_per_point": {
+                "codes": memory.codes as f64 / rows,
+                "links": memory.links as f64 / rows,
+                "originals": memory.originals as f64 / rows,
+                "originals_mapped": memory.originals_mapped as f64 / rows,
+                "points": memory.points as f64 / rows,
+            },
+        }))
     }
 
     /// Scores of the nearest, best first.
@@ -166,17 +169,18 @@ impl Churn<'_> {
     /// Waits until nothing is left to index or to clean up; answers the seconds.
     fn settle(&self) -> Outcome<f64> {
         let start = Instant::now();
-        loop {
-            let entries = self.engine.catalog().entries();
-            if entries.iter().filter_map(|entry| entry.collection()).all(|collection| collection.is_settled())
-            {
-                return Ok(start.elapsed().as_secs_f64());
-            }
+        while !self.collection()?.is_settled() {
             if start.elapsed() > SETTLE_LIMIT {
                 return Err("the collection does not settle".into());
             }
             std::thread::sleep(Duration::from_millis(20));
         }
+        Ok(start.elapsed().as_secs_f64())
+    }
+
+    fn collection(&self) -> Outcome<Arc<Collection>> {
+        let guard = self.engine.catalog().enter(COLLECTION).map_err(|error| error.to_string())?;
+        Ok(Arc::clone(guard.collection().map_err(|error| error.to_string())?))
     }
 }
 

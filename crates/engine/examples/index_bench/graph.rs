@@ -1,63 +1,92 @@
-//! The index under test, without a collection around it.
+//! The index under test: the graph of a collection's field, without a request around each search.
 
 use crate::Outcome;
 use crate::data::{Data, prepared};
-use kithdb_engine::index::{BuildScratch, Distance, Hnsw, HnswParams, SearchScratch, TopK, flat};
+use kithdb_engine::collection::{FieldGraph, How, IndexScratch};
+use kithdb_engine::index::{SearchScratch, Traversal};
 use serde_json::{Value, json};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::OnceLock;
 use std::time::Instant;
 
-/// Rows that a building thread takes at a time.
-const CLAIM_ROWS: u32 = 128;
+/// The operation that rows are looked at by: the first after all were written.
+const OPERATION: u64 = 1;
 
 /// What a search walks over.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
+    /// The codes, then the best by their originals: what requests get that ask for nothing else.
+    Default,
     /// The originals.
     F32,
 }
 
 impl Mode {
     /// What the modes are called in messages.
-    pub const NAMES: [&str; 1] = ["f32"];
+    pub const NAMES: [&str; 2] = ["default", "f32"];
 
+    /// The mode of that name.
     pub fn named(name: &str) -> Outcome<Mode> {
         match name {
+            "default" => Ok(Mode::Default),
             "f32" => Ok(Mode::F32),
             _ => Err(format!("unknown mode {name}").into()),
         }
     }
 }
 
+/// What a round is timed by.
+#[derive(Clone, Copy)]
+pub enum Clock {
+    /// The time that passes.
+    Wall,
+    /// The time that this thread computes.
+    Cpu,
+}
+
+impl Clock {
+    /// The clock of that name.
+    pub fn named(name: &str) -> Outcome<Clock> {
+        match name {
+            "wall" => Ok(Clock::Wall),
+            "cpu" => Ok(Clock::Cpu),
+            _ => Err(format!("unknown clock {name}").into()),
+        }
+    }
+
+    /// Seconds since some moment.
+    fn seconds(self) -> Outcome<f64> {
+        static START: OnceLock<Instant> = OnceLock::new();
+        match self {
+            Clock::Wall => Ok(START.get_or_init(Instant::now).elapsed().as_secs_f64()),
+            Clock::Cpu => {
+                let line = std::fs::read_to_string("/proc/thread-self/schedstat")?;
+                let nanos: f64 = line.split_whitespace().next().ok_or("schedstat is empty")?.parse()?;
+                Ok(nanos / 1e9)
+            }
+        }
+    }
+}
+
 /// A graph over all rows of the data.
 pub struct Index {
-    graph: Hnsw,
+    graph: FieldGraph,
     scratches: Vec<SearchScratch>,
 }
 
 impl Index {
-    pub fn build(data: &Data, threads: usize) -> Index {
-        let params = HnswParams { m: data.m, ef_construct: data.ef_construct, seed: 1 };
-        let graph = Hnsw::new(params, data.metric);
-        let next = AtomicU32::new(0);
+    /// Indexes every row, as the threads behind a collection do.
+    pub fn build(data: &Data, threads: usize) -> Outcome<Index> {
+        let recipe = data.config.recipe(0).ok_or("the configuration has no graph (m: 0)")?;
+        let graph = FieldGraph::new(recipe, data.metric, &data.table, OPERATION, 1);
         std::thread::scope(|scope| {
             for _ in 0..threads {
                 scope.spawn(|| {
-                    let mut scratch = BuildScratch::new();
-                    loop {
-                        let from = next.fetch_add(CLAIM_ROWS, Ordering::Relaxed).min(data.rows.len());
-                        let to = (from + CLAIM_ROWS).min(data.rows.len());
-                        if from == to {
-                            return;
-                        }
-                        for row in from..to {
-                            graph.insert(&data.rows, row, &mut scratch);
-                        }
-                    }
+                    let mut scratch = IndexScratch::default();
+                    while graph.index_some(&data.table, OPERATION, &mut scratch) {}
                 });
             }
         });
-        Index { graph, scratches: Vec::new() }
+        Ok(Index { graph, scratches: Vec::new() })
     }
 
     /// One answer for each query, best first: distance and row.
@@ -68,7 +97,7 @@ impl Index {
     }
 
     /// Searches for all queries over and over until so many seconds have passed. Answers how many that were, and
-    /// the seconds that they took.
+    /// the seconds that they took by the clock.
     pub fn round(
         &mut self,
         data: &Data,
@@ -76,16 +105,16 @@ impl Index {
         ef: usize,
         threads: usize,
         seconds: f64,
+        clock: Clock,
     ) -> Outcome<(usize, f64)> {
         self.scratches.resize_with(self.scratches.len().max(threads), SearchScratch::new);
         let graph = &self.graph;
         let share = data.queries.len().div_ceil(threads);
-        let start = Instant::now();
+        let start = clock.seconds()?;
         let mut queries = 0;
         loop {
             std::thread::scope(|scope| {
                 let shares = data.queries.chunks(share).zip(&mut self.scratches);
-                // The first share is this thread's, so that one thread is no second one.
                 let mut work = shares.map(|(queries, scratch)| {
                     move || -> Result<(), String> {
                         for query in queries {
@@ -95,54 +124,56 @@ impl Index {
                         Ok(())
                     }
                 });
+                // The first share is this thread's, so that one thread is no second one.
                 let own = work.next();
                 let others: Vec<_> = work.map(|work| scope.spawn(work)).collect();
                 own.map_or(Ok(()), |mut work| work())?;
                 others.into_iter().try_for_each(|thread| thread.join().map_err(|_| "a search panicked")?)
             })?;
             queries += data.queries.len();
-            let took = start.elapsed().as_secs_f64();
+            let took = clock.seconds()? - start;
             if took >= seconds {
                 return Ok((queries, took));
             }
         }
     }
 
-    /// Bytes of each part.
+    /// Bytes of each part; and of all together, without the originals, which are on a map once they are saved, and
+    /// with them.
     pub fn memory(&self, data: &Data) -> Value {
-        json!({ "originals": data.rows.bytes(), "links": self.graph.memory_bytes() })
+        let (codes, links) = (self.graph.codes_bytes(), self.graph.links_bytes());
+        let columns = data.table.columns_bytes();
+        let all = codes + links + columns;
+        let originals = data.table.len() as usize * data.row_bytes();
+        json!({
+            "bytes": all,
+            "with_originals": all + originals,
+            "codes": codes,
+            "links": links,
+            "owners_and_deaths": columns,
+        })
     }
 }
 
 fn search(
-    graph: &Hnsw,
+    graph: &FieldGraph,
     data: &Data,
     mode: Mode,
     query: &[f32],
     ef: usize,
     scratch: &mut SearchScratch,
 ) -> Outcome<Vec<(f32, u32)>> {
-    match mode {
-        Mode::F32 => {
-            let query = prepared(data.metric, query);
-            let mut found =
-                graph.search(&data.rows, &query, ef, &|_| true, &|a, b| a.cmp(&b), scratch, &|| false)?;
-            found.truncate(data.k);
-            Ok(found)
-        }
-    }
-}
-
-/// The nearest rows of the first `count` queries, by a scan of all.
-pub fn exact(data: &Data, count: usize) -> Vec<Vec<(f32, u32)>> {
-    let distance = Distance::of(data.metric);
-    let scan = |query: &Vec<f32>| {
-        let mut top = TopK::new(data.k, |a: u32, b: u32| a.cmp(&b));
-        let query = prepared(data.metric, query);
-        let all = 0..data.rows.len();
-        flat::scan_range(&data.rows, distance, &query, all, &|_| true, &mut top, &|| false)
-            .expect("nothing stops it");
-        top.into_sorted()
+    let query = prepared(data.metric, query);
+    let how = How {
+        k: data.k,
+        ef,
+        ignore: mode == Mode::F32,
+        rescore: true,
+        oversampling: None,
+        traversal: Traversal::Check,
+        starts: &[],
     };
-    data.queries[..count.min(data.queries.len())].iter().map(scan).collect()
+    let wanted = |row| data.table.alive(row, OPERATION);
+    let tie = |a: u32, b: u32| a.cmp(&b);
+    Ok(graph.search(&data.table, &query, &how, &|_| true, &wanted, tie, scratch, &|| false)?)
 }

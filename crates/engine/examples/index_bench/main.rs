@@ -6,11 +6,12 @@
 
 mod churn;
 mod data;
+mod exact;
 mod graph;
 mod machine;
 
 use data::Data;
-use graph::{Index, Mode};
+use graph::{Clock, Index, Mode};
 use serde_json::{Value, json};
 use std::error::Error;
 use std::io::{BufRead, Write};
@@ -53,7 +54,7 @@ impl Session {
             "build" => {
                 *index = None;
                 let start = Instant::now();
-                *index = Some(Index::build(data, number(message, "threads")?));
+                *index = Some(Index::build(data, number(message, "threads")?)?);
                 Ok(json!({ "seconds": start.elapsed().as_secs_f64() }))
             }
             "answers" => {
@@ -66,12 +67,17 @@ impl Session {
                 let mode = Mode::named(text(message, "mode")?)?;
                 let seconds = message["seconds"].as_f64().ok_or("seconds are needed")?;
                 let (ef, threads) = (number(message, "ef")?, number(message, "threads")?);
-                let (queries, took) = built?.round(data, mode, ef, threads, seconds)?;
+                let clock = Clock::named(text(message, "clock")?)?;
+                let (queries, took) = built?.round(data, mode, ef, threads, seconds, clock)?;
                 Ok(json!({ "queries": queries, "seconds": took }))
             }
             "memory" => Ok(built?.memory(data)),
             "truth" => {
-                let rows = graph::exact(data, data.queries.len());
+                let rows: Vec<_> = data
+                    .queries
+                    .chunks(machine::BATCH)
+                    .flat_map(|queries| exact::all_at_once(data, queries))
+                    .collect();
                 data::write_rows(Path::new(text(message, "file")?), data.k, &rows)?;
                 Ok(json!({}))
             }

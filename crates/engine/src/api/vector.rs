@@ -9,6 +9,11 @@ use crate::limits::Limits;
 /// Keys of an inference input, which other servers turn into a vector themselves.
 const INFERENCE_KEYS: [&str; 5] = ["text", "image", "object", "model", "options"];
 
+/// What a component takes in a body, its comma included, where it is short.
+const USUAL_COMPONENT_BYTES: usize = 8;
+/// Components that are reserved before the first vector has shown how long they are.
+const MOST_RESERVED: usize = 1024;
+
 const NO_MULTI: &str = "multi vectors are not available in this release, which keeps dense vectors only";
 const NO_SPARSE: &str = "sparse vectors are not available in this release, which keeps dense vectors only";
 const NO_INFERENCE: &str = "inference inputs are not available, send the vector itself";
@@ -31,14 +36,15 @@ impl VectorReader {
                 );
             }
         }
-        let mut components = Vec::with_capacity(self.last_len);
-        reader.array(|r, index| {
-            if index == 0 && r.peek()? == Kind::Array {
-                return Err(list_error(r, NO_MULTI));
-            }
-            components.push(r.f32()?);
-            Ok(())
-        })?;
+        if reader.peek_first()? == Some(Kind::Array) {
+            return Err(reader.error(NO_MULTI));
+        }
+        let expected = match self.last_len {
+            0 => (reader.remaining() / USUAL_COMPONENT_BYTES).min(MOST_RESERVED),
+            last => last,
+        };
+        let mut components = Vec::with_capacity(expected);
+        reader.f32_array(&mut components)?;
         if components.is_empty() {
             return Err(reader.error("dense vector must not be empty"));
         }
@@ -97,12 +103,4 @@ pub(super) fn refuse_object(reader: &mut Reader<'_>) -> Error {
 /// Whether an object with this key is a vector in a form that this release refuses.
 pub(super) fn is_refused_form(key: &str) -> bool {
     matches!(key, "indices" | "values") || INFERENCE_KEYS.contains(&key)
-}
-
-/// An error that names the array whose element is being read.
-fn list_error(reader: &Reader<'_>, why: &str) -> Error {
-    let path = reader.path();
-    let place = path.rfind('[').map_or(path.as_str(), |end| &path[..end]);
-    let place = if place.is_empty() { "body" } else { place };
-    Error::bad(format!("{place}: {why}"))
 }

@@ -13,7 +13,7 @@ const FIRST_CHUNK_BYTES: usize = 4 << 10;
 
 /// A full chunk is the smallest power of two of items that has at least this size: then two thirds or more of it are
 /// whole huge pages, whatever the size of an item. What is not yet written costs no memory.
-const FULL_CHUNK_BYTES: usize = 2 * HUGE_PAGE_BYTES;
+pub(super) const FULL_CHUNK_BYTES: usize = 2 * HUGE_PAGE_BYTES;
 
 /// What keeps a chunk's bytes.
 enum Backing {
@@ -83,8 +83,13 @@ pub(super) struct Chunks {
 impl Chunks {
     /// An empty list of items that take that many bytes in memory.
     pub(super) fn new(item_bytes: usize) -> Chunks {
+        Self::of_bytes(item_bytes, FULL_CHUNK_BYTES)
+    }
+
+    /// An empty list whose full chunks are the least power of two of items that has `chunk_bytes` or more.
+    pub(super) fn of_bytes(item_bytes: usize, chunk_bytes: usize) -> Chunks {
         assert!(item_bytes > 0 && item_bytes <= FULL_CHUNK_BYTES, "items of {item_bytes} bytes");
-        let shift = FULL_CHUNK_BYTES.div_ceil(item_bytes).next_power_of_two().trailing_zeros();
+        let shift = chunk_bytes.div_ceil(item_bytes).next_power_of_two().trailing_zeros();
         Chunks { chunks: Arc::new([]), item_bytes, shift }
     }
 
@@ -140,6 +145,11 @@ impl Chunks {
     pub(super) fn push_mapped(&mut self, map: Map, offset: u64, stride: usize) {
         let chunk = self.mapped(map, offset, stride);
         self.append(chunk);
+    }
+
+    /// Appends a full chunk of items that are gone. Nothing may follow the last full chunk.
+    pub(super) fn push_released(&mut self) {
+        self.append(Chunk::released());
     }
 
     /// Forgets the items of a full chunk. Clones of the list keep what they hold.

@@ -87,6 +87,11 @@ pub struct ColumnTable {
 }
 
 impl ColumnTable {
+    /// Bytes held, those reserved for further rows included.
+    pub fn memory_bytes(&self) -> usize {
+        self.chunks.memory_bytes(self.len)
+    }
+
     /// The value of a row. Panics when there is no such row.
     #[inline(always)]
     pub fn load(&self, row: u32) -> u64 {

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::LINE_BYTES;
-use super::chunks::Chunks;
+use super::chunks::{Chunks, FULL_CHUNK_BYTES};
 use crate::storage::Map;
 
 /// The rows that one writer appends. Readers get them as [`RowTable`]s.
@@ -29,10 +29,18 @@ impl RowArena {
     /// Greatest length of a row: 65,536 components of four bytes, and four bytes more.
     pub const MAX_ROW_BYTES: usize = 65_536 * 4 + 4;
 
+    /// Bytes of a full chunk, rounded up to a power of two of rows.
+    pub const CHUNK_BYTES: usize = FULL_CHUNK_BYTES;
+
     /// An empty arena for rows of that many bytes, 1 to [`RowArena::MAX_ROW_BYTES`].
     pub fn new(row_bytes: usize) -> RowArena {
+        Self::with_chunk_bytes(row_bytes, Self::CHUNK_BYTES)
+    }
+
+    /// As [`RowArena::new`], with full chunks of the least power of two of rows that take `chunk_bytes` in memory.
+    pub fn with_chunk_bytes(row_bytes: usize, chunk_bytes: usize) -> RowArena {
         assert!((1..=Self::MAX_ROW_BYTES).contains(&row_bytes), "rows of {row_bytes} bytes");
-        let chunks = Chunks::new(row_bytes.next_multiple_of(LINE_BYTES));
+        let chunks = Chunks::of_bytes(row_bytes.next_multiple_of(LINE_BYTES), chunk_bytes);
         RowArena { chunks, row_bytes, len: 0, frozen: AtomicU32::new(0) }
     }
 
@@ -94,12 +102,29 @@ impl RowArena {
         *self.frozen.get_mut() = len;
     }
 
+    /// Appends a full chunk of rows that were released before. Panics when the rows so far do not fill their chunks, or
+    /// after 2³² − 1 rows.
+    pub fn push_released(&mut self) {
+        let rows = self.chunk_rows();
+        assert!(self.len.is_multiple_of(rows), "a chunk cannot start at row {}", self.len);
+        let len = self.len.checked_add(rows).expect("row numbers are u32");
+        self.chunks.fork(self.len);
+        self.chunks.push_released();
+        self.len = len;
+        *self.frozen.get_mut() = len;
+    }
+
     /// Drops a full chunk, all of whose rows are dead: reading one of them panics from now on. Tables that were handed
     /// out keep them. Panics when the chunk is not full.
     pub fn release(&mut self, chunk: u32) {
         let rows = self.full_chunk(chunk);
         self.chunks.release(chunk);
         *self.frozen.get_mut() = rows.end.max(*self.frozen.get_mut());
+    }
+
+    /// Whether a row is there and has not been released.
+    pub fn holds(&self, row: u32) -> bool {
+        row < self.len && self.chunks.is_held(row)
     }
 
     /// Rows of a full chunk, a power of two: it follows from the length of a row alone.

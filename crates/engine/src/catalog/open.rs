@@ -1,10 +1,10 @@
 //! Opening a data directory: catalog, checkpoints, replay.
 
 use super::entry::{Entry, EntryState};
-use super::file::{self, CatalogFile};
+use super::file::{self, CatalogFile, SavedEntry};
 use super::{CATALOG, CREATE, Catalog, DROP, Ledger};
 use crate::collection::config::CollectionConfig;
-use crate::collection::{Bell, CHANGES, Opening, Shared};
+use crate::collection::{CHANGES, IndexQueue, Opening, OpeningOptions, Shared};
 use crate::limits::{Limits, Thresholds};
 use crate::storage::{Storage, StorageError};
 use crate::wal::{GroupCommit, GroupOptions, Log, LogError, LogOptions, LogReport, Replayed};
@@ -13,6 +13,7 @@ use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Epoch of the log's records. It changes only when a log is succeeded by another one.
 const EPOCH: u32 = 1;
@@ -62,6 +63,14 @@ pub enum Mode {
 }
 
 impl Mode {
+    /// Threads that open collections. One where the order of the disk's calls must be the same every time.
+    fn threads(self) -> usize {
+        match self {
+            Mode::Threaded => std::thread::available_parallelism().map_or(1, usize::from),
+            Mode::Inline { .. } => 1,
+        }
+    }
+
     fn seed(self) -> Option<u64> {
         match self {
             Mode::Threaded => None,
@@ -99,7 +108,11 @@ pub fn open(
     mode: Mode,
 ) -> Result<Opened, OpenError> {
     let saved = CatalogFile::load(&*storage).map_err(OpenError::Catalog)?;
-    let mut replay = Replay::load(Arc::clone(&storage), saved);
+    let mut replay = Replay::load(
+        Arc::clone(&storage),
+        saved,
+        OpeningOptions { threads: mode.threads(), row_chunk_bytes: thresholds.row_chunk_bytes },
+    );
     let options = LogOptions {
         segment_bytes: thresholds.log_segment_bytes,
         highest_applied: replay.highest_applied(),
@@ -117,7 +130,7 @@ pub fn open(
         Mode::Threaded => GroupCommit::threaded(log, &GroupOptions::default()).map_err(OpenError::Threads)?,
         Mode::Inline { .. } => GroupCommit::inline(log, &GroupOptions::default()),
     };
-    let shared = Arc::new(Shared { storage, log, indexer: Bell::default(), limits, thresholds });
+    let shared = Arc::new(Shared { storage, log, indexer: IndexQueue::default(), limits, thresholds });
     let entries = replay.slots.into_iter().map(|(id, Slot { name, config, opening, .. })| {
         let state = match opening {
             Ok(opening) => EntryState::Active(Arc::new(opening.finish(Arc::clone(&shared)))),
@@ -139,6 +152,7 @@ pub fn open(
 
 struct Replay {
     storage: Arc<dyn Storage>,
+    options: OpeningOptions,
     slots: BTreeMap<u64, Slot>,
     next_id: u64,
     saved_lsn: u64,
@@ -150,17 +164,17 @@ struct Replay {
 }
 
 impl Replay {
-    fn load(storage: Arc<dyn Storage>, saved: CatalogFile) -> Replay {
+    fn load(storage: Arc<dyn Storage>, saved: CatalogFile, options: OpeningOptions) -> Replay {
+        let openings = load_checkpoints(&*storage, &saved.entries, options);
         let slots = saved
             .entries
             .into_iter()
-            .map(|(id, name, config)| {
-                let opening = Opening::load(id, &*storage, &config);
-                (id, Slot { name, config, created: 0, opening })
-            })
+            .zip(openings)
+            .map(|((id, name, config), opening)| (id, Slot { name, config, created: 0, opening }))
             .collect();
         Replay {
             storage,
+            options,
             slots,
             next_id: saved.next_id,
             saved_lsn: saved.lsn,
@@ -216,7 +230,7 @@ impl Replay {
                 if !rest.is_empty() {
                     return None;
                 }
-                let opening = Opening::load(id, &*self.storage, &config);
+                let opening = Opening::load(id, &*self.storage, &config, self.options);
                 self.slots.insert(id, Slot { name, config, created: sequence, opening });
                 self.next_id = self.next_id.max(id + 1);
             }
@@ -265,6 +279,37 @@ impl Replay {
             slot.opening = Err(fault.to_string());
         }
     }
+}
+
+/// The checkpoints of all collections in their order, several at a time.
+fn load_checkpoints(
+    storage: &dyn Storage,
+    entries: &[SavedEntry],
+    options: OpeningOptions,
+) -> Vec<Result<Opening, String>> {
+    let load = |(id, _, config): &SavedEntry| Opening::load(*id, storage, config, options);
+    let threads = options.threads;
+    if threads <= 1 || entries.len() <= 1 {
+        return entries.iter().map(load).collect();
+    }
+    let next = AtomicUsize::new(0);
+    let loaded: Mutex<Vec<(usize, Result<Opening, String>)>> = Mutex::default();
+    std::thread::scope(|scope| {
+        for _ in 0..threads.min(entries.len()) {
+            scope.spawn(|| {
+                while let Some((at, entry)) = {
+                    let at = next.fetch_add(1, Ordering::Relaxed);
+                    entries.get(at).map(|entry| (at, entry))
+                } {
+                    let opening = load(entry);
+                    loaded.lock().push((at, opening));
+                }
+            });
+        }
+    });
+    let mut loaded = loaded.into_inner();
+    loaded.sort_unstable_by_key(|(at, _)| *at);
+    loaded.into_iter().map(|(_, opening)| opening).collect()
 }
 
 /// Removes the folders of collections that were deleted before their files were.

@@ -3,7 +3,7 @@
 use parking_lot::{Condvar, Mutex};
 use std::time::Duration;
 
-/// Wakes the indexer after writes.
+/// Wakes the housekeeper before its time.
 #[derive(Default)]
 pub struct Bell {
     rung: Mutex<bool>,

@@ -6,9 +6,11 @@ mod info;
 mod optimizers;
 mod patch;
 mod quantization;
+mod recipe;
 mod strict_mode;
 #[cfg(test)]
 mod tests;
+mod upkeep;
 mod vectors;
 mod wal;
 
@@ -16,6 +18,8 @@ pub use hnsw::{EffectiveHnsw, HnswConfig, HnswDiff};
 pub use optimizers::{OptimizersConfig, OptimizersDiff};
 pub use patch::CollectionPatch;
 pub use quantization::{Quantization, QuantizationPatch};
+pub use recipe::Recipe;
+pub use upkeep::{Indexing, Placement};
 pub use vectors::{MAX_VECTOR_SIZE, VectorParams};
 pub use wal::WalConfig;
 
@@ -37,7 +41,7 @@ pub struct CollectionConfig {
     pub optimizers: OptimizersConfig,
     /// The log.
     pub wal: WalConfig,
-    /// Stored and answered, without effect in this release.
+    /// Codes of every vector field that does not ask for others.
     pub quantization: Option<Quantization>,
     /// Replication and placement.
     pub params: PlacementParams,

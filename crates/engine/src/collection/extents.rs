@@ -4,6 +4,7 @@
 
 use super::change::{Input, Undecodable};
 use crate::storage::{Map, Storage, StorageError, StorageFile};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// First bytes of a data file and of a graph file.
 const MAGIC: &[u8; 8] = b"KITHDATA";
@@ -46,20 +47,58 @@ impl Extent {
         })
     }
 
-    /// The extent's bytes, checked against its checksum.
+    /// The extent's bytes, unchecked.
+    ///
+    /// # Errors
+    /// A sentence when the file is too short.
+    pub fn bytes<'a>(&self, map: &'a Map) -> Result<&'a [u8], String> {
+        let end = self.offset.checked_add(self.len).filter(|&end| end <= map.len() as u64);
+        let end = end.ok_or_else(|| format!("data file {} is shorter than its manifest says", self.file))?;
+        Ok(&map[self.offset as usize..end as usize])
+    }
+
+    /// Checks the extent's bytes against its checksum.
     ///
     /// # Errors
     /// A sentence when the file is too short or the checksum does not hold.
-    pub fn read<'a>(&self, map: &'a Map) -> Result<&'a [u8], String> {
-        let end = self.offset.checked_add(self.len).filter(|&end| end <= map.len() as u64);
-        let end = end.ok_or_else(|| format!("data file {} is shorter than its manifest says", self.file))?;
-        let bytes = &map[self.offset as usize..end as usize];
+    pub fn verify(&self, map: &Map) -> Result<(), String> {
+        let bytes = self.bytes(map)?;
         if crc32c::crc32c(bytes) == self.crc {
-            Ok(bytes)
+            Ok(())
         } else {
             Err(format!("checksum mismatch in data file {} at byte {}", self.file, self.offset))
         }
     }
+}
+
+/// Checks extents against their checksums, on several threads.
+///
+/// # Errors
+/// The sentence of the first that does not hold.
+pub fn verify<'a>(
+    extents: &[Extent],
+    map_of: impl Fn(u32) -> &'a Map + Sync,
+    threads: usize,
+) -> Result<(), String> {
+    let next = AtomicUsize::new(0);
+    let check = || {
+        loop {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            let Some(extent) = extents.get(at) else { return Ok(()) };
+            extent.verify(map_of(extent.file)).map_err(|why| (at, why))?;
+        }
+    };
+    let checked: Vec<Result<(), (usize, String)>> = if threads <= 1 || extents.len() <= 1 {
+        vec![check()]
+    } else {
+        std::thread::scope(|scope| {
+            let workers: Vec<_> = (0..threads.min(extents.len())).map(|_| scope.spawn(check)).collect();
+            let failed = |_| Err((0, "the check of a data file failed".to_string()));
+            workers.into_iter().map(|worker| worker.join().unwrap_or_else(failed)).collect()
+        })
+    };
+    let first = checked.into_iter().filter_map(Result::err).min_by_key(|(at, _)| *at);
+    first.map_or(Ok(()), |(_, why)| Err(why))
 }
 
 /// A data file being written.

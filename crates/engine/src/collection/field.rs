@@ -2,6 +2,7 @@
 
 use super::config::VectorParams;
 use crate::arena::{AtomicColumn64, ColumnTable, RowArena, RowTable};
+use crate::storage::Map;
 use crate::types::{Datatype, Metric};
 use crate::vectors::RowFormat;
 use kithdb_kernels::normalise;
@@ -23,13 +24,13 @@ pub struct FieldArena {
 }
 
 impl FieldArena {
-    /// An empty field.
-    pub fn new(params: &VectorParams) -> FieldArena {
+    /// An empty field. A full chunk of its rows has about `chunk_bytes`.
+    pub fn new(params: &VectorParams, chunk_bytes: usize) -> FieldArena {
         let (format, dim) = (params.row_format(), params.size);
         FieldArena {
             format,
             dim,
-            rows: RowArena::new(format.row_bytes(dim)),
+            rows: RowArena::with_chunk_bytes(format.row_bytes(dim), chunk_bytes),
             owners: AtomicColumn64::new(),
             deaths: AtomicColumn64::new(),
             live: 0,
@@ -45,9 +46,27 @@ impl FieldArena {
         row
     }
 
-    /// Appends a row as a checkpoint kept it: dead until [`FieldArena::revive`].
-    pub fn load(&mut self, row: &[u8], owner: u32) {
-        self.rows.push(row);
+    /// Appends rows as a checkpoint kept them, each with its owner: dead until [`FieldArena::revive`].
+    pub fn load<'a>(&mut self, rows: impl Iterator<Item = (&'a [u8], u32)>) {
+        for (row, owner) in rows {
+            self.rows.push(row);
+            self.load_owner(owner);
+        }
+    }
+
+    /// Appends a full chunk whose rows lie in a map from `offset` on, likewise.
+    pub fn load_mapped(&mut self, map: &Map, offset: u64, owners: impl Iterator<Item = u32>) {
+        self.rows.push_mapped(map.clone(), offset);
+        owners.for_each(|owner| self.load_owner(owner));
+    }
+
+    /// Appends a full chunk that was dropped, all of its rows being dead.
+    pub fn load_dropped(&mut self) {
+        self.rows.push_released();
+        (0..self.rows.chunk_rows()).for_each(|_| self.load_owner(0));
+    }
+
+    fn load_owner(&mut self, owner: u32) {
         self.owners.push(u64::from(owner));
         self.deaths.push(0);
     }
@@ -77,6 +96,11 @@ impl FieldArena {
         self.rows.len()
     }
 
+    /// Whether there are no rows.
+    pub fn is_empty(&self) -> bool {
+        self.rows.len() == 0
+    }
+
     /// Rows that are alive.
     pub fn live(&self) -> u64 {
         self.live
@@ -97,6 +121,42 @@ impl FieldArena {
     /// The bytes of a row.
     pub fn row(&self, row: u32) -> &[u8] {
         self.rows.row(row)
+    }
+
+    /// Offset of the point that a row was written for.
+    pub fn owner(&self, row: u32) -> u32 {
+        self.owners.load(row) as u32
+    }
+
+    /// Whether a row is alive, as far as the writer knows.
+    pub fn is_alive(&self, row: u32) -> bool {
+        self.deaths.load(row) == ALIVE
+    }
+
+    /// Bytes of a row.
+    pub fn row_bytes(&self) -> usize {
+        self.format.row_bytes(self.dim)
+    }
+
+    /// Whether a row is there and its chunk has not been dropped.
+    pub fn holds(&self, row: u32) -> bool {
+        self.rows.holds(row)
+    }
+
+    /// Whether a chunk is full and still there.
+    pub fn holds_chunk(&self, chunk: u32) -> bool {
+        let rows = self.chunk_rows();
+        chunk < self.len() / rows && self.rows.holds(chunk * rows)
+    }
+
+    /// Drops a full chunk, all of whose rows are dead.
+    pub fn release(&mut self, chunk: u32) {
+        self.rows.release(chunk);
+    }
+
+    /// Lets readers take the rows of a full chunk from a map from now on.
+    pub fn seal(&mut self, chunk: u32, map: &Map, offset: u64) {
+        self.rows.seal(chunk, map.clone(), offset);
     }
 
     /// How rows are kept.
@@ -148,6 +208,17 @@ impl FieldTable {
     /// Whether a row is alive at operation `op`, at which this table was taken or later.
     pub fn alive(&self, row: u32, op: u64) -> bool {
         self.deaths.load(row) > op
+    }
+
+    /// Replaces `out` by the vector as it is searched.
+    pub fn vector(&self, row: u32, out: &mut Vec<f32>) {
+        out.clear();
+        self.format.decode_for_search(self.rows.row(row), self.dim, out);
+    }
+
+    /// Bytes of memory for owners and deaths.
+    pub fn columns_bytes(&self) -> usize {
+        self.owners.memory_bytes() + self.deaths.memory_bytes()
     }
 
     /// Appends the vector as clients read it back.

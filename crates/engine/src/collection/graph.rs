@@ -1,65 +1,93 @@
 //! The graph of a vector field, filled in the background from the rows that readers already see.
 
-use super::config::{EffectiveHnsw, VectorParams};
+use super::config::Recipe;
 use super::field::FieldTable;
-use crate::arena::RowTable;
-use crate::index::{
-    BuildScratch, Distance, Hnsw, HnswParams, Originals, SearchScratch, Space, Stopped, Walk,
-};
+use crate::arena::LinkArena;
+use crate::index::{BuildScratch, Codes, Distance, Hnsw, HnswParams, Originals};
+use crate::types::Metric;
+use crate::vectors::{CodeQuery, CodeTable, Encoder};
 use parking_lot::Mutex;
-use std::cmp::Ordering as Order;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// A graph over the rows `0..indexed` of a field. The rows after them are the tail, which searches scan exactly.
+/// Rows whose vectors decide where codes are centred and how wide they are.
+const SAMPLE_ROWS: u32 = 1_000;
+
+/// A graph over the rows `0..indexed` of a field, with the codes that it is walked by. The rows after them are the
+/// tail, which searches scan exactly.
 pub struct FieldGraph {
     /// The graph itself.
     pub hnsw: Hnsw,
-    distance: Distance,
-    dim: usize,
-    /// `m` that it was made with.
-    pub m: usize,
-    /// `ef_construct` that it was made with.
-    pub ef_construct: usize,
+    pub(super) recipe: Recipe,
+    pub(super) metric: Metric,
+    /// Codes of the nodes; `None` where these are compared by their originals.
+    pub(super) codes: Option<NodeCodes>,
+    pub(super) nodes: NodesOfRows,
     /// First row that no indexer has claimed.
     claimed: AtomicU32,
     /// Every row below it is in the graph, or was dead when its turn came.
     indexed: AtomicU32,
     /// Finished claims beyond `indexed`: start → end.
     finished: Mutex<BTreeMap<u32, u32>>,
+    /// Nodes when the graph was last written in the order of its walks; 0 for never.
+    pub(super) ordered: u32,
+}
+
+/// The codes of a graph's nodes, and how vectors become codes.
+pub(super) struct NodeCodes {
+    pub encoder: Arc<Encoder>,
+    pub table: CodeTable,
+}
+
+/// What an indexer needs again and again.
+#[derive(Default)]
+pub struct IndexScratch {
+    over_codes: BuildScratch<CodeQuery>,
+    over_originals: BuildScratch<Vec<f32>>,
+    vector: Vec<f32>,
+    query: CodeQuery,
 }
 
 impl FieldGraph {
     /// Rows that an indexer claims at a time: short enough to stop quickly, long enough to make claims rare.
     pub const CLAIM_ROWS: u32 = 128;
 
-    /// An empty graph.
-    pub fn new(hnsw: &EffectiveHnsw, params: &VectorParams, seed: u64) -> FieldGraph {
-        let made_with = HnswParams { m: hnsw.m, ef_construct: hnsw.ef_construct, seed };
-        Self::with(Hnsw::new(made_with), params, hnsw, 0)
+    /// An empty graph for the rows of a table, of which a sample decides what codes look like.
+    pub fn new(recipe: Recipe, metric: Metric, table: &FieldTable, op: u64, seed: u64) -> FieldGraph {
+        let params = HnswParams { m: recipe.m, ef_construct: recipe.ef_construct, seed };
+        let codes = recipe.codes.map(|params| {
+            let encoder = Encoder::train(metric, table.dim, params, &sample(table, op), seed);
+            NodeCodes { table: CodeTable::new(&encoder), encoder: Arc::new(encoder) }
+        });
+        Self::with(Hnsw::new(params), recipe, metric, codes, 0)
     }
 
-    /// A graph from a checkpoint that holds the rows below `indexed`.
-    pub fn loaded(graph: Hnsw, params: &VectorParams, hnsw: &EffectiveHnsw, indexed: u32) -> FieldGraph {
-        Self::with(graph, params, hnsw, indexed)
-    }
-
-    fn with(graph: Hnsw, params: &VectorParams, hnsw: &EffectiveHnsw, indexed: u32) -> FieldGraph {
+    /// A graph whose nodes are all the rows below `indexed` that were alive when their turn came.
+    pub(super) fn with(
+        hnsw: Hnsw,
+        recipe: Recipe,
+        metric: Metric,
+        codes: Option<NodeCodes>,
+        indexed: u32,
+    ) -> FieldGraph {
+        let nodes = NodesOfRows::of(&hnsw);
         FieldGraph {
-            hnsw: graph,
-            distance: Distance::of(params.metric, params.row_format()),
-            dim: params.size,
-            m: hnsw.m,
-            ef_construct: hnsw.ef_construct,
+            hnsw,
+            recipe,
+            metric,
+            codes,
+            nodes,
             claimed: AtomicU32::new(indexed),
             indexed: AtomicU32::new(indexed),
             finished: Mutex::new(BTreeMap::new()),
+            ordered: 0,
         }
     }
 
-    /// Whether the graph was made with these parameters.
-    pub fn fits(&self, hnsw: &EffectiveHnsw) -> bool {
-        self.m == hnsw.m && self.ef_construct == hnsw.ef_construct
+    /// Whether the graph was made with this recipe.
+    pub fn fits(&self, recipe: &Recipe) -> bool {
+        self.recipe == *recipe
     }
 
     /// First row of the tail.
@@ -70,57 +98,66 @@ impl FieldGraph {
         self.indexed.load(Ordering::Acquire)
     }
 
+    /// First row that no indexer has claimed.
+    pub fn claimed(&self) -> u32 {
+        self.claimed.load(Ordering::Acquire)
+    }
+
     /// Claims some rows of the table and puts the live ones into the graph. Several threads may do this at once.
     /// Answers false when there was nothing to claim.
-    pub fn index_some(&self, table: &FieldTable, op: u64, scratch: &mut BuildScratch<Vec<f32>>) -> bool {
+    pub fn index_some(&self, table: &FieldTable, op: u64, scratch: &mut IndexScratch) -> bool {
         let len = table.len();
         let claim = self.claimed.fetch_update(Ordering::AcqRel, Ordering::Acquire, |from| {
             (from < len).then(|| len.min(from + Self::CLAIM_ROWS))
         });
         let Ok(from) = claim else { return false };
         let to = len.min(from + Self::CLAIM_ROWS);
-        let space = self.originals(&table.rows);
-        let mut query = Vec::with_capacity(self.dim);
         for row in from..to {
             if table.alive(row, op) {
-                let slot = self.hnsw.claim(row);
-                space.load(slot.node(), &mut query);
-                self.hnsw.insert(&space, slot, &query, scratch);
+                self.insert(table, row, scratch);
             }
         }
         self.finish(from, to);
         true
     }
 
-    /// The nearest accepted rows that a walk of width `ef` finds, best first, equal distances in the order of `tie`.
-    ///
-    /// # Errors
-    /// [`Stopped`] when `stop` says so.
-    #[expect(clippy::too_many_arguments, reason = "each is a thing of its own, and most are closures")]
-    pub fn search(
-        &self,
-        rows: &RowTable,
-        query: &Vec<f32>,
-        ef: usize,
-        accept: &impl Fn(u32) -> bool,
-        tie: &impl Fn(u32, u32) -> Order,
-        scratch: &mut SearchScratch,
-        stop: &impl Fn() -> bool,
-    ) -> Result<Vec<(f32, u32)>, Stopped> {
-        let accept = |node| accept(self.hnsw.row_of(node));
-        let found =
-            self.hnsw.search(&self.originals(rows), query, &Walk::wide(ef), &accept, scratch, stop)?;
-        let mut found: Vec<(f32, u32)> =
-            found.iter().map(|c| (c.distance(), self.hnsw.row_of(c.node()))).collect();
-        for equal in found.chunk_by_mut(|a, b| a.0 == b.0) {
-            equal.sort_unstable_by(|a, b| tie(a.1, b.1));
+    pub(super) fn insert(&self, table: &FieldTable, row: u32, scratch: &mut IndexScratch) {
+        let slot = self.hnsw.claim(row);
+        let node = slot.node();
+        table.vector(row, &mut scratch.vector);
+        match &self.codes {
+            Some(codes) => {
+                codes.table.fill(node, &codes.encoder, &scratch.vector, &mut scratch.query);
+                self.nodes.set(row, node);
+                self.hnsw.insert(&Codes::new(&codes.table), slot, &scratch.query, &mut scratch.over_codes);
+            }
+            None => {
+                self.nodes.set(row, node);
+                let space = self.originals(table);
+                self.hnsw.insert(&space, slot, &scratch.vector, &mut scratch.over_originals);
+            }
         }
-        Ok(found)
     }
 
-    /// The graph's nodes as the rows of a table.
-    pub fn originals<'a>(&'a self, rows: &'a RowTable) -> Originals<'a> {
-        Originals::new(rows, self.distance, self.dim, &self.hnsw)
+    /// The node of a row.
+    pub fn node_of(&self, row: u32) -> Option<u32> {
+        self.nodes.of_row(row)
+    }
+
+    /// The nodes as their original vectors in a table.
+    pub(super) fn originals<'a>(&'a self, table: &'a FieldTable) -> Originals<'a> {
+        let distance = Distance::of(self.metric, table.format);
+        Originals::new(&table.rows, distance, table.dim, &self.hnsw)
+    }
+
+    /// Bytes of codes in memory.
+    pub fn codes_bytes(&self) -> usize {
+        self.codes.as_ref().map_or(0, |codes| codes.table.memory_bytes())
+    }
+
+    /// Bytes of links in memory, with what says which row a node stands for and the other way round.
+    pub fn links_bytes(&self) -> usize {
+        self.hnsw.memory_bytes() + self.nodes.bytes()
     }
 
     fn finish(&self, from: u32, to: u32) {
@@ -131,5 +168,55 @@ impl FieldGraph {
             indexed = end;
         }
         self.indexed.store(indexed, Ordering::Release);
+    }
+}
+
+/// Vectors of live rows, evenly spread over the table.
+fn sample(table: &FieldTable, op: u64) -> Vec<Vec<f32>> {
+    let step = (table.len() / SAMPLE_ROWS).max(1);
+    let rows = (0..table.len()).step_by(step as usize).filter(|&row| table.alive(row, op));
+    let vector = |row| {
+        let mut vector = Vec::with_capacity(table.dim);
+        table.vector(row, &mut vector);
+        vector
+    };
+    rows.map(vector).collect()
+}
+
+/// The node of each row: for searches that start from rows instead of walking.
+pub(super) struct NodesOfRows {
+    /// Rows below this have no node.
+    first: u32,
+    /// One more than the node, 0 for none.
+    nodes: LinkArena,
+}
+
+impl NodesOfRows {
+    /// The rows of a graph that nobody inserts into yet.
+    fn of(hnsw: &Hnsw) -> NodesOfRows {
+        let first = (0..hnsw.len()).map(|node| hnsw.row_of(node)).min().unwrap_or(0);
+        let nodes = NodesOfRows { first, nodes: LinkArena::new(1, hnsw.len()) };
+        (0..hnsw.len()).for_each(|node| nodes.set(hnsw.row_of(node), node));
+        nodes
+    }
+
+    fn set(&self, row: u32, node: u32) {
+        let place = row - self.first;
+        // A row beyond the arena, after a thousand million others, is found by walks only.
+        if place < LinkArena::MAX_ROWS {
+            // The code of the node was written before: who finds the node finds the code.
+            self.nodes.reserve(place)[0].store(node + 1, Ordering::Release);
+        }
+    }
+
+    /// The node that stands for a row.
+    #[inline(always)]
+    pub fn of_row(&self, row: u32) -> Option<u32> {
+        let word = self.nodes.row(row.checked_sub(self.first)?).first()?;
+        word.load(Ordering::Acquire).checked_sub(1)
+    }
+
+    fn bytes(&self) -> usize {
+        self.nodes.bytes()
     }
 }

@@ -41,9 +41,10 @@ pub struct Savepoint {
 }
 
 impl Head {
-    /// The head of an empty collection.
-    pub fn new(config: Arc<CollectionConfig>) -> Head {
-        let fields = config.fields().iter().map(|(_, params)| FieldArena::new(params)).collect();
+    /// The head of an empty collection. A full chunk of rows has about `row_chunk_bytes`.
+    pub fn new(config: Arc<CollectionConfig>, row_chunk_bytes: usize) -> Head {
+        let fields =
+            config.fields().iter().map(|(_, params)| FieldArena::new(params, row_chunk_bytes)).collect();
         Head { state: State::new(config), fields, op: 0, deaths: VecDeque::new(), scratch: Vec::new() }
     }
 
@@ -216,6 +217,12 @@ impl Head {
         point.rows.set(at, new.map_or(NO_ROW, |new| arena.push(new, offset)));
     }
 
+    /// Lets a row die with operation `op`.
+    pub(super) fn kill(&mut self, op: u64, field: u16, row: u32) {
+        self.fields[usize::from(field)].kill(row, op);
+        self.deaths.push_back((op, field, row));
+    }
+
     fn edit_payload(&mut self, op: u64, id: PointId, edit: &PayloadEdit) -> Result<(), String> {
         let Some((offset, mut point)) = self.take(id) else { return Ok(()) };
         let before = point.payload.clone();
@@ -233,7 +240,7 @@ impl Head {
 
     fn write_back(&mut self, op: u64, offset: u32, mut point: Point) {
         point.version = op;
-        self.state.points.set(offset as usize, point);
+        self.state.set(offset, point);
     }
 
     fn index(&mut self, offset: u32, document: &[u8]) {

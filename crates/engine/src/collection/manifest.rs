@@ -2,6 +2,7 @@
 
 use super::change::{Input, Undecodable};
 use super::extents::Extent;
+use super::graph_file::GraphManifest;
 use crate::storage::{Storage, StorageError};
 
 const MAGIC: &[u8; 8] = b"KITHMANI";
@@ -9,6 +10,9 @@ const MAGIC: &[u8; 8] = b"KITHMANI";
 const VERSION: u32 = 2;
 /// Magic, version, checksum of the body.
 const HEADER_BYTES: usize = 16;
+
+/// Stands for a chunk of rows that was dropped. No file has the number 0.
+const DROPPED: Extent = Extent { file: 0, crc: 0, offset: 0, len: 0 };
 
 /// What a data checkpoint consists of.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -38,37 +42,18 @@ pub struct Manifest {
 pub struct FieldManifest {
     /// Rows, dead ones included.
     pub rows: u32,
-    /// Chunks of rows with their owners.
-    pub chunks: Vec<Extent>,
+    /// Chunks of rows with their owners; `None` for one that was dropped because all its rows are dead.
+    pub chunks: Vec<Option<Extent>>,
     /// The graph, which may lag behind the rows.
     pub graph: Option<GraphManifest>,
-}
-
-/// A graph file.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct GraphManifest {
-    /// Parameter that it was built with.
-    pub m: u32,
-    /// Parameter that it was built with.
-    pub ef_construct: u32,
-    /// Rows below this are in it.
-    pub indexed: u32,
-    /// The whole graph.
-    pub extent: Extent,
 }
 
 impl Manifest {
     /// Files that the manifest names.
     pub fn files(&self) -> impl Iterator<Item = u32> {
-        let graphs = self.fields.iter().filter_map(|field| field.graph.map(|graph| graph.extent));
-        let rows = self.fields.iter().flat_map(|field| field.chunks.iter().copied());
-        self.point_chunks
-            .iter()
-            .chain(&self.payloads)
-            .copied()
-            .chain(rows)
-            .chain(graphs)
-            .map(|extent| extent.file)
+        let graphs = self.fields.iter().filter_map(|field| field.graph.as_ref().map(GraphManifest::file));
+        let rows = self.fields.iter().flat_map(|field| field.chunks.iter().flatten());
+        self.point_chunks.iter().chain(&self.payloads).chain(rows).map(|extent| extent.file).chain(graphs)
     }
 
     fn encode(&self) -> Vec<u8> {
@@ -88,15 +73,15 @@ impl Manifest {
         put_count(&mut out, self.fields.len());
         for field in &self.fields {
             out.extend_from_slice(&field.rows.to_le_bytes());
-            put_extents(&mut out, &field.chunks);
+            put_count(&mut out, field.chunks.len());
+            for chunk in &field.chunks {
+                chunk.unwrap_or(DROPPED).encode(&mut out);
+            }
             match &field.graph {
                 None => out.push(0),
                 Some(graph) => {
                     out.push(1);
-                    for number in [graph.m, graph.ef_construct, graph.indexed] {
-                        out.extend_from_slice(&number.to_le_bytes());
-                    }
-                    graph.extent.encode(&mut out);
+                    graph.encode(&mut out);
                 }
             }
         }
@@ -123,14 +108,10 @@ impl Manifest {
         for _ in 0..input.len()? {
             let rows = u32::from_le_bytes(input.array()?);
             let chunks = extents(input)?;
+            let chunks = chunks.into_iter().map(|chunk| (chunk != DROPPED).then_some(chunk)).collect();
             let graph = match input.byte()? {
                 0 => None,
-                1 => Some(GraphManifest {
-                    m: u32::from_le_bytes(input.array()?),
-                    ef_construct: u32::from_le_bytes(input.array()?),
-                    indexed: u32::from_le_bytes(input.array()?),
-                    extent: Extent::decode(input)?,
-                }),
+                1 => Some(GraphManifest::decode(input)?),
                 _ => return Err(Undecodable),
             };
             manifest.fields.push(FieldManifest { rows, chunks, graph });
@@ -209,7 +190,7 @@ fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     out.extend_from_slice(bytes);
 }
 
-fn put_extents(out: &mut Vec<u8>, extents: &[Extent]) {
+pub(super) fn put_extents(out: &mut Vec<u8>, extents: &[Extent]) {
     put_count(out, extents.len());
     extents.iter().for_each(|extent| extent.encode(out));
 }

@@ -8,28 +8,40 @@
 mod bell;
 mod change;
 mod checkpoint;
+mod checkpoint_pass;
 pub mod config;
 mod extents;
 mod field;
 mod graph;
+mod graph_file;
+mod graph_search;
 mod head;
+mod index_queue;
+mod indexing;
 mod manifest;
+mod memory;
 mod opening;
 mod point;
 mod resolve;
+mod rewriting;
 mod state;
 pub mod update;
+mod vacuum;
 mod view;
 mod write;
 
 pub use bell::Bell;
 pub use change::{Change, PayloadEdit};
 pub use checkpoint::{CheckpointError, GraphPolicy, directory};
-pub use field::FieldTable;
-pub use graph::FieldGraph;
+pub use field::{FieldArena, FieldTable};
+pub use graph::{FieldGraph, IndexScratch};
+pub use graph_search::How;
 pub use head::Head;
+pub use index_queue::IndexQueue;
+pub use indexing::IndexTurn;
 pub use manifest::{make_dir, replace};
-pub use opening::Opening;
+pub use memory::MemoryReport;
+pub use opening::{Opening, OpeningOptions};
 pub use point::{Payload, Point, Rows};
 pub use resolve::not_found;
 pub use state::{State, Subject};
@@ -37,21 +49,17 @@ pub use view::View;
 pub use write::{CHANGES, Write, WriteDone, WriteReply, WriteRequest, refused};
 
 use crate::error::Error;
-use crate::index::BuildScratch;
 use crate::limits::{Limits, Thresholds};
 use crate::storage::Storage;
 use crate::wal::GroupCommit;
-use arc_swap::{ArcSwap, ArcSwapOption};
+use arc_swap::ArcSwap;
 use checkpoint::Checkpoints;
 use config::CollectionConfig;
+use indexing::{GraphSlot, Indexers};
 use parking_lot::{Condvar, Mutex};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use write::{Queue, Writer};
-
-/// Work of a search over the tail, in components of `f32`, above which writers help with indexing. About 8,192
-/// rows of 384 components: some 0.4 ms of scanning on one core.
-const TAIL_COMPONENTS: u64 = 3 << 20;
 
 /// What the collections of one engine share.
 pub struct Shared {
@@ -59,8 +67,8 @@ pub struct Shared {
     pub storage: Arc<dyn Storage>,
     /// The log.
     pub log: GroupCommit,
-    /// Rung when there are new rows to index.
-    pub indexer: Bell,
+    /// Collections that were written since an indexer last looked at them.
+    pub indexer: IndexQueue,
     /// Limits on requests.
     pub limits: Limits,
     /// Sizes at which work in the background starts.
@@ -75,6 +83,9 @@ pub struct Collection {
     view: ArcSwap<View>,
     /// One slot for each vector field.
     graphs: Box<[GraphSlot]>,
+    indexers: Indexers,
+    /// Stands in [`Shared::indexer`].
+    queued: AtomicBool,
     queue: Queue,
     writer: Mutex<Writer>,
     /// Groups that are appended and not yet synced or failed.
@@ -91,13 +102,10 @@ pub struct Collection {
     checkpointed_lsn: AtomicU64,
     /// Bytes of log records since the last data checkpoint.
     unsaved_bytes: AtomicUsize,
-}
-
-/// The graph of a field, and the one that is being built to replace it.
-#[derive(Default)]
-struct GraphSlot {
-    current: ArcSwapOption<FieldGraph>,
-    next: ArcSwapOption<FieldGraph>,
+    /// The collection was deleted: long work is to be given up.
+    retired: AtomicBool,
+    /// What the rows and graphs were like when the last vacuum of rows had looked at them.
+    vacuumed: Mutex<Option<u64>>,
 }
 
 /// What a reader holds: a view, and for each field the graph with the first row of its tail.
@@ -126,6 +134,8 @@ impl Collection {
             shared,
             view: ArcSwap::from_pointee(view),
             graphs,
+            indexers: Indexers::default(),
+            queued: AtomicBool::new(false),
             queue: Queue::new(),
             writer: Mutex::new(Writer { head }),
             in_flight: Mutex::new(0),
@@ -136,12 +146,15 @@ impl Collection {
             checkpoints: Mutex::new(checkpoints),
             last_lsn: AtomicU64::new(last_lsn),
             unsaved_bytes: AtomicUsize::new(0),
+            retired: AtomicBool::new(false),
+            vacuumed: Mutex::new(None),
         }
     }
 
     /// A new, empty collection.
     pub fn create(id: u64, shared: Arc<Shared>, config: Arc<CollectionConfig>) -> Collection {
-        Self::from_head(id, shared, Head::new(config), 0, Checkpoints::none(id))
+        let head = Head::new(config, shared.thresholds.row_chunk_bytes);
+        Self::from_head(id, shared, head, 0, Checkpoints::none(id))
     }
 
     /// What readers see now.
@@ -165,6 +178,11 @@ impl Collection {
         Snapshot { id: self.id, view: self.view(), graphs }
     }
 
+    /// Whether the collection was deleted.
+    fn is_retired(&self) -> bool {
+        self.retired.load(Ordering::Relaxed)
+    }
+
     /// Why the collection takes no writes, if it does not.
     pub fn fault(&self) -> Option<String> {
         self.fault.lock().clone()
@@ -173,123 +191,6 @@ impl Collection {
     /// Refuses all writes from now on, until the collection is reopened.
     pub fn poison(&self, why: &str) {
         self.fault.lock().get_or_insert_with(|| why.to_string());
-    }
-
-    /// Live vectors that are in a graph, or in a field too small to need one.
-    pub fn indexed_vectors(&self) -> u64 {
-        let snapshot = self.snapshot();
-        let view = &snapshot.view;
-        let count = |(field, table): (usize, &FieldTable)| match &snapshot.graphs[field] {
-            Some((_, indexed)) => {
-                let tail = (*indexed..table.len()).filter(|&row| table.alive(row, view.op)).count();
-                table.live() - tail as u64
-            }
-            None if self.wants_graph(view, field) => 0,
-            None => table.live(),
-        };
-        view.fields.iter().enumerate().map(count).sum()
-    }
-
-    /// Whether every row that should be in a graph is in one and no graph is being rebuilt.
-    pub fn is_settled(&self) -> bool {
-        let snapshot = self.snapshot();
-        let view = &snapshot.view;
-        (0..view.fields.len()).all(|field| {
-            let slot = &self.graphs[field];
-            match &snapshot.graphs[field] {
-                Some((graph, indexed)) => {
-                    *indexed >= view.fields[field].len()
-                        && slot.next.load().is_none()
-                        && (!self.wants_graph(view, field) || graph.fits(&self.hnsw(view, field)))
-                }
-                None => !self.wants_graph(view, field),
-            }
-        })
-    }
-
-    /// Moves some rows of the tails into the graphs. Answers whether there is more to do.
-    pub fn index_some(&self, scratch: &mut BuildScratch) -> bool {
-        let view = self.view();
-        let mut more = false;
-        for field in 0..view.fields.len() {
-            more |= self.index_field(&view, field, scratch);
-        }
-        more
-    }
-
-    fn index_field(&self, view: &View, field: usize, scratch: &mut BuildScratch) -> bool {
-        let slot = &self.graphs[field];
-        let table = &view.fields[field];
-        if !self.wants_graph(view, field) {
-            // A graph that is not wanted any more (`m: 0`) goes; one that the field has outgrown downwards stays.
-            if self.hnsw(view, field).m == 0 {
-                slot.current.store(None);
-                slot.next.store(None);
-            }
-            return false;
-        }
-        let wanted = self.hnsw(view, field);
-        let params = &view.state.config.fields()[field].1;
-        let fresh = || Some(Arc::new(FieldGraph::new(&wanted, params, self.id)));
-        match slot.current.load_full() {
-            None => {
-                // Two indexers may race here; the loser's empty graph is dropped.
-                slot.current.compare_and_swap(&None::<Arc<FieldGraph>>, fresh());
-                true
-            }
-            Some(current) if current.fits(&wanted) => {
-                slot.next.store(None);
-                current.index_some(table, view.op, scratch)
-            }
-            Some(_) => match slot.next.load_full() {
-                Some(next) if next.fits(&wanted) => {
-                    let more = next.index_some(table, view.op, scratch);
-                    if !more && next.indexed() >= table.len() {
-                        slot.current.store(Some(next));
-                        slot.next.store(None);
-                    }
-                    more || next_pending(slot)
-                }
-                _ => {
-                    slot.next.store(fresh());
-                    true
-                }
-            },
-        }
-    }
-
-    /// Rows of all fields that readers see, dead ones included.
-    fn rows(&self) -> u64 {
-        self.view.load().fields.iter().map(|table| u64::from(table.len())).sum()
-    }
-
-    /// Whether the tails are so long that writers should help to index them. A graph that is being replaced is
-    /// left to the indexer.
-    fn tail_is_long(&self) -> bool {
-        let snapshot = self.snapshot();
-        snapshot.graphs.iter().zip(snapshot.view.fields.iter()).enumerate().any(|(field, (graph, table))| {
-            if self.graphs[field].next.load().is_some() {
-                return false;
-            }
-            let size = snapshot.view.state.config.fields()[field].1.size as u64;
-            graph.as_ref().is_some_and(|(_, indexed)| {
-                u64::from(table.len().saturating_sub(*indexed)) * size > TAIL_COMPONENTS
-            })
-        })
-    }
-
-    /// Whether a field has outgrown the exact scan.
-    fn wants_graph(&self, view: &View, field: usize) -> bool {
-        let (_, params) = &view.state.config.fields()[field];
-        let hnsw = self.hnsw(view, field);
-        let bytes = view.fields[field].live() * params.size as u64 * 4;
-        // A field that has a graph keeps it when it shrinks.
-        hnsw.m > 0 && (bytes > hnsw.full_scan_threshold_bytes || self.graphs[field].current.load().is_some())
-    }
-
-    fn hnsw(&self, view: &View, field: usize) -> config::EffectiveHnsw {
-        let config = &view.state.config;
-        config.effective_hnsw(&config.fields()[field].0).expect("the name is one of the configuration's own")
     }
 
     /// Log sequence of the oldest record that only the log holds, if there is one.
@@ -309,9 +210,4 @@ impl Collection {
     pub fn check_writable(&self) -> Result<(), Error> {
         self.fault().map_or(Ok(()), |why| Err(Error::CollectionFault(why)))
     }
-}
-
-/// Whether a replacement graph still waits for its turn.
-fn next_pending(slot: &GraphSlot) -> bool {
-    slot.next.load().is_some()
 }

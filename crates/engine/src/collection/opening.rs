@@ -2,20 +2,29 @@
 
 use super::change::{Input, Undecodable};
 use super::checkpoint::{Checkpoints, OWNER_BYTES, file_path};
-use super::config::CollectionConfig;
-use super::extents;
-use super::field::FieldArena;
+use super::config::{CollectionConfig, Placement};
+use super::extents::{self, Extent};
+use super::field::{FieldArena, FieldTable};
 use super::graph::FieldGraph;
+use super::graph_file::{self, GraphManifest};
 use super::head::{Head, built_index};
 use super::manifest::{FieldManifest, Manifest};
 use super::point::{NO_ROW, Payload, Point, Rows, StoredPayload};
 use super::{Collection, Shared};
-use crate::index::{BuildScratch, Hnsw};
 use crate::payload::JsonPath;
 use crate::storage::{Map, Storage};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+
+/// How to open a collection.
+#[derive(Clone, Copy, Debug)]
+pub struct OpeningOptions {
+    /// Threads that check and load its files.
+    pub threads: usize,
+    /// As [`Thresholds::row_chunk_bytes`](crate::limits::Thresholds::row_chunk_bytes).
+    pub row_chunk_bytes: usize,
+}
 
 /// A collection between its checkpoint and the end of the replay.
 pub struct Opening {
@@ -33,13 +42,19 @@ impl Opening {
     ///
     /// # Errors
     /// A sentence that says what is damaged. Nothing on disk is touched.
-    pub fn load(id: u64, storage: &dyn Storage, config: &Arc<CollectionConfig>) -> Result<Opening, String> {
+    pub fn load(
+        id: u64,
+        storage: &dyn Storage,
+        config: &Arc<CollectionConfig>,
+        options: OpeningOptions,
+    ) -> Result<Opening, String> {
+        let OpeningOptions { threads, row_chunk_bytes } = options;
         let mut checkpoints = Checkpoints::none(id);
         let Some(mut manifest) = Manifest::load(storage, &checkpoints.dir)? else {
             let graphs = config.fields().iter().map(|_| None).collect();
             return Ok(Opening {
                 id,
-                head: Head::new(Arc::clone(config)),
+                head: Head::new(Arc::clone(config), row_chunk_bytes),
                 lsn: 0,
                 replayed_bytes: 0,
                 checkpoints,
@@ -47,10 +62,13 @@ impl Opening {
             });
         };
         let config = CollectionConfig::restore(&manifest.config).map_err(|error| error.to_string())?;
-        let mut head = Head::new(Arc::new(config));
+        let mut head = Head::new(Arc::new(config), row_chunk_bytes);
         let mut maps = BTreeMap::new();
-        let graph_files: BTreeSet<u32> =
-            manifest.fields.iter().filter_map(|field| field.graph.map(|graph| graph.extent.file)).collect();
+        let graph_files: BTreeSet<u32> = manifest
+            .fields
+            .iter()
+            .filter_map(|field| field.graph.as_ref().map(GraphManifest::file))
+            .collect();
         for number in manifest.files().collect::<BTreeSet<_>>() {
             // A graph is derived data: one that cannot be read is built again.
             if !graph_files.contains(&number) {
@@ -60,36 +78,41 @@ impl Opening {
                 );
             }
         }
-        let undecodable = |_: Undecodable| "a chunk of points cannot be decoded".to_string();
-        for extent in &manifest.payloads {
-            extent.read(&maps[&extent.file])?;
-        }
         if manifest.fields.len() != head.fields.len() {
             return Err("the manifest and the configuration disagree on the vector fields".to_string());
         }
+        let rows = manifest.fields.iter().flat_map(|field| field.chunks.iter().flatten());
+        let extents: Vec<Extent> =
+            manifest.point_chunks.iter().chain(&manifest.payloads).chain(rows).copied().collect();
+        extents::verify(&extents, |file| &maps[&file], threads)?;
+        let config = Arc::clone(&head.state.config);
         for (field, kept) in manifest.fields.iter().enumerate() {
-            let row_bytes = head.state.config.fields()[field].1.row_bytes();
-            load_rows(&mut head.fields[field], row_bytes, kept, &maps)?;
+            load_rows(&mut head.fields[field], kept, config.placement(field), &maps)?;
         }
-        for extent in &manifest.point_chunks {
-            let mut input = Input(extent.read(&maps[&extent.file])?);
-            while !input.0.is_empty() {
-                load_point(&mut head, &mut input, &maps).map_err(undecodable)?;
-            }
-        }
-        if head.state.points.len() != manifest.points as usize {
-            return Err("the manifest and the points column disagree".to_string());
-        }
-        load_indexes(&mut head, &manifest)?;
+        let tables: Vec<FieldTable> = head.fields.iter().map(FieldArena::table).collect();
+        let folder = graph_file::Folder { storage, dir: &checkpoints.dir, collection: id };
+        let graph = |(field, table): (usize, &FieldTable)| {
+            let kept = manifest.fields[field].graph.as_ref()?;
+            graph_file::load(&folder, kept, &config, field, table, threads)
+        };
+        let graphs = || tables.iter().enumerate().map(graph).collect::<Vec<_>>();
+        let graphs = if threads <= 1 {
+            load_points(&mut head, &manifest, &maps)?;
+            graphs()
+        } else {
+            // Points and graphs have nothing to do with each other.
+            std::thread::scope(|scope| {
+                let graphs = scope.spawn(graphs);
+                load_points(&mut head, &manifest, &maps)?;
+                Ok::<_, String>(graphs.join().unwrap_or_else(|_| tables.iter().map(|_| None).collect()))
+            })?
+        };
         head.op = manifest.op;
-        let mut graphs = Vec::with_capacity(manifest.fields.len());
-        for (field, kept) in manifest.fields.iter_mut().enumerate() {
-            let graph = load_graph(storage, &checkpoints.dir, id, &head, field, kept);
+        for (kept, graph) in manifest.fields.iter_mut().zip(&graphs) {
             if graph.is_none() {
                 // Forgotten, so that the next checkpoint writes the one that is built instead.
                 kept.graph = None;
             }
-            graphs.push(graph);
         }
         checkpoints.next_file = manifest.next_file;
         let lsn = manifest.lsn;
@@ -136,24 +159,47 @@ impl Opening {
     }
 }
 
+/// Loads the rows of a field. Those of full chunks stay on their maps, unless they are wanted in memory.
 fn load_rows(
     arena: &mut FieldArena,
-    row_bytes: usize,
     kept: &FieldManifest,
+    placement: Placement,
     maps: &BTreeMap<u32, Map>,
 ) -> Result<(), String> {
-    for extent in &kept.chunks {
-        let bytes = extent.read(&maps[&extent.file])?;
-        let rows = bytes.len() / (row_bytes + OWNER_BYTES);
-        if rows * (row_bytes + OWNER_BYTES) != bytes.len() {
+    let disagree = || "the manifest and the vectors disagree".to_string();
+    let (chunk_rows, row_bytes) = (arena.chunk_rows(), arena.row_bytes());
+    if kept.chunks.len() != kept.rows.div_ceil(chunk_rows) as usize {
+        return Err(disagree());
+    }
+    for (at, extent) in kept.chunks.iter().enumerate() {
+        let rows = chunk_rows.min(kept.rows - at as u32 * chunk_rows);
+        let Some(extent) = extent else {
+            // Only full chunks are dropped.
+            if rows != chunk_rows {
+                return Err(disagree());
+            }
+            arena.load_dropped();
+            continue;
+        };
+        let map = &maps[&extent.file];
+        let bytes = extent.bytes(map)?;
+        if bytes.len() != rows as usize * (row_bytes + OWNER_BYTES) {
             return Err("a chunk of vectors has the wrong length".to_string());
         }
-        let (vectors, owners) = bytes.split_at(rows * row_bytes);
-        for (row, owner) in vectors.chunks_exact(row_bytes).zip(owners.as_chunks::<OWNER_BYTES>().0) {
-            arena.load(row, u32::from_le_bytes(*owner));
+        let (vectors, owners) = bytes.split_at(rows as usize * row_bytes);
+        let owners = owners.as_chunks::<OWNER_BYTES>().0.iter().map(|owner| u32::from_le_bytes(*owner));
+        if rows == chunk_rows && placement != Placement::Memory {
+            arena.load_mapped(map, extent.offset, owners);
+            // The check has read all of it; from here on searches decide what is worth its memory.
+            map.drop_resident(extent.offset as usize..(extent.offset + extent.len) as usize);
+            if placement == Placement::Disk {
+                map.expect_random_reads();
+            }
+        } else {
+            arena.load(vectors.chunks_exact(row_bytes).zip(owners));
         }
     }
-    if arena.len() == kept.rows { Ok(()) } else { Err("the manifest and the vectors disagree".to_string()) }
+    Ok(())
 }
 
 fn load_point(head: &mut Head, input: &mut Input<'_>, maps: &BTreeMap<u32, Map>) -> Result<(), Undecodable> {
@@ -179,7 +225,8 @@ fn load_point(head: &mut Head, input: &mut Input<'_>, maps: &BTreeMap<u32, Map>)
     for (field, arena) in head.fields.iter_mut().enumerate() {
         let row = u32::from_le_bytes(input.array()?);
         if row != NO_ROW {
-            if row >= arena.len() {
+            // A dropped chunk has no live row.
+            if !arena.holds(row) {
                 return Err(Undecodable);
             }
             arena.revive(row);
@@ -194,6 +241,21 @@ fn load_point(head: &mut Head, input: &mut Input<'_>, maps: &BTreeMap<u32, Map>)
     Ok(())
 }
 
+/// Loads points and field indexes.
+fn load_points(head: &mut Head, manifest: &Manifest, maps: &BTreeMap<u32, Map>) -> Result<(), String> {
+    for extent in &manifest.point_chunks {
+        let mut input = Input(extent.bytes(&maps[&extent.file])?);
+        while !input.0.is_empty() {
+            load_point(head, &mut input, maps)
+                .map_err(|Undecodable| "a chunk of points cannot be decoded".to_string())?;
+        }
+    }
+    if head.state.points.len() != manifest.points as usize {
+        return Err("the manifest and the points column disagree".to_string());
+    }
+    load_indexes(head, manifest)
+}
+
 fn load_indexes(head: &mut Head, manifest: &Manifest) -> Result<(), String> {
     for (path, schema) in &manifest.indexes {
         let path = std::str::from_utf8(path).ok().and_then(|text| JsonPath::parse(text).ok());
@@ -202,29 +264,4 @@ fn load_indexes(head: &mut Head, manifest: &Manifest) -> Result<(), String> {
         Arc::make_mut(&mut head.state.indexes).push(index);
     }
     Ok(())
-}
-
-/// The graph that a checkpoint kept, or `None`: it is derived data and is built again in the background.
-fn load_graph(
-    storage: &dyn Storage,
-    dir: &str,
-    id: u64,
-    head: &Head,
-    field: usize,
-    kept: &FieldManifest,
-) -> Option<FieldGraph> {
-    let graph = kept.graph?;
-    let (name, params) = &head.state.config.fields()[field];
-    let number = graph.extent.file;
-    let map = extents::open(storage, &file_path(dir, number), id, number).ok()?;
-    let bytes = graph.extent.read(&map).ok()?;
-    let hnsw = Hnsw::read_from(bytes, graph.indexed.min(kept.rows)).ok()?;
-    let mut made_with = head.state.config.effective_hnsw(name)?;
-    made_with.m = graph.m as usize;
-    made_with.ef_construct = graph.ef_construct as usize;
-    let loaded = FieldGraph::loaded(hnsw, params, &made_with, graph.indexed.min(kept.rows));
-    // A graph that was cut at its boundary may have lost ways; every row stays reachable.
-    let table = head.fields[field].table();
-    loaded.hnsw.repair(&loaded.originals(&table.rows), &mut BuildScratch::new());
-    Some(loaded)
 }

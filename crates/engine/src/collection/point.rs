@@ -73,6 +73,14 @@ impl Payload {
         if bytes == b"{}" { Payload::Empty } else { Payload::Memory(bytes.into()) }
     }
 
+    /// Bytes that it takes in memory.
+    pub fn memory_bytes(&self) -> u64 {
+        match self {
+            Payload::Empty | Payload::Stored(_) => 0,
+            Payload::Memory(bytes) => bytes.len() as u64,
+        }
+    }
+
     /// The normalised JSON.
     pub fn bytes(&self) -> &[u8] {
         match self {

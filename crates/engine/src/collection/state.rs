@@ -23,6 +23,8 @@ pub struct State {
     pub live: Arc<RoaringBitmap>,
     /// Field indexes in the order of their declaration.
     pub indexes: Arc<Vec<FieldIndex>>,
+    /// Bytes of payloads that no data file holds yet.
+    pub payload_bytes: u64,
 }
 
 impl State {
@@ -34,6 +36,7 @@ impl State {
             points: Vector::new(),
             live: Arc::new(RoaringBitmap::new()),
             indexes: Arc::new(Vec::new()),
+            payload_bytes: 0,
         }
     }
 
@@ -46,6 +49,15 @@ impl State {
     /// The point at an offset that came from this state.
     pub fn at(&self, offset: u32) -> &Point {
         &self.points[offset as usize]
+    }
+
+    /// Replaces the point at an offset that came from this state.
+    pub fn set(&mut self, offset: u32, point: Point) {
+        let added = point.payload.memory_bytes();
+        if let Some(old) = self.points.get_mut(offset as usize) {
+            let old = std::mem::replace(old, point);
+            self.payload_bytes = self.payload_bytes + added - old.payload.memory_bytes();
+        }
     }
 
     /// The point at an offset as filters see it.

@@ -6,10 +6,9 @@ use super::head::Head;
 use super::resolve::resolve;
 use super::update::Update;
 use super::view::View;
-use super::{Collection, FieldGraph, Shared};
+use super::{Collection, FieldGraph, IndexScratch, Shared};
 use crate::deadline::Deadline;
 use crate::error::Error;
-use crate::index::BuildScratch;
 use crate::payload::{FieldSchema, JsonPath};
 use crate::wal::{Appender, LogError};
 use parking_lot::{Mutex, MutexGuard};
@@ -55,6 +54,13 @@ pub enum Write {
     DropIndex(JsonPath),
     /// C4.4
     Patch(Box<CollectionPatch>),
+    /// Moves some live rows of a chunk that is mostly dead: an operation that changes nothing for clients.
+    MoveRows {
+        /// Position of the vector field.
+        field: usize,
+        /// The chunk.
+        chunk: u32,
+    },
 }
 
 /// What a write did.
@@ -122,7 +128,7 @@ pub(super) struct Writer {
 }
 
 thread_local! {
-    static BUILD: RefCell<BuildScratch> = RefCell::new(BuildScratch::new());
+    static BUILD: RefCell<IndexScratch> = RefCell::new(IndexScratch::default());
 }
 
 impl Collection {
@@ -163,7 +169,7 @@ impl Collection {
         while turns > 0 && self.tail_is_long() {
             turns -= 1;
             let more =
-                catch_unwind(AssertUnwindSafe(|| BUILD.with_borrow_mut(|scratch| self.index_some(scratch))));
+                catch_unwind(AssertUnwindSafe(|| BUILD.with_borrow_mut(|scratch| self.index_tails(scratch))));
             match more {
                 Ok(true) => {}
                 Ok(false) => return,
@@ -243,11 +249,11 @@ impl Collection {
         let _ = self.shared.log.with_log(fill, head.state.config.wal.durability, Box::new(done));
     }
 
-    fn publish(&self, view: View, bytes: usize) {
+    fn publish(self: &Arc<Self>, view: View, bytes: usize) {
         self.last_lsn.store(view.lsn, Ordering::Release);
         self.unsaved_bytes.fetch_add(bytes, Ordering::Relaxed);
         self.view.store(Arc::new(view));
-        self.shared.indexer.ring();
+        self.shared.indexer.push(self);
     }
 
     /// The writer's seat with nothing in flight: the head is what readers see.
@@ -342,6 +348,10 @@ fn accept(
         Write::Patch(patch) => {
             let config = head.state.config.apply_patch(&patch)?;
             apply_one(head, op, Change::SetConfig(config.to_json().into()))?
+        }
+        Write::MoveRows { field, chunk } => {
+            head.move_rows(op, field, chunk);
+            Vec::new()
         }
     };
     let mut body = Vec::new();

@@ -1,8 +1,8 @@
 //! Work that nobody waits for: moving tails into graphs, checkpoints, cutting the log.
 
+use super::pool::Priority;
 use crate::catalog::Catalog;
-use crate::collection::{Bell, Collection, GraphPolicy};
-use crate::index::BuildScratch;
+use crate::collection::{Bell, Collection, GraphPolicy, IndexScratch};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,8 +11,6 @@ use std::time::{Duration, Instant};
 
 /// Between two looks at the log.
 const HOUSEKEEPING: Duration = Duration::from_millis(500);
-/// Between two looks at the tails when nobody has called: a safety net, not the usual way.
-const INDEX_IDLE: Duration = Duration::from_secs(2);
 
 /// The background threads of an engine.
 pub struct Background {
@@ -23,24 +21,23 @@ pub struct Background {
 }
 
 impl Background {
-    /// Starts the indexer and the housekeeper.
+    /// Starts an indexer for each core, and the housekeeper.
     ///
     /// # Errors
     /// The system's, when it refuses a thread.
     pub fn start(catalog: &Arc<Catalog>) -> std::io::Result<Background> {
         let stop = Arc::new(AtomicBool::new(false));
         let keeper_bell = Arc::new(Bell::default());
-        let indexer = {
-            let (catalog, stop) = (Arc::clone(catalog), Arc::clone(&stop));
-            std::thread::Builder::new().name("kith-index".into()).spawn(move || {
-                let mut scratch = BuildScratch::new();
-                while !stop.load(Ordering::Acquire) {
-                    if !index_everything(&catalog, &mut scratch, &stop) {
-                        catalog.shared().indexer.wait(INDEX_IDLE);
-                    }
-                }
-            })?
-        };
+        let indexers = std::thread::available_parallelism().map_or(1, usize::from);
+        let mut threads = Vec::with_capacity(indexers + 1);
+        for number in 0..indexers {
+            let catalog = Arc::clone(catalog);
+            let name = format!("kith-index-{number}");
+            threads.push(std::thread::Builder::new().name(name).spawn(move || index_until_closed(&catalog))?);
+        }
+        for collection in catalog.collections() {
+            catalog.shared().indexer.push(&collection);
+        }
         let keeper = {
             let (catalog, stop, bell) = (Arc::clone(catalog), Arc::clone(&stop), Arc::clone(&keeper_bell));
             std::thread::Builder::new().name("kith-checkpoint".into()).spawn(move || {
@@ -50,13 +47,14 @@ impl Background {
                 }
             })?
         };
-        Ok(Background { stop, catalog: Arc::clone(catalog), keeper_bell, threads: vec![indexer, keeper] })
+        threads.push(keeper);
+        Ok(Background { stop, catalog: Arc::clone(catalog), keeper_bell, threads })
     }
 
     /// Ends what runs at its next stop and waits for it.
     pub fn close(&mut self) {
         self.stop.store(true, Ordering::Release);
-        self.catalog.shared().indexer.ring();
+        self.catalog.shared().indexer.close();
         self.keeper_bell.ring();
         for thread in self.threads.drain(..) {
             let _ = thread.join();
@@ -64,16 +62,34 @@ impl Background {
     }
 }
 
-/// Gives each collection a turn. Answers whether any of them has more to do.
-pub fn index_everything(catalog: &Catalog, scratch: &mut BuildScratch, stop: &AtomicBool) -> bool {
-    let mut more = false;
-    for collection in catalog.collections() {
-        if stop.load(Ordering::Acquire) {
-            return false;
+/// Works on the graphs of one collection after the other, as the queue gives them.
+fn index_until_closed(catalog: &Catalog) {
+    Priority::Behind.take();
+    let queue = &catalog.shared().indexer;
+    let mut scratch = IndexScratch::default();
+    while let Some(collection) = queue.pop() {
+        let Some(turn) = collection.start_indexing() else { continue };
+        if collection.fault().is_some() {
+            // What failed once would fail again.
+            continue;
         }
-        more |= guarded(&collection, "the indexer", || collection.index_some(scratch)).unwrap_or(false);
+        if collection.has_rows_to_index() {
+            // There may be enough for another indexer.
+            queue.push(&collection);
+        }
+        let more = guarded(&collection, "the indexer", || collection.index_some(&mut scratch));
+        drop(turn);
+        if more == Some(true) {
+            queue.push(&collection);
+        }
     }
-    more
+}
+
+/// Works off what the graphs of all collections need: for engines without threads.
+pub fn index_everything(catalog: &Catalog, scratch: &mut IndexScratch) {
+    for collection in catalog.collections() {
+        while guarded(&collection, "the indexer", || collection.index_some(scratch)) == Some(true) {}
+    }
 }
 
 /// Checkpoints what is due and cuts the log behind it. Failures leave everything as it was; the next look tries
@@ -82,6 +98,11 @@ pub fn keep_house(catalog: &Catalog) {
     let thresholds = catalog.shared().thresholds;
     catalog.remove_detached();
     for collection in catalog.collections() {
+        let started = Instant::now();
+        while collection.fault().is_none()
+            && guarded(&collection, "the vacuum", || collection.vacuum_rows()) == Some(true)
+            && started.elapsed() < HOUSEKEEPING
+        {}
         if collection.unsaved_bytes() >= thresholds.checkpoint_bytes || collection.has_unwritten_graph() {
             checkpoint(&collection, GraphPolicy::WhenGrown);
         }

@@ -12,16 +12,15 @@ pub use background::{checkpoint_everything, index_everything, keep_house};
 pub use operation::Operation;
 
 use crate::catalog::{self, Catalog, Mode, OpenError};
-use crate::collection::GraphPolicy;
+use crate::collection::{GraphPolicy, IndexScratch, MemoryReport};
 use crate::error::Error;
-use crate::index::BuildScratch;
 use crate::limits::{Limits, Thresholds};
+use crate::query::{Tally, Totals};
 use crate::storage::{LockGuard, Storage};
 use background::Background;
 use parking_lot::Mutex;
-use pool::Pool;
+use pool::{Pool, Priority};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 /// Reads that may wait for a thread; more are refused with 429.
@@ -96,14 +95,35 @@ pub struct Status {
     pub points: usize,
     /// Name and fault of each quarantined collection.
     pub faults: Vec<(String, String)>,
+    /// What searches did since the engine was opened.
+    pub searches: Tally,
+    /// What all collections hold in memory.
+    pub memory: MemoryReport,
 }
+
+/// What the threads of a pool do.
+enum Job {
+    /// A request, and whom to answer.
+    Request(Request, Reply),
+    /// A part of another thread's request.
+    Help(team::Help),
+}
+
+impl From<team::Help> for Job {
+    fn from(help: team::Help) -> Job {
+        Job::Help(help)
+    }
+}
+
+/// A pool of threads that execute requests.
+type Jobs = Pool<Job>;
 
 /// An open engine.
 pub struct Engine {
     core: Arc<Core>,
-    writes: Mutex<Option<Pool>>,
+    writes: Mutex<Option<Jobs>>,
     /// Deletions of collections, which wait for whoever still uses them.
-    deletions: Mutex<Option<Pool>>,
+    deletions: Mutex<Option<Jobs>>,
     background: Mutex<Option<Background>>,
     /// Held while the engine is open: one process for each data directory.
     lock: Mutex<Option<LockGuard>>,
@@ -116,7 +136,9 @@ struct Core {
     limits: Limits,
     panic_for_tests: bool,
     /// Threads that answer reads; a batch is split over those that are free.
-    reads: Mutex<Option<Pool>>,
+    reads: Mutex<Option<Jobs>>,
+    /// What searches did since the engine was opened.
+    searches: Arc<Totals>,
 }
 
 impl Engine {
@@ -128,24 +150,32 @@ impl Engine {
         let lock = storage.lock()?;
         let catalog = catalog::open(storage, options.limits, options.thresholds, options.mode)?.catalog;
         let inline = options.mode != Mode::Threaded;
-        let (reads, writes, deletions, background) = if inline {
-            (None, None, None, None)
-        } else {
-            let cores = std::thread::available_parallelism().map_or(1, usize::from);
-            let reads =
-                Pool::start("read", options.search_threads, WAITING_READS).map_err(OpenError::Threads)?;
-            let writes = Pool::start("write", cores.max(2), WAITING_WRITES).map_err(OpenError::Threads)?;
-            let background = Background::start(&catalog).map_err(OpenError::Threads)?;
-            let deletions =
-                Pool::start("delete", DELETION_THREADS, WAITING_WRITES).map_err(OpenError::Threads)?;
-            (Some(reads), Some(writes), Some(deletions), Some(background))
-        };
         let core = Arc::new(Core {
-            catalog,
+            catalog: Arc::clone(&catalog),
             limits: options.limits,
             panic_for_tests: options.panic_for_tests,
-            reads: Mutex::new(reads),
+            reads: Mutex::new(None),
+            searches: Arc::default(),
         });
+        let (writes, deletions, background) = if inline {
+            (None, None, None)
+        } else {
+            let cores = std::thread::available_parallelism().map_or(1, usize::from);
+            let requests = |name: &str, threads: usize, waiting: usize, priority: Priority| {
+                let core = Arc::clone(&core);
+                Pool::start(name, threads, waiting, priority, move |job| match job {
+                    Job::Request(request, reply) => execute::run(&core, request, reply),
+                    Job::Help(help) => help(),
+                })
+                .map_err(OpenError::Threads)
+            };
+            let reads = requests("read", options.search_threads, WAITING_READS, Priority::Usual)?;
+            let writes = requests("write", cores.max(2), WAITING_WRITES, Priority::Behind)?;
+            let background = Background::start(&catalog).map_err(OpenError::Threads)?;
+            let deletions = requests("delete", DELETION_THREADS, WAITING_WRITES, Priority::Behind)?;
+            *core.reads.lock() = Some(reads);
+            (Some(writes), Some(deletions), Some(background))
+        };
         Ok(Engine {
             core,
             writes: Mutex::new(writes),
@@ -158,44 +188,32 @@ impl Engine {
 
     /// Executes a request; the reply is called exactly once, on a thread of the engine or on the caller's.
     pub fn execute(&self, request: Request, reply: Reply) {
-        let core = Arc::clone(&self.core);
+        if self.inline {
+            return execute::run(&self.core, request, reply);
+        }
         let pool = match request.operation {
             Operation::DeleteCollection => &self.deletions,
             operation if operation.is_write() => &self.writes,
             _ => &self.core.reads,
         };
-        if self.inline {
-            return execute::run(&core, request, reply);
-        }
-        // The reply goes with the job; a refused job gives both back.
-        let cell = Arc::new(Mutex::new(Some((request, reply))));
-        let job = {
-            let cell = Arc::clone(&cell);
-            Box::new(move || {
-                let taken = cell.lock().take();
-                if let Some((request, reply)) = taken {
-                    execute::run(&core, request, reply);
-                }
-            })
+        let submitted = match &*pool.lock() {
+            Some(pool) => pool.submit(Job::Request(request, reply)),
+            None => Err((Job::Request(request, reply), Error::ShuttingDown)),
         };
-        let refused = match &*pool.lock() {
-            Some(pool) => pool.submit(job).err().map(|(_, error)| error),
-            None => Some(Error::ShuttingDown),
-        };
-        if let Some(error) = refused
-            && let Some((_, reply)) = cell.lock().take()
-        {
+        // A refused request comes back with its reply.
+        if let Err((Job::Request(_, reply), error)) = submitted {
             reply(Err(error));
         }
     }
 
     /// What the engine serves now.
     pub fn status(&self) -> Status {
-        let mut status = Status::default();
+        let mut status = Status { searches: self.core.searches.sum(), ..Status::default() };
         for entry in self.core.catalog.entries() {
             status.collections += 1;
             if let Some(collection) = entry.collection() {
                 status.points += collection.view().points_count();
+                status.memory.add(&collection.memory());
             }
             if let Some(fault) = entry.fault() {
                 status.faults.push((entry.name.clone(), fault.to_string()));
@@ -211,9 +229,7 @@ impl Engine {
 
     /// One step of everything that otherwise runs in the background: for tests and simulations.
     pub fn work_in_background(&self, policy: GraphPolicy) {
-        let never = AtomicBool::new(false);
-        let mut scratch = BuildScratch::new();
-        while index_everything(&self.core.catalog, &mut scratch, &never) {}
+        index_everything(&self.core.catalog, &mut IndexScratch::default());
         match policy {
             GraphPolicy::Always => checkpoint_everything(&self.core.catalog),
             GraphPolicy::WhenGrown => keep_house(&self.core.catalog),

@@ -66,6 +66,16 @@ impl Operation {
         NAMES.iter().find(|(_, known, _)| *known == name).map(|(operation, ..)| *operation)
     }
 
+    /// The operation at a place of [`Operation::names`].
+    pub fn at(place: usize) -> Option<Operation> {
+        NAMES.get(place).map(|(operation, ..)| *operation)
+    }
+
+    /// The names on the boundary, in the order that [`Operation::at`] counts.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        NAMES.iter().map(|(_, name, _)| *name)
+    }
+
     /// The name for people.
     pub fn title(self) -> &'static str {
         NAMES.iter().find(|(operation, ..)| *operation == self).map_or("Operation", |(.., title)| title)

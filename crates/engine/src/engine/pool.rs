@@ -2,29 +2,62 @@
 
 use crate::error::Error;
 use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 
-/// A piece of work. It answers for itself, panics included.
-pub type Job = Box<dyn FnOnce() + Send>;
+/// How the system treats a thread when there are more of them than processors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Priority {
+    /// As all others: what somebody waits for within milliseconds.
+    Usual,
+    /// Behind the others, at about a third of their share: what may take its time while reads are served. Much less
+    /// would leave writes to starve beside whatever else runs on the machine.
+    Behind,
+}
+
+/// The nice value of [`Priority::Behind`].
+#[cfg(target_os = "linux")]
+const NICE_BEHIND: i32 = 5;
+
+impl Priority {
+    /// Gives the calling thread this priority. A system that refuses leaves it as it is.
+    pub fn take(self) {
+        // On Linux a nice value belongs to the thread, elsewhere to the process.
+        #[cfg(target_os = "linux")]
+        if self == Priority::Behind {
+            let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), NICE_BEHIND);
+        }
+    }
+}
 
 /// Threads that take jobs in the order of their arrival.
-pub struct Pool {
-    jobs: Option<Sender<Job>>,
+pub struct Pool<J> {
+    jobs: Option<Sender<J>>,
     threads: Vec<JoinHandle<()>>,
 }
 
-impl Pool {
-    /// Starts `threads` threads over a queue of at most `waiting` jobs.
+impl<J: Send + 'static> Pool<J> {
+    /// Starts `threads` threads over a queue of at most `waiting` jobs. `run` works on one; it answers for itself,
+    /// panics included. `priority` is what they get of the processors when these are short.
     ///
     /// # Errors
     /// The system's, when it refuses a thread.
-    pub fn start(name: &str, threads: usize, waiting: usize) -> std::io::Result<Pool> {
-        let (jobs, queue) = bounded::<Job>(waiting);
-        let run = |queue: Receiver<Job>| queue.iter().for_each(|job| job());
+    pub fn start(
+        name: &str,
+        threads: usize,
+        waiting: usize,
+        priority: Priority,
+        run: impl Fn(J) + Send + Sync + 'static,
+    ) -> std::io::Result<Pool<J>> {
+        let (jobs, queue) = bounded::<J>(waiting);
+        let run = Arc::new(run);
         let threads = (0..threads.max(1))
             .map(|number| {
-                let queue = queue.clone();
-                std::thread::Builder::new().name(format!("kith-{name}-{number}")).spawn(move || run(queue))
+                let (queue, run): (Receiver<J>, _) = (queue.clone(), Arc::clone(&run));
+                std::thread::Builder::new().name(format!("kith-{name}-{number}")).spawn(move || {
+                    priority.take();
+                    queue.iter().for_each(|job| run(job));
+                })
             })
             .collect::<std::io::Result<_>>()?;
         Ok(Pool { jobs: Some(jobs), threads })
@@ -36,7 +69,7 @@ impl Pool {
     }
 
     /// Queues a job, or gives it back with the reason.
-    pub fn submit(&self, job: Job) -> Result<(), (Job, Error)> {
+    pub fn submit(&self, job: J) -> Result<(), (J, Error)> {
         let Some(jobs) = &self.jobs else { return Err((job, Error::ShuttingDown)) };
         jobs.try_send(job).map_err(|error| match error {
             TrySendError::Full(job) => {

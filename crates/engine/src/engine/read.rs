@@ -4,7 +4,7 @@ use super::pool::Pool;
 use super::{Core, Operation, Request, team};
 use crate::api::{self, response};
 use crate::catalog::{Catalog, Entry};
-use crate::collection::{Collection, Snapshot, View};
+use crate::collection::{Collection, Point, Snapshot, View};
 use crate::deadline::Deadline;
 use crate::error::Error;
 use crate::payload::PayloadSelector;
@@ -55,7 +55,7 @@ pub fn run(core: &Core, request: &Request, deadline: &Deadline) -> Result<Vec<u8
             let parsed = if plain { api::search(body, limits)? } else { api::query(body, limits)? };
             let held = catalog.enter(name)?;
             let snapshot = held.collection()?.snapshot();
-            let hits = search(catalog, &snapshot, &parsed, deadline)?;
+            let hits = search(core, &snapshot, &parsed, deadline)?;
             write_hits(&mut out, &snapshot.view, &parsed.with, &hits, plain);
         }
         Operation::SearchBatch | Operation::QueryBatch => {
@@ -94,13 +94,15 @@ pub fn run(core: &Core, request: &Request, deadline: &Deadline) -> Result<Vec<u8
 }
 
 fn search(
-    catalog: &Arc<Catalog>,
+    core: &Core,
     snapshot: &Snapshot,
     request: &QueryRequest,
     deadline: &Deadline,
 ) -> Result<Vec<Hit>, Error> {
     check_names(&snapshot.view, &request.with.vector)?;
-    query::query(snapshot, request, &Others { catalog }, deadline)
+    let hits = query::query(snapshot, request, &Others { catalog: &core.catalog }, deadline);
+    core.searches.add(query::take_tally());
+    hits
 }
 
 /// The hits of each search of a batch, on this thread and those that are free.
@@ -117,7 +119,8 @@ fn batch(
     let groups = query::groups(snapshot, requests, threads);
     let answers = Arc::new(Answers::of(requests.len()));
     let work = {
-        let (catalog, deadline) = (Arc::clone(&core.catalog), *deadline);
+        let (catalog, searches, deadline) =
+            (Arc::clone(&core.catalog), Arc::clone(&core.searches), *deadline);
         let (answers, snapshot, requests) =
             (Arc::clone(&answers), Arc::clone(snapshot), Arc::clone(requests));
         move |group: &[usize]| {
@@ -132,6 +135,7 @@ fn batch(
                     &Others { catalog: &catalog },
                     &deadline,
                 );
+                searches.add(query::take_tally());
                 group.iter().zip(hits).for_each(|(&at, hits)| answers.put(at, hits));
             }
         }
@@ -190,11 +194,20 @@ impl Lookup for Others<'_> {
 
 fn write_hits(out: &mut Vec<u8>, view: &View, with: &Selectors, hits: &[Hit], plain: bool) {
     let mut show = Show::new(view, with);
+    // All points first: each look-up misses the caches, and look-ups that do not wait for one another overlap. The
+    // version is read along for the last of the misses, the point itself.
+    let found: Vec<(Hit, &Point, u64)> = hits
+        .iter()
+        .map(|hit| {
+            let point = view.state.at(hit.offset);
+            (*hit, point, point.version)
+        })
+        .collect();
     if plain {
-        response::write_list(out, hits, |out, hit| show.scored(out, *hit));
+        response::write_list(out, found, |out, found| show.scored(out, found));
     } else {
         response::write_query_result(out, |out| {
-            response::write_elements(out, hits, |out, hit| show.scored(out, *hit));
+            response::write_elements(out, found, |out, found| show.scored(out, found));
         });
     }
 }
@@ -222,15 +235,14 @@ impl<'a> Show<'a> {
     }
 
     fn record(&mut self, out: &mut Vec<u8>, hit: Hit) {
-        self.point(hit, |point, _, _| response::write_record(out, point));
+        self.point(hit, self.view.state.at(hit.offset), |point| response::write_record(out, point));
     }
 
-    fn scored(&mut self, out: &mut Vec<u8>, hit: Hit) {
-        self.point(hit, |point, version, score| response::write_scored_point(out, point, version, score));
+    fn scored(&mut self, out: &mut Vec<u8>, (hit, point, version): (Hit, &Point, u64)) {
+        self.point(hit, point, |point| response::write_scored_point(out, point, version, hit.score));
     }
 
-    fn point(&mut self, hit: Hit, write: impl FnOnce(&response::PointView<'_>, u64, f32)) {
-        let point = self.view.state.at(hit.offset);
+    fn point(&mut self, hit: Hit, point: &Point, write: impl FnOnce(&response::PointView<'_>)) {
         let payload = match &self.with.payload {
             PayloadSelector::None => None,
             PayloadSelector::All => Some(point.payload.bytes()),
@@ -264,7 +276,7 @@ impl<'a> Show<'a> {
             vectors: (self.with.vector != VectorSelector::None).then_some(vectors.as_slice()),
             order_value: hit.order_value,
         };
-        write(&shown, point.version, hit.score);
+        write(&shown);
     }
 }
 

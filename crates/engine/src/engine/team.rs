@@ -6,6 +6,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+/// A job of a pool that works for the request of another thread. It answers for its panics.
+pub type Help = Box<dyn FnOnce() + Send>;
+
 /// One piece of the work, by its number.
 type Piece = Arc<dyn Fn(usize) + Send + Sync>;
 
@@ -16,7 +19,11 @@ type Piece = Arc<dyn Fn(usize) + Send + Sync>;
 ///
 /// # Panics
 /// When a call did.
-pub fn share_out(pool: &Mutex<Option<Pool>>, count: usize, piece: impl Fn(usize) + Send + Sync + 'static) {
+pub fn share_out<J: From<Help> + Send + 'static>(
+    pool: &Mutex<Option<Pool<J>>>,
+    count: usize,
+    piece: impl Fn(usize) + Send + Sync + 'static,
+) {
     let team = Arc::new(Team {
         count,
         next: AtomicUsize::new(0),
@@ -27,9 +34,9 @@ pub fn share_out(pool: &Mutex<Option<Pool>>, count: usize, piece: impl Fn(usize)
         for _ in 1..pool.threads().min(count) {
             let team = Arc::clone(&team);
             // The member that panics says so in the state, and that reaches the caller.
-            let job = move || drop(catch_unwind(AssertUnwindSafe(|| team.work())));
+            let help: Help = Box::new(move || drop(catch_unwind(AssertUnwindSafe(|| team.work()))));
             // A queue that is full has better things to do than to hurry one request.
-            if pool.submit(Box::new(job)).is_err() {
+            if pool.submit(J::from(help)).is_err() {
                 break;
             }
         }
@@ -103,15 +110,17 @@ impl Drop for Member<'_> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::pool::Priority;
     use super::*;
     use std::sync::atomic::AtomicU32;
     use std::sync::mpsc;
 
-    fn pool(threads: usize) -> Arc<Mutex<Option<Pool>>> {
-        Arc::new(Mutex::new(Some(Pool::start("test", threads, 64).unwrap())))
+    fn pool(threads: usize) -> Arc<Mutex<Option<Pool<Help>>>> {
+        let pool = Pool::start("test", threads, 64, Priority::Usual, |help: Help| help());
+        Arc::new(Mutex::new(Some(pool.unwrap())))
     }
 
-    fn close(pool: &Mutex<Option<Pool>>) {
+    fn close(pool: &Mutex<Option<Pool<Help>>>) {
         let taken = pool.lock().take();
         taken.expect("open").close();
     }

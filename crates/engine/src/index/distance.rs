@@ -1,6 +1,6 @@
 //! The distance of a metric: smaller is better, finite, totally ordered.
 
-use kithdb_kernels::{FourByteRows, OneByteRow, kernels};
+use kithdb_kernels::{FourByteRows, OneByteRow};
 
 use crate::types::Metric;
 use crate::vectors::{RowFormat, inverse_norm};
@@ -14,6 +14,7 @@ pub struct Distance {
     one: OneByteRow,
     four: FourByteRows,
     sign: f32,
+    metric: Metric,
     format: RowFormat,
 }
 
@@ -21,17 +22,18 @@ impl Distance {
     /// The distance of a metric between `f32` queries and rows of a format. For [`Metric::Cosine`] queries are
     /// expected to be normalised, and so are rows, but for [`RowFormat::U8Unit`].
     pub fn of(metric: Metric, format: RowFormat) -> Distance {
-        let rows = match format {
-            RowFormat::F32 => &kernels().rows_f32,
-            RowFormat::F16 => &kernels().rows_f16,
-            RowFormat::U8 | RowFormat::U8Unit => &kernels().rows_u8,
-        };
+        let rows = format.kernels();
         let (one, four, sign) = match metric {
             Metric::Cosine | Metric::Dot => (rows.dot, rows.dot4, -1.0),
             Metric::Euclid => (rows.l2_squared, rows.l2_squared4, 1.0),
             Metric::Manhattan => (rows.l1, rows.l1_4, 1.0),
         };
-        Distance { one, four, sign, format }
+        Distance { one, four, sign, metric, format }
+    }
+
+    /// The metric.
+    pub fn metric(&self) -> Metric {
+        self.metric
     }
 
     /// The format of the rows.
@@ -43,7 +45,8 @@ impl Distance {
     #[inline(always)]
     pub fn one(&self, query: &[f32], row: &[u8]) -> f32 {
         if self.format == RowFormat::U8Unit {
-            return self.finish((self.one)(query, self.unit_components(query, row)) * inverse_norm(row));
+            return self
+                .finish((self.one)(query, self.format.components(row, query.len())) * inverse_norm(row));
         }
         self.finish((self.one)(query, row))
     }
@@ -52,17 +55,11 @@ impl Distance {
     #[inline(always)]
     pub fn four(&self, query: &[f32], rows: [&[u8]; 4]) -> [f32; 4] {
         if self.format == RowFormat::U8Unit {
-            let mut sums = (self.four)(query, rows.map(|row| self.unit_components(query, row)));
+            let mut sums = (self.four)(query, rows.map(|row| self.format.components(row, query.len())));
             sums.iter_mut().zip(rows).for_each(|(sum, row)| *sum *= inverse_norm(row));
             return sums.map(|sum| self.finish(sum));
         }
         (self.four)(query, rows).map(|sum| self.finish(sum))
-    }
-
-    #[inline(always)]
-    fn unit_components<'a>(&self, query: &[f32], row: &'a [u8]) -> &'a [u8] {
-        assert_eq!(row.len(), self.format.row_bytes(query.len()), "row of a wrong length");
-        &row[..query.len()]
     }
 
     #[inline(always)]

@@ -5,6 +5,10 @@ use std::ops::Range;
 
 use kithdb_kernels::prefetch_l2;
 
+mod many;
+
+pub use many::scan_many;
+
 use super::{Distance, Stopped, TopK};
 use crate::arena::RowTable;
 

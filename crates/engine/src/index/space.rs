@@ -81,7 +81,11 @@ impl Space for Originals<'_> {
 
     #[inline(always)]
     fn prefetch(&self, node: u32) {
-        kithdb_kernels::prefetch_l2(self.row(node));
+        // Walks ask before they know whether the row can be read.
+        let row = self.graph.row_of(node);
+        if self.rows.holds(row) {
+            kithdb_kernels::prefetch_l2(self.rows.row(row));
+        }
     }
 
     #[inline(always)]
@@ -91,7 +95,7 @@ impl Space for Originals<'_> {
 
     #[inline(always)]
     fn can_read(&self, node: u32) -> bool {
-        self.graph.row_of(node) < self.rows.len()
+        self.rows.holds(self.graph.row_of(node))
     }
 
     fn load(&self, node: u32, query: &mut Vec<f32>) {

@@ -1,5 +1,6 @@
 //! A pull parser over the bytes of a request.
 
+use super::number::read_f32;
 use crate::error::Error;
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -333,7 +334,8 @@ impl<'a> Reader<'a> {
     /// Reads a number that is finite as `f32`, correctly rounded.
     pub fn f32(&mut self) -> Result<f32> {
         self.expect(Kind::Number)?;
-        if let Some(value) = self.short_f32() {
+        if let Some((value, end)) = read_f32(self.text.as_bytes(), self.at) {
+            self.at = end;
             return Ok(value);
         }
         let text = self.number_text()?;
@@ -346,12 +348,39 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Appends the numbers of an array to `out`: a dense vector.
+    /// Appends the numbers of an array to `out`: a dense vector. What is usual is read without keeping the path,
+    /// which only an error needs.
     pub fn f32_array(&mut self, out: &mut Vec<f32>) -> Result<()> {
+        let bytes = self.text.as_bytes();
+        let first = out.len();
         self.array(|r, _| {
+            while let Some((value, end)) = read_f32(bytes, r.at)
+                && bytes.get(end) == Some(&b',')
+            {
+                out.push(value);
+                r.at = end + 1;
+                r.skip_space();
+            }
+            *r.path.last_mut().expect("an array is entered") = Step::Index(out.len() - first);
             out.push(r.f32()?);
             Ok(())
         })
+    }
+
+    /// What the first element of the array that comes next is; `None` when it has none.
+    pub fn peek_first(&mut self) -> Result<Option<Kind>> {
+        self.expect(Kind::Array)?;
+        let array = self.at;
+        self.at += 1;
+        self.skip_space();
+        let first = if self.byte() == Some(b']') { Ok(None) } else { self.peek().map(Some) };
+        self.at = array;
+        first
+    }
+
+    /// Bytes of the body that are not read yet.
+    pub fn remaining(&self) -> usize {
+        self.text.len() - self.at
     }
 
     /// Skips a value of any kind, checking its syntax.
@@ -421,60 +450,6 @@ impl<'a> Reader<'a> {
         } else {
             Err(self.syntax("expected a value"))
         }
-    }
-
-    /// Fast path for numbers of up to 15 digits with a small exponent: exact in `f64`, then rounded once. The
-    /// one case in which rounding twice could differ (the `f64` is exactly between two `f32`) is left to the
-    /// general parser, as is everything else that does not fit. Consumes nothing when it answers `None`.
-    fn short_f32(&mut self) -> Option<f32> {
-        const POWERS: [f64; 23] = [
-            1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17,
-            1e18, 1e19, 1e20, 1e21, 1e22,
-        ];
-        let bytes = self.text.as_bytes();
-        let mut at = self.at;
-        let negative = bytes[at] == b'-';
-        at += usize::from(negative);
-        let whole_from = at;
-        let mut mantissa = 0u64;
-        let mut significant = 0u32;
-        let mut fraction_digits = 0usize;
-        while let Some(digit @ b'0'..=b'9') = bytes.get(at).copied() {
-            mantissa = mantissa.wrapping_mul(10).wrapping_add(u64::from(digit - b'0'));
-            significant += u32::from(mantissa != 0);
-            at += 1;
-        }
-        let whole_digits = at - whole_from;
-        if whole_digits == 0 || (whole_digits > 1 && bytes[whole_from] == b'0') {
-            return None;
-        }
-        if bytes.get(at) == Some(&b'.') {
-            at += 1;
-            let from = at;
-            while let Some(digit @ b'0'..=b'9') = bytes.get(at).copied() {
-                mantissa = mantissa.wrapping_mul(10).wrapping_add(u64::from(digit - b'0'));
-                significant += u32::from(mantissa != 0);
-                at += 1;
-            }
-            fraction_digits = at - from;
-            if fraction_digits == 0 {
-                return None;
-            }
-        }
-        if significant > 15 || fraction_digits > 22 || matches!(bytes.get(at), Some(b'e' | b'E')) {
-            return None;
-        }
-        let value = mantissa as f64 / POWERS[fraction_digits];
-        // Low 29 bits of the f64 mantissa exactly half: the value lies between two f32.
-        if value.to_bits() & 0x1fff_ffff == 0x1000_0000 {
-            return None;
-        }
-        let value = value as f32;
-        if value != 0.0 && value < f32::MIN_POSITIVE {
-            return None;
-        }
-        self.at = at;
-        Some(if negative { -value } else { value })
     }
 
     /// The string whose opening quote is the next byte.

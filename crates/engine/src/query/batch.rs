@@ -76,8 +76,8 @@ pub fn query_group(
         .zip(requests)
         .filter_map(|(target, request)| Some((target.as_ref().ok()?, run::window(request))))
         .collect();
-    let matching = Matching::new(&snapshot.view.state, requests[0].filter.as_ref());
-    let scanned = nearest::scan_many(snapshot, &ready, &matching, deadline);
+    let mut matching = Matching::new(&snapshot.view.state, requests[0].filter.as_ref());
+    let scanned = nearest::scan_many(snapshot, &ready, &mut matching, deadline);
     let mut scanned = scanned.map(Vec::into_iter);
     let answers = targets.into_iter().zip(requests).map(|(target, request)| {
         let target = target?;

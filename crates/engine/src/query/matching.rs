@@ -20,6 +20,9 @@ pub struct Matching<'a> {
 /// bitmap is copied in a nanosecond or two, a look into it costs some five more than one into the bits.
 const LOOKS_PER_WORD: u64 = 3;
 
+/// Odd, and near the golden section of the usual sample sizes.
+const SPREADING: u64 = 159;
+
 impl<'a> Matching<'a> {
     /// Plans a filter. No filter matches every live point.
     pub fn new(state: &'a State, filter: Option<&'a Filter>) -> Matching<'a> {
@@ -54,7 +57,7 @@ impl<'a> Matching<'a> {
     pub fn expect(&mut self, looks: u64) {
         if let Some(candidates) = &self.plan.candidates
             && self.bits.is_none()
-            && looks * LOOKS_PER_WORD > self.state.points.len() as u64 / 64
+            && looks.saturating_mul(LOOKS_PER_WORD) > self.state.points.len() as u64 / 64
         {
             self.bits = Some(Bits::of(candidates));
         }
@@ -82,7 +85,7 @@ impl<'a> Matching<'a> {
 
     /// Offsets of the points that match, ascending, each checked.
     pub fn offsets(&self, deadline: &Deadline) -> Result<RoaringBitmap, Error> {
-        let candidates = self.plan.candidates.as_ref().unwrap_or(&self.state.live);
+        let candidates = self.candidates();
         if self.plan.exact {
             return Ok(candidates.clone());
         }
@@ -97,9 +100,22 @@ impl<'a> Matching<'a> {
         Ok(matching)
     }
 
-    /// Every point that can match, ascending; `None` stands for all live points.
-    pub fn candidates(&self) -> Option<&RoaringBitmap> {
-        self.plan.candidates.as_ref()
+    /// Every point that can match, ascending.
+    pub fn candidates(&self) -> &RoaringBitmap {
+        self.plan.candidates.as_ref().unwrap_or(&self.state.live)
+    }
+
+    /// At most `count` candidates, spread evenly over the offsets; one may come twice.
+    pub fn spread(&self, count: usize) -> impl Iterator<Item = u32> + '_ {
+        let candidates = self.candidates();
+        let step = (self.state.points.len() as u64).div_ceil(count as u64).max(1);
+        (0..count as u64).filter_map(move |at| {
+            // By a factor without a divisor in common with powers of two, so that the first few are spread as well.
+            let place = at * SPREADING % (count as u64).next_power_of_two();
+            let mut rest = candidates.iter();
+            rest.advance_to(u32::try_from(place * step).ok()?);
+            rest.next()
+        })
     }
 
     /// Turns the answer into an exact set, so that nothing is checked twice.

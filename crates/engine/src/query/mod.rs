@@ -6,21 +6,28 @@
 mod batch;
 mod bits;
 mod count;
+mod graph;
 mod matching;
 mod nearest;
 mod order;
+mod planner;
 pub mod request;
 mod retrieve;
 mod rows;
 mod run;
 mod sample;
 mod scroll;
+mod search;
+mod tally;
+#[cfg(test)]
+mod tests;
 
 pub use batch::{groups, query_group};
 pub use count::count;
 pub use retrieve::retrieve;
 pub use run::{Lookup, query};
 pub use scroll::{Page, scroll};
+pub use tally::{Tally, Totals, take_tally};
 
 /// Value of an ordering, as it is answered (C6.7).
 #[derive(Clone, Copy, Debug, PartialEq)]

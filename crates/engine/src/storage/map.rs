@@ -2,19 +2,19 @@
 
 use std::fs::File;
 use std::io;
-use std::ops::Deref;
+use std::ops::{Deref, Range};
 use std::sync::Arc;
 
 use memmap2::Mmap;
 
-/// The bytes of an immutable file, shared by all clones; unmapped with the last of them.
+/// The bytes of an immutable file, shared by all clones; unmapped with the last of them. One word: every stored
+/// payload has one.
 #[derive(Clone)]
-pub struct Map(Source);
+pub struct Map(Arc<Source>);
 
-#[derive(Clone)]
 enum Source {
-    Mapped(Arc<Mmap>),
-    Owned(Arc<[u8]>),
+    Mapped(Mmap),
+    Owned(Box<[u8]>),
 }
 
 impl Map {
@@ -27,12 +27,32 @@ impl Map {
         // last write (rule of the `Storage` trait), never truncates such a file, and removing its name keeps the
         // content until the last map is gone. Other processes are kept out by the directory lock and mode 0700.
         let map = unsafe { Mmap::map(file)? };
-        Ok(Self(Source::Mapped(Arc::new(map))))
+        Ok(Self(Arc::new(Source::Mapped(map))))
+    }
+
+    /// Tells the system that the map will be read in no order: it then reads no more than it is asked for.
+    pub fn expect_random_reads(&self) {
+        #[cfg(unix)]
+        if let Source::Mapped(map) = &*self.0 {
+            // Advice: a system that does not take it only reads more than it needs to.
+            let _ = map.advise(memmap2::Advice::Random);
+        }
+    }
+
+    /// Lets go of the pages of a range of bytes. Whoever reads them gets them from the file again.
+    pub fn drop_resident(&self, range: Range<usize>) {
+        #[cfg(unix)]
+        if let Source::Mapped(map) = &*self.0 {
+            let range = range.start.min(map.len())..range.end.min(map.len());
+            let advice = memmap2::UncheckedAdvice::DontNeed;
+            // SAFETY: the map is shared and of a file that nobody writes to, so its pages come back as they were.
+            let _ = unsafe { map.unchecked_advise_range(advice, range.start, range.len()) };
+        }
     }
 
     /// A map that is not one: bytes in memory, for simulated disks and tests.
     pub fn of_bytes(bytes: Vec<u8>) -> Self {
-        Self(Source::Owned(bytes.into()))
+        Self(Arc::new(Source::Owned(bytes.into())))
     }
 }
 
@@ -40,7 +60,7 @@ impl Deref for Map {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        match &self.0 {
+        match &*self.0 {
             Source::Mapped(map) => map,
             Source::Owned(bytes) => bytes,
         }

@@ -177,8 +177,8 @@ impl CodeTable {
         // Both within 2³¹: 65,536 components of at most 127 · 128 and 2 · 127 · 15.
         let product = self.layout.stretch() * sum - query.excess;
         let distance = (query.bias + bias) - (query.factor * scale) * product as f32;
-        // `min` first: it makes NaN, the difference of two overflows, the worst. Adding zero turns −0 into 0.
-        distance.min(f32::MAX).max(f32::MIN) + 0.0
+        // NaN is the difference of two overflows, and the worst. Adding zero turns −0 into 0.
+        if distance.is_nan() { f32::MAX } else { distance.clamp(f32::MIN, f32::MAX) + 0.0 }
     }
 }
 

@@ -1,7 +1,7 @@
 //! The rows that originals are kept in.
 
 use half::f16;
-use kithdb_kernels::norm;
+use kithdb_kernels::{RowKernels, kernels, norm};
 
 use crate::types::{Datatype, Metric};
 
@@ -62,14 +62,9 @@ impl RowFormat {
     /// Appends the `dim` components of a row to `out`, as clients read them back (C2.4, C2.6). Panics when the row is
     /// not as long as a row of this format is.
     pub fn decode(self, row: &[u8], dim: usize, out: &mut Vec<f32>) {
-        assert_eq!(row.len(), self.row_bytes(dim), "row of a wrong length");
-        match self {
-            RowFormat::F32 => out.extend(row.as_chunks::<4>().0.iter().map(|&v| f32::from_le_bytes(v))),
-            RowFormat::F16 => {
-                out.extend(row.as_chunks::<2>().0.iter().map(|&v| f16::from_le_bytes(v).to_f32()));
-            }
-            RowFormat::U8 | RowFormat::U8Unit => out.extend(row[..dim].iter().map(|&v| f32::from(v))),
-        }
+        let from = out.len();
+        out.resize(from + dim, 0.0);
+        (self.kernels().widen)(self.components(row, dim), &mut out[from..]);
     }
 
     /// Appends the `dim` components of a row to `out`, as they are compared: of unit length where that is what the
@@ -81,6 +76,24 @@ impl RowFormat {
             let inverse = inverse_norm(row);
             out[from..].iter_mut().for_each(|v| *v *= inverse);
         }
+    }
+}
+
+impl RowFormat {
+    /// The kernels that read the components of a row.
+    pub(crate) fn kernels(self) -> &'static RowKernels {
+        match self {
+            RowFormat::F32 => &kernels().rows_f32,
+            RowFormat::F16 => &kernels().rows_f16,
+            RowFormat::U8 | RowFormat::U8Unit => &kernels().rows_u8,
+        }
+    }
+
+    /// The bytes of a row that are its `dim` components. Panics when the row is not as long as a row of this format.
+    #[inline(always)]
+    pub(crate) fn components(self, row: &[u8], dim: usize) -> &[u8] {
+        assert_eq!(row.len(), self.row_bytes(dim), "row of a wrong length");
+        if self == RowFormat::U8Unit { &row[..dim] } else { row }
     }
 }
 

@@ -368,10 +368,11 @@ fn recall(metric: Metric, params: CodeParams, rerank: usize) -> f64 {
     };
     let originals: Vec<Vec<u8>> = rows.iter().map(bytes_of).collect();
     let best = |distance_of: &dyn Fn(u32) -> f32, count: usize| {
-        let mut nodes: Vec<u32> = (0..rows.len() as u32).collect();
-        nodes.sort_by(|&a, &b| distance_of(a).total_cmp(&distance_of(b)).then(a.cmp(&b)));
+        let mut nodes: Vec<(f32, u32)> =
+            (0..rows.len() as u32).map(|node| (distance_of(node), node)).collect();
+        nodes.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
         nodes.truncate(count);
-        nodes
+        nodes.into_iter().map(|(_, node)| node).collect::<Vec<u32>>()
     };
     let mut found = 0;
     for vector in &queries {
@@ -390,8 +391,8 @@ fn real_embeddings_are_found_by_their_codes() {
         assert!(recall(8, false, 40) >= 0.999, "{metric:?} 8 bits: {}", recall(8, false, 40));
         assert!(recall(8, false, 10) >= 0.98, "{metric:?} 8 bits, no re-rank: {}", recall(8, false, 10));
         assert!(recall(4, false, 40) >= 0.999, "{metric:?} 4 bits: {}", recall(4, false, 40));
-        assert!(recall(2, false, 40) >= 0.995, "{metric:?} 2 bits: {}", recall(2, false, 40));
-        assert!(recall(1, false, 40) >= 0.95, "{metric:?} 1 bit: {}", recall(1, false, 40));
-        assert!(recall(1, true, 40) >= 0.85, "{metric:?} half a bit: {}", recall(1, true, 40));
+        assert!(recall(2, false, 40) >= 0.999, "{metric:?} 2 bits: {}", recall(2, false, 40));
+        assert!(recall(1, false, 40) >= 0.99, "{metric:?} 1 bit: {}", recall(1, false, 40));
+        assert!(recall(1, true, 40) >= 0.97, "{metric:?} half a bit: {}", recall(1, true, 40));
     }
 }

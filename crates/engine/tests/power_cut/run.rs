@@ -16,6 +16,9 @@ const THRESHOLDS: Thresholds = Thresholds {
     log_budget_bytes: 24 << 10,
     log_segment_bytes: 8 << 10,
     graph_step_rows: 10,
+    vacuum_rows: 10,
+    order_rows: 30,
+    row_chunk_bytes: 4 << 10,
 };
 /// Boots of one program; each ends with a power cut or a kill.
 const BOOTS: u64 = 3;
@@ -31,13 +34,22 @@ struct Run {
     armed: bool,
     /// The log takes no writes until the next boot.
     poisoned: bool,
+    /// Background work, which writes to the log too, has met a planned fault or may have: the log may take no writes.
+    shaken: bool,
 }
 
 /// Runs the program of a seed.
 pub fn run(seed: u64) {
     let engine = TestEngine::with(SimDisk::new(), seed, THRESHOLDS).expect("an empty disk opens");
-    let mut run =
-        Run { engine, random: Random(seed), model: Model::new(), maybe: None, armed: false, poisoned: false };
+    let mut run = Run {
+        engine,
+        random: Random(seed),
+        model: Model::new(),
+        maybe: None,
+        armed: false,
+        poisoned: false,
+        shaken: false,
+    };
     for _ in 0..BOOTS {
         run.boot();
     }
@@ -77,7 +89,10 @@ impl Run {
 
     fn act_without_faults(&mut self) {
         match self.random.below(100) {
-            0..10 => self.engine.work(GraphPolicy::WhenGrown),
+            0..10 => {
+                self.shaken |= self.armed;
+                self.engine.work(GraphPolicy::WhenGrown);
+            }
             10..14 => self.engine.work(GraphPolicy::Always),
             _ => {
                 let step = program::step(&mut self.random, &self.model);
@@ -137,7 +152,10 @@ impl Run {
             }
             (Err(error), Err(code)) if error.code() == code => {}
             (Err(error), outcome) => {
-                assert!(self.armed || self.poisoned, "{operation} failed without a reason: {error}");
+                assert!(
+                    self.armed || self.poisoned || self.shaken,
+                    "{operation} failed without a reason: {error}"
+                );
                 self.failed(operation, &error, outcome.ok());
             }
             (Ok(_), Err(code)) => panic!("{operation} must be refused with {code}"),
@@ -187,7 +205,7 @@ impl Run {
                 self.engine.kill();
             }
         }
-        self.poisoned = false;
+        (self.poisoned, self.shaken) = (false, false);
         self.engine.open().expect("what is left opens");
         let mut candidates = vec![self.model.clone()];
         candidates.extend(self.maybe.take());

@@ -22,11 +22,11 @@ pub struct HnswConfig {
     pub ef_search: usize,
     /// KiB of vectors below which no graph is built.
     pub full_scan_threshold: u64,
-    /// Stored and answered, without effect.
+    /// Threads that index this collection in the background at a time; 0 leaves it to the server.
     pub max_indexing_threads: u64,
-    /// Stored and answered, without effect.
+    /// Stored and answered, without effect: links and codes stay in memory.
     pub on_disk: bool,
-    /// Stored and answered, without effect.
+    /// Stored and answered, without effect: the planner finds filtered neighbours without extra links.
     pub payload_m: Option<u64>,
     /// Stored and answered, without effect.
     pub inline_storage: Option<bool>,

@@ -1,7 +1,7 @@
 //! What a collection's info shows of its configuration (C4.2).
 
 use super::fields::ObjectWriter;
-use super::{CollectionConfig, HnswConfig, HnswDiff, vectors};
+use super::{CollectionConfig, HnswConfig, HnswDiff, Quantization, vectors};
 
 impl CollectionConfig {
     /// Appends the `config` object of a collection's info. Official clients parse it strictly: names that they do
@@ -34,20 +34,22 @@ impl CollectionConfig {
             for setting in hnsw_ignored(&params.hnsw) {
                 ignored.push(format!("{place}.hnsw_config.{setting}"));
             }
-            if params.quantization.is_some() {
-                ignored.push(format!("{place}.quantization_config"));
-            }
-            if params.on_disk == Some(true) {
-                ignored.push(format!("{place}.on_disk"));
+            if params.quantization.as_ref().is_some_and(Quantization::ignores_query_encoding) {
+                ignored.push(format!("{place}.quantization_config.binary.query_encoding"));
             }
         }
         ignored
             .extend(hnsw_ignored(&changed(&self.hnsw)).into_iter().map(|name| format!("hnsw_config.{name}")));
-        ignored.extend(self.optimizers.changed().into_iter().map(|name| format!("optimizers_config.{name}")));
+        ignored.extend(
+            self.optimizers
+                .changed_without_effect()
+                .into_iter()
+                .map(|name| format!("optimizers_config.{name}")),
+        );
         ignored
             .extend(self.wal.changed_without_effect().into_iter().map(|name| format!("wal_config.{name}")));
-        if self.quantization.is_some() {
-            ignored.push("quantization_config".to_string());
+        if self.quantization.as_ref().is_some_and(Quantization::ignores_query_encoding) {
+            ignored.push("quantization_config.binary.query_encoding".to_string());
         }
         if !self.params.on_disk_payload {
             ignored.push("on_disk_payload".to_string());
@@ -70,7 +72,6 @@ impl CollectionConfig {
 /// The settings without effect that are set to something else than their default.
 fn hnsw_ignored(diff: &HnswDiff) -> Vec<&'static str> {
     [
-        ("max_indexing_threads", diff.max_indexing_threads.is_some_and(|threads| threads != 0)),
         ("on_disk", diff.on_disk == Some(true)),
         ("payload_m", diff.payload_m.is_some()),
         ("inline_storage", diff.inline_storage == Some(true)),
@@ -82,7 +83,6 @@ fn hnsw_ignored(diff: &HnswDiff) -> Vec<&'static str> {
 
 fn changed(config: &HnswConfig) -> HnswDiff {
     HnswDiff {
-        max_indexing_threads: Some(config.max_indexing_threads),
         on_disk: Some(config.on_disk),
         payload_m: config.payload_m,
         inline_storage: config.inline_storage,

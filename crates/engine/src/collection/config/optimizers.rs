@@ -7,9 +7,9 @@ use crate::json::{Kind, Reader, write_f64, write_u64};
 /// The settings of a collection's upkeep, all decided.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OptimizersConfig {
-    /// Share of deleted rows at which they are vacuumed.
+    /// Share of dead rows, in a graph or in a chunk of originals, at which they are vacuumed.
     pub deleted_threshold: f64,
-    /// Rows below which nothing is vacuumed.
+    /// Dead rows of a graph below which it is not vacuumed.
     pub vacuum_min_vector_number: u64,
     /// Segments to aim for; 0 leaves it to the server.
     pub default_segment_number: u64,
@@ -17,11 +17,12 @@ pub struct OptimizersConfig {
     pub max_segment_size: Option<u64>,
     /// KiB from which a segment is mapped.
     pub memmap_threshold: Option<u64>,
-    /// KiB from which a segment is indexed; 0 for never.
+    /// KiB of vectors from which a field gets a graph, where this says something else than the default and more
+    /// than the graph's own `full_scan_threshold`; 0 for never: what is in a graph stays, nothing is added.
     pub indexing_threshold: u64,
     /// Seconds between flushes.
     pub flush_interval_sec: u64,
-    /// Threads; the server's choice when absent.
+    /// Threads that work on this collection's graphs at a time; the server's choice when absent, 0 for none.
     pub max_optimization_threads: Option<u64>,
     /// Whether updates wait for the optimisation of what they outgrew.
     pub prevent_unoptimized: Option<bool>,
@@ -59,18 +60,14 @@ impl OptimizersConfig {
         }
     }
 
-    /// Names of the settings that differ from the default: none of them has an effect in this release.
-    pub(super) fn changed(&self) -> Vec<&'static str> {
+    /// Names of the settings without an effect in this release that differ from the default.
+    pub(super) fn changed_without_effect(&self) -> Vec<&'static str> {
         let plain = OptimizersConfig::default();
         [
-            ("deleted_threshold", self.deleted_threshold != plain.deleted_threshold),
-            ("vacuum_min_vector_number", self.vacuum_min_vector_number != plain.vacuum_min_vector_number),
             ("default_segment_number", self.default_segment_number != plain.default_segment_number),
             ("max_segment_size", self.max_segment_size.is_some()),
             ("memmap_threshold", self.memmap_threshold.is_some()),
-            ("indexing_threshold", self.indexing_threshold != plain.indexing_threshold),
             ("flush_interval_sec", self.flush_interval_sec != plain.flush_interval_sec),
-            ("max_optimization_threads", self.max_optimization_threads.is_some()),
             ("prevent_unoptimized", self.prevent_unoptimized == Some(true)),
         ]
         .into_iter()

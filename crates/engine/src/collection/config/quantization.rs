@@ -1,4 +1,4 @@
-//! `quantization_config`: the codes that a user asks for. Stored and answered, without effect in this release.
+//! `quantization_config`: the codes that a user asks for, and those that graphs are built with.
 
 use super::fields;
 use crate::error::Error;
@@ -72,6 +72,11 @@ impl Quantization {
             (Some(only), None, None) | (None, Some(only), None) | (None, None, Some(only)) => Ok(only),
             _ => Err(reader.error("expected exactly one of scalar, product, binary")),
         }
+    }
+
+    /// Whether it asks for coarser queries than those that every width of code is compared with here: 8 bits.
+    pub(super) fn ignores_query_encoding(&self) -> bool {
+        matches!(self, Quantization::Binary { query_encoding: Some("binary" | "scalar4bits"), .. })
     }
 
     /// Appends the quantisation as it was asked for.

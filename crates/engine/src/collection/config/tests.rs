@@ -1,6 +1,6 @@
 //! What a configuration accepts, keeps, answers and warns of (C4).
 
-use super::{CollectionConfig, CollectionPatch, Quantization, VectorParams};
+use super::{CollectionConfig, CollectionPatch, Indexing, Placement, Quantization, VectorParams};
 use crate::error::Error;
 use crate::json::Reader;
 use crate::limits::Limits;
@@ -145,31 +145,54 @@ fn info_shows_only_names_that_strict_clients_know_c4_2() {
 fn every_setting_without_effect_has_its_warning_c4_3() {
     let release = [
         "vectors.a.hnsw_config.on_disk",
-        "vectors.a.quantization_config",
-        "vectors.a.on_disk",
-        "hnsw_config.max_indexing_threads",
         "hnsw_config.on_disk",
         "hnsw_config.payload_m",
         "hnsw_config.inline_storage",
-        "optimizers_config.deleted_threshold",
-        "optimizers_config.vacuum_min_vector_number",
         "optimizers_config.default_segment_number",
         "optimizers_config.max_segment_size",
         "optimizers_config.memmap_threshold",
-        "optimizers_config.indexing_threshold",
         "optimizers_config.flush_interval_sec",
-        "optimizers_config.max_optimization_threads",
         "optimizers_config.prevent_unoptimized",
         "wal_config.wal_capacity_mb",
         "wal_config.wal_segments_ahead",
         "wal_config.wal_retain_closed",
-        "quantization_config",
         "on_disk_payload",
     ]
     .map(|name| format!("{name} has no effect in this release"));
     let node = ["shard_number", "replication_factor", "write_consistency_factor"]
         .map(|name| format!("{name} has no effect on one node"));
     assert_eq!(create(&full()).unwrap().warnings(), [&release[..], &node[..]].concat());
+}
+
+#[test]
+fn indexing_follows_the_settings_of_graph_and_optimizer_c4_3() {
+    let with = |hnsw: Value, optimizers: Value| {
+        let vectors = json!({"size": 4, "distance": "Dot"});
+        let body = json!({"vectors": vectors, "hnsw_config": hnsw, "optimizers_config": optimizers});
+        create(&body).unwrap()
+    };
+    let indexing = |hnsw: Value, optimizers: Value| with(hnsw, optimizers).indexing(0);
+    assert_eq!(indexing(json!({}), json!({})), Indexing::Above { bytes: 10_000 * 1024 });
+    assert_eq!(indexing(json!({"full_scan_threshold": 10}), json!({})), Indexing::Above { bytes: 10_240 });
+    let later = json!({"indexing_threshold": 20_000});
+    assert_eq!(indexing(json!({}), later), Indexing::Above { bytes: 20_000 * 1024 });
+    assert_eq!(indexing(json!({}), json!({"indexing_threshold": 0})), Indexing::Paused);
+    assert_eq!(indexing(json!({}), json!({"max_optimization_threads": 0})), Indexing::Paused);
+    assert_eq!(indexing(json!({"m": 0}), json!({"indexing_threshold": 0})), Indexing::Never);
+    assert_eq!(with(json!({}), json!({})).max_indexers(), usize::MAX);
+    assert_eq!(with(json!({"max_indexing_threads": 3}), json!({})).max_indexers(), 3);
+    let both = with(json!({"max_indexing_threads": 3}), json!({"max_optimization_threads": 2}));
+    assert_eq!(both.max_indexers(), 2);
+}
+
+#[test]
+fn originals_are_placed_as_the_vector_asks_c4_3() {
+    let place = |on_disk: Value| {
+        create(&json!({"vectors": {"size": 4, "distance": "Dot", "on_disk": on_disk}})).unwrap().placement(0)
+    };
+    assert_eq!(place(json!(null)), Placement::Mapped);
+    assert_eq!(place(json!(false)), Placement::Memory);
+    assert_eq!(place(json!(true)), Placement::Disk);
 }
 
 #[test]

@@ -25,9 +25,9 @@ pub struct VectorParams {
     pub metric: Metric,
     /// What differs from the collection's graph settings.
     pub hnsw: HnswDiff,
-    /// Stored and answered, without effect in this release.
+    /// Codes that its graph is built with, in place of the collection's.
     pub quantization: Option<Quantization>,
-    /// Stored and answered, without effect in this release.
+    /// Where the vectors themselves are kept; see [`Placement`].
     pub on_disk: Option<bool>,
     /// The element type, where the request named one.
     pub datatype: Option<Datatype>,

@@ -38,7 +38,7 @@ pub use file::GraphError;
 pub use insert::BuildScratch;
 pub use nodes::Slot;
 pub use pool::Candidate;
-pub use search::{SearchScratch, Traversal, Walk};
+pub use search::{SearchScratch, Traversal, Walk, Work};
 
 use nodes::Nodes;
 

@@ -54,12 +54,27 @@ pub struct SearchScratch {
     /// Of a two-hop walk: neighbours that were refused, and accepted ones that wait to be scored.
     refused: Vec<u32>,
     batch: Vec<u32>,
+    work: Work,
+}
+
+/// What walks did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Work {
+    /// Nodes that were expanded in the layer that was walked.
+    pub hops: u64,
+    /// Nodes that were compared there.
+    pub distances: u64,
 }
 
 impl SearchScratch {
     /// Empty scratch; it grows to the size of the graphs it is used on.
     pub fn new() -> SearchScratch {
         Self::default()
+    }
+
+    /// What the walks did since this was asked last.
+    pub fn take_work(&mut self) -> Work {
+        std::mem::take(&mut self.work)
     }
 
     /// What the last walk found, best first.
@@ -195,7 +210,7 @@ impl Hnsw {
         scratch: &mut SearchScratch,
         stop: &impl Fn() -> bool,
     ) -> Result<(), Stopped> {
-        let SearchScratch { visited, frontier, fresh, .. } = scratch;
+        let SearchScratch { visited, frontier, fresh, work, .. } = scratch;
         let mut marks = visited.begin(self.len());
         frontier.begin(ef.max(1));
         for &start in starts {
@@ -209,8 +224,10 @@ impl Hnsw {
                 return Err(Stopped);
             }
             hops += 1;
+            work.hops += 1;
             for words in self.nodes.words(node, level).chunks(BLOCK) {
                 gather(space, words, &mut marks, fresh);
+                work.distances += fresh.nodes().len() as u64;
                 score(space, query, fresh.nodes(), |candidate| {
                     // Its links are on their way while the rest of the block is scored.
                     if frontier.offer(candidate, accept) && level == 0 {
@@ -234,7 +251,7 @@ impl Hnsw {
         scratch: &mut SearchScratch,
         stop: &impl Fn() -> bool,
     ) -> Result<(), Stopped> {
-        let SearchScratch { visited, frontier, fresh, refused, batch, .. } = scratch;
+        let SearchScratch { visited, frontier, fresh, refused, batch, work, .. } = scratch;
         let mut marks = visited.begin(self.len());
         frontier.begin(ef.max(1));
         let mut refused_starts = Vec::new();
@@ -254,6 +271,8 @@ impl Hnsw {
             }
             hops += 1;
             self.gather_two_hops(space, node, accept, &mut marks, fresh, refused, batch);
+            work.hops += 1;
+            work.distances += batch.len() as u64;
             score(space, query, batch, |candidate| {
                 if frontier.offer(candidate, &|_| true) {
                     self.nodes.prefetch(candidate.node());
@@ -324,7 +343,7 @@ fn gather<S: Space>(space: &S, words: &[AtomicU32], marks: &mut Marks, fresh: &m
 /// Gives every node with its distance to `each`, four nodes at a time while later ones are on their way from memory.
 #[inline(always)]
 pub(super) fn score<S: Space>(space: &S, query: &S::Query, nodes: &[u32], mut each: impl FnMut(Candidate)) {
-    let ahead = space.look_ahead();
+    let ahead = space.look_ahead().min(nodes.len());
     nodes.iter().take(ahead).for_each(|&node| space.prefetch(node));
     let (groups, rest) = nodes.as_chunks::<4>();
     for (at, &group) in groups.iter().enumerate() {

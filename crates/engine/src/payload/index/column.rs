@@ -118,18 +118,81 @@ impl<K: Ord + Clone> Column<K> {
     }
 }
 
+/// Points that are gathered before they become a bitmap: sorting so many is cheap.
+const GATHERED: usize = 1 << 13;
+
 /// The points of all these postings.
-pub(super) fn union<'a>(all: impl Iterator<Item = &'a Postings>) -> RoaringBitmap {
-    let mut bitmap = RoaringBitmap::new();
-    let mut singles = Vec::new();
+///
+/// A range covers thousands of values with few points each. Merging those one by one is slow while the result is small
+/// too, because lists are merged with lists; so the first thousands of points are gathered. A result that has become
+/// bits takes further points in as fast as they are read.
+pub(super) fn union<'a>(mut all: impl Iterator<Item = &'a Postings>) -> RoaringBitmap {
+    let Some(first) = all.next() else { return RoaringBitmap::new() };
+    let mut bitmap = match first {
+        Postings::One(offset) => RoaringBitmap::from_iter([*offset]),
+        Postings::Many(many) => RoaringBitmap::clone(many),
+    };
+    let mut loose: Vec<u32> = Vec::new();
     for postings in all {
         match postings {
-            Postings::One(offset) => singles.push(*offset),
+            Postings::One(offset) => loose.push(*offset),
+            Postings::Many(many) if bitmap.len() + many.len() < GATHERED as u64 => loose.extend(many.iter()),
             Postings::Many(many) => bitmap |= many.as_ref(),
         }
+        if loose.len() >= GATHERED && bitmap.len() < GATHERED as u64 {
+            merge(&mut bitmap, &mut loose);
+        }
     }
-    // In the order of the values the offsets jump about; sorted they fill the bitmap from the front.
-    singles.sort_unstable();
-    singles.dedup();
-    bitmap | RoaringBitmap::from_sorted_iter(singles).expect("sorted and without repeats")
+    merge(&mut bitmap, &mut loose);
+    bitmap
+}
+
+/// Moves gathered points into the bitmap.
+fn merge(bitmap: &mut RoaringBitmap, loose: &mut Vec<u32>) {
+    if loose.len() < GATHERED / 8 {
+        loose.sort_unstable();
+        loose.dedup();
+        *bitmap |= RoaringBitmap::from_sorted_iter(loose.drain(..)).expect("sorted and without repeats");
+    } else {
+        *bitmap |= RoaringBitmap::from_lsb0_bytes(0, &bits(loose));
+        loose.clear();
+    }
+}
+
+/// A bit for each offset up to the last one.
+fn bits(offsets: &[u32]) -> Vec<u8> {
+    let bytes = offsets.iter().max().map_or(0, |&last| last as usize / 8 + 1);
+    let mut bits = vec![0; bytes];
+    for &offset in offsets {
+        bits[offset as usize / 8] |= 1 << (offset % 8);
+    }
+    bits
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn a_union_has_the_points_of_all_its_postings(
+            values in prop::collection::vec((0u32..300_000, 1u32..20_000, 1usize..50), 0..12),
+            singles in prop::collection::vec(0u32..400_000, 0..50),
+        ) {
+            let many = values.iter().map(|&(from, length, step)| {
+                Postings::Many(Arc::new((from..from + length).step_by(step).collect()))
+            });
+            let all: Vec<Postings> = many.chain(singles.into_iter().map(Postings::One)).collect();
+            let expected: RoaringBitmap = all.iter().flat_map(Postings::iter).collect();
+            prop_assert_eq!(union(all.iter()), expected);
+        }
+    }
+
+    #[test]
+    fn a_union_of_few_distant_points_has_them_in_order() {
+        let all = [Postings::One(3), Postings::One(1 << 24), Postings::One(0)];
+        assert_eq!(union(all.iter()).iter().collect::<Vec<_>>(), [0, 3, 1 << 24]);
+        assert!(union(std::iter::empty()).is_empty());
+    }
 }

@@ -1,0 +1,155 @@
+//! How long a collection takes from opening its directory to serving, and what it holds in memory.
+//!
+//! ```text
+//! cargo run --release -p kithdb-engine --example restart_bench -- --rows 200000 --dim 768 [--dir DIR] [--ef 16]
+//! ```
+//!
+//! The vectors are synthetic: clusters around random centres. A small `ef_construct` makes a graph of the same size in
+//! a fraction of the time. With `--dir` the files stay, and a second run only opens them.
+
+use kithdb_engine::engine::{Engine, Operation, Options, Request};
+use kithdb_engine::storage::RealDisk;
+use serde_json::{Value, json};
+use std::error::Error;
+use std::fmt::Write;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, mpsc};
+use std::time::{Duration, Instant};
+
+/// Points in a request.
+const BATCH: u64 = 500;
+const CLUSTERS: u64 = 1_000;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let (mut rows, mut dim, mut ef, mut dir) = (200_000u64, 768u64, 16u64, None);
+    let mut args = std::env::args().skip(1);
+    while let Some(arg) = args.next() {
+        let value = args.next().ok_or("every option takes a value")?;
+        match arg.as_str() {
+            "--rows" => rows = value.parse()?,
+            "--dim" => dim = value.parse()?,
+            "--ef" => ef = value.parse()?,
+            "--dir" => dir = Some(value),
+            other => return Err(format!("unknown option {other}").into()),
+        }
+    }
+    let temporary = std::env::temp_dir().join(format!("kithdb-restart-{}", std::process::id()));
+    let kept = dir.is_some();
+    let dir = dir.map_or(temporary, Into::into);
+    std::fs::create_dir_all(&dir)?;
+    let engine = open(&dir)?;
+    if call(&engine, "collection_exists", &json!(null))? == json!({"exists": false}) {
+        fill(&engine, rows, dim, ef)?;
+    }
+    report(&engine)?;
+    let start = Instant::now();
+    engine.close();
+    drop(engine);
+    println!("closed in {:.2?}", start.elapsed());
+    for _ in 0..3 {
+        let start = Instant::now();
+        let engine = open(&dir)?;
+        let opened = start.elapsed();
+        let body = json!({"vector": vec![0.5; dim as usize], "limit": 10});
+        let hits = call(&engine, "search", &body)?;
+        let served = start.elapsed();
+        println!("opened in {opened:.2?}, {} hits after {served:.2?}", hits.as_array().map_or(0, Vec::len));
+        report(&engine)?;
+        engine.close();
+    }
+    if !kept {
+        std::fs::remove_dir_all(&dir)?;
+    }
+    Ok(())
+}
+
+fn open(dir: &Path) -> Result<Engine, Box<dyn Error>> {
+    Ok(Engine::open(Arc::new(RealDisk::open(dir)?), Options::default())?)
+}
+
+fn call(engine: &Engine, operation: &str, body: &Value) -> Result<Value, Box<dyn Error>> {
+    call_bytes(engine, operation, if body.is_null() { Vec::new() } else { body.to_string().into_bytes() })
+}
+
+fn call_bytes(engine: &Engine, operation: &str, body: Vec<u8>) -> Result<Value, Box<dyn Error>> {
+    let (send, receive) = mpsc::channel();
+    let request = Request {
+        operation: Operation::parse(operation).ok_or("an unknown operation")?,
+        collection: "bench".to_string(),
+        target: None,
+        wait: true,
+        timeout: None,
+        body: Box::new(body),
+        start: Instant::now(),
+    };
+    engine.execute(request, Box::new(move |result| drop(send.send(result))));
+    let envelope = receive.recv()?.map_err(|error| error.to_string())?;
+    Ok(serde_json::from_slice::<Value>(&envelope)?["result"].clone())
+}
+
+fn fill(engine: &Engine, rows: u64, dim: u64, ef: u64) -> Result<(), Box<dyn Error>> {
+    let vectors = json!({"size": dim, "distance": "Cosine"});
+    call(engine, "create_collection", &json!({"vectors": vectors, "hnsw_config": {"ef_construct": ef}}))?;
+    let start = Instant::now();
+    let next = AtomicU64::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                loop {
+                    let from = next.fetch_add(BATCH, Ordering::Relaxed);
+                    if from >= rows {
+                        return;
+                    }
+                    call_bytes(engine, "upsert_points", batch(from..rows.min(from + BATCH), dim))
+                        .expect("an upsert");
+                }
+            });
+        }
+    });
+    println!("{rows} rows × {dim} upserted in {:.2?}", start.elapsed());
+    while call(engine, "collection_info", &json!(null))?["status"] != json!("green") {
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    println!("all indexed in {:.2?}", start.elapsed());
+    Ok(())
+}
+
+/// The body of an upsert, its numbers short: parsing is not what is measured.
+fn batch(ids: std::ops::Range<u64>, dim: u64) -> Vec<u8> {
+    let mut body = String::from("{\"points\":[");
+    for id in ids.clone() {
+        let comma = if id == ids.start { "" } else { "," };
+        write!(body, "{comma}{{\"id\":{id},\"payload\":{{\"n\":{id}}},\"vector\":[")
+            .expect("a string takes all");
+        for at in 0..dim {
+            let centre = mix((id % CLUSTERS) * dim + at) % 200;
+            let noise = mix(id * dim + at) % 100;
+            let comma = if at == 0 { "" } else { "," };
+            write!(body, "{comma}{}", centre as i64 + noise as i64 - 150).expect("a string takes all");
+        }
+        body.push_str("]}");
+    }
+    body.push_str("]}");
+    body.into_bytes()
+}
+
+/// The finaliser of SplitMix64.
+fn mix(value: u64) -> u64 {
+    let value = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    value ^ (value >> 31)
+}
+
+fn report(engine: &Engine) -> Result<(), Box<dyn Error>> {
+    let memory = engine.status().memory;
+    let points = engine.status().points.max(1) as u64;
+    println!("{memory:?}: {} bytes a point in memory", memory.resident() / points);
+    for line in std::fs::read_to_string("/proc/self/status").unwrap_or_default().lines() {
+        if ["VmRSS", "RssAnon", "RssFile"].iter().any(|name| line.starts_with(name)) {
+            println!("  {line}");
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,231 @@
+//! One pass of a checkpoint over a view: writing what is new of points, payloads and rows.
+
+use super::change::put_id;
+use super::checkpoint::{OWNER_BYTES, file_path};
+use super::extents::{Extent, ExtentWriter};
+use super::manifest::{FieldManifest, Manifest};
+use super::point::{Payload, Point, Rows, StoredPayload};
+use super::view::View;
+use crate::storage::{Storage, StorageError};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Points in a chunk of the points column.
+const CHUNK_POINTS: usize = 2048;
+/// Payloads are gathered into extents of about this size.
+const PAYLOAD_EXTENT_BYTES: usize = 1 << 20;
+
+/// A payload that the checkpoint has written: the point's offset, the payload as it was, its place.
+pub(super) struct Moved {
+    pub offset: u32,
+    pub from: Payload,
+    pub extent_offset: u64,
+    pub len: u32,
+}
+
+/// One pass over a view, writing what is new.
+pub(super) struct Pass<'a> {
+    pub view: &'a View,
+    pub previous: &'a Manifest,
+    /// Files whose payloads the manifest before names. A payload in another one must be written again.
+    pub kept: BTreeSet<u32>,
+    /// Files that are copied forward because less than half of them is in use.
+    pub worn: BTreeSet<u32>,
+    pub writer: ExtentWriter,
+    pub payloads: Vec<Extent>,
+    pub moved: Vec<Moved>,
+    pub rows: Vec<WrittenRows>,
+}
+
+/// A full chunk of rows that the checkpoint has written.
+pub(super) struct WrittenRows {
+    pub field: usize,
+    pub chunk: u32,
+    pub offset: u64,
+}
+
+impl Pass<'_> {
+    /// Writes payloads, then the chunks of points that changed; answers all chunks.
+    pub fn points(&mut self) -> Result<Vec<Extent>, StorageError> {
+        let points = &self.view.state.points;
+        let chunks = points.len().div_ceil(CHUNK_POINTS);
+        let mut dirty = Vec::new();
+        let mut gathered = Vec::new();
+        let mut waiting: Vec<(u32, Payload, usize, u32)> = Vec::new();
+        let mut places: BTreeMap<u32, StoredPlace> = BTreeMap::new();
+        let mut used: BTreeSet<u32> = BTreeSet::new();
+        for chunk in 0..chunks {
+            let range = chunk * CHUNK_POINTS..points.len().min((chunk + 1) * CHUNK_POINTS);
+            let kept = self.previous.point_chunks.get(chunk);
+            let complete = range.end as u64 <= u64::from(self.previous.points);
+            let mut changed = kept.is_none_or(|extent| self.worn.contains(&extent.file)) || !complete;
+            for offset in range {
+                let point = &points[offset];
+                changed |= point.version > self.previous.op || self.has_new_rows(point);
+                let write = match &point.payload {
+                    Payload::Empty => false,
+                    Payload::Memory(_) => true,
+                    Payload::Stored(stored) => {
+                        self.worn.contains(&stored.file) || !self.kept.contains(&stored.file)
+                    }
+                };
+                if write {
+                    changed = true;
+                    let bytes = point.payload.bytes();
+                    waiting.push((offset as u32, point.payload.clone(), gathered.len(), bytes.len() as u32));
+                    gathered.extend_from_slice(bytes);
+                    if gathered.len() >= PAYLOAD_EXTENT_BYTES {
+                        self.flush_payloads(&mut gathered, &mut waiting, &mut places)?;
+                    }
+                } else if let Payload::Stored(stored) = &point.payload {
+                    used.insert(stored.file);
+                }
+            }
+            if changed {
+                dirty.push(chunk);
+            }
+        }
+        self.flush_payloads(&mut gathered, &mut waiting, &mut places)?;
+        self.payloads.extend(self.previous.payloads.iter().filter(|extent| used.contains(&extent.file)));
+        let mut extents: Vec<Option<Extent>> = self.previous.point_chunks.iter().copied().map(Some).collect();
+        extents.resize(chunks, None);
+        for chunk in dirty {
+            let range = chunk * CHUNK_POINTS..points.len().min((chunk + 1) * CHUNK_POINTS);
+            let mut bytes = Vec::new();
+            for offset in range {
+                encode_point(&points[offset], places.get(&(offset as u32)), &mut bytes);
+            }
+            extents[chunk] = Some(self.writer.append(&bytes)?);
+        }
+        Ok(extents.into_iter().flatten().collect())
+    }
+
+    /// Whether a row of the point came after the checkpoint before. A row that was moved leaves the version alone.
+    fn has_new_rows(&self, point: &Point) -> bool {
+        let is_new = |(field, kept): (usize, &FieldManifest)| {
+            point.rows.row(field).is_some_and(|row| row >= kept.rows)
+        };
+        self.previous.fields.iter().enumerate().any(is_new)
+    }
+
+    fn flush_payloads(
+        &mut self,
+        gathered: &mut Vec<u8>,
+        waiting: &mut Vec<(u32, Payload, usize, u32)>,
+        places: &mut BTreeMap<u32, StoredPlace>,
+    ) -> Result<(), StorageError> {
+        if gathered.is_empty() {
+            return Ok(());
+        }
+        let extent = self.writer.append(gathered)?;
+        for (offset, from, at, len) in waiting.drain(..) {
+            let extent_offset = extent.offset + at as u64;
+            places.insert(offset, StoredPlace { file: extent.file, offset: extent_offset, len });
+            self.moved.push(Moved { offset, from, extent_offset, len });
+        }
+        self.payloads.push(extent);
+        gathered.clear();
+        Ok(())
+    }
+
+    /// Writes the chunks of rows that grew; graphs stay as they were.
+    pub fn fields(&mut self) -> Result<Vec<FieldManifest>, StorageError> {
+        let mut fields = Vec::new();
+        for (field, table) in self.view.fields.iter().enumerate() {
+            // As in memory, so that a full chunk on disk can take the place of the one there.
+            let chunk_rows = table.rows.chunk_rows();
+            let kept = self.previous.fields.get(field).cloned().unwrap_or_default();
+            let mut chunks = Vec::new();
+            for chunk in 0..table.len().div_ceil(chunk_rows) {
+                let range = chunk * chunk_rows..table.len().min((chunk + 1) * chunk_rows);
+                if !table.rows.holds(range.start) {
+                    chunks.push(None);
+                    continue;
+                }
+                let old = kept.chunks.get(chunk as usize).copied().flatten();
+                let old = old.filter(|extent| range.end <= kept.rows && !self.worn.contains(&extent.file));
+                chunks.push(Some(match old {
+                    Some(extent) => extent,
+                    None => {
+                        let mut bytes =
+                            Vec::with_capacity(range.len() * (table.rows.row_bytes() + OWNER_BYTES));
+                        range.clone().for_each(|row| bytes.extend_from_slice(table.rows.row(row)));
+                        range
+                            .clone()
+                            .for_each(|row| bytes.extend_from_slice(&table.owner(row).to_le_bytes()));
+                        let extent = self.writer.append(&bytes)?;
+                        if range.len() == chunk_rows as usize {
+                            self.rows.push(WrittenRows { field, chunk, offset: extent.offset });
+                        }
+                        extent
+                    }
+                }));
+            }
+            fields.push(FieldManifest { rows: table.len(), chunks, graph: kept.graph });
+        }
+        Ok(fields)
+    }
+}
+
+/// Where a payload stands in a data file.
+struct StoredPlace {
+    file: u32,
+    offset: u64,
+    len: u32,
+}
+
+fn encode_point(point: &Point, place: Option<&StoredPlace>, out: &mut Vec<u8>) {
+    out.push(u8::from(point.live));
+    put_id(out, point.id);
+    out.extend_from_slice(&point.version.to_le_bytes());
+    match (&point.payload, place) {
+        (_, Some(StoredPlace { file, offset, len }))
+        | (Payload::Stored(StoredPayload { file, offset, len, .. }), _) => {
+            out.push(1);
+            out.extend_from_slice(&file.to_le_bytes());
+            out.extend_from_slice(&offset.to_le_bytes());
+            out.extend_from_slice(&len.to_le_bytes());
+        }
+        (Payload::Empty, None) => out.push(0),
+        (Payload::Memory(_), None) => unreachable!("every payload in memory was given a place"),
+    }
+    match &point.rows {
+        Rows::One(row) => out.extend_from_slice(&row.to_le_bytes()),
+        Rows::Many(rows) => rows.iter().for_each(|row| out.extend_from_slice(&row.to_le_bytes())),
+    }
+}
+
+/// Data files of which less than half is still named or pointed at.
+pub(super) fn worn_files(
+    view: &View,
+    previous: &Manifest,
+    storage: &dyn Storage,
+    dir: &str,
+) -> BTreeSet<u32> {
+    let mut used: BTreeMap<u32, u64> = BTreeMap::new();
+    // A chunk that was dropped since is no use of its file any more.
+    let rows = previous.fields.iter().zip(view.fields.iter()).flat_map(|(field, table)| {
+        let held = |chunk: usize| table.rows.holds(chunk as u32 * table.rows.chunk_rows());
+        field
+            .chunks
+            .iter()
+            .enumerate()
+            .filter(move |(chunk, _)| held(*chunk))
+            .filter_map(|(_, extent)| *extent)
+    });
+    for extent in previous.point_chunks.iter().copied().chain(rows) {
+        *used.entry(extent.file).or_default() += extent.len;
+    }
+    for extent in &previous.payloads {
+        used.entry(extent.file).or_default();
+    }
+    for point in &view.state.points {
+        if let Payload::Stored(stored) = &point.payload {
+            *used.entry(stored.file).or_default() += u64::from(stored.len);
+        }
+    }
+    let worn = |(file, used): (u32, u64)| {
+        let len = storage.map(&file_path(dir, file)).map_or(0, |map| map.len() as u64);
+        (used * 2 < len).then_some(file)
+    };
+    used.into_iter().filter_map(worn).collect()
+}

@@ -1,0 +1,54 @@
+//! What the graph of a vector field is made with. A graph of another recipe is built anew.
+
+use super::{CollectionConfig, EffectiveHnsw, Quantization};
+use crate::types::Metric;
+use crate::vectors::CodeParams;
+
+/// The parts of a configuration that a graph cannot change once it has nodes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Recipe {
+    /// Links per node on the upper layers; at least 2.
+    pub m: usize,
+    /// Candidates kept while a node is inserted; at least `m`.
+    pub ef_construct: usize,
+    /// Codes of its nodes; `None` where they are compared by their originals.
+    pub codes: Option<CodeParams>,
+}
+
+impl CollectionConfig {
+    /// The recipe of the field at this position; `None` when it has no graph (`m: 0`).
+    pub fn recipe(&self, field: usize) -> Option<Recipe> {
+        let (_, params) = &self.vectors[field];
+        let hnsw = EffectiveHnsw::of(&self.hnsw.with(&params.hnsw));
+        // A rotation does not keep sums of absolute differences.
+        let codes = (params.metric != Metric::Manhattan).then(|| {
+            let asked = params.quantization.as_ref().or(self.quantization.as_ref());
+            asked.map_or(CodeParams { bits: 8, half: false, quantile: None }, Quantization::codes)
+        });
+        (hnsw.m > 0).then_some(Recipe { m: hnsw.m, ef_construct: hnsw.ef_construct, codes })
+    }
+}
+
+impl Quantization {
+    /// The codes that it asks for. Product codes are served by rotated codes of the same size.
+    fn codes(&self) -> CodeParams {
+        let plain = |bits| CodeParams { bits, half: false, quantile: None };
+        match self {
+            Quantization::Scalar { quantile, .. } => {
+                // A range that leaves out half of the values has no end that could be found.
+                CodeParams { quantile: quantile.map(|share| (share as f32).max(0.501)), ..plain(8) }
+            }
+            Quantization::Product { compression, .. } => match *compression {
+                "x4" => plain(8),
+                "x8" => plain(4),
+                "x16" => plain(2),
+                "x32" => plain(1),
+                _ => CodeParams { half: true, ..plain(1) },
+            },
+            Quantization::Binary { encoding, .. } => match encoding {
+                None | Some("one_bit") => plain(1),
+                Some(_) => plain(2),
+            },
+        }
+    }
+}

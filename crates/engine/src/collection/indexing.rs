@@ -1,0 +1,241 @@
+//! Work on the graphs of a collection: taking in the tails, building anew after a change of configuration.
+
+use super::config::Indexing;
+use super::field::FieldTable;
+use super::graph::IndexScratch;
+use super::{Collection, FieldGraph, View};
+use arc_swap::ArcSwapOption;
+use parking_lot::Mutex;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+/// Work of a search over the tail, in components of `f32`, above which writers help with indexing. About 8,192
+/// rows of 384 components: some 0.4 ms of scanning on one core.
+const TAIL_COMPONENTS: u64 = 3 << 20;
+
+/// The graph of a field, and the one that is being built to replace it.
+#[derive(Default)]
+pub(super) struct GraphSlot {
+    pub current: ArcSwapOption<FieldGraph>,
+    pub next: ArcSwapOption<FieldGraph>,
+    /// Held while one of the two is put in place or taken away. Never waited for: who holds it comes back.
+    changing: Mutex<()>,
+}
+
+/// The background threads at work on one collection.
+#[derive(Default)]
+pub(super) struct Indexers {
+    working: AtomicUsize,
+    /// One found all places taken: whoever leaves next queues the collection again.
+    turned_away: AtomicBool,
+}
+
+/// A place among the background threads of a collection, until it is dropped.
+pub struct IndexTurn<'a>(&'a Arc<Collection>);
+
+impl Drop for IndexTurn<'_> {
+    fn drop(&mut self) {
+        let indexers = &self.0.indexers;
+        indexers.working.fetch_sub(1, Ordering::SeqCst);
+        if indexers.turned_away.swap(false, Ordering::SeqCst) {
+            self.0.shared.indexer.push(self.0);
+        }
+    }
+}
+
+impl Collection {
+    /// A place among the background threads of this collection, unless its configuration allows no more of them.
+    /// The collection then comes back to the queue by itself.
+    pub fn start_indexing(self: &Arc<Self>) -> Option<IndexTurn<'_>> {
+        let most = self.view.load().state.config.max_indexers();
+        let enter = || {
+            let enter = |working| (working < most).then_some(working + 1);
+            self.indexers.working.fetch_update(Ordering::SeqCst, Ordering::SeqCst, enter).is_ok()
+        };
+        if enter() {
+            return Some(IndexTurn(self));
+        }
+        // With no threads allowed there is nothing to come back for, until a change of configuration.
+        if most == 0 {
+            return None;
+        }
+        self.indexers.turned_away.store(true, Ordering::SeqCst);
+        // Whoever left before the mark was set has not seen it.
+        enter().then(|| IndexTurn(self))
+    }
+
+    /// Live vectors that are in a graph, or in a field too small to need one.
+    pub fn indexed_vectors(&self) -> u64 {
+        let snapshot = self.snapshot();
+        let view = &snapshot.view;
+        let count = |field: usize| {
+            let table = &view.fields[field];
+            match &snapshot.graphs[field] {
+                Some((_, indexed)) => {
+                    let tail = (*indexed..table.len()).filter(|&row| table.alive(row, view.op)).count();
+                    table.live() - tail as u64
+                }
+                None if self.wants_graph(view, field) => 0,
+                None => table.live(),
+            }
+        };
+        (0..view.fields.len()).map(count).sum()
+    }
+
+    /// Whether every row that should be in a graph is in one and no graph is being rebuilt.
+    pub fn is_settled(&self) -> bool {
+        let snapshot = self.snapshot();
+        let view = &snapshot.view;
+        (0..view.fields.len()).all(|field| {
+            if !self.wants_graph(view, field) {
+                return true;
+            }
+            let slot = &self.graphs[field];
+            snapshot.graphs[field].as_ref().is_some_and(|(graph, indexed)| {
+                *indexed >= view.fields[field].len()
+                    && slot.next.load().is_none()
+                    && !slot.changing.is_locked()
+                    && view.state.config.recipe(field).is_some_and(|wanted| graph.fits(&wanted))
+            })
+        })
+    }
+
+    /// Whether an indexer would find rows to take in.
+    pub fn has_rows_to_index(&self) -> bool {
+        let view = self.view();
+        (0..view.fields.len()).any(|field| {
+            let len = view.fields[field].len();
+            let slot = &self.graphs[field];
+            self.wants_graph(&view, field)
+                && (slot.current.load().as_ref().is_none_or(|graph| graph.claimed() < len)
+                    || slot.next.load().as_ref().is_some_and(|graph| graph.claimed() < len))
+        })
+    }
+
+    /// Does a little of what the graphs need. Answers whether there is more to do.
+    pub fn index_some(&self, scratch: &mut IndexScratch) -> bool {
+        let view = self.view();
+        (0..view.fields.len()).fold(false, |more, field| self.index_field(&view, field, scratch) | more)
+    }
+
+    /// Moves some rows of the tails into the graphs that writers help with. Answers whether there is more to do.
+    pub(super) fn index_tails(&self, scratch: &mut IndexScratch) -> bool {
+        let view = self.view();
+        (0..view.fields.len()).fold(false, |more, field| {
+            let index = |graph: &FieldGraph, scratch: &mut IndexScratch| {
+                graph.index_some(&view.fields[field], view.op, scratch)
+            };
+            let tended = self.graphs[field].tended();
+            let wanted = self.wants_graph(&view, field);
+            more | (wanted && tended.iter().flatten().any(|graph| index(graph, scratch)))
+        })
+    }
+
+    fn index_field(&self, view: &View, field: usize, scratch: &mut IndexScratch) -> bool {
+        let slot = &self.graphs[field];
+        let config = &view.state.config;
+        if config.indexing(field) == Indexing::Never {
+            slot.current.store(None);
+            slot.next.store(None);
+        }
+        if !self.wants_graph(view, field) {
+            return false;
+        }
+        let table = &view.fields[field];
+        let Some(wanted) = config.recipe(field) else { return false };
+        let metric = config.fields()[field].1.metric;
+        let fresh = || Some(Arc::new(FieldGraph::new(wanted, metric, table, view.op, self.id)));
+        let (current, next) = (slot.current.load_full(), slot.next.load_full());
+        let Some(current) = current else {
+            return slot.change(|| slot.current.store(fresh()));
+        };
+        if next.is_none() && self.is_worn(view, field, &current) {
+            // Others see to the tail meanwhile; under writes that never pause there is no better moment.
+            return self.rewrite(view, field, &current, scratch);
+        }
+        let next = match next {
+            Some(next) if next.fits(&wanted) => Some(next),
+            Some(_) if current.fits(&wanted) => return slot.change(|| slot.next.store(None)),
+            _ if !current.fits(&wanted) => return slot.change(|| slot.next.store(fresh())),
+            _ => None,
+        };
+        // Searches scan what the graph that they use does not have: it comes first as soon as that takes long.
+        let urgent = next.is_none() || is_long(table, current.indexed());
+        if urgent && current.index_some(table, view.op, scratch) {
+            return true;
+        }
+        let Some(next) = next else {
+            return self.is_out_of_order(&current) && self.rewrite(view, field, &current, scratch);
+        };
+        if next.index_some(table, view.op, scratch) || current.index_some(table, view.op, scratch) {
+            return true;
+        }
+        // Another indexer may still be at the last rows; it comes here after them.
+        next.indexed() >= current.indexed()
+            && slot.change(|| {
+                slot.current.store(Some(next));
+                slot.next.store(None);
+            })
+    }
+
+    fn rewrite(&self, view: &View, field: usize, current: &FieldGraph, scratch: &mut IndexScratch) -> bool {
+        let slot = &self.graphs[field];
+        slot.change(|| {
+            // Another indexer may have been here before.
+            if slot.next.load().is_none() && std::ptr::eq(current, slot.current_address()) {
+                slot.next.store(self.rewritten(view, field, current, scratch));
+            }
+        }) && slot.next.load().is_some()
+    }
+
+    /// Rows of all fields that readers see, dead ones included.
+    pub(super) fn rows(&self) -> u64 {
+        self.view.load().fields.iter().map(|table| u64::from(table.len())).sum()
+    }
+
+    /// Whether the tails are so long that writers should help to index them.
+    pub(super) fn tail_is_long(&self) -> bool {
+        let view = self.view();
+        (0..view.fields.len()).any(|field| {
+            let is_long = |graph: &FieldGraph| is_long(&view.fields[field], graph.indexed());
+            self.graphs[field].tended().iter().flatten().any(|graph| is_long(graph))
+                && self.wants_graph(&view, field)
+        })
+    }
+
+    /// Whether the field's rows belong into a graph: it has one, or has outgrown the exact scan.
+    fn wants_graph(&self, view: &View, field: usize) -> bool {
+        match view.state.config.indexing(field) {
+            Indexing::Never | Indexing::Paused => false,
+            Indexing::Above { bytes } => {
+                let size = view.state.config.fields()[field].1.size as u64;
+                // A field that has a graph keeps it when it shrinks.
+                view.fields[field].live() * size * 4 > bytes || self.graphs[field].current.load().is_some()
+            }
+        }
+    }
+}
+
+/// Whether searches scan so many rows behind a boundary that writers should help.
+fn is_long(table: &FieldTable, indexed: u32) -> bool {
+    u64::from(table.len().saturating_sub(indexed)) * table.dim as u64 > TAIL_COMPONENTS
+}
+
+impl GraphSlot {
+    /// The graphs whose tails writers keep short: the one that searches use, and one that it was rewritten to, which
+    /// would else never catch up with writes that do not pause. One that is built from the start is not among them.
+    fn tended(&self) -> [Option<Arc<FieldGraph>>; 2] {
+        [self.current.load_full(), self.next.load_full().filter(|next| next.ordered > 0)]
+    }
+
+    fn current_address(&self) -> *const FieldGraph {
+        self.current.load().as_ref().map_or(std::ptr::null(), Arc::as_ptr)
+    }
+
+    /// Changes what is in the slot, unless somebody else does so. Answers whether it was done.
+    fn change(&self, step: impl FnOnce()) -> bool {
+        let Some(_held) = self.changing.try_lock() else { return false };
+        step();
+        true
+    }
+}

@@ -1,0 +1,67 @@
+//! What a collection holds in memory, by component.
+
+use super::Collection;
+use super::point::Point;
+use crate::types::PointId;
+
+/// Bytes of a collection by component. Maps are not memory: the system keeps of them what it has room for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MemoryReport {
+    /// Original vectors in memory.
+    pub originals: u64,
+    /// Original vectors on read-only maps.
+    pub originals_mapped: u64,
+    /// Codes of the graphs' nodes.
+    pub codes: u64,
+    /// Links of the graphs, and which node stands for which row.
+    pub links: u64,
+    /// Points, ids, owners and deaths of rows.
+    pub points: u64,
+    /// Payloads that no checkpoint has written yet.
+    pub payloads: u64,
+}
+
+/// Bytes that an entry of the ordered id map takes beside its key and value: nodes are two thirds full.
+const ID_SHARE: u64 = 3;
+
+impl MemoryReport {
+    /// Component by component.
+    pub fn add(&mut self, other: &MemoryReport) {
+        self.originals += other.originals;
+        self.originals_mapped += other.originals_mapped;
+        self.codes += other.codes;
+        self.links += other.links;
+        self.points += other.points;
+        self.payloads += other.payloads;
+    }
+
+    /// Bytes in memory, maps left out.
+    pub fn resident(&self) -> u64 {
+        self.originals + self.codes + self.links + self.points + self.payloads
+    }
+}
+
+impl Collection {
+    /// What the collection holds now. Field indexes are left out.
+    pub fn memory(&self) -> MemoryReport {
+        let view = self.view();
+        let mut report = MemoryReport { payloads: view.state.payload_bytes, ..MemoryReport::default() };
+        for table in view.fields.iter() {
+            report.originals += table.rows.memory_bytes() as u64;
+            report.originals_mapped += table.rows.mapped_bytes() as u64;
+            report.points += table.columns_bytes() as u64;
+        }
+        for slot in &self.graphs {
+            for graph in [slot.current.load_full(), slot.next.load_full()].iter().flatten() {
+                report.codes += graph.codes_bytes() as u64;
+                report.links += graph.links_bytes() as u64;
+            }
+        }
+        let points = view.state.points.len() as u64;
+        let ids = view.state.ids.len() as u64;
+        report.points += points * size_of::<Point>() as u64;
+        report.points += ids * (size_of::<PointId>() + size_of::<u32>()) as u64 * ID_SHARE / 2;
+        report.points += view.state.live.serialized_size() as u64;
+        report
+    }
+}

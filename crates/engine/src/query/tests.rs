@@ -1,0 +1,266 @@
+//! The plans of a search agree with each other and with the exact scan, whatever was written before.
+
+use super::planner::{Plan, forced};
+use crate::catalog::Mode;
+use crate::engine::{Engine, Operation, Options, Request};
+use crate::storage::SimDisk;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+/// Components of a vector: so many that a few hundred points outgrow the exact scan.
+const SIZE: usize = 32;
+const K: usize = 10;
+const PLANS: [Plan; 3] = [Plan::Scan, Plan::Wide, Plan::TwoHop];
+
+/// A small generator (SplitMix64).
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (z ^ (z >> 31)) % bound
+    }
+
+    /// One of two heaps; coordinates are coarse, so that ties happen.
+    fn vector(&mut self, heap: u64) -> Vec<f32> {
+        (0..SIZE).map(|_| (self.below(64) + 40 * heap) as f32 / 16.0 - 1.0).collect()
+    }
+}
+
+struct Collection {
+    engine: Engine,
+    random: Random,
+    ids: u64,
+}
+
+/// What a case is made of.
+#[derive(Clone, Debug)]
+struct Setup {
+    seed: u64,
+    distance: &'static str,
+    quantization: Value,
+    points: u64,
+    /// Of each hundred points: updated, deleted, and added once the graph is built.
+    updated: u64,
+    deleted: u64,
+    tail: u64,
+}
+
+fn setup() -> impl Strategy<Value = Setup> {
+    let distance = prop::sample::select(vec!["Euclid", "Cosine", "Dot", "Manhattan"]);
+    let quantization = prop::sample::select(vec![
+        json!(null),
+        json!({"scalar": {"type": "int8"}}),
+        json!({"binary": {"encoding": "two_bits"}}),
+        json!({"product": {"compression": "x8"}}),
+    ]);
+    (any::<u64>(), distance, quantization, 250u64..600, 0u64..40, 0u64..40, 0u64..30).prop_map(
+        |(seed, distance, quantization, points, updated, deleted, tail)| Setup {
+            seed,
+            distance,
+            quantization,
+            points,
+            updated,
+            deleted,
+            tail,
+        },
+    )
+}
+
+impl Collection {
+    fn new(setup: &Setup) -> Collection {
+        let options = Options { mode: Mode::Inline { seed: setup.seed }, ..Options::default() };
+        let engine = Engine::open(Arc::new(SimDisk::new()), options).expect("an empty disk opens");
+        let mut collection = Collection { engine, random: Random(setup.seed), ids: 0 };
+        let hnsw = json!({"m": 8, "ef_construct": 48, "full_scan_threshold": 10});
+        let vectors =
+            json!({"v": {"size": SIZE, "distance": setup.distance}, "w": {"size": 2, "distance": "Dot"}});
+        let body =
+            json!({"vectors": vectors, "hnsw_config": hnsw, "quantization_config": setup.quantization});
+        collection.call("create_collection", &body);
+        let index = |field: &str, schema: &str| json!({"field_name": field, "field_schema": schema});
+        collection.call("create_field_index", &index("n", "integer"));
+        collection.call("create_field_index", &index("heap", "keyword"));
+        collection.insert(setup.points);
+        collection.index();
+        let share = |percent: u64| setup.points * percent / 100;
+        for _ in 0..share(setup.updated) {
+            let id = collection.random.below(collection.ids);
+            let point = collection.point(id);
+            collection.call("upsert_points", &json!({"points": [point]}));
+        }
+        if setup.seed.is_multiple_of(2) {
+            collection.index();
+        }
+        let gone: Vec<u64> =
+            (0..share(setup.deleted)).map(|_| collection.random.below(collection.ids)).collect();
+        collection.call("delete_points", &json!({"points": gone}));
+        collection.insert(share(setup.tail));
+        collection
+    }
+
+    fn call(&self, operation: &str, body: &Value) -> Value {
+        let answer = Arc::new(Mutex::new(None));
+        let slot = Arc::clone(&answer);
+        let request = Request {
+            operation: Operation::parse(operation).expect("a known operation"),
+            collection: "c".into(),
+            target: None,
+            wait: true,
+            timeout: None,
+            body: Box::new(body.to_string().into_bytes()),
+            start: Instant::now(),
+        };
+        self.engine.execute(request, Box::new(move |result| *slot.lock().unwrap() = Some(result)));
+        let answer = answer.lock().unwrap().take().expect("answered before it returns");
+        let envelope = answer.unwrap_or_else(|error| panic!("{operation} {body}: {error}"));
+        serde_json::from_slice::<Value>(&envelope).expect("envelopes are JSON")["result"].clone()
+    }
+
+    /// A point with a vector in one of the heaps; one in twenty has none.
+    fn point(&mut self, id: u64) -> Value {
+        let heap = self.random.below(2);
+        let payload = json!({"n": self.random.below(1000), "raw": self.random.below(1000),
+            "heap": if heap == 0 { "near" } else { "far" }});
+        let vector = if self.random.below(20) == 0 {
+            json!({"w": [1, 2]})
+        } else {
+            json!({"v": self.random.vector(heap)})
+        };
+        json!({"id": id, "vector": vector, "payload": payload})
+    }
+
+    fn insert(&mut self, count: u64) {
+        let points: Vec<Value> = (self.ids..self.ids + count).map(|id| self.point(id)).collect();
+        self.ids += count;
+        if !points.is_empty() {
+            self.call("upsert_points", &json!({"points": points}));
+        }
+    }
+
+    fn index(&self) {
+        self.engine.work_in_background(crate::collection::GraphPolicy::WhenGrown);
+    }
+
+    /// A filter of any selectivity: none, indexed, by document, both, by id, and those of the other heap only.
+    fn filter(&mut self) -> Value {
+        let upper = [1, 5, 30, 150, 600, 1000][self.random.below(6) as usize];
+        let range = |key: &str| json!({"key": key, "range": {"lt": upper}});
+        match self.random.below(7) {
+            0 => json!(null),
+            1 => json!({"must": [range("raw")]}),
+            2 => json!({"must": [range("n")], "must_not": [{"key": "raw", "range": {"lt": 200}}]}),
+            3 => json!({"must": [{"key": "heap", "match": {"value": "far"}}]}),
+            4 => json!({"must": [{"has_id": (0..upper).collect::<Vec<_>>()}]}),
+            _ => json!({"must": [range("n")]}),
+        }
+    }
+
+    fn search(&self, plan: Option<Plan>, vector: &[f32], filter: &Value, params: &Value) -> Value {
+        forced::set(plan);
+        let body = json!({"vector": {"name": "v", "vector": vector}, "limit": K, "filter": filter, "params": params});
+        let hits = self.call("search", &body);
+        forced::set(None);
+        hits
+    }
+}
+
+/// How many of the exact hits were found.
+fn common(found: &Value, exact: &Value) -> usize {
+    let ids = |hits: &Value| -> Vec<Value> {
+        hits.as_array().expect("a list").iter().map(|hit| hit["id"].clone()).collect()
+    };
+    let found = ids(found);
+    ids(exact).iter().filter(|id| found.contains(id)).count()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(20))]
+
+    #[test]
+    fn plans_differ_in_what_they_cost_and_not_in_what_they_answer(setup in setup()) {
+        let mut collection = Collection::new(&setup);
+        let every = json!({"hnsw_ef": 2000, "quantization": {"oversampling": 200}});
+        let originals = json!({"hnsw_ef": 2000, "quantization": {"ignore": true}});
+        let (mut wanted, mut narrow, mut estimated) = (0, [0; 3], 0);
+        for _ in 0..12 {
+            let vector = collection.random.vector(0);
+            let filter = collection.filter();
+            let exact = collection.search(None, &vector, &filter, &json!({"exact": true}));
+            let count = exact.as_array().expect("a list").len();
+            wanted += count;
+            for params in [&every, &originals] {
+                for plan in [None, Some(Plan::Scan), Some(Plan::Wide)] {
+                    let found = collection.search(plan, &vector, &filter, params);
+                    prop_assert_eq!(&found, &exact, "{:?} under {}", plan, filter);
+                }
+            }
+            // A scan of the originals misses nothing at any width.
+            let ignore = json!({"quantization": {"ignore": true}});
+            prop_assert_eq!(&collection.search(Some(Plan::Scan), &vector, &filter, &ignore), &exact);
+            for (at, plan) in PLANS.into_iter().enumerate() {
+                let found = collection.search(Some(plan), &vector, &filter, &json!({"hnsw_ef": 64}));
+                let hits = found.as_array().expect("a list");
+                prop_assert_eq!(hits.len(), count, "{:?} under {}", plan, filter);
+                narrow[at] += common(&found, &exact);
+                // Scores are those of the originals, whatever found them.
+                for hit in hits {
+                    let exact = exact.as_array().expect("a list").iter().find(|one| one["id"] == hit["id"]);
+                    prop_assert!(exact.is_none_or(|one| one["score"] == hit["score"]), "{:?}: {}", plan, hit);
+                }
+            }
+            let codes_alone = json!({"hnsw_ef": 64, "quantization": {"rescore": false}});
+            let found = collection.search(None, &vector, &filter, &codes_alone);
+            prop_assert_eq!(found.as_array().expect("a list").len(), count);
+            estimated += common(&found, &exact);
+        }
+        for (plan, found) in PLANS.into_iter().zip(narrow) {
+            // A bound for a single case of some hundred hits, in data without structure and under every metric.
+            prop_assert!(found * 4 >= wanted * 3, "{:?} found {} of {}", plan, found, wanted);
+        }
+        // Two bits a component are coarse on data without structure.
+        prop_assert!(estimated * 10 >= wanted * 3, "codes alone found {} of {}", estimated, wanted);
+    }
+}
+
+#[test]
+fn an_example_is_left_out_by_every_plan_c6_3() {
+    let setup = Setup {
+        seed: 4,
+        distance: "Euclid",
+        quantization: json!(null),
+        points: 400,
+        updated: 10,
+        deleted: 10,
+        tail: 10,
+    };
+    let collection = Collection::new(&setup);
+    let example = (0..400).find(|id| {
+        let found = collection.call("retrieve_points", &json!({"ids": [id], "with_vector": true}));
+        !found[0]["vector"]["v"].is_null()
+    });
+    let id = example.expect("some point has a vector");
+    for filter in [json!(null), json!({"must": [{"key": "n", "range": {"lt": 500}}]})] {
+        let body =
+            json!({"query": id, "using": "v", "limit": K, "filter": filter, "params": {"hnsw_ef": 1000}});
+        let exact = {
+            let mut body = body.clone();
+            body["params"] = json!({"exact": true});
+            collection.call("query", &body)
+        };
+        for plan in PLANS {
+            forced::set(Some(plan));
+            let found = collection.call("query", &body);
+            forced::set(None);
+            assert!(found["points"].as_array().expect("a list").iter().all(|hit| hit["id"] != json!(id)));
+            if plan != Plan::TwoHop {
+                assert_eq!(found, exact, "{plan:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! What the settings of a collection make of its graphs and originals.
+
+mod common;
+
+use common::{Random, TestEngine};
+use kithdb_engine::collection::{Collection, IndexScratch};
+use kithdb_engine::limits::Thresholds;
+use kithdb_engine::storage::SimDisk;
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+const SIZE: usize = 64;
+const POINTS: u64 = 400;
+
+fn engine(seed: u64) -> TestEngine {
+    let thresholds = Thresholds { graph_step_rows: 1, row_chunk_bytes: 4 << 10, ..Thresholds::default() };
+    TestEngine::with(SimDisk::new(), seed, thresholds).expect("an empty disk opens")
+}
+
+fn create(engine: &TestEngine, vectors: Value, others: Value) {
+    let mut body = json!({"vectors": vectors, "hnsw_config": {"m": 8, "full_scan_threshold": 10}});
+    body.as_object_mut().expect("an object").extend(others.as_object().expect("an object").clone());
+    engine.ok("create_collection", "c", body);
+}
+
+/// Vectors of whole numbers, which every datatype keeps.
+fn fill(engine: &TestEngine, seed: u64) -> Vec<Vec<f32>> {
+    let mut random = Random(seed);
+    let vectors: Vec<Vec<f32>> =
+        (0..POINTS).map(|_| (0..SIZE).map(|_| random.below(256) as f32).collect()).collect();
+    let points: Vec<Value> =
+        vectors.iter().enumerate().map(|(id, vector)| json!({"id": id, "vector": vector})).collect();
+    for points in points.chunks(100) {
+        engine.ok("upsert_points", "c", json!({"points": points}));
+    }
+    vectors
+}
+
+fn collection(engine: &TestEngine) -> Arc<Collection> {
+    engine.engine().catalog().collections().remove(0)
+}
+
+fn status(engine: &TestEngine) -> Value {
+    engine.ok("collection_info", "c", json!(null))["status"].clone()
+}
+
+/// The best ten by the graph, and by the scan.
+fn searches(engine: &TestEngine, vector: &[f32]) -> (Value, Value) {
+    let search =
+        |params: Value| engine.ok("search", "c", json!({"vector": vector, "limit": 10, "params": params}));
+    (search(json!({"hnsw_ef": 500, "quantization": {"oversampling": 40.0}})), search(json!({"exact": true})))
+}
+
+#[test]
+fn every_kind_of_code_finds_what_a_scan_finds_and_is_kept_c4_3() {
+    let product = |compression: &str| json!({"product": {"compression": compression}});
+    let codes = [
+        (json!(null), 8),
+        (json!({"scalar": {"type": "int8"}}), 8),
+        (json!({"scalar": {"type": "int8", "quantile": 0.9}}), 8),
+        (json!({"scalar": {"type": "int8", "quantile": 0.5}}), 8),
+        (product("x4"), 8),
+        (product("x8"), 4),
+        (product("x16"), 2),
+        (product("x32"), 1),
+        (product("x64"), 1),
+        (json!({"binary": {}}), 1),
+        (json!({"binary": {"encoding": "two_bits"}}), 2),
+    ];
+    for (at, (quantization, bits)) in codes.into_iter().enumerate() {
+        for distance in ["Cosine", "Euclid", "Dot", "Manhattan"] {
+            for datatype in ["float32", "float16", "uint8"] {
+                let when = format!("{quantization} {distance} {datatype}");
+                let mut engine = engine(at as u64);
+                let vectors = json!({"size": SIZE, "distance": distance, "datatype": datatype});
+                create(&engine, vectors, json!({"quantization_config": quantization}));
+                let vectors = fill(&engine, at as u64);
+                engine.checkpoint();
+                let recipe = collection(&engine).view().state.config.recipe(0).expect("a graph is wanted");
+                let expected = (distance != "Manhattan").then_some(bits);
+                assert_eq!(recipe.codes.map(|codes| codes.bits), expected, "{when}");
+                let before = searches(&engine, &vectors[7]);
+                assert_eq!(before.0, before.1, "{when}");
+                engine.restart();
+                assert_eq!(status(&engine), json!("green"), "the graph was kept: {when}");
+                assert_eq!(searches(&engine, &vectors[7]), before, "{when}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_change_of_codes_or_links_is_built_beside_searches_c4_4() {
+    let mut engine = engine(1);
+    create(&engine, json!({"size": SIZE, "distance": "Euclid"}), json!({}));
+    let vectors = fill(&engine, 1);
+    engine.checkpoint();
+    assert_eq!(status(&engine), json!("green"));
+    let mut scratch = IndexScratch::default();
+    for patch in [
+        json!({"quantization_config": {"scalar": {"type": "int8", "quantile": 0.99}}}),
+        json!({"vectors": {"": {"quantization_config": {"binary": {}}}}}),
+        json!({"hnsw_config": {"m": 12}}),
+        json!({"hnsw_config": {"ef_construct": 50}}),
+        json!({"quantization_config": "Disabled", "vectors": {"": {"quantization_config": "Disabled"}}}),
+    ] {
+        engine.ok("update_collection", "c", patch.clone());
+        assert_eq!(status(&engine), json!("yellow"), "{patch}");
+        let mut steps = 0;
+        while collection(&engine).index_some(&mut scratch) {
+            let (walked, scanned) = searches(&engine, &vectors[steps]);
+            assert_eq!(walked, scanned, "step {steps} of {patch}");
+            steps += 1;
+        }
+        assert!(steps > 2, "{patch}");
+        assert_eq!(status(&engine), json!("green"), "{patch}");
+        engine.checkpoint();
+        engine.restart();
+        assert_eq!(status(&engine), json!("green"), "{patch}");
+    }
+}
+
+#[test]
+fn originals_are_where_on_disk_says_c4_3() {
+    for (on_disk, is_mapped) in [(json!(null), true), (json!(true), true), (json!(false), false)] {
+        let mut engine = engine(2);
+        create(&engine, json!({"size": SIZE, "distance": "Euclid", "on_disk": on_disk}), json!({}));
+        let vectors = fill(&engine, 2);
+        let memory = collection(&engine).memory();
+        assert!(memory.originals > 0 && memory.originals_mapped == 0, "{memory:?}");
+        engine.checkpoint();
+        for _ in 0..2 {
+            let memory = collection(&engine).memory();
+            assert_eq!(memory.originals_mapped > 0, is_mapped, "{on_disk}: {memory:?}");
+            assert!(memory.codes > 0 && memory.links > 0 && memory.points > 0, "{memory:?}");
+            let (walked, scanned) = searches(&engine, &vectors[3]);
+            assert_eq!(walked, scanned);
+            engine.restart();
+        }
+        assert_eq!(engine.engine().status().memory, collection(&engine).memory());
+    }
+}
+
+#[test]
+fn nothing_is_indexed_while_the_threshold_is_zero_c4_3() {
+    let engine = engine(3);
+    let optimizers = json!({"optimizers_config": {"indexing_threshold": 0}});
+    create(&engine, json!({"size": SIZE, "distance": "Euclid"}), optimizers);
+    let vectors = fill(&engine, 3);
+    engine.checkpoint();
+    assert!(collection(&engine).snapshot().graphs[0].is_none());
+    assert_eq!(status(&engine), json!("green"));
+    engine.ok("update_collection", "c", json!({"optimizers_config": {"indexing_threshold": 50}}));
+    assert_eq!(status(&engine), json!("yellow"));
+    engine.checkpoint();
+    assert_eq!(status(&engine), json!("green"));
+    assert!(collection(&engine).snapshot().graphs[0].is_some());
+    let (walked, scanned) = searches(&engine, &vectors[3]);
+    assert_eq!(walked, scanned);
+}
+
+#[test]
+fn no_more_threads_index_a_collection_than_it_allows_c4_3() {
+    let engine = engine(4);
+    create(&engine, json!({"size": SIZE, "distance": "Euclid"}), json!({}));
+    engine.ok("update_collection", "c", json!({"hnsw_config": {"max_indexing_threads": 2}}));
+    let collection = collection(&engine);
+    let first = collection.start_indexing().expect("there is room");
+    let second = collection.start_indexing().expect("there is room");
+    assert!(collection.start_indexing().is_none());
+    drop(first);
+    let third = collection.start_indexing().expect("there is room again");
+    assert!(collection.start_indexing().is_none());
+    drop((second, third));
+    engine.ok("update_collection", "c", json!({"optimizers_config": {"max_optimization_threads": 0}}));
+    assert!(collection.start_indexing().is_none());
+}

@@ -1,0 +1,198 @@
+//! What deletions and updates leave behind goes away, and nobody notices.
+
+mod common;
+
+use common::{Random, TestEngine};
+use kithdb_engine::collection::{Collection, GraphPolicy, IndexScratch};
+use kithdb_engine::limits::Thresholds;
+use kithdb_engine::storage::{SimDisk, Storage};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+const SIZE: usize = 64;
+
+/// Small enough that hundreds of points see every step.
+const THRESHOLDS: Thresholds = Thresholds {
+    checkpoint_bytes: 16 << 10,
+    log_budget_bytes: 64 << 10,
+    log_segment_bytes: 16 << 10,
+    graph_step_rows: 50,
+    vacuum_rows: 40,
+    order_rows: u32::MAX,
+    row_chunk_bytes: 4 << 10,
+};
+
+/// What a collection holds, by id.
+type Points = BTreeMap<u64, Vec<f32>>;
+
+fn engine(seed: u64, quantization: Value) -> TestEngine {
+    let engine = TestEngine::with(SimDisk::new(), seed, THRESHOLDS).expect("an empty disk opens");
+    let vectors = json!({"size": SIZE, "distance": "Euclid"});
+    let hnsw = json!({"m": 8, "ef_construct": 64, "full_scan_threshold": 10});
+    let body = json!({"vectors": vectors, "hnsw_config": hnsw, "quantization_config": quantization});
+    engine.ok("create_collection", "c", body);
+    engine
+}
+
+fn collection(engine: &TestEngine) -> Arc<Collection> {
+    engine.engine().catalog().collections().remove(0)
+}
+
+/// Inserts or replaces points with random vectors.
+fn put(engine: &TestEngine, points: &mut Points, ids: &[u64], random: &mut Random) {
+    for ids in ids.chunks(50) {
+        let new: Vec<(u64, Vec<f32>)> = ids.iter().map(|&id| (id, random.vector(SIZE))).collect();
+        let point =
+            |(id, vector): &(u64, Vec<f32>)| json!({"id": id, "vector": vector, "payload": {"n": id}});
+        engine.ok("upsert_points", "c", json!({"points": new.iter().map(point).collect::<Vec<_>>()}));
+        points.extend(new);
+    }
+}
+
+fn delete(engine: &TestEngine, points: &mut Points, ids: &[u64]) {
+    engine.ok("delete_points", "c", json!({"points": ids}));
+    points.retain(|id, _| !ids.contains(id));
+}
+
+fn found(engine: &TestEngine, vector: &[f32], limit: usize) -> Vec<u64> {
+    let body = json!({"vector": vector, "limit": limit, "params": {"hnsw_ef": 1000}});
+    let hits = engine.ok("search", "c", body);
+    hits.as_array().expect("hits").iter().map(|hit| hit["id"].as_u64().expect("a number")).collect()
+}
+
+/// Some points find themselves, and a wide search finds all points but one, and none that is gone.
+fn assert_whole(engine: &TestEngine, points: &Points, random: &mut Random, when: &str) {
+    for _ in 0..10 {
+        let (id, vector) =
+            points.iter().nth(random.below(points.len() as u64) as usize).expect("it is below the count");
+        assert_eq!(found(engine, vector, 1), [*id], "{when}");
+    }
+    let hits = found(engine, &random.vector(SIZE), points.len() - 1);
+    assert_eq!(hits.len(), points.len() - 1, "{when}");
+    assert!(hits.iter().all(|id| points.contains_key(id)), "a deleted point was found {when}");
+    assert_eq!(engine.ok("count", "c", json!({})), json!({"count": points.len()}), "{when}");
+}
+
+fn shuffled(count: u64, random: &mut Random) -> Vec<u64> {
+    let mut ids: Vec<u64> = (0..count).collect();
+    for at in (1..ids.len()).rev() {
+        ids.swap(at, random.below(at as u64 + 1) as usize);
+    }
+    ids
+}
+
+fn disk_bytes(engine: &TestEngine) -> u64 {
+    let dir = "collections/0000000000000001";
+    let files = engine.disk.list(dir).expect("a folder");
+    let len = |name: &String| engine.disk.read(&format!("{dir}/{name}")).expect("a file").len() as u64;
+    files.iter().map(len).sum()
+}
+
+#[test]
+fn what_is_deleted_in_any_phase_of_a_vacuum_stays_deleted() {
+    for (seed, quantization) in [(1, json!(null)), (2, json!({"binary": {}}))] {
+        let engine = engine(seed, quantization);
+        let mut random = Random(seed);
+        let mut points = Points::new();
+        put(&engine, &mut points, &(0..500).collect::<Vec<_>>(), &mut random);
+        engine.work(GraphPolicy::WhenGrown);
+        let collection = collection(&engine);
+        let nodes =
+            |collection: &Collection| collection.snapshot().graphs[0].as_ref().expect("a graph").0.hnsw.len();
+        assert_eq!(nodes(&collection), 500);
+        let ids = shuffled(500, &mut random);
+        let mut ids = ids.chunks(3);
+        for doomed in ids.by_ref().take(45) {
+            delete(&engine, &mut points, doomed);
+        }
+        let mut scratch = IndexScratch::default();
+        let mut steps = 0;
+        loop {
+            let when = format!("at step {steps} of seed {seed}");
+            let more = collection.index_some(&mut scratch);
+            assert_whole(&engine, &points, &mut random, &when);
+            if let Some([gone, changed, again]) = ids.next() {
+                // One dies, one is replaced, one dies and comes back.
+                delete(&engine, &mut points, &[*gone, *again]);
+                put(&engine, &mut points, &[*changed, *again], &mut random);
+            }
+            assert_whole(&engine, &points, &mut random, &when);
+            steps += 1;
+            if !more && steps > 20 {
+                break;
+            }
+        }
+        assert!(nodes(&collection) < 450, "{} nodes for {} points", nodes(&collection), points.len());
+    }
+}
+
+#[test]
+fn memory_and_disk_come_back_down_after_every_point_was_replaced_once() {
+    let mut engine = engine(3, json!(null));
+    let mut random = Random(3);
+    let mut points = Points::new();
+    put(&engine, &mut points, &(0..1500).collect::<Vec<_>>(), &mut random);
+    engine.checkpoint();
+    let before = (collection(&engine).memory(), disk_bytes(&engine));
+    for round in 0..3 {
+        for ids in shuffled(1500, &mut random).chunks(100) {
+            put(&engine, &mut points, ids, &mut random);
+            engine.work(GraphPolicy::WhenGrown);
+            assert_whole(&engine, &points, &mut random, &format!("in round {round}"));
+        }
+        for _ in 0..3 {
+            engine.work(GraphPolicy::WhenGrown);
+        }
+        engine.checkpoint();
+        let (memory, disk) = (collection(&engine).memory(), disk_bytes(&engine));
+        let originals = |memory: &kithdb_engine::collection::MemoryReport| {
+            (memory.originals + memory.originals_mapped) as f64
+        };
+        assert!(
+            originals(&memory) < 1.6 * originals(&before.0),
+            "round {round}: {memory:?}, before {before:?}"
+        );
+        assert!(memory.links < 2 * before.0.links, "round {round}: {memory:?}, before {before:?}");
+        assert!(disk < 3 * before.1, "round {round}: {disk} bytes on disk, {} before", before.1);
+        let digest = engine.digest("c");
+        engine.restart();
+        assert_eq!(engine.digest("c"), digest);
+        assert_whole(&engine, &points, &mut random, "after a restart");
+    }
+}
+
+#[test]
+fn chunks_without_a_live_row_are_dropped_and_stay_dropped_after_a_restart() {
+    let mut engine = engine(4, json!(null));
+    let mut random = Random(4);
+    let mut points = Points::new();
+    put(&engine, &mut points, &(0..400).collect::<Vec<_>>(), &mut random);
+    engine.checkpoint();
+    let held = |engine: &TestEngine| {
+        let view = collection(engine).view();
+        let rows = &view.fields[0].rows;
+        (0..rows.len()).filter(|&row| rows.holds(row)).count()
+    };
+    assert_eq!(held(&engine), 400);
+    delete(&engine, &mut points, &(0..300).collect::<Vec<_>>());
+    engine.checkpoint();
+    for _ in 0..3 {
+        engine.work(GraphPolicy::WhenGrown);
+    }
+    engine.checkpoint();
+    assert!(held(&engine) < 150, "{} rows are held for 100 points", held(&engine));
+    assert_whole(&engine, &points, &mut random, "after the vacuum");
+    for round in 0..3 {
+        let (digest, rows) = (engine.digest("c"), held(&engine));
+        if round == 1 {
+            engine.power_cut(9);
+        } else {
+            engine.restart();
+        }
+        assert_eq!((engine.digest("c"), held(&engine)), (digest, rows));
+        assert_whole(&engine, &points, &mut random, "after a restart");
+        put(&engine, &mut points, &(400..450).collect::<Vec<_>>(), &mut random);
+        engine.work(GraphPolicy::Always);
+    }
+}

@@ -1,0 +1,96 @@
+//! Tiles of 12 rows by one or two vectors of 16 queries: 24 sums in registers, two vectors of the panel, one component.
+
+use std::arch::x86_64::*;
+
+use super::{Gate, RowGate, TileKernels, check_gate, shape};
+
+const ROWS: usize = 12;
+
+/// Handed out by `Kernels::at` only where the CPU has AVX-512F; every SAFETY note below rests on that.
+pub(crate) static TILE: TileKernels = TileKernels { rows: ROWS, narrow: 16, wide: 32, dot, sift };
+
+fn dot(panel: &[f32], rows: &[&[u8]], next: &[&[u8]], sums: &mut [f32]) {
+    let (dim, lanes) = shape(&TILE, panel, rows, next, sums);
+    // A missing row is a second look at the last one; its sums are dropped.
+    let starts: [*const u8; ROWS] = std::array::from_fn(|row| rows[row.min(rows.len() - 1)].as_ptr());
+    // SAFETY: the CPU has AVX-512F. `shape` has checked that every row has `dim` components, that the panel has
+    // `dim` × `lanes` and the sums one for each lane and row.
+    unsafe {
+        if lanes == TILE.wide {
+            tile::<2>(panel.as_ptr(), starts, dim, next, sums.as_mut_ptr(), rows.len());
+        } else {
+            tile::<1>(panel.as_ptr(), starts, dim, next, sums.as_mut_ptr(), rows.len());
+        }
+    }
+}
+
+/// # Safety
+/// `panel` has `dim` × 16·`V` floats, every row `dim` floats of any alignment, `sums` 16·`V` floats for each of the
+/// first `count` rows.
+#[allow(clippy::needless_range_loop, reason = "a row indexes pointers and sums")]
+#[target_feature(enable = "avx512f")]
+unsafe fn tile<const V: usize>(
+    panel: *const f32,
+    rows: [*const u8; ROWS],
+    dim: usize,
+    next: &[&[u8]],
+    sums: *mut f32,
+    count: usize,
+) {
+    let mut acc = [[_mm512_setzero_ps(); V]; ROWS];
+    let mut at = 0;
+    while at < dim {
+        // One line of each row to come for every line of these.
+        for row in next {
+            if at * 4 < row.len() {
+                _mm_prefetch::<_MM_HINT_T1>(row.as_ptr().wrapping_add(at * 4).cast());
+            }
+        }
+        let end = dim.min(at + 16);
+        while at < end {
+            // SAFETY: at < dim, so component `at` of the panel and of every row is there.
+            unsafe {
+                let queries: [__m512; V] =
+                    std::array::from_fn(|v| _mm512_loadu_ps(panel.add((at * V + v) * 16)));
+                for row in 0..ROWS {
+                    let component = _mm512_set1_ps(rows[row].add(at * 4).cast::<f32>().read_unaligned());
+                    for v in 0..V {
+                        acc[row][v] = _mm512_fmadd_ps(component, queries[v], acc[row][v]);
+                    }
+                }
+            }
+            at += 1;
+        }
+    }
+    for row in 0..ROWS {
+        if row < count {
+            for v in 0..V {
+                // SAFETY: the row is among the first `count`.
+                unsafe { _mm512_storeu_ps(sums.add((row * V + v) * 16), acc[row][v]) }
+            }
+        }
+    }
+}
+
+fn sift(sums: &[f32], gate: &Gate, row: RowGate) -> u64 {
+    check_gate(&TILE, sums, gate);
+    // SAFETY: the CPU has AVX-512F.
+    unsafe { sift_vectors(sums, gate, row) }
+}
+
+#[target_feature(enable = "avx512f")]
+fn sift_vectors(sums: &[f32], gate: &Gate, row: RowGate) -> u64 {
+    let (base, share, factor) =
+        (_mm512_set1_ps(row.base), _mm512_set1_ps(row.share), _mm512_set1_ps(row.factor));
+    let mut passed = 0;
+    for at in (0..sums.len()).step_by(16) {
+        // SAFETY: `check_gate` has seen that all four arrays have the same length, a multiple of 16.
+        let load = |lanes: &[f32]| unsafe { _mm512_loadu_ps(lanes.as_ptr().add(at)) };
+        let least = _mm512_fmadd_ps(factor, load(sums), base);
+        let least = _mm512_fmadd_ps(load(&gate.slope), share, least);
+        let least = _mm512_add_ps(load(&gate.offset), least);
+        let mask = _mm512_cmp_ps_mask::<_CMP_NGT_UQ>(least, load(&gate.bound));
+        passed |= u64::from(mask) << at;
+    }
+    passed
+}
