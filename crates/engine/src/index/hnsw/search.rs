@@ -108,7 +108,9 @@ impl Hnsw {
             None => self.starts_of_an_old_view(space, query, &mut starts),
         }
         let len = self.len();
-        let further = walk.starts.iter().copied().filter(|&node| node < len && space.can_read(node));
+        // A twin leads nowhere.
+        let leads_on = |node: u32| node < len && !self.nodes.is_twin(node) && space.can_read(node);
+        let further = walk.starts.iter().copied().filter(|&node| leads_on(node));
         starts.extend(further.map(|node| Candidate::new(space.one(query, node), node)));
         let ended = if self.nodes.twins.exist() {
             let any = |node| self.heap(node).any(accept);
@@ -157,8 +159,9 @@ impl Hnsw {
                 continue;
             }
             let accepted = self.heap(found.node()).filter(|&node| accept(node));
-            heaps
-                .extend(accepted.take(most - heaps.len()).map(|node| Candidate::new(found.distance(), node)));
+            let from = heaps.len();
+            heaps.extend(accepted.take(most - from).map(|node| Candidate::new(found.distance(), node)));
+            heaps[from..].sort_unstable();
         }
     }
 

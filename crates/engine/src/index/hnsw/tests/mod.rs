@@ -302,6 +302,43 @@ fn an_empty_graph_and_a_graph_of_one_row_answer() {
 }
 
 #[test]
+fn two_hop_walks_find_the_accepted_and_score_nothing_else() {
+    let mut random = Random(16);
+    let rows = arena(&clustered_rows(&mut random, 6000, 16, 12), Metric::Euclid).table();
+    let graph = build(&rows, 16, Metric::Euclid);
+    let queries = clustered_queries(&rows, 60);
+    for percent in [50, 20, 5] {
+        let accept = |row: u32| row.wrapping_mul(2_654_435_761) >> 16 < percent * 655;
+        // Some accepted nodes anywhere, as a planner that knows the filter gives.
+        let starts: Vec<u32> =
+            (0..6000).filter(|&row| accept(row)).step_by(40 * percent as usize / 5).collect();
+        let walk = Walk { ef: 64, traversal: Traversal::TwoHop, starts: &starts };
+        let (mut hits, mut scratch) = (0, SearchScratch::new());
+        for query in &queries {
+            let asked = std::cell::RefCell::new(HashSet::new());
+            let accept_once = |row: u32| {
+                assert!(asked.borrow_mut().insert(row), "asked twice about row {row}");
+                accept(row)
+            };
+            let found = graph.search(&rows, query, &walk, accept_once, &mut scratch, &|| false).unwrap();
+            assert!(found.iter().all(|&(_, row)| accept(row)));
+            assert!(found.len() <= 64);
+            let truth = exact(&rows, Metric::Euclid, query, 10, accept);
+            hits += found.iter().take(10).filter(|found| found.0 <= truth[9].0).count();
+        }
+        let recall = hits as f64 / (10 * queries.len()) as f64;
+        assert!(recall >= 0.95, "{percent} %: recall {recall}");
+    }
+    let none = Walk { ef: 8, traversal: Traversal::TwoHop, starts: &[] };
+    let mut scratch = SearchScratch::new();
+    let found = graph.search(&rows, &queries[0], &none, |_| false, &mut scratch, &|| false);
+    assert_eq!(found, Ok(vec![]));
+    let beyond = Walk { ef: 8, traversal: Traversal::Check, starts: &[6000, u32::MAX, 17, 17] };
+    let found = graph.search(&rows, &vector(&rows, 17), &beyond, |_| true, &mut scratch, &|| false).unwrap();
+    assert_eq!(found[0], (0.0, 17));
+}
+
+#[test]
 fn a_search_stops_when_it_is_told_to() {
     let mut random = Random(5);
     let rows = arena(&random_rows(&mut random, 2000, 8), Metric::Euclid).table();
