@@ -6,10 +6,12 @@
 //! by the caller's order.
 
 pub mod distance;
+pub mod fetch;
 pub mod flat;
 pub mod hnsw;
 pub mod space;
 pub mod topk;
+pub mod tuning;
 
 pub use distance::Distance;
 pub use hnsw::{BuildScratch, Candidate, GraphError, Hnsw, HnswParams, SearchScratch, Slot, Traversal, Walk};
