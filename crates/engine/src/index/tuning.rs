@@ -32,11 +32,11 @@ const PIECES: u32 = 1 << 14;
 /// Rows of a hop.
 const HOP_ROWS: usize = 32;
 /// Hops that are timed together.
-const HOPS: usize = 32;
+const HOPS: usize = 16;
 /// Fewer rounds than these decide nothing.
 const LEAST_ROUNDS: usize = 5;
 /// More rounds would not decide better.
-const MOST_ROUNDS: usize = 24;
+const MOST_ROUNDS: usize = 40;
 /// A candidate replaces the usual one when the median of its times is at most this share of the usual one's…
 const GOOD_MEDIAN: f64 = 0.95;
 /// … and when it was no slower in three rounds of four.
@@ -87,6 +87,19 @@ impl Measurement {
         measurement
     }
 
+    /// For each size in bytes the candidates, and the medians of their nanoseconds a row; empty without a round.
+    pub fn medians(&self) -> impl Iterator<Item = (usize, Vec<(Fetch, f64)>)> {
+        SIZES.into_iter().zip(&self.rounds).map(|(row_bytes, rounds)| {
+            let median = |candidate: usize| {
+                let mut times: Vec<f64> = rounds.iter().map(|times| times[candidate]).collect();
+                times.sort_unstable_by(f64::total_cmp);
+                let nanos = times.get(times.len() / 2)? * 1e9 / (HOPS * HOP_ROWS) as f64;
+                Some((CANDIDATES[candidate], nanos))
+            };
+            (row_bytes, (0..CANDIDATES.len()).filter_map(median).collect())
+        })
+    }
+
     /// The best way for every size; none when there was too little time to tell.
     pub fn table(&self) -> Option<FetchTable> {
         let is_enough = self.rounds.iter().all(|rounds| rounds.len() >= LEAST_ROUNDS);
@@ -97,7 +110,11 @@ impl Measurement {
                     let bytes = HOP_ROWS.min(usize::from(fetch.rows)) * SIZES[size];
                     kind == Kind::Codes || fetch.hint == Hint::None || bytes <= MOST_BYTES
                 };
-                best(&self.rounds[size], Fetch::usual(kind), is_possible)
+                // Another distance first, then another hint if that is clearly better still: between hints that are
+                // equal here the usual one is the safer choice.
+                let (rounds, usual) = (&self.rounds[size], Fetch::usual(kind));
+                let near = best(rounds, usual, |fetch| fetch.hint == usual.hint && is_possible(fetch));
+                best(rounds, near, is_possible)
             })
         })
     }
@@ -245,6 +262,12 @@ mod tests {
         assert_eq!(table(rounds(8, &[(of(Hint::L1, 4), 0.96)])), Some(FetchTable::default()));
         let faster = table(rounds(8, &[(of(Hint::L1, 4), 0.9), (of(Hint::L3, 8), 0.85)]));
         assert_eq!(faster, Some(FetchTable::of(|_, _| Fetch { hint: Hint::L3, rows: 8 })));
+    }
+
+    #[test]
+    fn of_equal_hints_the_usual_one_is_taken() {
+        let better = [(of(Hint::L2, 4), 0.88), (of(Hint::L3, 4), 0.86)];
+        assert_eq!(table(rounds(8, &better)), Some(FetchTable::of(|_, _| Fetch { hint: Hint::L2, rows: 4 })));
     }
 
     #[test]
