@@ -36,6 +36,9 @@ pub trait Space: Sync {
 
     /// Turns `query` into one that stands for a node that can be read.
     fn load(&self, node: u32, query: &mut Self::Query);
+
+    /// Whether two nodes that can be read are at the same distance from everything.
+    fn is_same(&self, a: u32, b: u32) -> bool;
 }
 
 /// The original vectors of a graph's nodes, in one view of the rows.
@@ -99,6 +102,10 @@ impl Space for Originals<'_> {
         query.clear();
         self.distance.format().decode_for_search(self.row(node), self.dim, query);
     }
+
+    fn is_same(&self, a: u32, b: u32) -> bool {
+        self.row(a) == self.row(b)
+    }
 }
 
 /// The codes of a graph's nodes. Every node has one before it is linked, so no view is too old for it: a search over
@@ -143,5 +150,9 @@ impl Space for Codes<'_> {
 
     fn load(&self, node: u32, query: &mut CodeQuery) {
         self.table.load(node, query);
+    }
+
+    fn is_same(&self, a: u32, b: u32) -> bool {
+        self.table.is_same(a, b)
     }
 }

@@ -110,6 +110,11 @@ impl CodeTable {
         }
     }
 
+    /// Whether two nodes have the same code, scale and bias, and so the same distance from every query.
+    pub fn is_same(&self, a: u32, b: u32) -> bool {
+        matches!((self.arena.payload(a), self.arena.payload(b)), (Some(a), Some(b)) if a == b)
+    }
+
     /// Whether a node has its code.
     pub fn is_filled(&self, node: u32) -> bool {
         self.arena.row(node).is_some()

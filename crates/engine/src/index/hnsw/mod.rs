@@ -13,6 +13,7 @@
 //!   new ones, all of which name nodes. Writers take a lock bit of one node at a time.
 //! - **One mutable graph, many views.** A search passes what its view accepts. It walks through nodes that are not
 //!   accepted, and steps over those that its space cannot read.
+//! - **Equal vectors are linked once.** The others of a heap hang on the first, see [`twins`].
 //! - Levels come from a seeded hash of the node's number by integer arithmetic alone: the same insertions give the
 //!   same graph on every machine.
 
@@ -25,6 +26,7 @@ mod rewrite;
 mod search;
 mod select;
 mod tree;
+mod twins;
 mod visited;
 
 #[cfg(test)]

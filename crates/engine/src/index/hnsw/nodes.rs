@@ -4,14 +4,17 @@ use std::sync::atomic::{AtomicU32, Ordering, fence};
 
 use kithdb_kernels::prefetch_l1;
 
+use super::twins::Twins;
 use crate::arena::LinkArena;
 
 /// A node's lock, in its state word. Writers hold it while they change the links of the node.
 const LOCKED: u32 = 1 << 31;
 /// Where the level of the node stands in its state word, …
 const LEVEL_SHIFT: u32 = 26;
-/// … five bits of it.
+/// … five bits of it, …
 const LEVEL: u32 = 31;
+/// … which a twin has all set.
+const TWIN: u32 = LEVEL << LEVEL_SHIFT;
 /// One more than the number of the node's first row of upper links; 0 for none.
 const UPPER: u32 = (1 << LEVEL_SHIFT) - 1;
 
@@ -72,6 +75,7 @@ pub(super) struct Nodes {
     base: LinkArena,
     upper: LinkArena,
     upper_rows: AtomicU32,
+    pub(super) twins: Twins,
     len: AtomicU32,
 }
 
@@ -89,6 +93,7 @@ impl Nodes {
             base: LinkArena::new(2 * m, nodes_hint),
             upper: LinkArena::new(m, 0),
             upper_rows: AtomicU32::new(0),
+            twins: Twins::new(),
             len: AtomicU32::new(0),
         }
     }
@@ -100,7 +105,7 @@ impl Nodes {
     }
 
     pub(super) fn bytes(&self) -> usize {
-        self.rows.bytes() + self.state.bytes() + self.base.bytes() + self.upper.bytes()
+        self.rows.bytes() + self.state.bytes() + self.base.bytes() + self.upper.bytes() + self.twins.bytes()
     }
 
     /// Most links of a node in a layer.
@@ -128,7 +133,22 @@ impl Nodes {
     /// The level of a node.
     #[inline(always)]
     pub(super) fn level_of(&self, node: u32) -> usize {
-        (self.state_of(node) >> LEVEL_SHIFT & LEVEL) as usize
+        let state = self.state_of(node);
+        if state & TWIN == TWIN { 0 } else { (state >> LEVEL_SHIFT & LEVEL) as usize }
+    }
+
+    /// Whether a node has no links because it hangs on one that is equal to it.
+    pub(super) fn is_twin(&self, node: u32) -> bool {
+        self.state_of(node) & TWIN == TWIN
+    }
+
+    /// Hangs a node without links on one that is equal to it.
+    pub(super) fn hang(&self, node: u32, first: u32) {
+        let state = &self.state.row(node)[0];
+        // It has no use for the place that it was given for upper links.
+        state.fetch_and(!UPPER, Ordering::Relaxed);
+        state.fetch_or(TWIN, Ordering::Release);
+        self.twins.push(first, node);
     }
 
     /// The row of a node. Panics when there is no such node.
