@@ -225,6 +225,10 @@ impl Space for Gather<'_> {
             *to = from as i8;
         }
     }
+
+    fn is_same(&self, a: u32, b: u32) -> bool {
+        self.row(a) == self.row(b)
+    }
 }
 
 #[cfg(test)]
