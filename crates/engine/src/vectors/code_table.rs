@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use kithdb_kernels::{CodeDot, CodeWidth, QueryLine, code_kernels};
+use kithdb_kernels::{CodeDot, CodeWidth, Hint, QueryLine, code_kernels};
 
 use super::code_query::CodeQuery;
 use super::encoder::{Encoder, FormatError, take};
@@ -70,10 +70,15 @@ impl CodeTable {
         ]
     }
 
-    /// Asks for a node's code in the level-2 cache.
+    /// Asks for a node's code.
     #[inline(always)]
-    pub fn prefetch(&self, node: u32) {
-        self.arena.prefetch(node);
+    pub fn prefetch(&self, hint: Hint, node: u32) {
+        self.arena.prefetch(hint, node);
+    }
+
+    /// Bytes of memory that are read for a node, whole cache lines.
+    pub fn row_bytes(&self) -> usize {
+        self.arena.row_bytes()
     }
 
     /// Makes `query` stand for a node, as precisely as its code is. A node that was never filled stands for the

@@ -38,6 +38,7 @@ pub use file::GraphError;
 pub use insert::BuildScratch;
 pub use nodes::Slot;
 pub use pool::Candidate;
+pub(super) use search::score;
 pub use search::{SearchScratch, Traversal, Walk, Work};
 
 use nodes::Nodes;

@@ -345,7 +345,12 @@ fn gather<S: Space>(space: &S, words: &[AtomicU32], marks: &mut Marks, fresh: &m
 
 /// Gives every node with its distance to `each`, four nodes at a time while later ones are on their way from memory.
 #[inline(always)]
-pub(super) fn score<S: Space>(space: &S, query: &S::Query, nodes: &[u32], mut each: impl FnMut(Candidate)) {
+pub(in crate::index) fn score<S: Space>(
+    space: &S,
+    query: &S::Query,
+    nodes: &[u32],
+    mut each: impl FnMut(Candidate),
+) {
     let ahead = space.look_ahead().min(nodes.len());
     nodes.iter().take(ahead).for_each(|&node| space.prefetch(node));
     let (groups, rest) = nodes.as_chunks::<4>();
