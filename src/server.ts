@@ -19,6 +19,7 @@ import { Lifecycle } from './http/lifecycle';
 import { authority, listen, StartError } from './http/listen';
 import { httpListeners } from './http/listener';
 import { openLog, type ProcessLog } from './http/log';
+import { RequestCounts } from './http/request-counts';
 import { allRoutes } from './http/routes';
 import { productVersion } from './system/version';
 
@@ -127,8 +128,10 @@ export async function startServer(config: Config, options: StartOptions = {}): P
 }
 
 function createServer(config: Config, auth: Late<AuthService>, lifecycle: Lifecycle, log: Logger): Server {
+  const requests = new RequestCounts();
   const listeners = httpListeners({
-    routes: allRoutes(authRoutes(auth.ready), lifecycle, productVersion()),
+    routes: allRoutes(authRoutes(auth.ready), lifecycle, requests, productVersion()),
+    requests,
     auth,
     guard: originGuard(config),
     lifecycle,

@@ -55,6 +55,14 @@ export interface NativeFault {
   fault: string
 }
 
+/** Names of instruction sets, such as `avx512`. */
+export interface NativeKernels {
+  /** For original vectors. */
+  rows: string
+  /** For codes. */
+  codes: string
+}
+
 /** The limits of C2.7; absent ones keep their defaults. */
 export interface NativeLimits {
   /** Points or ids in one request. */
@@ -75,6 +83,44 @@ export interface NativeLimits {
   maxCollections?: number
 }
 
+/** Bytes by component. */
+export interface NativeMemory {
+  /** Original vectors in memory. */
+  originals: number
+  /** Original vectors on read-only maps, which are not memory of this process. */
+  originalsMapped: number
+  /** Codes of the graphs' nodes. */
+  codes: number
+  /** Links of the graphs. */
+  links: number
+  /** Points, their ids, and what is known of each row. */
+  points: number
+  /** Payloads that no checkpoint has written yet. */
+  payloads: number
+}
+
+/** Counts over searches. */
+export interface NativeSearches {
+  /** Exact scans of originals. */
+  exactScans: number
+  /** Scans of the matches by their codes, as the first plan. */
+  scans: number
+  /** Walks through all rows, as the first plan. */
+  wideWalks: number
+  /** Walks through matches only, as the first plan. */
+  twoHopWalks: number
+  /** Plans given up for the next one. */
+  fallbacks: number
+  /** Nodes that walks expanded. */
+  hops: number
+  /** Rows that walks compared. */
+  distances: number
+  /** Rows that scans compared by code. */
+  scanned: number
+  /** Rows that were compared again by their originals. */
+  reranked: number
+}
+
 /** What an engine serves. */
 export interface NativeStatus {
   /** Collections, quarantined ones included. */
@@ -83,6 +129,12 @@ export interface NativeStatus {
   points: number
   /** Quarantined collections. */
   faults: Array<NativeFault>
+  /** Bytes that all collections hold. */
+  memory: NativeMemory
+  /** What searches did since the engine was opened. */
+  searches: NativeSearches
+  /** Which instructions this CPU runs the engine with. */
+  kernels: NativeKernels
 }
 
 /** How to open a data directory. */

@@ -93,11 +93,11 @@ class Facade implements Engine {
   }
 
   status(): EngineStatus {
-    const served =
-      this.state === 'ready' && this.native !== undefined
-        ? this.native.status()
-        : { collections: 0, points: 0, faults: [] };
-    return { state: this.state, ...served };
+    if (this.state !== 'ready' || this.native === undefined) {
+      return { state: this.state, collections: 0, points: 0, faults: [] };
+    }
+    const { memory, searches, kernels, ...served } = this.native.status();
+    return { state: this.state, ...served, internals: { memory, searches, kernels } };
   }
 
   close(): Promise<void> {

@@ -107,6 +107,43 @@ export interface EngineStatus {
   readonly points: number;
   /** Collections that could not be opened and are quarantined (C10.2). */
   readonly faults: readonly { readonly name: string; readonly fault: string }[];
+  /** How it does it; present while it is ready. */
+  readonly internals?: EngineInternals;
+}
+
+/** What an open engine says of its inside, for whoever operates it. */
+export interface EngineInternals {
+  /** Bytes of all collections; field indexes are left out. */
+  readonly memory: {
+    /** Original vectors in memory. */
+    readonly originals: number;
+    /** Original vectors on read-only maps, which are not memory of this process. */
+    readonly originalsMapped: number;
+    readonly codes: number;
+    readonly links: number;
+    readonly points: number;
+    /** Payloads that no checkpoint has written yet. */
+    readonly payloads: number;
+  };
+  /** Counts over searches for the nearest since the engine was opened: by first plan, then what they did. */
+  readonly searches: {
+    readonly exactScans: number;
+    readonly scans: number;
+    readonly wideWalks: number;
+    readonly twoHopWalks: number;
+    /** Plans given up for the next one. */
+    readonly fallbacks: number;
+    /** Nodes that walks expanded. */
+    readonly hops: number;
+    /** Rows that walks compared. */
+    readonly distances: number;
+    /** Rows that scans compared by code. */
+    readonly scanned: number;
+    /** Rows compared again by their originals. */
+    readonly reranked: number;
+  };
+  /** The instruction sets in use, such as `avx512`: for original vectors and for codes. */
+  readonly kernels: { readonly rows: string; readonly codes: string };
 }
 
 /** How to open the engine. */

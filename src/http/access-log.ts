@@ -9,18 +9,16 @@ export function logAtEnd(exchange: Exchange, log: Logger): void {
   if (!log.isLevelEnabled('info')) {
     return;
   }
-  const { request, response } = exchange;
   exchange.whenOver(() => {
     const line = {
       requestId: exchange.requestId,
       method: exchange.method,
-      route: exchange.routePattern ?? 'none',
-      status: response.statusCode,
+      route: exchange.route?.path ?? 'none',
+      status: exchange.response.statusCode,
       ms: Math.round(exchange.elapsedSeconds() * 1e6) / 1e3,
       principal: exchange.principal,
     };
-    // Node calls an answer finished too when what was left of it went with the connection.
-    if (response.writableFinished && request.socket.errored === null) {
+    if (exchange.wasAnswered()) {
       log.info(line, 'request');
     } else {
       log.info({ ...line, status: undefined, aborted: true }, 'request aborted by the client');

@@ -24,7 +24,7 @@ import type { Late } from './late';
 import type { Lifecycle } from './lifecycle';
 import { ParameterValidator, type Parameters } from './parameters';
 import type { PathParams } from './target';
-import type { EngineRoute, Route } from './route-table';
+import type { EngineRoute, ReportRoute, Route } from './route-table';
 
 /** What the chain of checks works with. */
 export interface ChainServices {
@@ -67,7 +67,7 @@ export class Chain {
    * handlers answer.
    */
   run(exchange: Exchange, route: Route, params: PathParams, pass?: () => void): void {
-    exchange.routePattern = route.path;
+    exchange.route = route;
     const proceed = (refused: Verdict): void => {
       if (refused !== undefined) {
         exchange.fail(refused);
@@ -141,6 +141,9 @@ export class Chain {
       case 'plain':
         route.answer(exchange);
         break;
+      case 'report':
+        this.#report(exchange, route);
+        break;
       case 'unimplemented':
         exchange.fail(notImplemented(route.group));
         break;
@@ -151,6 +154,17 @@ export class Chain {
         this.#readBody(exchange, route, params);
         break;
     }
+  }
+
+  #report(exchange: Exchange, route: ReportRoute): void {
+    route.report().then(
+      ({ contentType, text }) => {
+        exchange.send(200, Buffer.from(text), { 'Content-Type': contentType });
+      },
+      (error: unknown) => {
+        this.fault(exchange, error);
+      },
+    );
   }
 
   /** Hands a request under `/auth` on to its own handlers, which read the body. */

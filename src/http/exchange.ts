@@ -7,6 +7,7 @@ import { failureBody, familyOf } from './envelope';
 import type { Failure } from './errors';
 import type { Lifecycle } from './lifecycle';
 import type { RouteContext } from './route';
+import type { Route } from './route-table';
 import type { Target } from './target';
 
 /** The content type of every answer. */
@@ -34,8 +35,8 @@ export class Exchange implements RouteContext {
   readonly path: string;
   readonly queryString: string;
   params: Readonly<Record<string, string>> = NO_PARAMS;
-  /** The route's pattern, for the access log; undefined when no route matched. */
-  routePattern: string | undefined;
+  /** Undefined when no route matched. */
+  route: Route | undefined;
   principal: PrincipalKind = 'none';
   /** Headers that every answer of this exchange carries besides its own (CORS). */
   extraHeaders: Readonly<Record<string, string>> | undefined;
@@ -65,6 +66,14 @@ export class Exchange implements RouteContext {
   /** Calls back once, when the answer is written whole or the connection is gone; at once when it is so already. */
   whenOver(callback: () => void): void {
     this.#outstanding.whenOver(callback);
+  }
+
+  /**
+   * Whether the client got the whole answer, once it is over. Node calls an answer finished too when what was left of
+   * it went with the connection.
+   */
+  wasAnswered(): boolean {
+    return this.response.writableFinished && this.request.socket.errored === null;
   }
 
   /** Answers with JSON bytes. Does nothing when the client has gone. */

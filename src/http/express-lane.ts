@@ -88,7 +88,7 @@ function answerError(matcher: RouteMatcher, chain: Chain, exchangeOf: ExchangeOf
   // eslint-disable-next-line @typescript-eslint/no-unused-vars
   return (error: unknown, request, _response, _next) => {
     const exchange = exchangeOf(request);
-    if (exchange.routePattern === undefined) {
+    if (exchange.route === undefined) {
       // Express decodes parameters while it matches, before any check has run; a path that it cannot decode is
       // refused in its turn, as in the hot lane.
       const match = matcher.match(exchange.method, exchange.path);

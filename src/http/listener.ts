@@ -7,12 +7,15 @@ import { badRequest, expectationFailed } from './errors';
 import { Exchange } from './exchange';
 import { expressLane } from './express-lane';
 import { RouteMatcher } from './matcher';
+import type { RequestCounts } from './request-counts';
 import { checkRouteTable, isPointsRoute, POINTS_PATH, type Route } from './route-table';
 import { authorityOf, decodeParams, parseTarget } from './target';
 
 /** What the HTTP application is made of. */
 export interface HttpServices extends ChainServices {
   readonly routes: readonly Route[];
+  /** Every request is counted here when it is over. */
+  readonly requests: RequestCounts;
   /** Origins whose pages may call the service. */
   readonly corsOrigins: readonly string[];
   /** False sends the points endpoints through Express too; the tests compare both. */
@@ -75,7 +78,7 @@ function malformedHead({ headers, httpVersion, rawHeaders, url = '/' }: Incoming
  * @throws Error when the route table is wrong.
  */
 export function httpListeners(services: HttpServices): HttpListeners {
-  const { routes, lifecycle, log } = services;
+  const { routes, requests, lifecycle, log } = services;
   checkRouteTable(routes);
   const matcher = new RouteMatcher(routes);
   const chain = new Chain(services);
@@ -101,6 +104,7 @@ export function httpListeners(services: HttpServices): HttpListeners {
     lifecycle.requestBegan();
     exchange.whenOver(() => {
       lifecycle.requestEnded();
+      requests.add(exchange);
     });
     logAtEnd(exchange, log);
     const malformed = malformedHead(request);

@@ -39,13 +39,25 @@ export interface PlainRoute extends RouteLine {
   readonly answer: (exchange: Exchange) => void;
 }
 
+/** A route that tells of the server itself: checked like every other, answered in every state, without an envelope. */
+export interface ReportRoute extends RouteLine {
+  readonly kind: 'report';
+  readonly report: () => Promise<Report>;
+}
+
+/** A text and what it is. */
+export interface Report {
+  readonly contentType: string;
+  readonly text: string;
+}
+
 /** A route under `/auth`: checked like every other, then run by Express middleware of its own. */
 export interface AuthRoute extends RouteLine {
   readonly kind: 'auth';
   readonly handlers: readonly RequestHandler[];
 }
 
-export type Route = EngineRoute | UnimplementedRoute | PlainRoute | AuthRoute;
+export type Route = EngineRoute | UnimplementedRoute | PlainRoute | ReportRoute | AuthRoute;
 
 const PERMISSIONS: ReadonlySet<string> = new Set<RoutePermission>([
   'none',

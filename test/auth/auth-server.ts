@@ -16,6 +16,7 @@ import { createHttpServer } from '../../src/http/http-server';
 import { Late } from '../../src/http/late';
 import { Lifecycle } from '../../src/http/lifecycle';
 import { httpListeners } from '../../src/http/listener';
+import { RequestCounts } from '../../src/http/request-counts';
 import { allRoutes } from '../../src/http/routes';
 
 export const PASSWORD = 'Correct-horse-7-staple';
@@ -59,8 +60,10 @@ export async function startAuth(
     showPassword: (password) => logged.push(`shown ${password}`),
   });
   const corsOrigins = listening.corsOrigins ?? [];
+  const requests = new RequestCounts();
   const listeners = httpListeners({
-    routes: allRoutes(authRoutes(Promise.resolve(auth)), lifecycle, '0.1.0'),
+    routes: allRoutes(authRoutes(Promise.resolve(auth)), lifecycle, requests, '0.1.0'),
+    requests,
     auth: Late.of(auth),
     guard: originGuard({ host: listening.host ?? '127.0.0.1', corsOrigins }),
     lifecycle,

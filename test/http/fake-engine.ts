@@ -3,9 +3,27 @@ import {
   type Engine,
   type EngineErrorCode,
   type EngineErrorDetails,
+  type EngineInternals,
   type EngineRequest,
   type EngineStatus,
 } from '../../src/engine/types';
+
+/** Each figure its own, so that a test sees where it went. */
+const INTERNALS: EngineInternals = {
+  memory: { originals: 101, originalsMapped: 102, codes: 103, links: 104, points: 105, payloads: 106 },
+  searches: {
+    exactScans: 201,
+    scans: 202,
+    wideWalks: 203,
+    twoHopWalks: 204,
+    fallbacks: 205,
+    hops: 206,
+    distances: 207,
+    scanned: 208,
+    reranked: 209,
+  },
+  kernels: { rows: 'avx2', codes: 'avx_vnni' },
+};
 
 /** An engine that answers with what it was asked, so that a test sees what crosses the boundary. */
 export class FakeEngine implements Engine {
@@ -38,7 +56,7 @@ export class FakeEngine implements Engine {
   }
 
   status(): EngineStatus {
-    return { state: 'ready', collections: 3, points: 42, faults: [] };
+    return { state: 'ready', collections: 3, points: 42, faults: [], internals: INTERNALS };
   }
 
   close(): Promise<void> {

@@ -9,6 +9,7 @@ import { createHttpServer, DEFAULT_SERVER_LIMITS, type ServerLimits } from '../.
 import { Late } from '../../src/http/late';
 import { Lifecycle } from '../../src/http/lifecycle';
 import { httpListeners, type HttpServices } from '../../src/http/listener';
+import { RequestCounts } from '../../src/http/request-counts';
 import { allRoutes } from '../../src/http/routes';
 import type { Route } from '../../src/http/route-table';
 import { FakeAuth, fakeAuthRoutes, fakeGuard } from './fake-auth';
@@ -47,9 +48,11 @@ export async function startService(
   }
   const logged: Record<string, unknown>[] = [];
   const log: Logger = pino({ level: 'info' }, { write: (line: string) => logged.push(JSON.parse(line)) });
-  const routes = allRoutes(fakeAuthRoutes, lifecycle, '0.1.0');
+  const requests = new RequestCounts();
+  const routes = allRoutes(fakeAuthRoutes, lifecycle, requests, '0.1.0');
   const services: HttpServices = {
     routes,
+    requests,
     auth: Late.of(auth),
     guard: fakeGuard,
     lifecycle,

@@ -19,6 +19,7 @@ const LINES = [
   'GET /collections/:collection/status any',
   'GET /healthz none',
   'GET /livez none',
+  'GET /metrics read',
   'GET /readyz none',
   'PATCH /collections/:collection write',
   'POST /aliases any',
@@ -149,7 +150,6 @@ describe('the route table', () => {
 
     it.each([
       ['GET', '/nowhere'],
-      ['GET', '/metrics'],
       ['GET', '/openapi.json'],
       ['POST', '/collections/c/points/search/more/still'],
       ['GET', '/collections/c/Points/7'],

@@ -59,6 +59,18 @@ pub enum Level {
     Scalar,
 }
 
+impl Level {
+    /// How operators see it: `avx512`, `avx2`, `neon` or `scalar`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Level::Avx512 => "avx512",
+            Level::Avx2 => "avx2",
+            Level::Neon => "neon",
+            Level::Scalar => "scalar",
+        }
+    }
+}
+
 /// One kernel of each kind, all of the same level.
 ///
 /// Every function panics when the lengths of its vectors differ. Empty vectors give 0. Finite input may overflow to

@@ -7,6 +7,7 @@
 mod bodies;
 mod completions;
 mod options;
+mod status;
 
 use bodies::Bodies;
 use completions::{Completion, Completions, lock};
@@ -17,32 +18,13 @@ use napi::Env;
 use napi::bindgen_prelude::{BufferSlice, Function};
 use napi_derive::napi;
 use options::OpenOptions;
+use status::NativeStatus;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// Bodies up to this size are copied, into at most 64 buffers that are kept; longer ones stay where they are until the request has been executed.
 const COPIED_BODY_BYTES: usize = 64 * 1024;
-
-/// What an engine serves.
-#[napi(object, object_from_js = false)]
-pub struct NativeStatus {
-    /// Collections, quarantined ones included.
-    pub collections: u32,
-    /// Live points of all of them.
-    pub points: f64,
-    /// Quarantined collections.
-    pub faults: Vec<NativeFault>,
-}
-
-/// A quarantined collection.
-#[napi(object, object_from_js = false)]
-pub struct NativeFault {
-    /// Its name.
-    pub name: String,
-    /// What is wrong with it.
-    pub fault: String,
-}
 
 /// An engine over one data directory.
 #[napi]
@@ -150,9 +132,9 @@ impl NativeEngine {
     /// What the engine serves now; nothing while it is not open.
     #[napi(catch_unwind)]
     pub fn status(&self) -> NativeStatus {
-        let status = lock(&self.engine).as_ref().map(|engine| engine.status()).unwrap_or_default();
-        let faults = status.faults.into_iter().map(|(name, fault)| NativeFault { name, fault }).collect();
-        NativeStatus { collections: status.collections as u32, points: status.points as f64, faults }
+        // Counting takes a while with many collections: the lock is not held for it.
+        let engine = lock(&self.engine).clone();
+        engine.map(|engine| engine.status()).unwrap_or_default().into()
     }
 
     /// Finishes what runs, checkpoints, and releases the directory; then completes `id`. A second call only

@@ -105,6 +105,17 @@ impl CodeLevel {
     pub fn available() -> Vec<CodeLevel> {
         CodeLevel::ALL.into_iter().filter(|&level| CodeKernels::at(level).is_some()).collect()
     }
+
+    /// How operators see it: `avx512_vnni`, `avx_vnni`, `avx2`, `neon` or `scalar`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            CodeLevel::Avx512Vnni => "avx512_vnni",
+            CodeLevel::AvxVnni => "avx_vnni",
+            CodeLevel::Avx2 => "avx2",
+            CodeLevel::Neon => "neon",
+            CodeLevel::Scalar => "scalar",
+        }
+    }
 }
 
 /// The kernels of one width.

@@ -1,0 +1,124 @@
+//! What an engine says of itself, as JavaScript gets it.
+
+use kithdb_engine::collection::MemoryReport;
+use kithdb_engine::engine::Status;
+use kithdb_engine::query::Tally;
+use kithdb_kernels::{code_kernels, kernels};
+use napi_derive::napi;
+
+/// What an engine serves.
+#[napi(object, object_from_js = false)]
+pub struct NativeStatus {
+    /// Collections, quarantined ones included.
+    pub collections: u32,
+    /// Live points of all of them.
+    pub points: f64,
+    /// Quarantined collections.
+    pub faults: Vec<NativeFault>,
+    /// Bytes that all collections hold.
+    pub memory: NativeMemory,
+    /// What searches did since the engine was opened.
+    pub searches: NativeSearches,
+    /// Which instructions this CPU runs the engine with.
+    pub kernels: NativeKernels,
+}
+
+/// A quarantined collection.
+#[napi(object, object_from_js = false)]
+pub struct NativeFault {
+    /// Its name.
+    pub name: String,
+    /// What is wrong with it.
+    pub fault: String,
+}
+
+/// Bytes by component.
+#[napi(object, object_from_js = false)]
+pub struct NativeMemory {
+    /// Original vectors in memory.
+    pub originals: f64,
+    /// Original vectors on read-only maps, which are not memory of this process.
+    pub originals_mapped: f64,
+    /// Codes of the graphs' nodes.
+    pub codes: f64,
+    /// Links of the graphs.
+    pub links: f64,
+    /// Points, their ids, and what is known of each row.
+    pub points: f64,
+    /// Payloads that no checkpoint has written yet.
+    pub payloads: f64,
+}
+
+/// Counts over searches.
+#[napi(object, object_from_js = false)]
+pub struct NativeSearches {
+    /// Exact scans of originals.
+    pub exact_scans: f64,
+    /// Scans of the matches by their codes, as the first plan.
+    pub scans: f64,
+    /// Walks through all rows, as the first plan.
+    pub wide_walks: f64,
+    /// Walks through matches only, as the first plan.
+    pub two_hop_walks: f64,
+    /// Plans given up for the next one.
+    pub fallbacks: f64,
+    /// Nodes that walks expanded.
+    pub hops: f64,
+    /// Rows that walks compared.
+    pub distances: f64,
+    /// Rows that scans compared by code.
+    pub scanned: f64,
+    /// Rows that were compared again by their originals.
+    pub reranked: f64,
+}
+
+/// Names of instruction sets, such as `avx512`.
+#[napi(object, object_from_js = false)]
+pub struct NativeKernels {
+    /// For original vectors.
+    pub rows: &'static str,
+    /// For codes.
+    pub codes: &'static str,
+}
+
+impl From<Status> for NativeStatus {
+    fn from(status: Status) -> NativeStatus {
+        NativeStatus {
+            collections: status.collections as u32,
+            points: status.points as f64,
+            faults: status.faults.into_iter().map(|(name, fault)| NativeFault { name, fault }).collect(),
+            memory: status.memory.into(),
+            searches: status.searches.into(),
+            kernels: NativeKernels { rows: kernels().level.name(), codes: code_kernels().level.name() },
+        }
+    }
+}
+
+impl From<MemoryReport> for NativeMemory {
+    fn from(report: MemoryReport) -> NativeMemory {
+        NativeMemory {
+            originals: report.originals as f64,
+            originals_mapped: report.originals_mapped as f64,
+            codes: report.codes as f64,
+            links: report.links as f64,
+            points: report.points as f64,
+            payloads: report.payloads as f64,
+        }
+    }
+}
+
+impl From<Tally> for NativeSearches {
+    fn from(tally: Tally) -> NativeSearches {
+        NativeSearches {
+            exact_scans: tally.exact_scans as f64,
+            scans: tally.scans as f64,
+            wide_walks: tally.wide_walks as f64,
+            two_hop_walks: tally.two_hop_walks as f64,
+            fallbacks: tally.fallbacks as f64,
+            hops: tally.hops as f64,
+            distances: tally.distances as f64,
+            scanned: tally.scanned as f64,
+            reranked: tally.reranked as f64,
+        }
+    }
+}

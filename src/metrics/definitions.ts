@@ -1,0 +1,132 @@
+import type { EngineInternals, EngineStatus } from '../engine/types';
+import type { Lifecycle } from '../http/lifecycle';
+import type { Family, Sample } from './family';
+import { hugePages } from './huge-pages';
+
+/** Metrics of the server, whatever its engine does; those of requests are beside these. */
+export function serverFamilies(lifecycle: Lifecycle, kithdbVersion: string): readonly Family[] {
+  return [
+    {
+      type: 'gauge',
+      name: 'kithdb_build_info',
+      help: 'Always 1; the label says which release this is',
+      labels: ['version'],
+      samples: () => [{ labels: { version: kithdbVersion }, value: 1 }],
+    },
+    {
+      type: 'gauge',
+      name: 'kithdb_ready',
+      help: 'Whether data endpoints are served: 1, or 0 while the server starts or stops',
+      samples: () => [{ value: lifecycle.phase === 'ready' ? 1 : 0 }],
+    },
+    {
+      type: 'gauge',
+      name: 'kithdb_http_requests_in_progress',
+      help: 'Requests that have arrived and are not answered whole, this one included',
+      samples: () => [{ value: lifecycle.inProgress }],
+    },
+    {
+      type: 'gauge',
+      name: 'kithdb_transparent_hugepages_info',
+      help: 'Always 1; the label is the setting of this machine: always and madvise are fast, never is not',
+      labels: ['state'],
+      samples: () => [{ labels: { state: hugePages() }, value: 1 }],
+    },
+  ];
+}
+
+/** Metrics of an open engine, all of one state of it: sums over its collections, so that their number does not matter. */
+export function engineFamilies(status: EngineStatus): readonly Family[] {
+  return [
+    {
+      type: 'gauge',
+      name: 'kithdb_collections',
+      help: 'Collections, quarantined ones included',
+      samples: () => [{ value: status.collections }],
+    },
+    {
+      type: 'gauge',
+      name: 'kithdb_quarantined_collections',
+      help: 'Collections that could not be opened or are damaged',
+      samples: () => [{ value: status.faults.length }],
+    },
+    {
+      type: 'gauge',
+      name: 'kithdb_points',
+      help: 'Points of all collections',
+      samples: () => [{ value: status.points }],
+    },
+    ...(status.internals === undefined ? [] : internalFamilies(status.internals)),
+  ];
+}
+
+function internalFamilies({ memory, searches, kernels }: EngineInternals): readonly Family[] {
+  return [
+    {
+      type: 'gauge',
+      name: 'kithdb_memory_bytes',
+      help: 'Memory that collections hold, by component; field indexes are left out',
+      labels: ['component'],
+      samples: () => {
+        const { originals, codes, links, points, payloads } = memory;
+        return labelled('component', { originals, codes, links, points, payloads });
+      },
+    },
+    {
+      type: 'gauge',
+      name: 'kithdb_mapped_bytes',
+      help: 'Files mapped for reading, by component: the system keeps of them what it has room for',
+      labels: ['component'],
+      samples: () => labelled('component', { originals: memory.originalsMapped }),
+    },
+    {
+      type: 'counter',
+      name: 'kithdb_search_plans_total',
+      help: 'Searches for the nearest, by the plan that they began with',
+      labels: ['plan'],
+      samples: () => {
+        const { exactScans, scans, wideWalks, twoHopWalks } = searches;
+        return labelled('plan', {
+          exact_scan: exactScans,
+          scan: scans,
+          wide_walk: wideWalks,
+          two_hop_walk: twoHopWalks,
+        });
+      },
+    },
+    {
+      type: 'counter',
+      name: 'kithdb_search_fallbacks_total',
+      help: 'Plans given up for the next one because they had met too few matches',
+      samples: () => [{ value: searches.fallbacks }],
+    },
+    {
+      type: 'counter',
+      name: 'kithdb_search_hops_total',
+      help: 'Nodes of graphs that walks expanded',
+      samples: () => [{ value: searches.hops }],
+    },
+    {
+      type: 'counter',
+      name: 'kithdb_search_distances_total',
+      help: 'Rows compared: by walks, by scans of codes, and again by their originals; exact scans are left out',
+      labels: ['stage'],
+      samples: () => {
+        const { distances, scanned, reranked } = searches;
+        return labelled('stage', { walk: distances, scan: scanned, rerank: reranked });
+      },
+    },
+    {
+      type: 'gauge',
+      name: 'kithdb_kernels_info',
+      help: 'Always 1; the labels are the instruction sets in use for original vectors and for codes',
+      labels: ['rows', 'codes'],
+      samples: () => [{ labels: { ...kernels }, value: 1 }],
+    },
+  ];
+}
+
+/** A sample for each value, its key in a label. */
+function labelled(label: string, values: Readonly<Record<string, number>>): readonly Sample[] {
+  return Object.entries(values).map(([key, value]) => ({ labels: { [label]: key }, value }));
+}

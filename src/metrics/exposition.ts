@@ -1,0 +1,48 @@
+import { collectDefaultMetrics, Registry } from 'prom-client';
+import type { Lifecycle } from '../http/lifecycle';
+import type { RequestCounts } from '../http/request-counts';
+import type { Report } from '../http/route-table';
+import { engineFamilies, serverFamilies } from './definitions';
+import { register, type Family } from './family';
+import { registerRequests } from './request-metrics';
+
+/** What the metrics are taken from. */
+export interface MetricSources {
+  readonly lifecycle: Lifecycle;
+  readonly requests: RequestCounts;
+  readonly kithdbVersion: string;
+}
+
+/** What makes the text of the metrics; those of the engine are in it from ready until the server stops. */
+export function metricsReport({ lifecycle, requests, kithdbVersion }: MetricSources): () => Promise<Report> {
+  const server = registryOf(serverFamilies(lifecycle, kithdbVersion));
+  registerRequests(server, requests);
+  return async () => {
+    const status = lifecycle.engine?.status();
+    const engine = status === undefined ? [] : [registryOf(engineFamilies(status))];
+    const texts = await Promise.all([ofProcess(), server, ...engine].map((registry) => registry.metrics()));
+    return { contentType: Registry.PROMETHEUS_CONTENT_TYPE, text: texts.join('\n') };
+  };
+}
+
+function registryOf(families: readonly Family[]): Registry {
+  const registry = new Registry();
+  for (const family of families) {
+    register(registry, family);
+  }
+  return registry;
+}
+
+let processRegistry: Registry | undefined;
+
+/**
+ * The metrics of the process: processor time, memory, files, event loop, garbage collection. There is one process,
+ * however many servers run in it, and what observes it runs from the first call to the end.
+ */
+function ofProcess(): Registry {
+  if (processRegistry === undefined) {
+    processRegistry = new Registry();
+    collectDefaultMetrics({ register: processRegistry });
+  }
+  return processRegistry;
+}

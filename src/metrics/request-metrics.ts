@@ -1,0 +1,83 @@
+import { Histogram, type Registry } from 'prom-client';
+import { DURATION_BOUNDS_SECONDS, OUTCOMES, type RequestCounts } from '../http/request-counts';
+import type { Route } from '../http/route-table';
+import { register, type Sample } from './family';
+
+/** Adds what was counted of requests: how many by route and outcome, and how long they took by route. */
+export function registerRequests(registry: Registry, requests: RequestCounts): void {
+  register(registry, {
+    type: 'counter',
+    name: 'kithdb_http_requests_total',
+    help: 'Requests that are over, by route and class of status; route "none" for those that matched none',
+    labels: ['method', 'route', 'status'],
+    samples: () => outcomeSamples(requests),
+  });
+  new DurationHistogram(requests, registry);
+}
+
+/** A line of the route table as labels: there are never more of them than lines, and one for what matches none. */
+function routeLabels(route: Route | undefined): RouteLabels {
+  return route === undefined
+    ? { method: 'none', route: 'none' }
+    : { method: route.method, route: route.path };
+}
+
+interface RouteLabels {
+  readonly method: string;
+  readonly route: string;
+}
+
+function* outcomeSamples(requests: RequestCounts): Iterable<Sample> {
+  for (const [route, { outcomes }] of requests.entries()) {
+    for (const [place, status] of OUTCOMES.entries()) {
+      const value = outcomes[place] ?? 0;
+      if (value > 0) {
+        yield { labels: { ...routeLabels(route), status }, value };
+      }
+    }
+  }
+}
+
+const DURATION = {
+  name: 'kithdb_http_request_duration_seconds',
+  help: 'From the arrival of a request to the end of its answer, by route',
+};
+
+type DurationLabel = 'method' | 'route';
+type DurationMetric = Awaited<ReturnType<Histogram<DurationLabel>['get']>>;
+
+/**
+ * The durations as they were counted. The library's own histogram can only be told each value on its own, which costs
+ * a request ten times as much.
+ */
+class DurationHistogram extends Histogram<DurationLabel> {
+  constructor(
+    private readonly requests: RequestCounts,
+    registry: Registry,
+  ) {
+    super({ ...DURATION, labelNames: ['method', 'route'], registers: [registry] });
+  }
+
+  /** What the library asks its histograms for when it writes them as text. */
+  getForPromString(): Promise<Pick<DurationMetric, 'name' | 'help' | 'values'> & { type: string }> {
+    return Promise.resolve({ ...DURATION, type: 'histogram', values: [...this.#values()] });
+  }
+
+  *#values(): Iterable<DurationMetric['values'][number]> {
+    for (const [route, { durations, seconds }] of this.requests.entries()) {
+      const labels = routeLabels(route);
+      let count = 0;
+      for (const [bucket, requests] of durations.entries()) {
+        count += requests;
+        const le = DURATION_BOUNDS_SECONDS[bucket] ?? '+Inf';
+        yield {
+          metricName: `${DURATION.name}_bucket`,
+          labels: { le, ...labels } as RouteLabels,
+          value: count,
+        };
+      }
+      yield { metricName: `${DURATION.name}_sum`, labels, value: seconds };
+      yield { metricName: `${DURATION.name}_count`, labels, value: count };
+    }
+  }
+}

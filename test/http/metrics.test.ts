@@ -1,0 +1,243 @@
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import supertest from 'supertest';
+import { hugePages } from '../../src/metrics/huge-pages';
+import { send, startService, type Service } from './harness';
+
+interface Sample {
+  readonly name: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly value: number;
+}
+
+interface Scrape {
+  /** The type of each metric, by name. */
+  readonly types: ReadonlyMap<string, string>;
+  readonly samples: readonly Sample[];
+}
+
+const LABEL = /^([a-zA-Z_]\w*)="((?:[^"\\\n]|\\[\\"n])*)"(?:,|$)/;
+
+/** Reads Prometheus' text format 0.0.4 and refuses what a scraper would refuse. */
+function parse(text: string): Scrape {
+  expect(text.endsWith('\n')).toBe(true);
+  const types = new Map<string, string>();
+  const samples: Sample[] = [];
+  const series = new Set<string>();
+  for (const line of text.split('\n')) {
+    const type = /^# TYPE ([a-zA-Z_:][\w:]*) (counter|gauge|histogram|summary|untyped)$/.exec(line);
+    if (type !== null) {
+      const [, name = '', kind = ''] = type;
+      expect(types.has(name)).toBe(false);
+      types.set(name, kind);
+    } else if (line !== '' && !/^# HELP [a-zA-Z_:][\w:]* \S/.test(line)) {
+      const sample = /^([a-zA-Z_:][\w:]*)(?:\{(.*)\})? (\S+)$/.exec(line);
+      expect([line, sample]).not.toEqual([line, null]);
+      const [, name = '', labelText = '', value = ''] = sample ?? [];
+      const labels: Record<string, string> = {};
+      for (let rest = labelText; rest !== '';) {
+        const [whole, label = '', content = ''] = LABEL.exec(rest) ?? [rest];
+        expect([line, label]).not.toEqual([line, '']);
+        labels[label] = content;
+        rest = rest.slice(whole.length);
+      }
+      const base = types.has(name) ? name : name.replace(/_(bucket|sum|count)$/, '');
+      expect([line, types.has(base)]).toEqual([line, true]);
+      expect([line, Number.isNaN(Number(value.replace('Inf', 'Infinity')))]).toEqual([line, false]);
+      const key = `${name} ${JSON.stringify(Object.entries(labels).sort())}`;
+      expect([key, series.has(key)]).toEqual([key, false]);
+      series.add(key);
+      samples.push({ name, labels, value: Number(value) });
+    }
+  }
+  return { types, samples };
+}
+
+function valuesOf({ samples }: Scrape, name: string, labels: Record<string, string> = {}): number[] {
+  return samples
+    .filter((sample) => sample.name === name)
+    .filter((sample) => Object.entries(labels).every(([key, value]) => sample.labels[key] === value))
+    .map(({ value }) => value);
+}
+
+async function scrape(service: Service): Promise<Scrape> {
+  const { text } = await supertest(service.server).get('/metrics').expect(200);
+  return parse(text);
+}
+
+describe('C3.16 GET /metrics', () => {
+  let service: Service;
+  beforeEach(async () => {
+    service = await startService();
+  });
+  afterEach(() => service.close());
+
+  it('needs no credential while authentication is disabled', async () => {
+    const { headers } = await supertest(service.server).get('/metrics').expect(200);
+    expect(headers['content-type']).toBe('text/plain; version=0.0.4; charset=utf-8');
+    expect(headers['x-request-id']).toMatch(/^[0-9a-f-]{36}$/);
+  });
+
+  it('needs the permission to read while it is enabled', async () => {
+    service.auth.enabled = true;
+    const refused = await supertest(service.server).get('/metrics').expect(401);
+    expect(refused.body.status.error).toBe('Invalid or missing authorization token');
+    const forbidden = await supertest(service.server)
+      .get('/metrics')
+      .set('api-key', 'token-write')
+      .expect(403);
+    expect(forbidden.body.status.error).toBe('Permission denied: read required');
+    const { text } = await supertest(service.server).get('/metrics').set('api-key', 'token-read').expect(200);
+    expect(valuesOf(parse(text), 'kithdb_collections')).toEqual([3]);
+  });
+
+  it('says what the engine says, each figure under its own name', async () => {
+    const page = await scrape(service);
+    const figures = page.samples
+      .filter(({ name }) => /^kithdb_(collections|points|memory|mapped|search|kernels|quar)/.test(name))
+      .map(({ name, labels, value }) => [[name, ...Object.values(labels)].join(' '), value]);
+    expect(Object.fromEntries(figures)).toEqual({
+      kithdb_collections: 3,
+      kithdb_quarantined_collections: 0,
+      kithdb_points: 42,
+      'kithdb_memory_bytes originals': 101,
+      'kithdb_mapped_bytes originals': 102,
+      'kithdb_memory_bytes codes': 103,
+      'kithdb_memory_bytes links': 104,
+      'kithdb_memory_bytes points': 105,
+      'kithdb_memory_bytes payloads': 106,
+      'kithdb_search_plans_total exact_scan': 201,
+      'kithdb_search_plans_total scan': 202,
+      'kithdb_search_plans_total wide_walk': 203,
+      'kithdb_search_plans_total two_hop_walk': 204,
+      kithdb_search_fallbacks_total: 205,
+      kithdb_search_hops_total: 206,
+      'kithdb_search_distances_total walk': 207,
+      'kithdb_search_distances_total scan': 208,
+      'kithdb_search_distances_total rerank': 209,
+      'kithdb_kernels_info avx2 avx_vnni': 1,
+    });
+    expect(valuesOf(page, 'kithdb_build_info', { version: '0.1.0' })).toEqual([1]);
+    expect(valuesOf(page, 'kithdb_transparent_hugepages_info')).toEqual([1]);
+  });
+
+  it('follows the conventions of names, and the README names every metric of ours', async () => {
+    await send(service, 'GET', '/collections');
+    const { types } = await scrape(service);
+    const ours = [...types].filter(([name]) => name.startsWith('kithdb_'));
+    expect(ours.length).toBeGreaterThan(10);
+    for (const [name, type] of ours) {
+      expect([name, name.endsWith('_total')]).toEqual([name, type === 'counter']);
+    }
+    const readme = readFileSync(join(__dirname, '..', '..', 'README.md'), 'utf8');
+    expect(ours.map(([name]) => name).filter((name) => !readme.includes(`\`${name}\``))).toEqual([]);
+  });
+
+  it('counts requests of both lanes by route and class of status, and how long they took', async () => {
+    const search = { method: 'POST', route: '/collections/:collection/points/search' };
+    for (const collection of ['a', 'b', 'c']) {
+      await send(service, 'POST', `/collections/${collection}/points/search`, { json: {} });
+    }
+    service.engine.failWith('collection_not_found', { name: 'd' });
+    await send(service, 'POST', '/collections/d/points/search', { json: {} });
+    await send(service, 'HEAD', '/collections');
+    const page = await scrape(service);
+    const total = 'kithdb_http_requests_total';
+    expect(valuesOf(page, total, { ...search, status: '2xx' })).toEqual([3]);
+    expect(valuesOf(page, total, { ...search, status: '4xx' })).toEqual([1]);
+    expect(valuesOf(page, total, { ...search, status: '5xx' })).toEqual([]);
+    expect(valuesOf(page, total, { method: 'GET', route: '/collections' })).toEqual([1]);
+    const duration = 'kithdb_http_request_duration_seconds';
+    const buckets = valuesOf(page, `${duration}_bucket`, search);
+    expect(buckets).toEqual([...buckets].sort((a, b) => a - b));
+    expect(valuesOf(page, `${duration}_bucket`, { ...search, le: '+Inf' })).toEqual([4]);
+    expect(valuesOf(page, `${duration}_count`, search)).toEqual([4]);
+    expect(valuesOf(page, `${duration}_sum`, search)[0]).toBeGreaterThan(0);
+  });
+
+  it('has no label from a request: routes of the table, "none" for the rest', async () => {
+    for (const path of ['/secret', '/secret-2', '/collections/secret/nope', '/collections/%zz/nope']) {
+      await send(service, 'GET', path);
+      await send(service, 'PATCH', path);
+    }
+    await send(service, 'OPTIONS', '/collections/secret');
+    await send(service, 'PUT', '/collections/%zz', { json: {} });
+    await send(service, 'POST', '/collections/secret/points/count?secret=1', { json: {} });
+    await send(service, 'DELETE', '/collections/c/index/secret');
+    const page = await scrape(service);
+    const known = new Set(service.routes.map(({ method, path }) => `${method} ${path}`)).add('none none');
+    const met = page.samples.flatMap(({ labels: { method, route } }) =>
+      route === undefined ? [] : [`${method ?? ''} ${route}`],
+    );
+    expect(met.filter((line) => !known.has(line))).toEqual([]);
+    expect(met).toContain('none none');
+    expect(JSON.stringify(page.samples)).not.toContain('secret');
+  });
+
+  it('counts a client that left as aborted, and not as the status it never got', async () => {
+    let open = (): void => undefined;
+    service.engine.gate = new Promise((resolve) => {
+      open = resolve;
+    });
+    const socket = connect(service.port, '127.0.0.1');
+    await once(socket, 'connect');
+    socket.write('GET /collections HTTP/1.1\r\nHost: localhost\r\n\r\n');
+    while (service.engine.requests.length === 0) {
+      await new Promise(setImmediate);
+    }
+    socket.destroy();
+    while (service.lifecycle.inProgress > 0) {
+      await new Promise(setImmediate);
+    }
+    open();
+    const page = await scrape(service);
+    const aborted = { method: 'GET', route: '/collections', status: 'aborted' };
+    expect(valuesOf(page, 'kithdb_http_requests_total', aborted)).toEqual([1]);
+    expect(valuesOf(page, 'kithdb_http_requests_total', { route: '/collections' })).toEqual([1]);
+  });
+
+  it('counts on between scrapes: no scrape resets or repeats anything', async () => {
+    await send(service, 'GET', '/collections');
+    await Promise.all([scrape(service), scrape(service)]);
+    await send(service, 'GET', '/collections');
+    const page = await scrape(service);
+    expect(valuesOf(page, 'kithdb_http_requests_total', { route: '/collections' })).toEqual([2]);
+    expect(valuesOf(page, 'kithdb_http_requests_total', { route: '/metrics' })).toEqual([2]);
+    expect(valuesOf(page, 'kithdb_search_hops_total')).toEqual([206]);
+  });
+});
+
+it('C3.16, C10.1 GET /metrics answers while the engine is not open: the process, and nothing of the engine', async () => {
+  const service = await startService({ starting: true });
+  expect((await send(service, 'GET', '/collections')).status).toBe(412);
+  const page = await scrape(service);
+  expect(valuesOf(page, 'kithdb_ready')).toEqual([0]);
+  expect(valuesOf(page, 'process_cpu_seconds_total')).toHaveLength(1);
+  expect(valuesOf(page, 'kithdb_http_requests_total', { route: '/collections', status: '4xx' })).toEqual([1]);
+  expect([...page.types.keys()].filter((name) => /collections|points|memory_bytes$/.test(name))).toEqual([
+    'process_resident_memory_bytes',
+    'process_virtual_memory_bytes',
+  ]);
+  service.lifecycle.becomeReady(service.engine);
+  expect(valuesOf(await scrape(service), 'kithdb_ready')).toEqual([1]);
+  await service.close();
+});
+
+it('the state of huge pages is the one in brackets, and unknown where there is no such file', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'kithdb-huge-pages-'));
+  const file = join(folder, 'enabled');
+  for (const [text, state] of [
+    ['[always] madvise never\n', 'always'],
+    ['always [madvise] never\n', 'madvise'],
+    ['always madvise [never]\n', 'never'],
+    ['always inherit [sometimes]\n', 'unknown'],
+  ] as const) {
+    writeFileSync(file, text);
+    expect(hugePages(file)).toBe(state);
+  }
+  expect(hugePages(join(folder, 'absent'))).toBe('unknown');
+  rmSync(folder, { recursive: true });
+});
