@@ -28,6 +28,7 @@ mod select;
 mod tree;
 mod twins;
 mod visited;
+mod word;
 
 #[cfg(test)]
 mod tests;

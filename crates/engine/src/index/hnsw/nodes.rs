@@ -1,10 +1,11 @@
 //! The nodes of the graph: number, row, level, links, lock.
 
-use std::sync::atomic::{AtomicU32, Ordering, fence};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use kithdb_kernels::prefetch_l1;
 
 use super::twins::Twins;
+use super::word::{read_list, write_list};
 use crate::arena::LinkArena;
 
 /// A node's lock, in its state word. Writers hold it while they change the links of the node.
@@ -218,15 +219,7 @@ impl Nodes {
     /// Calls `each` with the links of a node, without waiting for writers.
     #[inline(always)]
     pub(super) fn for_each_link(&self, node: u32, level: usize, mut each: impl FnMut(Link)) {
-        for word in self.words(node, level) {
-            let link = Link(word.load(Ordering::Relaxed));
-            if link.0 == 0 {
-                break;
-            }
-            each(link);
-        }
-        // What was written before a link to a node was published is seen by who followed the link.
-        fence(Ordering::Acquire);
+        read_list(self.words(node, level), |word| each(Link(word)));
     }
 
     /// Asks for the base links of a node in the cache.
@@ -253,15 +246,7 @@ impl Nodes {
 
     /// Writes the links of a node that nobody else writes to, at most the capacity of the layer.
     pub(super) fn write(&self, node: u32, level: usize, links: impl IntoIterator<Item = Link>) {
-        let words = self.words(node, level);
-        let mut places = words.iter();
-        for link in links {
-            let place = places.next().expect("no more links than the row has words");
-            place.store(link.0, Ordering::Release);
-        }
-        for place in places {
-            place.store(0, Ordering::Release);
-        }
+        write_list(self.words(node, level), links.into_iter().map(|link| link.0));
     }
 }
 

@@ -228,6 +228,12 @@ impl Hnsw {
             }
             hops += 1;
             work.hops += 1;
+            // While this node's neighbours are scored; one of them may yet come before it.
+            if level == 0
+                && let Some(next) = frontier.peek_next()
+            {
+                self.nodes.prefetch(next);
+            }
             for words in self.nodes.words(node, level).chunks(BLOCK) {
                 gather(space, words, &mut marks, fresh);
                 work.distances += fresh.nodes().len() as u64;

@@ -7,10 +7,11 @@
 //! A twin has a higher row than the node that it hangs on, so every view that holds a twin holds that node. A node that
 //! equals one of a higher row, because threads overtook each other, is linked like any other.
 
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::Hnsw;
 use super::pool::Candidate;
+use super::word::push_front;
 use crate::arena::LinkArena;
 use crate::index::Space;
 
@@ -46,17 +47,9 @@ impl Twins {
 
     /// Hangs a node on the first of its heap. No other thread has done so with that node.
     pub(super) fn push(&self, first: u32, twin: u32) {
-        let head: &AtomicU32 = &self.next.reserve(first)[0];
         let next = &self.next.reserve(twin)[0];
         self.exist.store(true, Ordering::Release);
-        let mut present = head.load(Ordering::Acquire);
-        loop {
-            next.store(present, Ordering::Relaxed);
-            match head.compare_exchange_weak(present, twin + 1, Ordering::AcqRel, Ordering::Acquire) {
-                Ok(_) => return,
-                Err(other) => present = other,
-            }
-        }
+        push_front(&self.next.reserve(first)[0], next, twin + 1);
     }
 
     pub(super) fn bytes(&self) -> usize {
