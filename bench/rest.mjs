@@ -296,7 +296,7 @@ function scoreRecall(answers, exact) {
 async function searchUnderLoad() {
   const ef = flags.ef.split(',').find((ef) => ef !== 'exact') ?? '128';
   const requests = searches(ef);
-  const seconds = Math.max(5, Number(flags.seconds));
+  const seconds = Number(flags.seconds);
   const ingest = upserts(set.rows);
   const idle = await measureRate(url(), UNDER_LOAD.readers, requests, seconds);
   const stop = startIngest(url(), UNDER_LOAD.writers, ingest);

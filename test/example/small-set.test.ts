@@ -11,6 +11,8 @@ const root = join(__dirname, '..', '..');
 interface BenchReport {
   ingest: { points: number };
   search: { ef: string; recall: number }[];
+  filtered: { matching: string; recall: number }[];
+  underLoad: { upsertedPointsPerSecond: number };
   restart: { exitCode: number };
 }
 
@@ -83,12 +85,16 @@ describe('the small data set', () => {
       join(root, 'bench', 'rest.mjs'),
       ...['--data', join(root, 'data', 'debian-small')],
       ...['--ef', 'exact,128', '--connections', '2', '--seconds', '0.2', '--out', out],
+      ...['--filtered', '--search-under-load'],
     ]);
     const report = JSON.parse(readFileSync(out, 'utf8')) as BenchReport;
 
     expect(report.ingest.points).toBe(2000);
     expect(report.search.find(({ ef }) => ef === 'exact')?.recall).toBe(1);
     expect(report.search.find(({ ef }) => ef === '128')?.recall).toBeGreaterThanOrEqual(0.97);
+    expect(report.filtered.map(({ matching }) => matching)).toEqual(['50 %', '10 %', '1 %', '0.1 %']);
+    expect(Math.min(...report.filtered.map(({ recall }) => recall))).toBeGreaterThanOrEqual(0.95);
+    expect(report.underLoad.upsertedPointsPerSecond).toBeGreaterThan(0);
     expect(report.restart.exitCode).toBe(0);
   });
 });

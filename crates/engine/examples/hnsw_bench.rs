@@ -2,12 +2,13 @@
 //!
 //! ```text
 //! cargo run --release -p kithdb-engine --example hnsw_bench -- DIR [--mode codes|f32] [--threads N] [--m M]
-//!     [--ef-construct E] [--bits 8|4|2|1] [--rerank R] [--ef 10,16,…] [--churn]
+//!     [--ef-construct E] [--bits 8|4|2|1] [--rerank R] [--ef 10,16,…] [--churn] [--tuned]
 //! ```
 //!
 //! `codes` (the default) builds and walks over codes and ranks the best `R` by the originals; `f32` does without
 //! codes. `--churn` then also measures recall after half of the rows were deleted and after every row was replaced
 //! once in random order, with rewrites whenever 20 % are dead, each beside a graph that is built afresh.
+//! `--tuned` tunes fetching to this machine and compares it with what is usual, in turns.
 //!
 //! `DIR` holds a `meta.json` that names its files: row-major little-endian `base` and `query` (gzipped where the name
 //! ends in `.gz`), `dtype` f16, f32 or u8, `metric` cosine or euclid, and `groundtruth`, i32 rows of the
@@ -19,9 +20,12 @@
 use std::error::Error;
 use std::io::Read;
 use std::path::Path;
-use std::time::Instant;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
 
 use kithdb_engine::arena::{RowArena, RowTable};
+use kithdb_engine::index::fetch::FetchTable;
+use kithdb_engine::index::tuning::Measurement;
 use kithdb_engine::index::{
     BuildScratch, Candidate, Codes, Distance, Hnsw, HnswParams, Originals, SearchScratch, TopK, Walk, flat,
 };
@@ -51,6 +55,7 @@ struct Options {
     rerank: usize,
     efs: Vec<usize>,
     churn: bool,
+    tuned: bool,
 }
 
 impl Options {
@@ -64,10 +69,15 @@ impl Options {
             rerank: 40,
             efs: vec![10, 16, 24, 32, 48, 64, 96, 128, 192, 256, 512],
             churn: false,
+            tuned: false,
         };
         while let Some(flag) = args.next() {
             if flag == "--churn" {
                 options.churn = true;
+                continue;
+            }
+            if flag == "--tuned" {
+                options.tuned = true;
                 continue;
             }
             let value = args.next().ok_or("a flag needs a value")?;
@@ -226,6 +236,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let index = index.rewritten(|_| true, options.threads);
     println!("rewritten in {:.2} s", start.elapsed().as_secs_f64());
     measure("rewritten", &index, &options, &data.kth, &|_| true);
+    if options.tuned {
+        compare_fetching(&index, &options);
+    }
     if options.churn {
         churn(index, &options);
     }
@@ -319,6 +332,39 @@ fn measure(name: &str, index: &Index, options: &Options, kth: &[f32], accept: &i
         let recall = hits as f64 / (count * K as f64);
         println!("{name}, ef {ef}: recall@{K} {recall:.4}, {:.0} queries/s", count / best);
     }
+}
+
+/// Fetching as measured against what is usual, in turns: the median of the ratios.
+fn compare_fetching(index: &Index, options: &Options) {
+    let start = Instant::now();
+    let measured = Measurement::take(Duration::from_millis(200), &AtomicBool::new(false));
+    println!("fetching measured in {:.0} ms", start.elapsed().as_secs_f64() * 1e3);
+    for (row_bytes, medians) in measured.medians() {
+        let times = medians.iter().map(|(fetch, ns)| format!("{:?}/{} {ns:.0}", fetch.hint, fetch.rows));
+        println!("  {row_bytes} bytes, ns a row: {}", times.collect::<Vec<_>>().join(", "));
+    }
+    let Some(tuned) = measured.table() else {
+        println!("too little time to tell: the machine is busy");
+        return;
+    };
+    print!("{}", tuned.to_text());
+    let mut scratch = Scratch::default();
+    for &ef in &options.efs {
+        let walk = Walk::wide(ef);
+        let mut seconds = |table: &FetchTable| {
+            table.install();
+            let start = busy_seconds();
+            for query in &index.data.queries {
+                std::hint::black_box(index.search(query, &walk, options.rerank, |_| true, &mut scratch));
+            }
+            busy_seconds() - start
+        };
+        let mut ratios: Vec<f64> =
+            (0..9).map(|_| seconds(&FetchTable::default()) / seconds(&tuned)).collect();
+        ratios.sort_unstable_by(f64::total_cmp);
+        println!("ef {ef}: tuned is {:.3} times as fast as usual", ratios[ratios.len() / 2]);
+    }
+    FetchTable::default().install();
 }
 
 /// Seconds that this thread was on a core, or seconds since its first call where the system does not say.

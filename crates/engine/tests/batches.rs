@@ -142,3 +142,17 @@ fn more_batches_than_threads_are_all_answered() {
     }
     engine.close();
 }
+
+#[test]
+fn the_status_counts_what_searches_did_on_every_thread() {
+    let engine = engine(3);
+    assert_eq!(engine.status().searches.exact_scans, 0);
+    let vector = vec![1; SIZE];
+    let search = json!({"query": vector, "using": "a", "params": {"exact": true}});
+    call(&engine, "query", "c", &search).expect("a search");
+    call(&engine, "query_batch", "c", &json!({"searches": vec![search; 100]})).expect("a batch");
+    let searches = engine.status().searches;
+    // Without a graph nothing is walked.
+    assert_eq!((searches.exact_scans, searches.wide_walks, searches.distances), (101, 0, 0));
+    engine.close();
+}

@@ -36,7 +36,7 @@ pub use codes::{
 };
 pub use coding::{CodingKernels, CodingLevel, Quantised, ROUNDS, Residual, coding_kernels};
 pub use normalise::{norm, normalise};
-pub use prefetch::{prefetch_l1, prefetch_l2, prefetch_l2_range};
+pub use prefetch::{Hint, prefetch_l1, prefetch_l2, prefetch_range};
 pub use rows::{FourByteRows, OneByteRow, RowKernels, Widen, bytes_of};
 pub use tile::{DotTile, Gate, RowGate, Sift, TileKernels};
 

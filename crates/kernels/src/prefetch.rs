@@ -2,58 +2,85 @@
 
 const LINE_BYTES: usize = 64;
 
-/// Asks for all cache lines of `items` in the level-1 cache. For a few lines that are used next.
+/// The cache that memory is asked to come to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Hint {
+    /// Level 1, and with it all behind it. It has few miss buffers: for a few lines that are used next.
+    L1,
+    /// Level 2. For rows of vectors, whose many lines would exhaust the miss buffers of level 1.
+    L2,
+    /// The last level.
+    L3,
+    /// Nothing is asked for: what the CPU finds out by itself is enough.
+    None,
+}
+
+impl Hint {
+    /// All hints.
+    pub const ALL: [Hint; 4] = [Hint::L1, Hint::L2, Hint::L3, Hint::None];
+}
+
+/// Asks for all cache lines of `items` in the level-1 cache.
 #[inline(always)]
 pub fn prefetch_l1<T>(items: &[T]) {
-    for_each_line(items.as_ptr().cast(), size_of_val(items), |line| {
-        #[cfg(target_arch = "x86_64")]
-        // SAFETY: a prefetch does not access memory architecturally; SSE is part of x86-64.
-        unsafe {
-            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-            _mm_prefetch::<_MM_HINT_T0>(line.cast());
-        }
-        #[cfg(target_arch = "aarch64")]
-        // SAFETY: a prefetch does not access memory architecturally.
-        unsafe {
-            std::arch::asm!("prfm pldl1keep, [{0}]", in(reg) line, options(nostack, preserves_flags, readonly));
-        }
-        #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-        let _ = line;
-    });
+    lines::<1>(items.as_ptr().cast(), size_of_val(items));
 }
 
-/// Asks for all cache lines of `items` in the level-2 cache. For rows of vectors: their many lines would exhaust the
-/// few miss buffers of level 1.
+/// Asks for all cache lines of `items` in the level-2 cache.
 #[inline(always)]
 pub fn prefetch_l2<T>(items: &[T]) {
-    prefetch_l2_range(items.as_ptr().cast(), size_of_val(items));
+    lines::<2>(items.as_ptr().cast(), size_of_val(items));
 }
 
-/// As [`prefetch_l2`], for `bytes` bytes from an address at which there may be nothing at all.
+/// Asks for `bytes` bytes from an address, at which there may be nothing at all. The hint is looked at once, not for
+/// each line.
 #[inline(always)]
-pub fn prefetch_l2_range(start: *const u8, bytes: usize) {
-    for_each_line(start, bytes, |line| {
-        #[cfg(target_arch = "x86_64")]
-        // SAFETY: a prefetch does not access memory architecturally; SSE is part of x86-64.
-        unsafe {
-            use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
-            _mm_prefetch::<_MM_HINT_T1>(line.cast());
-        }
-        #[cfg(target_arch = "aarch64")]
-        // SAFETY: a prefetch does not access memory architecturally.
-        unsafe {
-            std::arch::asm!("prfm pldl2keep, [{0}]", in(reg) line, options(nostack, preserves_flags, readonly));
-        }
-        #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-        let _ = line;
-    });
+pub fn prefetch_range(hint: Hint, start: *const u8, bytes: usize) {
+    match hint {
+        Hint::L1 => lines::<1>(start, bytes),
+        Hint::L2 => lines::<2>(start, bytes),
+        Hint::L3 => lines::<3>(start, bytes),
+        Hint::None => {}
+    }
 }
 
 #[inline(always)]
-fn for_each_line(start: *const u8, bytes: usize, touch: impl Fn(*const u8)) {
+fn lines<const LEVEL: u8>(start: *const u8, bytes: usize) {
     let mut offset = 0;
     while offset < bytes {
-        touch(start.wrapping_add(offset));
+        line::<LEVEL>(start.wrapping_add(offset));
         offset += LINE_BYTES;
     }
 }
+
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn line<const LEVEL: u8>(line: *const u8) {
+    use std::arch::x86_64::{_MM_HINT_T0, _MM_HINT_T1, _MM_HINT_T2, _mm_prefetch};
+    // SAFETY: a prefetch does not access memory architecturally; SSE is part of x86-64.
+    unsafe {
+        match LEVEL {
+            1 => _mm_prefetch::<_MM_HINT_T0>(line.cast()),
+            2 => _mm_prefetch::<_MM_HINT_T1>(line.cast()),
+            _ => _mm_prefetch::<_MM_HINT_T2>(line.cast()),
+        }
+    }
+}
+
+#[cfg(target_arch = "aarch64")]
+#[inline(always)]
+fn line<const LEVEL: u8>(line: *const u8) {
+    use std::arch::asm;
+    // SAFETY: a prefetch does not access memory architecturally.
+    unsafe {
+        match LEVEL {
+            1 => asm!("prfm pldl1keep, [{0}]", in(reg) line, options(nostack, preserves_flags, readonly)),
+            2 => asm!("prfm pldl2keep, [{0}]", in(reg) line, options(nostack, preserves_flags, readonly)),
+            _ => asm!("prfm pldl3keep, [{0}]", in(reg) line, options(nostack, preserves_flags, readonly)),
+        }
+    }
+}
+
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+#[inline(always)]
+fn line<const LEVEL: u8>(_line: *const u8) {}

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use kithdb_kernels::{CODE_LINE_BYTES, prefetch_l2_range};
+use kithdb_kernels::{CODE_LINE_BYTES, Hint, prefetch_range};
 
 use super::buckets::Buckets;
 
@@ -85,12 +85,12 @@ impl CodeArena {
         self.row(row).map(|(bytes, tag)| (&bytes[..self.payload_bytes], tag))
     }
 
-    /// Asks for a row and its tag in the level-2 cache.
+    /// Asks for a row and its tag.
     #[inline(always)]
-    pub fn prefetch(&self, row: u32) {
-        prefetch_l2_range(self.rows.address(row), self.row_bytes());
+    pub fn prefetch(&self, hint: Hint, row: u32) {
+        prefetch_range(hint, self.rows.address(row), self.row_bytes());
         if let Some(tags) = &self.tags {
-            prefetch_l2_range(tags.address(row), TAG_BYTES);
+            prefetch_range(hint, tags.address(row), TAG_BYTES);
         }
     }
 
@@ -141,7 +141,7 @@ mod tests {
             assert!(arena.is_empty() && arena.row(0).is_none());
             for row in (0..20_000).rev() {
                 arena.write(row, &payload(bytes, row), u64::from(row) << 20 | WRITTEN);
-                arena.prefetch(row);
+                Hint::ALL.iter().for_each(|&hint| arena.prefetch(hint, row));
             }
             for row in 0..20_000 {
                 let (line, tag) = arena.row(row).expect("written");
@@ -149,7 +149,7 @@ mod tests {
                 assert_eq!(tag, u64::from(row) << 20 | WRITTEN);
                 assert_eq!(arena.payload(row), Some((&payload(bytes, row)[..], tag)));
             }
-            arena.prefetch(u32::MAX);
+            Hint::ALL.iter().for_each(|&hint| arena.prefetch(hint, u32::MAX));
             assert!(arena.row(1 << 29).is_none() && arena.row(u32::MAX).is_none());
         }
     }

@@ -99,8 +99,11 @@ impl FieldGraph {
             if !how.rescore {
                 return Ok(best(found.iter().map(of_row).filter(is_wanted), how.k, tie));
             }
-            let rows = found.iter().map(of_row).filter(is_wanted).take(reranked);
-            let rows: Vec<u32> = rows.map(|(_, row)| row).collect();
+            let found: Vec<(f32, u32)> = found.iter().map(of_row).filter(is_wanted).collect();
+            // With the last one all that equal it: which of them are best is for the originals and `tie` to say.
+            let cut = found.get(reranked.max(1) - 1).map_or(f32::MAX, |&(distance, _)| distance);
+            let near = found.iter().take_while(|&&(distance, _)| distance <= cut);
+            let rows: Vec<u32> = near.map(|&(_, row)| row).collect();
             Ok(rerank(table, distance, query, &rows, how.k, tie))
         })
     }

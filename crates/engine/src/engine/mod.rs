@@ -6,10 +6,12 @@ mod operation;
 mod pool;
 mod read;
 mod team;
+mod tuning;
 mod write;
 
 pub use background::{checkpoint_everything, index_everything, keep_house};
 pub use operation::Operation;
+pub use tuning::Tuning;
 
 use crate::catalog::{self, Catalog, Mode, OpenError};
 use crate::collection::{GraphPolicy, IndexScratch, MemoryReport};
@@ -22,6 +24,7 @@ use parking_lot::Mutex;
 use pool::{Pool, Priority};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use tuning::Tuner;
 
 /// Reads that may wait for a thread; more are refused with 429.
 const WAITING_READS: usize = 1024;
@@ -45,6 +48,8 @@ pub struct Options {
     pub thresholds: Thresholds,
     /// Threads of their own, or everything in the caller.
     pub mode: Mode,
+    /// How rows are fetched ahead. Without threads nothing is measured.
+    pub tuning: Tuning,
     /// Operations on the collection `__panic__` panic: for the test that a panic is survived.
     pub panic_for_tests: bool,
 }
@@ -57,6 +62,7 @@ impl Default for Options {
             limits: Limits::default(),
             thresholds: Thresholds::default(),
             mode: Mode::Threaded,
+            tuning: Tuning::Measured,
             panic_for_tests: false,
         }
     }
@@ -125,6 +131,7 @@ pub struct Engine {
     /// Deletions of collections, which wait for whoever still uses them.
     deletions: Mutex<Option<Jobs>>,
     background: Mutex<Option<Background>>,
+    tuner: Mutex<Option<Tuner>>,
     /// Held while the engine is open: one process for each data directory.
     lock: Mutex<Option<LockGuard>>,
     inline: bool,
@@ -148,7 +155,8 @@ impl Engine {
     /// [`OpenError`] when nothing can be served. A collection that cannot be opened is no error: it is quarantined.
     pub fn open(storage: Arc<dyn Storage>, options: Options) -> Result<Engine, OpenError> {
         let lock = storage.lock()?;
-        let catalog = catalog::open(storage, options.limits, options.thresholds, options.mode)?.catalog;
+        let catalog =
+            catalog::open(Arc::clone(&storage), options.limits, options.thresholds, options.mode)?.catalog;
         let inline = options.mode != Mode::Threaded;
         let core = Arc::new(Core {
             catalog: Arc::clone(&catalog),
@@ -176,11 +184,14 @@ impl Engine {
             *core.reads.lock() = Some(reads);
             (Some(writes), Some(deletions), Some(background))
         };
+        // A system that refuses the thread leaves everything as it is without it.
+        let tuner = (!inline && options.tuning == Tuning::Measured).then(|| Tuner::start(storage).ok());
         Ok(Engine {
             core,
             writes: Mutex::new(writes),
             deletions: Mutex::new(deletions),
             background: Mutex::new(background),
+            tuner: Mutex::new(tuner.flatten()),
             lock: Mutex::new(Some(lock)),
             inline,
         })
@@ -243,6 +254,9 @@ impl Engine {
             if let Some(mut pool) = taken {
                 pool.close();
             }
+        }
+        if let Some(mut tuner) = self.tuner.lock().take() {
+            tuner.close();
         }
         if let Some(mut background) = self.background.lock().take() {
             background.close();

@@ -3,13 +3,16 @@
 //! Everything here works on row numbers and *distances*, of which smaller is better for every metric; points, ids,
 //! filters and versions are the caller's and come in as closures. Both ways compute a distance by the same sequence of
 //! operations, so a row has one distance whatever found it, and both hand their rows to a [`TopK`], which breaks ties
-//! by the caller's order.
+//! by the caller's order. How rows are brought to the cache ahead of that is a table ([`fetch`]) that is measured
+//! ([`tuning`]).
 
 pub mod distance;
+pub mod fetch;
 pub mod flat;
 pub mod hnsw;
 pub mod space;
 pub mod topk;
+pub mod tuning;
 
 pub use distance::Distance;
 pub use hnsw::{BuildScratch, Candidate, GraphError, Hnsw, HnswParams, SearchScratch, Slot, Traversal, Walk};

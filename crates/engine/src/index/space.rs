@@ -1,15 +1,11 @@
 //! What a graph compares: its nodes, as codes or as original vectors.
 
 use super::Distance;
+use super::fetch::{Fetch, Kind};
 use super::hnsw::Hnsw;
 use crate::arena::RowTable;
 use crate::vectors::{CodeQuery, CodeTable};
-
-/// Rows that are asked for ahead of their scoring (Zen 4: 4 to 16 are equal within noise, none costs a quarter)…
-const LOOK_AHEAD_ROWS: usize = 8;
-
-/// … and the bytes that these have at most, for the level-2 cache has other uses too.
-const LOOK_AHEAD_BYTES: usize = 32 << 10;
+use kithdb_kernels::{Hint, prefetch_range};
 
 /// Distances between queries and the nodes of one graph.
 ///
@@ -40,6 +36,9 @@ pub trait Space: Sync {
 
     /// Turns `query` into one that stands for a node that can be read.
     fn load(&self, node: u32, query: &mut Self::Query);
+
+    /// Whether two nodes that can be read are at the same distance from everything.
+    fn is_same(&self, a: u32, b: u32) -> bool;
 }
 
 /// The original vectors of a graph's nodes, in one view of the rows.
@@ -49,12 +48,16 @@ pub struct Originals<'a> {
     distance: Distance,
     dim: usize,
     graph: &'a Hnsw,
+    hint: Hint,
+    look_ahead: usize,
 }
 
 impl<'a> Originals<'a> {
     /// The vectors of `graph`'s nodes, of `dim` components each, which are rows of `rows` or came after it.
     pub fn new(rows: &'a RowTable, distance: Distance, dim: usize, graph: &'a Hnsw) -> Originals<'a> {
-        Originals { rows, distance, dim, graph }
+        let fetch = Fetch::current(Kind::Originals, rows.row_bytes());
+        let look_ahead = fetch.look_ahead(Kind::Originals, rows.row_bytes());
+        Originals { rows, distance, dim, graph, hint: fetch.hint, look_ahead }
     }
 
     #[inline(always)]
@@ -81,13 +84,13 @@ impl Space for Originals<'_> {
         // Walks ask before they know whether the row can be read.
         let row = self.graph.row_of(node);
         if self.rows.holds(row) {
-            kithdb_kernels::prefetch_l2(self.rows.row(row));
+            prefetch_range(self.hint, self.rows.row(row).as_ptr(), self.rows.row_bytes());
         }
     }
 
     #[inline(always)]
     fn look_ahead(&self) -> usize {
-        (LOOK_AHEAD_BYTES / self.rows.row_bytes()).clamp(1, LOOK_AHEAD_ROWS)
+        self.look_ahead
     }
 
     #[inline(always)]
@@ -99,6 +102,10 @@ impl Space for Originals<'_> {
         query.clear();
         self.distance.format().decode_for_search(self.row(node), self.dim, query);
     }
+
+    fn is_same(&self, a: u32, b: u32) -> bool {
+        self.row(a) == self.row(b)
+    }
 }
 
 /// The codes of a graph's nodes. Every node has one before it is linked, so no view is too old for it: a search over
@@ -106,13 +113,15 @@ impl Space for Originals<'_> {
 #[derive(Clone, Copy)]
 pub struct Codes<'a> {
     table: &'a CodeTable,
+    hint: Hint,
     look_ahead: usize,
 }
 
 impl<'a> Codes<'a> {
     /// The codes in a table that is numbered as the graph is.
     pub fn new(table: &'a CodeTable) -> Codes<'a> {
-        Codes { table, look_ahead: usize::MAX }
+        let fetch = Fetch::current(Kind::Codes, table.row_bytes());
+        Codes { table, hint: fetch.hint, look_ahead: fetch.look_ahead(Kind::Codes, table.row_bytes()) }
     }
 }
 
@@ -131,7 +140,7 @@ impl Space for Codes<'_> {
 
     #[inline(always)]
     fn prefetch(&self, node: u32) {
-        self.table.prefetch(node);
+        self.table.prefetch(self.hint, node);
     }
 
     #[inline(always)]
@@ -141,5 +150,9 @@ impl Space for Codes<'_> {
 
     fn load(&self, node: u32, query: &mut CodeQuery) {
         self.table.load(node, query);
+    }
+
+    fn is_same(&self, a: u32, b: u32) -> bool {
+        self.table.is_same(a, b)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use kithdb_kernels::{CodeDot, CodeWidth, QueryLine, code_kernels};
+use kithdb_kernels::{CodeDot, CodeWidth, Hint, QueryLine, code_kernels};
 
 use super::code_query::CodeQuery;
 use super::encoder::{Encoder, FormatError, take};
@@ -70,10 +70,15 @@ impl CodeTable {
         ]
     }
 
-    /// Asks for a node's code in the level-2 cache.
+    /// Asks for a node's code.
     #[inline(always)]
-    pub fn prefetch(&self, node: u32) {
-        self.arena.prefetch(node);
+    pub fn prefetch(&self, hint: Hint, node: u32) {
+        self.arena.prefetch(hint, node);
+    }
+
+    /// Bytes of memory that are read for a node, whole cache lines.
+    pub fn row_bytes(&self) -> usize {
+        self.arena.row_bytes()
     }
 
     /// Makes `query` stand for a node, as precisely as its code is. A node that was never filled stands for the
@@ -103,6 +108,11 @@ impl CodeTable {
         if let Some((payload, tag)) = from.arena.payload(from_node) {
             self.arena.write(to_node, payload, tag);
         }
+    }
+
+    /// Whether two nodes have the same code, scale and bias, and so the same distance from every query.
+    pub fn is_same(&self, a: u32, b: u32) -> bool {
+        matches!((self.arena.payload(a), self.arena.payload(b)), (Some(a), Some(b)) if a == b)
     }
 
     /// Whether a node has its code.

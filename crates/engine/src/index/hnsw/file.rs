@@ -13,7 +13,9 @@
 //! | 4 | n, number of nodes |
 //! | 4·n | the row of each node; no row twice |
 //! | n | the level of each node |
-//! | 2·n | number of base links of each node |
+//! | 4 | number of twins |
+//! | 8 each | a twin, and the node that it hangs on, 4 bytes each; newest first on each |
+//! | 2·n | number of base links of each node, 0 of a twin |
 //! | 4 each | the base links, node by node: bits 0–30 the node, bit 31 the tree mark |
 //! | | then for every node above level 0, ascending, for layer 1 up to its level: |
 //! | 2 | number of links |
@@ -83,15 +85,20 @@ impl Hnsw {
         out.extend_from_slice(&self.params.seed.to_le_bytes());
         out.extend_from_slice(&(written.len() as u32).to_le_bytes());
         out.extend(written.iter().flat_map(|&node| self.nodes.row_of(node).to_le_bytes()));
-        out.extend(written.iter().map(|&node| self.nodes.level_of(node) as u8));
+        // Before the levels: a twin has none.
+        let twins = self.twins_of(&written, &numbers);
+        let levels: Vec<u8> = written.iter().map(|&node| self.nodes.level_of(node) as u8).collect();
+        out.extend_from_slice(&levels);
+        out.extend_from_slice(&(twins.len() as u32).to_le_bytes());
+        out.extend(twins.iter().flatten().flat_map(|number| number.to_le_bytes()));
         let counts_at = out.len();
         out.resize(counts_at + 2 * written.len(), 0);
         for (at, &node) in written.iter().enumerate() {
             let count = self.write_links(out, node, 0, &numbers);
             out[counts_at + 2 * at..][..2].copy_from_slice(&count.to_le_bytes());
         }
-        for &node in &written {
-            for layer in 1..=self.nodes.level_of(node) {
+        for (&node, &level) in written.iter().zip(&levels) {
+            for layer in 1..=usize::from(level) {
                 let count_at = out.len();
                 out.extend_from_slice(&[0; 2]);
                 let count = self.write_links(out, node, layer, &numbers);
@@ -99,6 +106,19 @@ impl Hnsw {
             }
         }
         written
+    }
+
+    /// Each twin with the node that it hangs on, in new numbers.
+    fn twins_of(&self, written: &[u32], numbers: &[u32]) -> Vec<[u32; 2]> {
+        let mut pairs = Vec::new();
+        if !self.nodes.twins.exist() {
+            return pairs;
+        }
+        for (first, &node) in (0..).zip(written).filter(|&(_, &node)| !self.nodes.is_twin(node)) {
+            let known = |twin: u32| numbers.get(twin as usize).copied().filter(|&number| number != LEFT_OUT);
+            pairs.extend(self.nodes.twins.of(node).filter_map(known).map(|twin| [twin, first]));
+        }
+        pairs
     }
 
     fn write_links(&self, out: &mut Vec<u8>, node: u32, layer: usize, numbers: &[u32]) -> u16 {
@@ -159,6 +179,7 @@ impl Hnsw {
             }
             graph.nodes.append(row, level.into());
         }
+        graph.read_twins(&mut reader, levels)?;
         graph.read_links(&mut reader, count, levels)?;
         if !reader.rest.is_empty() {
             return Err(GraphError::Invalid("bytes behind the end"));
@@ -166,6 +187,29 @@ impl Hnsw {
         graph.choose_entry();
         graph.keep_forest();
         Ok(graph)
+    }
+
+    fn read_twins(&self, reader: &mut Reader, levels: &[u8]) -> Result<(), GraphError> {
+        let count = reader.u32()? as usize;
+        let words = reader.words(count.checked_mul(2).ok_or(GraphError::Truncated)?)?;
+        let pairs = words.as_chunks::<2>().0.iter().map(|pair| pair.map(u32::from_le_bytes));
+        let mut is_twin = vec![false; levels.len()];
+        for [twin, _] in pairs.clone() {
+            match (is_twin.get_mut(twin as usize), levels.get(twin as usize)) {
+                (Some(known @ false), Some(0)) => *known = true,
+                _ => return Err(GraphError::Invalid("a twin")),
+            }
+        }
+        // The newest was written first.
+        for [twin, first] in pairs.rev() {
+            let is_sound =
+                is_twin.get(first as usize) == Some(&false) && self.row_of(first) < self.row_of(twin);
+            if !is_sound {
+                return Err(GraphError::Invalid("what a twin hangs on"));
+            }
+            self.nodes.hang(twin, first);
+        }
+        Ok(())
     }
 
     fn read_links(&self, reader: &mut Reader, count: u32, levels: &[u8]) -> Result<(), GraphError> {
@@ -189,15 +233,17 @@ impl Hnsw {
         (node, layer): (u32, usize),
         count: u32,
     ) -> Result<(), GraphError> {
-        if usize::from(links) > self.nodes.words(node, layer).len() {
+        if usize::from(links) > self.nodes.words(node, layer).len() || links > 0 && self.nodes.is_twin(node) {
             return Err(GraphError::Invalid("too many links"));
         }
         let words = reader.words(links.into())?;
         for &word in words {
             let word = u32::from_le_bytes(word);
             let (to, in_tree) = (word & !TREE, word & TREE != 0);
-            if to >= count || to == node {
-                return Err(GraphError::Invalid("a link to a node that there is not, or to itself"));
+            if to >= count || to == node || self.nodes.is_twin(to) {
+                return Err(GraphError::Invalid(
+                    "a link to itself, to a twin, or to a node that there is not",
+                ));
             }
             if layer > 0 && (in_tree || self.nodes.level_of(to) < layer) {
                 return Err(GraphError::Invalid("a link in a layer where it cannot be"));

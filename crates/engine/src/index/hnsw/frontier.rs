@@ -62,4 +62,9 @@ impl Frontier {
         let is_hopeless = self.results.is_full() && worst.is_some_and(|&worst| next > worst);
         (!is_hopeless).then_some(next.node())
     }
+    /// The node that would be expanded next, as things stand.
+    #[inline(always)]
+    pub(super) fn peek_next(&self) -> Option<u32> {
+        if self.is_split { self.open.peek().map(|next| next.0.node()) } else { self.results.peek_next() }
+    }
 }

@@ -42,7 +42,7 @@ impl Hnsw {
     ///
     /// Several threads may insert different nodes at once, each with its own scratch, over any view that holds its
     /// node. When this returns, the node can be reached from every other one, and searches over views that hold it
-    /// find it.
+    /// find it. A node that equals an older one hangs on that.
     pub fn insert<S: Space>(
         &self,
         space: &S,
@@ -62,6 +62,10 @@ impl Hnsw {
         // The node's own links come before the first link to it, and its base links are whole before a walk can come
         // down to it through an upper layer.
         let BuildScratch { links, layers, found, .. } = scratch;
+        if let Some(first) = self.twin_among(space, query, node, found) {
+            self.nodes.hang(node, first);
+            return;
+        }
         let new = self.nodes.lock(node);
         for (layer, chosen) in layers.iter().enumerate().skip(1) {
             new.write(layer, chosen.iter().map(|&(_, link)| link));

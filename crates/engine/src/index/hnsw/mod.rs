@@ -13,6 +13,7 @@
 //!   new ones, all of which name nodes. Writers take a lock bit of one node at a time.
 //! - **One mutable graph, many views.** A search passes what its view accepts. It walks through nodes that are not
 //!   accepted, and steps over those that its space cannot read.
+//! - **Equal vectors are linked once.** The others of a heap hang on the first, see [`twins`].
 //! - Levels come from a seeded hash of the node's number by integer arithmetic alone: the same insertions give the
 //!   same graph on every machine.
 
@@ -25,7 +26,9 @@ mod rewrite;
 mod search;
 mod select;
 mod tree;
+mod twins;
 mod visited;
+mod word;
 
 #[cfg(test)]
 mod tests;
@@ -36,6 +39,7 @@ pub use file::GraphError;
 pub use insert::BuildScratch;
 pub use nodes::Slot;
 pub use pool::Candidate;
+pub(super) use search::score;
 pub use search::{SearchScratch, Traversal, Walk, Work};
 
 use nodes::Nodes;

@@ -1,17 +1,21 @@
 //! The nodes of the graph: number, row, level, links, lock.
 
-use std::sync::atomic::{AtomicU32, Ordering, fence};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use kithdb_kernels::prefetch_l1;
 
+use super::twins::Twins;
+use super::word::{read_list, write_list};
 use crate::arena::LinkArena;
 
 /// A node's lock, in its state word. Writers hold it while they change the links of the node.
 const LOCKED: u32 = 1 << 31;
 /// Where the level of the node stands in its state word, …
 const LEVEL_SHIFT: u32 = 26;
-/// … five bits of it.
+/// … five bits of it, …
 const LEVEL: u32 = 31;
+/// … which a twin has all set.
+const TWIN: u32 = LEVEL << LEVEL_SHIFT;
 /// One more than the number of the node's first row of upper links; 0 for none.
 const UPPER: u32 = (1 << LEVEL_SHIFT) - 1;
 
@@ -72,6 +76,7 @@ pub(super) struct Nodes {
     base: LinkArena,
     upper: LinkArena,
     upper_rows: AtomicU32,
+    pub(super) twins: Twins,
     len: AtomicU32,
 }
 
@@ -89,6 +94,7 @@ impl Nodes {
             base: LinkArena::new(2 * m, nodes_hint),
             upper: LinkArena::new(m, 0),
             upper_rows: AtomicU32::new(0),
+            twins: Twins::new(),
             len: AtomicU32::new(0),
         }
     }
@@ -100,7 +106,7 @@ impl Nodes {
     }
 
     pub(super) fn bytes(&self) -> usize {
-        self.rows.bytes() + self.state.bytes() + self.base.bytes() + self.upper.bytes()
+        self.rows.bytes() + self.state.bytes() + self.base.bytes() + self.upper.bytes() + self.twins.bytes()
     }
 
     /// Most links of a node in a layer.
@@ -128,7 +134,22 @@ impl Nodes {
     /// The level of a node.
     #[inline(always)]
     pub(super) fn level_of(&self, node: u32) -> usize {
-        (self.state_of(node) >> LEVEL_SHIFT & LEVEL) as usize
+        let state = self.state_of(node);
+        if state & TWIN == TWIN { 0 } else { (state >> LEVEL_SHIFT & LEVEL) as usize }
+    }
+
+    /// Whether a node has no links because it hangs on one that is equal to it.
+    pub(super) fn is_twin(&self, node: u32) -> bool {
+        self.state_of(node) & TWIN == TWIN
+    }
+
+    /// Hangs a node without links on one that is equal to it.
+    pub(super) fn hang(&self, node: u32, first: u32) {
+        let state = &self.state.row(node)[0];
+        // It has no use for the place that it was given for upper links.
+        state.fetch_and(!UPPER, Ordering::Relaxed);
+        state.fetch_or(TWIN, Ordering::Release);
+        self.twins.push(first, node);
     }
 
     /// The row of a node. Panics when there is no such node.
@@ -198,15 +219,7 @@ impl Nodes {
     /// Calls `each` with the links of a node, without waiting for writers.
     #[inline(always)]
     pub(super) fn for_each_link(&self, node: u32, level: usize, mut each: impl FnMut(Link)) {
-        for word in self.words(node, level) {
-            let link = Link(word.load(Ordering::Relaxed));
-            if link.0 == 0 {
-                break;
-            }
-            each(link);
-        }
-        // What was written before a link to a node was published is seen by who followed the link.
-        fence(Ordering::Acquire);
+        read_list(self.words(node, level), |word| each(Link(word)));
     }
 
     /// Asks for the base links of a node in the cache.
@@ -233,15 +246,7 @@ impl Nodes {
 
     /// Writes the links of a node that nobody else writes to, at most the capacity of the layer.
     pub(super) fn write(&self, node: u32, level: usize, links: impl IntoIterator<Item = Link>) {
-        let words = self.words(node, level);
-        let mut places = words.iter();
-        for link in links {
-            let place = places.next().expect("no more links than the row has words");
-            place.store(link.0, Ordering::Release);
-        }
-        for place in places {
-            place.store(0, Ordering::Release);
-        }
+        write_list(self.words(node, level), links.into_iter().map(|link| link.0));
     }
 }
 

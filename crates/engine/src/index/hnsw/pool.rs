@@ -91,6 +91,12 @@ impl Pool {
         Some(entry.node())
     }
 
+    /// The candidate that would be expanded next, as things stand.
+    #[inline(always)]
+    pub(super) fn peek_next(&self) -> Option<u32> {
+        self.first_unexpanded().map(|next| self.entries[next].node())
+    }
+
     /// All candidates, best first.
     pub(super) fn entries(&self) -> &[Candidate] {
         &self.entries
@@ -145,6 +151,7 @@ mod tests {
                 offered.truncate(ef);
                 if row % 3 == 0 {
                     let best = offered.iter().map(|c| c.node()).find(|row| !expanded.contains(row));
+                    prop_assert_eq!(pool.peek_next(), best);
                     prop_assert_eq!(pool.expand_next(), best);
                     expanded.extend(best);
                 }

@@ -53,6 +53,22 @@ impl<S: Space> Space for Renumbered<'_, S> {
     fn load(&self, node: u32, query: &mut S::Query) {
         self.space.load(self.old[node as usize], query);
     }
+
+    fn is_same(&self, a: u32, b: u32) -> bool {
+        self.space.is_same(self.old[a as usize], self.old[b as usize])
+    }
+}
+
+/// The nodes of a new graph.
+struct Order {
+    /// For every old node that has links the number of the new one in its place.
+    numbers: Vec<u32>,
+    /// For every new node with links the old one whose place it takes: the same, or what that hung on.
+    places: Vec<u32>,
+    /// For every new node with links its own old number.
+    old: Vec<u32>,
+    /// The old number of each node that hangs on another one, and the new number of that.
+    twins: Vec<(u32, u32)>,
 }
 
 /// What one thread needs to choose links.
@@ -73,7 +89,7 @@ impl Hnsw {
     /// Searches and insertions may go on meanwhile. Nodes claimed since the call began, or not linked yet, are not in
     /// the new graph; the caller inserts their rows into it. `space` holds all nodes that there are at the call.
     /// `threads` (at least 1) work on it. `keep` is asked once a node. `stop` is asked now and then and ends it all
-    /// with [`Stopped`]. Memory: the new graph and 12 bytes a node of the present one.
+    /// with [`Stopped`]. Memory: the new graph and 16 bytes a node of the present one.
     pub fn rewrite<S: Space>(
         &self,
         space: &S,
@@ -81,15 +97,21 @@ impl Hnsw {
         threads: usize,
         stop: &(impl Fn() -> bool + Sync),
     ) -> Result<(Hnsw, Vec<u32>), Stopped> {
-        let (numbers, old) = self.breadth_first(keep, stop)?;
+        let Order { numbers, places, mut old, twins } = self.breadth_first(keep, stop)?;
         let mut new = Hnsw::new(self.params);
-        new.nodes = Nodes::new(self.params.m, self.params.seed, old.len() as u32);
-        for &node in &old {
-            new.nodes.append(self.nodes.row_of(node), self.nodes.level_of(node));
+        new.nodes = Nodes::new(self.params.m, self.params.seed, (old.len() + twins.len()) as u32);
+        for (&node, &place) in old.iter().zip(&places) {
+            new.nodes.append(self.nodes.row_of(node), self.nodes.level_of(place));
+        }
+        // The newest of a heap was met first.
+        for &(twin, first) in twins.iter().rev() {
+            let number = new.nodes.append(self.nodes.row_of(twin), 0);
+            new.nodes.hang(number, first);
+            old.push(twin);
         }
         let (next, is_stopped) = (AtomicUsize::new(0), AtomicBool::new(false));
         std::thread::scope(|scope| {
-            let work = || self.carry_links_over(space, &new, &numbers, &old, &next, &is_stopped, stop);
+            let work = || self.carry_links_over(space, &new, &numbers, &places, &next, &is_stopped, stop);
             for _ in 1..threads {
                 scope.spawn(work);
             }
@@ -104,27 +126,31 @@ impl Hnsw {
         joined.map(|_| (new, old))
     }
 
-    /// The new number of every node, and the old number of every new one.
-    fn breadth_first(
-        &self,
-        keep: &impl Fn(u32) -> bool,
-        stop: &impl Fn() -> bool,
-    ) -> Result<(Vec<u32>, Vec<u32>), Stopped> {
-        let mut numbers = vec![UNSEEN; self.len() as usize];
+    fn breadth_first(&self, keep: &impl Fn(u32) -> bool, stop: &impl Fn() -> bool) -> Result<Order, Stopped> {
+        let len = self.len();
+        let mut order = Order {
+            numbers: vec![UNSEEN; len as usize],
+            places: Vec::new(),
+            old: Vec::new(),
+            twins: Vec::new(),
+        };
         let mut queue = Vec::new();
-        let mut old = Vec::new();
-        let mut meet = |node: u32, queue: &mut Vec<u32>| {
+        let mut heap = Vec::new();
+        let mut meet = |place: u32, queue: &mut Vec<u32>| {
             // Nodes inserted since the start are beyond the list.
-            if let Some(number) = numbers.get_mut(node as usize)
-                && *number == UNSEEN
-            {
+            let Some(number @ &mut UNSEEN) = order.numbers.get_mut(place as usize) else { return };
+            queue.push(place);
+            heap.clear();
+            heap.extend(self.heap(place).filter(|&node| node < len && keep(node)));
+            // The lowest row takes the place, so that every view that holds one of the heap holds it.
+            let Some(&first) = heap.iter().min_by_key(|&&node| self.row_of(node)) else {
                 *number = DEAD;
-                if keep(node) {
-                    *number = old.len() as u32;
-                    old.push(node);
-                }
-                queue.push(node);
-            }
+                return;
+            };
+            *number = order.old.len() as u32;
+            order.places.push(place);
+            order.old.push(first);
+            order.twins.extend(heap.iter().filter(|&&node| node != first).map(|&twin| (twin, *number)));
         };
         if let Some((entry, _)) = self.entry() {
             meet(entry, &mut queue);
@@ -137,7 +163,7 @@ impl Hnsw {
             at += 1;
             self.nodes.for_each_link(node, 0, |link| meet(link.node(), &mut queue));
         }
-        Ok((numbers, old))
+        Ok(order)
     }
 
     /// Writes the links of some new nodes after others, until there are none left.
@@ -147,7 +173,7 @@ impl Hnsw {
         space: &S,
         new: &Hnsw,
         numbers: &[u32],
-        old: &[u32],
+        places: &[u32],
         next: &AtomicUsize,
         is_stopped: &AtomicBool,
         stop: &impl Fn() -> bool,
@@ -160,15 +186,15 @@ impl Hnsw {
         };
         loop {
             let from = next.fetch_add(STEP, Ordering::Relaxed);
-            if from >= old.len() || is_stopped.load(Ordering::Relaxed) {
+            if from >= places.len() || is_stopped.load(Ordering::Relaxed) {
                 return;
             }
             if stop() {
                 is_stopped.store(true, Ordering::Relaxed);
                 return;
             }
-            let to = old.len().min(from + STEP);
-            for (number, &node) in (from as u32..).zip(&old[from..to]) {
+            let to = places.len().min(from + STEP);
+            for (number, &node) in (from as u32..).zip(&places[from..to]) {
                 for layer in 0..=new.nodes.level_of(number) {
                     self.choose_links(space, numbers, (node, layer), &mut work);
                     let chosen = work
@@ -244,12 +270,13 @@ impl Hnsw {
 
     /// Makes the first node of the highest level the entry point, and the one with the lowest row the root.
     pub(super) fn choose_entry(&self) {
-        let levels = (0..self.len()).map(|node| (self.nodes.level_of(node), node));
+        let linked = || (0..self.len()).filter(|&node| !self.nodes.is_twin(node));
+        let levels = linked().map(|node| (self.nodes.level_of(node), node));
         // The first of equals is the greatest by this order.
         if let Some((level, node)) = levels.max_by(|a, b| a.0.cmp(&b.0).then(b.1.cmp(&a.1))) {
             self.entry.store(pack_entry(node, level), Ordering::Release);
         }
-        if let Some(root) = (0..self.len()).min_by_key(|&node| self.nodes.row_of(node)) {
+        if let Some(root) = linked().min_by_key(|&node| self.nodes.row_of(node)) {
             self.root.store(u64::from(root) + 1, Ordering::Release);
         }
     }

@@ -11,6 +11,9 @@ use crate::index::{Space, Stopped};
 /// Expanded nodes between two stop checks.
 const HOPS_PER_CHECK: u32 = 4;
 
+/// Nodes that a search returns at most where more than `ef` are equal.
+const MOST_EQUALS: usize = 4096;
+
 /// How a search goes through the base layer.
 #[derive(Clone, Copy, Debug)]
 pub struct Walk<'a> {
@@ -46,6 +49,8 @@ pub struct SearchScratch {
     frontier: Frontier,
     fresh: Fresh,
     starts: Vec<Candidate>,
+    /// What was found with all twins.
+    heaps: Vec<Candidate>,
     /// Of a two-hop walk: neighbours that were refused, and accepted ones that wait to be scored.
     refused: Vec<u32>,
     batch: Vec<u32>,
@@ -79,10 +84,11 @@ impl SearchScratch {
 }
 
 impl Hnsw {
-    /// The nearest accepted nodes that the walk finds, at most `ef` of them, best first, equal distances by number.
+    /// The nearest accepted nodes that the walk finds, best first: at most `ef` of them, and with the last one all, up
+    /// to a few thousand, that equal it, so that the caller can choose among equals.
     ///
-    /// Nodes that `accept` refuses are not returned; it is asked at most once a node. `stop` is asked every few hops,
-    /// and ends the search with [`Stopped`].
+    /// Nodes that `accept` refuses are not returned; it is asked about a node at most once, or twice where there are
+    /// equal vectors. `stop` is asked every few hops, and ends the search with [`Stopped`].
     ///
     /// Fewer than the wanted number of nodes can come back although more are accepted, when few are or the view of the
     /// space is old; a caller that needs them scans.
@@ -102,14 +108,61 @@ impl Hnsw {
             None => self.starts_of_an_old_view(space, query, &mut starts),
         }
         let len = self.len();
-        let further = walk.starts.iter().copied().filter(|&node| node < len && space.can_read(node));
+        // A twin leads nowhere.
+        let leads_on = |node: u32| node < len && !self.nodes.is_twin(node) && space.can_read(node);
+        let further = walk.starts.iter().copied().filter(|&node| leads_on(node));
         starts.extend(further.map(|node| Candidate::new(space.one(query, node), node)));
-        let ended = match walk.traversal {
-            Traversal::Check => self.walk(space, query, 0, &starts, walk.ef, accept, scratch, stop),
-            Traversal::TwoHop => self.walk_two_hops(space, query, &starts, walk.ef, accept, scratch, stop),
+        let ended = if self.nodes.twins.exist() {
+            let any = |node| self.heap(node).any(accept);
+            self.walk_from(space, query, walk, &starts, &any, scratch, stop)
+        } else {
+            self.walk_from(space, query, walk, &starts, accept, scratch, stop)
         };
         scratch.starts = starts;
-        ended.map(|()| scratch.found())
+        ended?;
+        if !self.nodes.twins.exist() {
+            return Ok(scratch.found());
+        }
+        self.unfold(walk.ef.max(1), accept, scratch);
+        Ok(&scratch.heaps)
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "each is a thing of its own, and two are closures")]
+    fn walk_from<S: Space>(
+        &self,
+        space: &S,
+        query: &S::Query,
+        walk: &Walk,
+        starts: &[Candidate],
+        accept: &impl Fn(u32) -> bool,
+        scratch: &mut SearchScratch,
+        stop: &impl Fn() -> bool,
+    ) -> Result<(), Stopped> {
+        match walk.traversal {
+            Traversal::Check => self.walk(space, query, 0, starts, walk.ef, accept, scratch, stop),
+            Traversal::TwoHop => self.walk_two_hops(space, query, starts, walk.ef, accept, scratch, stop),
+        }
+    }
+
+    /// Puts what was found into `scratch.heaps`, each followed by its accepted twins, until there are `ef`.
+    fn unfold(&self, ef: usize, accept: &impl Fn(u32) -> bool, scratch: &mut SearchScratch) {
+        let SearchScratch { frontier, heaps, .. } = scratch;
+        heaps.clear();
+        let most = ef.max(MOST_EQUALS);
+        for &found in frontier.found() {
+            if heaps.len() >= ef {
+                break;
+            }
+            let mut twins = self.nodes.twins.of(found.node()).peekable();
+            if twins.peek().is_none() {
+                heaps.push(found);
+                continue;
+            }
+            let accepted = self.heap(found.node()).filter(|&node| accept(node));
+            let from = heaps.len();
+            heaps.extend(accepted.take(most - from).map(|node| Candidate::new(found.distance(), node)));
+            heaps[from..].sort_unstable();
+        }
     }
 
     /// From the entry point greedily down to the layer above `level`: where to begin in layer `level`. None when the
@@ -175,6 +228,12 @@ impl Hnsw {
             }
             hops += 1;
             work.hops += 1;
+            // While this node's neighbours are scored; one of them may yet come before it.
+            if level == 0
+                && let Some(next) = frontier.peek_next()
+            {
+                self.nodes.prefetch(next);
+            }
             for words in self.nodes.words(node, level).chunks(BLOCK) {
                 gather(space, words, &mut marks, fresh);
                 work.distances += fresh.nodes().len() as u64;
@@ -292,7 +351,12 @@ fn gather<S: Space>(space: &S, words: &[AtomicU32], marks: &mut Marks, fresh: &m
 
 /// Gives every node with its distance to `each`, four nodes at a time while later ones are on their way from memory.
 #[inline(always)]
-pub(super) fn score<S: Space>(space: &S, query: &S::Query, nodes: &[u32], mut each: impl FnMut(Candidate)) {
+pub(in crate::index) fn score<S: Space>(
+    space: &S,
+    query: &S::Query,
+    nodes: &[u32],
+    mut each: impl FnMut(Candidate),
+) {
     let ahead = space.look_ahead().min(nodes.len());
     nodes.iter().take(ahead).for_each(|&node| space.prefetch(node));
     let (groups, rest) = nodes.as_chunks::<4>();

@@ -3,7 +3,7 @@
 //! A link of the base layer can carry a tree mark. The invariant, outside of an insertion that is under way:
 //!
 //! 1. marks come in pairs: if a's link to b is marked, so is b's link to a;
-//! 2. the marked links form one tree over all nodes;
+//! 2. the marked links form one tree over all nodes but twins;
 //! 3. no node has more than [`Nodes::tree_capacity`](super::nodes::Nodes::tree_capacity) of them;
 //! 4. pruning keeps marked links.
 //!
@@ -101,6 +101,13 @@ impl Hnsw {
                 }
             });
         }
+        for first in 0..is_reached.len() as u32 {
+            if is_reached[first as usize] && !self.nodes.is_twin(first) {
+                let twins = self.nodes.twins.of(first);
+                twins
+                    .for_each(|twin| is_reached.get_mut(twin as usize).into_iter().for_each(|at| *at = true));
+            }
+        }
         (0..is_reached.len() as u32).filter(|&node| !is_reached[node as usize]).collect()
     }
 
@@ -119,14 +126,15 @@ impl Hnsw {
         stop: &impl Fn() -> bool,
     ) -> Result<usize, Stopped> {
         let Some((entry, _)) = self.entry() else { return Ok(0) };
-        if self.tree_links() == 2 * (self.len() as usize - 1) {
+        let linked = (0..self.len()).filter(|&node| !self.nodes.is_twin(node)).count();
+        if self.tree_links() == 2 * (linked - 1) {
             return Ok(0);
         }
         let mut parts = self.parts();
         let mut joints = self.join_along_links(space, &mut parts, scratch, stop)?;
         let mut query = S::Query::default();
         for node in 0..self.len() {
-            if parts.are_joined(node, entry) {
+            if self.nodes.is_twin(node) || parts.are_joined(node, entry) {
                 continue;
             }
             if stop() {
@@ -136,8 +144,9 @@ impl Hnsw {
             space.load(member, &mut query);
             let is_other = |other: u32| parts.are_joined(other, entry) && self.has_tree_room(other);
             let walk = Walk::wide(self.params.ef_construct);
-            let near = self.search(space, &query, &walk, &is_other, &mut scratch.search, stop)?;
-            let other = match near.first() {
+            self.search(space, &query, &walk, &is_other, &mut scratch.search, stop)?;
+            // Nodes with links only: twins cannot be joined.
+            let other = match scratch.search.found().first() {
                 Some(nearest) => nearest.node(),
                 None => self.tree_from(entry, |node| self.has_tree_room(node)).expect("a tree has leaves"),
             };

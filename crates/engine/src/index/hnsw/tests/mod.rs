@@ -1,3 +1,4 @@
+mod equals;
 mod rewriting;
 
 use std::cmp::Ordering;
@@ -116,7 +117,7 @@ impl Built {
         self.hnsw.repair(&self.space(rows), &mut BuildScratch::new())
     }
 
-    /// What a search finds, as distances and rows.
+    /// What a search finds, as distances and rows, equal distances by row.
     fn search(
         &self,
         rows: &RowTable,
@@ -128,7 +129,10 @@ impl Built {
     ) -> Result<Vec<(f32, u32)>, Stopped> {
         let accept = |node| accept(self.hnsw.row_of(node));
         let found = self.hnsw.search(&self.space(rows), &query.to_vec(), walk, &accept, scratch, stop)?;
-        Ok(found.iter().map(|c| (c.distance(), self.hnsw.row_of(c.node()))).collect())
+        let mut found: Vec<(f32, u32)> =
+            found.iter().map(|c| (c.distance(), self.hnsw.row_of(c.node()))).collect();
+        found.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+        Ok(found)
     }
 }
 
@@ -267,37 +271,6 @@ fn filtered_searches_find_the_accepted_rows_only() {
 }
 
 #[test]
-fn thousands_of_duplicates_do_not_hide_rows() {
-    let mut random = Random(4);
-    for metric in METRICS {
-        let others = random_rows(&mut random, 500, 8);
-        let mut rows = vec![vec![1.0; 8]; 3000];
-        rows.extend(others.iter().cloned());
-        rows.extend(vec![vec![1.5; 8]; 3000]);
-        let rows = arena(&rows, metric).table();
-        let graph = build(&rows, 8, metric);
-        assert!(graph.hnsw.unreachable().is_empty());
-        for row in [0, 1500, 2999, 3500, 6499] {
-            let query = &vector(&rows, row);
-            let best = exact(&rows, metric, query, 10, |_| true);
-            let found = search(&graph, &rows, query, 50, |_| true);
-            assert_eq!(found.len(), 50);
-            let distances =
-                |rows: &[(f32, u32)]| rows.iter().take(10).map(|found| found.0).collect::<Vec<f32>>();
-            if metric != Metric::Dot {
-                assert_eq!(distances(&found), distances(&best), "{metric:?} row {row}");
-            }
-        }
-        if metric == Metric::Euclid {
-            let is_found =
-                |&row: &u32| search(&graph, &rows, &vector(&rows, row), 100, |_| true)[0] == (0.0, row);
-            let found = (3000..3500).filter(is_found).count();
-            assert!(found >= 450, "{found} of 500 rows between two heaps of duplicates");
-        }
-    }
-}
-
-#[test]
 fn zero_vectors_and_overflowing_distances_are_found() {
     for metric in METRICS {
         for value in [0.0, 3e38, -3e38] {
@@ -308,7 +281,7 @@ fn zero_vectors_and_overflowing_distances_are_found() {
             assert!(graph.hnsw.unreachable().is_empty());
             for row in [0, 599, 600, 601, 1199] {
                 let found = search(&graph, &rows, &vector(&rows, row), 20, |_| true);
-                assert_eq!(found.len(), 20, "{metric:?} {value} row {row}");
+                assert!(found.len() >= 20, "{metric:?} {value} row {row}");
                 assert!(found.iter().all(|found| found.0.is_finite()));
                 let best = exact(&rows, metric, &vector(&rows, row), 1, |_| true)[0].0;
                 assert_eq!(found[0].0, best, "{metric:?} {value} row {row}");
@@ -326,6 +299,43 @@ fn an_empty_graph_and_a_graph_of_one_row_answer() {
     graph.insert(&rows, 0, &mut BuildScratch::new());
     assert_eq!(graph.hnsw.len(), 1);
     assert_eq!(search(&graph, &rows, &[1.0, 1.0], 0, |_| true), [(-3.0, 0)]);
+}
+
+#[test]
+fn two_hop_walks_find_the_accepted_and_score_nothing_else() {
+    let mut random = Random(16);
+    let rows = arena(&clustered_rows(&mut random, 6000, 16, 12), Metric::Euclid).table();
+    let graph = build(&rows, 16, Metric::Euclid);
+    let queries = clustered_queries(&rows, 60);
+    for percent in [50, 20, 5] {
+        let accept = |row: u32| row.wrapping_mul(2_654_435_761) >> 16 < percent * 655;
+        // Some accepted nodes anywhere, as a planner that knows the filter gives.
+        let starts: Vec<u32> =
+            (0..6000).filter(|&row| accept(row)).step_by(40 * percent as usize / 5).collect();
+        let walk = Walk { ef: 64, traversal: Traversal::TwoHop, starts: &starts };
+        let (mut hits, mut scratch) = (0, SearchScratch::new());
+        for query in &queries {
+            let asked = std::cell::RefCell::new(HashSet::new());
+            let accept_once = |row: u32| {
+                assert!(asked.borrow_mut().insert(row), "asked twice about row {row}");
+                accept(row)
+            };
+            let found = graph.search(&rows, query, &walk, accept_once, &mut scratch, &|| false).unwrap();
+            assert!(found.iter().all(|&(_, row)| accept(row)));
+            assert!(found.len() <= 64);
+            let truth = exact(&rows, Metric::Euclid, query, 10, accept);
+            hits += found.iter().take(10).filter(|found| found.0 <= truth[9].0).count();
+        }
+        let recall = hits as f64 / (10 * queries.len()) as f64;
+        assert!(recall >= 0.95, "{percent} %: recall {recall}");
+    }
+    let none = Walk { ef: 8, traversal: Traversal::TwoHop, starts: &[] };
+    let mut scratch = SearchScratch::new();
+    let found = graph.search(&rows, &queries[0], &none, |_| false, &mut scratch, &|| false);
+    assert_eq!(found, Ok(vec![]));
+    let beyond = Walk { ef: 8, traversal: Traversal::Check, starts: &[6000, u32::MAX, 17, 17] };
+    let found = graph.search(&rows, &vector(&rows, 17), &beyond, |_| true, &mut scratch, &|| false).unwrap();
+    assert_eq!(found[0], (0.0, 17));
 }
 
 #[test]
