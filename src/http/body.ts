@@ -1,4 +1,5 @@
 import { BUDGET_FULL, type Reservation } from './admission';
+import { BodyGarbage } from './body-garbage';
 import { announcedLength, hasBody, isJson } from './content';
 import { bodyTimeout, bodyTooLarge, overloaded, unsupportedBody, type Failure } from './errors';
 import type { Exchange } from './exchange';
@@ -55,6 +56,7 @@ export type BodyOutcome = { readonly body: Buffer } | { readonly failure: Failur
  */
 export class BodyReader {
   readonly #reading = new Set<Reading>();
+  readonly #garbage = new BodyGarbage();
   #watch: NodeJS.Timeout | undefined;
 
   constructor(
@@ -89,6 +91,7 @@ export class BodyReader {
     };
     const onData = (chunk: Buffer): void => {
       reading.received += chunk.length;
+      this.#garbage.add(chunk.length);
       if (length === undefined && reading.received > this.limitBytes) {
         finish({ failure: bodyTooLarge(this.limitBytes) });
       } else if (!collected.add(chunk)) {

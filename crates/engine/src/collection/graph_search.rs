@@ -59,10 +59,10 @@ impl FieldGraph {
     /// The best `k` rows that are accepted and wanted, with their distances, best first, equal ones in the order of
     /// `tie`.
     ///
-    /// `accept` is asked of each row that comes near: one that is not accepted is walked through and takes no place
-    /// among the `ef`. `wanted` is asked at the end, of what the walk has found, best first, until enough are wanted:
-    /// far less often. One of the two must refuse dead rows and those behind the boundary that the caller took with
-    /// the graph.
+    /// `accept` is asked of each *node* that comes near: one that is not accepted is walked through and takes no place
+    /// among the `ef`. `wanted` is asked at the end, of the *rows* that the walk has found, best first, until enough
+    /// are wanted: far less often. One of the two must refuse dead rows and those behind the boundary that the caller
+    /// took with the graph.
     ///
     /// # Errors
     /// [`Stopped`] once `stop` says so.
@@ -79,7 +79,6 @@ impl FieldGraph {
         stop: &impl Fn() -> bool,
     ) -> Result<Vec<(f32, u32)>, Stopped> {
         let starts: Vec<u32> = how.starts.iter().filter_map(|&row| self.nodes.of_row(row)).collect();
-        let accept = |node| accept(self.hnsw.row_of(node));
         let of_row = |found: &Candidate| (found.distance(), self.hnsw.row_of(found.node()));
         let is_wanted = |(_, row): &(f32, u32)| wanted(*row);
         let walk = |ef| Walk { ef, traversal: how.traversal, starts: &starts };
@@ -87,7 +86,7 @@ impl FieldGraph {
         let Some(codes) = self.codes.as_ref().filter(|_| !how.ignore) else {
             let query = query.to_vec();
             let found =
-                self.hnsw.search(&self.originals(table), &query, &walk(how.ef), &accept, scratch, stop)?;
+                self.hnsw.search(&self.originals(table), &query, &walk(how.ef), accept, scratch, stop)?;
             return Ok(best(found.iter().map(of_row).filter(is_wanted), how.k, tie));
         };
         let reranked = how.reranked(self.bits());
@@ -95,15 +94,25 @@ impl FieldGraph {
         QUERY.with_borrow_mut(|code| {
             codes.encoder.query(query, code);
             let found =
-                self.hnsw.search(&Codes::new(&codes.table), code, &walk(ef), &accept, scratch, stop)?;
+                self.hnsw.search(&Codes::new(&codes.table), code, &walk(ef), accept, scratch, stop)?;
             if !how.rescore {
                 return Ok(best(found.iter().map(of_row).filter(is_wanted), how.k, tie));
             }
-            let found: Vec<(f32, u32)> = found.iter().map(of_row).filter(is_wanted).collect();
-            // With the last one all that equal it: which of them are best is for the originals and `tie` to say.
-            let cut = found.get(reranked.max(1) - 1).map_or(f32::MAX, |&(distance, _)| distance);
-            let near = found.iter().take_while(|&&(distance, _)| distance <= cut);
-            let rows: Vec<u32> = near.map(|&(_, row)| row).collect();
+            let mut rows: Vec<u32> = Vec::with_capacity(reranked.min(found.len()));
+            let mut cut = f32::MAX;
+            for candidate in found {
+                let (distance, row) = of_row(candidate);
+                // With the last one all that equal it: which of them are best is for the originals and `tie` to say.
+                if distance > cut {
+                    break;
+                }
+                if wanted(row) {
+                    rows.push(row);
+                    if rows.len() == reranked {
+                        cut = distance;
+                    }
+                }
+            }
             Ok(rerank(table, distance, query, &rows, how.k, tie))
         })
     }

@@ -160,12 +160,13 @@ impl<'a> GraphSearch<'a> {
         let fewest = (task.share() * f64::from(asked) / FAR_BELOW) as u32;
         let (met, passed) = (Cell::new(0u32), Cell::new(0u32));
         let is_everything = matching.is_everything();
-        let meet = |row: u32| {
+        let meet = |node: u32| {
             if !is_everything {
                 let at = met.get();
                 met.set(at + 1);
-                if (UNASKED..UNASKED + asked).contains(&at) && row < self.boundary && check.passes(row) {
-                    passed.set(passed.get() + 1);
+                if (UNASKED..UNASKED + asked).contains(&at) {
+                    let row = self.graph.hnsw.row_of(node);
+                    passed.set(passed.get() + u32::from(row < self.boundary && check.passes(row)));
                 }
             }
             true
@@ -208,7 +209,10 @@ impl<'a> GraphSearch<'a> {
             Vec::new()
         };
         let stop = || check.is_late() || self.search.deadline.passed();
-        let accept = |row| row < self.boundary && check.passes(row);
+        let accept = |node| {
+            let row = self.graph.hnsw.row_of(node);
+            row < self.boundary && check.passes(row)
+        };
         let how = self.how(task.two_hop_ef(), Traversal::TwoHop, &seeds);
         let found = self.walk(&how, &accept, &|_| true, &stop);
         check.finish()?;

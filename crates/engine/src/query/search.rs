@@ -102,6 +102,8 @@ impl<'a> Search<'a> {
 pub(super) struct Check<'a> {
     search: &'a Search<'a>,
     matching: &'a Matching<'a>,
+    /// No row of the table is dead: a look at its death would be a cache miss for nothing.
+    is_all_alive: bool,
     pace: RefCell<Pace<'a>>,
     late: Cell<bool>,
     passed: Cell<u64>,
@@ -111,7 +113,8 @@ impl<'a> Check<'a> {
     /// A check of rows against a filter.
     pub fn new(search: &'a Search<'a>, matching: &'a Matching<'a>) -> Check<'a> {
         let pace = RefCell::new(matching.pace(search.deadline));
-        Check { search, matching, pace, late: Cell::new(false), passed: Cell::new(0) }
+        let is_all_alive = search.table.live() == u64::from(search.table.len());
+        Check { search, matching, is_all_alive, pace, late: Cell::new(false), passed: Cell::new(0) }
     }
 
     /// Whether the row is alive and its point matches. Nothing passes any more once it is late.
@@ -130,7 +133,7 @@ impl<'a> Check<'a> {
     #[inline(always)]
     fn is_match(&self, row: u32) -> bool {
         let Search { view, table, excluded, .. } = self.search;
-        if !table.alive(row, view.op) {
+        if !self.is_all_alive && !table.alive(row, view.op) {
             return false;
         }
         if self.matching.is_everything() {
