@@ -24,6 +24,11 @@ impl Frontier {
         self.open.clear();
     }
 
+    /// Whether there are as many accepted nodes as the walk is wide.
+    pub(super) fn is_full(&self) -> bool {
+        self.results.is_full()
+    }
+
     /// The accepted nodes, best first.
     pub(super) fn found(&self) -> &[Candidate] {
         self.results.entries()

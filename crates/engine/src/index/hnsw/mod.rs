@@ -27,6 +27,7 @@ mod search;
 mod select;
 mod tree;
 mod twins;
+mod two_hops;
 mod visited;
 mod word;
 

@@ -5,11 +5,12 @@ use std::sync::atomic::AtomicU32;
 use super::Hnsw;
 use super::frontier::Frontier;
 use super::pool::Candidate;
+use super::two_hops::TwoHops;
 use super::visited::{BLOCK, Fresh, Marks, Visited};
 use crate::index::{Space, Stopped};
 
 /// Expanded nodes between two stop checks.
-const HOPS_PER_CHECK: u32 = 4;
+pub(super) const HOPS_PER_CHECK: u32 = 4;
 
 /// Nodes that a search returns at most where more than `ef` are equal.
 const MOST_EQUALS: usize = 4096;
@@ -38,23 +39,22 @@ pub enum Traversal {
     /// Scores them and walks through them. Right when most nodes are accepted.
     Check,
     /// Goes on to their neighbours without scoring them, so that only accepted nodes cost a distance (ACORN-1, arXiv
-    /// 2403.04871). Right when few nodes are accepted; when very few are, it can find next to nothing.
+    /// 2403.04871). Right when few nodes are accepted. When very few are, they may lie farther apart than two hops: the
+    /// walk then goes on through others, in no order, for `ef` hops at most.
     TwoHop,
 }
 
 /// The memory of a search, for reuse by the next one. One for a worker, whatever the graphs it searches.
 #[derive(Default)]
 pub struct SearchScratch {
-    visited: Visited,
-    frontier: Frontier,
-    fresh: Fresh,
+    pub(super) visited: Visited,
+    pub(super) frontier: Frontier,
+    pub(super) fresh: Fresh,
     starts: Vec<Candidate>,
     /// What was found with all twins.
     heaps: Vec<Candidate>,
-    /// Of a two-hop walk: neighbours that were refused, and accepted ones that wait to be scored.
-    refused: Vec<u32>,
-    batch: Vec<u32>,
-    work: Work,
+    pub(super) two_hops: TwoHops,
+    pub(super) work: Work,
 }
 
 /// What walks did.
@@ -248,85 +248,6 @@ impl Hnsw {
         Ok(())
     }
 
-    /// Walks the base layer over accepted nodes only, through those that are not to their neighbours.
-    #[expect(clippy::too_many_arguments, reason = "each is a thing of its own, and two are closures")]
-    fn walk_two_hops<S: Space>(
-        &self,
-        space: &S,
-        query: &S::Query,
-        starts: &[Candidate],
-        ef: usize,
-        accept: &impl Fn(u32) -> bool,
-        scratch: &mut SearchScratch,
-        stop: &impl Fn() -> bool,
-    ) -> Result<(), Stopped> {
-        let SearchScratch { visited, frontier, fresh, refused, batch, work, .. } = scratch;
-        let mut marks = visited.begin(self.len());
-        frontier.begin(ef.max(1));
-        let mut refused_starts = Vec::new();
-        for &start in starts {
-            if marks.visit(start.node()) {
-                if accept(start.node()) {
-                    frontier.offer(start, &|_| true);
-                } else {
-                    refused_starts.push(start.node());
-                }
-            }
-        }
-        let mut hops = 0u32;
-        while let Some(node) = refused_starts.pop().or_else(|| frontier.expand_next()) {
-            if hops.is_multiple_of(HOPS_PER_CHECK) && stop() {
-                return Err(Stopped);
-            }
-            hops += 1;
-            self.gather_two_hops(space, node, accept, &mut marks, fresh, refused, batch);
-            work.hops += 1;
-            work.distances += batch.len() as u64;
-            score(space, query, batch, |candidate| {
-                if frontier.offer(candidate, &|_| true) {
-                    self.nodes.prefetch(candidate.node());
-                }
-            });
-        }
-        Ok(())
-    }
-
-    /// Puts the accepted nodes within two hops that are met for the first time into `batch`: the neighbours, then
-    /// those of refused neighbours, until there are as many as a node has links.
-    #[expect(clippy::too_many_arguments, reason = "the parts of a scratch that is borrowed already")]
-    fn gather_two_hops<S: Space>(
-        &self,
-        space: &S,
-        node: u32,
-        accept: &impl Fn(u32) -> bool,
-        marks: &mut Marks,
-        fresh: &mut Fresh,
-        refused: &mut Vec<u32>,
-        batch: &mut Vec<u32>,
-    ) {
-        batch.clear();
-        refused.clear();
-        for words in self.nodes.words(node, 0).chunks(BLOCK) {
-            gather(space, words, marks, fresh);
-            for &near in fresh.nodes() {
-                let side = if accept(near) { &mut *batch } else { &mut *refused };
-                side.push(near);
-            }
-        }
-        for (at, &between) in refused.iter().enumerate() {
-            if batch.len() >= self.nodes.capacity(0) {
-                break;
-            }
-            if let Some(&next) = refused.get(at + 1) {
-                self.nodes.prefetch(next);
-            }
-            for words in self.nodes.words(between, 0).chunks(BLOCK) {
-                gather(space, words, marks, fresh);
-                batch.extend(fresh.nodes().iter().copied().filter(|&far| accept(far)));
-            }
-        }
-    }
-
     /// Where a view starts that is older than the entry point and all that lies on the way down from it: at what it
     /// can read next to the entry point, and at the first node of all.
     fn starts_of_an_old_view<S: Space>(&self, space: &S, query: &S::Query, starts: &mut Vec<Candidate>) {
@@ -344,7 +265,7 @@ impl Hnsw {
 
 /// Puts the nodes of a block of links that are met for the first time and can be read into `fresh`.
 #[inline(always)]
-fn gather<S: Space>(space: &S, words: &[AtomicU32], marks: &mut Marks, fresh: &mut Fresh) {
+pub(super) fn gather<S: Space>(space: &S, words: &[AtomicU32], marks: &mut Marks, fresh: &mut Fresh) {
     marks.gather(words, fresh);
     fresh.retain(|node| space.can_read(node));
 }

@@ -329,6 +329,13 @@ fn two_hop_walks_find_the_accepted_and_score_nothing_else() {
         let recall = hits as f64 / (10 * queries.len()) as f64;
         assert!(recall >= 0.95, "{percent} %: recall {recall}");
     }
+    // As wide as the graph, it misses none, however far apart they are.
+    let all = Walk { ef: 6000, traversal: Traversal::TwoHop, starts: &[] };
+    for every in [7, 500, 3001] {
+        let mut scratch = SearchScratch::new();
+        let found = graph.search(&rows, &queries[1], &all, |row| row % every == 5, &mut scratch, &|| false);
+        assert_eq!(found, Ok(exact(&rows, Metric::Euclid, &queries[1], 6000, |row| row % every == 5)));
+    }
     let none = Walk { ef: 8, traversal: Traversal::TwoHop, starts: &[] };
     let mut scratch = SearchScratch::new();
     let found = graph.search(&rows, &queries[0], &none, |_| false, &mut scratch, &|| false);
