@@ -36,6 +36,19 @@ impl Default for Limits {
     }
 }
 
+/// Most characters that a text index may ask a token to have, as `min_token_len` or `max_token_len`.
+pub const MAX_TOKEN_LEN: u32 = 65_536;
+/// Longest beginning of a word that a prefix tokenizer makes a token of, in characters: a word of n characters has n
+/// of them, with n² / 2 characters together. Longer words are found by their first so many characters.
+pub const MAX_PREFIX_LEN: usize = 64;
+/// Longest word that is stemmed, in bytes. No language has longer ones; identifiers do.
+pub const MAX_STEMMED_LEN: usize = 128;
+/// Stop words of one text index beside those of languages.
+pub const MAX_CUSTOM_STOP_WORDS: usize = 10_000;
+/// Tokens that a text index looks through while it plans a phrase, some 10 ms; the payloads of the points beyond them
+/// are looked at one by one, where a deadline can stop it.
+pub const MAX_TOKENS_PER_PLAN: usize = 4_000_000;
+
 /// Sizes at which work in the background starts. Tests make them small, so that short runs see every step.
 #[derive(Clone, Copy, Debug)]
 pub struct Thresholds {

@@ -3,7 +3,7 @@
 use super::config::CollectionConfig;
 use super::point::Point;
 use crate::filter::{IndexSet, PointView};
-use crate::payload::{FieldIndex, JsonPath};
+use crate::payload::{FieldIndex, JsonPath, Tokenizer};
 use crate::types::PointId;
 use imbl::{OrdMap, Vector};
 use roaring::RoaringBitmap;
@@ -62,7 +62,7 @@ impl State {
 
     /// The point at an offset as filters see it.
     pub fn subject(&self, offset: u32) -> Subject<'_> {
-        Subject { point: self.at(offset), config: &self.config }
+        Subject { point: self.at(offset), state: self }
     }
 }
 
@@ -79,7 +79,7 @@ impl IndexSet for State {
 /// A point as filters see it.
 pub struct Subject<'a> {
     point: &'a Point,
-    config: &'a CollectionConfig,
+    state: &'a State,
 }
 
 impl PointView for Subject<'_> {
@@ -88,10 +88,14 @@ impl PointView for Subject<'_> {
     }
 
     fn has_vector(&self, name: &str) -> bool {
-        self.config.field_index(name).is_some_and(|field| self.point.rows.row(field).is_some())
+        self.state.config.field_index(name).is_some_and(|field| self.point.rows.row(field).is_some())
     }
 
     fn document(&self) -> &[u8] {
         self.point.payload.bytes()
+    }
+
+    fn tokenizer(&self, path: &JsonPath) -> Option<&Tokenizer> {
+        self.state.index(path)?.tokenizer()
     }
 }

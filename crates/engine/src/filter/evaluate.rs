@@ -1,8 +1,9 @@
 //! Deciding one point by its payload: what a filter means.
 
 use super::geo::{GeoPoint, GeoShape};
+use super::matching::Match;
 use super::{Clause, Condition, Filter};
-use crate::payload::{Document, JsonPath, Value, parse_datetime};
+use crate::payload::{Document, JsonPath, Tokenizer, Value, parse_datetime};
 use crate::types::PointId;
 
 /// What a filter looks at.
@@ -13,17 +14,50 @@ pub trait PointView {
     fn has_vector(&self, name: &str) -> bool;
     /// The payload, as normalised JSON.
     fn document(&self) -> &[u8];
+    /// The tokenizer of the text index of exactly this path, if there is one.
+    fn tokenizer(&self, path: &JsonPath) -> Option<&Tokenizer>;
+}
+
+/// What a filter is asked of: a point, or inside a nested condition an object in its payload.
+struct Subject<'a, P> {
+    point: &'a P,
+    document: Document<'a>,
+    /// Where the object is, from the outermost path inwards.
+    scope: Option<&'a Scope<'a>>,
+}
+
+struct Scope<'a> {
+    key: &'a JsonPath,
+    outer: Option<&'a Scope<'a>>,
+}
+
+impl Scope<'_> {
+    fn absolute(&self, key: &JsonPath) -> JsonPath {
+        let path = self.key.join(key);
+        match self.outer {
+            Some(outer) => outer.absolute(&path),
+            None => path,
+        }
+    }
+}
+
+impl<P: PointView> Subject<'_, P> {
+    fn tokenizer(&self, key: &JsonPath) -> Option<&Tokenizer> {
+        match self.scope {
+            None => self.point.tokenizer(key),
+            Some(scope) => self.point.tokenizer(&scope.absolute(key)),
+        }
+    }
 }
 
 impl Filter {
     /// Whether a point matches (C7).
     pub fn matches(&self, point: &impl PointView) -> bool {
-        self.holds(Some(point), Document::new(point.document()))
+        self.holds(&Subject { point, document: Document::new(point.document()), scope: None })
     }
 
-    /// Whether the filter holds for a document: that of `point`, or, without one, an object inside a payload.
-    fn holds<P: PointView>(&self, point: Option<&P>, document: Document<'_>) -> bool {
-        let holds = |condition: &Condition| condition.holds(point, document);
+    fn holds<P: PointView>(&self, subject: &Subject<'_, P>) -> bool {
+        let holds = |condition: &Condition| condition.holds(subject);
         self.must.iter().all(holds)
             && (self.should.is_empty() || self.should.iter().any(holds))
             && !self.must_not.iter().any(holds)
@@ -44,24 +78,39 @@ fn reaches<T>(items: impl Iterator<Item = T>, count: u64) -> bool {
 }
 
 impl Condition {
-    fn holds<P: PointView>(&self, point: Option<&P>, document: Document<'_>) -> bool {
+    fn holds<P: PointView>(&self, subject: &Subject<'_, P>) -> bool {
+        let Subject { point, document, scope } = *subject;
         match self {
-            Condition::Field { key, clauses } => clauses.iter().any(|clause| clause.holds(key, document)),
-            Condition::HasId(ids) => point.is_some_and(|point| ids.binary_search(&point.id()).is_ok()),
-            Condition::HasVector(name) => point.is_some_and(|point| point.has_vector(name)),
-            Condition::Nested { key, filter } => document.any_at(key, |element| match element {
-                Value::Object(object) => filter.holds(None::<&P>, object.document()),
-                _ => false,
-            }),
-            Condition::Filter(filter) => filter.holds(point, document),
+            Condition::Field { key, clauses } => clauses.iter().any(|clause| clause.holds(key, subject)),
+            // Neither ever holds for an object inside a payload.
+            Condition::HasId(_) | Condition::HasVector(_) if scope.is_some() => false,
+            Condition::HasId(ids) => ids.binary_search(&point.id()).is_ok(),
+            Condition::HasVector(name) => point.has_vector(name),
+            Condition::Nested { key, filter } => {
+                let inner = Some(&Scope { key, outer: scope });
+                document.any_at(key, |element| match element {
+                    Value::Object(object) => {
+                        filter.holds(&Subject { point, document: object.document(), scope: inner })
+                    }
+                    _ => false,
+                })
+            }
+            Condition::Filter(filter) => filter.holds(subject),
         }
     }
 }
 
 impl Clause {
-    fn holds(&self, key: &JsonPath, document: Document<'_>) -> bool {
+    fn holds<P: PointView>(&self, key: &JsonPath, subject: &Subject<'_, P>) -> bool {
+        let document = subject.document;
         match self {
-            Clause::Match(wanted) => any_value(document, key, |value| wanted.holds(value)),
+            Clause::Match(wanted) => {
+                let tokenizer = match wanted {
+                    Match::Text(_) => subject.tokenizer(key),
+                    _ => None,
+                };
+                any_value(document, key, |value| wanted.holds(value, tokenizer))
+            }
             Clause::Range(interval) => any_value(document, key, |value| {
                 value.as_f64().is_some_and(|number| interval.contains(number))
             }),

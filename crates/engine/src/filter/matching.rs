@@ -1,8 +1,8 @@
 //! `match` clauses.
 
-use super::text::Words;
+use super::text::TextQuery;
 use crate::json;
-use crate::payload::{JsonStr, Value};
+use crate::payload::{JsonStr, Tokenizer, Value};
 use crate::types::PointId;
 
 /// A string to compare with: equal strings are equal, and so are two spellings of one UUID (C7).
@@ -73,17 +73,14 @@ pub enum Match {
     ExceptInteger(Box<[i64]>),
     /// A string that begins so, byte by byte.
     Prefix(Box<str>),
-    /// A string with all of these words.
-    Text(Words),
-    /// A string with one of these words.
-    TextAny(Words),
-    /// A string with these words next to each other.
-    Phrase(Words),
+    /// A string with these words.
+    Text(TextQuery),
 }
 
 impl Match {
-    /// Whether a value, not opened if it is an array, satisfies the clause.
-    pub fn holds(&self, value: Value<'_>) -> bool {
+    /// Whether a value, not opened if it is an array, satisfies the clause. Texts are cut by the tokenizer of the
+    /// field's text index, if it has one.
+    pub fn holds(&self, value: Value<'_>, tokenizer: Option<&Tokenizer>) -> bool {
         match (self, value) {
             (Match::Keyword(keyword), Value::String(string)) => keyword.is(string),
             (Match::Integer(number), value) => value.as_i64() == Some(*number),
@@ -95,9 +92,7 @@ impl Match {
             (Match::ExceptKeyword(_), _) => true,
             (Match::ExceptInteger(list), value) => !is_in(list, value),
             (Match::Prefix(prefix), Value::String(string)) => string.decode().starts_with(&**prefix),
-            (Match::Text(words), Value::String(string)) => words.all_in(&string.decode()),
-            (Match::TextAny(words), Value::String(string)) => words.any_in(&string.decode()),
-            (Match::Phrase(words), Value::String(string)) => words.in_order_in(&string.decode()),
+            (Match::Text(query), Value::String(string)) => query.is_in(&string.decode(), tokenizer),
             _ => false,
         }
     }

@@ -3,10 +3,10 @@
 use super::Clause;
 use super::geo::{GeoPoint, GeoShape};
 use super::matching::{Keyword, KeywordList, Match};
-use super::text::Words;
+use super::text::TextQuery;
 use crate::error::Error;
 use crate::json::{Kind, Reader};
-use crate::payload::{Interval, JsonPath, parse_datetime};
+use crate::payload::{Interval, JsonPath, TextMatch, parse_datetime};
 use crate::types::PointId;
 
 type Result<T> = std::result::Result<T, Error>;
@@ -76,9 +76,9 @@ pub(super) fn matching(r: &mut Reader<'_>) -> Result<Match> {
             "any" => |r: &mut Reader<'_>| list(r, Match::AnyKeyword, Match::AnyInteger),
             "except" => |r: &mut Reader<'_>| list(r, Match::ExceptKeyword, Match::ExceptInteger),
             "prefix" => |r: &mut Reader<'_>| Ok(Match::Prefix(r.string()?.into())),
-            "text" => |r: &mut Reader<'_>| Ok(Match::Text(Words::new(&r.string()?))),
-            "text_any" => |r: &mut Reader<'_>| Ok(Match::TextAny(Words::new(&r.string()?))),
-            "phrase" => |r: &mut Reader<'_>| Ok(Match::Phrase(Words::new(&r.string()?))),
+            "text" => |r: &mut Reader<'_>| text(r, TextMatch::All),
+            "text_any" => |r: &mut Reader<'_>| text(r, TextMatch::Any),
+            "phrase" => |r: &mut Reader<'_>| text(r, TextMatch::Phrase),
             "substring" => {
                 return Err(r.error("substring matching is not available, use text, phrase or prefix"));
             }
@@ -96,6 +96,10 @@ pub(super) fn matching(r: &mut Reader<'_>) -> Result<Match> {
         Some((_, wanted)) => Ok(wanted),
         None => Err(r.error("expected one of value, any, except, prefix, text, text_any, phrase")),
     }
+}
+
+fn text(r: &mut Reader<'_>, how: TextMatch) -> Result<Match> {
+    Ok(Match::Text(TextQuery::new(how, &r.string()?)))
 }
 
 fn match_value(r: &mut Reader<'_>) -> Result<Match> {

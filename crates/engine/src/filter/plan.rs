@@ -236,7 +236,9 @@ fn matching(index: &FieldIndex, wanted: &Match) -> Bounds {
         Match::ExceptKeyword(list) => index.except_strings(strings(list)),
         Match::ExceptInteger(list) => index.except_integers(list.iter().copied()),
         Match::Prefix(prefix) => index.match_prefix(prefix),
-        Match::Text(_) | Match::TextAny(_) | Match::Phrase(_) => index.strings(),
+        Match::Text(query) => {
+            index.match_words(&query.pattern(index.tokenizer())).unwrap_or_else(|| index.strings())
+        }
     }
 }
 

@@ -1,73 +1,81 @@
-//! Text conditions: words in lower case.
-//!
-//! A word is a run of letters and digits of any script. Lower case is taken letter by letter.
+//! Text conditions: what a query's tokens are depends on the field that is asked (C7).
 
-/// The words of a query.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Words {
-    words: Vec<Box<str>>,
+use crate::payload::{Pattern, TextMatch, Tokenizer};
+use std::borrow::Cow;
+use std::sync::OnceLock;
+
+/// A text to look for. Its tokens are those of the field's text index, or words in lower case without one.
+///
+/// Two are equal when they ask the same; what was remembered of earlier fields does not count.
+#[derive(Clone, Debug)]
+pub struct TextQuery {
+    how: TextMatch,
+    text: Box<str>,
+    plain: Pattern,
+    /// The pattern for the first other tokenizer that was asked for: a filter is mostly asked of one state, and of
+    /// thousands of its points.
+    tokenized: OnceLock<(Tokenizer, Pattern)>,
 }
 
-impl Words {
-    /// The words of a text.
-    pub fn new(text: &str) -> Words {
-        Words { words: split(text).map(|word| lower(word).collect::<String>().into_boxed_str()).collect() }
-    }
-
-    /// Whether `text` has all the words, in any order. False when there are none.
-    pub fn all_in(&self, text: &str) -> bool {
-        !self.words.is_empty()
-            && self.words.iter().all(|wanted| split(text).any(|word| is_same(word, wanted)))
-    }
-
-    /// Whether `text` has at least one of the words.
-    pub fn any_in(&self, text: &str) -> bool {
-        split(text).any(|word| self.words.iter().any(|wanted| is_same(word, wanted)))
-    }
-
-    /// Whether `text` has the words next to each other and in this order. False when there are none.
-    pub fn in_order_in(&self, text: &str) -> bool {
-        let words: Vec<&str> = split(text).collect();
-        !self.words.is_empty()
-            && words
-                .windows(self.words.len())
-                .any(|window| window.iter().zip(&self.words).all(|(word, wanted)| is_same(word, wanted)))
+impl PartialEq for TextQuery {
+    fn eq(&self, other: &TextQuery) -> bool {
+        (self.how, &self.text) == (other.how, &other.text)
     }
 }
 
-fn split(text: &str) -> impl Iterator<Item = &str> {
-    text.split(|character: char| !character.is_alphanumeric()).filter(|word| !word.is_empty())
-}
+impl TextQuery {
+    /// A query for a text.
+    pub fn new(how: TextMatch, text: &str) -> TextQuery {
+        let plain = Pattern::new(how, text, Tokenizer::plain());
+        TextQuery { how, text: text.into(), plain, tokenized: OnceLock::new() }
+    }
 
-fn lower(word: &str) -> impl Iterator<Item = char> + '_ {
-    word.chars().flat_map(char::to_lowercase)
-}
+    /// The tokens to look for in a field with this tokenizer, or without a text index.
+    pub fn pattern(&self, tokenizer: Option<&Tokenizer>) -> Cow<'_, Pattern> {
+        let Some(tokenizer) = tokenizer else { return Cow::Borrowed(&self.plain) };
+        let pattern = || Pattern::new(self.how, &self.text, tokenizer);
+        match self.tokenized.get_or_init(|| (tokenizer.clone(), pattern())) {
+            (known, pattern) if known == tokenizer => Cow::Borrowed(pattern),
+            _ => Cow::Owned(pattern()),
+        }
+    }
 
-fn is_same(word: &str, lower_word: &str) -> bool {
-    if word.is_ascii() { word.eq_ignore_ascii_case(lower_word) } else { lower(word).eq(lower_word.chars()) }
+    /// Whether a value of a field with this tokenizer, or without a text index, matches.
+    pub fn is_in(&self, text: &str, tokenizer: Option<&Tokenizer>) -> bool {
+        self.pattern(tokenizer).is_in(text, tokenizer.unwrap_or(Tokenizer::plain()))
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn query(how: TextMatch, text: &str) -> impl Fn(&str) -> bool {
+        let query = TextQuery::new(how, text);
+        move |value| query.is_in(value, None)
+    }
+
     #[test]
     fn words_are_found_in_lower_case_c7() {
+        use TextMatch::{All, Any, Phrase};
         let text = "The quick-brown Fox (ÄPFEL 42) jumps; the End";
-        assert!(Words::new("FOX quick").all_in(text));
-        assert!(Words::new("äpfel").all_in(text));
-        assert!(!Words::new("fox cat").all_in(text));
-        assert!(Words::new("fox cat").any_in(text));
-        assert!(!Words::new("ump").any_in(text));
-        assert!(Words::new("quick brown fox").in_order_in(text));
-        assert!(Words::new("Äpfel, 42").in_order_in(text));
-        assert!(!Words::new("brown quick").in_order_in(text));
-        assert!(!Words::new("end the").in_order_in(text));
+        assert!(query(All, "FOX quick")(text));
+        assert!(query(All, "äpfel")(text));
+        assert!(!query(All, "fox cat")(text));
+        assert!(query(Any, "fox cat")(text));
+        assert!(!query(Any, "ump")(text));
+        assert!(query(Phrase, "quick brown fox")(text));
+        assert!(query(Phrase, "Äpfel, 42")(text));
+        assert!(!query(Phrase, "brown quick")(text));
+        assert!(!query(Phrase, "end the")(text));
+        assert!(query(Phrase, "a a b")("a a a b") && !query(Phrase, "a a b")("a b a b"));
     }
 
     #[test]
     fn a_query_without_words_matches_nothing_c7() {
-        let none = Words::new(" -- !");
-        assert!(!none.all_in("a") && !none.any_in("a") && !none.in_order_in("a") && !none.in_order_in(""));
+        for how in [TextMatch::All, TextMatch::Any, TextMatch::Phrase] {
+            let none = query(how, " -- !");
+            assert!(!none("a") && !none("") && !none("-- !"));
+        }
     }
 }

@@ -3,7 +3,7 @@
 //! A payload is the line of normalised JSON that [`crate::json::read_payload`] makes. Everything here works on
 //! those bytes: [`Document`] finds the values of a [`JsonPath`] without building a tree, [`edit`] makes the bytes
 //! of a changed payload, [`PayloadSelector`] cuts an answer out of one, and [`FieldIndex`] maps the values of one
-//! path to the points that hold them.
+//! path to the points that hold them. [`Tokenizer`] cuts texts into words.
 
 mod datetime;
 mod document;
@@ -12,6 +12,7 @@ mod index;
 mod interval;
 mod path;
 mod select;
+mod text;
 
 pub use datetime::parse_datetime;
 pub use document::{Array, Document, Entry, JsonStr, Object, Value};
@@ -19,3 +20,4 @@ pub use index::{Bounds, FieldIndex, FieldKind, FieldSchema, OrderKey, Ordered, P
 pub use interval::Interval;
 pub use path::{JsonPath, Key, PathError, Step};
 pub use select::PayloadSelector;
+pub use text::{Pattern, TextMatch, TextOptions, Tokenizer};

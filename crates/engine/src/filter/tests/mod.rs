@@ -4,11 +4,13 @@ mod grammar;
 mod oracle;
 mod properties;
 mod semantics;
+mod texts;
 
 use super::{Filter, PointView};
 use crate::error::Error;
 use crate::json::{Reader, read_payload};
 use crate::limits::Limits;
+use crate::payload::{JsonPath, Tokenizer};
 use crate::types::PointId;
 
 /// A point of a test.
@@ -16,11 +18,13 @@ struct Point {
     id: PointId,
     vectors: Vec<&'static str>,
     payload: Vec<u8>,
+    /// Of the text indexes.
+    tokenizers: Vec<(JsonPath, Tokenizer)>,
 }
 
 impl Point {
     fn new(id: u64, payload: &str) -> Point {
-        Point { id: PointId::Num(id), vectors: vec![""], payload: normalised(payload) }
+        Point { id: PointId::Num(id), vectors: vec![""], payload: normalised(payload), tokenizers: vec![] }
     }
 }
 
@@ -35,6 +39,10 @@ impl PointView for Point {
 
     fn document(&self) -> &[u8] {
         &self.payload
+    }
+
+    fn tokenizer(&self, path: &JsonPath) -> Option<&Tokenizer> {
+        self.tokenizers.iter().find(|(indexed, _)| indexed == path).map(|(_, tokenizer)| tokenizer)
     }
 }
 

@@ -29,13 +29,14 @@ const PATHS: [&str; 16] = [
     "a[0]",
     "b[1].a",
 ];
-const KINDS: [FieldKind; 6] = [
+const KINDS: [FieldKind; 7] = [
     FieldKind::Keyword,
     FieldKind::Integer,
     FieldKind::Float,
     FieldKind::Bool,
     FieldKind::Datetime,
     FieldKind::Uuid,
+    FieldKind::Text,
 ];
 const UUIDS: [&str; 3] = [
     "550e8400-e29b-41d4-a716-446655440000",
@@ -240,7 +241,7 @@ fn filter() -> impl Strategy<Value = Value> {
 
 /// A step in the life of a collection of twelve offsets.
 #[derive(Clone, Debug)]
-enum Change {
+pub(super) enum Change {
     Put(u32, Value),
     Merge(u32, Value),
     Delete(u32),
@@ -256,7 +257,7 @@ fn change() -> impl Strategy<Value = Change> {
 
 /// Points with their indexes. The offset is the id.
 #[derive(Clone)]
-struct State {
+pub(super) struct State {
     docs: BTreeMap<u32, Vec<u8>>,
     indexes: Vec<FieldIndex>,
     live: RoaringBitmap,
@@ -264,17 +265,22 @@ struct State {
 
 impl State {
     fn new(definitions: &[(&str, FieldKind)]) -> State {
+        State::with(definitions.iter().map(|(path, kind)| (*path, FieldSchema::new(*kind))))
+    }
+
+    /// A state with these indexes; of two on one path, the first.
+    pub(super) fn with<'p>(definitions: impl Iterator<Item = (&'p str, FieldSchema)>) -> State {
         let mut indexes: Vec<FieldIndex> = Vec::new();
-        for (path, kind) in definitions {
+        for (path, schema) in definitions {
             let path = JsonPath::parse(path).unwrap();
             if indexes.iter().all(|index| *index.path() != path) {
-                indexes.push(FieldIndex::new(path, FieldSchema::new(*kind)));
+                indexes.push(FieldIndex::new(path, schema));
             }
         }
         State { docs: BTreeMap::new(), indexes, live: RoaringBitmap::new() }
     }
 
-    fn apply(&mut self, change: &Change) {
+    pub(super) fn apply(&mut self, change: &Change) {
         let (offset, after) = match change {
             Change::Put(offset, doc) => (*offset, Some(normalised(&doc.to_string()))),
             Change::Merge(offset, patch) => {
@@ -296,15 +302,32 @@ impl State {
 
     /// Compares the plan, the evaluator and the oracle on every point.
     fn check(&self, filter: &Filter, json: &Value) -> Result<(), TestCaseError> {
+        self.compare(filter, json, |offset, doc| oracle::matches(json, Some(u64::from(offset)), doc))
+    }
+
+    /// Compares the plan and the evaluator on every point with what is expected of its payload.
+    pub(super) fn compare(
+        &self,
+        filter: &Filter,
+        json: &Value,
+        matches: impl Fn(u32, &Value) -> bool,
+    ) -> Result<(), TestCaseError> {
         let plan = filter.plan(self, &self.live);
         let candidates = plan.candidates.clone().unwrap_or_else(|| self.live.clone());
         prop_assert!(candidates.is_subset(&self.live) && plan.certain.is_subset(&candidates));
         prop_assert_eq!(plan.cardinality(self.live.len()), candidates.len());
         for (offset, doc) in &self.docs {
             let text = String::from_utf8_lossy(doc);
-            let point =
-                Point { id: PointId::Num(u64::from(*offset)), vectors: vec![""], payload: doc.clone() };
-            let expected = oracle::matches(json, Some(u64::from(*offset)), &parsed(&text));
+            let texts = self.indexes.iter().filter_map(|index| Some((index, index.tokenizer()?)));
+            let point = Point {
+                id: PointId::Num(u64::from(*offset)),
+                vectors: vec![""],
+                payload: doc.clone(),
+                tokenizers: texts
+                    .map(|(index, tokenizer)| (index.path().clone(), tokenizer.clone()))
+                    .collect(),
+            };
+            let expected = matches(*offset, &parsed(&text));
             prop_assert_eq!(filter.matches(&point), expected, "evaluated {} on {}", json, text);
             if plan.certain.contains(*offset) {
                 prop_assert!(expected, "certain {} on {}", json, text);

@@ -40,6 +40,13 @@ impl Postings {
         one.into_iter().chain(many.into_iter().flatten())
     }
 
+    fn contains(&self, offset: u32) -> bool {
+        match self {
+            Postings::One(held) => *held == offset,
+            Postings::Many(bitmap) => bitmap.contains(offset),
+        }
+    }
+
     fn insert(&mut self, offset: u32) {
         match self {
             Postings::One(held) if *held == offset => {}
@@ -144,6 +151,30 @@ pub(super) fn union<'a>(mut all: impl Iterator<Item = &'a Postings>) -> RoaringB
         }
     }
     merge(&mut bitmap, &mut loose);
+    bitmap
+}
+
+/// The points that all these postings have; none for no postings.
+pub(super) fn intersection(mut all: Vec<&Postings>) -> RoaringBitmap {
+    all.sort_unstable_by_key(|postings| postings.len());
+    let Some((smallest, others)) = all.split_first() else { return RoaringBitmap::new() };
+    let mut bitmap = match (smallest, others.first()) {
+        (Postings::One(offset), _) => {
+            let everywhere = others.iter().all(|postings| postings.contains(*offset));
+            return everywhere.then_some(*offset).into_iter().collect();
+        }
+        // Without a copy of either.
+        (Postings::Many(one), Some(Postings::Many(two))) => one.as_ref() & two.as_ref(),
+        (Postings::Many(one), _) => RoaringBitmap::clone(one),
+    };
+    for postings in others.iter().skip(1) {
+        if bitmap.is_empty() {
+            break;
+        }
+        if let Postings::Many(many) = postings {
+            bitmap &= many.as_ref();
+        }
+    }
     bitmap
 }
 

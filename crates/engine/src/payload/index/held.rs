@@ -12,7 +12,7 @@ use std::borrow::Cow;
 pub(super) enum Key<'a> {
     /// Of an integer, float, bool or datetime index.
     Number(i64),
-    /// Of a keyword index, with the UUID that the text may be.
+    /// Of a keyword index, with the UUID that the text may be; of a text index.
     Text(Cow<'a, str>, Option<u128>),
     /// Of a uuid index.
     Uuid(u128),
@@ -50,6 +50,14 @@ impl<'a> Held<'a> {
         held
     }
 
+    /// The strings among the keys.
+    pub(super) fn texts(&self) -> impl Iterator<Item = &str> {
+        self.keys.iter().filter_map(|key| match key {
+            Key::Text(text, _) => Some(&**text),
+            Key::Number(_) | Key::Uuid(_) => None,
+        })
+    }
+
     fn add(&mut self, value: Value<'a>, kind: FieldKind) {
         match key(value, kind) {
             Some(key) => self.keys.push(key),
@@ -72,6 +80,7 @@ fn key(value: Value<'_>, kind: FieldKind) -> Option<Key<'_>> {
             let uuid = PointId::parse_uuid(&text);
             Some(Key::Text(text, uuid))
         }
+        (FieldKind::Text, Value::String(text)) => Some(Key::Text(text.decode(), None)),
         _ => None,
     }
 }

@@ -7,9 +7,11 @@ use super::bounds::Bounds;
 use super::column;
 use super::held::float_key;
 use super::schema::FieldKind;
+use super::words::Words;
 use super::{FieldIndex, Values};
 use crate::payload::datetime::parse_datetime;
 use crate::payload::interval::Interval;
+use crate::payload::text::Pattern;
 use roaring::RoaringBitmap;
 use std::ops::RangeInclusive;
 
@@ -21,6 +23,9 @@ impl FieldIndex {
 
     /// Strings equal to one of these, each with the UUID that it may be. At least one.
     pub fn any_strings<'t>(&self, list: impl Iterator<Item = (&'t str, Option<u128>)>) -> Bounds {
+        if let Values::Words(words) = &self.values {
+            return Bounds::within(self.holders(words, list));
+        }
         let mut others = false;
         let hits = self.covered_strings(list, &mut others);
         match self.kind() {
@@ -30,7 +35,35 @@ impl FieldIndex {
             // Equal strings are the same date-time; whether the same date-time is the same string, only the payload says.
             FieldKind::Datetime if !others => Bounds::within(hits),
             FieldKind::Datetime => Bounds::within(hits | &*self.odd),
-            FieldKind::Integer | FieldKind::Float | FieldKind::Bool => Bounds::within(self.odd_points()),
+            FieldKind::Integer | FieldKind::Float | FieldKind::Bool | FieldKind::Text => {
+                Bounds::within(self.odd_points())
+            }
+        }
+    }
+
+    /// Points that may hold one of the strings, by their words. Another spelling of a UUID has other words.
+    fn holders<'t>(
+        &self,
+        words: &Words,
+        list: impl Iterator<Item = (&'t str, Option<u128>)>,
+    ) -> RoaringBitmap {
+        let mut holders = RoaringBitmap::new();
+        for (text, uuid) in list {
+            match words.candidates(text).filter(|_| uuid.is_none()) {
+                Some(hits) => holders |= hits,
+                None => return RoaringBitmap::clone(&self.indexed),
+            }
+        }
+        holders
+    }
+
+    /// Strings with the tokens of a pattern, which is made with this index's tokenizer.
+    ///
+    /// `None` if this is no text index.
+    pub fn match_words(&self, pattern: &Pattern) -> Option<Bounds> {
+        match &self.values {
+            Values::Words(words) => Some(words.matching(pattern, &self.several)),
+            _ => None,
         }
     }
 
@@ -102,6 +135,7 @@ impl FieldIndex {
                 Bounds::new(&*self.indexed - &hits, (hits & &*self.several) | &*self.odd)
             }
             FieldKind::Datetime => Bounds::within(&*self.indexed | &*self.odd),
+            FieldKind::Text => Bounds::new(self.odd_points(), RoaringBitmap::clone(&self.indexed)),
             FieldKind::Integer | FieldKind::Float | FieldKind::Bool => self.all_but_odd(),
         }
     }
@@ -114,9 +148,11 @@ impl FieldIndex {
                 Bounds::new((&*self.indexed - &hits) | &*self.odd, hits & &*self.several)
             }
             FieldKind::Float => Bounds::within(&*self.indexed | &*self.odd),
-            FieldKind::Keyword | FieldKind::Uuid | FieldKind::Datetime | FieldKind::Bool => {
-                self.all_but_odd()
-            }
+            FieldKind::Keyword
+            | FieldKind::Uuid
+            | FieldKind::Datetime
+            | FieldKind::Bool
+            | FieldKind::Text => self.all_but_odd(),
         }
     }
 
@@ -136,7 +172,7 @@ impl FieldIndex {
     /// Strings of any content: nothing is certain.
     pub fn strings(&self) -> Bounds {
         Bounds::within(match self.kind() {
-            FieldKind::Keyword => RoaringBitmap::clone(&self.indexed),
+            FieldKind::Keyword | FieldKind::Text => RoaringBitmap::clone(&self.indexed),
             FieldKind::Uuid | FieldKind::Datetime => &*self.indexed | &*self.odd,
             FieldKind::Integer | FieldKind::Float | FieldKind::Bool => self.odd_points(),
         })
@@ -167,7 +203,7 @@ impl FieldIndex {
                 let keys = keys_within(|k| interval.above_lower(k), |k| interval.below_upper(k));
                 Bounds::exact(self.union_of_keys(keys))
             }
-            FieldKind::Keyword => Bounds::within(RoaringBitmap::clone(&self.indexed)),
+            FieldKind::Keyword | FieldKind::Text => Bounds::within(RoaringBitmap::clone(&self.indexed)),
             // No text is both a UUID and a date-time.
             FieldKind::Uuid | FieldKind::Integer | FieldKind::Float | FieldKind::Bool => {
                 Bounds::within(self.odd_points())

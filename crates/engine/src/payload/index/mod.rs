@@ -6,6 +6,7 @@ mod held;
 mod lookup;
 mod order;
 mod schema;
+mod words;
 
 pub use bounds::Bounds;
 pub use column::Postings;
@@ -13,10 +14,12 @@ pub use order::{OrderKey, Ordered};
 pub use schema::{FieldKind, FieldSchema};
 
 use super::path::JsonPath;
+use super::text::Tokenizer;
 use column::Column;
 use held::{Held, Key};
 use roaring::RoaringBitmap;
 use std::sync::Arc;
+use words::Words;
 
 /// Index of one path of the payloads of a collection. Points are known by their offsets.
 ///
@@ -50,6 +53,8 @@ enum Values {
     Texts { texts: Column<Arc<str>>, uuids: Column<u128> },
     /// UUIDs alone.
     Uuids(Column<u128>),
+    /// The words of strings.
+    Words(Words),
 }
 
 impl FieldIndex {
@@ -61,6 +66,7 @@ impl FieldIndex {
             }
             FieldKind::Keyword => Values::Texts { texts: Column::default(), uuids: Column::default() },
             FieldKind::Uuid => Values::Uuids(Column::default()),
+            FieldKind::Text => Values::Words(Words::new(schema.text())),
         };
         FieldIndex {
             definition: Arc::new((path, schema)),
@@ -83,11 +89,23 @@ impl FieldIndex {
         &self.definition.1
     }
 
+    /// How texts are cut into words, if this is a text index.
+    pub fn tokenizer(&self) -> Option<&Tokenizer> {
+        match &self.values {
+            Values::Words(words) => Some(words.tokenizer()),
+            _ => None,
+        }
+    }
+
     /// Adds a point that is not in the index: its offset and its payload, as normalised JSON.
     pub fn insert(&mut self, offset: u32, doc: &[u8]) {
         let held = Held::read(doc, self.path(), self.schema().kind());
+        if let Values::Words(words) = &mut self.values {
+            words.insert(offset, held.texts());
+        }
         for key in &held.keys {
             match (&mut self.values, key) {
+                (Values::Words(_), _) => {}
                 (Values::Numbers(column), Key::Number(key)) => column.insert(key, offset),
                 (Values::Texts { texts, uuids }, Key::Text(text, uuid)) => {
                     texts.insert(text.as_ref(), offset);
@@ -109,8 +127,12 @@ impl FieldIndex {
     /// Takes a point out that was put in with the same payload.
     pub fn remove(&mut self, offset: u32, doc: &[u8]) {
         let held = Held::read(doc, self.path(), self.schema().kind());
+        if let Values::Words(words) = &mut self.values {
+            words.remove(offset, held.texts());
+        }
         for key in &held.keys {
             match (&mut self.values, key) {
+                (Values::Words(_), _) => {}
                 (Values::Numbers(column), Key::Number(key)) => column.remove(key, offset),
                 (Values::Texts { texts, uuids }, Key::Text(text, uuid)) => {
                     texts.remove(text.as_ref(), offset);

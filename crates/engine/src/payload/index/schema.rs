@@ -2,6 +2,8 @@
 
 use crate::error::Error;
 use crate::json::{self, Kind, Reader};
+use crate::payload::text::TextOptions;
+use std::sync::Arc;
 
 /// Type of the values that a field index covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,16 +20,19 @@ pub enum FieldKind {
     Datetime,
     /// Strings that are UUIDs.
     Uuid,
+    /// The words of strings.
+    Text,
 }
 
 impl FieldKind {
-    const ALL: [FieldKind; 6] = [
+    const ALL: [FieldKind; 7] = [
         FieldKind::Keyword,
         FieldKind::Integer,
         FieldKind::Float,
         FieldKind::Bool,
         FieldKind::Datetime,
         FieldKind::Uuid,
+        FieldKind::Text,
     ];
 
     /// The name in requests and answers.
@@ -39,23 +44,24 @@ impl FieldKind {
             FieldKind::Bool => "bool",
             FieldKind::Datetime => "datetime",
             FieldKind::Uuid => "uuid",
+            FieldKind::Text => "text",
         }
     }
 
-    /// Names of the options that the type takes.
+    /// Names of the options that the type takes; a text index also those of [`TextOptions`].
     fn options(self) -> &'static [&'static str] {
         match self {
             FieldKind::Keyword => &["is_tenant", "prefix", "on_disk", "enable_hnsw"],
             FieldKind::Integer => &["lookup", "range", "is_principal", "on_disk", "enable_hnsw"],
             FieldKind::Float | FieldKind::Datetime => &["is_principal", "on_disk", "enable_hnsw"],
-            FieldKind::Bool => &["on_disk", "enable_hnsw"],
+            FieldKind::Bool | FieldKind::Text => &["on_disk", "enable_hnsw"],
             FieldKind::Uuid => &["is_tenant", "on_disk", "enable_hnsw"],
         }
     }
 }
 
 /// Types of the grammar that this release does not build.
-const UNAVAILABLE: [&str; 2] = ["geo", "text"];
+const UNAVAILABLE: [&str; 1] = ["geo"];
 
 /// Every option, with the value that it has when it is not given.
 const OPTIONS: [(&str, bool); 7] = [
@@ -71,7 +77,8 @@ const OPTIONS: [(&str, bool); 7] = [
 /// Definition of a field index: its type and options.
 ///
 /// Two definitions are equal when they mean the same, whether an option is spelled out or left to its default.
-/// The options are kept and answered; none changes what an index can serve, so that no answer depends on them.
+/// The options are kept and answered. Those of a text index decide how texts are cut into words; no other changes an
+/// answer or what an index can serve.
 #[derive(Clone, Debug)]
 pub struct FieldSchema {
     kind: FieldKind,
@@ -79,23 +86,30 @@ pub struct FieldSchema {
     is_object: bool,
     /// The options given, by position in [`OPTIONS`].
     options: [Option<bool>; OPTIONS.len()],
+    /// Those of a text index; all absent for another.
+    text: Arc<TextOptions>,
 }
 
 impl PartialEq for FieldSchema {
     fn eq(&self, other: &FieldSchema) -> bool {
-        self.kind == other.kind && self.effective() == other.effective()
+        self.kind == other.kind && self.effective() == other.effective() && self.text == other.text
     }
 }
 
 impl FieldSchema {
     /// The definition that a bare type name gives.
     pub fn new(kind: FieldKind) -> FieldSchema {
-        FieldSchema { kind, is_object: false, options: [None; OPTIONS.len()] }
+        FieldSchema { kind, is_object: false, options: [None; OPTIONS.len()], text: Arc::default() }
     }
 
     /// Type of the values that the index covers; its name is the `data_type` of answers.
     pub fn kind(&self) -> FieldKind {
         self.kind
+    }
+
+    /// How a text index cuts texts into words.
+    pub fn text(&self) -> &TextOptions {
+        &self.text
     }
 
     /// Reads a `field_schema`: a type's name, or an object with `type` and options. Also reads what
@@ -117,6 +131,7 @@ impl FieldSchema {
     fn parse_object(reader: &mut Reader<'_>) -> Result<FieldSchema, Error> {
         let mut name = None;
         let mut options = [None; OPTIONS.len()];
+        let mut text = TextOptions::default();
         // Which options are known depends on the type, which may come last.
         let mut first_unknown = None;
         reader.object(|r, key| {
@@ -124,6 +139,8 @@ impl FieldSchema {
                 name = r.optional(|r| r.string().map(String::from))?;
             } else if let Some(at) = OPTIONS.iter().position(|(option, _)| *option == key) {
                 options[at] = r.optional(Reader::bool)?;
+            } else if TextOptions::NAMES.contains(&key) {
+                text.read(r, key)?;
             } else if r.peek()? == Kind::Null {
                 r.skip()?;
             } else {
@@ -137,12 +154,14 @@ impl FieldSchema {
         if let Some(error) = first_unknown {
             return Err(error);
         }
-        for (at, (option, _)) in OPTIONS.iter().enumerate() {
-            if options[at].is_some() && !kind.options().contains(option) {
-                return Err(reader.error(format!("{option} is no option of a {} index", kind.name())));
-            }
+        let given = OPTIONS.iter().zip(options).filter(|(_, value)| value.is_some());
+        let foreign = given.map(|((option, _), _)| *option).find(|option| !kind.options().contains(option));
+        let foreign = foreign.or(text.given().filter(|_| kind != FieldKind::Text));
+        if let Some(option) = foreign {
+            return Err(reader.error(format!("{option} is no option of a {} index", kind.name())));
         }
-        let schema = FieldSchema { kind, is_object: true, options };
+        text.check(reader)?;
+        let schema = FieldSchema { kind, is_object: true, options, text: Arc::new(text) };
         if kind == FieldKind::Integer && !schema.option("lookup") && !schema.option("range") {
             return Err(reader.error("the 'lookup' and 'range' capabilities can't be both disabled"));
         }
@@ -163,6 +182,7 @@ impl FieldSchema {
         out.push(b'{');
         json::write_key(out, "type");
         json::write_string(out, self.kind.name());
+        self.text.write_fields(out);
         for ((option, _), value) in OPTIONS.iter().zip(self.options) {
             if let Some(value) = value {
                 out.push(b',');
@@ -254,6 +274,84 @@ mod tests {
     }
 
     #[test]
+    fn text_definitions_are_answered_as_given_with_languages_by_name_c5_12() {
+        for (text, params) in [
+            ("\"text\"", "null"),
+            (r#"{"type":"text"}"#, r#"{"type":"text"}"#),
+            (
+                r#"{"type":"text","tokenizer":"prefix","min_token_len":2,"max_token_len":15,"lowercase":true,"on_disk":true}"#,
+                r#"{"type":"text","tokenizer":"prefix","min_token_len":2,"max_token_len":15,"lowercase":true,"on_disk":true}"#,
+            ),
+            (
+                r#"{"stemmer":{"language":"de","type":"snowball"},"phrase_matching":true,"ascii_folding":false,"stopwords":"en","type":"text"}"#,
+                r#"{"type":"text","ascii_folding":false,"phrase_matching":true,"stopwords":"english","stemmer":{"type":"snowball","language":"german"}}"#,
+            ),
+            (
+                r#"{"type":"text","stopwords":{"languages":["hi-en","slovene"],"custom":["a\"b"]},"tokenizer":null}"#,
+                r#"{"type":"text","stopwords":{"languages":["hinglish","slovene"],"custom":["a\"b"]}}"#,
+            ),
+        ] {
+            let schema = schema(text).unwrap();
+            assert_eq!(written(|out| schema.write_params(out)), params);
+            let stored = written(|out| schema.write_json(out));
+            let again = FieldSchema::parse(&mut Reader::new(stored.as_bytes()).unwrap()).unwrap();
+            assert_eq!(again, schema);
+        }
+        let same = |a: &str, b: &str| schema(a).unwrap() == schema(b).unwrap();
+        assert!(same(
+            "\"text\"",
+            r#"{"type":"text","tokenizer":"word","lowercase":true,"phrase_matching":false}"#
+        ));
+        assert!(same(
+            r#"{"type":"text","stopwords":"en"}"#,
+            r#"{"type":"text","stopwords":{"languages":["english"]}}"#
+        ));
+        assert!(!same("\"text\"", r#"{"type":"text","phrase_matching":true}"#));
+        assert!(!same("\"text\"", r#"{"type":"text","stopwords":{"custom":["a"]}}"#));
+        assert!(!same("\"text\"", r#"{"type":"text","min_token_len":2}"#));
+    }
+
+    #[test]
+    fn bad_text_definitions_name_the_place_c5_12() {
+        for (options, expected) in [
+            (
+                r#""tokenizer":"words""#,
+                "field_schema.tokenizer: expected one of word, whitespace, prefix, multilingual",
+            ),
+            (r#""max_token_len":0"#, "field_schema.max_token_len: value 0 invalid, must be from 1 to 65536"),
+            (
+                r#""min_token_len":5,"max_token_len":4"#,
+                "field_schema: min_token_len 5 is larger than max_token_len 4",
+            ),
+            (
+                r#""stopwords":"klingon""#,
+                "field_schema.stopwords: expected a language with stop words: one of arabic",
+            ),
+            (
+                r#""stopwords":{"languages":["tamil"]}"#,
+                "field_schema.stopwords.languages[0]: expected a language",
+            ),
+            (r#""stopwords":{"words":[]}"#, "field_schema.stopwords.words: unknown field"),
+            (r#""stemmer":{"type":"snowball"}"#, "field_schema.stemmer.language"),
+            (
+                r#""stemmer":{"type":"porter","language":"en"}"#,
+                "field_schema.stemmer.type: expected snowball",
+            ),
+            (
+                r#""stemmer":{"type":"snowball","language":"zh"}"#,
+                "field_schema.stemmer.language: expected a language with a stemmer",
+            ),
+            (r#""is_tenant":true"#, "field_schema: is_tenant is no option of a text index"),
+        ] {
+            let error = schema(&format!(r#"{{"type":"text",{options}}}"#)).unwrap_err();
+            let (Error::BadRequest(message) | Error::MissingField(message)) = error else {
+                panic!("{error:?}")
+            };
+            assert!(message.starts_with(expected), "{message}");
+        }
+    }
+
+    #[test]
     fn bad_definitions_name_the_place_c5_12() {
         let message = |text: &str| match schema(text).unwrap_err() {
             Error::BadRequest(message) | Error::MissingField(message) => message,
@@ -261,8 +359,8 @@ mod tests {
         };
         assert_eq!(message("\"geo\""), "field_schema: geo indexes are not available in this release");
         assert_eq!(
-            message(r#"{"type":"text","tokenizer":"word"}"#),
-            "field_schema: text indexes are not available in this release"
+            message(r#"{"tokenizer":"word","type":"keyword"}"#),
+            "field_schema: tokenizer is no option of a keyword index"
         );
         assert_eq!(
             message(r#"{"type":"integer","lookup":false,"range":false}"#),

@@ -1,0 +1,182 @@
+//! Words of texts, each with the points that hold it, and on request the order in which each point has them.
+
+use super::bounds::Bounds;
+use super::column::{self, Column, Postings};
+use crate::limits::MAX_TOKENS_PER_PLAN;
+use crate::payload::text::{Pattern, TextMatch, TextOptions, Tokenizer};
+use imbl::{OrdMap, Vector};
+use roaring::RoaringBitmap;
+use std::collections::{BTreeSet, HashMap};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+/// The inverted index of a text field. A clone takes constant time and stays as it was.
+#[derive(Clone, Debug)]
+pub(super) struct Words {
+    tokenizer: Tokenizer,
+    postings: Column<Arc<str>>,
+    /// Kept for phrases only.
+    order: Option<Order>,
+}
+
+/// The tokens of each point in order.
+#[derive(Clone, Debug, Default)]
+struct Order {
+    /// Number of each token that some point has.
+    numbers: OrdMap<Arc<str>, u32>,
+    /// Numbers below the highest one that no token has any more.
+    free: Vector<u32>,
+    /// For each point its texts one after the other, with [`GAP`] between them.
+    sequences: OrdMap<u32, Arc<[u32]>>,
+}
+
+/// No token's number: there are fewer tokens, for each takes a hundred bytes.
+const GAP: u32 = u32::MAX;
+
+impl Words {
+    /// An index without points.
+    pub(super) fn new(options: &TextOptions) -> Words {
+        Words {
+            tokenizer: Tokenizer::new(options),
+            postings: Column::default(),
+            order: options.phrase_matching().then(Order::default),
+        }
+    }
+
+    pub(super) fn tokenizer(&self) -> &Tokenizer {
+        &self.tokenizer
+    }
+
+    /// Adds the texts of a point that is not in the index.
+    pub(super) fn insert<'t>(&mut self, offset: u32, texts: impl Iterator<Item = &'t str>) {
+        let (tokens, sequence) = self.read(texts);
+        for token in &tokens {
+            self.postings.insert(&**token, offset);
+        }
+        let Some(order) = &mut self.order else { return };
+        let numbers: HashMap<&str, u32> =
+            tokens.iter().map(|token| (&**token, order.number_or_new(token))).collect();
+        let sequence: Arc<[u32]> =
+            sequence.iter().map(|token| token.as_ref().map_or(GAP, |token| numbers[&**token])).collect();
+        if !sequence.is_empty() {
+            order.sequences.insert(offset, sequence);
+        }
+    }
+
+    /// Takes the texts of a point out that was put in with them.
+    pub(super) fn remove<'t>(&mut self, offset: u32, texts: impl Iterator<Item = &'t str>) {
+        let (tokens, _) = self.read(texts);
+        for token in &tokens {
+            self.postings.remove(&**token, offset);
+            if let Some(order) = &mut self.order
+                && self.postings.get(&**token).is_none()
+                && let Some(number) = order.numbers.remove(&**token)
+            {
+                order.free.push_back(number);
+            }
+        }
+        if let Some(order) = &mut self.order {
+            order.sequences.remove(&offset);
+        }
+    }
+
+    /// The tokens of some texts, each once; and in order with `None` between two texts, if the order is kept.
+    fn read<'t>(&self, texts: impl Iterator<Item = &'t str>) -> (BTreeSet<Box<str>>, Vec<Option<Box<str>>>) {
+        let (mut tokens, mut sequence) = (BTreeSet::new(), Vec::new());
+        for text in texts {
+            if !sequence.is_empty() {
+                sequence.push(None);
+            }
+            self.tokenizer.document(text, |token| {
+                if !tokens.contains(token) {
+                    tokens.insert(Box::from(token));
+                }
+                if self.order.is_some() {
+                    sequence.push(Some(Box::from(token)));
+                }
+                ControlFlow::Continue(())
+            });
+        }
+        (tokens, sequence)
+    }
+
+    /// Points one of whose texts has the tokens of a pattern. `several` has the points with more than one text: their
+    /// tokens may stand in different ones.
+    pub(super) fn matching(&self, pattern: &Pattern, several: &RoaringBitmap) -> Bounds {
+        if pattern.how() == TextMatch::Any {
+            let found = pattern.tokens().filter_map(|token| self.postings.get(token));
+            return Bounds::exact(column::union(found));
+        }
+        let hits = self.with_all(pattern.tokens());
+        match pattern.how() {
+            _ if pattern.is_single() => Bounds::exact(hits),
+            TextMatch::Phrase => self.checked(pattern, RoaringBitmap::new(), hits),
+            TextMatch::All | TextMatch::Any => {
+                let spread = &hits & several;
+                if spread.is_empty() {
+                    return Bounds::exact(hits);
+                }
+                self.checked(pattern, hits - &spread, spread)
+            }
+        }
+    }
+
+    /// Points that may hold a text, because they have all its tokens; `None` if it has none.
+    pub(super) fn candidates(&self, text: &str) -> Option<RoaringBitmap> {
+        let (tokens, _) = self.read(std::iter::once(text));
+        (!tokens.is_empty()).then(|| self.with_all(tokens.iter().map(|token| &**token)))
+    }
+
+    /// Points that have all the tokens.
+    fn with_all<'t>(&self, tokens: impl Iterator<Item = &'t str>) -> RoaringBitmap {
+        let found: Option<Vec<&Postings>> = tokens.map(|token| self.postings.get(token)).collect();
+        found.map_or_else(RoaringBitmap::new, column::intersection)
+    }
+
+    /// Decides the doubtful points by the order of their tokens, if that is kept, as far as there is time.
+    fn checked(&self, pattern: &Pattern, certain: RoaringBitmap, doubtful: RoaringBitmap) -> Bounds {
+        let Some(order) = &self.order else { return Bounds::new(certain, doubtful) };
+        let numbers = pattern.tokens().zip(0..);
+        let mut wanted: Vec<(u32, u32)> =
+            numbers.filter_map(|(token, place)| Some((*order.numbers.get(token)?, place))).collect();
+        wanted.sort_unstable();
+        let (mut hits, mut undecided) = (certain, RoaringBitmap::new());
+        let mut tokens_left = MAX_TOKENS_PER_PLAN;
+        for offset in doubtful {
+            let Some(sequence) = order.sequences.get(&offset) else { continue };
+            if tokens_left < sequence.len() {
+                tokens_left = 0;
+                undecided.insert(offset);
+                continue;
+            }
+            tokens_left -= sequence.len();
+            if is_in(pattern, &wanted, sequence) {
+                hits.insert(offset);
+            }
+        }
+        Bounds::new(hits, undecided)
+    }
+}
+
+impl Order {
+    fn number_or_new(&mut self, token: &str) -> u32 {
+        if let Some(number) = self.numbers.get(token) {
+            return *number;
+        }
+        let number = self.free.pop_back().unwrap_or(self.numbers.len() as u32);
+        self.numbers.insert(token.into(), number);
+        number
+    }
+}
+
+/// Whether one of the texts of a sequence matches. `wanted` has the numbers of the pattern's tokens, ascending, each
+/// with its position in the pattern.
+fn is_in(pattern: &Pattern, wanted: &[(u32, u32)], sequence: &[u32]) -> bool {
+    sequence.split(|number| *number == GAP).any(|text| {
+        let mut search = pattern.search();
+        text.iter().any(|number| {
+            let place = wanted.binary_search_by_key(number, |(wanted, _)| *wanted).ok();
+            search.step(place.map(|at| wanted[at].1))
+        })
+    })
+}

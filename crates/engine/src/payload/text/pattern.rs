@@ -1,0 +1,147 @@
+//! The tokens of a condition, ready to be looked for in a text.
+
+use super::tokenizer::Tokenizer;
+use std::ops::ControlFlow;
+
+/// How the tokens of a condition have to occur in one text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TextMatch {
+    /// All of them, in any order.
+    All,
+    /// At least one.
+    Any,
+    /// All of them, next to each other and in this order.
+    Phrase,
+}
+
+/// The tokens of one condition. Without any it matches nothing.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Pattern {
+    how: TextMatch,
+    /// Each token once, ascending.
+    tokens: Vec<Box<str>>,
+    /// For a phrase, the tokens in order, by their position in `tokens`.
+    sequence: Vec<u32>,
+    /// For a phrase: of its first n + 1 tokens, how many at the end are also its beginning (Knuth, Morris, Pratt).
+    borders: Vec<u32>,
+}
+
+impl Pattern {
+    /// The pattern of a query. A phrase is cut as a stored text is.
+    pub fn new(how: TextMatch, text: &str, tokenizer: &Tokenizer) -> Pattern {
+        let mut found: Vec<Box<str>> = Vec::new();
+        if how == TextMatch::Phrase {
+            tokenizer.document(text, |token| {
+                found.push(token.into());
+                ControlFlow::Continue(())
+            });
+        } else {
+            tokenizer.query(text, |token| found.push(token.into()));
+        }
+        let mut tokens = found.clone();
+        tokens.sort_unstable();
+        tokens.dedup();
+        let sequence = match how {
+            TextMatch::Phrase => found.iter().filter_map(|token| place(&tokens, token)).collect(),
+            _ => Vec::new(),
+        };
+        let borders = borders(&sequence);
+        Pattern { how, tokens, sequence, borders }
+    }
+
+    /// How the tokens have to occur.
+    pub fn how(&self) -> TextMatch {
+        self.how
+    }
+
+    /// Each token once, ascending.
+    pub fn tokens(&self) -> impl ExactSizeIterator<Item = &str> {
+        self.tokens.iter().map(|token| &**token)
+    }
+
+    /// Whether there are no tokens.
+    pub fn is_empty(&self) -> bool {
+        self.tokens.is_empty()
+    }
+
+    /// Whether one token of a text decides.
+    pub fn is_single(&self) -> bool {
+        self.tokens.len() == 1 && self.sequence.len() <= 1
+    }
+
+    /// Whether a text matches. The tokenizer is that of the pattern.
+    pub fn is_in(&self, text: &str, tokenizer: &Tokenizer) -> bool {
+        if self.is_empty() {
+            return false;
+        }
+        let mut search = self.search();
+        let mut found = false;
+        tokenizer.document(text, |token| {
+            found = search.step(place(&self.tokens, token));
+            if found { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        found
+    }
+
+    /// A search through one text, token by token.
+    pub fn search(&self) -> Search<'_> {
+        let seen = if self.how == TextMatch::All { vec![false; self.tokens.len()] } else { Vec::new() };
+        Search { pattern: self, seen, matched: 0 }
+    }
+}
+
+/// Where a search through one text has come to.
+pub struct Search<'p> {
+    pattern: &'p Pattern,
+    /// For `All`: which tokens were met.
+    seen: Vec<bool>,
+    /// For `All`: how many of them; for a phrase: how many of its tokens end here.
+    matched: usize,
+}
+
+impl Search<'_> {
+    /// Takes the next token of the text, by its position in the pattern's tokens if it is one of them; answers whether
+    /// the text is now known to match.
+    pub fn step(&mut self, token: Option<u32>) -> bool {
+        match self.pattern.how {
+            TextMatch::Any => token.is_some(),
+            TextMatch::All => {
+                if let Some(at) = token {
+                    let seen = &mut self.seen[at as usize];
+                    self.matched += usize::from(!*seen);
+                    *seen = true;
+                }
+                self.matched == self.seen.len()
+            }
+            TextMatch::Phrase => {
+                let Some(token) = token else {
+                    self.matched = 0;
+                    return false;
+                };
+                let (sequence, borders) = (&self.pattern.sequence, &self.pattern.borders);
+                while self.matched > 0 && sequence[self.matched] != token {
+                    self.matched = borders[self.matched - 1] as usize;
+                }
+                self.matched += usize::from(sequence[self.matched] == token);
+                self.matched == sequence.len()
+            }
+        }
+    }
+}
+
+fn place(tokens: &[Box<str>], token: &str) -> Option<u32> {
+    tokens.binary_search_by(|one| (**one).cmp(token)).ok().map(|at| at as u32)
+}
+
+fn borders(sequence: &[u32]) -> Vec<u32> {
+    let mut borders = vec![0u32; sequence.len()];
+    let mut border = 0;
+    for at in 1..sequence.len() {
+        while border > 0 && sequence[border] != sequence[at] {
+            border = borders[border - 1] as usize;
+        }
+        border += usize::from(sequence[border] == sequence[at]);
+        borders[at] = border as u32;
+    }
+    borders
+}
