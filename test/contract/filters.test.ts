@@ -240,6 +240,15 @@ const INDEXES: Record<string, Record<string, unknown>> = {
     arr: 'float',
     'a.list[].x': 'float',
   },
+  'text indexes': {
+    s: 'text',
+    i: 'text',
+    f: 'text',
+    d: { type: 'text', phrase_matching: true },
+    u: 'text',
+    arr: 'text',
+    'a.list[].y': 'text',
+  },
 };
 
 let server: ContractServer;

@@ -156,26 +156,30 @@ pub(super) fn union<'a>(mut all: impl Iterator<Item = &'a Postings>) -> RoaringB
 
 /// The points that all these postings have; none for no postings.
 pub(super) fn intersection(mut all: Vec<&Postings>) -> RoaringBitmap {
+    let one = all.iter().find_map(|postings| match postings {
+        Postings::One(offset) => Some(*offset),
+        Postings::Many(_) => None,
+    });
+    if let Some(offset) = one {
+        return all.iter().all(|postings| postings.contains(offset)).then_some(offset).into_iter().collect();
+    }
     all.sort_unstable_by_key(|postings| postings.len());
-    let Some((smallest, others)) = all.split_first() else { return RoaringBitmap::new() };
-    let mut bitmap = match (smallest, others.first()) {
-        (Postings::One(offset), _) => {
-            let everywhere = others.iter().all(|postings| postings.contains(*offset));
-            return everywhere.then_some(*offset).into_iter().collect();
-        }
-        // Without a copy of either.
-        (Postings::Many(one), Some(Postings::Many(two))) => one.as_ref() & two.as_ref(),
-        (Postings::Many(one), _) => RoaringBitmap::clone(one),
+    let mut bitmaps = all.into_iter().filter_map(|postings| match postings {
+        Postings::Many(bitmap) => Some(bitmap.as_ref()),
+        Postings::One(_) => None,
+    });
+    // The first two without a copy of either.
+    let mut common = match (bitmaps.next(), bitmaps.next()) {
+        (Some(first), Some(second)) => first & second,
+        (first, _) => return first.cloned().unwrap_or_default(),
     };
-    for postings in others.iter().skip(1) {
-        if bitmap.is_empty() {
+    for bitmap in bitmaps {
+        if common.is_empty() {
             break;
         }
-        if let Postings::Many(many) = postings {
-            bitmap &= many.as_ref();
-        }
+        common &= bitmap;
     }
-    bitmap
+    common
 }
 
 /// Moves gathered points into the bitmap.
@@ -218,6 +222,19 @@ mod tests {
             let expected: RoaringBitmap = all.iter().flat_map(Postings::iter).collect();
             prop_assert_eq!(union(all.iter()), expected);
         }
+    }
+
+    #[test]
+    fn an_intersection_has_the_points_that_are_in_all() {
+        let many = |offsets: &[u32]| Postings::Many(Arc::new(offsets.iter().copied().collect()));
+        let common = |all: &[Postings]| intersection(all.iter().collect()).iter().collect::<Vec<_>>();
+        assert_eq!(common(&[many(&[1, 2, 3]), many(&[2, 3, 4]), many(&[3, 9, 2, 7])]), [2, 3]);
+        assert_eq!(common(&[many(&[1, 2]), Postings::One(2)]), [2]);
+        // One point that is kept as a bitmap, because there were more.
+        assert!(common(&[many(&[3]), Postings::One(0)]).is_empty());
+        assert_eq!(common(&[Postings::One(1), Postings::One(1)]), [1]);
+        assert_eq!(common(&[many(&[5])]), [5]);
+        assert!(common(&[]).is_empty());
     }
 
     #[test]

@@ -318,7 +318,7 @@ mod tests {
                 r#""tokenizer":"words""#,
                 "field_schema.tokenizer: expected one of word, whitespace, prefix, multilingual",
             ),
-            (r#""max_token_len":0"#, "field_schema.max_token_len: value 0 invalid, must be from 1 to 65536"),
+            (r#""max_token_len":0"#, "field_schema.max_token_len: value 0 invalid, must be 1 or larger"),
             (
                 r#""min_token_len":5,"max_token_len":4"#,
                 "field_schema: min_token_len 5 is larger than max_token_len 4",
