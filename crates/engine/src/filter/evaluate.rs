@@ -1,8 +1,7 @@
 //! Deciding one point by its payload: what a filter means.
 
-use super::geo::{GeoPoint, GeoShape};
 use super::{Clause, Condition, Filter};
-use crate::payload::{Document, JsonPath, Value, parse_datetime};
+use crate::payload::{Document, GeoPoint, GeoShape, JsonPath, Value, parse_datetime};
 use crate::types::PointId;
 
 /// What a filter looks at.

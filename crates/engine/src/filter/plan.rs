@@ -206,7 +206,7 @@ impl<I: IndexSet> Planner<'_, I> {
             Clause::Match(wanted) => matching(index, wanted),
             Clause::Range(interval) => index.numbers_within(interval),
             Clause::DatetimeRange(interval) => index.datetimes_within(interval),
-            Clause::Geo(_) => index.objects(),
+            Clause::Geo(shape) => index.places_within(shape),
             Clause::ValuesCount(interval) if interval.contains(0) => return None,
             Clause::ValuesCount(interval) if is_one_or_more(interval) => {
                 Bounds::exact(index.filled().clone())

@@ -29,13 +29,14 @@ const PATHS: [&str; 16] = [
     "a[0]",
     "b[1].a",
 ];
-const KINDS: [FieldKind; 6] = [
+const KINDS: [FieldKind; 7] = [
     FieldKind::Keyword,
     FieldKind::Integer,
     FieldKind::Float,
     FieldKind::Bool,
     FieldKind::Datetime,
     FieldKind::Uuid,
+    FieldKind::Geo,
 ];
 const UUIDS: [&str; 3] = [
     "550e8400-e29b-41d4-a716-446655440000",

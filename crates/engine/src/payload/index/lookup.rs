@@ -30,7 +30,9 @@ impl FieldIndex {
             // Equal strings are the same date-time; whether the same date-time is the same string, only the payload says.
             FieldKind::Datetime if !others => Bounds::within(hits),
             FieldKind::Datetime => Bounds::within(hits | &*self.odd),
-            FieldKind::Integer | FieldKind::Float | FieldKind::Bool => Bounds::within(self.odd_points()),
+            FieldKind::Integer | FieldKind::Float | FieldKind::Bool | FieldKind::Geo => {
+                Bounds::within(self.odd_points())
+            }
         }
     }
 
@@ -102,7 +104,7 @@ impl FieldIndex {
                 Bounds::new(&*self.indexed - &hits, (hits & &*self.several) | &*self.odd)
             }
             FieldKind::Datetime => Bounds::within(&*self.indexed | &*self.odd),
-            FieldKind::Integer | FieldKind::Float | FieldKind::Bool => self.all_but_odd(),
+            FieldKind::Integer | FieldKind::Float | FieldKind::Bool | FieldKind::Geo => self.all_but_odd(),
         }
     }
 
@@ -114,7 +116,7 @@ impl FieldIndex {
                 Bounds::new((&*self.indexed - &hits) | &*self.odd, hits & &*self.several)
             }
             FieldKind::Float => Bounds::within(&*self.indexed | &*self.odd),
-            FieldKind::Keyword | FieldKind::Uuid | FieldKind::Datetime | FieldKind::Bool => {
+            FieldKind::Keyword | FieldKind::Uuid | FieldKind::Datetime | FieldKind::Bool | FieldKind::Geo => {
                 self.all_but_odd()
             }
         }
@@ -138,13 +140,8 @@ impl FieldIndex {
         Bounds::within(match self.kind() {
             FieldKind::Keyword => RoaringBitmap::clone(&self.indexed),
             FieldKind::Uuid | FieldKind::Datetime => &*self.indexed | &*self.odd,
-            FieldKind::Integer | FieldKind::Float | FieldKind::Bool => self.odd_points(),
+            FieldKind::Integer | FieldKind::Float | FieldKind::Bool | FieldKind::Geo => self.odd_points(),
         })
-    }
-
-    /// Objects: nothing is certain.
-    pub fn objects(&self) -> Bounds {
-        Bounds::within(self.odd_points())
     }
 
     /// Numbers inside an interval, compared as floats.
@@ -169,7 +166,7 @@ impl FieldIndex {
             }
             FieldKind::Keyword => Bounds::within(RoaringBitmap::clone(&self.indexed)),
             // No text is both a UUID and a date-time.
-            FieldKind::Uuid | FieldKind::Integer | FieldKind::Float | FieldKind::Bool => {
+            FieldKind::Uuid | FieldKind::Integer | FieldKind::Float | FieldKind::Bool | FieldKind::Geo => {
                 Bounds::within(self.odd_points())
             }
         }
@@ -179,7 +176,7 @@ impl FieldIndex {
         self.schema().kind()
     }
 
-    fn odd_points(&self) -> RoaringBitmap {
+    pub(super) fn odd_points(&self) -> RoaringBitmap {
         RoaringBitmap::clone(&self.odd)
     }
 

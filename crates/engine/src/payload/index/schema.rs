@@ -18,16 +18,19 @@ pub enum FieldKind {
     Datetime,
     /// Strings that are UUIDs.
     Uuid,
+    /// Objects that are places on the globe.
+    Geo,
 }
 
 impl FieldKind {
-    const ALL: [FieldKind; 6] = [
+    const ALL: [FieldKind; 7] = [
         FieldKind::Keyword,
         FieldKind::Integer,
         FieldKind::Float,
         FieldKind::Bool,
         FieldKind::Datetime,
         FieldKind::Uuid,
+        FieldKind::Geo,
     ];
 
     /// The name in requests and answers.
@@ -39,6 +42,7 @@ impl FieldKind {
             FieldKind::Bool => "bool",
             FieldKind::Datetime => "datetime",
             FieldKind::Uuid => "uuid",
+            FieldKind::Geo => "geo",
         }
     }
 
@@ -48,14 +52,14 @@ impl FieldKind {
             FieldKind::Keyword => &["is_tenant", "prefix", "on_disk", "enable_hnsw"],
             FieldKind::Integer => &["lookup", "range", "is_principal", "on_disk", "enable_hnsw"],
             FieldKind::Float | FieldKind::Datetime => &["is_principal", "on_disk", "enable_hnsw"],
-            FieldKind::Bool => &["on_disk", "enable_hnsw"],
+            FieldKind::Bool | FieldKind::Geo => &["on_disk", "enable_hnsw"],
             FieldKind::Uuid => &["is_tenant", "on_disk", "enable_hnsw"],
         }
     }
 }
 
 /// Types of the grammar that this release does not build.
-const UNAVAILABLE: [&str; 2] = ["geo", "text"];
+const UNAVAILABLE: [&str; 1] = ["text"];
 
 /// Every option, with the value that it has when it is not given.
 const OPTIONS: [(&str, bool); 7] = [
@@ -233,6 +237,8 @@ mod tests {
             ("\"float\"", "null"),
             ("\"bool\"", "null"),
             ("\"datetime\"", "null"),
+            ("\"geo\"", "null"),
+            (r#"{"type":"geo","on_disk":true}"#, r#"{"type":"geo","on_disk":true}"#),
         ] {
             let schema = schema(text).unwrap();
             assert_eq!(written(|out| schema.write_params(out)), params);
@@ -259,7 +265,10 @@ mod tests {
             Error::BadRequest(message) | Error::MissingField(message) => message,
             other => panic!("{other:?}"),
         };
-        assert_eq!(message("\"geo\""), "field_schema: geo indexes are not available in this release");
+        assert_eq!(
+            message(r#"{"type":"geo","is_tenant":true}"#),
+            "field_schema: is_tenant is no option of a geo index"
+        );
         assert_eq!(
             message(r#"{"type":"text","tokenizer":"word"}"#),
             "field_schema: text indexes are not available in this release"
