@@ -330,6 +330,10 @@ impl IndexSet for State {
             PointId::Uuid(_) => None,
         }
     }
+
+    fn with_vector(&self, name: &str) -> Option<RoaringBitmap> {
+        Some(if name.is_empty() { self.live.clone() } else { RoaringBitmap::new() })
+    }
 }
 
 proptest! {

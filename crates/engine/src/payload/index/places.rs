@@ -187,7 +187,7 @@ mod tests {
             GeoShape::Box { top_left: at(170.0, 60.0), bottom_right: at(-150.0, -60.0) },
             GeoShape::Polygon { exterior: star.clone(), interiors: vec![hole] },
             // So many edges that places are left open.
-            GeoShape::Polygon { exterior: star.repeat(500), interiors: vec![] },
+            GeoShape::Polygon { exterior: star.repeat(501), interiors: vec![] },
         ] {
             let bounds = index.places_within(&shape);
             let expected = |at: &u32| shape.contains(places[*at as usize][0]);
