@@ -75,7 +75,7 @@ describe('C5.11 batch', () => {
 });
 
 describe('C5.12 field indexes', () => {
-  it.each(['keyword', 'integer', 'float', 'bool', 'datetime', 'uuid', 'text'])(
+  it.each(['keyword', 'integer', 'float', 'bool', 'datetime', 'uuid', 'text', 'geo'])(
     'C5.12 %s, as a name and as an object',
     async (type) => {
       const path = await server.holding([{ id: 1, vector: [1, 2], payload: { f: 1 } }]);
@@ -117,7 +117,7 @@ describe('C5.12 field indexes', () => {
     [{ field_name: 'a..b', field_schema: 'keyword' }, 'field_name'],
     [{ field_name: 3, field_schema: 'keyword' }, 'field_name'],
     [{ field_name: 'a', field_schema: { type: 'keyword', tokenizer: 'word' } }, 'tokenizer is no option'],
-    [{ field_name: 'a', field_schema: 'geo' }, 'geo indexes are not available in this release'],
+    [{ field_name: 'a', field_schema: { type: 'geo', lookup: true } }, 'lookup is no option of a geo index'],
   ])('C5.12 400 for %j', async (json, place) => {
     const path = await server.holding([]);
     const [status, message] = await server.refused('PUT', `${path}/index`, json);

@@ -229,6 +229,7 @@ const INDEXES: Record<string, Record<string, unknown>> = {
     'a.list[].x': 'integer',
     'a.list[].y': 'keyword',
     arr: 'integer',
+    place: 'geo',
   },
   'an index of another type': {
     s: 'uuid',
@@ -237,7 +238,8 @@ const INDEXES: Record<string, Record<string, unknown>> = {
     b: 'keyword',
     d: 'keyword',
     u: 'keyword',
-    arr: 'float',
+    arr: 'geo',
+    place: 'keyword',
     'a.list[].x': 'float',
   },
   'text indexes': {

@@ -3,7 +3,7 @@
 mod common;
 
 use common::TestEngine;
-use serde_json::json;
+use serde_json::{Value, json};
 
 fn cities(engine: &TestEngine) {
     engine.ok("create_collection", "cities", json!({"vectors": {"size": 2, "distance": "Euclid"}}));
@@ -54,9 +54,14 @@ fn a_checkpoint_carries_changes_deletions_and_field_indexes() {
         ])
     );
     let filter = json!({"filter": {"must": {"key": "n", "range": {"gte": 20}}}});
-    assert_eq!(engine.ok("count", "cities", filter), json!({"count": 1}));
+    assert_eq!(engine.ok("count", "cities", filter.clone()), json!({"count": 1}));
     let info = engine.ok("collection_info", "cities", json!(null));
-    assert_eq!(info["payload_schema"]["n"]["points"], json!(2));
+    assert_eq!(info["payload_schema"]["n"], json!({"data_type": "integer", "params": null, "points": 0}));
+    assert_eq!(info["status"], json!("yellow"), "the index is built when the collection serves already");
+    assert_eq!(engine.ok("count", "cities", filter), json!({"count": 1}));
+    engine.checkpoint();
+    let info = engine.ok("collection_info", "cities", json!(null));
+    assert_eq!((&info["status"], &info["payload_schema"]["n"]["points"]), (&json!("green"), &json!(2)));
     assert_eq!(info["points_count"], json!(2));
 }
 
@@ -180,6 +185,67 @@ fn ordering_does_not_depend_on_an_index_c6_7() {
     engine.ok("create_field_index", "o", json!({"field_name": "n", "field_schema": "integer"}));
     engine.ok("create_field_index", "o", json!({"field_name": "t", "field_schema": "datetime"}));
     assert_eq!(answers(&engine), before);
+}
+
+#[test]
+fn points_with_a_vector_are_known_without_looking_c7() {
+    let mut engine = TestEngine::new(5);
+    let vectors = json!({"a": {"size": 1, "distance": "Dot"}, "b": {"size": 1, "distance": "Dot"}});
+    engine.ok("create_collection", "v", json!({"vectors": vectors}));
+    let points: Vec<Value> = (0..30u64)
+        .map(|id| {
+            let vector = [json!({}), json!({"a": [1]}), json!({"a": [1], "b": [2]})][id as usize % 3].clone();
+            json!({"id": id, "vector": vector})
+        })
+        .collect();
+    engine.ok("upsert_points", "v", json!({"points": points}));
+    engine.ok("delete_vectors", "v", json!({"points": [1, 2], "vector": ["a"]}));
+    engine.ok("update_vectors", "v", json!({"points": [{"id": 0, "vector": {"b": [3]}}]}));
+    engine.ok("delete_points", "v", json!({"points": [3, 4, 5]}));
+    let counts = |engine: &TestEngine| {
+        [
+            json!({"has_vector": "a"}),
+            json!({"has_vector": "b"}),
+            json!({"has_vector": "c"}),
+            json!({"has_vector": ""}),
+        ]
+        .map(|condition| {
+            let of = |group: &str| {
+                engine.ok("count", "v", json!({"filter": {group: condition}}))["count"].as_u64()
+            };
+            (of("must"), of("must_not"))
+        })
+    };
+    let expected = [(16, 11), (10, 17), (0, 27), (0, 27)].map(|(with, without)| (Some(with), Some(without)));
+    assert_eq!(counts(&engine), expected);
+    engine.checkpoint();
+    engine.restart();
+    assert_eq!(counts(&engine), expected);
+}
+
+#[test]
+fn a_count_that_need_not_be_exact_is_near_c6_5() {
+    let engine = TestEngine::new(6);
+    engine.ok("create_collection", "n", json!({"vectors": {"size": 1, "distance": "Dot"}}));
+    for from in (0..9_000u64).step_by(3_000) {
+        let points: Vec<Value> = (from..from + 3_000)
+            .map(|id| json!({"id": id, "vector": [1], "payload": {"n": id % 10}}))
+            .collect();
+        engine.ok("upsert_points", "n", json!({"points": points}));
+    }
+    let count = |exact: bool, below: u64| {
+        let filter = json!({"must": {"key": "n", "range": {"lt": below}}});
+        engine.ok("count", "n", json!({"filter": filter, "exact": exact}))["count"]
+            .as_u64()
+            .expect("a number")
+    };
+    for below in [0, 3, 10] {
+        let (near, exact) = (count(false, below), count(true, below));
+        assert_eq!(exact, 900 * below);
+        assert!(near.abs_diff(exact) <= 500, "{near} for {exact}");
+    }
+    engine.ok("create_field_index", "n", json!({"field_name": "n", "field_schema": "integer"}));
+    assert_eq!(count(false, 3), 2_700);
 }
 
 #[test]

@@ -133,6 +133,9 @@ impl Catalog {
             entry.stop_deleting();
             return Err(error);
         }
+        if let Some(collection) = entry.collection() {
+            collection.stop_waiting();
+        }
         if entry.is_idle() {
             self.detach(&entry);
         }

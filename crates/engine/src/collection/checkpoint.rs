@@ -7,13 +7,13 @@
 use super::Collection;
 use super::checkpoint_pass::{Moved, Pass, WrittenRows, worn_files};
 use super::config::Placement;
+use super::declared_index::DeclaredIndex;
 use super::extents::ExtentWriter;
 use super::graph::FieldGraph;
 use super::graph_file;
 use super::manifest::{Manifest, make_dir};
 use super::point::{Payload, Point, StoredPayload};
 use super::view::View;
-use crate::payload::FieldIndex;
 use crate::storage::{Map, Storage, StorageError};
 use crate::wal::{Durability, LogError};
 use std::collections::BTreeSet;
@@ -212,7 +212,7 @@ impl Collection {
         let fields = pass.fields()?;
         pass.writer.finish()?;
         pass.payloads.sort_unstable_by_key(|extent| (extent.file, extent.offset));
-        let described = |index: &FieldIndex| {
+        let described = |index: &DeclaredIndex| {
             let mut schema = Vec::new();
             index.schema().write_json(&mut schema);
             (index.path().to_string().into_bytes(), schema)

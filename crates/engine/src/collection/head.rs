@@ -6,12 +6,12 @@
 
 use super::change::{Change, FieldVector, PayloadEdit};
 use super::config::CollectionConfig;
+use super::declared_index::DeclaredIndex;
 use super::field::FieldArena;
 use super::point::{NO_ROW, Payload, Point, Rows};
 use super::state::State;
 use super::view::View;
-use crate::json::Reader;
-use crate::payload::{FieldIndex, FieldSchema, JsonPath, edit};
+use crate::payload::edit;
 use crate::types::PointId;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -140,7 +140,7 @@ impl Head {
                 }
             }
             Change::CreateIndex { path, schema } => {
-                let index = built_index(&self.state, path, schema)?;
+                let index = DeclaredIndex::restore(path.clone(), schema)?;
                 let indexes = Arc::make_mut(&mut self.state.indexes);
                 indexes.retain(|index| index.path() != path);
                 indexes.push(index);
@@ -258,19 +258,6 @@ impl Head {
             }
         }
     }
-}
-
-/// A field index over the live points of a state.
-///
-/// # Errors
-/// A sentence when the schema, as it was logged, cannot be read.
-pub(super) fn built_index(state: &State, path: &JsonPath, schema: &[u8]) -> Result<FieldIndex, String> {
-    let schema = Reader::new(schema).and_then(|mut reader| FieldSchema::parse(&mut reader));
-    let mut index = FieldIndex::new(path.clone(), schema.map_err(|error| error.to_string())?);
-    for offset in state.live.iter() {
-        index.insert(offset, state.at(offset).payload.bytes());
-    }
-    Ok(index)
 }
 
 /// The payload after an edit.

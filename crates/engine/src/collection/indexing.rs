@@ -82,8 +82,11 @@ impl Collection {
         (0..view.fields.len()).map(count).sum()
     }
 
-    /// Whether every row that should be in a graph is in one and no graph is being rebuilt.
+    /// Whether every row that should be in a graph is in one, and no graph and no field index is being built.
     pub fn is_settled(&self) -> bool {
+        if !self.has_all_indexes() {
+            return false;
+        }
         let snapshot = self.snapshot();
         let view = &snapshot.view;
         (0..view.fields.len()).all(|field| {

@@ -10,13 +10,16 @@ mod change;
 mod checkpoint;
 mod checkpoint_pass;
 pub mod config;
+mod declared_index;
 mod extents;
 mod field;
 mod graph;
 mod graph_file;
 mod graph_search;
 mod head;
+mod index_building;
 mod index_queue;
+mod index_waiters;
 mod indexing;
 mod manifest;
 mod memory;
@@ -33,11 +36,13 @@ mod write;
 pub use bell::Bell;
 pub use change::{Change, PayloadEdit};
 pub use checkpoint::{CheckpointError, GraphPolicy, directory};
+pub use declared_index::{DeclaredIndex, IndexDraft};
 pub use field::{FieldArena, FieldTable};
 pub use graph::{FieldGraph, IndexScratch};
 pub use graph_search::How;
 pub use head::Head;
 pub use index_queue::IndexQueue;
+pub use index_waiters::BuiltReply;
 pub use indexing::IndexTurn;
 pub use manifest::{make_dir, replace};
 pub use memory::MemoryReport;
@@ -48,13 +53,16 @@ pub use state::{State, Subject};
 pub use view::View;
 pub use write::{CHANGES, Write, WriteDone, WriteReply, WriteRequest, refused};
 
+use crate::deadline::Deadline;
 use crate::error::Error;
 use crate::limits::{Limits, Thresholds};
+use crate::payload::JsonPath;
 use crate::storage::Storage;
 use crate::wal::GroupCommit;
 use arc_swap::ArcSwap;
 use checkpoint::Checkpoints;
 use config::CollectionConfig;
+use index_waiters::IndexWaiters;
 use indexing::{GraphSlot, Indexers};
 use parking_lot::{Condvar, Mutex};
 use std::sync::Arc;
@@ -84,6 +92,7 @@ pub struct Collection {
     /// One slot for each vector field.
     graphs: Box<[GraphSlot]>,
     indexers: Indexers,
+    index_waiters: IndexWaiters,
     /// Stands in [`Shared::indexer`].
     queued: AtomicBool,
     queue: Queue,
@@ -135,6 +144,7 @@ impl Collection {
             view: ArcSwap::from_pointee(view),
             graphs,
             indexers: Indexers::default(),
+            index_waiters: IndexWaiters::default(),
             queued: AtomicBool::new(false),
             queue: Queue::new(),
             writer: Mutex::new(Writer { head }),
@@ -191,6 +201,23 @@ impl Collection {
     /// Refuses all writes from now on, until the collection is reopened.
     pub fn poison(&self, why: &str) {
         self.fault.lock().get_or_insert_with(|| why.to_string());
+        self.stop_waiting();
+    }
+
+    /// Has `reply` called when no field index of that path is being built any more, or the deadline has passed.
+    pub fn when_built(&self, path: JsonPath, deadline: Deadline, reply: BuiltReply) {
+        self.index_waiters.add(path, deadline, reply);
+        self.settle_waiting();
+    }
+
+    /// Answers those who wait for a field index that is there, or whose time is over.
+    pub fn settle_waiting(&self) {
+        self.index_waiters.settle(&self.view());
+    }
+
+    /// Answers all who wait for a field index, now and later: none will be built any more.
+    pub fn stop_waiting(&self) {
+        self.index_waiters.close();
     }
 
     /// Log sequence of the oldest record that only the log holds, if there is one.

@@ -3,11 +3,12 @@
 use super::change::{Input, Undecodable};
 use super::checkpoint::{Checkpoints, OWNER_BYTES, file_path};
 use super::config::{CollectionConfig, Placement};
+use super::declared_index::DeclaredIndex;
 use super::extents::{self, Extent};
 use super::field::{FieldArena, FieldTable};
 use super::graph::FieldGraph;
 use super::graph_file::{self, GraphManifest};
-use super::head::{Head, built_index};
+use super::head::Head;
 use super::manifest::{FieldManifest, Manifest};
 use super::point::{NO_ROW, Payload, Point, Rows, StoredPayload};
 use super::{Collection, Shared};
@@ -237,11 +238,11 @@ fn load_point(head: &mut Head, input: &mut Input<'_>, maps: &BTreeMap<u32, Map>)
         head.state.ids.insert(id, offset);
         Arc::make_mut(&mut head.state.live).insert(offset);
     }
-    head.state.points.push_back(Point { id, version, live, payload, rows });
+    head.state.load(Point { id, version, live, payload, rows });
     Ok(())
 }
 
-/// Loads points and field indexes.
+/// Loads points, and declares the field indexes: they are built when the collection serves already.
 fn load_points(head: &mut Head, manifest: &Manifest, maps: &BTreeMap<u32, Map>) -> Result<(), String> {
     for extent in &manifest.point_chunks {
         let mut input = Input(extent.bytes(&maps[&extent.file])?);
@@ -260,7 +261,7 @@ fn load_indexes(head: &mut Head, manifest: &Manifest) -> Result<(), String> {
     for (path, schema) in &manifest.indexes {
         let path = std::str::from_utf8(path).ok().and_then(|text| JsonPath::parse(text).ok());
         let path = path.ok_or("the manifest names an index on a malformed path")?;
-        let index = built_index(&head.state, &path, schema)?;
+        let index = DeclaredIndex::restore(path, schema)?;
         Arc::make_mut(&mut head.state.indexes).push(index);
     }
     Ok(())

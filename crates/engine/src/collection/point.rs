@@ -23,6 +23,14 @@ impl Rows {
         if fields == 1 { Rows::One(NO_ROW) } else { Rows::Many(vec![NO_ROW; fields].into()) }
     }
 
+    /// How many fields there are.
+    pub fn fields(&self) -> usize {
+        match self {
+            Rows::One(_) => 1,
+            Rows::Many(rows) => rows.len(),
+        }
+    }
+
     /// The row in a field, if the point has a vector there.
     pub fn row(&self, field: usize) -> Option<u32> {
         let row = match self {

@@ -1,6 +1,7 @@
 //! The persistent part of a collection: cheap to clone, so that a reader's view is a clone.
 
 use super::config::CollectionConfig;
+use super::declared_index::DeclaredIndex;
 use super::point::Point;
 use crate::filter::{IndexSet, PointView};
 use crate::payload::{FieldIndex, JsonPath, Tokenizer};
@@ -21,8 +22,10 @@ pub struct State {
     pub points: Vector<Point>,
     /// Offsets of the live points.
     pub live: Arc<RoaringBitmap>,
+    /// For each vector field, by its position, the live points without a vector in it: mostly none.
+    lacking: Arc<Vec<Arc<RoaringBitmap>>>,
     /// Field indexes in the order of their declaration.
-    pub indexes: Arc<Vec<FieldIndex>>,
+    pub indexes: Arc<Vec<DeclaredIndex>>,
     /// Bytes of payloads that no data file holds yet.
     pub payload_bytes: u64,
 }
@@ -35,6 +38,7 @@ impl State {
             ids: OrdMap::new(),
             points: Vector::new(),
             live: Arc::new(RoaringBitmap::new()),
+            lacking: Arc::default(),
             indexes: Arc::new(Vec::new()),
             payload_bytes: 0,
         }
@@ -51,12 +55,39 @@ impl State {
         &self.points[offset as usize]
     }
 
+    /// Appends a point as a checkpoint has it. Its id and its life are entered by the caller.
+    pub fn load(&mut self, point: Point) {
+        let offset = self.points.len() as u32;
+        self.note_vectors(offset, &point);
+        self.points.push_back(point);
+    }
+
     /// Replaces the point at an offset that came from this state.
     pub fn set(&mut self, offset: u32, point: Point) {
+        self.note_vectors(offset, &point);
         let added = point.payload.memory_bytes();
         if let Some(old) = self.points.get_mut(offset as usize) {
             let old = std::mem::replace(old, point);
             self.payload_bytes = self.payload_bytes + added - old.payload.memory_bytes();
+        }
+    }
+
+    /// Takes note of which vectors the point at an offset has from now on.
+    fn note_vectors(&mut self, offset: u32, point: &Point) {
+        let fields = point.rows.fields();
+        if self.lacking.len() < fields {
+            Arc::make_mut(&mut self.lacking).resize_with(fields, Arc::default);
+        }
+        for field in 0..fields {
+            let lacks = point.live && point.rows.row(field).is_none();
+            if self.lacking[field].contains(offset) != lacks {
+                let lacking = Arc::make_mut(&mut Arc::make_mut(&mut self.lacking)[field]);
+                if lacks {
+                    lacking.insert(offset)
+                } else {
+                    lacking.remove(offset)
+                };
+            }
         }
     }
 
@@ -68,11 +99,16 @@ impl State {
 
 impl IndexSet for State {
     fn index(&self, path: &JsonPath) -> Option<&FieldIndex> {
-        self.indexes.iter().find(|index| index.path() == path)
+        self.indexes.iter().find(|index| index.path() == path)?.built()
     }
 
     fn offset_of(&self, id: PointId) -> Option<u32> {
         self.ids.get(&id).copied()
+    }
+
+    fn with_vector(&self, name: &str) -> Option<RoaringBitmap> {
+        let Some(field) = self.config.field_index(name) else { return Some(RoaringBitmap::new()) };
+        Some(self.lacking.get(field).map_or_else(|| (*self.live).clone(), |lacking| &*self.live - &**lacking))
     }
 }
 
@@ -96,6 +132,6 @@ impl PointView for Subject<'_> {
     }
 
     fn tokenizer(&self, path: &JsonPath) -> Option<&Tokenizer> {
-        self.state.index(path)?.tokenizer()
+        self.state.indexes.iter().find(|index| index.path() == path)?.tokenizer()
     }
 }

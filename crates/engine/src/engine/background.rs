@@ -1,4 +1,4 @@
-//! Work that nobody waits for: moving tails into graphs, checkpoints, cutting the log.
+//! Work that hardly anybody waits for: building field indexes, moving tails into graphs, checkpoints, cutting the log.
 
 use super::pool::Priority;
 use crate::catalog::Catalog;
@@ -62,17 +62,23 @@ impl Background {
     }
 }
 
-/// Works on the graphs of one collection after the other, as the queue gives them.
+/// Works on the field indexes and graphs of one collection after the other, as the queue gives them.
 fn index_until_closed(catalog: &Catalog) {
     Priority::Behind.take();
     let queue = &catalog.shared().indexer;
     let mut scratch = IndexScratch::default();
     while let Some(collection) = queue.pop() {
-        let Some(turn) = collection.start_indexing() else { continue };
         if collection.fault().is_some() {
             // What failed once would fail again.
             continue;
         }
+        if let Some(draft) = collection.claim_index() {
+            // The next field index, or the graphs, are for another indexer.
+            queue.push(&collection);
+            guarded(&collection, "the indexer", || collection.build_index(&draft));
+            continue;
+        }
+        let Some(turn) = collection.start_indexing() else { continue };
         if collection.has_rows_to_index() {
             // There may be enough for another indexer.
             queue.push(&collection);
@@ -85,9 +91,10 @@ fn index_until_closed(catalog: &Catalog) {
     }
 }
 
-/// Works off what the graphs of all collections need: for engines without threads.
+/// Works off what the field indexes and graphs of all collections need: for engines without threads.
 pub fn index_everything(catalog: &Catalog, scratch: &mut IndexScratch) {
     for collection in catalog.collections() {
+        guarded(&collection, "the indexer", || collection.build_indexes());
         while guarded(&collection, "the indexer", || collection.index_some(scratch)) == Some(true) {}
     }
 }
@@ -98,6 +105,7 @@ pub fn keep_house(catalog: &Catalog) {
     let thresholds = catalog.shared().thresholds;
     catalog.remove_detached();
     for collection in catalog.collections() {
+        collection.settle_waiting();
         let started = Instant::now();
         while collection.fault().is_none()
             && guarded(&collection, "the vacuum", || collection.vacuum_rows()) == Some(true)

@@ -134,7 +134,6 @@ pub struct Engine {
     tuner: Mutex<Option<Tuner>>,
     /// Held while the engine is open: one process for each data directory.
     lock: Mutex<Option<LockGuard>>,
-    inline: bool,
 }
 
 /// What every request needs.
@@ -142,6 +141,8 @@ struct Core {
     catalog: Arc<Catalog>,
     limits: Limits,
     panic_for_tests: bool,
+    /// Everything runs in the caller: nobody builds in the background.
+    inline: bool,
     /// Threads that answer reads; a batch is split over those that are free.
     reads: Mutex<Option<Jobs>>,
     /// What searches did since the engine was opened.
@@ -162,6 +163,7 @@ impl Engine {
             catalog: Arc::clone(&catalog),
             limits: options.limits,
             panic_for_tests: options.panic_for_tests,
+            inline,
             reads: Mutex::new(None),
             searches: Arc::default(),
         });
@@ -193,13 +195,12 @@ impl Engine {
             background: Mutex::new(background),
             tuner: Mutex::new(tuner.flatten()),
             lock: Mutex::new(Some(lock)),
-            inline,
         })
     }
 
     /// Executes a request; the reply is called exactly once, on a thread of the engine or on the caller's.
     pub fn execute(&self, request: Request, reply: Reply) {
-        if self.inline {
+        if self.core.inline {
             return execute::run(&self.core, request, reply);
         }
         let pool = match request.operation {
@@ -261,6 +262,9 @@ impl Engine {
         if let Some(mut background) = self.background.lock().take() {
             background.close();
         }
+        for collection in self.core.catalog.collections() {
+            collection.stop_waiting();
+        }
         if let Some(lock) = self.lock.lock().take() {
             let log = &self.core.catalog.shared().log;
             // What is queued must be durable before it can be checkpointed; a log that cannot sync says so at the
@@ -276,7 +280,7 @@ impl Engine {
 
 impl Drop for Engine {
     fn drop(&mut self) {
-        if !self.inline {
+        if !self.core.inline {
             self.close();
         }
     }

@@ -1,10 +1,13 @@
 //! Writes: parse, find the collection, queue, answer when the log says so.
 
 use super::{Core, LONGEST_REQUEST, Operation, Reply, Request};
-use crate::api::{self, response};
+use crate::api::{
+    self,
+    response::{self, UpdateStatus},
+};
 use crate::catalog::Use;
 use crate::collection::update::Update;
-use crate::collection::{Collection, Write, WriteRequest};
+use crate::collection::{Collection, Write, WriteDone, WriteRequest};
 use crate::deadline::Deadline;
 use crate::error::Error;
 use crate::name::collection_name_fault;
@@ -130,29 +133,44 @@ fn enqueue(
         Ok(collection) => Arc::clone(collection),
         Err(error) => return Err(refuse(reply, error)),
     };
-    let status =
-        if request.wait { response::UpdateStatus::Completed } else { response::UpdateStatus::Acknowledged };
+    let status = if request.wait { UpdateStatus::Completed } else { UpdateStatus::Acknowledged };
     let start = request.start;
     let bytes = (*request.body).as_ref().len();
-    let answer = move |result: Result<crate::collection::WriteDone, Error>| {
+    // Whoever waits for a declaration waits for the index.
+    let declared = match &write {
+        Write::CreateIndex { path, .. } if request.wait => Some(path.clone()),
+        _ => None,
+    };
+    let builds_here = core.inline && declared.is_some();
+    let deadline = *deadline;
+    let indexed = Arc::clone(&collection);
+    let answer = move |result: Result<WriteDone, Error>| {
         // Held until the answer: a deletion waits for it.
         let held: Use = held;
-        reply(result.map(|done| update_envelope(done.operation_id, status, shape, start)));
-        drop(held);
+        let answer = move |result: Result<WriteDone, Error>, status| {
+            reply(result.map(|done| update_envelope(done.operation_id, status, shape, start)));
+            drop(held);
+        };
+        match (declared, result) {
+            (Some(path), Ok(done)) => {
+                let built =
+                    move |built| answer(Ok(done), if built { status } else { UpdateStatus::Acknowledged });
+                indexed.when_built(path, deadline, Box::new(built));
+            }
+            (_, result) => answer(result, status),
+        }
     };
-    let request = WriteRequest { write, deadline: *deadline, bytes, reply: Box::new(answer) };
+    let request = WriteRequest { write, deadline, bytes, reply: Box::new(answer) };
     if collection.enqueue(request) {
         collection.run_writes();
+    }
+    if builds_here {
+        collection.build_indexes();
     }
     Ok(())
 }
 
-fn update_envelope(
-    operation_id: u64,
-    status: response::UpdateStatus,
-    shape: Shape,
-    start: Instant,
-) -> Vec<u8> {
+fn update_envelope(operation_id: u64, status: UpdateStatus, shape: Shape, start: Instant) -> Vec<u8> {
     let mut out = Vec::new();
     let envelope = response::Envelope::start(&mut out);
     match shape {

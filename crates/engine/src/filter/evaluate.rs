@@ -1,9 +1,8 @@
 //! Deciding one point by its payload: what a filter means.
 
-use super::geo::{GeoPoint, GeoShape};
 use super::matching::Match;
 use super::{Clause, Condition, Filter};
-use crate::payload::{Document, JsonPath, Tokenizer, Value, parse_datetime};
+use crate::payload::{Document, GeoPoint, GeoShape, JsonPath, Tokenizer, Value, parse_datetime};
 use crate::types::PointId;
 
 /// What a filter looks at.

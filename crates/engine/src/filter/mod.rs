@@ -4,7 +4,6 @@
 //! candidates with field indexes; by construction it never decides anything that `matches` would decide otherwise.
 
 mod evaluate;
-mod geo;
 mod matching;
 mod parse;
 mod parse_clause;
@@ -16,9 +15,8 @@ mod text;
 pub use evaluate::PointView;
 pub use plan::{IndexSet, Plan};
 
-use crate::payload::{Interval, JsonPath};
+use crate::payload::{GeoShape, Interval, JsonPath};
 use crate::types::PointId;
-use geo::GeoShape;
 use matching::Match;
 
 /// A filter: groups of conditions that must all be satisfied. Without conditions it matches every point.

@@ -1,12 +1,11 @@
 //! Reading the clauses of field conditions, and ids.
 
 use super::Clause;
-use super::geo::{GeoPoint, GeoShape};
 use super::matching::{Keyword, KeywordList, Match};
 use super::text::TextQuery;
 use crate::error::Error;
 use crate::json::{Kind, Reader};
-use crate::payload::{Interval, JsonPath, TextMatch, parse_datetime};
+use crate::payload::{GeoPoint, GeoShape, Interval, JsonPath, TextMatch, parse_datetime};
 use crate::types::PointId;
 
 type Result<T> = std::result::Result<T, Error>;

@@ -15,6 +15,8 @@ pub trait IndexSet {
     fn index(&self, path: &JsonPath) -> Option<&FieldIndex>;
     /// Where the point of an id is.
     fn offset_of(&self, id: PointId) -> Option<u32>;
+    /// The live points that have a vector of that name, unless this is not known.
+    fn with_vector(&self, name: &str) -> Option<RoaringBitmap>;
 }
 
 /// Which points to look at.
@@ -162,7 +164,7 @@ impl<I: IndexSet> Planner<'_, I> {
                 offsets.sort_unstable();
                 Some(Bounds::exact(offsets.into_iter().collect()))
             }
-            Condition::HasVector(_) => None,
+            Condition::HasVector(name) => self.indexes.with_vector(name).map(Bounds::exact),
             Condition::Nested { key, filter } => {
                 let scope = Some(self.absolute(key));
                 let inner = Planner { indexes: self.indexes, live: self.live, scope }.filter(filter)?;
@@ -206,7 +208,7 @@ impl<I: IndexSet> Planner<'_, I> {
             Clause::Match(wanted) => matching(index, wanted),
             Clause::Range(interval) => index.numbers_within(interval),
             Clause::DatetimeRange(interval) => index.datetimes_within(interval),
-            Clause::Geo(_) => index.objects(),
+            Clause::Geo(shape) => index.places_within(shape),
             Clause::ValuesCount(interval) if interval.contains(0) => return None,
             Clause::ValuesCount(interval) if is_one_or_more(interval) => {
                 Bounds::exact(index.filled().clone())

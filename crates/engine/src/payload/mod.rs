@@ -8,6 +8,7 @@
 mod datetime;
 mod document;
 pub mod edit;
+mod geo;
 mod index;
 mod interval;
 mod path;
@@ -16,6 +17,7 @@ mod text;
 
 pub use datetime::parse_datetime;
 pub use document::{Array, Document, Entry, JsonStr, Object, Value};
+pub use geo::{GeoPoint, GeoShape};
 pub use index::{Bounds, FieldIndex, FieldKind, FieldSchema, OrderKey, Ordered, Postings};
 pub use interval::Interval;
 pub use path::{JsonPath, Key, PathError, Step};

@@ -124,7 +124,9 @@ fn declare(
     let indexes = &mut after.get_mut(name).expect("it exists").indexes;
     if random.chance(65) {
         indexes.insert(field.to_string());
-        step("create_field_index", json!({"field_name": field, "field_schema": schema}), Ok(after))
+        let body = json!({"field_name": field, "field_schema": schema});
+        // One that nobody waits for is built at the next background work, after changes and cuts.
+        Step { wait: random.chance(40), ..step("create_field_index", body, Ok(after)) }
     } else {
         indexes.remove(field);
         Step { target: Some(field.to_string()), ..step("delete_field_index", json!(null), Ok(after)) }

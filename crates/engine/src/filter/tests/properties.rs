@@ -29,7 +29,7 @@ const PATHS: [&str; 16] = [
     "a[0]",
     "b[1].a",
 ];
-const KINDS: [FieldKind; 7] = [
+const KINDS: [FieldKind; 8] = [
     FieldKind::Keyword,
     FieldKind::Integer,
     FieldKind::Float,
@@ -37,6 +37,7 @@ const KINDS: [FieldKind; 7] = [
     FieldKind::Datetime,
     FieldKind::Uuid,
     FieldKind::Text,
+    FieldKind::Geo,
 ];
 const UUIDS: [&str; 3] = [
     "550e8400-e29b-41d4-a716-446655440000",
@@ -351,6 +352,10 @@ impl IndexSet for State {
             }
             PointId::Uuid(_) => None,
         }
+    }
+
+    fn with_vector(&self, name: &str) -> Option<RoaringBitmap> {
+        Some(if name.is_empty() { self.live.clone() } else { RoaringBitmap::new() })
     }
 }
 

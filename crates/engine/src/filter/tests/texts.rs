@@ -113,8 +113,8 @@ fn options() -> impl Strategy<Value = Options> {
             lowercase,
             folding,
             stop,
-            // English endings are in lower case.
-            stem: stem && lowercase,
+            // The naive reading knows one ending only, in lower case, and words without punctuation.
+            stem: stem && lowercase && tokenizer != "whitespace",
             phrase_matching,
         },
     )

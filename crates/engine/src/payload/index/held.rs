@@ -1,8 +1,10 @@
 //! What a payload holds under an index's path.
 
+use super::places::Place;
 use super::schema::FieldKind;
 use crate::payload::datetime::parse_datetime;
 use crate::payload::document::{Document, Value};
+use crate::payload::geo::GeoPoint;
 use crate::payload::path::JsonPath;
 use crate::types::PointId;
 use std::borrow::Cow;
@@ -16,6 +18,8 @@ pub(super) enum Key<'a> {
     Text(Cow<'a, str>, Option<u128>),
     /// Of a uuid index.
     Uuid(u128),
+    /// Of a geo index.
+    Place(Place),
 }
 
 /// The values that one payload holds under a path.
@@ -54,7 +58,7 @@ impl<'a> Held<'a> {
     pub(super) fn texts(&self) -> impl Iterator<Item = &str> {
         self.keys.iter().filter_map(|key| match key {
             Key::Text(text, _) => Some(&**text),
-            Key::Number(_) | Key::Uuid(_) => None,
+            _ => None,
         })
     }
 
@@ -81,6 +85,9 @@ fn key(value: Value<'_>, kind: FieldKind) -> Option<Key<'_>> {
             Some(Key::Text(text, uuid))
         }
         (FieldKind::Text, Value::String(text)) => Some(Key::Text(text.decode(), None)),
+        (FieldKind::Geo, Value::Object(object)) => GeoPoint::of(object)
+            .filter(|place| place.is_on_globe())
+            .map(|place| Key::Place(Place::new(place))),
         _ => None,
     }
 }

@@ -35,7 +35,7 @@ impl FieldIndex {
             // Equal strings are the same date-time; whether the same date-time is the same string, only the payload says.
             FieldKind::Datetime if !others => Bounds::within(hits),
             FieldKind::Datetime => Bounds::within(hits | &*self.odd),
-            FieldKind::Integer | FieldKind::Float | FieldKind::Bool | FieldKind::Text => {
+            FieldKind::Integer | FieldKind::Float | FieldKind::Bool | FieldKind::Text | FieldKind::Geo => {
                 Bounds::within(self.odd_points())
             }
         }
@@ -136,7 +136,7 @@ impl FieldIndex {
             }
             FieldKind::Datetime => Bounds::within(&*self.indexed | &*self.odd),
             FieldKind::Text => Bounds::new(self.odd_points(), RoaringBitmap::clone(&self.indexed)),
-            FieldKind::Integer | FieldKind::Float | FieldKind::Bool => self.all_but_odd(),
+            FieldKind::Integer | FieldKind::Float | FieldKind::Bool | FieldKind::Geo => self.all_but_odd(),
         }
     }
 
@@ -152,7 +152,8 @@ impl FieldIndex {
             | FieldKind::Uuid
             | FieldKind::Datetime
             | FieldKind::Bool
-            | FieldKind::Text => self.all_but_odd(),
+            | FieldKind::Text
+            | FieldKind::Geo => self.all_but_odd(),
         }
     }
 
@@ -174,13 +175,8 @@ impl FieldIndex {
         Bounds::within(match self.kind() {
             FieldKind::Keyword | FieldKind::Text => RoaringBitmap::clone(&self.indexed),
             FieldKind::Uuid | FieldKind::Datetime => &*self.indexed | &*self.odd,
-            FieldKind::Integer | FieldKind::Float | FieldKind::Bool => self.odd_points(),
+            FieldKind::Integer | FieldKind::Float | FieldKind::Bool | FieldKind::Geo => self.odd_points(),
         })
-    }
-
-    /// Objects: nothing is certain.
-    pub fn objects(&self) -> Bounds {
-        Bounds::within(self.odd_points())
     }
 
     /// Numbers inside an interval, compared as floats.
@@ -205,7 +201,7 @@ impl FieldIndex {
             }
             FieldKind::Keyword | FieldKind::Text => Bounds::within(RoaringBitmap::clone(&self.indexed)),
             // No text is both a UUID and a date-time.
-            FieldKind::Uuid | FieldKind::Integer | FieldKind::Float | FieldKind::Bool => {
+            FieldKind::Uuid | FieldKind::Integer | FieldKind::Float | FieldKind::Bool | FieldKind::Geo => {
                 Bounds::within(self.odd_points())
             }
         }
@@ -215,7 +211,7 @@ impl FieldIndex {
         self.schema().kind()
     }
 
-    fn odd_points(&self) -> RoaringBitmap {
+    pub(super) fn odd_points(&self) -> RoaringBitmap {
         RoaringBitmap::clone(&self.odd)
     }
 

@@ -5,6 +5,7 @@ mod column;
 mod held;
 mod lookup;
 mod order;
+mod places;
 mod schema;
 mod words;
 
@@ -17,6 +18,7 @@ use super::path::JsonPath;
 use super::text::Tokenizer;
 use column::Column;
 use held::{Held, Key};
+use places::Place;
 use roaring::RoaringBitmap;
 use std::sync::Arc;
 use words::Words;
@@ -55,6 +57,8 @@ enum Values {
     Uuids(Column<u128>),
     /// The words of strings.
     Words(Words),
+    /// Places on the globe.
+    Places(Column<Place>),
 }
 
 impl FieldIndex {
@@ -67,6 +71,7 @@ impl FieldIndex {
             FieldKind::Keyword => Values::Texts { texts: Column::default(), uuids: Column::default() },
             FieldKind::Uuid => Values::Uuids(Column::default()),
             FieldKind::Text => Values::Words(Words::new(schema.text())),
+            FieldKind::Geo => Values::Places(Column::default()),
         };
         FieldIndex {
             definition: Arc::new((path, schema)),
@@ -114,6 +119,7 @@ impl FieldIndex {
                     }
                 }
                 (Values::Uuids(column), Key::Uuid(key)) => column.insert(key, offset),
+                (Values::Places(column), Key::Place(key)) => column.insert(key, offset),
                 _ => unreachable!("the keys are read for the kind of this index"),
             }
         }
@@ -141,6 +147,7 @@ impl FieldIndex {
                     }
                 }
                 (Values::Uuids(column), Key::Uuid(key)) => column.remove(key, offset),
+                (Values::Places(column), Key::Place(key)) => column.remove(key, offset),
                 _ => unreachable!("the keys are read for the kind of this index"),
             }
         }
@@ -222,12 +229,17 @@ mod tests {
 
     #[test]
     fn what_is_put_in_comes_out_without_a_trace() {
-        for kind in
-            [FieldKind::Keyword, FieldKind::Integer, FieldKind::Float, FieldKind::Uuid, FieldKind::Datetime]
-        {
+        for kind in [
+            FieldKind::Keyword,
+            FieldKind::Integer,
+            FieldKind::Float,
+            FieldKind::Uuid,
+            FieldKind::Datetime,
+            FieldKind::Geo,
+        ] {
             let mut index = index(kind);
             let doc =
-                br#"{"k":["2024-01-01",1,1,1.5,null,{"a":1},"550e8400-e29b-41d4-a716-446655440000",[]]}"#;
+                br#"{"k":["2024-01-01",1,1,1.5,null,{"lon":1,"lat":-0.0},"550e8400-e29b-41d4-a716-446655440000",[]]}"#;
             index.insert(7, doc);
             assert_eq!(index.points_count(), 1);
             index.remove(7, doc);

@@ -51,7 +51,9 @@ impl FieldIndex {
             FieldKind::Integer => OrderKey::Integer,
             FieldKind::Float => |key| OrderKey::Float(float_of_key(key)),
             FieldKind::Datetime => OrderKey::Datetime,
-            FieldKind::Keyword | FieldKind::Bool | FieldKind::Uuid | FieldKind::Text => return None,
+            FieldKind::Keyword | FieldKind::Bool | FieldKind::Uuid | FieldKind::Text | FieldKind::Geo => {
+                return None;
+            }
         };
         let Some(keys) = from else { return Some(Box::new(std::iter::empty())) };
         let entries =

@@ -22,10 +22,12 @@ pub enum FieldKind {
     Uuid,
     /// The words of strings.
     Text,
+    /// Objects that are places on the globe.
+    Geo,
 }
 
 impl FieldKind {
-    const ALL: [FieldKind; 7] = [
+    const ALL: [FieldKind; 8] = [
         FieldKind::Keyword,
         FieldKind::Integer,
         FieldKind::Float,
@@ -33,6 +35,7 @@ impl FieldKind {
         FieldKind::Datetime,
         FieldKind::Uuid,
         FieldKind::Text,
+        FieldKind::Geo,
     ];
 
     /// The name in requests and answers.
@@ -45,6 +48,7 @@ impl FieldKind {
             FieldKind::Datetime => "datetime",
             FieldKind::Uuid => "uuid",
             FieldKind::Text => "text",
+            FieldKind::Geo => "geo",
         }
     }
 
@@ -54,14 +58,11 @@ impl FieldKind {
             FieldKind::Keyword => &["is_tenant", "prefix", "on_disk", "enable_hnsw"],
             FieldKind::Integer => &["lookup", "range", "is_principal", "on_disk", "enable_hnsw"],
             FieldKind::Float | FieldKind::Datetime => &["is_principal", "on_disk", "enable_hnsw"],
-            FieldKind::Bool | FieldKind::Text => &["on_disk", "enable_hnsw"],
+            FieldKind::Bool | FieldKind::Text | FieldKind::Geo => &["on_disk", "enable_hnsw"],
             FieldKind::Uuid => &["is_tenant", "on_disk", "enable_hnsw"],
         }
     }
 }
-
-/// Types of the grammar that this release does not build.
-const UNAVAILABLE: [&str; 1] = ["geo"];
 
 /// Every option, with the value that it has when it is not given.
 const OPTIONS: [(&str, bool); 7] = [
@@ -203,9 +204,6 @@ impl FieldSchema {
 }
 
 fn parse_kind(reader: &Reader<'_>, name: &str) -> Result<FieldKind, Error> {
-    if UNAVAILABLE.contains(&name) {
-        return Err(reader.error(format!("{name} indexes are not available in this release")));
-    }
     FieldKind::ALL.into_iter().find(|kind| kind.name() == name).ok_or_else(|| {
         reader.error("expected one of keyword, integer, float, bool, geo, datetime, text, uuid as the type")
     })
@@ -253,6 +251,8 @@ mod tests {
             ("\"float\"", "null"),
             ("\"bool\"", "null"),
             ("\"datetime\"", "null"),
+            ("\"geo\"", "null"),
+            (r#"{"type":"geo","on_disk":true}"#, r#"{"type":"geo","on_disk":true}"#),
         ] {
             let schema = schema(text).unwrap();
             assert_eq!(written(|out| schema.write_params(out)), params);
@@ -357,7 +357,10 @@ mod tests {
             Error::BadRequest(message) | Error::MissingField(message) => message,
             other => panic!("{other:?}"),
         };
-        assert_eq!(message("\"geo\""), "field_schema: geo indexes are not available in this release");
+        assert_eq!(
+            message(r#"{"type":"geo","is_tenant":true}"#),
+            "field_schema: is_tenant is no option of a geo index"
+        );
         assert_eq!(
             message(r#"{"tokenizer":"word","type":"keyword"}"#),
             "field_schema: tokenizer is no option of a keyword index"

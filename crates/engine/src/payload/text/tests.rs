@@ -110,7 +110,7 @@ fn stemmers_bring_the_forms_of_a_word_together() {
         ("finnish", "talossa", "talosta"),
         ("french", "continuer", "continuait"),
         ("german", "Häuser", "Hauses"),
-        ("greek", "βιβλία", "βιβλίο"),
+        ("greek", "άνθρωπος", "άνθρωποι"),
         ("hungarian", "házakat", "házak"),
         ("italian", "libri", "libro"),
         ("norwegian", "hundene", "hunden"),

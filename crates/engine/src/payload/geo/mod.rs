@@ -1,6 +1,11 @@
-//! Shapes on the globe, and which points are in them.
+//! Shapes on the globe, and which places are in them.
 
-use crate::payload::{Object, Value};
+mod cells;
+mod relation;
+
+pub use cells::{CellRange, cell_number, cover};
+
+use super::document::{Object, Value};
 
 /// Radius of the earth in metres, for distances on a sphere.
 const EARTH_RADIUS_M: f64 = 6_371_008.8;
@@ -21,8 +26,13 @@ impl GeoPoint {
         Some(GeoPoint { lon: number("lon")?, lat: number("lat")? })
     }
 
+    /// Whether the coordinates are degrees of the globe.
+    pub fn is_on_globe(self) -> bool {
+        self.lon.abs() <= 180.0 && self.lat.abs() <= 90.0
+    }
+
     /// Distance on the sphere in metres, by the haversine formula.
-    fn distance_m(self, other: GeoPoint) -> f64 {
+    pub fn distance_m(self, other: GeoPoint) -> f64 {
         let half_lat = ((other.lat - self.lat).to_radians() / 2.0).sin();
         let half_lon = ((other.lon - self.lon).to_radians() / 2.0).sin();
         let squared = half_lat * half_lat
@@ -58,6 +68,16 @@ pub enum GeoShape {
 }
 
 impl GeoShape {
+    /// How many edges a place is compared with.
+    pub fn edges(&self) -> usize {
+        match self {
+            GeoShape::Box { .. } | GeoShape::Radius { .. } => 1,
+            GeoShape::Polygon { exterior, interiors } => {
+                exterior.len() + interiors.iter().map(Vec::len).sum::<usize>()
+            }
+        }
+    }
+
     /// Whether a place is inside.
     pub fn contains(&self, place: GeoPoint) -> bool {
         match self {

@@ -1,0 +1,249 @@
+//! How long field indexes take to build, what that does to searches beside them, and how long filters take with them.
+//!
+//! ```text
+//! cargo run --release -p kithdb-engine --example field_index_bench -- [--rows 62000] [--dim 384] [--seconds 10]
+//! ```
+//!
+//! Vectors and payloads are synthetic; a document has some 300 bytes.
+
+use kithdb_engine::engine::{Engine, Operation, Options, Request};
+use kithdb_engine::storage::RealDisk;
+use serde_json::{Value, json};
+use std::error::Error;
+use std::fmt::Write;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, mpsc};
+use std::time::{Duration, Instant};
+
+/// Points in a request.
+const BATCH: u64 = 500;
+/// The indexes that are built, by field.
+const INDEXES: [(&str, &str); 6] = [
+    ("name", "keyword"),
+    ("tag", "keyword"),
+    ("n", "integer"),
+    ("score", "float"),
+    ("at", "datetime"),
+    ("place", "geo"),
+];
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let (mut rows, mut dim, mut seconds) = (62_000u64, 384u64, 10u64);
+    let mut args = std::env::args().skip(1);
+    while let Some(arg) = args.next() {
+        let value = args.next().ok_or("every option takes a value")?.parse()?;
+        match arg.as_str() {
+            "--rows" => rows = value,
+            "--dim" => dim = value,
+            "--seconds" => seconds = value,
+            other => return Err(format!("unknown option {other}").into()),
+        }
+    }
+    let dir = std::env::temp_dir().join(format!("kithdb-fields-{}", std::process::id()));
+    std::fs::create_dir_all(&dir)?;
+    let engine = Engine::open(Arc::new(RealDisk::open(&dir)?), Options::default())?;
+    fill(&engine, rows, dim)?;
+    for (field, schema) in INDEXES {
+        let start = Instant::now();
+        declare(&engine, field, schema)?;
+        println!("{schema:>8} index of {field}: {:.1?}", start.elapsed());
+    }
+    filters(&engine)?;
+    for (field, _) in INDEXES {
+        call(&engine, "delete_field_index", Some(field), Vec::new())?;
+    }
+    let idle = searches(&engine, dim, Duration::from_secs(seconds), &AtomicBool::new(false))?;
+    print_latencies("searches alone", idle);
+    let stop = AtomicBool::new(false);
+    let built = AtomicU64::new(0);
+    let beside = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !stop.load(Ordering::Relaxed) {
+                declare(&engine, "name", "keyword").expect("an index");
+                built.fetch_add(1, Ordering::Relaxed);
+                call(&engine, "delete_field_index", Some("name"), Vec::new()).expect("an index");
+            }
+        });
+        let latencies = searches(&engine, dim, Duration::from_secs(seconds), &stop);
+        stop.store(true, Ordering::Relaxed);
+        latencies
+    })?;
+    print_latencies("searches while a keyword index is always being built", beside);
+    println!("built {} times meanwhile", built.load(Ordering::Relaxed));
+    for (field, schema) in &INDEXES[..5] {
+        declare(&engine, field, schema)?;
+    }
+    engine.close();
+    drop(engine);
+    for _ in 0..3 {
+        let start = Instant::now();
+        let engine = Engine::open(Arc::new(RealDisk::open(&dir)?), Options::default())?;
+        let opened = start.elapsed();
+        while info(&engine)?["status"] != json!("green") {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        println!("opened in {opened:.1?}, five indexes built after {:.1?}", start.elapsed());
+        engine.close();
+    }
+    std::fs::remove_dir_all(&dir)?;
+    Ok(())
+}
+
+fn call(
+    engine: &Engine,
+    operation: &str,
+    target: Option<&str>,
+    body: Vec<u8>,
+) -> Result<Value, Box<dyn Error>> {
+    let (send, receive) = mpsc::channel();
+    let request = Request {
+        operation: Operation::parse(operation).ok_or("an unknown operation")?,
+        collection: "bench".to_string(),
+        target: target.map(str::to_string),
+        wait: true,
+        timeout: None,
+        body: Box::new(body),
+        start: Instant::now(),
+    };
+    engine.execute(request, Box::new(move |result| drop(send.send(result))));
+    let envelope = receive.recv()?.map_err(|error| error.to_string())?;
+    Ok(serde_json::from_slice::<Value>(&envelope)?["result"].clone())
+}
+
+fn info(engine: &Engine) -> Result<Value, Box<dyn Error>> {
+    call(engine, "collection_info", None, Vec::new())
+}
+
+fn declare(engine: &Engine, field: &str, schema: &str) -> Result<Value, Box<dyn Error>> {
+    let body = json!({"field_name": field, "field_schema": schema});
+    call(engine, "create_field_index", None, body.to_string().into_bytes())
+}
+
+fn fill(engine: &Engine, rows: u64, dim: u64) -> Result<(), Box<dyn Error>> {
+    let body = json!({"vectors": {"size": dim, "distance": "Cosine"}, "hnsw_config": {"ef_construct": 32}});
+    call(engine, "create_collection", None, body.to_string().into_bytes())?;
+    for from in (0..rows).step_by(BATCH as usize) {
+        call(engine, "upsert_points", None, batch(from..rows.min(from + BATCH), dim))?;
+    }
+    while info(engine)?["status"] != json!("green") {
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    println!("{rows} rows × {dim} are there");
+    Ok(())
+}
+
+fn batch(ids: std::ops::Range<u64>, dim: u64) -> Vec<u8> {
+    let mut body = String::from("{\"points\":[");
+    for id in ids.clone() {
+        let comma = if id == ids.start { "" } else { "," };
+        let (lon, lat) = place(id);
+        let payload = json!({
+            "name": format!("package-{}", mix(id) % 50_000),
+            "tag": format!("tag-{}", mix(id) % 37),
+            "n": mix(id) % 1_000_000,
+            "score": (mix(id) % 10_000) as f64 / 100.0,
+            "at": format!("20{:02}-{:02}-{:02}T{:02}:30:00Z", id % 25, mix(id) % 12 + 1, mix(id) % 28 + 1, id % 24),
+            "place": {"lon": lon, "lat": lat},
+            "text": "a description that no index covers and that every reader has to skip ".repeat(2),
+        });
+        write!(body, "{comma}{{\"id\":{id},\"payload\":{payload},\"vector\":{}}}", vector(id, dim))
+            .expect("a string takes all");
+    }
+    body.push_str("]}");
+    body.into_bytes()
+}
+
+/// Half of the places are in a few towns, the others anywhere.
+fn place(id: u64) -> (f64, f64) {
+    let share = |seed: u64| (mix(seed) % 1_000_000) as f64 / 1e6;
+    let (lon, lat) = (share(id * 2) * 360.0 - 180.0, share(id * 2 + 1) * 170.0 - 85.0);
+    if id % 2 == 0 {
+        return (lon, lat);
+    }
+    let town = mix(id) % 20;
+    (share(town * 2) * 300.0 - 150.0 + lon / 900.0, share(town * 2 + 1) * 120.0 - 60.0 + lat / 900.0)
+}
+
+fn vector(id: u64, dim: u64) -> Value {
+    (0..dim)
+        .map(|at| (mix(id % 1_000 * dim + at) % 200) as i64 + (mix(id * dim + at) % 100) as i64 - 150)
+        .collect()
+}
+
+/// The finaliser of SplitMix64.
+fn mix(value: u64) -> u64 {
+    let value = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    value ^ (value >> 31)
+}
+
+/// Counts by places: with the index that is there.
+fn filters(engine: &Engine) -> Result<(), Box<dyn Error>> {
+    let (lon, lat) = place(1);
+    let ring = |count: u64, size: f64| -> Vec<Value> {
+        let at = |n: u64| (n % count) as f64 / count as f64 * std::f64::consts::TAU;
+        (0..=count).map(|n| json!({"lon": 10.0 + size * at(n).cos(), "lat": size * at(n).sin()})).collect()
+    };
+    for (what, condition) in [
+        (
+            "20 km around a town",
+            json!({"geo_radius": {"center": {"lon": lon, "lat": lat}, "radius": 20_000}}),
+        ),
+        (
+            "3,000 km around a town",
+            json!({"geo_radius": {"center": {"lon": lon, "lat": lat}, "radius": 3_000_000}}),
+        ),
+        (
+            "a box across the antimeridian",
+            json!({"geo_bounding_box": {"top_left": {"lon": 150, "lat": 40}, "bottom_right": {"lon": -150, "lat": -40}}}),
+        ),
+        ("a polygon of 20 edges", json!({"geo_polygon": {"exterior": {"points": ring(20, 40.0)}}})),
+        ("a polygon of 2,000 edges", json!({"geo_polygon": {"exterior": {"points": ring(2_000, 40.0)}}})),
+    ] {
+        let mut condition = condition;
+        condition["key"] = json!("place");
+        let body = json!({"filter": {"must": condition}}).to_string().into_bytes();
+        let mut times = Vec::new();
+        let mut count = Value::Null;
+        for _ in 0..200 {
+            let start = Instant::now();
+            count = call(engine, "count", None, body.clone())?["count"].clone();
+            times.push(start.elapsed());
+        }
+        times.sort_unstable();
+        println!("{what}: {count} points, counted in {:.1?} (median)", times[times.len() / 2]);
+    }
+    Ok(())
+}
+
+/// Latencies of one search after the other, until the time is over or somebody says so.
+fn searches(
+    engine: &Engine,
+    dim: u64,
+    time: Duration,
+    stop: &AtomicBool,
+) -> Result<Vec<Duration>, Box<dyn Error>> {
+    let started = Instant::now();
+    let mut latencies = Vec::new();
+    while started.elapsed() < time && !stop.load(Ordering::Relaxed) {
+        let body = json!({"vector": vector(mix(latencies.len() as u64), dim), "limit": 10});
+        let body = body.to_string().into_bytes();
+        let start = Instant::now();
+        call(engine, "search", None, body)?;
+        latencies.push(start.elapsed());
+    }
+    Ok(latencies)
+}
+
+fn print_latencies(what: &str, mut latencies: Vec<Duration>) {
+    latencies.sort_unstable();
+    let at = |share: f64| latencies[((latencies.len() - 1) as f64 * share) as usize];
+    println!(
+        "{what}: {} with p50 {:.0?}, p95 {:.0?}, p99 {:.0?}",
+        latencies.len(),
+        at(0.5),
+        at(0.95),
+        at(0.99)
+    );
+}

@@ -1,0 +1,193 @@
+//! Building declared field indexes beside the writer.
+//!
+//! A builder reads a view, then what was changed meanwhile, and takes the writer's seat for the rest: the changes of
+//! the last moments. Searches and writes go on as if the index was not declared.
+
+use super::Collection;
+use super::declared_index::{DeclaredIndex, IndexDraft};
+use super::state::State;
+use super::view::View;
+use crate::payload::FieldIndex;
+use roaring::RoaringBitmap;
+use std::sync::Arc;
+
+/// Points between two looks at whether the index is still wanted.
+const STEP_POINTS: usize = 256;
+/// Changed points that are few enough to be taken in while the writer waits: well below a millisecond.
+const LAST_POINTS: usize = 256;
+/// Rounds of taking in what was changed. Each is as long as the one before took, so that they are soon short; writers
+/// that change points faster than they can be indexed wait after the last one.
+const MOST_ROUNDS: usize = 16;
+
+impl Collection {
+    /// A declared index to build, which nobody else is at from here on.
+    pub fn claim_index(&self) -> Option<IndexDraft> {
+        let view = self.view.load();
+        view.state.indexes.iter().filter_map(DeclaredIndex::draft).find(|draft| draft.claim()).cloned()
+    }
+
+    /// Builds an index that was claimed and puts it into use, unless it is dropped meanwhile, or the engine stops.
+    pub fn build_index(&self, draft: &IndexDraft) {
+        if let Some((index, view)) = self.drafted(draft) {
+            self.put_into_use(draft, index, &view);
+        }
+        self.index_waiters.settle(&self.view());
+    }
+
+    /// Builds every declared index that nobody is at.
+    pub fn build_indexes(&self) {
+        while let Some(draft) = self.claim_index() {
+            self.build_index(&draft);
+        }
+    }
+
+    /// Whether every declared index is built.
+    pub(super) fn has_all_indexes(&self) -> bool {
+        self.view.load().state.indexes.iter().all(|index| index.built().is_some())
+    }
+
+    /// The index over a view that is as young as can be without the writer's help.
+    fn drafted(&self, draft: &IndexDraft) -> Option<(FieldIndex, Arc<View>)> {
+        let mut view = self.view();
+        let mut index = draft.blank();
+        for (at, offset) in view.state.live.iter().enumerate() {
+            if at % STEP_POINTS == 0 {
+                draft.report(index.points_count());
+                self.check_draft(draft)?;
+            }
+            index.insert(offset, view.state.at(offset).payload.bytes());
+        }
+        for _ in 0..MOST_ROUNDS {
+            let now = self.check_draft(draft)?;
+            let (_, current) = draft.in_state(&now.state.indexes)?;
+            let changed = catch_up(&mut index, &view, &now.state, current.touched());
+            draft.report(index.points_count());
+            view = now;
+            if changed <= LAST_POINTS {
+                break;
+            }
+        }
+        Some((index, view))
+    }
+
+    /// The view of this moment, as long as the draft is to be gone on with.
+    fn check_draft(&self, draft: &IndexDraft) -> Option<Arc<View>> {
+        let view = self.view();
+        self.index_waiters.settle(&view);
+        let is_wanted = draft.in_state(&view.state.indexes).is_some();
+        (is_wanted && !self.shared.indexer.is_closed() && !self.is_retired()).then_some(view)
+    }
+
+    /// Puts an index over an older view into the place of its draft.
+    fn put_into_use(&self, draft: &IndexDraft, mut index: FieldIndex, view: &View) {
+        let mut writer = self.quiet_writer();
+        let state = &mut writer.head.state;
+        let Some((at, current)) = draft.in_state(&state.indexes) else { return };
+        catch_up(&mut index, view, state, current.touched());
+        Arc::make_mut(&mut state.indexes)[at] = DeclaredIndex::Built(index);
+        // The head is what readers see, but for the index.
+        let lsn = self.view().lsn;
+        self.view.store(Arc::new(writer.head.view(lsn)));
+    }
+}
+
+/// Brings an index over a view to a later state, of which `touched` has at least the points that are different.
+/// Answers how many were.
+fn catch_up(index: &mut FieldIndex, before: &View, after: &State, touched: &RoaringBitmap) -> usize {
+    let mut changed = 0;
+    for offset in touched {
+        let point = after.at(offset);
+        if point.version <= before.op {
+            continue;
+        }
+        changed += 1;
+        if let Some(old) = before.state.points.get(offset as usize).filter(|old| old.live) {
+            index.remove(offset, old.payload.bytes());
+        }
+        if point.live {
+            index.insert(offset, point.payload.bytes());
+        }
+    }
+    changed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::collection::Head;
+    use crate::collection::change::{Change, PayloadEdit};
+    use crate::collection::config::CollectionConfig;
+    use crate::json::Reader;
+    use crate::limits::Limits;
+    use crate::payload::{FieldKind, FieldSchema, JsonPath};
+    use crate::types::PointId;
+    use proptest::prelude::*;
+
+    fn head() -> Head {
+        let mut reader = Reader::new(br#"{"vectors":{"size":1,"distance":"Dot"}}"#).unwrap();
+        Head::new(Arc::new(CollectionConfig::parse(&mut reader, &Limits::default()).unwrap()), 1 << 12)
+    }
+
+    fn change() -> impl Strategy<Value = Change> {
+        let id = || (0u64..12).prop_map(PointId::Num);
+        let payload =
+            || (0u8..4).prop_map(|n| format!("{{\"k\":[{n},\"x\"]}}").into_bytes().into_boxed_slice());
+        prop_oneof![
+            3 => (id(), payload()).prop_map(|(id, payload)| Change::Put { id, vectors: vec![], payload }),
+            1 => id().prop_map(|id| Change::Delete(vec![id])),
+            1 => (id(), payload()).prop_map(|(id, patch)| Change::EditPayload {
+                edit: PayloadEdit::Merge { patch, at: None },
+                ids: vec![id],
+            }),
+            1 => id().prop_map(|id| Change::EditPayload { edit: PayloadEdit::Clear, ids: vec![id] }),
+        ]
+    }
+
+    fn apply(head: &mut Head, changes: &[Change]) {
+        for change in changes {
+            head.op += 1;
+            head.apply(head.op, change).unwrap();
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn an_index_over_an_old_view_catches_up_with_any_changes(
+            rounds in prop::collection::vec(prop::collection::vec(change(), 0..12), 2..5),
+            undone in prop::collection::vec(change(), 0..6),
+        ) {
+            let (path, schema) = (JsonPath::parse("k").unwrap(), FieldSchema::new(FieldKind::Integer));
+            let mut head = head();
+            apply(&mut head, &rounds[0]);
+            Arc::make_mut(&mut head.state.indexes).push(DeclaredIndex::new(path.clone(), schema.clone()));
+            let draft = head.state.indexes[0].draft().unwrap().clone();
+            let mut view = head.view(0);
+            let mut index = draft.blank();
+            for offset in view.state.live.iter() {
+                index.insert(offset, view.state.at(offset).payload.bytes());
+            }
+            for changes in &rounds[1..] {
+                // What is rolled back has left no trace.
+                let savepoint = head.savepoint();
+                for change in &undone {
+                    head.apply(head.op + 1, change).unwrap();
+                }
+                head.roll_back(savepoint);
+                apply(&mut head, changes);
+                let now = head.view(0);
+                let (_, current) = draft.in_state(&now.state.indexes).unwrap();
+                catch_up(&mut index, &view, &now.state, current.touched());
+                view = now;
+            }
+            let mut fresh = FieldIndex::new(path, schema);
+            for offset in view.state.live.iter() {
+                fresh.insert(offset, view.state.at(offset).payload.bytes());
+            }
+            for number in 0..4 {
+                prop_assert_eq!(index.match_integer(number), fresh.match_integer(number));
+            }
+            prop_assert_eq!(index.points_count(), fresh.points_count());
+            prop_assert_eq!((index.odd(), index.filled()), (fresh.odd(), fresh.filled()));
+        }
+    }
+}

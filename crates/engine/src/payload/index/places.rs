@@ -1,0 +1,220 @@
+//! Places on the globe: kept along a curve through cells, so that a shape is a few ranges of them.
+
+use super::bounds::Bounds;
+use super::column::{self, Postings};
+use super::held::{float_key, float_of_key};
+use super::{FieldIndex, Values};
+use crate::payload::geo::{CellRange, GeoPoint, GeoShape, cell_number, cover};
+
+/// A place, ordered by the smallest cell that it is in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Place {
+    cell: u64,
+    /// Coordinates as [`float_key`]s: exact, so that what a cell leaves open is decided without the payload.
+    lon: i64,
+    lat: i64,
+}
+
+/// Places that are rather looked at than their cell cut into four.
+const SPARSE: usize = 8;
+
+/// Edges that places are compared with before the rest is left to the payloads, where deadlines are watched.
+const MAX_EDGES: usize = 1 << 22;
+
+impl Place {
+    /// A place whose coordinates are degrees of the globe.
+    pub(super) fn new(place: GeoPoint) -> Place {
+        Place { cell: cell_number(place), lon: float_key(place.lon), lat: float_key(place.lat) }
+    }
+
+    fn point(self) -> GeoPoint {
+        GeoPoint { lon: float_of_key(self.lon), lat: float_of_key(self.lat) }
+    }
+
+    fn first_of(cell: u64) -> Place {
+        Place { cell, lon: i64::MIN, lat: i64::MIN }
+    }
+
+    fn last_of(cell: u64) -> Place {
+        Place { cell, lon: i64::MAX, lat: i64::MAX }
+    }
+}
+
+impl FieldIndex {
+    /// Places inside a shape.
+    pub fn places_within(&self, shape: &GeoShape) -> Bounds {
+        let Values::Places(column) = &self.values else { return Bounds::within(self.odd_points()) };
+        let places = |first, last| column.range(Place::first_of(first)..=Place::last_of(last));
+        let mut hits: Vec<&Postings> = Vec::new();
+        let mut open: Vec<&Postings> = Vec::new();
+        let mut edges = 0;
+        let is_sparse = |first, last| places(first, last).nth(SPARSE).is_none();
+        for CellRange { first, last, inside } in cover(shape, is_sparse) {
+            for (place, postings) in places(first, last) {
+                edges += if inside { 0 } else { shape.edges() };
+                if !inside && edges > MAX_EDGES {
+                    open.push(postings);
+                } else if inside || shape.contains(place.point()) {
+                    hits.push(postings);
+                }
+            }
+        }
+        // What is no place on the globe may still have coordinates that the shape's comparisons admit.
+        let open = column::union(open.into_iter()) | self.odd();
+        Bounds::new(column::union(hits.into_iter()), open)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{FieldKind, FieldSchema};
+    use super::*;
+    use crate::payload::JsonPath;
+    use proptest::prelude::*;
+
+    fn index(places: &[Vec<GeoPoint>]) -> FieldIndex {
+        let mut index = FieldIndex::new(JsonPath::parse("k").unwrap(), FieldSchema::new(FieldKind::Geo));
+        for (offset, places) in places.iter().enumerate() {
+            let list: Vec<String> =
+                places.iter().map(|at| format!("{{\"lon\":{:?},\"lat\":{:?}}}", at.lon, at.lat)).collect();
+            index.insert(offset as u32, format!("{{\"k\":[{}]}}", list.join(",")).as_bytes());
+        }
+        index
+    }
+
+    fn coordinate(most: f64) -> impl Strategy<Value = f64> + Clone {
+        prop_oneof![
+            4 => -most..=most,
+            2 => (-8i32..=8).prop_map(move |step| f64::from(step) / 8.0 * most),
+            1 => prop::sample::select(vec![most, -most, 0.0, -0.0, most.next_down(), -most.next_down(), 5e-324, -1e-310, 1e-12]),
+        ]
+    }
+
+    fn anywhere() -> impl Strategy<Value = GeoPoint> + Clone {
+        (coordinate(180.0), coordinate(90.0)).prop_map(|(lon, lat)| GeoPoint { lon, lat })
+    }
+
+    /// Places near `centre`, as far away as `size` degrees.
+    fn near(centre: GeoPoint, size: f64) -> impl Strategy<Value = GeoPoint> + Clone {
+        (-1.0..=1.0, -1.0..=1.0).prop_map(move |(x, y): (f64, f64)| GeoPoint {
+            lon: (centre.lon + size * x).clamp(-180.0, 180.0),
+            lat: (centre.lat + size * y).clamp(-90.0, 90.0),
+        })
+    }
+
+    fn ring(place: impl Strategy<Value = GeoPoint>) -> impl Strategy<Value = Vec<GeoPoint>> {
+        prop::collection::vec(place, 3..9).prop_map(|mut ring| {
+            ring.push(ring[0]);
+            ring
+        })
+    }
+
+    fn shape(
+        place: impl Strategy<Value = GeoPoint> + Clone + 'static,
+        size: f64,
+    ) -> impl Strategy<Value = GeoShape> {
+        let metres = prop_oneof![
+            0.0..size * 111_195.0,
+            0.0..2.1e7,
+            prop::sample::select(vec![-1.0, 0.0, 1e300, 20_015_115.0])
+        ];
+        prop_oneof![
+            (place.clone(), place.clone())
+                .prop_map(|(top_left, bottom_right)| GeoShape::Box { top_left, bottom_right }),
+            (place.clone(), metres).prop_map(|(center, radius_m)| GeoShape::Radius { center, radius_m }),
+            (ring(place.clone()), prop::collection::vec(ring(place), 0..3))
+                .prop_map(|(exterior, interiors)| GeoShape::Polygon { exterior, interiors }),
+        ]
+    }
+
+    /// Points with a few places each, and shapes, which may have corners in common with the places.
+    fn scene() -> impl Strategy<Value = (Vec<Vec<GeoPoint>>, Vec<GeoShape>)> {
+        let size = prop::sample::select(vec![200.0, 30.0, 1.0, 1e-3, 1e-7, 1e-12]);
+        (anywhere(), size).prop_flat_map(|(centre, size)| {
+            let place = prop_oneof![3 => near(centre, size).boxed(), 1 => anywhere().boxed()];
+            let points = prop::collection::vec(prop::collection::vec(place, 0..4), 1..60);
+            (Just(size), points).prop_flat_map(move |(size, points)| {
+                let all: Vec<GeoPoint> = points.iter().flatten().copied().chain([centre]).collect();
+                let place = prop_oneof![
+                    2 => near(centre, size).boxed(),
+                    1 => anywhere().boxed(),
+                    1 => prop::sample::select(all).boxed(),
+                ];
+                (Just(points), prop::collection::vec(shape(place.boxed(), size), 4..10))
+            })
+        })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 1_500, ..ProptestConfig::default() })]
+        #[test]
+        fn the_index_finds_what_the_shape_contains_c7((points, shapes) in scene()) {
+            let index = index(&points);
+            for shape in shapes {
+                let expected: Vec<u32> = (0..points.len() as u32)
+                    .filter(|&at| points[at as usize].iter().any(|place| shape.contains(*place)))
+                    .collect();
+                let bounds = index.places_within(&shape);
+                prop_assert!(bounds.is_exact());
+                prop_assert_eq!(bounds.certain().iter().collect::<Vec<_>>(), expected, "{:?}", shape);
+            }
+        }
+    }
+
+    #[test]
+    fn large_sets_are_found_through_cells_that_are_inside_c7() {
+        let places: Vec<Vec<GeoPoint>> = (0..20_000u32)
+            .map(|n| {
+                let (x, y) =
+                    (f64::from(n.wrapping_mul(2_654_435_761)), f64::from(n.wrapping_mul(40_503) << 16));
+                let most = f64::from(u32::MAX);
+                vec![GeoPoint { lon: x / most * 360.0 - 180.0, lat: y / most * 180.0 - 90.0 }]
+            })
+            .collect();
+        let index = index(&places);
+        let at = |lon, lat| GeoPoint { lon, lat };
+        let star: Vec<GeoPoint> = (0..=10)
+            .map(|n| {
+                let (angle, far) = (f64::from(n % 10) * 0.628_318_53, if n % 2 == 0 { 80.0 } else { 30.0 });
+                at(angle.cos() * far, angle.sin() * far)
+            })
+            .collect();
+        let hole = vec![at(-5.0, -5.0), at(5.0, -5.0), at(0.0, 10.0), at(-5.0, -5.0)];
+        for shape in [
+            GeoShape::Radius { center: at(179.0, 10.0), radius_m: 3_000_000.0 },
+            GeoShape::Radius { center: at(10.0, 89.0), radius_m: 2_500_000.0 },
+            GeoShape::Radius { center: at(-50.0, -90.0), radius_m: 15_000_000.0 },
+            GeoShape::Box { top_left: at(170.0, 60.0), bottom_right: at(-150.0, -60.0) },
+            GeoShape::Polygon { exterior: star.clone(), interiors: vec![hole] },
+            // So many edges that places are left open.
+            GeoShape::Polygon { exterior: star.repeat(501), interiors: vec![] },
+        ] {
+            let bounds = index.places_within(&shape);
+            let expected = |at: &u32| shape.contains(places[*at as usize][0]);
+            assert!(bounds.certain().iter().all(|at| expected(&at)));
+            let possible = bounds.possible();
+            assert!((0..places.len() as u32).filter(expected).all(|at| possible.contains(at)), "{shape:?}");
+            assert!(bounds.is_exact() || shape.edges() > 1_000);
+            assert!(bounds.certain().len() > 100);
+        }
+    }
+
+    #[test]
+    fn other_values_stay_in_doubt_c7() {
+        let mut index = index(&[vec![GeoPoint { lon: 1.0, lat: 1.0 }]]);
+        for (offset, value) in
+            [r#"{"lon":500,"lat":0}"#, r#"{"lon":"1","lat":1}"#, "null", "[]", r#""1,1""#].iter().enumerate()
+        {
+            index.insert(offset as u32 + 1, format!("{{\"k\":{value}}}").as_bytes());
+        }
+        let across = GeoShape::Box {
+            top_left: GeoPoint { lon: 170.0, lat: 10.0 },
+            bottom_right: GeoPoint { lon: -170.0, lat: -10.0 },
+        };
+        // 500 is east of 170, as the evaluation of the payload says.
+        let bounds = index.places_within(&across);
+        assert_eq!(bounds.certain().len(), 0);
+        assert_eq!(bounds.doubtful().iter().collect::<Vec<_>>(), [1, 2, 5]);
+        assert_eq!(index.points_count(), 1);
+    }
+}
