@@ -9,7 +9,7 @@ use crate::deadline::{Deadline, Pace};
 use crate::error::Error;
 use crate::filter::Filter;
 use crate::types::PointId;
-use crate::vectors::{VectorKind, VectorValue};
+use crate::vectors::{SparseFormat, VectorKind, VectorValue};
 use std::collections::HashMap;
 
 /// Resolves one update: names become fields, filters become ids, vectors are rounded and normalised.
@@ -192,7 +192,7 @@ fn prepared(
         .collect()
 }
 
-/// The vector as the field at a position keeps it. Of the kinds only dense ones are kept so far.
+/// The vector as the field at a position keeps it: normalised, rounded. Multi-vectors are not kept so far.
 fn prepared_vector(
     config: &CollectionConfig,
     position: usize,
@@ -210,6 +210,13 @@ fn prepared_vector(
             field::prepare(params, &mut components)
                 .map_err(|why| Error::bad(format!("{}: {why}", place())))?;
             Ok(VectorValue::Dense(components))
+        }
+        (VectorKind::Sparse, VectorValue::Sparse(mut vector)) => {
+            let (_, params) = &config.sparse_fields()[position - config.fields().len()];
+            SparseFormat::of(params.datatype())
+                .prepare(&mut vector)
+                .map_err(|why| Error::bad(format!("{}.values: {why}", place())))?;
+            Ok(VectorValue::Sparse(vector))
         }
         (wanted, vector) if wanted != vector.kind() => {
             let (wanted, got) = (wanted.words(), vector.kind().words());

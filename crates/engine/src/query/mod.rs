@@ -18,6 +18,7 @@ mod run;
 mod sample;
 mod scroll;
 mod search;
+mod sparse;
 mod tally;
 #[cfg(test)]
 mod tests;
