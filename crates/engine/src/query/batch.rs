@@ -52,7 +52,7 @@ fn is_scan(snapshot: &Snapshot, request: &QueryRequest) -> bool {
     let is_plain = matches!(node.query, Query::Nearest(_)) && node.prefetch.is_empty();
     is_plain
         && scorer::field_of(config, &node.using).is_ok_and(|field| {
-            scorer::kind_of(config, field) == VectorKind::Dense
+            config.kind_at(field) == VectorKind::Dense
                 && (node.params.exact || snapshot.graphs[field].is_none())
         })
 }

@@ -22,7 +22,7 @@ use crate::deadline::Deadline;
 use crate::error::Error;
 use crate::index::Distance;
 use crate::types::Metric;
-use crate::vectors::{VectorKind, VectorValue};
+use crate::vectors::{MultiVector, VectorKind, VectorValue};
 use kithdb_kernels::normalise;
 
 /// What to search for, in which field.
@@ -48,14 +48,10 @@ pub struct Ask<'a> {
     pub excluded: &'a Excluded,
 }
 
-/// Which kind of vector a field keeps.
-pub fn kind_of(_config: &CollectionConfig, _field: usize) -> VectorKind {
-    VectorKind::Dense
-}
-
 /// The metric of a field: what its similarities mean.
 pub fn metric_of(config: &CollectionConfig, field: usize) -> Metric {
-    config.fields()[field].1.metric
+    // Sparse vectors are compared by their product.
+    config.fields().get(field).map_or(Metric::Dot, |(_, params)| params.metric)
 }
 
 /// Position of the field of that name.
@@ -63,7 +59,7 @@ pub fn metric_of(config: &CollectionConfig, field: usize) -> Metric {
 /// # Errors
 /// `VectorNotFound` when the collection does not declare it.
 pub fn field_of(config: &CollectionConfig, name: &str) -> Result<usize, Error> {
-    config.field_index(name).ok_or_else(|| Error::VectorNotFound(name.to_string()))
+    config.vector_position(name).ok_or_else(|| Error::VectorNotFound(name.to_string()))
 }
 
 /// The vector in the form in which the field's points are compared with it, as sent otherwise.
@@ -76,16 +72,26 @@ pub fn fit(
     name: &str,
     vector: VectorValue,
 ) -> Result<VectorValue, Error> {
-    let kind = kind_of(config, field);
-    match (kind, &vector) {
+    let size = |got: usize| match config.fields()[field].1.size {
+        expected if expected == got => Ok(()),
+        expected => Err(Error::DimensionMismatch { name: name.to_string(), expected, got }),
+    };
+    match (config.kind_at(field), vector) {
         (VectorKind::Dense, VectorValue::Dense(components)) => {
-            let expected = config.fields()[field].1.size;
-            if components.len() == expected {
-                return Ok(vector);
-            }
-            Err(Error::DimensionMismatch { name: name.to_string(), expected, got: components.len() })
+            size(components.len())?;
+            Ok(VectorValue::Dense(components))
         }
-        _ => Err(Error::bad(format!(
+        // One vector is one row.
+        (VectorKind::Multi, VectorValue::Dense(components)) => {
+            size(components.len())?;
+            Ok(VectorValue::Multi(MultiVector { dim: components.len(), components }))
+        }
+        (VectorKind::Multi, VectorValue::Multi(multi)) => {
+            size(multi.dim)?;
+            Ok(VectorValue::Multi(multi))
+        }
+        (VectorKind::Sparse, VectorValue::Sparse(sparse)) => Ok(VectorValue::Sparse(sparse)),
+        (kind, vector) => Err(Error::bad(format!(
             "query: vector '{name}' is compared with {}, got {}",
             kind.words(),
             vector.kind().words()
@@ -95,16 +101,7 @@ pub fn fit(
 
 /// The vector of the live point at an offset, as clients read it back.
 pub fn vector_of(view: &View, field: usize, offset: u32) -> Option<VectorValue> {
-    match kind_of(&view.state.config, field) {
-        VectorKind::Dense => {
-            let row = view.state.at(offset).rows.row(field)?;
-            let table = &view.fields[field];
-            let mut components = Vec::with_capacity(table.dim);
-            table.read_back(row, &mut components);
-            Some(VectorValue::Dense(components))
-        }
-        VectorKind::Sparse | VectorKind::Multi => None,
-    }
+    view.vector(view.state.at(offset), field)
 }
 
 /// The best `k` points that match, best first, ties by id.
@@ -138,7 +135,7 @@ impl<'a> Scorer<'a> {
     /// # Panics
     /// When one does not.
     pub fn new(view: &'a View, field: usize, vectors: &[&VectorValue]) -> Scorer<'a> {
-        Scorer(match kind_of(&view.state.config, field) {
+        Scorer(match view.state.config.kind_at(field) {
             VectorKind::Dense => Kind::Dense(Dense::new(view, field, vectors)),
             VectorKind::Sparse | VectorKind::Multi => unreachable!("no vector fits such a field"),
         })
