@@ -14,6 +14,7 @@
 use super::excluded::Excluded;
 use super::matching::Matching;
 use super::rows::RowFinder;
+use super::sparse::SparseSearch;
 use super::tree::SearchParams;
 use super::{Hit, nearest};
 use crate::collection::config::CollectionConfig;
@@ -116,9 +117,10 @@ pub fn nearest(
 ) -> Result<Vec<Hit>, Error> {
     match &ask.target.vector {
         VectorValue::Dense(components) => nearest::dense(snapshot, ask, components, matching, deadline),
-        VectorValue::Sparse(_) | VectorValue::Multi(_) => {
-            Err(Error::Internal("a vector that fits no field".into()))
+        VectorValue::Sparse(vector) => {
+            SparseSearch::new(&snapshot.view, ask.target.field, vector).nearest(ask, matching, deadline)
         }
+        VectorValue::Multi(_) => Err(Error::Internal("a vector that fits no field".into())),
     }
 }
 
@@ -127,6 +129,7 @@ pub struct Scorer<'a>(Kind<'a>);
 
 enum Kind<'a> {
     Dense(Dense<'a>),
+    Sparse(Vec<SparseSearch<'a>>),
 }
 
 impl<'a> Scorer<'a> {
@@ -137,7 +140,8 @@ impl<'a> Scorer<'a> {
     pub fn new(view: &'a View, field: usize, vectors: &[&VectorValue]) -> Scorer<'a> {
         Scorer(match view.state.config.kind_at(field) {
             VectorKind::Dense => Kind::Dense(Dense::new(view, field, vectors)),
-            VectorKind::Sparse | VectorKind::Multi => unreachable!("no vector fits such a field"),
+            VectorKind::Sparse => Kind::Sparse(sparse_searches(view, field, vectors)),
+            VectorKind::Multi => unreachable!("no vector fits such a field"),
         })
     }
 
@@ -146,8 +150,21 @@ impl<'a> Scorer<'a> {
     pub fn similarities(&mut self, offset: u32, out: &mut Vec<f32>) -> bool {
         match &mut self.0 {
             Kind::Dense(dense) => dense.similarities(offset, out),
+            Kind::Sparse(searches) => {
+                out.clear();
+                out.extend(searches.iter().map_while(|search| search.similarity(offset)));
+                out.len() == searches.len()
+            }
         }
     }
+}
+
+fn sparse_searches<'a>(view: &'a View, field: usize, vectors: &[&VectorValue]) -> Vec<SparseSearch<'a>> {
+    let search = |vector: &&VectorValue| match vector {
+        VectorValue::Sparse(vector) => SparseSearch::new(view, field, vector),
+        other => panic!("{:?} does not fit a field of sparse vectors", other.kind()),
+    };
+    vectors.iter().map(search).collect()
 }
 
 /// Dense vectors against the rows of a field.

@@ -1,6 +1,8 @@
 //! Sparse vectors against the points of one field.
 
 use super::matching::Matching;
+use super::scorer::Ask;
+use super::{Hit, tally};
 use crate::collection::config::Modifier;
 use crate::collection::{SparseTable, View};
 use crate::deadline::{Deadline, Pace};
@@ -29,16 +31,6 @@ pub struct SparseSearch<'a> {
     query: SparseVector,
 }
 
-/// Which of the rows are answered.
-pub struct SparseLimits<'a> {
-    /// Rows wanted.
-    pub k: usize,
-    /// The least score, inclusive.
-    pub threshold: Option<f32>,
-    /// Whether the point at an offset is left out whatever it is.
-    pub is_excluded: &'a dyn Fn(u32) -> bool,
-}
-
 impl<'a> SparseSearch<'a> {
     /// A search of the field at a position, which takes sparse vectors.
     pub fn new(view: &'a View, position: usize, vector: &SparseVector) -> SparseSearch<'a> {
@@ -52,24 +44,25 @@ impl<'a> SparseSearch<'a> {
         SparseSearch { view, table, position, query }
     }
 
-    /// Scores and offsets of the best points that match and share an index with the vector, best first, ties by id.
+    /// The best points that match and share an index with the vector, best first, ties by id.
     ///
     /// # Errors
     /// `Timeout`.
     pub fn nearest(
         &self,
+        ask: &Ask<'_>,
         matching: &mut Matching<'_>,
-        limits: &SparseLimits<'_>,
         deadline: &Deadline,
-    ) -> Result<Vec<(f32, u32)>, Error> {
+    ) -> Result<Vec<Hit>, Error> {
+        tally::count(|tally| tally.exact_scans += 1);
         let mut best = Best {
             view: self.view,
             table: self.table,
-            limits,
+            ask,
             matching: None,
             pace: matching.pace(deadline),
             failed: None,
-            top: TopK::new(limits.k, |a, b| self.tie(a, b)),
+            top: TopK::new(ask.k, |a, b| self.tie(a, b)),
         };
         if !matching.is_everything() && matching.at_most() * POSTINGS_PER_CANDIDATE <= self.postings() {
             matching.settle(deadline)?;
@@ -85,12 +78,17 @@ impl<'a> SparseSearch<'a> {
             return Err(error);
         }
         let found = best.top.into_sorted();
-        Ok(found.into_iter().map(|(distance, row)| (0.0 - distance, self.table.owner(row))).collect())
+        Ok(found
+            .into_iter()
+            .map(|(distance, row)| Hit::scored(self.table.owner(row), 0.0 - distance))
+            .collect())
     }
 
-    /// The similarity of a row: 0 where no index is shared.
-    pub fn similarity(&self, row: u32) -> f32 {
-        self.table.row(row).dot(&self.query).unwrap_or(0.0)
+    /// The similarity of the live point at an offset, 0 where no index is shared; `None` when it has no vector in the
+    /// field.
+    pub fn similarity(&self, offset: u32) -> Option<f32> {
+        let row = self.view.state.at(offset).rows.row(self.position)?;
+        Some(self.table.row(row).dot(&self.query).unwrap_or(0.0))
     }
 
     /// Multiplies the rows of the points that match, which are settled, one by one.
@@ -146,9 +144,8 @@ impl<'a> SparseSearch<'a> {
 
     /// Postings that a scan adds up.
     fn postings(&self) -> u64 {
-        let block = |block: &Block| -> usize {
-            self.query.indices.iter().map(|&term| block.count(term)).sum()
-        };
+        let block =
+            |block: &Block| -> usize { self.query.indices.iter().map(|&term| block.count(term)).sum() };
         self.table.blocks.iter().map(|each| block(each) as u64).sum()
     }
 
@@ -182,7 +179,7 @@ fn weigh(view: &View, table: &SparseTable, query: &mut SparseVector) {
 struct Best<'a, T: Fn(u32, u32) -> Ordering> {
     view: &'a View,
     table: &'a SparseTable,
-    limits: &'a SparseLimits<'a>,
+    ask: &'a Ask<'a>,
     /// What is left to check; nothing where all rows are of points that match.
     matching: Option<&'a Matching<'a>>,
     pace: Pace<'a>,
@@ -208,7 +205,7 @@ impl<T: Fn(u32, u32) -> Ordering> Best<'_, T> {
 impl<T: Fn(u32, u32) -> Ordering> Found for Best<'_, T> {
     fn bound(&self) -> f32 {
         let bound = 0.0 - self.top.bound();
-        self.limits.threshold.map_or(bound, |threshold| threshold.max(bound))
+        self.ask.threshold.map_or(bound, |threshold| threshold.max(bound))
     }
 
     fn offer(&mut self, row: u32, score: f32) {
@@ -216,7 +213,7 @@ impl<T: Fn(u32, u32) -> Ordering> Found for Best<'_, T> {
             return;
         }
         let offset = self.table.owner(row);
-        if !(self.limits.is_excluded)(offset) && self.is_match(offset) {
+        if !self.ask.excluded.contains(offset) && self.is_match(offset) {
             self.top.offer(0.0 - score, row);
         }
     }
