@@ -6,6 +6,7 @@
 mod batch;
 mod bits;
 mod count;
+pub mod formula;
 mod graph;
 mod matching;
 mod nearest;
