@@ -112,6 +112,7 @@ impl<'a> Resolver<'a> {
             }
             Query::OrderBy(order_by) => Goal::OrderBy(order_by.clone()),
             Query::Fusion(fusion) => Goal::Fusion(fusion.clone()),
+            Query::Formula(formula) => Goal::Formula(Arc::clone(formula)),
             Query::Sample => Goal::Sample,
             Query::ById => Goal::ById,
         })
