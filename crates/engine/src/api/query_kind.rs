@@ -29,12 +29,9 @@ const MAX_WEIGHTS: usize = 1024;
 /// Names of the forms, for messages.
 const FORMS: &str = "nearest, recommend, discover, context, order_by, fusion, rrf, formula, sample";
 
-/// Keys of a sparse vector or an inference input: an object with one of them is an example itself.
-const EXAMPLE_KEYS: [&str; 7] = ["indices", "values", "text", "image", "object", "model", "options"];
-
 /// Reads `query`: a vector, an id, or an object that says its kind.
 pub(super) fn read(reader: &mut Reader<'_>, budget: &mut Budget<'_>) -> Result<Query> {
-    if reader.peek()? != Kind::Object || is_example(reader)? {
+    if reader.peek()? != Kind::Object || example::is_object(reader)? {
         return example::read(reader).map(Query::Nearest);
     }
     let mut kinds: Vec<(&str, Query)> = Vec::new();
@@ -95,16 +92,6 @@ pub(super) fn read(reader: &mut Reader<'_>, budget: &mut Budget<'_>) -> Result<Q
         }
         _ => Err(reader.error("defaults go with a formula only")),
     }
-}
-
-/// Looks ahead whether an object is a vector, or was meant to become one.
-fn is_example(reader: &Reader<'_>) -> Result<bool> {
-    let mut found = false;
-    reader.clone().object(|r, key| {
-        found |= EXAMPLE_KEYS.contains(&key);
-        r.skip()
-    })?;
-    Ok(found)
 }
 
 /// `diversity`, and `candidates_limit` if it is given.
