@@ -56,6 +56,7 @@ impl NodeFields {
             }
         }
         Ok(QueryNode {
+            place: reader.path().into(),
             query,
             using,
             filter: self.filter,

@@ -175,6 +175,8 @@ pub struct LookupFrom {
 /// A query, or one of the prefetches that its candidates come from.
 #[derive(Clone, Debug)]
 pub struct QueryNode {
+    /// Where it stands in the body: empty, or like `searches[1].prefetch[0]`.
+    pub place: Box<str>,
     /// What is asked for.
     pub query: Query,
     /// Name of the vector; `""` for the unnamed one.
@@ -191,6 +193,13 @@ pub struct QueryNode {
     pub lookup_from: Option<LookupFrom>,
     /// What the candidates are, if they are not all points.
     pub prefetch: Vec<QueryNode>,
+}
+
+impl QueryNode {
+    /// Where a field of it stands in the body.
+    pub fn path(&self, field: &str) -> String {
+        if self.place.is_empty() { field.to_string() } else { format!("{}.{field}", self.place) }
+    }
 }
 
 /// A search or a query.
