@@ -20,8 +20,6 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// Bytes of a row's owner behind the rows of a chunk.
-pub(super) const OWNER_BYTES: usize = 4;
 /// Points whose payloads are moved to the files under one hold of the writer's seat.
 const ADOPT_BATCH: usize = 4096;
 

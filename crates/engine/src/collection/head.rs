@@ -6,7 +6,7 @@
 
 use super::change::{Change, FieldVector, PayloadEdit};
 use super::config::CollectionConfig;
-use super::field::FieldArena;
+use super::field::{FieldArena, FieldCounts};
 use super::point::{NO_ROW, Payload, Point, Rows};
 use super::state::State;
 use super::view::View;
@@ -16,7 +16,7 @@ use crate::types::PointId;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// A row that died and may have to live again: operation, field, row.
+/// A vector that died and may have to live again: operation, field, first row.
 type Death = (u64, u16, u32);
 
 /// See the module.
@@ -36,7 +36,7 @@ pub struct Head {
 /// Where a request began, so that a failing one leaves nothing behind (C1.7).
 pub struct Savepoint {
     state: State,
-    lengths: Vec<(u32, u64)>,
+    counts: Vec<FieldCounts>,
     deaths: usize,
 }
 
@@ -64,7 +64,7 @@ impl Head {
             self.take_back_last_death();
         }
         for (arena, table) in self.fields.iter_mut().zip(view.fields.iter()) {
-            arena.truncate(table.len(), table.live());
+            arena.truncate(table.counts());
         }
         self.state = view.state.clone();
         self.op = view.op;
@@ -81,7 +81,7 @@ impl Head {
     pub fn savepoint(&self) -> Savepoint {
         Savepoint {
             state: self.state.clone(),
-            lengths: self.fields.iter().map(|field| (field.len(), field.live())).collect(),
+            counts: self.fields.iter().map(FieldArena::counts).collect(),
             deaths: self.deaths.len(),
         }
     }
@@ -91,8 +91,8 @@ impl Head {
         while self.deaths.len() > savepoint.deaths {
             self.take_back_last_death();
         }
-        for (arena, (len, live)) in self.fields.iter_mut().zip(savepoint.lengths) {
-            arena.truncate(len, live);
+        for (arena, counts) in self.fields.iter_mut().zip(savepoint.counts) {
+            arena.truncate(counts);
         }
         self.state = savepoint.state;
     }
@@ -206,7 +206,7 @@ impl Head {
             self.scratch.as_slice()
         });
         if let (Some(old), Some(new)) = (old, new)
-            && arena.row(old) == new
+            && arena.holds_same(old, new)
         {
             return;
         }
@@ -217,7 +217,7 @@ impl Head {
         point.rows.set(at, new.map_or(NO_ROW, |new| arena.push(new, offset)));
     }
 
-    /// Lets a row die with operation `op`.
+    /// Lets the vector that begins at a row die with operation `op`.
     pub(super) fn kill(&mut self, op: u64, field: u16, row: u32) {
         self.fields[usize::from(field)].kill(row, op);
         self.deaths.push_back((op, field, row));

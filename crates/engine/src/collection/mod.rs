@@ -24,6 +24,7 @@ mod opening;
 mod point;
 mod resolve;
 mod rewriting;
+mod run;
 mod state;
 pub mod update;
 mod vacuum;
