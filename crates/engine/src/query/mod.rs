@@ -8,6 +8,7 @@ mod bits;
 mod count;
 mod graph;
 mod matching;
+mod multi;
 mod nearest;
 mod order;
 mod planner;
