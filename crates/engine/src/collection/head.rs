@@ -13,6 +13,7 @@ use super::view::View;
 use crate::json::Reader;
 use crate::payload::{FieldIndex, FieldSchema, JsonPath, edit};
 use crate::types::PointId;
+use crate::vectors::VectorValue;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -46,6 +47,11 @@ impl Head {
         let fields =
             config.fields().iter().map(|(_, params)| FieldArena::new(params, row_chunk_bytes)).collect();
         Head { state: State::new(config), fields, op: 0, deaths: VecDeque::new(), scratch: Vec::new() }
+    }
+
+    /// Positions of fields of every kind.
+    fn positions(&self) -> u16 {
+        u16::try_from(self.state.config.positions()).expect("named vectors are limited far below 2^16")
     }
 
     /// A view of the head as it is. `lsn` is the log sequence of its last record.
@@ -164,7 +170,7 @@ impl Head {
             }
             None => {
                 let offset = u32::try_from(self.state.points.len()).expect("fewer than 2^32 points");
-                let rows = Rows::none(self.fields.len());
+                let rows = Rows::none(usize::from(self.positions()));
                 let point = Point { id, version: op, live: true, payload: Payload::Empty, rows };
                 self.state.points.push_back(point.clone());
                 self.state.ids.insert(id, offset);
@@ -172,8 +178,8 @@ impl Head {
                 (offset, point)
             }
         };
-        for field in 0..self.fields.len() as u16 {
-            let vector = vectors.iter().find(|(at, _)| *at == field).map(|(_, vector)| vector.as_slice());
+        for field in 0..self.positions() {
+            let vector = vectors.iter().find(|(at, _)| *at == field).map(|(_, vector)| vector);
             self.set_row(op, offset, &mut point, field, vector);
         }
         point.payload = Payload::new(payload);
@@ -184,7 +190,7 @@ impl Head {
     fn delete(&mut self, op: u64, id: PointId) {
         let Some((offset, mut point)) = self.take(id) else { return };
         self.unindex(offset, point.payload.bytes());
-        for field in 0..self.fields.len() as u16 {
+        for field in 0..self.positions() {
             self.set_row(op, offset, &mut point, field, None);
         }
         self.state.ids.remove(&id);
@@ -196,15 +202,19 @@ impl Head {
 
     /// Gives the point a vector in a field, or none. A vector equal to the one in place keeps its row, so that a
     /// change of payload alone leaves the graph alone.
-    fn set_row(&mut self, op: u64, offset: u32, point: &mut Point, field: u16, vector: Option<&[f32]>) {
+    fn set_row(&mut self, op: u64, offset: u32, point: &mut Point, field: u16, vector: Option<&VectorValue>) {
         let at = usize::from(field);
-        let arena = &mut self.fields[at];
+        // `resolve` lets dense vectors through only.
+        let Some(arena) = self.fields.get_mut(at) else { return };
         let old = point.rows.row(at);
-        let new = vector.map(|vector| {
-            self.scratch.clear();
-            arena.format().encode(vector, &mut self.scratch);
-            self.scratch.as_slice()
-        });
+        let new = match vector {
+            Some(VectorValue::Dense(components)) => {
+                self.scratch.clear();
+                arena.format().encode(components, &mut self.scratch);
+                Some(self.scratch.as_slice())
+            }
+            _ => None,
+        };
         if let (Some(old), Some(new)) = (old, new)
             && arena.holds_same(old, new)
         {

@@ -221,10 +221,12 @@ fn load_point(head: &mut Head, input: &mut Input<'_>, maps: &BTreeMap<u32, Map>)
         }
     };
     let offset = head.state.points.len() as u32;
-    let mut rows = Rows::none(head.fields.len());
-    for (field, arena) in head.fields.iter_mut().enumerate() {
+    let positions = head.state.config.positions();
+    let mut rows = Rows::none(positions);
+    for field in 0..positions {
         let row = u32::from_le_bytes(input.array()?);
         if row != NO_ROW {
+            let arena = head.fields.get_mut(field).ok_or(Undecodable)?;
             // A dropped chunk has no live row.
             if !arena.holds(row, offset) {
                 return Err(Undecodable);

@@ -9,6 +9,7 @@ use crate::deadline::{Deadline, Pace};
 use crate::error::Error;
 use crate::filter::Filter;
 use crate::types::PointId;
+use crate::vectors::{VectorKind, VectorValue};
 use std::collections::HashMap;
 
 /// Resolves one update: names become fields, filters become ids, vectors are rounded and normalised.
@@ -169,7 +170,7 @@ pub fn not_found(absent: Vec<PointId>) -> Error {
 }
 
 fn field_named(config: &CollectionConfig, name: &str) -> Result<u16, Error> {
-    let field = config.field_index(name).ok_or_else(|| Error::VectorNotFound(name.to_string()))?;
+    let field = config.vector_position(name).ok_or_else(|| Error::VectorNotFound(name.to_string()))?;
     Ok(u16::try_from(field).expect("named vectors are limited far below 2^16"))
 }
 
@@ -180,18 +181,42 @@ fn prepared(
 ) -> Result<Vec<FieldVector>, Error> {
     vectors
         .into_iter()
-        .map(|(name, mut vector)| {
+        .map(|(name, vector)| {
             let field = field_named(config, &name)?;
-            let (_, params) = &config.fields()[usize::from(field)];
-            if vector.len() != params.size {
-                let (expected, got) = (params.size, vector.len());
-                return Err(Error::DimensionMismatch { name: name.into(), expected, got });
-            }
-            field::prepare(params, &mut vector).map_err(|why| {
+            let vector = prepared_vector(config, usize::from(field), vector, || {
                 let dot = if name.is_empty() { "" } else { "." };
-                Error::bad(format!("{}{dot}{name}: {why}", place()))
+                format!("{}{dot}{name}", place())
             })?;
             Ok((field, vector))
         })
         .collect()
+}
+
+/// The vector as the field at a position keeps it. Of the kinds only dense ones are kept so far.
+fn prepared_vector(
+    config: &CollectionConfig,
+    position: usize,
+    vector: VectorValue,
+    place: impl Fn() -> String,
+) -> Result<VectorValue, Error> {
+    let wanted = config.kind_at(position);
+    match (wanted, vector) {
+        (VectorKind::Dense, VectorValue::Dense(mut components)) => {
+            let (name, params) = &config.fields()[position];
+            if components.len() != params.size {
+                let (expected, got) = (params.size, components.len());
+                return Err(Error::DimensionMismatch { name: name.to_string(), expected, got });
+            }
+            field::prepare(params, &mut components)
+                .map_err(|why| Error::bad(format!("{}: {why}", place())))?;
+            Ok(VectorValue::Dense(components))
+        }
+        (wanted, vector) if wanted != vector.kind() => {
+            let (wanted, got) = (wanted.words(), vector.kind().words());
+            Err(Error::bad(format!("{}: expected {wanted}, got {got}", place())))
+        }
+        (wanted, _) => {
+            Err(Error::bad(format!("{}: {} is not available in this release", place(), wanted.words())))
+        }
+    }
 }

@@ -1,7 +1,9 @@
 //! What a reader holds: one consistent, immutable state of a collection.
 
 use super::field::FieldTable;
+use super::point::Point;
 use super::state::State;
+use crate::vectors::VectorValue;
 use std::sync::Arc;
 
 /// A collection at operation [`View::op`]. Taking one is a reference count; nothing a writer does later shows.
@@ -17,6 +19,17 @@ pub struct View {
 }
 
 impl View {
+    /// The vector of a point of this view in the field at a position
+    /// ([`CollectionConfig::vector_position`](super::config::CollectionConfig::vector_position)), as clients read it
+    /// back; `None` when the point has none there.
+    pub fn vector(&self, point: &Point, position: usize) -> Option<VectorValue> {
+        let row = point.rows.row(position)?;
+        let table = self.fields.get(position)?;
+        let mut components = Vec::with_capacity(table.dim);
+        table.read_back(row, &mut components);
+        Some(VectorValue::Dense(components))
+    }
+
     /// Live points.
     pub fn points_count(&self) -> usize {
         self.state.ids.len()

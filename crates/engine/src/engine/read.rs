@@ -10,6 +10,7 @@ use crate::error::Error;
 use crate::payload::PayloadSelector;
 use crate::query::request::{QueryRequest, Selectors, VectorSelector};
 use crate::query::{self, Hit, Lookup};
+use crate::vectors::VectorValue;
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -215,7 +216,7 @@ fn write_hits(out: &mut Vec<u8>, view: &View, with: &Selectors, hits: &[Hit], pl
 /// Names in `with_vector` must be declared.
 fn check_names(view: &View, selector: &VectorSelector) -> Result<(), Error> {
     let VectorSelector::Named(names) = selector else { return Ok(()) };
-    match names.iter().find(|name| view.state.config.field_index(name).is_none()) {
+    match names.iter().find(|name| view.state.config.vector_position(name).is_none()) {
         Some(name) => Err(Error::VectorNotFound(name.to_string())),
         None => Ok(()),
     }
@@ -226,12 +227,11 @@ struct Show<'a> {
     view: &'a View,
     with: &'a Selectors,
     payload: Vec<u8>,
-    components: Vec<f32>,
 }
 
 impl<'a> Show<'a> {
     fn new(view: &'a View, with: &'a Selectors) -> Show<'a> {
-        Show { view, with, payload: Vec::new(), components: Vec::new() }
+        Show { view, with, payload: Vec::new() }
     }
 
     fn record(&mut self, out: &mut Vec<u8>, hit: Hit) {
@@ -252,24 +252,17 @@ impl<'a> Show<'a> {
                 Some(self.payload.as_slice())
             }
         };
-        let fields = self.view.state.config.fields();
+        let config = &self.view.state.config;
         let wanted = |name: &str| match &self.with.vector {
             VectorSelector::None => false,
             VectorSelector::All => true,
             VectorSelector::Named(names) => names.iter().any(|named| **named == *name),
         };
-        // All vectors of the point one after the other, then a slice for each.
-        self.components.clear();
-        let mut places = Vec::new();
-        for (field, (name, _)) in fields.iter().enumerate() {
-            if let Some(row) = point.rows.row(field).filter(|_| wanted(name)) {
-                let from = self.components.len();
-                self.view.fields[field].read_back(row, &mut self.components);
-                places.push((&**name, from..self.components.len()));
-            }
-        }
-        let vectors: Vec<(&str, &[f32])> =
-            places.into_iter().map(|(name, range)| (name, &self.components[range])).collect();
+        let vectors: Vec<(&str, VectorValue)> = (0..config.positions())
+            .map(|position| (config.name_at(position), position))
+            .filter(|(name, _)| wanted(name))
+            .filter_map(|(name, position)| Some((name, self.view.vector(point, position)?)))
+            .collect();
         let shown = response::PointView {
             id: point.id,
             payload,

@@ -2,6 +2,7 @@
 //!
 //! | type | one line |
 //! |---|---|
+//! | [`VectorValue`] | a vector of any kind, as requests hold it and answers show it |
 //! | [`RowFormat`] | originals: what exact search compares, and what clients read back |
 //! | [`CodeParams`] | how many bits a component keeps |
 //! | [`Encoder`] | mean, rotation and rounding: from a vector to its code |
@@ -14,6 +15,7 @@ mod element;
 mod encoder;
 mod layout;
 mod rotation;
+mod value;
 
 #[cfg(test)]
 mod tests;
@@ -24,3 +26,4 @@ pub use element::RowFormat;
 pub(crate) use element::inverse_norm;
 pub use encoder::{Encoder, FormatError};
 pub use layout::CodeParams;
+pub use value::{MAX_ELEMENTS, MultiVector, SparseFault, SparseVector, VectorKind, VectorValue};
