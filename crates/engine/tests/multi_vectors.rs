@@ -101,7 +101,10 @@ fn expected(metric: &str, query: &[Vec<f32>], points: &Points, passes: impl Fn(u
 fn assert_scores(found: &[(u64, f64)], expected: &[f64], when: &str) {
     assert_eq!(found.len(), expected.len(), "{when}");
     for ((id, score), expected) in found.iter().zip(expected) {
-        assert!((score - expected).abs() <= 1e-5 * expected.abs().max(1.0), "{id} {when}: {score} for {expected}");
+        assert!(
+            (score - expected).abs() <= 1e-5 * expected.abs().max(1.0),
+            "{id} {when}: {score} for {expected}"
+        );
     }
 }
 
@@ -113,7 +116,8 @@ fn assert_whole(engine: &TestEngine, metric: &str, points: &Points, random: &mut
         .expect("a page")
         .iter()
         .map(|point| {
-            let rows = point["vector"].get("m").map(|rows| serde_json::from_value(rows.clone()).expect("rows"));
+            let rows =
+                point["vector"].get("m").map(|rows| serde_json::from_value(rows.clone()).expect("rows"));
             (point["id"].as_u64().expect("an id"), rows)
         })
         .collect();
@@ -293,7 +297,8 @@ fn what_the_graph_does_not_have_yet_is_found_unless_it_is_not_asked_for_c6_2() {
     engine.work(GraphPolicy::WhenGrown);
     let best = vec![vec![9.0; SIZE], vec![-9.0; SIZE], vec![4.0; SIZE]];
     put(&engine, &mut points, &[(999, Some(best.clone()))]);
-    let ask = |params: Value| query(&engine, json!({"query": best, "using": "m", "limit": 3, "params": params}));
+    let ask =
+        |params: Value| query(&engine, json!({"query": best, "using": "m", "limit": 3, "params": params}));
     assert_eq!(ask(json!({}))[0].0, 999);
     assert!(ask(json!({"indexed_only": true})).iter().all(|(id, _)| *id != 999));
     assert_eq!(ask(json!({"indexed_only": true})).len(), 3);
@@ -308,7 +313,8 @@ fn texts(random: &mut Random, count: u64, size: usize) -> Vec<Rows> {
             let topic = topics[random.below(40) as usize].clone();
             (0..8 + random.below(8))
                 .map(|_| {
-                    let word = if random.chance(75) { topic[random.below(25) as usize] } else { random.below(400) };
+                    let word =
+                        if random.chance(75) { topic[random.below(25) as usize] } else { random.below(400) };
                     let noise = random.vector(size);
                     words[word as usize].iter().zip(noise).map(|(w, n)| w + 0.5 * n).collect()
                 })
@@ -320,15 +326,21 @@ fn texts(random: &mut Random, count: u64, size: usize) -> Vec<Rows> {
 #[test]
 fn the_graph_finds_nearly_all_that_an_exact_search_finds() {
     const WIDE: usize = 48;
-    for (distance, quantization) in
-        [("Cosine", json!(null)), ("Euclid", json!(null)), ("Dot", json!({"binary": {"encoding": "two_bits"}}))]
-    {
+    for (distance, quantization) in [
+        ("Cosine", json!(null)),
+        ("Euclid", json!(null)),
+        ("Dot", json!({"binary": {"encoding": "two_bits"}})),
+    ] {
         let engine = TestEngine::new(11);
         let vector = json!({
             "size": WIDE, "distance": distance, "multivector_config": {"comparator": "max_sim"},
             "quantization_config": quantization,
         });
-        engine.ok("create_collection", "c", json!({"vectors": vector, "hnsw_config": {"full_scan_threshold": 10}}));
+        engine.ok(
+            "create_collection",
+            "c",
+            json!({"vectors": vector, "hnsw_config": {"full_scan_threshold": 10}}),
+        );
         let mut random = Random(11);
         let texts = texts(&mut random, 800, WIDE);
         for (at, chunk) in texts.chunks(100).enumerate() {
@@ -380,7 +392,8 @@ fn an_example_id_stands_for_all_of_its_rows_and_is_left_out_c6_3() {
     put(&engine, &mut points, &new);
     engine.work(GraphPolicy::WhenGrown);
     let asked = points[&17].clone().expect("rows");
-    let by_rows = query(&engine, json!({"query": asked, "using": "m", "limit": 6, "params": {"hnsw_ef": 2000}}));
+    let by_rows =
+        query(&engine, json!({"query": asked, "using": "m", "limit": 6, "params": {"hnsw_ef": 2000}}));
     let by_id = query(&engine, json!({"query": 17, "using": "m", "limit": 5, "params": {"hnsw_ef": 2000}}));
     assert_eq!(by_rows[0], (17, 0.0));
     assert_eq!(by_rows[1..], by_id);
@@ -388,14 +401,19 @@ fn an_example_id_stands_for_all_of_its_rows_and_is_left_out_c6_3() {
 
 #[test]
 fn each_datatype_keeps_what_it_can_hold_c2_6() {
-    for (datatype, distance) in
-        [("float16", "Dot"), ("float16", "Cosine"), ("uint8", "Euclid"), ("uint8", "Cosine"), ("float32", "Manhattan")]
-    {
+    for (datatype, distance) in [
+        ("float16", "Dot"),
+        ("float16", "Cosine"),
+        ("uint8", "Euclid"),
+        ("uint8", "Cosine"),
+        ("float32", "Manhattan"),
+    ] {
         let mut engine = engine(12, distance, &json!({"datatype": datatype, "on_disk": true}));
         let sent = [[0, 1, 2, 3, 4, 5, 6, 7], [8, 0, 255, 9, 0, 0, 0, 1], [0, 0, 0, 0, 0, 0, 0, 0]];
         engine.ok("upsert_points", "c", json!({"points": [{"id": 1, "vector": {"m": sent}}]}));
         let read = |engine: &TestEngine| {
-            engine.ok("retrieve_points", "c", json!({"ids": [1], "with_vector": true}))[0]["vector"]["m"].clone()
+            engine.ok("retrieve_points", "c", json!({"ids": [1], "with_vector": true}))[0]["vector"]["m"]
+                .clone()
         };
         let before = read(&engine);
         if (datatype, distance) != ("float16", "Cosine") {
@@ -407,7 +425,10 @@ fn each_datatype_keeps_what_it_can_hold_c2_6() {
         let found = query(&engine, json!({"query": asked, "using": "m"}));
         let expected = max_sim(distance, &asked, &rows);
         let tolerance = if datatype == "float16" { 1e-3 } else { 1e-5 };
-        assert!((found[0].1 - expected).abs() <= tolerance * expected.abs().max(1.0), "{datatype} {distance}");
+        assert!(
+            (found[0].1 - expected).abs() <= tolerance * expected.abs().max(1.0),
+            "{datatype} {distance}"
+        );
         engine.checkpoint();
         engine.restart();
         assert_eq!(read(&engine), before);

@@ -47,7 +47,7 @@ impl FieldArena {
         FieldArena {
             format,
             dim,
-            is_multi: false,
+            is_multi: params.multivector.is_some(),
             rows: RowArena::with_chunk_bytes(format.row_bytes(dim), chunk_bytes),
             places: AtomicColumn64::new(),
             deaths: AtomicColumn64::new(),

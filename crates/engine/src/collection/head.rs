@@ -204,13 +204,18 @@ impl Head {
     /// change of payload alone leaves the graph alone.
     fn set_row(&mut self, op: u64, offset: u32, point: &mut Point, field: u16, vector: Option<&VectorValue>) {
         let at = usize::from(field);
-        // `resolve` lets dense vectors through only.
+        // `resolve` lets no sparse vectors through.
         let Some(arena) = self.fields.get_mut(at) else { return };
         let old = point.rows.row(at);
         let new = match vector {
             Some(VectorValue::Dense(components)) => {
                 self.scratch.clear();
                 arena.format().encode(components, &mut self.scratch);
+                Some(self.scratch.as_slice())
+            }
+            Some(VectorValue::Multi(rows)) => {
+                self.scratch.clear();
+                rows.rows().for_each(|row| arena.format().encode(row, &mut self.scratch));
                 Some(self.scratch.as_slice())
             }
             _ => None,
