@@ -15,8 +15,6 @@ const USUAL_COMPONENT_BYTES: usize = 8;
 /// Components that are reserved before the first vector has shown how long they are.
 const MOST_RESERVED: usize = 1024;
 
-const NO_MULTI: &str = "multi vectors are not available in this release, which keeps dense vectors only";
-const NO_SPARSE: &str = "sparse vectors are not available in this release, which keeps dense vectors only";
 const NO_INFERENCE: &str = "inference inputs are not available, send the vector itself";
 
 /// Reads the vectors of one request. They mostly have one length, so that of the last is reserved for the next.
@@ -67,18 +65,11 @@ impl VectorReader {
     }
 
     /// Reads a dense vector.
-    pub(super) fn dense(&mut self, reader: &mut Reader<'_>) -> Result<Vec<f32>> {
-        match reader.peek()? {
-            Kind::Array => {}
-            Kind::Object => return Err(refuse_object(reader)),
-            other => {
-                return Err(
-                    reader.error(format!("expected a vector (an array of numbers), got {}", other.word()))
-                );
-            }
-        }
-        if reader.peek_first()? == Some(Kind::Array) {
-            return Err(reader.error(NO_MULTI));
+    fn dense(&mut self, reader: &mut Reader<'_>) -> Result<Vec<f32>> {
+        let found = reader.peek()?;
+        if found != Kind::Array {
+            let why = format!("expected a vector (an array of numbers), got {}", found.word());
+            return Err(reader.error(why));
         }
         let expected = match self.last_len {
             0 => (reader.remaining() / USUAL_COMPONENT_BYTES).min(MOST_RESERVED),
@@ -159,26 +150,4 @@ fn read_values(reader: &mut Reader<'_>) -> Result<Vec<f32>> {
     let mut values = Vec::new();
     reader.f32_array(&mut values)?;
     Ok(values)
-}
-
-/// The error for an object in place of a dense vector: says which form of vector it seems to be.
-pub(super) fn refuse_object(reader: &mut Reader<'_>) -> Error {
-    let mut why = "expected a vector (an array of numbers), got an object";
-    let read = reader.object(|r, key| {
-        match key {
-            "indices" | "values" => why = NO_SPARSE,
-            key if INFERENCE_KEYS.contains(&key) => why = NO_INFERENCE,
-            _ => {}
-        }
-        r.skip()
-    });
-    match read {
-        Ok(()) => reader.error(why),
-        Err(error) => error,
-    }
-}
-
-/// Whether an object with this key is a vector in a form that this release refuses.
-pub(super) fn is_refused_form(key: &str) -> bool {
-    matches!(key, "indices" | "values") || INFERENCE_KEYS.contains(&key)
 }

@@ -2,9 +2,9 @@
 
 use super::matching::Matching;
 use super::planner::{Plan, Task};
-use super::request::SearchParams;
 use super::search::{Check, Search};
 use super::tally;
+use super::tree::SearchParams;
 use crate::collection::{FieldGraph, How};
 use crate::error::Error;
 use crate::index::{SearchScratch, Stopped, TopK, Traversal};
