@@ -201,8 +201,8 @@ pub(super) fn worn_files(
 ) -> BTreeSet<u32> {
     let mut used: BTreeMap<u32, u64> = BTreeMap::new();
     // A chunk that was dropped since is no use of its file any more.
-    let rows = previous.fields.iter().zip(view.fields.iter()).flat_map(|(field, table)| {
-        let held = |chunk: usize| table.rows.holds(chunk as u32 * table.rows.chunk_rows());
+    let rows = previous.fields.iter().enumerate().flat_map(|(position, field)| {
+        let held = move |chunk: usize| view.holds_chunk(position, chunk as u32);
         field
             .chunks
             .iter()

@@ -79,7 +79,9 @@ impl Collection {
                 None => table.vectors(),
             }
         };
-        (0..view.fields.len()).map(count).sum()
+        // Of sparse fields every row is found exactly and at once.
+        let sparse = view.sparse.iter().map(|table| table.live());
+        (0..view.fields.len()).map(count).chain(sparse).sum()
     }
 
     /// Whether every row that should be in a graph is in one and no graph is being rebuilt.

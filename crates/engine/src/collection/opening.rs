@@ -10,7 +10,8 @@ use super::graph_file::{self, GraphManifest};
 use super::head::{Head, built_index};
 use super::manifest::{FieldManifest, Manifest};
 use super::point::{NO_ROW, Payload, Point, Rows, StoredPayload};
-use super::{Collection, Shared};
+use super::sparse_field::SparseArena;
+use super::{Collection, Shared, sparse_file};
 use crate::payload::JsonPath;
 use crate::storage::{Map, Storage};
 use std::collections::{BTreeMap, BTreeSet};
@@ -78,7 +79,7 @@ impl Opening {
                 );
             }
         }
-        if manifest.fields.len() != head.fields.len() {
+        if manifest.fields.len() != head.state.config.positions() {
             return Err("the manifest and the configuration disagree on the vector fields".to_string());
         }
         let rows = manifest.fields.iter().flat_map(|field| field.chunks.iter().flatten());
@@ -86,8 +87,12 @@ impl Opening {
             manifest.point_chunks.iter().chain(&manifest.payloads).chain(rows).copied().collect();
         extents::verify(&extents, |file| &maps[&file], threads)?;
         let config = Arc::clone(&head.state.config);
-        for (field, kept) in manifest.fields.iter().enumerate() {
-            load_rows(&mut head.fields[field], kept, config.placement(field), &maps)?;
+        for (position, kept) in manifest.fields.iter().enumerate() {
+            let placement = config.placement(position);
+            match position.checked_sub(head.fields.len()) {
+                None => load_rows(&mut head.fields[position], kept, placement, &maps)?,
+                Some(sparse) => sparse_file::load(&mut head.sparse[sparse], kept, placement, &maps)?,
+            }
         }
         let tables: Vec<FieldTable> = head.fields.iter().map(FieldArena::table).collect();
         let folder = graph_file::Folder { storage, dir: &checkpoints.dir, collection: id };
@@ -226,12 +231,9 @@ fn load_point(head: &mut Head, input: &mut Input<'_>, maps: &BTreeMap<u32, Map>)
     for field in 0..positions {
         let row = u32::from_le_bytes(input.array()?);
         if row != NO_ROW {
-            let arena = head.fields.get_mut(field).ok_or(Undecodable)?;
-            // A dropped chunk has no live row.
-            if !arena.holds(row, offset) {
+            if !head.revive_loaded(field, row, offset) {
                 return Err(Undecodable);
             }
-            arena.revive(row);
             rows.set(field, row);
         }
     }
@@ -252,6 +254,8 @@ fn load_points(head: &mut Head, manifest: &Manifest, maps: &BTreeMap<u32, Map>) 
                 .map_err(|Undecodable| "a chunk of points cannot be decoded".to_string())?;
         }
     }
+    // Which rows are alive is known only now.
+    head.sparse.iter_mut().for_each(SparseArena::index_loaded);
     if head.state.points.len() != manifest.points as usize {
         return Err("the manifest and the points column disagree".to_string());
     }

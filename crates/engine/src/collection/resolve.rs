@@ -9,7 +9,7 @@ use crate::deadline::{Deadline, Pace};
 use crate::error::Error;
 use crate::filter::Filter;
 use crate::types::PointId;
-use crate::vectors::{MultiVector, VectorKind, VectorValue};
+use crate::vectors::{MultiVector, SparseFormat, VectorKind, VectorValue};
 use std::collections::HashMap;
 
 /// Resolves one update: names become fields, filters become ids, vectors are rounded and normalised.
@@ -192,8 +192,7 @@ fn prepared(
         .collect()
 }
 
-/// The vector as the field at a position keeps it. A dense vector is a multi-vector of one row. Sparse ones are not kept
-/// so far.
+/// The vector as the field at a position keeps it: normalised, rounded. A dense vector is a multi-vector of one row.
 fn prepared_vector(
     config: &CollectionConfig,
     position: usize,
@@ -217,12 +216,16 @@ fn prepared_vector(
             prepared_rows(config, position, MultiVector { dim, components }, place)
         }
         (VectorKind::Multi, VectorValue::Multi(rows)) => prepared_rows(config, position, rows, place),
-        (wanted, vector) if wanted != vector.kind() => {
+        (VectorKind::Sparse, VectorValue::Sparse(mut vector)) => {
+            let (_, params) = &config.sparse_fields()[position - config.fields().len()];
+            SparseFormat::of(params.datatype())
+                .prepare(&mut vector)
+                .map_err(|why| Error::bad(format!("{}.values: {why}", place())))?;
+            Ok(VectorValue::Sparse(vector))
+        }
+        (wanted, vector) => {
             let (wanted, got) = (wanted.words(), vector.kind().words());
             Err(Error::bad(format!("{}: expected {wanted}, got {got}", place())))
-        }
-        (wanted, _) => {
-            Err(Error::bad(format!("{}: {} is not available in this release", place(), wanted.words())))
         }
     }
 }

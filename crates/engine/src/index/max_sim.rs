@@ -23,10 +23,10 @@ const WORK_PER_LOOK: u64 = 1 << 24;
 /// Compares one query of one row or several with the multi-vectors of one field.
 ///
 /// A vector has one distance, whatever found it: it depends on the query and the vector's rows alone.
-pub struct MaxSim<'q> {
+pub struct MaxSim {
     distance: Distance,
     dim: usize,
-    query: &'q [f32],
+    query: Vec<f32>,
     way: Way,
     /// Least distance of each query row so far; minus the greatest product in the [`Way::Panels`].
     least: Vec<f32>,
@@ -51,16 +51,16 @@ struct Panels {
     widened: Vec<f32>,
 }
 
-impl<'q> MaxSim<'q> {
+impl MaxSim {
     /// A comparison with a query whose rows of `dim` components follow each other. For [`Metric::Cosine`] they are
     /// expected to be normalised. Panics when there is no row, or half a one.
-    pub fn new(distance: Distance, dim: usize, query: &'q [f32]) -> MaxSim<'q> {
+    pub fn new(distance: Distance, dim: usize, query: Vec<f32>) -> MaxSim {
         assert!(!query.is_empty() && query.len().is_multiple_of(dim), "a query of whole rows");
         let queries = query.len() / dim;
         // The squared distance does not follow from a product without losing digits, that of Manhattan not at all.
         let is_product = matches!(distance.metric(), Metric::Dot | Metric::Cosine);
         let way = if is_product && queries >= MIN_PANEL_QUERIES {
-            Way::Panels(Panels::new(dim, query))
+            Way::Panels(Panels::new(dim, &query))
         } else {
             Way::OneByOne
         };
@@ -215,7 +215,7 @@ mod tests {
     }
 
     fn score(metric: Metric, query: &[f32], rows: &RowTable, format: RowFormat, dim: usize) -> f32 {
-        let mut max_sim = MaxSim::new(Distance::of(metric, format), dim, query);
+        let mut max_sim = MaxSim::new(Distance::of(metric, format), dim, query.to_vec());
         metric.score(max_sim.compare(rows, 0..rows.len(), &|| false).unwrap())
     }
 
@@ -263,7 +263,7 @@ mod tests {
         for metric in METRICS {
             let compare = |components: &[f32], run: Range<u32>| {
                 let rows = table(RowFormat::F32, 3, components);
-                let mut max_sim = MaxSim::new(Distance::of(metric, RowFormat::F32), 3, &query);
+                let mut max_sim = MaxSim::new(Distance::of(metric, RowFormat::F32), 3, query.clone());
                 max_sim.compare(&rows, run, &|| false).unwrap().to_bits()
             };
             assert_eq!(compare(&vector, 0..7), compare(&shifted, 5..12), "{metric:?}");
@@ -276,7 +276,7 @@ mod tests {
         let query: Vec<f32> = big.iter().chain(&[3e38, -3e38]).copied().cycle().take(16).collect();
         let rows = table(RowFormat::F32, 2, &big);
         for (metric, query) in METRICS.iter().flat_map(|&m| [(m, &query[..]), (m, &query[..4])]) {
-            let mut max_sim = MaxSim::new(Distance::of(metric, RowFormat::F32), 2, query);
+            let mut max_sim = MaxSim::new(Distance::of(metric, RowFormat::F32), 2, query.to_vec());
             let distance = max_sim.compare(&rows, 0..1, &|| false).unwrap();
             assert!(distance.is_finite() && distance.to_bits() != (-0.0f32).to_bits(), "{metric:?}");
         }
@@ -287,7 +287,7 @@ mod tests {
         let rows = table(RowFormat::F32, 64, &vec![1.0; 64 * 3000]);
         let query = vec![1.0; 64 * 500];
         for metric in [Metric::Dot, Metric::Manhattan] {
-            let mut max_sim = MaxSim::new(Distance::of(metric, RowFormat::F32), 64, &query);
+            let mut max_sim = MaxSim::new(Distance::of(metric, RowFormat::F32), 64, query.clone());
             assert_eq!(max_sim.compare(&rows, 0..3000, &|| true), Err(Stopped));
         }
     }

@@ -29,6 +29,7 @@ mod sample;
 mod scorer;
 mod scroll;
 mod search;
+mod sparse;
 mod tally;
 #[cfg(test)]
 mod tests;

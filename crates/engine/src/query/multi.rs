@@ -9,15 +9,18 @@
 
 use super::graph::GraphSearch;
 use super::matching::Matching;
+use super::nearest::hits;
 use super::planner::{Plan, Task};
-use super::request::{QuantizationParams, SearchParams};
+use super::scorer::{self, Ask};
 use super::search::{Check, Search};
-use super::tally;
-use crate::collection::{FieldGraph, FieldTable, View};
+use super::tree::{QuantizationParams, SearchParams};
+use super::{Hit, tally};
+use crate::collection::{FieldGraph, FieldTable, Snapshot, View};
 use crate::deadline::Deadline;
 use crate::error::Error;
 use crate::index::{Distance, MaxSim, Stopped, TopK};
 use crate::types::Metric;
+use crate::vectors::MultiVector;
 use kithdb_kernels::normalise;
 use std::cmp::Ordering;
 use std::collections::HashMap;
@@ -34,8 +37,37 @@ const BATCH: usize = 32;
 /// Rows between two looks at the clock where most are passed over.
 const STOP_INTERVAL: u32 = 4096;
 
+/// The best points that match of a field of multi-vectors, best first, ties by id.
+///
+/// # Errors
+/// `Timeout`.
+pub fn nearest(
+    snapshot: &Snapshot,
+    ask: &Ask<'_>,
+    query: &MultiVector,
+    matching: &mut Matching<'_>,
+    deadline: &Deadline,
+) -> Result<Vec<Hit>, Error> {
+    let (view, field) = (&*snapshot.view, ask.target.field);
+    let search = MultiSearch::new(view, ask, query, deadline);
+    let graph = snapshot.graphs[field].as_ref().filter(|_| !ask.params.exact);
+    let found = match graph {
+        Some((graph, boundary)) => {
+            let (name, _) = &view.state.config.fields()[field];
+            let ef_search = view.state.config.effective_hnsw(name).map_or(ask.k, |hnsw| hnsw.ef_search);
+            let ef = ask.params.hnsw_ef.unwrap_or(ef_search).max(ask.k);
+            search.approximate(graph, *boundary, ef, ask.params, matching)?
+        }
+        None => {
+            tally::count(|tally| tally.exact_scans += 1);
+            search.exact_below(matching, search.search.table.len())?
+        }
+    };
+    Ok(hits(view, field, ask.threshold, found))
+}
+
 /// A search of one field of multi-vectors.
-pub(super) struct MultiSearch<'a> {
+struct MultiSearch<'a> {
     /// Its query holds all rows, one after the other.
     search: Search<'a>,
 }
@@ -54,28 +86,13 @@ struct Candidates {
 }
 
 impl<'a> MultiSearch<'a> {
-    /// A search for the best `k` vectors. The rows of the query follow each other, as they were sent.
-    pub fn new(
-        view: &'a View,
-        field: usize,
-        query: &[f32],
-        k: usize,
-        excluded: Option<u32>,
-        deadline: &'a Deadline,
-    ) -> MultiSearch<'a> {
+    /// A search for the best vectors.
+    fn new(view: &'a View, ask: &Ask<'a>, query: &MultiVector, deadline: &'a Deadline) -> MultiSearch<'a> {
+        let (field, excluded) = (ask.target.field, ask.excluded);
         let table = &view.fields[field];
-        let metric = view.state.config.fields()[field].1.metric;
-        let distance = Distance::of(metric, table.format);
-        let query = prepared(metric, table.dim, query);
-        MultiSearch { search: Search { view, table, field, distance, query, k, deadline, excluded } }
-    }
-
-    /// The best vectors of all that match, each compared.
-    ///
-    /// # Errors
-    /// `Timeout` once the deadline has passed.
-    pub fn exact(&self, matching: &mut Matching<'_>) -> Result<Found, Error> {
-        self.exact_below(matching, self.search.table.len())
+        let distance = Distance::of(scorer::metric_of(&view.state.config, field), table.format);
+        let query = prepared(distance.metric(), query);
+        MultiSearch { search: Search { view, table, field, distance, query, k: ask.k, deadline, excluded } }
     }
 
     /// The best vectors through a graph, whose boundary was loaded before the view. Each row of the query walks with a
@@ -83,7 +100,7 @@ impl<'a> MultiSearch<'a> {
     ///
     /// # Errors
     /// `Timeout` once the deadline has passed.
-    pub fn approximate(
+    fn approximate(
         &self,
         graph: &FieldGraph,
         boundary: u32,
@@ -103,8 +120,7 @@ impl<'a> MultiSearch<'a> {
             let Some(candidates) = self.candidates(&walk, &mut plan, matching)? else { break };
             let mut top = TopK::new(k, |a, b| self.search.tie(a, b));
             let in_tail = self.scan(tail..end, matching, &mut top)?;
-            let possible = matching.at_most().min(table.vectors());
-            let possible = possible.saturating_sub(in_tail + u64::from(self.search.excluded.is_some()));
+            let possible = self.search.possible(matching).saturating_sub(in_tail);
             let met = candidates.met.keys().filter(|&&first| first < tail).count() as u64;
             if met >= possible.min(k as u64) {
                 self.rerank(candidates, tail, self.most_reranked(&walk), &mut top)?;
@@ -219,10 +235,8 @@ impl<'a> MultiSearch<'a> {
             if at % STOP_INTERVAL as usize == 0 {
                 self.search.deadline.check()?;
             }
-            let Some(first) = view.state.at(offset).rows.row(field).filter(|_| Some(offset) != excluded)
-            else {
-                continue;
-            };
+            let first = view.state.at(offset).rows.row(field).filter(|_| !excluded.contains(offset));
+            let Some(first) = first else { continue };
             let run = table.run(first);
             if run.end <= end {
                 top.offer(self.compare(&mut max_sim, run)?, first);
@@ -263,11 +277,11 @@ impl<'a> MultiSearch<'a> {
         Ok(check.passed())
     }
 
-    fn max_sim(&self) -> MaxSim<'_> {
-        MaxSim::new(self.search.distance, self.search.table.dim, &self.search.query)
+    fn max_sim(&self) -> MaxSim {
+        MaxSim::new(self.search.distance, self.search.table.dim, self.search.query.clone())
     }
 
-    fn compare(&self, max_sim: &mut MaxSim<'_>, run: Range<u32>) -> Result<f32, Error> {
+    fn compare(&self, max_sim: &mut MaxSim, run: Range<u32>) -> Result<f32, Error> {
         let stop = || self.search.deadline.passed();
         let compared = max_sim.compare(&self.search.table.rows, run, &stop);
         compared.map_err(|Stopped| self.search.deadline.error())
@@ -275,12 +289,53 @@ impl<'a> MultiSearch<'a> {
 }
 
 /// The rows of a query as they are compared.
-pub(super) fn prepared(metric: Metric, dim: usize, query: &[f32]) -> Vec<f32> {
-    let mut query = query.to_vec();
+fn prepared(metric: Metric, query: &MultiVector) -> Vec<f32> {
+    let mut rows = query.components.clone();
     if metric == Metric::Cosine {
-        query.chunks_exact_mut(dim).for_each(normalise);
+        rows.chunks_exact_mut(query.dim).for_each(normalise);
     }
-    query
+    rows
+}
+
+/// Some multi-vectors, ready to be compared with the points of one field.
+pub struct MultiScorer<'a> {
+    view: &'a View,
+    table: &'a FieldTable,
+    field: usize,
+    queries: Vec<MaxSim>,
+    deadline: &'a Deadline,
+}
+
+impl<'a> MultiScorer<'a> {
+    /// A scorer for vectors that all fit the field.
+    pub fn new<'v>(
+        view: &'a View,
+        field: usize,
+        vectors: impl Iterator<Item = &'v MultiVector>,
+        deadline: &'a Deadline,
+    ) -> MultiScorer<'a> {
+        let table = &view.fields[field];
+        let distance = Distance::of(scorer::metric_of(&view.state.config, field), table.format);
+        let query = |query| MaxSim::new(distance, table.dim, prepared(distance.metric(), query));
+        MultiScorer { view, table, field, queries: vectors.map(query).collect(), deadline }
+    }
+
+    /// The similarities of the live point at an offset to each of the vectors, in `out`. False when the point has no
+    /// vector in the field.
+    ///
+    /// # Errors
+    /// `Timeout`: one comparison may take its time.
+    pub fn similarities(&mut self, offset: u32, out: &mut Vec<f32>) -> Result<bool, Error> {
+        out.clear();
+        let Some(first) = self.view.state.at(offset).rows.row(self.field) else { return Ok(false) };
+        let stop = || self.deadline.passed();
+        for query in &mut self.queries {
+            let distance = query.compare(&self.table.rows, self.table.run(first), &stop);
+            // `0.0 - x` and not `-x`: there is no −0 among distances, and shall be none among similarities.
+            out.push(0.0 - distance.map_err(|Stopped| self.deadline.error())?);
+        }
+        Ok(true)
+    }
 }
 
 /// How each row of the query walks.
