@@ -16,6 +16,7 @@ mod fusion;
 mod graph;
 mod matching;
 mod mmr;
+mod multi;
 mod nearest;
 mod order;
 mod planner;
@@ -30,6 +31,7 @@ mod sample;
 mod scorer;
 mod scroll;
 mod search;
+mod sparse;
 mod tally;
 #[cfg(test)]
 mod tests;

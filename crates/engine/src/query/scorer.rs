@@ -13,7 +13,9 @@
 
 use super::excluded::Excluded;
 use super::matching::Matching;
+use super::multi::{self, MultiScorer};
 use super::rows::RowFinder;
+use super::sparse::SparseSearch;
 use super::tree::SearchParams;
 use super::{Hit, nearest};
 use crate::collection::config::CollectionConfig;
@@ -118,9 +120,10 @@ pub fn nearest(
 ) -> Result<Vec<Hit>, Error> {
     match &ask.target.vector {
         VectorValue::Dense(components) => nearest::dense(snapshot, ask, components, matching, deadline),
-        VectorValue::Sparse(_) | VectorValue::Multi(_) => {
-            Err(Error::Internal("a vector that fits no field".into()))
+        VectorValue::Sparse(vector) => {
+            SparseSearch::new(&snapshot.view, ask.target.field, vector).nearest(ask, matching, deadline)
         }
+        VectorValue::Multi(rows) => multi::nearest(snapshot, ask, rows, matching, deadline),
     }
 }
 
@@ -129,6 +132,8 @@ pub struct Scorer<'a>(Kind<'a>);
 
 enum Kind<'a> {
     Dense(Dense<'a>),
+    Sparse(Vec<SparseSearch<'a>>),
+    Multi(MultiScorer<'a>),
 }
 
 impl<'a> Scorer<'a> {
@@ -136,19 +141,46 @@ impl<'a> Scorer<'a> {
     ///
     /// # Panics
     /// When one does not.
-    pub fn new(view: &'a View, field: usize, vectors: &[&VectorValue]) -> Scorer<'a> {
+    pub fn new(view: &'a View, field: usize, vectors: &[&VectorValue], deadline: &'a Deadline) -> Scorer<'a> {
         Scorer(match view.state.config.kind_at(field) {
             VectorKind::Dense => Kind::Dense(Dense::new(view, field, vectors)),
-            VectorKind::Sparse | VectorKind::Multi => unreachable!("no vector fits such a field"),
+            VectorKind::Sparse => Kind::Sparse(sparse_searches(view, field, vectors)),
+            VectorKind::Multi => {
+                Kind::Multi(MultiScorer::new(view, field, vectors.iter().map(as_rows), deadline))
+            }
         })
     }
 
     /// The similarities of the live point at an offset to each of the vectors, in `out`. False when the point has no
     /// vector in the field. Ascending offsets are fastest.
-    pub fn similarities(&mut self, offset: u32, out: &mut Vec<f32>) -> bool {
-        match &mut self.0 {
+    ///
+    /// # Errors
+    /// `Timeout`, where a comparison takes so long that it looks at the clock itself.
+    pub fn similarities(&mut self, offset: u32, out: &mut Vec<f32>) -> Result<bool, Error> {
+        Ok(match &mut self.0 {
             Kind::Dense(dense) => dense.similarities(offset, out),
-        }
+            Kind::Sparse(searches) => {
+                out.clear();
+                out.extend(searches.iter().map_while(|search| search.similarity(offset)));
+                out.len() == searches.len()
+            }
+            Kind::Multi(scorer) => scorer.similarities(offset, out)?,
+        })
+    }
+}
+
+fn sparse_searches<'a>(view: &'a View, field: usize, vectors: &[&VectorValue]) -> Vec<SparseSearch<'a>> {
+    let search = |vector: &&VectorValue| match vector {
+        VectorValue::Sparse(vector) => SparseSearch::new(view, field, vector),
+        other => panic!("{:?} does not fit a field of sparse vectors", other.kind()),
+    };
+    vectors.iter().map(search).collect()
+}
+
+fn as_rows<'v>(vector: &&'v VectorValue) -> &'v MultiVector {
+    match vector {
+        VectorValue::Multi(rows) => rows,
+        other => panic!("{:?} does not fit a field of multi-vectors", other.kind()),
     }
 }
 
