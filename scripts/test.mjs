@@ -9,6 +9,7 @@ import { buildEverything } from './build/everything.mjs';
 import { BuildError, mustRun, say } from './build/process.mjs';
 import { preparePython } from './build/python.mjs';
 import { root } from './build/tree.mjs';
+import { lintDescription } from './test/openapi-lint.mjs';
 import { checkPackedInstall } from './test/packed-install.mjs';
 
 /** Tests that ran, over all runners. */
@@ -30,6 +31,7 @@ const steps = {
   tsc: () => node('tsc', 'typescript/bin/tsc', '--noEmit', '--project', 'tsconfig.json'),
   prettier: () => node('prettier', 'prettier/bin/prettier.cjs', '--check', '.'),
   eslint: () => node('eslint', 'eslint/bin/eslint.js', '.', '--max-warnings', '0'),
+  openapi: lintDescription,
   clippy: () => cargo('clippy', 'clippy', '--workspace', '--all-targets', '--locked', '--', '-D', 'warnings'),
   'cargo-test': cargoTest,
   python: preparePython,
