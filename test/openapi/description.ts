@@ -66,7 +66,6 @@ class Description {
     if (method === 'OPTIONS') return undefined;
     const operation = this.find(method, path);
     const described = operation?.responses[String(status)];
-    const family = /^\/auth(\/|$)/.test(pathOf(path)) ? 'AuthError' : 'Error';
     if (operation === undefined ? status < 400 : described === undefined && !ANYWHERE.has(status)) {
       return `${status} is not described`;
     }
@@ -79,7 +78,14 @@ class Description {
     const type = (headers['content-type'] ?? '').replace(/;.*/, '');
     if (!(type in content)) return `${type} is not described for ${status}`;
     if (type !== 'application/json') return undefined;
-    return this.#fault(described?.schemaAt ?? `#/components/schemas/${family}`, JSON.parse(text));
+    return this.#fault(described?.schemaAt ?? failureSchema(path), JSON.parse(text));
+  }
+
+  /** The same for a failure that may be none of this endpoint's: then its envelope alone counts. */
+  failureFault(answered: Answered): string | undefined {
+    const { method, path, status, text } = answered;
+    if (this.find(method, path)?.responses[String(status)] !== undefined) return this.disagreement(answered);
+    return method === 'HEAD' ? undefined : this.#fault(failureSchema(path), JSON.parse(text));
   }
 
   /** Where a body departs from what an endpoint is described to take. */
@@ -149,6 +155,24 @@ export function mustBeDescribed(answered: Answered): void {
     const { method, path, status, text } = answered;
     throw new Error(`openapi.yaml disagrees with ${method} ${path}: ${disagreement}\n${status} ${text}`);
   }
+}
+
+/**
+ * The same for a failure that a fake has made up.
+ * @throws Error that names the request and the place.
+ */
+export function mustBeFailure(answered: Answered): void {
+  const fault = description().failureFault(answered);
+  if (fault !== undefined) {
+    throw new Error(`${answered.method} ${answered.path}: ${fault}\n${answered.status} ${answered.text}`);
+  }
+}
+
+/** Where the schema of the failures of a path is (C1.2, C1.3). */
+function failureSchema(target: string): string {
+  return /^\/auth(\/|$)/.test(pathOf(target))
+    ? '#/components/schemas/AuthError'
+    : '#/components/schemas/Error';
 }
 
 /** A copy in which no object of an answer has fields that are not described. Clients must bear them, tests must not. */
