@@ -9,6 +9,7 @@ import { buildEverything } from './build/everything.mjs';
 import { BuildError, mustRun, say } from './build/process.mjs';
 import { preparePython } from './build/python.mjs';
 import { root } from './build/tree.mjs';
+import { runSchemathesis } from './schemathesis.mjs';
 import { lintDescription } from './test/openapi-lint.mjs';
 import { checkPackedInstall } from './test/packed-install.mjs';
 
@@ -36,6 +37,7 @@ const steps = {
   'cargo-test': cargoTest,
   python: preparePython,
   jest,
+  schemathesis: tryDescription,
   'packed-install': checkPackedInstall,
 };
 
@@ -103,6 +105,11 @@ function countCargoTests() {
     tests.failed += Number(line[2]);
     tests.skipped += Number(line[3]);
   }
+}
+
+/** Few cases, the same each time; the nightly recipe tries many, and others each time. */
+function tryDescription() {
+  return runSchemathesis({ maxExamples: 8, seed: 1, phases: ['examples', 'fuzzing'] });
 }
 
 async function jest() {
