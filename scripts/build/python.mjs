@@ -8,7 +8,10 @@ import { fingerprint, isCurrent, remember, root } from './tree.mjs';
 export const python = join(root, '.build', 'venv', 'bin', 'python');
 
 /** Pinned versions: what the tests of the Python client import, and the tool that tries the API's description. */
-const requirements = [join('test', 'clients', 'requirements.txt'), join('test', 'openapi', 'requirements.txt')];
+const requirements = [
+  join('test', 'clients', 'requirements.txt'),
+  join('test', 'openapi', 'requirements.txt'),
+];
 
 /**
  * Creates the environment, or brings it up to date. Where there is no Python, or none that makes environments, the tests that need it
