@@ -29,7 +29,7 @@ impl GeoPoint {
         Some(GeoPoint { lon: number("lon")?, lat: number("lat")? })
     }
 
-    /// Whether the coordinates are degrees of the globe.
+    /// Whether the degrees are those of a place: longitudes to 180, latitudes to 90 either way.
     pub fn is_on_globe(self) -> bool {
         self.lon.abs() <= 180.0 && self.lat.abs() <= 90.0
     }
