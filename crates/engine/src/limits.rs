@@ -48,6 +48,10 @@ pub const MAX_CUSTOM_STOP_WORDS: usize = 10_000;
 /// Tokens that a text index looks through while it plans a phrase, some 10 ms; the payloads of the points beyond them
 /// are looked at one by one, where a deadline can stop it.
 pub const MAX_TOKENS_PER_PLAN: usize = 4_000_000;
+/// Terms of one formula, and variables that have a default there.
+pub const MAX_FORMULA_TERMS: usize = 1_024;
+/// Nesting of one formula.
+pub const MAX_FORMULA_DEPTH: usize = 64;
 
 /// Sizes at which work in the background starts. Tests make them small, so that short runs see every step.
 #[derive(Clone, Copy, Debug)]

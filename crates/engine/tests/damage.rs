@@ -233,6 +233,7 @@ fn a_damaged_graph_is_built_again_and_nothing_else_changes() {
     assert_eq!(shown(&engine, "graph"), expected["graph"]);
     engine.checkpoint();
     engine.restart();
+    engine.build_indexes();
     let info = engine.ok("collection_info", "graph", json!(null));
     assert_eq!((info["status"].as_str(), info["indexed_vectors_count"].as_u64()), (Some("green"), Some(60)));
     assert_eq!(shown(&engine, "graph"), expected["graph"]);

@@ -107,7 +107,7 @@ impl IndexSet for State {
     }
 
     fn with_vector(&self, name: &str) -> Option<RoaringBitmap> {
-        let Some(field) = self.config.field_index(name) else { return Some(RoaringBitmap::new()) };
+        let Some(field) = self.config.vector_position(name) else { return Some(RoaringBitmap::new()) };
         Some(self.lacking.get(field).map_or_else(|| (*self.live).clone(), |lacking| &*self.live - &**lacking))
     }
 }
@@ -124,7 +124,7 @@ impl PointView for Subject<'_> {
     }
 
     fn has_vector(&self, name: &str) -> bool {
-        self.state.config.field_index(name).is_some_and(|field| self.point.rows.row(field).is_some())
+        self.state.config.vector_position(name).is_some_and(|field| self.point.rows.row(field).is_some())
     }
 
     fn document(&self) -> &[u8] {

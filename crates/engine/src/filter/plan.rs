@@ -5,9 +5,14 @@ use super::{Clause, Condition, Filter, MinShould};
 use crate::payload::{Bounds, FieldIndex, Interval, JsonPath};
 use crate::types::PointId;
 use roaring::RoaringBitmap;
+use std::cell::Cell;
 
 /// Work on one `min_should`, in combinations of sets; beyond it the group is left to the payloads.
 const MAX_THRESHOLD_STEPS: u64 = 4_096;
+
+/// Comparisons of places with the edges of shapes, in all conditions of one plan: some ten milliseconds. What is beyond
+/// it is left to the payloads.
+const GEO_WORK: usize = 1 << 22;
 
 /// The indexes that a plan may use. All are of the same state of the collection as the live points of the plan.
 pub trait IndexSet {
@@ -49,7 +54,8 @@ impl Filter {
         if self.is_empty() {
             return Plan { candidates: None, exact: true, certain: RoaringBitmap::new() };
         }
-        match (Planner { indexes, live, scope: None }).filter(self) {
+        let geo_work = Cell::new(GEO_WORK);
+        match (Planner { indexes, live, scope: None, geo_work: &geo_work }).filter(self) {
             None => Plan { candidates: None, exact: false, certain: RoaringBitmap::new() },
             Some(bounds) if bounds.is_exact() => {
                 let mut candidates = bounds.into_possible();
@@ -71,6 +77,8 @@ struct Planner<'a, I> {
     live: &'a RoaringBitmap,
     /// Inside a nested condition: the path of the elements, which inner keys are relative to.
     scope: Option<JsonPath>,
+    /// What is left of [`GEO_WORK`].
+    geo_work: &'a Cell<usize>,
 }
 
 impl<I: IndexSet> Planner<'_, I> {
@@ -167,7 +175,7 @@ impl<I: IndexSet> Planner<'_, I> {
             Condition::HasVector(name) => self.indexes.with_vector(name).map(Bounds::exact),
             Condition::Nested { key, filter } => {
                 let scope = Some(self.absolute(key));
-                let inner = Planner { indexes: self.indexes, live: self.live, scope }.filter(filter)?;
+                let inner = Planner { scope, ..*self }.filter(filter)?;
                 // Different elements may satisfy different conditions: what is certain of each is not of all.
                 Some(Bounds::within(inner.possible()))
             }
@@ -208,7 +216,7 @@ impl<I: IndexSet> Planner<'_, I> {
             Clause::Match(wanted) => matching(index, wanted),
             Clause::Range(interval) => index.numbers_within(interval),
             Clause::DatetimeRange(interval) => index.datetimes_within(interval),
-            Clause::Geo(shape) => index.places_within(shape),
+            Clause::Geo(shape) => index.places_within(shape, self.geo_work),
             Clause::ValuesCount(interval) if interval.contains(0) => return None,
             Clause::ValuesCount(interval) if is_one_or_more(interval) => {
                 Bounds::exact(index.filled().clone())

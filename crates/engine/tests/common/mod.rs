@@ -93,6 +93,12 @@ impl TestEngine {
         self.engine.as_ref().expect("open").work_in_background(GraphPolicy::Always);
     }
 
+    /// Builds the field indexes that are declared, and does nothing else.
+    pub fn build_indexes(&self) {
+        let collections = self.engine().catalog().collections();
+        collections.iter().for_each(|collection| collection.build_indexes());
+    }
+
     /// One step of what otherwise runs in the background.
     pub fn work(&self, policy: GraphPolicy) {
         self.engine.as_ref().expect("open").work_in_background(policy);

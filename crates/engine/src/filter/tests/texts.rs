@@ -1,7 +1,7 @@
 //! Text conditions under every option of a text index: a naive reading, the evaluator and the index agree.
 
 use super::parse;
-use super::properties::{Change, State};
+use super::state::{Change, State};
 use crate::json::Reader;
 use crate::payload::FieldSchema;
 use proptest::prelude::*;

@@ -15,13 +15,6 @@ const SIDE: f64 = (1u64 << LEVELS) as f64;
 /// computed of it, far below what matters: a tenth of a millimetre.
 const MARGIN: f64 = 1e-9;
 
-/// Cells that are compared with a shape. What is not decided by then is left to the places themselves.
-const MAX_CELLS: usize = 512;
-/// Comparisons of cells with edges of a polygon, which bound the cells of one with very many edges.
-const MAX_EDGES: usize = 1 << 20;
-/// Cells at least, however many edges there are.
-const MIN_CELLS: usize = 16;
-
 /// Number of the smallest cell around a place, whose coordinates are degrees of the globe.
 pub fn cell_number(place: GeoPoint) -> u64 {
     let along = |share: f64| ((share * SIDE) as u64).min((1 << LEVELS) - 1);
@@ -41,10 +34,10 @@ pub struct CellRange {
 
 /// Ranges of cells, ascending and disjoint, that hold every place of a shape.
 ///
+/// At most `most` cells are compared with the shape; what is not decided by then is left to the places themselves.
 /// `is_sparse` tells whether a range of cell numbers, both ends included, holds so few places that looking at each
 /// costs no more than cutting the cell.
-pub fn cover(shape: &GeoShape, is_sparse: impl Fn(u64, u64) -> bool) -> Vec<CellRange> {
-    let budget = (MAX_EDGES / shape.edges().max(1)).clamp(MIN_CELLS, MAX_CELLS);
+pub fn cover(shape: &GeoShape, most: usize, is_sparse: impl Fn(u64, u64) -> bool) -> Vec<CellRange> {
     let mut found = Vec::new();
     let mut compared = 0;
     // Level by level, so that a budget that runs out leaves the smallest cells undecided.
@@ -57,7 +50,7 @@ pub fn cover(shape: &GeoShape, is_sparse: impl Fn(u64, u64) -> bool) -> Vec<Cell
             Relation::Border => false,
         };
         let (first, last) = (cell.first, cell.last());
-        let is_cut = !inside && cell.level < LEVELS && compared + waiting.len() + 4 <= budget;
+        let is_cut = !inside && cell.level < LEVELS && compared + waiting.len() + 4 <= most;
         if is_cut && !is_sparse(first, last) {
             waiting.extend(cell.quarters());
         } else {
@@ -170,15 +163,18 @@ mod tests {
 
     #[test]
     fn a_cover_is_bounded_whatever_the_shape() {
-        let ring = |edges: usize| -> Vec<GeoPoint> {
-            let at = |n: usize| (n % edges) as f64 / edges as f64 * std::f64::consts::TAU;
-            (0..=edges).map(|n| GeoPoint { lon: 150.0 * at(n).cos(), lat: 80.0 * at(n).sin() }).collect()
-        };
-        for edges in [4, 100, 100_000] {
-            let ranges = cover(&GeoShape::Polygon { exterior: ring(edges), interiors: vec![] }, |_, _| false);
-            assert!(!ranges.is_empty() && ranges.len() <= MAX_CELLS, "{}", ranges.len());
+        let ring: Vec<GeoPoint> = (0..=100)
+            .map(|n| {
+                let angle = f64::from(n % 100) / 100.0 * std::f64::consts::TAU;
+                GeoPoint { lon: 150.0 * angle.cos(), lat: 80.0 * angle.sin() }
+            })
+            .collect();
+        for most in [1, 16, 512] {
+            let shape = GeoShape::Polygon { exterior: ring.clone(), interiors: vec![] };
+            let ranges = cover(&shape, most, |_, _| false);
+            assert!(!ranges.is_empty() && ranges.len() <= most, "{}", ranges.len());
             assert!(ranges.windows(2).all(|pair| pair[0].last < pair[1].first));
-            assert!(edges > 100 || ranges.iter().any(|range| range.inside));
+            assert!(most < 512 || ranges.iter().any(|range| range.inside));
         }
     }
 }

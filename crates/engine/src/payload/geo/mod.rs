@@ -10,6 +10,9 @@ use super::document::{Object, Value};
 /// Radius of the earth in metres, for distances on a sphere.
 const EARTH_RADIUS_M: f64 = 6_371_008.8;
 
+/// What a distance costs, in edges of a polygon.
+const DISTANCE_COST: usize = 16;
+
 /// A place, in degrees.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GeoPoint {
@@ -26,7 +29,7 @@ impl GeoPoint {
         Some(GeoPoint { lon: number("lon")?, lat: number("lat")? })
     }
 
-    /// Whether the coordinates are degrees of the globe.
+    /// Whether the degrees are those of a place: longitudes to 180, latitudes to 90 either way.
     pub fn is_on_globe(self) -> bool {
         self.lon.abs() <= 180.0 && self.lat.abs() <= 90.0
     }
@@ -68,10 +71,11 @@ pub enum GeoShape {
 }
 
 impl GeoShape {
-    /// How many edges a place is compared with.
-    pub fn edges(&self) -> usize {
+    /// What it costs to compare a place with the shape, in edges of a polygon.
+    pub fn cost(&self) -> usize {
         match self {
-            GeoShape::Box { .. } | GeoShape::Radius { .. } => 1,
+            GeoShape::Box { .. } => 1,
+            GeoShape::Radius { .. } => DISTANCE_COST,
             GeoShape::Polygon { exterior, interiors } => {
                 exterior.len() + interiors.iter().map(Vec::len).sum::<usize>()
             }

@@ -5,6 +5,7 @@ use super::column::{self, Postings};
 use super::held::{float_key, float_of_key};
 use super::{FieldIndex, Values};
 use crate::payload::geo::{CellRange, GeoPoint, GeoShape, cell_number, cover};
+use std::cell::Cell;
 
 /// A place, ordered by the smallest cell that it is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -18,8 +19,12 @@ pub(super) struct Place {
 /// Places that are rather looked at than their cell cut into four.
 const SPARSE: usize = 8;
 
-/// Edges that places are compared with before the rest is left to the payloads, where deadlines are watched.
-const MAX_EDGES: usize = 1 << 22;
+/// Cells that a shape is compared with, if it may be with so many.
+const MAX_CELLS: usize = 512;
+/// With fewer cells than this the index is of no help.
+const MIN_CELLS: usize = 16;
+/// Share of the allowed work that goes into the cells of one shape.
+const CELLS_SHARE: usize = 4;
 
 impl Place {
     /// A place whose coordinates are degrees of the globe.
@@ -42,23 +47,36 @@ impl Place {
 
 impl FieldIndex {
     /// Places inside a shape.
-    pub fn places_within(&self, shape: &GeoShape) -> Bounds {
+    ///
+    /// `work` is what may still be done, in comparisons with an edge of a polygon; some of it is taken. What it does
+    /// not suffice for stays in doubt: looking at payloads watches the deadline.
+    pub fn places_within(&self, shape: &GeoShape, work: &Cell<usize>) -> Bounds {
         let Values::Places(column) = &self.values else { return Bounds::within(self.odd_points()) };
+        let cost = shape.cost();
+        let cells = (work.get() / CELLS_SHARE / cost).min(MAX_CELLS);
+        if cells < MIN_CELLS {
+            return Bounds::within(&*self.indexed | &*self.odd);
+        }
+        let mut left = work.get() - cells * cost;
         let places = |first, last| column.range(Place::first_of(first)..=Place::last_of(last));
         let mut hits: Vec<&Postings> = Vec::new();
         let mut open: Vec<&Postings> = Vec::new();
-        let mut edges = 0;
         let is_sparse = |first, last| places(first, last).nth(SPARSE).is_none();
-        for CellRange { first, last, inside } in cover(shape, is_sparse) {
+        for CellRange { first, last, inside } in cover(shape, cells, is_sparse) {
             for (place, postings) in places(first, last) {
-                edges += if inside { 0 } else { shape.edges() };
-                if !inside && edges > MAX_EDGES {
-                    open.push(postings);
-                } else if inside || shape.contains(place.point()) {
+                if inside {
                     hits.push(postings);
+                } else if left < cost {
+                    open.push(postings);
+                } else {
+                    left -= cost;
+                    if shape.contains(place.point()) {
+                        hits.push(postings);
+                    }
                 }
             }
         }
+        work.set(left);
         // What is no place on the globe may still have coordinates that the shape's comparisons admit.
         let open = column::union(open.into_iter()) | self.odd();
         Bounds::new(column::union(hits.into_iter()), open)
@@ -154,7 +172,7 @@ mod tests {
                 let expected: Vec<u32> = (0..points.len() as u32)
                     .filter(|&at| points[at as usize].iter().any(|place| shape.contains(*place)))
                     .collect();
-                let bounds = index.places_within(&shape);
+                let bounds = index.places_within(&shape, &Cell::new(1 << 22));
                 prop_assert!(bounds.is_exact());
                 prop_assert_eq!(bounds.certain().iter().collect::<Vec<_>>(), expected, "{:?}", shape);
             }
@@ -189,13 +207,16 @@ mod tests {
             // So many edges that places are left open.
             GeoShape::Polygon { exterior: star.repeat(501), interiors: vec![] },
         ] {
-            let bounds = index.places_within(&shape);
+            let bounds = index.places_within(&shape, &Cell::new(1 << 22));
             let expected = |at: &u32| shape.contains(places[*at as usize][0]);
             assert!(bounds.certain().iter().all(|at| expected(&at)));
             let possible = bounds.possible();
             assert!((0..places.len() as u32).filter(expected).all(|at| possible.contains(at)), "{shape:?}");
-            assert!(bounds.is_exact() || shape.edges() > 1_000);
-            assert!(bounds.certain().len() > 100);
+            assert!(bounds.is_exact() || shape.cost() > 1_000);
+            assert!(bounds.certain().len() > 100, "{} for {} edges", bounds.certain().len(), shape.cost());
+            // With next to nothing to do it with, everything is left open.
+            let idle = index.places_within(&shape, &Cell::new(15));
+            assert_eq!((idle.certain().len(), idle.doubtful().len()), (0, 20_000));
         }
     }
 
@@ -212,7 +233,7 @@ mod tests {
             bottom_right: GeoPoint { lon: -170.0, lat: -10.0 },
         };
         // 500 is east of 170, as the evaluation of the payload says.
-        let bounds = index.places_within(&across);
+        let bounds = index.places_within(&across, &Cell::new(1 << 22));
         assert_eq!(bounds.certain().len(), 0);
         assert_eq!(bounds.doubtful().iter().collect::<Vec<_>>(), [1, 2, 5]);
         assert_eq!(index.points_count(), 1);

@@ -1,4 +1,4 @@
-//! Folding of Latin letters to ASCII: `é` to `e`, `ß` to `ss`, `ﬁ` to `fi`. Other scripts stay as they are.
+//! Lower case, and folding of Latin letters to ASCII: `é` to `e`, `ß` to `ss`, `ﬁ` to `fi`.
 
 use std::borrow::Cow;
 use unicode_normalization::char::{decompose_compatible, is_combining_mark};
@@ -51,7 +51,17 @@ const LETTERS: [(char, &str); 44] = [
     ('ẞ', "SS"),
 ];
 
-/// The token with its Latin letters in ASCII.
+/// The token in lower case, letter by letter. A sigma is the same whether it ends the word or not, so that `ΟΔΟΣ` finds
+/// `οδος`, and the beginning of a word is a beginning of its lower case.
+pub fn to_lower(token: &str) -> Cow<'_, str> {
+    if token.bytes().all(|byte| byte.is_ascii() && !byte.is_ascii_uppercase()) {
+        return Cow::Borrowed(token);
+    }
+    let letters = token.chars().flat_map(char::to_lowercase);
+    Cow::Owned(letters.map(|letter| if letter == 'ς' { 'σ' } else { letter }).collect())
+}
+
+/// The token with its Latin letters in ASCII; those of other scripts stay as they are.
 pub fn to_ascii(token: &str) -> Cow<'_, str> {
     if token.is_ascii() {
         return Cow::Borrowed(token);
@@ -97,6 +107,14 @@ fn push_folded(character: char, folded: &mut String) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lower_case_is_taken_letter_by_letter() {
+        for (text, lower) in [("Fox 42", "fox 42"), ("ΟΔΟΣ", "οδοσ"), ("οδος", "οδοσ"), ("ÄSS", "äss")]
+        {
+            assert_eq!(to_lower(text), lower);
+        }
+    }
 
     #[test]
     fn latin_letters_become_ascii() {

@@ -1,5 +1,6 @@
 //! Words that an index leaves out because they are in nearly every text.
 
+use super::fold::to_lower;
 use super::language::Language;
 use std::collections::HashSet;
 
@@ -67,7 +68,7 @@ impl StopWords {
     pub fn new(languages: &[Language], custom: &[Box<str>], lowercase: bool) -> StopWords {
         let listed = languages.iter().flat_map(|language| list(*language)).copied();
         let all = listed.chain(custom.iter().map(|word| &**word));
-        let words = all.map(|word| if lowercase { word.to_lowercase().into() } else { Box::from(word) });
+        let words = all.map(|word| if lowercase { Box::from(&*to_lower(word)) } else { Box::from(word) });
         StopWords { words: words.collect() }
     }
 

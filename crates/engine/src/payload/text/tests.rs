@@ -32,7 +32,7 @@ fn query(options: &str, text: &str) -> Vec<String> {
 fn word_splits_at_everything_but_letters_and_digits_of_any_script() {
     assert_eq!(tokens("{}", "Hello, wörld! Привет_мир 42km"), ["hello", "wörld", "привет", "мир", "42km"]);
     assert_eq!(tokens(r#"{"tokenizer":"word","lowercase":false}"#, "It's ΟΔΟΣ"), ["It", "s", "ΟΔΟΣ"]);
-    assert_eq!(tokens("{}", "ΟΔΟΣ İ"), ["οδος", "i\u{307}"]);
+    assert_eq!(tokens("{}", "ΟΔΟΣ οδος İ"), ["οδοσ", "οδοσ", "i\u{307}"]);
     assert!(tokens("{}", " -- !").is_empty() && tokens("{}", "").is_empty());
 }
 
@@ -101,6 +101,7 @@ fn lengths_are_checked_last_and_in_characters() {
 
 #[test]
 fn stemmers_bring_the_forms_of_a_word_together() {
+    let mut apart = Vec::new();
     for (language, one, other) in [
         ("arabic", "الكتاب", "كتاب"),
         ("armenian", "քաղաքներ", "քաղաքներով"),
@@ -126,9 +127,13 @@ fn stemmers_bring_the_forms_of_a_word_together() {
             let options = format!(
                 r#"{{"tokenizer":"whitespace","stemmer":{{"type":"snowball","language":"{name}"}}}}"#
             );
-            assert_eq!(tokens(&options, one), tokens(&options, other), "{name}");
+            let (one, other) = (tokens(&options, one), tokens(&options, other));
+            if one != other {
+                apart.push((name, one, other));
+            }
         }
     }
+    assert!(apart.is_empty(), "{apart:?}");
 }
 
 #[test]

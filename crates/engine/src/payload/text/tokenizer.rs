@@ -1,6 +1,6 @@
 //! From a text to its tokens.
 
-use super::fold::to_ascii;
+use super::fold::{to_ascii, to_lower};
 use super::options::{TextOptions, Tokenization};
 use super::segment;
 use super::stop_words::StopWords;
@@ -115,12 +115,12 @@ impl Tokenizer {
 impl Pipeline {
     /// The token of a word, of any length; `None` for a stop word, if these are to be left out.
     fn form<'w>(&self, word: &'w str, stop_words: bool) -> Option<Cow<'w, str>> {
-        let mut token = Cow::Borrowed(word);
-        if self.ascii_folding && !token.is_ascii() {
-            token = Cow::Owned(to_ascii(&token).into_owned());
-        }
-        if self.lowercase && !is_lower_ascii(&token) {
-            token = Cow::Owned(token.to_lowercase());
+        let mut token = if self.ascii_folding { to_ascii(word) } else { Cow::Borrowed(word) };
+        if self.lowercase {
+            token = match token {
+                Cow::Borrowed(token) => to_lower(token),
+                Cow::Owned(token) => Cow::Owned(to_lower(&token).into_owned()),
+            };
         }
         if stop_words && self.stop_words.contains(&token) {
             return None;
@@ -151,8 +151,4 @@ impl Pipeline {
         }
         ControlFlow::Continue(())
     }
-}
-
-fn is_lower_ascii(token: &str) -> bool {
-    token.bytes().all(|byte| byte.is_ascii() && !byte.is_ascii_uppercase())
 }
