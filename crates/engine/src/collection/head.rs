@@ -6,7 +6,7 @@
 
 use super::change::{Change, FieldVector, PayloadEdit};
 use super::config::CollectionConfig;
-use super::field::FieldArena;
+use super::field::{FieldArena, FieldCounts};
 use super::point::{NO_ROW, Payload, Point, Rows};
 use super::sparse_field::{SparseArena, SparseMark};
 use super::sparse_file;
@@ -20,7 +20,7 @@ use crate::vectors::VectorValue;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// A row that died and may have to live again: operation, field, row.
+/// A vector that died and may have to live again: operation, field, first row.
 type Death = (u64, u16, u32);
 
 /// See the module.
@@ -42,7 +42,7 @@ pub struct Head {
 /// Where a request began, so that a failing one leaves nothing behind (C1.7).
 pub struct Savepoint {
     state: State,
-    lengths: Vec<(u32, u64)>,
+    counts: Vec<FieldCounts>,
     sparse: Vec<SparseMark>,
     deaths: usize,
 }
@@ -80,7 +80,7 @@ impl Head {
             self.take_back_last_death();
         }
         for (arena, table) in self.fields.iter_mut().zip(view.fields.iter()) {
-            arena.truncate(table.len(), table.live());
+            arena.truncate(table.counts());
         }
         for (arena, table) in self.sparse.iter_mut().zip(view.sparse.iter()) {
             arena.go_back(table.mark());
@@ -100,7 +100,7 @@ impl Head {
     pub fn savepoint(&self) -> Savepoint {
         Savepoint {
             state: self.state.clone(),
-            lengths: self.fields.iter().map(|field| (field.len(), field.live())).collect(),
+            counts: self.fields.iter().map(FieldArena::counts).collect(),
             sparse: self.sparse.iter().map(SparseArena::mark).collect(),
             deaths: self.deaths.len(),
         }
@@ -111,8 +111,8 @@ impl Head {
         while self.deaths.len() > savepoint.deaths {
             self.take_back_last_death();
         }
-        for (arena, (len, live)) in self.fields.iter_mut().zip(savepoint.lengths) {
-            arena.truncate(len, live);
+        for (arena, counts) in self.fields.iter_mut().zip(savepoint.counts) {
+            arena.truncate(counts);
         }
         for (arena, mark) in self.sparse.iter_mut().zip(savepoint.sparse) {
             arena.go_back(mark);
@@ -229,7 +229,7 @@ impl Head {
         self.scratch.clear();
         if let Some(vector) = vector {
             self.encode(at, vector);
-            if old.is_some_and(|old| self.row(at, old) == self.scratch) {
+            if old.is_some_and(|old| self.holds_same(at, old)) {
                 return;
             }
         }
@@ -244,7 +244,7 @@ impl Head {
         point.rows.set(at, row);
     }
 
-    /// Puts the row of a vector into the scratch. A change was resolved for its field: its kind is the field's.
+    /// Puts the row of a vector, or its rows, into the scratch. A change was resolved for its field: its kind is the field's.
     fn encode(&mut self, position: usize, vector: &VectorValue) {
         match vector {
             VectorValue::Dense(components) => {
@@ -254,23 +254,26 @@ impl Head {
                 let sparse = position - self.fields.len();
                 self.sparse[sparse].format().encode(vector, &mut self.scratch);
             }
-            VectorValue::Multi(_) => unreachable!("multi-vectors are not resolved"),
+            VectorValue::Multi(vector) => {
+                let format = self.fields[position].format();
+                vector.rows().for_each(|row| format.encode(row, &mut self.scratch));
+            }
         }
     }
 
-    /// The bytes of a row of the field at a position.
-    fn row(&self, position: usize, row: u32) -> &[u8] {
+    /// Whether the vector that begins at a row of the field at a position is what the scratch holds.
+    fn holds_same(&self, position: usize, row: u32) -> bool {
         match position.checked_sub(self.fields.len()) {
-            None => self.fields[position].row(row),
-            Some(sparse) => self.sparse[sparse].row(row),
+            None => self.fields[position].holds_same(row, &self.scratch),
+            Some(sparse) => self.sparse[sparse].row(row) == self.scratch,
         }
     }
 
-    /// Lets a row live that a checkpoint has and a point of it names. Answers whether there is such a row: a dropped chunk
-    /// has none that lives.
-    pub(super) fn revive_loaded(&mut self, position: usize, row: u32) -> bool {
+    /// Lets a vector live that a checkpoint has and whose first row the point at offset `owner` names. Answers whether
+    /// there is such a one: a dropped chunk has none that lives.
+    pub(super) fn revive_loaded(&mut self, position: usize, row: u32, owner: u32) -> bool {
         match position.checked_sub(self.fields.len()) {
-            None if self.fields[position].holds(row) => self.fields[position].revive(row),
+            None if self.fields[position].holds(row, owner) => self.fields[position].revive(row),
             Some(sparse) if self.sparse[sparse].holds(row) => self.sparse[sparse].revive(row),
             _ => return false,
         }
@@ -299,7 +302,7 @@ impl Head {
         }
     }
 
-    /// Lets a row die with operation `op`.
+    /// Lets the vector that begins at a row die with operation `op`.
     pub(super) fn kill(&mut self, op: u64, field: u16, row: u32) {
         let at = usize::from(field);
         match at.checked_sub(self.fields.len()) {

@@ -24,6 +24,7 @@ mod opening;
 mod point;
 mod resolve;
 mod rewriting;
+mod run;
 mod sparse_field;
 mod sparse_file;
 mod sparse_rows;

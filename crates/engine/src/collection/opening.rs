@@ -1,10 +1,10 @@
 //! Opening a collection: its checkpoint, then the log after it.
 
 use super::change::{Input, Undecodable};
-use super::checkpoint::{Checkpoints, OWNER_BYTES, file_path};
+use super::checkpoint::{Checkpoints, file_path};
 use super::config::{CollectionConfig, Placement};
 use super::extents::{self, Extent};
-use super::field::{FieldArena, FieldTable};
+use super::field::{FieldArena, FieldTable, stored_places};
 use super::graph::FieldGraph;
 use super::graph_file::{self, GraphManifest};
 use super::head::{Head, built_index};
@@ -172,7 +172,7 @@ fn load_rows(
     maps: &BTreeMap<u32, Map>,
 ) -> Result<(), String> {
     let disagree = || "the manifest and the vectors disagree".to_string();
-    let (chunk_rows, row_bytes) = (arena.chunk_rows(), arena.row_bytes());
+    let (chunk_rows, row_bytes, place_bytes) = (arena.chunk_rows(), arena.row_bytes(), arena.place_bytes());
     if kept.chunks.len() != kept.rows.div_ceil(chunk_rows) as usize {
         return Err(disagree());
     }
@@ -188,20 +188,20 @@ fn load_rows(
         };
         let map = &maps[&extent.file];
         let bytes = extent.bytes(map)?;
-        if bytes.len() != rows as usize * (row_bytes + OWNER_BYTES) {
+        if bytes.len() != rows as usize * (row_bytes + place_bytes) {
             return Err("a chunk of vectors has the wrong length".to_string());
         }
-        let (vectors, owners) = bytes.split_at(rows as usize * row_bytes);
-        let owners = owners.as_chunks::<OWNER_BYTES>().0.iter().map(|owner| u32::from_le_bytes(*owner));
+        let (vectors, places) = bytes.split_at(rows as usize * row_bytes);
+        let places = stored_places(places, place_bytes);
         if rows == chunk_rows && placement != Placement::Memory {
-            arena.load_mapped(map, extent.offset, owners);
+            arena.load_mapped(map, extent.offset, places);
             // The check has read all of it; from here on searches decide what is worth its memory.
             map.drop_resident(extent.offset as usize..(extent.offset + extent.len) as usize);
             if placement == Placement::Disk {
                 map.expect_random_reads();
             }
         } else {
-            arena.load(vectors.chunks_exact(row_bytes).zip(owners));
+            arena.load(vectors.chunks_exact(row_bytes).zip(places));
         }
     }
     Ok(())
@@ -231,7 +231,7 @@ fn load_point(head: &mut Head, input: &mut Input<'_>, maps: &BTreeMap<u32, Map>)
     for field in 0..positions {
         let row = u32::from_le_bytes(input.array()?);
         if row != NO_ROW {
-            if !head.revive_loaded(field, row) {
+            if !head.revive_loaded(field, row, offset) {
                 return Err(Undecodable);
             }
             rows.set(field, row);

@@ -9,7 +9,7 @@ use crate::deadline::{Deadline, Pace};
 use crate::error::Error;
 use crate::filter::Filter;
 use crate::types::PointId;
-use crate::vectors::{SparseFormat, VectorKind, VectorValue};
+use crate::vectors::{MultiVector, SparseFormat, VectorKind, VectorValue};
 use std::collections::HashMap;
 
 /// Resolves one update: names become fields, filters become ids, vectors are rounded and normalised.
@@ -192,7 +192,7 @@ fn prepared(
         .collect()
 }
 
-/// The vector as the field at a position keeps it: normalised, rounded. Multi-vectors are not kept so far.
+/// The vector as the field at a position keeps it: normalised, rounded. A dense vector is a multi-vector of one row.
 fn prepared_vector(
     config: &CollectionConfig,
     position: usize,
@@ -211,6 +211,11 @@ fn prepared_vector(
                 .map_err(|why| Error::bad(format!("{}: {why}", place())))?;
             Ok(VectorValue::Dense(components))
         }
+        (VectorKind::Multi, VectorValue::Dense(components)) => {
+            let dim = components.len();
+            prepared_rows(config, position, MultiVector { dim, components }, place)
+        }
+        (VectorKind::Multi, VectorValue::Multi(rows)) => prepared_rows(config, position, rows, place),
         (VectorKind::Sparse, VectorValue::Sparse(mut vector)) => {
             let (_, params) = &config.sparse_fields()[position - config.fields().len()];
             SparseFormat::of(params.datatype())
@@ -218,12 +223,27 @@ fn prepared_vector(
                 .map_err(|why| Error::bad(format!("{}.values: {why}", place())))?;
             Ok(VectorValue::Sparse(vector))
         }
-        (wanted, vector) if wanted != vector.kind() => {
+        (wanted, vector) => {
             let (wanted, got) = (wanted.words(), vector.kind().words());
             Err(Error::bad(format!("{}: expected {wanted}, got {got}", place())))
         }
-        (wanted, _) => {
-            Err(Error::bad(format!("{}: {} is not available in this release", place(), wanted.words())))
-        }
     }
+}
+
+/// The rows of a multi-vector as the field keeps them.
+fn prepared_rows(
+    config: &CollectionConfig,
+    position: usize,
+    mut vector: MultiVector,
+    place: impl Fn() -> String,
+) -> Result<VectorValue, Error> {
+    let (name, params) = &config.fields()[position];
+    if vector.dim != params.size {
+        let (expected, got) = (params.size, vector.dim);
+        return Err(Error::DimensionMismatch { name: name.to_string(), expected, got });
+    }
+    for (at, row) in vector.components.chunks_exact_mut(params.size).enumerate() {
+        field::prepare(params, row).map_err(|why| Error::bad(format!("{}[{at}]: {why}", place())))?;
+    }
+    Ok(VectorValue::Multi(vector))
 }

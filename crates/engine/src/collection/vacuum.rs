@@ -5,7 +5,7 @@
 //! node for one of its rows; readers of older views keep it in memory until they leave, the checkpoint after that
 //! forgets it on disk.
 
-use super::field::{FieldArena, FieldTable};
+use super::field::FieldTable;
 use super::sparse_field::SparseTable;
 use super::write::{Write, WriteRequest};
 use super::{Collection, FieldGraph, Head, View};
@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 /// Rows that one operation moves at most, if they have no more bytes than [`MOVED_BYTES`]. A write that waits for it
 /// waits well below a millisecond.
 const MOVED_ROWS: usize = 256;
-/// Bytes of rows that one operation moves at most; one row is always moved.
+/// Bytes of rows that one operation moves at most; one vector is always moved.
 const MOVED_BYTES: usize = 1 << 20;
 /// Share of dead rows from which on a chunk is emptied. Emptied at a half, every byte that is moved frees another.
 const EMPTIED_SHARE: u32 = 2;
@@ -261,12 +261,23 @@ impl Head {
         let arena = &self.fields[field];
         let rows = arena.chunk_rows();
         let most = (MOVED_BYTES / arena.row_bytes()).clamp(1, MOVED_ROWS);
-        let live: Vec<u32> = (chunk * rows..((chunk + 1) * rows).min(arena.len()))
-            .filter(|&row| arena.is_alive(row))
-            .take(most)
-            .collect();
-        for row in live {
-            self.move_row(op, field, row);
+        let mut live = Vec::new();
+        let (mut row, mut taken) = (chunk * rows, 0);
+        let end = ((chunk + 1) * rows).min(arena.len());
+        while row < end && taken < most {
+            if !arena.is_alive(row) {
+                row += 1;
+                continue;
+            }
+            // A vector moves as a whole, whichever chunks it lies in.
+            let run = arena.run(row);
+            live.push(run.start);
+            taken += run.len();
+            row = run.end;
+        }
+        let mut bytes = Vec::new();
+        for first in live {
+            self.move_vector(op, field, first, &mut bytes);
         }
     }
 
@@ -292,22 +303,12 @@ impl Head {
         }
     }
 
-    fn move_row(&mut self, op: u64, field: usize, row: u32) {
-        let FieldArenaRow { owner, bytes } = self.fields[field].copy(row);
+    fn move_vector(&mut self, op: u64, field: usize, first: u32, bytes: &mut Vec<u8>) {
+        let arena = &mut self.fields[field];
+        let owner = arena.owner(first);
         let Some(point) = self.state.points.get_mut(owner as usize) else { return };
-        point.rows.set(field, self.fields[field].push(&bytes, owner));
-        self.kill(op, field as u16, row);
-    }
-}
-
-/// A row outside its arena.
-struct FieldArenaRow {
-    owner: u32,
-    bytes: Vec<u8>,
-}
-
-impl FieldArena {
-    fn copy(&self, row: u32) -> FieldArenaRow {
-        FieldArenaRow { owner: self.owner(row), bytes: self.row(row).to_vec() }
+        arena.copy(first, bytes);
+        point.rows.set(field, arena.push(bytes, owner));
+        self.kill(op, field as u16, first);
     }
 }

@@ -4,7 +4,7 @@ use super::field::FieldTable;
 use super::point::Point;
 use super::sparse_field::SparseTable;
 use super::state::State;
-use crate::vectors::VectorValue;
+use crate::vectors::{MultiVector, VectorValue};
 use std::sync::Arc;
 
 /// A collection at operation [`View::op`]. Taking one is a reference count; nothing a writer does later shows.
@@ -32,7 +32,11 @@ impl View {
         };
         let mut components = Vec::with_capacity(table.dim);
         table.read_back(row, &mut components);
-        Some(VectorValue::Dense(components))
+        Some(if table.is_multi {
+            VectorValue::Multi(MultiVector { dim: table.dim, components })
+        } else {
+            VectorValue::Dense(components)
+        })
     }
 
     /// Whether a chunk of the rows of the field at a position has not been dropped.

@@ -11,6 +11,7 @@ pub mod distance;
 pub mod fetch;
 pub mod flat;
 pub mod hnsw;
+pub mod max_sim;
 pub mod space;
 pub mod sparse;
 pub mod topk;
@@ -18,6 +19,7 @@ pub mod tuning;
 
 pub use distance::Distance;
 pub use hnsw::{BuildScratch, Candidate, GraphError, Hnsw, HnswParams, SearchScratch, Slot, Traversal, Walk};
+pub use max_sim::MaxSim;
 pub use space::{Codes, Originals, Space};
 pub use topk::TopK;
 

@@ -38,10 +38,10 @@ pub fn choose(
 ) -> Result<Vec<Hit>, Error> {
     let diversity = f64::from(diversity);
     let mut similarities = Vec::with_capacity(1);
-    let mut relevance = Scorer::new(view, target.field, &[&target.vector]);
+    let mut relevance = Scorer::new(view, target.field, &[&target.vector], deadline);
     let mut left: Vec<Candidate> = Vec::with_capacity(hits.len());
     for hit in hits {
-        if relevance.similarities(hit.offset, &mut similarities) {
+        if relevance.similarities(hit.offset, &mut similarities)? {
             left.push(Candidate { hit, relevance: similarities[0], redundancy: f32::NEG_INFINITY });
         }
     }
@@ -53,14 +53,18 @@ pub fn choose(
         let Candidate { hit, .. } = left.remove(next);
         chosen.push(hit);
         let Some(vector) = vector_of(view, target.field, hit.offset) else { continue };
-        let mut to_chosen = Scorer::new(view, target.field, &[&vector]);
-        (next, _) = left.iter_mut().enumerate().fold((0, f64::NEG_INFINITY), |best, (at, candidate)| {
-            if to_chosen.similarities(candidate.hit.offset, &mut similarities) {
+        let mut to_chosen = Scorer::new(view, target.field, &[&vector], deadline);
+        let mut best = (0, f64::NEG_INFINITY);
+        for (at, candidate) in left.iter_mut().enumerate() {
+            if to_chosen.similarities(candidate.hit.offset, &mut similarities)? {
                 candidate.redundancy = candidate.redundancy.max(similarities[0]);
             }
             let worth = candidate.worth(diversity);
-            if worth > best.1 { (at, worth) } else { best }
-        });
+            if worth > best.1 {
+                best = (at, worth);
+            }
+        }
+        next = best.0;
     }
     Ok(chosen)
 }

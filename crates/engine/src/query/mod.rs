@@ -6,14 +6,17 @@
 mod average;
 mod batch;
 mod bits;
+mod calculated;
 mod count;
 mod custom;
 mod custom_scan;
 mod excluded;
+pub mod formula;
 mod fusion;
 mod graph;
 mod matching;
 mod mmr;
+mod multi;
 mod nearest;
 mod order;
 mod planner;

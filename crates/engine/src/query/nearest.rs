@@ -106,7 +106,7 @@ fn rows_of_many(
 }
 
 /// Rows as hits: with their scores, without those beyond the threshold.
-fn hits(view: &View, field: usize, threshold: Option<f32>, found: Vec<(f32, u32)>) -> Vec<Hit> {
+pub fn hits(view: &View, field: usize, threshold: Option<f32>, found: Vec<(f32, u32)>) -> Vec<Hit> {
     let (table, metric) = (&view.fields[field], view.state.config.fields()[field].1.metric);
     let hit = |(distance, row)| Hit::scored(table.owner(row), metric.score(distance));
     let is_good = |hit: &Hit| threshold.is_none_or(|least| !metric.is_worse(hit.score, least));

@@ -13,6 +13,7 @@
 
 use super::excluded::Excluded;
 use super::matching::Matching;
+use super::multi::{self, MultiScorer};
 use super::rows::RowFinder;
 use super::sparse::SparseSearch;
 use super::tree::SearchParams;
@@ -66,13 +67,14 @@ pub fn field_of(config: &CollectionConfig, name: &str) -> Result<usize, Error> {
 /// The vector in the form in which the field's points are compared with it, as sent otherwise.
 ///
 /// # Errors
-/// `DimensionMismatch`; `BadRequest` for a vector of another kind.
+/// `DimensionMismatch`; `BadRequest` for a vector of another kind, after the place that it stands at.
 pub fn fit(
     config: &CollectionConfig,
     field: usize,
-    name: &str,
     vector: VectorValue,
+    place: impl Fn() -> String,
 ) -> Result<VectorValue, Error> {
+    let name = config.name_at(field);
     let size = |got: usize| match config.fields()[field].1.size {
         expected if expected == got => Ok(()),
         expected => Err(Error::DimensionMismatch { name: name.to_string(), expected, got }),
@@ -93,7 +95,8 @@ pub fn fit(
         }
         (VectorKind::Sparse, VectorValue::Sparse(sparse)) => Ok(VectorValue::Sparse(sparse)),
         (kind, vector) => Err(Error::bad(format!(
-            "query: vector '{name}' is compared with {}, got {}",
+            "{}: vector '{name}' is compared with {}, got {}",
+            place(),
             kind.words(),
             vector.kind().words()
         ))),
@@ -120,7 +123,7 @@ pub fn nearest(
         VectorValue::Sparse(vector) => {
             SparseSearch::new(&snapshot.view, ask.target.field, vector).nearest(ask, matching, deadline)
         }
-        VectorValue::Multi(_) => Err(Error::Internal("a vector that fits no field".into())),
+        VectorValue::Multi(rows) => multi::nearest(snapshot, ask, rows, matching, deadline),
     }
 }
 
@@ -130,6 +133,7 @@ pub struct Scorer<'a>(Kind<'a>);
 enum Kind<'a> {
     Dense(Dense<'a>),
     Sparse(Vec<SparseSearch<'a>>),
+    Multi(MultiScorer<'a>),
 }
 
 impl<'a> Scorer<'a> {
@@ -137,25 +141,31 @@ impl<'a> Scorer<'a> {
     ///
     /// # Panics
     /// When one does not.
-    pub fn new(view: &'a View, field: usize, vectors: &[&VectorValue]) -> Scorer<'a> {
+    pub fn new(view: &'a View, field: usize, vectors: &[&VectorValue], deadline: &'a Deadline) -> Scorer<'a> {
         Scorer(match view.state.config.kind_at(field) {
             VectorKind::Dense => Kind::Dense(Dense::new(view, field, vectors)),
             VectorKind::Sparse => Kind::Sparse(sparse_searches(view, field, vectors)),
-            VectorKind::Multi => unreachable!("no vector fits such a field"),
+            VectorKind::Multi => {
+                Kind::Multi(MultiScorer::new(view, field, vectors.iter().map(as_rows), deadline))
+            }
         })
     }
 
     /// The similarities of the live point at an offset to each of the vectors, in `out`. False when the point has no
     /// vector in the field. Ascending offsets are fastest.
-    pub fn similarities(&mut self, offset: u32, out: &mut Vec<f32>) -> bool {
-        match &mut self.0 {
+    ///
+    /// # Errors
+    /// `Timeout`, where a comparison takes so long that it looks at the clock itself.
+    pub fn similarities(&mut self, offset: u32, out: &mut Vec<f32>) -> Result<bool, Error> {
+        Ok(match &mut self.0 {
             Kind::Dense(dense) => dense.similarities(offset, out),
             Kind::Sparse(searches) => {
                 out.clear();
                 out.extend(searches.iter().map_while(|search| search.similarity(offset)));
                 out.len() == searches.len()
             }
-        }
+            Kind::Multi(scorer) => scorer.similarities(offset, out)?,
+        })
     }
 }
 
@@ -165,6 +175,13 @@ fn sparse_searches<'a>(view: &'a View, field: usize, vectors: &[&VectorValue]) -
         other => panic!("{:?} does not fit a field of sparse vectors", other.kind()),
     };
     vectors.iter().map(search).collect()
+}
+
+fn as_rows<'v>(vector: &&'v VectorValue) -> &'v MultiVector {
+    match vector {
+        VectorValue::Multi(rows) => rows,
+        other => panic!("{:?} does not fit a field of multi-vectors", other.kind()),
+    }
 }
 
 /// Dense vectors against the rows of a field.

@@ -88,13 +88,13 @@ impl<'a> Search<'a> {
         offsets.filter_map(move |offset| finder.row(offset))
     }
 
-    /// How many rows can be answered at most.
+    /// How many points can be answered at most.
     pub fn possible(&self, matching: &Matching<'_>) -> u64 {
         let is_everything = matching.is_everything();
         let is_candidate = |offset: u32| is_everything || matching.candidates().contains(offset);
         let has_row = |offset: u32| self.view.state.at(offset).rows.row(self.field).is_some();
         let matches = matching.at_most() - self.excluded.count(is_candidate);
-        matches.min(self.table.live() - self.excluded.count(has_row))
+        matches.min(self.table.vectors() - self.excluded.count(has_row))
     }
 
     /// Order among equal distances: by id, so that the answer does not depend on the plan.
