@@ -341,7 +341,7 @@ fn the_graph_finds_nearly_all_that_an_exact_search_finds() {
             json!({"vectors": vector, "hnsw_config": {"full_scan_threshold": 10}}),
         );
         let mut random = Random(11);
-        let texts = texts(&mut random, 600, WIDE);
+        let texts = texts(&mut random, 400, WIDE);
         for (at, chunk) in texts.chunks(100).enumerate() {
             let point = |(i, rows): (usize, &Rows)| json!({"id": at * 100 + i, "vector": rows});
             let points: Vec<Value> = chunk.iter().enumerate().map(point).collect();

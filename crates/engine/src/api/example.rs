@@ -6,6 +6,9 @@ use super::vector::VectorReader;
 use crate::json::{Kind, Reader};
 use crate::query::tree::{Example, Pair};
 
+/// Keys of a sparse vector and of an inference input: an object with one of them is an example.
+const OBJECT_KEYS: [&str; 7] = ["indices", "values", "text", "image", "object", "model", "options"];
+
 /// Reads a vector or the id of a point.
 pub(super) fn read(reader: &mut Reader<'_>) -> Result<Example> {
     match reader.peek()? {
@@ -13,6 +16,11 @@ pub(super) fn read(reader: &mut Reader<'_>) -> Result<Example> {
         Kind::Number | Kind::String => read_id(reader).map(Example::Id),
         other => Err(reader.error(format!("expected a vector or a point ID, got {}", other.word()))),
     }
+}
+
+/// Looks ahead whether an object is an example: a sparse vector, or an input that was meant to become a vector.
+pub(super) fn is_object(reader: &mut Reader<'_>) -> Result<bool> {
+    Ok(reader.peek_key()?.is_some_and(|key| OBJECT_KEYS.contains(&&*key)))
 }
 
 /// Reads a list of examples.

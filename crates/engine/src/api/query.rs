@@ -97,6 +97,7 @@ fn check_sources(
             "A query is needed to merge the prefetches. Can't have prefetches without defining a query.",
         ),
         Query::Fusion(_) if prefetch.is_empty() => wrong("query", "cannot apply Fusion without prefetches"),
+        Query::Formula(_) if prefetch.is_empty() => wrong("query", "cannot apply Formula without prefetches"),
         Query::Fusion(_) if using.is_some() => {
             wrong("using", "Fusion queries cannot be combined with the 'using' field.")
         }

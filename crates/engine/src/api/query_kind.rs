@@ -6,7 +6,9 @@ use super::order_by;
 use super::search_params::number_in;
 use crate::collection::config::fields::{choice, shorten};
 use crate::json::{Kind, Reader};
+use crate::query::formula::{Defaults, Formula};
 use crate::query::tree::{Discover, Example, Fusion, Mmr, Query, Recommend, Strategy};
+use std::sync::Arc;
 
 /// Candidates that maximal marginal relevance chooses from at most: their comparisons are counted in squares.
 const MAX_CANDIDATES: u64 = 16_384;
@@ -25,18 +27,15 @@ const STRATEGIES: [(&str, Strategy); 3] = [
 const MAX_WEIGHTS: usize = 1024;
 
 /// Names of the forms, for messages.
-const FORMS: &str = "nearest, recommend, discover, context, order_by, fusion, rrf, sample";
-
-/// Keys of a sparse vector or an inference input: an object with one of them is an example itself.
-const EXAMPLE_KEYS: [&str; 7] = ["indices", "values", "text", "image", "object", "model", "options"];
+const FORMS: &str = "nearest, recommend, discover, context, order_by, fusion, rrf, formula, sample";
 
 /// Reads `query`: a vector, an id, or an object that says its kind.
 pub(super) fn read(reader: &mut Reader<'_>, budget: &mut Budget<'_>) -> Result<Query> {
-    if reader.peek()? != Kind::Object || is_example(reader)? {
+    if reader.peek()? != Kind::Object || example::is_object(reader)? {
         return example::read(reader).map(Query::Nearest);
     }
     let mut kinds: Vec<(&str, Query)> = Vec::new();
-    let mut mmr = None;
+    let (mut mmr, mut defaults) = (None, None);
     reader.object(|r, key| {
         if r.take_null()? {
             return Ok(());
@@ -45,6 +44,11 @@ pub(super) fn read(reader: &mut Reader<'_>, budget: &mut Budget<'_>) -> Result<Q
             "nearest" => ("nearest", Query::Nearest(example::read(r)?)),
             "mmr" => {
                 mmr = Some(read_mmr(r)?);
+                return Ok(());
+            }
+            "formula" => ("formula", Query::Formula(Arc::new(Formula::parse(r, budget.limits)?))),
+            "defaults" => {
+                defaults = Some(Defaults::parse(r)?);
                 return Ok(());
             }
             "recommend" => ("recommend", Query::Recommend(read_recommend(r, budget)?)),
@@ -74,23 +78,20 @@ pub(super) fn read(reader: &mut Reader<'_>, budget: &mut Budget<'_>) -> Result<Q
             return Err(reader.error(why));
         }
     };
-    match (query, mmr) {
-        (query, None) => Ok(query),
+    let query = match (query, mmr) {
+        (query, None) => query,
         (Query::Nearest(nearest), Some((diversity, candidates))) => {
-            Ok(Query::Mmr(Mmr { nearest, diversity, candidates }))
+            Query::Mmr(Mmr { nearest, diversity, candidates })
         }
-        _ => Err(reader.error("mmr goes with nearest only")),
+        _ => return Err(reader.error("mmr goes with nearest only")),
+    };
+    match (query, defaults) {
+        (query, None) => Ok(query),
+        (Query::Formula(formula), Some(defaults)) => {
+            Ok(Query::Formula(Arc::new(Arc::unwrap_or_clone(formula).with_defaults(defaults))))
+        }
+        _ => Err(reader.error("defaults go with a formula only")),
     }
-}
-
-/// Looks ahead whether an object is a vector, or was meant to become one.
-fn is_example(reader: &Reader<'_>) -> Result<bool> {
-    let mut found = false;
-    reader.clone().object(|r, key| {
-        found |= EXAMPLE_KEYS.contains(&key);
-        r.skip()
-    })?;
-    Ok(found)
 }
 
 /// `diversity`, and `candidates_limit` if it is given.

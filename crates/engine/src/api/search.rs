@@ -1,6 +1,7 @@
 //! The body of a search (C6.2), and what it has in common with queries.
 
 use super::body::{self, Result, field_error};
+use super::example;
 use super::search_params;
 use super::selectors::SelectorFields;
 use super::vector::VectorReader;
@@ -55,6 +56,7 @@ impl NodeFields {
             }
         }
         Ok(QueryNode {
+            place: reader.path().into(),
             query,
             using,
             filter: self.filter,
@@ -194,6 +196,10 @@ fn saturating_usize(value: u64) -> usize {
 fn read_search_vector(reader: &mut Reader<'_>) -> Result<(Box<str>, VectorValue)> {
     if reader.peek()? != Kind::Object {
         return Ok(("".into(), read_single(reader)?));
+    }
+    if example::is_object(reader)? {
+        read_single(reader)?;
+        return Err(reader.error("a sparse vector needs its name: {\"name\": …, \"vector\": …}"));
     }
     let (mut name, mut vector) = (None, None);
     reader.object(|r, key| {

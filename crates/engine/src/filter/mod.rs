@@ -3,6 +3,7 @@
 //! [`Filter::matches`] decides one point by its payload and is the meaning of a filter. [`Filter::plan`] narrows the
 //! candidates with field indexes; by construction it never decides anything that `matches` would decide otherwise.
 
+mod condition_reader;
 mod evaluate;
 mod geo;
 mod matching;
@@ -13,7 +14,10 @@ mod plan;
 mod tests;
 mod text;
 
+pub use condition_reader::{ConditionReader, PartialCondition};
 pub use evaluate::PointView;
+pub use geo::GeoPoint;
+pub(crate) use parse_clause::geo_point;
 pub use plan::{IndexSet, Plan};
 
 use crate::payload::{Interval, JsonPath};

@@ -6,10 +6,12 @@
 mod average;
 mod batch;
 mod bits;
+mod calculated;
 mod count;
 mod custom;
 mod custom_scan;
 mod excluded;
+pub mod formula;
 mod fusion;
 mod graph;
 mod matching;

@@ -2,6 +2,7 @@
 
 use super::custom::Custom;
 use super::excluded::Excluded;
+use super::formula::Formula;
 use super::request::OrderBy;
 use super::resolve::Resolver;
 use super::run::Lookup;
@@ -32,6 +33,8 @@ pub enum Goal {
     OrderBy(OrderBy),
     /// The lists of the sources as one.
     Fusion(Fusion),
+    /// What the sources have found, by a formula.
+    Formula(Arc<Formula>),
     /// A uniform random sample.
     Sample,
     /// By id, ascending.

@@ -10,14 +10,20 @@ use super::tree::{Example, Pair, Query, QueryNode, Recommend, Strategy};
 use crate::collection::{Snapshot, not_found};
 use crate::error::Error;
 use crate::types::PointId;
-use crate::vectors::VectorValue;
+use crate::vectors::{MAX_ELEMENTS, VectorValue};
+use std::cell::Cell;
 use std::sync::Arc;
+
+/// Components of all examples of a request together, 64 MiB: a few bytes name a point whose vector is long.
+const MAX_COMPONENTS: usize = 1 << 24;
 
 /// Turns the examples of one request, of all its parts, into vectors.
 pub struct Resolver<'a> {
     snapshot: &'a Snapshot,
     /// Other collections that examples come from, so that one request sees one state of each.
     others: Vec<(&'a str, Arc<Snapshot>)>,
+    /// Components of the vectors so far.
+    components: Cell<usize>,
     /// Points of the searched collection that are examples.
     pub excluded: Excluded,
 }
@@ -33,7 +39,8 @@ impl<'a> Resolver<'a> {
         root: &'a QueryNode,
         lookup: &dyn Lookup,
     ) -> Result<Resolver<'a>, Error> {
-        let mut resolver = Resolver { snapshot, others: Vec::new(), excluded: Excluded::default() };
+        let (others, components) = (Vec::new(), Cell::new(0));
+        let mut resolver = Resolver { snapshot, others, components, excluded: Excluded::default() };
         let (mut absent, mut excluded) = (Vec::new(), Vec::new());
         resolver.look_up(root, lookup, &mut absent, &mut excluded)?;
         if absent.is_empty() {
@@ -112,6 +119,7 @@ impl<'a> Resolver<'a> {
             }
             Query::OrderBy(order_by) => Goal::OrderBy(order_by.clone()),
             Query::Fusion(fusion) => Goal::Fusion(fusion.clone()),
+            Query::Formula(formula) => Goal::Formula(Arc::clone(formula)),
             Query::Sample => Goal::Sample,
             Query::ById => Goal::ById,
         })
@@ -123,9 +131,13 @@ impl<'a> Resolver<'a> {
         let negative = self.vectors(node, field, &recommend.negative)?;
         let score = match recommend.strategy {
             Strategy::AverageVector => {
+                let bad = |why: &str| Error::bad(format!("{}: {why}", node.path("query.recommend")));
                 let vector = average::of(&positive, &negative).ok_or_else(|| {
-                    Error::bad("query.recommend.positive: no point of these has the vector, and the average strategy needs one")
+                    bad("no point of the positive examples has the vector, and the average strategy needs one")
                 })?;
+                if components_of(&vector) > MAX_ELEMENTS {
+                    return Err(bad("the rows of all examples together are too many for one multi vector"));
+                }
                 return Ok(Goal::Nearest(Target { field, vector }));
             }
             Strategy::BestScore => CustomScore::BestScore { positives: positive.len() },
@@ -133,7 +145,8 @@ impl<'a> Resolver<'a> {
         };
         let vectors: Vec<VectorValue> = positive.into_iter().chain(negative).collect();
         if vectors.is_empty() {
-            return Err(Error::bad("query.recommend: no point of the examples has the vector"));
+            let place = node.path("query.recommend");
+            return Err(Error::bad(format!("{place}: no point of the examples has the vector")));
         }
         Ok(Goal::Custom(Custom { field, vectors, score }))
     }
@@ -170,7 +183,8 @@ impl<'a> Resolver<'a> {
     fn vector(&self, node: &QueryNode, field: usize, example: &Example) -> Result<VectorValue, Error> {
         self.find(node, field, example)?.ok_or_else(|| match example {
             Example::Id(id) => {
-                Error::PointNotFound(vec![*id]).within(format!("query: no vector '{}'", origin_name(node)))
+                let place = node.path("query");
+                Error::PointNotFound(vec![*id]).within(format!("{place}: no vector '{}'", origin_name(node)))
             }
             Example::Vector(_) => Error::Internal("a vector that was sent is there".into()),
         })
@@ -191,7 +205,25 @@ impl<'a> Resolver<'a> {
                 }
             }
         };
-        scorer::fit(&self.snapshot.view.state.config, field, &node.using, vector).map(Some)
+        let vector = scorer::fit(&self.snapshot.view.state.config, field, vector, || node.path("query"))?;
+        let components = self.components.get() + components_of(&vector);
+        self.components.set(components);
+        if components > MAX_COMPONENTS {
+            let place = node.path("query");
+            return Err(Error::bad(format!(
+                "{place}: at most {MAX_COMPONENTS} components in all examples of a request"
+            )));
+        }
+        Ok(Some(vector))
+    }
+}
+
+/// Numbers that a vector takes.
+fn components_of(vector: &VectorValue) -> usize {
+    match vector {
+        VectorValue::Dense(components) => components.len(),
+        VectorValue::Sparse(sparse) => sparse.len(),
+        VectorValue::Multi(multi) => multi.components.len(),
     }
 }
 

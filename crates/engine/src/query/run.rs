@@ -7,7 +7,7 @@ use super::matching::Matching;
 use super::prepared::{Goal, Prepared, Step};
 use super::scorer::{self, Ask};
 use super::tree::{QueryRequest, SearchParams};
-use super::{Hit, custom_scan, fusion, mmr, order, sample, scroll};
+use super::{Hit, calculated, custom_scan, fusion, mmr, order, sample, scroll};
 use crate::collection::Snapshot;
 use crate::deadline::Deadline;
 use crate::error::Error;
@@ -109,8 +109,14 @@ fn merge(
     let lists = sources.collect::<Result<Vec<List>, Error>>()?;
     deadline.check()?;
     let state = &snapshot.view.state;
-    if let Goal::Fusion(fusion) = &step.goal {
-        let hits = fusion::fuse(state, fusion, &lists, step.window, step.threshold);
+    let hits = match &step.goal {
+        Goal::Fusion(fusion) => Some(fusion::fuse(state, fusion, &lists, step.window, step.threshold)),
+        Goal::Formula(formula) => {
+            Some(calculated::rank(state, formula, &lists, step.window, step.threshold, deadline)?)
+        }
+        _ => None,
+    };
+    if let Some(hits) = hits {
         return Ok(List { hits, smaller_is_better: false });
     }
     let found: RoaringBitmap = lists.iter().flat_map(|list| &list.hits).map(|hit| hit.offset).collect();
@@ -154,8 +160,8 @@ fn find(
             let offsets = scroll::by_id(state, matching, None, window, deadline)?;
             offsets.into_iter().map(Hit::unscored).collect()
         }
-        Goal::Nearest(_) | Goal::Mmr { .. } | Goal::Fusion(_) => {
-            return Err(Error::Internal("a fusion has nothing to fuse".into()));
+        Goal::Nearest(_) | Goal::Mmr { .. } | Goal::Fusion(_) | Goal::Formula(_) => {
+            return Err(Error::Internal("a step without sources works on sources".into()));
         }
     }))
 }

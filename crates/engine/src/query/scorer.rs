@@ -67,13 +67,14 @@ pub fn field_of(config: &CollectionConfig, name: &str) -> Result<usize, Error> {
 /// The vector in the form in which the field's points are compared with it, as sent otherwise.
 ///
 /// # Errors
-/// `DimensionMismatch`; `BadRequest` for a vector of another kind.
+/// `DimensionMismatch`; `BadRequest` for a vector of another kind, after the place that it stands at.
 pub fn fit(
     config: &CollectionConfig,
     field: usize,
-    name: &str,
     vector: VectorValue,
+    place: impl Fn() -> String,
 ) -> Result<VectorValue, Error> {
+    let name = config.name_at(field);
     let size = |got: usize| match config.fields()[field].1.size {
         expected if expected == got => Ok(()),
         expected => Err(Error::DimensionMismatch { name: name.to_string(), expected, got }),
@@ -94,7 +95,8 @@ pub fn fit(
         }
         (VectorKind::Sparse, VectorValue::Sparse(sparse)) => Ok(VectorValue::Sparse(sparse)),
         (kind, vector) => Err(Error::bad(format!(
-            "query: vector '{name}' is compared with {}, got {}",
+            "{}: vector '{name}' is compared with {}, got {}",
+            place(),
             kind.words(),
             vector.kind().words()
         ))),

@@ -1,6 +1,7 @@
 //! The universal query (C6.3) as a tree: what is asked for, over which candidates. Parsed and checked as far as that
 //! goes without the collection.
 
+use super::formula::Formula;
 use super::request::{OrderBy, Selectors};
 use crate::filter::Filter;
 use crate::types::PointId;
@@ -135,6 +136,8 @@ pub enum Query {
     OrderBy(OrderBy),
     /// The lists of the prefetches as one. There is at least one prefetch.
     Fusion(Fusion),
+    /// What the prefetches have found, by a formula. There is at least one prefetch.
+    Formula(Arc<Formula>),
     /// A uniform random sample.
     Sample,
     /// By id, ascending: no `query` at all. There is no prefetch.
@@ -155,7 +158,7 @@ impl Query {
                 discover.context.iter().flat_map(Pair::both).for_each(each);
             }
             Query::Context(pairs) => pairs.iter().flat_map(Pair::both).for_each(each),
-            Query::OrderBy(_) | Query::Fusion(_) | Query::Sample | Query::ById => {}
+            Query::OrderBy(_) | Query::Fusion(_) | Query::Formula(_) | Query::Sample | Query::ById => {}
         }
     }
 }
@@ -172,6 +175,8 @@ pub struct LookupFrom {
 /// A query, or one of the prefetches that its candidates come from.
 #[derive(Clone, Debug)]
 pub struct QueryNode {
+    /// Where it stands in the body: empty, or like `searches[1].prefetch[0]`.
+    pub place: Box<str>,
     /// What is asked for.
     pub query: Query,
     /// Name of the vector; `""` for the unnamed one.
@@ -188,6 +193,13 @@ pub struct QueryNode {
     pub lookup_from: Option<LookupFrom>,
     /// What the candidates are, if they are not all points.
     pub prefetch: Vec<QueryNode>,
+}
+
+impl QueryNode {
+    /// Where a field of it stands in the body.
+    pub fn path(&self, field: &str) -> String {
+        if self.place.is_empty() { field.to_string() } else { format!("{}.{field}", self.place) }
+    }
 }
 
 /// A search or a query.
