@@ -43,11 +43,9 @@ fn engine(seed: u64, distance: &str, more: &Value) -> TestEngine {
 
 /// Some rows; components are eighths, which every format keeps.
 fn rows(random: &mut Random, most: u64) -> Rows {
-    let mut row = || (0..SIZE).map(|_| (random.below(33) as f32 - 16.0) / 8.0).collect::<Vec<f32>>();
-    let first = row();
-    let more = random.below(most);
-    let mut row = || (0..SIZE).map(|_| (random.below(33) as f32 - 16.0) / 8.0).collect::<Vec<f32>>();
-    std::iter::once(first).chain((0..more).map(|_| row())).collect()
+    let count = 1 + random.below(most);
+    let mut row = || (0..SIZE).map(|_| (random.below(33) as f32 - 16.0) / 8.0).collect();
+    (0..count).map(|_| row()).collect()
 }
 
 fn put(engine: &TestEngine, points: &mut Points, new: &[(u64, Option<Rows>)]) {
@@ -228,7 +226,7 @@ fn run(engine: &mut TestEngine, points: &mut Points, step: &Step) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(24))]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(24) })]
 
     #[test]
     fn programs_leave_what_a_model_holds_c5(
@@ -343,7 +341,7 @@ fn the_graph_finds_nearly_all_that_an_exact_search_finds() {
             json!({"vectors": vector, "hnsw_config": {"full_scan_threshold": 10}}),
         );
         let mut random = Random(11);
-        let texts = texts(&mut random, 600, WIDE);
+        let texts = texts(&mut random, 400, WIDE);
         for (at, chunk) in texts.chunks(100).enumerate() {
             let point = |(i, rows): (usize, &Rows)| json!({"id": at * 100 + i, "vector": rows});
             let points: Vec<Value> = chunk.iter().enumerate().map(point).collect();
@@ -457,4 +455,97 @@ fn malformed_multi_vectors_are_refused_by_their_place_c1_4() {
         assert!(error.contains(expected), "{error} should name {expected}");
     }
     assert_eq!(engine.ok("count", "c", json!({})), json!({"count": 0}));
+}
+
+#[test]
+fn vectors_of_all_kinds_live_side_by_side() {
+    let mut engine = TestEngine::with(SimDisk::new(), 14, THRESHOLDS).expect("an empty disk opens");
+    let vectors = json!({
+        "d": {"size": 2, "distance": "Dot"},
+        "m": {"size": 2, "distance": "Dot", "multivector_config": {"comparator": "max_sim"}},
+        "e": {"size": 1, "distance": "Euclid"},
+    });
+    engine.ok("create_collection", "c", json!({"vectors": vectors, "sparse_vectors": {"s": {}}}));
+    let all = json!({
+        "d": [1.0, 2.0], "m": [[1.0, 0.0], [0.0, 3.0], [2.0, 2.0]], "e": [7.0],
+        "s": {"indices": [1, 9], "values": [0.5, 2.0]},
+    });
+    let some = json!({"m": [[5.0, 5.0]], "e": [8.0]});
+    let points = json!([{"id": 1, "vector": all}, {"id": 2, "vector": some}]);
+    engine.ok("upsert_points", "c", json!({"points": points}));
+    let read =
+        |engine: &TestEngine| engine.ok("retrieve_points", "c", json!({"ids": [1, 2], "with_vector": true}));
+    for round in 0..3 {
+        let shown = read(&engine);
+        assert_eq!((&shown[0]["vector"], &shown[1]["vector"]), (&all, &some), "round {round}");
+        let found = query(&engine, json!({"query": [[1.0, 1.0], [0.0, -1.0]], "using": "m"}));
+        assert_eq!(found, [(2, 5.0), (1, 4.0)], "round {round}");
+        match round {
+            0 => engine.checkpoint(),
+            _ => engine.restart(),
+        }
+    }
+    engine.ok("delete_vectors", "c", json!({"vector": ["m", "s"], "points": [1]}));
+    assert_eq!(read(&engine)[0]["vector"], json!({"d": [1.0, 2.0], "e": [7.0]}));
+}
+
+#[test]
+fn strategies_compare_whole_vectors_by_their_inner_similarity_c6_3() {
+    for metric in METRICS {
+        let engine = engine(15, metric, &json!({}));
+        let (mut points, mut random) = (Points::new(), Random(15));
+        let new: Vec<_> = (0..40).map(|id| (id, Some(rows(&mut random, 4)))).collect();
+        put(&engine, &mut points, &new);
+        let (a, b, c) = (rows(&mut random, 3), rows(&mut random, 3), rows(&mut random, 3));
+        // Larger is better, and no root under Euclid.
+        let similarity = |query: &Rows, rows: &Rows| match max_sim(metric, query, rows) {
+            score if metric == "Euclid" => -score * score,
+            score if metric == "Manhattan" => -score,
+            score => score,
+        };
+        let squash = |x: f64| 0.5 * (x / (1.0 + x.abs()) + 1.0);
+        let scored = |score: &dyn Fn(&Rows) -> f64| {
+            let mut scores: Vec<f64> = points.values().flatten().map(score).collect();
+            scores.sort_by(|a, b| b.total_cmp(a));
+            scores.truncate(10);
+            scores
+        };
+        let best_score = scored(&|rows| {
+            let (positive, negative) = (similarity(&a, rows).max(similarity(&b, rows)), similarity(&c, rows));
+            if positive > negative { squash(positive) } else { -squash(negative) }
+        });
+        let sum_scores = scored(&|rows| similarity(&a, rows) + similarity(&b, rows) - similarity(&c, rows));
+        let discover = scored(&|rows| {
+            let (near, far) = (similarity(&b, rows), similarity(&c, rows));
+            let rank = if near > far {
+                1.0
+            } else if near < far {
+                -1.0
+            } else {
+                0.0
+            };
+            rank + squash(similarity(&a, rows))
+        });
+        let ask = |query_body: Value| query(&engine, json!({"query": query_body, "using": "m", "limit": 10}));
+        let recommend = |strategy: &str| {
+            ask(json!({"recommend": {"positive": [a, b], "negative": [c], "strategy": strategy}}))
+        };
+        assert_scores(&recommend("best_score"), &best_score, metric);
+        assert_scores(&recommend("sum_scores"), &sum_scores, metric);
+        let found = ask(json!({"discover": {"target": a, "context": [{"positive": b, "negative": c}]}}));
+        assert_scores(&found, &discover, metric);
+        // The average of multi-vectors is all of their rows, those of the negative ones negated.
+        let negated = c.iter().map(|row| row.iter().map(|c| -c).collect());
+        let together: Rows = a.iter().cloned().chain(b.iter().cloned()).chain(negated).collect();
+        let average = expected(metric, &together, &points, |_| true);
+        assert_scores(&recommend("average_vector"), &average[..10], metric);
+        // What a prefetch has found is compared again.
+        let body = json!({
+            "prefetch": {"query": b, "using": "m", "limit": 40, "filter": {"must": {"key": "odd", "match": {"value": true}}}},
+            "query": a, "using": "m", "limit": 10,
+        });
+        assert_scores(&query(&engine, body), &expected(metric, &a, &points, |id| id % 2 == 1)[..10], metric);
+        let body = json!({"query": {"nearest": a, "mmr": {"diversity": 0.0, "candidates_limit": 20}}, "using": "m", "limit": 10});
+        assert_scores(&query(&engine, body), &expected(metric, &a, &points, |_| true)[..10], metric);
+    }
 }

@@ -87,7 +87,7 @@ mod tests {
         assert_eq!(of(&[a, b], &[c]), Some(VectorValue::Dense(vec![4.0, 5.0])));
         let great = VectorValue::Dense(vec![f32::MAX, f32::MIN]);
         let less = VectorValue::Dense(vec![f32::MIN, f32::MAX]);
-        assert_eq!(of(&[great.clone()], &[less]), Some(great));
+        assert_eq!(of(std::slice::from_ref(&great), &[less]), Some(great));
         assert_eq!(of(&[], &[sparse(&[], &[])]), None);
     }
 

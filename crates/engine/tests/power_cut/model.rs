@@ -29,7 +29,7 @@ pub enum Schema {
     Small,
     /// One unnamed vector, large enough that some twenty of them get a graph.
     Graph,
-    /// Two named vectors, the first with a graph, and a sparse one.
+    /// Two named vectors, the first with a graph, a multi-vector that may get one, and a sparse one.
     Named,
     /// A sparse vector alone.
     Sparse,
@@ -39,13 +39,20 @@ pub enum Schema {
 /// index that is not there.
 pub const SPARSE: &str = "s";
 
+/// Name of the multi-vectors. Programs have their rows one after the other, at most as many as make up
+/// [`Schema::fields`]' length.
+pub const MULTI: &str = "m";
+
+/// Components of a row of a multi-vector.
+pub const ROW: usize = 32;
+
 impl Schema {
     /// Name and length of each field.
     pub fn fields(self) -> &'static [(&'static str, usize)] {
         match self {
             Schema::Small => &[("", 3)],
             Schema::Graph => &[("", 128)],
-            Schema::Named => &[("a", 128), ("b", 2), (SPARSE, 12)],
+            Schema::Named => &[("a", 128), ("b", 2), (MULTI, 4 * ROW), (SPARSE, 12)],
             Schema::Sparse => &[(SPARSE, 12)],
         }
     }
@@ -59,6 +66,7 @@ impl Schema {
             Schema::Named => json!({
                 "a": {"size": 128, "distance": "Euclid"},
                 "b": {"size": 2, "distance": "Manhattan"},
+                MULTI: {"size": ROW, "distance": "Dot", "multivector_config": {"comparator": "max_sim"}},
             }),
             Schema::Sparse => json!({}),
         };
@@ -161,8 +169,9 @@ fn read_point(schema: Schema, point: &Value) -> (u64, Point) {
         v.as_array().expect("components").iter().map(|c| c.as_f64().expect("a number") as f32).collect()
     };
     let components = |v: &Value| {
-        if v.is_array() {
-            return numbers(v);
+        if let Some(rows) = v.as_array() {
+            let rows = rows.iter().filter(|row| row.is_array()).flat_map(numbers).collect::<Vec<f32>>();
+            return if rows.is_empty() { numbers(v) } else { rows };
         }
         let mut spread = vec![0.0; 12];
         for (index, value) in numbers(&v["indices"]).into_iter().zip(numbers(&v["values"])) {

@@ -1,7 +1,7 @@
 //! Random steps of a program, each with what it does to the model.
 
 use crate::common::Random;
-use crate::model::{Collection, FIRST_UUID, Filter, Model, Point, SPARSE, Schema, shown};
+use crate::model::{Collection, FIRST_UUID, Filter, MULTI, Model, Point, ROW, SPARSE, Schema, shown};
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -316,7 +316,8 @@ fn vectors(random: &mut Random, schema: Schema, update: bool) -> BTreeMap<String
             let component = |at: usize| f32::from((draws[at / 8] >> (at % 8 * 8)) as i8 >> 3) / 8.0;
             let there = if *name == SPARSE { random.next() } else { u64::MAX };
             let kept = |at: usize| if there >> (at % 64) & 1 == 1 { component(at) } else { 0.0 };
-            vectors.insert((*name).to_string(), (0..*size).map(kept).collect());
+            let size = if *name == MULTI { ROW * (1 + random.below(4) as usize) } else { *size };
+            vectors.insert((*name).to_string(), (0..size).map(kept).collect());
         }
     }
     vectors
@@ -331,8 +332,10 @@ fn shown_vectors(vectors: &BTreeMap<String, Vec<f32>>) -> Value {
 
 /// The vector as a request to the field of that name holds it.
 pub fn shown_vector(name: &str, vector: &[f32]) -> Value {
-    if name != SPARSE {
-        return json!(vector);
+    match name {
+        SPARSE => {}
+        MULTI => return vector.chunks(ROW).map(|row| json!(row)).collect(),
+        _ => return json!(vector),
     }
     let there = vector.iter().enumerate().filter(|(_, value)| **value != 0.0);
     let (indices, values): (Vec<usize>, Vec<f32>) = there.unzip();

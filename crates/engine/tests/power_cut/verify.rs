@@ -1,7 +1,7 @@
 //! What must hold of an engine at every moment, whatever happened before.
 
 use crate::common::{Random, TestEngine};
-use crate::model::{Collection, Model, SPARSE, difference, read_id};
+use crate::model::{Collection, MULTI, Model, SPARSE, difference, read_id};
 use crate::program;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -111,9 +111,15 @@ fn searches_agree(
     }
     let (id, vector) = holders[random.below(holders.len() as u64) as usize];
     let ask = |exact: bool, limit: usize| {
-        let vector = if field.is_empty() { json!(vector) } else { json!({"name": field, "vector": vector}) };
         let params = json!({"exact": exact, "hnsw_ef": 1000});
-        let found = engine.ok("search", name, json!({"vector": vector, "limit": limit, "params": params}));
+        let query = program::shown_vector(field, vector);
+        let found = if field == MULTI {
+            let body = json!({"query": query, "using": field, "limit": limit, "params": params});
+            engine.ok("query", name, body)["points"].clone()
+        } else {
+            let vector = if field.is_empty() { query } else { json!({"name": field, "vector": query}) };
+            engine.ok("search", name, json!({"vector": vector, "limit": limit, "params": params}))
+        };
         found.as_array().expect("hits").clone()
     };
     let all = ask(true, holders.len() + 1);

@@ -120,7 +120,7 @@ fn the_tree_is_limited_c2_7() {
     let narrow = Limits { max_result_window: 10, ..Limits::default() };
     let body = r#"{"query":1,"limit":10,"prefetch":[{"limit":10},{"limit":10}]}"#;
     assert!(api::query(body.as_bytes(), &narrow).is_ok());
-    let eleven = vec![r#"{"limit":10}"#; 10].join(",");
+    let eleven = [r#"{"limit":10}"#; 10].join(",");
     let body = format!(r#"{{"query":1,"limit":10,"prefetch":[{eleven}]}}"#);
     assert!(
         refusal(&body, &narrow)
