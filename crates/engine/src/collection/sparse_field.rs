@@ -164,6 +164,11 @@ impl SparseArena {
         self.rows.len()
     }
 
+    /// Whether there are no rows.
+    pub fn is_empty(&self) -> bool {
+        self.rows.len() == 0
+    }
+
     /// Rows of a full chunk, in memory and on disk.
     pub fn chunk_rows(&self) -> u32 {
         self.rows.chunk_rows()

@@ -198,7 +198,9 @@ mod tests {
     #[test]
     fn full_chunks_are_read_from_a_map_or_dropped() {
         let mut rows = SparseRows::new(4);
-        (0..10).for_each(|number| drop(rows.push(&row(number))));
+        for number in 0..10 {
+            rows.push(&row(number));
+        }
         let before = rows.clone();
         let chunk: Vec<u8> = [9, 9].into_iter().chain((4..8).flat_map(row)).collect();
         let map = Map::of_bytes(chunk);
@@ -211,7 +213,9 @@ mod tests {
         let mut opened = SparseRows::new(4);
         opened.push_released();
         opened.push_mapped(&[4, 5, 6, 0], &map, 2);
-        (8..10).for_each(|number| drop(opened.push(&row(number))));
+        for number in 8..10 {
+            opened.push(&row(number));
+        }
         assert!((4..10).all(|number| opened.row(number) == row(number)));
         assert!(!opened.holds(2));
     }
