@@ -41,7 +41,7 @@ pub use batch::{groups, query_group};
 pub use count::count;
 pub use prepared::Prepared;
 pub use retrieve::retrieve;
-pub use run::{List, Lookup, finish, leaf, run};
+pub use run::{List, Lookup, finish, leaf, query, run};
 pub use scroll::{Page, scroll};
 pub use tally::{Tally, Totals, take_tally};
 
