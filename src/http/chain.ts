@@ -1,7 +1,13 @@
 import type { Logger } from 'pino';
 import type { OriginGuard } from '../auth/origin-guard';
 import type { Identity } from '../auth/permissions';
-import { EngineError, type Answer, type Engine, type EngineRequest } from '../engine/types';
+import {
+  EngineError,
+  type Answer,
+  type Engine,
+  type EngineRequest,
+  type IncomingBody,
+} from '../engine/types';
 import { refuseName } from '../collections/name';
 import { Admission, type Reservation } from './admission';
 import { authorize, needsIdentity, type Authenticator } from './authorization';
@@ -216,7 +222,7 @@ export class Chain {
       }
     };
     if (readsBody) {
-      this.#bodies.read(exchange, reservation, proceed);
+      this.#bodies.read(exchange, engine, reservation, proceed);
     } else {
       proceed(undefined);
     }
@@ -225,7 +231,7 @@ export class Chain {
   #checkParameters(work: Work, params: PathParams): void {
     const { exchange, route } = work;
     const refuse = (failure: Failure): void => {
-      work.reservation.release();
+      abandon(work);
       exchange.fail(failure);
     };
     const { values, undecodable } = params;
@@ -247,7 +253,7 @@ export class Chain {
           }
         })
         .catch((error: unknown) => {
-          work.reservation.release();
+          abandon(work);
           this.fault(exchange, error);
         });
     } else if (result.failure !== undefined) {
@@ -263,7 +269,8 @@ export class Chain {
     try {
       answering = engine.execute(engineRequest(work, parameters));
     } catch (error) {
-      this.#fail(work, error);
+      abandon(work);
+      this.fault(exchange, error);
       return;
     }
     const guarded = (step: () => void): void => {
@@ -322,7 +329,13 @@ interface Work {
   readonly reservation: Reservation;
   /** The collection's name; as it was sent, where it cannot be decoded. */
   readonly collection: string | undefined;
-  readonly body: Buffer | undefined;
+  readonly body: IncomingBody | undefined;
+}
+
+/** Gives up a request that does not reach the engine. */
+function abandon({ body, reservation }: Work): void {
+  body?.discard();
+  reservation.release();
 }
 
 /**

@@ -81,6 +81,24 @@ describe('a failed request gives its budget back', () => {
   });
 });
 
+describe('a body that will not be executed', () => {
+  it.each(['timeout=0', 'timeout=soon'])('is taken back from the engine: %s', async (query) => {
+    const service = await startService();
+    expect((await send(service, 'POST', `${SEARCH}?${query}`, { json: {} })).status).toBe(400);
+    expect(service.engine.bodies.map(({ discarded }) => discarded)).toEqual([true]);
+    await service.close();
+  });
+
+  it('is taken back when it turns out too large', async () => {
+    const service = await startService();
+    const headers = { 'transfer-encoding': 'chunked' };
+    const body = ' '.repeat(BODY_LIMIT + 1);
+    expect((await send(service, 'POST', SEARCH, { body, headers })).status).toBe(413);
+    expect(service.engine.bodies.map(({ discarded }) => discarded)).toEqual([true]);
+    await service.close();
+  });
+});
+
 describe('C10.1 authentication that opens after the server listens', () => {
   it('makes everything but the plain endpoints wait for it', async () => {
     const auth = new FakeAuth();
