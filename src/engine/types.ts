@@ -38,17 +38,17 @@ export type Operation = (typeof OPERATIONS)[number];
 export interface EngineRequest {
   readonly operation: Operation;
   /** Collection name after the single percent-decoding; absent only for `list_collections`. */
-  readonly collection?: string;
+  readonly collection?: string | undefined;
   /** The point id (`get_point`) or the field name (`delete_field_index`) from the path, percent-decoded once. */
-  readonly target?: string;
+  readonly target?: string | undefined;
   /** `wait` of the query string; true when absent (C5). */
-  readonly wait?: boolean;
+  readonly wait?: boolean | undefined;
   /** Seconds until the request is given up with `timeout` (C1.10); the engine's own maximum when absent. */
-  readonly timeoutSeconds?: number;
+  readonly timeoutSeconds?: number | undefined;
   /** The request's body, whole, from {@link Engine.receive} of the same engine. */
-  readonly body?: IncomingBody;
+  readonly body?: IncomingBody | undefined;
   /** When the request arrived, in milliseconds of `performance.now()`; the envelope's `time` counts from here. */
-  readonly arrivedAt?: number;
+  readonly arrivedAt?: number | undefined;
 }
 
 /** Stable codes of what can go wrong. `src/http/errors.ts` alone turns them into a status and a message. */

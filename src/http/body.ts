@@ -1,6 +1,6 @@
 import type { Engine, IncomingBody } from '../engine/types';
 import { BUDGET_FULL, type Reservation } from './admission';
-import { announcedLength, hasBody, isJson } from './content';
+import { isJson } from './content';
 import { bodyTimeout, bodyTooLarge, overloaded, unsupportedBody, type Failure } from './errors';
 import type { Exchange } from './exchange';
 
@@ -14,10 +14,10 @@ export function checkBodyHeaders(
   wanted: boolean,
 ): Failure | undefined {
   const { headers } = exchange.request;
-  if ((announcedLength(exchange.request) ?? 0) > limitBytes) {
+  if ((exchange.announcedBytes ?? 0) > limitBytes) {
     return bodyTooLarge(limitBytes);
   }
-  if (!wanted || !hasBody(exchange.request)) {
+  if (!wanted || exchange.announcedBytes === 0) {
     return undefined;
   }
   const encoding = headers['content-encoding'];
@@ -75,7 +75,7 @@ export class BodyReader {
     done: (outcome: BodyOutcome) => void,
   ): void {
     const { request } = exchange;
-    const gathered = new GatheredBody(engine, announcedLength(request), this.limitBytes, reservation.grow);
+    const gathered = new GatheredBody(engine, exchange.announcedBytes, this.limitBytes, reservation.grow);
     let over = false;
     const finish = (outcome: BodyOutcome): void => {
       // What still arrives is thrown away.
@@ -109,7 +109,7 @@ export class BodyReader {
         finish({ body: gathered.take() });
       }
     });
-    request.on('close', () => {
+    exchange.whenOver(() => {
       if (!over) {
         finish('gone');
       }

@@ -12,7 +12,6 @@ import { refuseName } from '../collections/name';
 import { Admission, type Reservation } from './admission';
 import { authorize, needsIdentity, type Authenticator } from './authorization';
 import { BodyReader, checkBodyHeaders, type BodyOutcome, type BodyPace } from './body';
-import { announcedLength, hasBody } from './content';
 import {
   badRequest,
   bodyTooLarge,
@@ -176,7 +175,7 @@ export class Chain {
   /** Hands a request under `/auth` on to its own handlers, which read the body. */
   #passAuth(exchange: Exchange, params: PathParams, pass: (() => void) | undefined): void {
     const { authBodyBytes } = this.services.limits;
-    if ((announcedLength(exchange.request) ?? 0) > authBodyBytes) {
+    if ((exchange.announcedBytes ?? 0) > authBodyBytes) {
       exchange.fail(bodyTooLarge(authBodyBytes));
     } else if (params.undecodable.length > 0) {
       exchange.fail(malformedPath());
@@ -201,8 +200,8 @@ export class Chain {
       exchange.fail(refused);
       return;
     }
-    const readsBody = route.body && hasBody(exchange.request);
-    const reservation = this.admission.reserve(readsBody ? (announcedLength(exchange.request) ?? 0) : 0);
+    const readsBody = route.body && exchange.announcedBytes !== 0;
+    const reservation = this.admission.reserve(readsBody ? (exchange.announcedBytes ?? 0) : 0);
     if (typeof reservation === 'string') {
       exchange.fail(overloaded(reservation));
       return;
@@ -349,15 +348,13 @@ function malformedPath(): Failure {
 }
 
 function engineRequest({ exchange, route, body }: Work, { wait, timeout }: Parameters): EngineRequest {
-  const collection = exchange.params['collection'];
-  const target = route.target === undefined ? undefined : exchange.params[route.target];
   return {
     operation: route.operation,
     arrivedAt: exchange.arrivedAt,
-    ...(collection !== undefined && { collection }),
-    ...(target !== undefined && { target }),
-    ...(wait !== undefined && { wait }),
-    ...(timeout !== undefined && { timeoutSeconds: timeout }),
-    ...(body !== undefined && { body }),
+    collection: exchange.params['collection'],
+    target: route.target === undefined ? undefined : exchange.params[route.target],
+    wait,
+    timeoutSeconds: timeout,
+    body,
   };
 }
