@@ -18,6 +18,7 @@ RUN npm ci --ignore-scripts --no-audit --no-fund \
  && npm rebuild sqlite3 --ignore-scripts=false --foreground-scripts
 COPY Cargo.toml Cargo.lock rust-toolchain.toml tsconfig.json tsconfig.build.json ./
 COPY crates crates
+COPY openapi openapi
 COPY scripts scripts
 COPY src src
 RUN CI=true node scripts/build.mjs

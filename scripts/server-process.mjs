@@ -9,12 +9,16 @@ const START_TIMEOUT_MS = 120_000;
  *
  * @param {string} launcher path of `bin/kithdb.js`
  * @param {string[]} flags
+ * @param {Record<string, string>} [env] settings beside those of this process
  * @returns {Promise<{url: string, pid: number, readyAfterMs: number, stop: () => Promise<number>}>}
  *   `stop` ends it gracefully and resolves with its exit code
  */
-export async function startServer(launcher, flags) {
+export async function startServer(launcher, flags, env = {}) {
   const startedAt = performance.now();
-  const child = spawn(process.execPath, [launcher, ...flags], { stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn(process.execPath, [launcher, ...flags], {
+    env: { ...process.env, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
   const exited = new Promise((resolve) => child.once('close', resolve));
   try {
     const url = await readAddress(child);

@@ -9,6 +9,8 @@ import { buildEverything } from './build/everything.mjs';
 import { BuildError, mustRun, say } from './build/process.mjs';
 import { preparePython } from './build/python.mjs';
 import { root } from './build/tree.mjs';
+import { runSchemathesis } from './schemathesis.mjs';
+import { lintDescription } from './test/openapi-lint.mjs';
 import { checkPackedInstall } from './test/packed-install.mjs';
 
 /** Tests that ran, over all runners. */
@@ -30,10 +32,12 @@ const steps = {
   tsc: () => node('tsc', 'typescript/bin/tsc', '--noEmit', '--project', 'tsconfig.json'),
   prettier: () => node('prettier', 'prettier/bin/prettier.cjs', '--check', '.'),
   eslint: () => node('eslint', 'eslint/bin/eslint.js', '.', '--max-warnings', '0'),
+  openapi: lintDescription,
   clippy: () => cargo('clippy', 'clippy', '--workspace', '--all-targets', '--locked', '--', '-D', 'warnings'),
   'cargo-test': cargoTest,
   python: preparePython,
   jest,
+  schemathesis: tryDescription,
   'packed-install': checkPackedInstall,
 };
 
@@ -101,6 +105,11 @@ function countCargoTests() {
     tests.failed += Number(line[2]);
     tests.skipped += Number(line[3]);
   }
+}
+
+/** Few cases, the same each time; the nightly recipe tries many, and others each time. */
+function tryDescription() {
+  return runSchemathesis({ maxExamples: 8, seed: 1, phases: ['examples', 'fuzzing'] });
 }
 
 async function jest() {

@@ -1,6 +1,7 @@
 /** All that a fresh clone needs before it can serve or be tested; nothing when nothing changed. */
 import { buildAddon, requireBuildableAddon, updateBindingTypes } from './addon.mjs';
 import { requireNode } from './node-version.mjs';
+import { writeDescription } from './openapi.mjs';
 import { installPackages } from './packages.mjs';
 import { say } from './process.mjs';
 import { prepareSqlite3 } from './sqlite3.mjs';
@@ -26,4 +27,5 @@ async function buildServer(updateTypes) {
   await buildAddon();
   if (updateTypes && updateBindingTypes()) say('src/engine/binding.d.ts was out of date and is rewritten');
   await compileTypeScript();
+  await writeDescription();
 }

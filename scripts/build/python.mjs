@@ -1,11 +1,17 @@
-/** A Python environment with the client library that the tests drive, in `.build/venv`. */
+/** A Python environment with the client library and the tools that the tests drive, in `.build/venv`. */
 import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { BuildError, mustRun, output } from './process.mjs';
 import { fingerprint, isCurrent, remember, root } from './tree.mjs';
 
-/** Pinned versions of what the Python tests import. */
-const requirements = join('test', 'clients', 'requirements.txt');
+/** The environment's interpreter, once {@link preparePython} has made it. */
+export const python = join(root, '.build', 'venv', 'bin', 'python');
+
+/** Pinned versions: what the tests of the Python client import, and the tool that tries the API's description. */
+const requirements = [
+  join('test', 'clients', 'requirements.txt'),
+  join('test', 'openapi', 'requirements.txt'),
+];
 
 /**
  * Creates the environment, or brings it up to date. Where there is no Python, or none that makes environments, the tests that need it
@@ -20,8 +26,7 @@ export async function preparePython() {
     return 'skipped: no python3 here, so the tests of the Python client will be skipped';
   }
   const venv = join(root, '.build', 'venv');
-  const python = join(venv, 'bin', 'python');
-  const digest = fingerprint([requirements], undefined, [version]);
+  const digest = fingerprint(requirements, undefined, [version]);
   if (existsSync(python) && isCurrent('venv', digest)) return undefined;
   rmSync(venv, { recursive: true, force: true });
   try {
@@ -32,8 +37,7 @@ export async function preparePython() {
       'install',
       '--quiet',
       '--disable-pip-version-check',
-      '-r',
-      requirements,
+      ...requirements.flatMap((file) => ['-r', file]),
     ]);
   } catch (error) {
     if (process.env.CI) throw error;

@@ -89,7 +89,7 @@ export function checkRouteTable(routes: readonly Route[]): void {
     if (!PERMISSIONS.has(route.permission)) {
       throw new Error(`Route ${line} names no permission`);
     }
-    if (!/^\/(?:(?:[a-z_-]+|:[a-z_]+)(?:\/(?:[a-z_-]+|:[a-z_]+))*)?$/.test(route.path)) {
+    if (!/^\/$|^(?:\/(?:[a-z_-]+(?:\.[a-z]+)?|:[a-z_]+))+$/.test(route.path)) {
       throw new Error(`Route ${line} has a path that is not made of literal segments and parameters`);
     }
     const shape = line.replaceAll(/:[a-z_]+/g, ':');

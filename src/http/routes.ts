@@ -1,6 +1,7 @@
 import { collectionRoutes } from '../collections/routes';
 import { metricsRoute } from '../metrics/route';
 import { changeRoutes, readRoutes } from '../points/routes';
+import { descriptionRoute } from '../system/description';
 import { plainRoutes } from '../system/plain';
 import { unimplementedRoutes } from '../system/unimplemented';
 import type { Lifecycle } from './lifecycle';
@@ -16,6 +17,7 @@ export function allRoutes(
 ): readonly Route[] {
   return [
     ...plainRoutes(lifecycle, kithdbVersion),
+    descriptionRoute(),
     metricsRoute({ lifecycle, requests, kithdbVersion }),
     ...authRoutes,
     ...collectionRoutes,

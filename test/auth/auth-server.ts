@@ -18,6 +18,7 @@ import { Lifecycle } from '../../src/http/lifecycle';
 import { httpListeners } from '../../src/http/listener';
 import { RequestCounts } from '../../src/http/request-counts';
 import { allRoutes } from '../../src/http/routes';
+import { mustBeDescribed } from '../openapi/description';
 
 export const PASSWORD = 'Correct-horse-7-staple';
 
@@ -35,7 +36,8 @@ export const AUTH_CONFIG: AuthConfig = {
 /** A service whose engine never becomes ready: what passes authentication is a 412 on data endpoints. */
 export interface AuthServer {
   readonly auth: AuthService;
-  readonly client: ReturnType<typeof supertest>;
+  /** Its answers must be as `openapi.yaml` describes them. */
+  readonly client: ReturnType<typeof supertest.agent>;
   readonly server: Server;
   readonly logged: string[];
   /** Milliseconds since 1970, by which tokens expire and logins are throttled; tests move it. */
@@ -80,7 +82,13 @@ export async function startAuth(
   const server = createHttpServer(listeners);
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
-  const client = supertest(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+  const client = supertest.agent(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+  client.use((request: supertest.Test) => {
+    request.expect(({ status, headers, text }) => {
+      const { method, url } = request;
+      mustBeDescribed({ method, path: url, status, headers, text });
+    });
+  });
   return {
     auth,
     client,

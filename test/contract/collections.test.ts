@@ -371,7 +371,8 @@ describe('C4.4 changing a collection', () => {
     [{ hnsw_config: { ef_construct: 3 } }, 'hnsw_config.ef_construct'],
     [{ quantization_config: 'disabled' }, 'quantization_config'],
     [{ shard_number: 2 }, 'shard_number'],
-    [{ sparse_vectors: { nope: {} } }, 'sparse_vectors'],
+    [{ sparse_vectors: { nope: {} } }, 'Vector not found: nope'],
+    [{ sparse_vectors: { nope: { size: 4 } } }, 'sparse_vectors.nope.size'],
   ])('C4.4 400 that names the place, and nothing is changed: %j', async (json, place) => {
     const before = await server.ok('GET', '/collections/unnamed');
     const [status, message] = await server.refused('PATCH', '/collections/unnamed', json);

@@ -241,21 +241,6 @@ describe('C6.3 query', () => {
     }
   });
 
-  it.each<[string, object]>([
-    ['recommend', { query: { recommend: { positive: [1] } } }],
-    ['discover', { query: { discover: { target: 1, context: [] } } }],
-    ['context', { query: { context: [] } }],
-    ['fusion', { query: { fusion: 'rrf' } }],
-    ['rrf', { query: { rrf: { k: 2 } } }],
-    ['formula', { query: { formula: 1 } }],
-    ['mmr', { query: { nearest: [1, 1], mmr: {} } }],
-    ['prefetch', { prefetch: [{ query: [1, 1] }], query: [1, 1] }],
-  ])('C6.3 %s, which this release does not have, is a 400 that names it', async (kind, json) => {
-    const [status, message] = await server.refused('POST', `${path}/points/query`, json);
-    expect([status, message]).toEqual([400, expect.stringContaining(kind)]);
-    expect(message).toContain('not available in this release');
-  });
-
   it.each<[object, string]>([
     [{ query: {} }, 'query'],
     [{ query: { closest: [1, 1] } }, 'closest'],

@@ -163,38 +163,28 @@ describe('C2.3 forms of vectors', () => {
     expect(await server.everything('/collections/unnamed')).toEqual(before);
   });
 
-  it.each<[string, string, string, unknown]>([
-    ['sparse', 'PUT', '/collections/later', { sparse_vectors: { s: {} } }],
+  it.each<[unknown, string]>([
+    [[[1, 2]], 'points[0].vector: expected a dense vector (an array of numbers), got a multi vector'],
     [
-      'multi',
-      'PUT',
-      '/collections/later',
-      { vectors: { size: 2, distance: 'Dot', multivector_config: { comparator: 'max_sim' } } },
+      { '': { indices: [1], values: [1] } },
+      'expected a dense vector (an array of numbers), got a sparse vector',
     ],
-    [
-      'sparse',
-      'PUT',
-      '/collections/unnamed/points',
-      { points: [{ id: 1, vector: { s: { indices: [1], values: [1] } } }] },
-    ],
-    ['multi', 'PUT', '/collections/unnamed/points', { points: [{ id: 1, vector: [[1, 2]] }] }],
-    [
-      'sparse',
-      'POST',
-      '/collections/unnamed/points/search',
-      { vector: { name: 's', vector: { indices: [1], values: [1] } } },
-    ],
-    ['multi', 'POST', '/collections/unnamed/points/query', { query: [[1, 2]] }],
+    [{ s: { indices: [1], values: [1] } }, 'Vector not found: s'],
   ])(
-    'C2.3 %s vectors, which this release does not keep, are a 400 that says so: %s %s',
-    async (kind, method, path_, json) => {
-      const [status, message] = await server.refused(method, path_, json);
-      expect([status, message]).toEqual([
-        400,
-        expect.stringContaining(`${kind} vectors are not available in this release`),
-      ]);
+    'C2.3 a vector of a kind that its field does not take is a 400 that says so: %j',
+    async (vector, why) => {
+      const points = [{ id: 1, vector }];
+      const [status, message] = await server.refused('PUT', '/collections/unnamed/points', { points });
+      expect([status, message]).toEqual([400, expect.stringContaining(why)]);
     },
   );
+
+  it('C2.3 a query of a kind that its field does not take is a 400 that says so', async () => {
+    const [status, message] = await server.refused('POST', '/collections/unnamed/points/query', {
+      query: [[1, 2]],
+    });
+    expect([status, message]).toEqual([400, expect.stringContaining('got a multi vector')]);
+  });
 });
 
 describe('C2.4 distances', () => {

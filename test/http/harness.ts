@@ -12,6 +12,7 @@ import { httpListeners, type HttpServices } from '../../src/http/listener';
 import { RequestCounts } from '../../src/http/request-counts';
 import { allRoutes } from '../../src/http/routes';
 import type { Route } from '../../src/http/route-table';
+import { description, mustBeDescribed, mustBeFailure } from '../openapi/description';
 import { FakeAuth, fakeAuthRoutes, fakeGuard } from './fake-auth';
 import { FakeEngine } from './fake-engine';
 
@@ -23,6 +24,8 @@ export interface Service {
   readonly routes: readonly Route[];
   readonly server: Server;
   readonly port: number;
+  /** Whether what the engine answers is made up, and not what the description has. */
+  readonly fake: boolean;
   /** The lines of the log so far. */
   readonly logged: Record<string, unknown>[];
   close(): Promise<void>;
@@ -78,6 +81,7 @@ export async function startService(
     routes,
     server,
     port: (server.address() as AddressInfo).port,
+    fake: overrides.realEngine === undefined,
     logged,
     close: async () => {
       server.close();
@@ -95,12 +99,55 @@ export interface Answer {
   readonly body: any; // eslint-disable-line @typescript-eslint/no-explicit-any -- tests look into it by hand
 }
 
-/** Sends one request on a connection of its own; the path goes out as it is written. */
-export function send(
+/** What a request carries besides its method and its path. */
+export interface Sent {
+  readonly headers?: Record<string, string>;
+  readonly body?: string | Buffer;
+  readonly json?: unknown;
+}
+
+/**
+ * Sends one request on a connection of its own; the path goes out as it is written. What comes back must be as
+ * `openapi.yaml` describes it.
+ */
+export async function send(
+  service: { readonly port: number; readonly fake?: boolean },
+  method: string,
+  path: string,
+  options: Sent = {},
+): Promise<Answer> {
+  const answer = await exchange(service, method, path, options);
+  if (service.fake !== true) {
+    mustBeDescribed({ method, path, ...answer });
+    mustHaveBeenDescribed(method, path, options, answer);
+  } else if (answer.status >= 400) {
+    mustBeFailure({ method, path, ...answer });
+  }
+  return answer;
+}
+
+/** What the service has taken must be a body that it is described to take. */
+function mustHaveBeenDescribed(method: string, path: string, { json, body }: Sent, answer: Answer): void {
+  const operation = description().find(method, path);
+  if (answer.status !== 200 || operation?.body === undefined || (json ?? body) === undefined) return;
+  // A field that is null is absent, known or not (C1.10).
+  const taken: unknown = JSON.parse(
+    json === undefined ? String(body) : JSON.stringify(json),
+    function (_key, value) {
+      return value === null && !Array.isArray(this) ? undefined : value;
+    },
+  );
+  const fault = description().bodyFault(operation, taken);
+  if (fault !== undefined) {
+    throw new Error(`${method} ${path} took a body that openapi.yaml does not describe: ${fault}`);
+  }
+}
+
+function exchange(
   service: { readonly port: number },
   method: string,
   path: string,
-  options: { headers?: Record<string, string>; body?: string | Buffer; json?: unknown } = {},
+  options: Sent,
 ): Promise<Answer> {
   const body = options.json === undefined ? options.body : JSON.stringify(options.json);
   const headers: Record<string, string> = { ...options.headers };

@@ -20,6 +20,7 @@ const LINES = [
   'GET /healthz none',
   'GET /livez none',
   'GET /metrics read',
+  'GET /openapi.json none',
   'GET /readyz none',
   'PATCH /collections/:collection write',
   'POST /aliases any',
@@ -150,7 +151,7 @@ describe('the route table', () => {
 
     it.each([
       ['GET', '/nowhere'],
-      ['GET', '/openapi.json'],
+      ['GET', '/openapi.yaml'],
       ['POST', '/collections/c/points/search/more/still'],
       ['GET', '/collections/c/Points/7'],
       ['GET', '/Collections'],

@@ -8,7 +8,7 @@ import pino from 'pino';
 import { loadConfig, readFlags, type Config } from '../../src/config';
 import { startServer, StartError, type RunningServer, type StartOptions } from '../../src/server';
 import { FakeEngine } from './fake-engine';
-import { send } from './harness';
+import { send as sendTo, type Answer, type Sent } from './harness';
 
 const folders: string[] = [];
 
@@ -39,6 +39,11 @@ function start(engine: FakeEngine, options: StartOptions = {}, ...flags: string[
     ownsProcess: false,
     ...options,
   });
+}
+
+/** Sends to a server whose engine makes up its answers. */
+function send({ port }: { port: number }, method: string, path: string, sent?: Sent): Promise<Answer> {
+  return sendTo({ port, fake: true }, method, path, sent);
 }
 
 const SEARCH = '/collections/c/points/search';

@@ -36,6 +36,11 @@ impl Default for Limits {
     }
 }
 
+/// Terms of one formula, and variables that have a default there.
+pub const MAX_FORMULA_TERMS: usize = 1_024;
+/// Nesting of one formula.
+pub const MAX_FORMULA_DEPTH: usize = 64;
+
 /// Sizes at which work in the background starts. Tests make them small, so that short runs see every step.
 #[derive(Clone, Copy, Debug)]
 pub struct Thresholds {

@@ -96,6 +96,11 @@ impl Metric {
         matches!(self, Metric::Cosine | Metric::Dot)
     }
 
+    /// Whether one public score is worse than another.
+    pub fn is_worse(self, score: f32, than: f32) -> bool {
+        if self.higher_is_better() { score < than } else { score > than }
+    }
+
     /// The name in requests and answers.
     pub fn name(self) -> &'static str {
         match self {

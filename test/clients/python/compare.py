@@ -18,6 +18,7 @@ from comparison import Comparison
 from documents import points
 from filters import compare_filters
 from qdrant_client import QdrantClient, models
+from queries import compare_lookups, compare_queries
 from searches import compare_distances, compare_reading
 from updates import compare_refusals, compare_updates
 
@@ -46,6 +47,8 @@ def main(url: str, token: str, seed: int) -> int:
     compare_filters(comparison, collection, seed)
     compare_reading(comparison, collection, seed)
     compare_distances(comparison, seed)
+    compare_queries(comparison, seed)
+    compare_lookups(comparison, seed)
     compare_updates(comparison, seed)
     compare_refusals(comparison)
 

@@ -22,7 +22,7 @@ use kithdb_engine::error::Error;
 use kithdb_engine::limits::Limits;
 use kithdb_engine::query::{self, Hit, Lookup};
 use kithdb_engine::storage::RealDisk;
-use kithdb_engine::{api, query::request::QueryRequest};
+use kithdb_engine::{api, query::tree::QueryRequest};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, mpsc};

@@ -4,11 +4,15 @@
 //! the place (C1.11). Names, aliases and wording follow Qdrant's REST dialect where the contract is silent.
 
 mod body;
+mod example;
 mod id;
 mod order_by;
 mod page;
+mod query;
+mod query_kind;
 pub mod response;
 mod search;
+mod search_params;
 mod selectors;
 #[cfg(test)]
 mod tests;
@@ -24,9 +28,8 @@ use crate::error::Error;
 use crate::json::Reader;
 use crate::limits::Limits;
 use crate::payload::{FieldSchema, JsonPath};
-use crate::query::request::{
-    CountRequest, QueryRequest, RetrieveRequest, ScrollRequest, Selectors, VectorSelector,
-};
+use crate::query::request::{CountRequest, RetrieveRequest, ScrollRequest, Selectors, VectorSelector};
+use crate::query::tree::QueryRequest;
 use body::{Budget, Result};
 use update::Operation;
 
@@ -187,7 +190,7 @@ pub fn search_batch(body: &[u8], limits: &Limits) -> Result<Vec<QueryRequest>> {
 /// # Errors
 /// As [`search`].
 pub fn query(body: &[u8], limits: &Limits) -> Result<QueryRequest> {
-    body::parse_present(body, |r| search::read_query(r, limits))
+    body::parse_present(body, |r| query::read_query(r, limits))
 }
 
 /// `POST …/points/query/batch` (C6.3).
@@ -195,7 +198,7 @@ pub fn query(body: &[u8], limits: &Limits) -> Result<QueryRequest> {
 /// # Errors
 /// As [`search`].
 pub fn query_batch(body: &[u8], limits: &Limits) -> Result<Vec<QueryRequest>> {
-    body::parse(body, |r| search::read_batch(r, limits, search::read_query))
+    body::parse(body, |r| search::read_batch(r, limits, query::read_query))
 }
 
 /// `POST …/points/scroll` (C6.4).

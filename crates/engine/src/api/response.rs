@@ -6,6 +6,7 @@ use crate::json::{write_f32, write_f64, write_string, write_u64};
 use crate::payload::FieldSchema;
 use crate::query::OrderValue;
 use crate::types::PointId;
+use crate::vectors::VectorValue;
 use std::ops::Range;
 use std::time::Duration;
 
@@ -121,7 +122,7 @@ pub struct PointView<'p> {
     /// Its payload as JSON, already selected.
     pub payload: Option<&'p [u8]>,
     /// The vectors selected that it has, by name; the unnamed one under `""`.
-    pub vectors: Option<&'p [(&'p str, &'p [f32])]>,
+    pub vectors: Option<&'p [(&'p str, VectorValue)]>,
     /// The value it was ordered by.
     pub order_value: Option<OrderValue>,
 }
@@ -154,18 +155,32 @@ fn write_shown(object: &mut ObjectWriter<'_>, point: &PointView<'_>) {
 }
 
 /// Appends the vectors of a point: an array when there is the unnamed one only, else an object by name.
-pub fn vectors_to_json(vectors: &[(&str, &[f32])], out: &mut Vec<u8>) {
-    if let [("", components)] = vectors {
-        return write_vector(out, components);
+pub fn vectors_to_json(vectors: &[(&str, VectorValue)], out: &mut Vec<u8>) {
+    if let [("", vector)] = vectors {
+        return write_vector(out, vector);
     }
     let mut object = ObjectWriter::start(out);
-    for (name, components) in vectors {
-        write_vector(object.key(name), components);
+    for (name, vector) in vectors {
+        write_vector(object.key(name), vector);
     }
     object.end();
 }
 
-fn write_vector(out: &mut Vec<u8>, components: &[f32]) {
+/// Appends a vector in the form that requests have it in (C2.3).
+fn write_vector(out: &mut Vec<u8>, vector: &VectorValue) {
+    match vector {
+        VectorValue::Dense(components) => write_components(out, components),
+        VectorValue::Sparse(sparse) => {
+            let mut object = ObjectWriter::start(out);
+            write_list(object.key("indices"), &sparse.indices, |out, index| write_u64(out, (*index).into()));
+            write_components(object.key("values"), &sparse.values);
+            object.end();
+        }
+        VectorValue::Multi(multi) => write_list(out, multi.rows(), write_components),
+    }
+}
+
+fn write_components(out: &mut Vec<u8>, components: &[f32]) {
     write_list(out, components, |out, component| write_f32(out, *component));
 }
 

@@ -10,6 +10,7 @@ use crate::filter::Filter;
 use crate::json::{Kind, Reader, read_payload};
 use crate::limits::Limits;
 use crate::types::PointId;
+use crate::vectors::VectorValue;
 
 const MODES: [(&str, UpdateMode); 3] = [
     ("upsert", UpdateMode::Upsert),
@@ -70,9 +71,9 @@ fn read_points(reader: &mut Reader<'_>, budget: &mut Budget<'_>) -> Result<Vec<P
 /// The vectors of a columnar upsert.
 enum VectorColumns {
     /// One unnamed vector a point.
-    Unnamed(Vec<Vec<f32>>),
+    Unnamed(Vec<VectorValue>),
     /// Lists by name.
-    Named(Vec<(Box<str>, Vec<Vec<f32>>)>),
+    Named(Vec<(Box<str>, Vec<VectorValue>)>),
 }
 
 fn read_columns(reader: &mut Reader<'_>, budget: &mut Budget<'_>) -> Result<Vec<PointInput>> {
@@ -110,15 +111,15 @@ fn read_columns(reader: &mut Reader<'_>, budget: &mut Budget<'_>) -> Result<Vec<
 fn read_vector_columns(reader: &mut Reader<'_>, limits: &Limits) -> Result<VectorColumns> {
     let mut forms = VectorReader::default();
     if reader.peek()? != Kind::Object {
-        return column(reader, limits, |r| forms.dense(r)).map(VectorColumns::Unnamed);
+        return column(reader, limits, |r| forms.value(r)).map(VectorColumns::Unnamed);
     }
     let place = reader.path();
-    let mut columns: Vec<(Box<str>, Vec<Vec<f32>>)> = Vec::new();
+    let mut columns: Vec<(Box<str>, Vec<VectorValue>)> = Vec::new();
     reader.object(|r, name| {
         if r.take_null()? {
             return Ok(());
         }
-        let vectors = column(r, limits, |r| forms.dense(r))?;
+        let vectors = column(r, limits, |r| forms.value(r))?;
         let earlier = columns.iter().position(|(known, _)| **known == *name);
         match earlier {
             Some(at) => columns[at].1 = vectors,

@@ -1,10 +1,11 @@
-//! Vectors of points and of queries. This release keeps dense vectors only.
+//! Vectors of points and of queries, in their three forms (C2.3).
 
-use super::body::Result;
+use super::body::{Result, list};
 use crate::collection::update::NamedVectors;
 use crate::error::Error;
 use crate::json::{Kind, Reader};
 use crate::limits::Limits;
+use crate::vectors::{MAX_ELEMENTS, MultiVector, SparseVector, VectorValue};
 
 /// Keys of an inference input, which other servers turn into a vector themselves.
 const INFERENCE_KEYS: [&str; 5] = ["text", "image", "object", "model", "options"];
@@ -14,8 +15,6 @@ const USUAL_COMPONENT_BYTES: usize = 8;
 /// Components that are reserved before the first vector has shown how long they are.
 const MOST_RESERVED: usize = 1024;
 
-const NO_MULTI: &str = "multi vectors are not available in this release, which keeps dense vectors only";
-const NO_SPARSE: &str = "sparse vectors are not available in this release, which keeps dense vectors only";
 const NO_INFERENCE: &str = "inference inputs are not available, send the vector itself";
 
 /// Reads the vectors of one request. They mostly have one length, so that of the last is reserved for the next.
@@ -25,19 +24,52 @@ pub(super) struct VectorReader {
 }
 
 impl VectorReader {
-    /// Reads a dense vector.
-    pub(super) fn dense(&mut self, reader: &mut Reader<'_>) -> Result<Vec<f32>> {
+    /// Reads a vector in any form: numbers, rows of numbers, or `{indices, values}`.
+    pub(super) fn value(&mut self, reader: &mut Reader<'_>) -> Result<VectorValue> {
         match reader.peek()? {
-            Kind::Array => {}
-            Kind::Object => return Err(refuse_object(reader)),
-            other => {
-                return Err(
-                    reader.error(format!("expected a vector (an array of numbers), got {}", other.word()))
-                );
+            Kind::Object => read_sparse(reader).map(VectorValue::Sparse),
+            Kind::Array if reader.peek_first()? == Some(Kind::Array) => {
+                self.multi(reader).map(VectorValue::Multi)
             }
+            _ => self.dense(reader).map(VectorValue::Dense),
         }
-        if reader.peek_first()? == Some(Kind::Array) {
-            return Err(reader.error(NO_MULTI));
+    }
+
+    /// Reads the rows of a multi-vector.
+    fn multi(&mut self, reader: &mut Reader<'_>) -> Result<MultiVector> {
+        let place = reader.path();
+        let (mut components, mut dim) = (Vec::new(), 0);
+        reader.array(|r, index| {
+            if r.peek_first()?.is_none() {
+                return Err(r.error("all vectors must be non-empty"));
+            }
+            let before = components.len();
+            r.f32_array(&mut components)?;
+            let found = components.len() - before;
+            if index == 0 {
+                dim = found;
+                components.reserve(self.last_len.saturating_sub(found));
+            }
+            if found != dim {
+                return Err(Error::bad(format!(
+                    "{place}: all vectors must have the same dimension, found vector with dimension {found}"
+                )));
+            }
+            if components.len() > MAX_ELEMENTS {
+                return Err(Error::bad(format!("{place}: at most {MAX_ELEMENTS} components a multi vector")));
+            }
+            Ok(())
+        })?;
+        self.last_len = components.len();
+        Ok(MultiVector { dim, components })
+    }
+
+    /// Reads a dense vector.
+    fn dense(&mut self, reader: &mut Reader<'_>) -> Result<Vec<f32>> {
+        let found = reader.peek()?;
+        if found != Kind::Array {
+            let why = format!("expected a vector (an array of numbers), got {}", found.word());
+            return Err(reader.error(why));
         }
         let expected = match self.last_len {
             0 => (reader.remaining() / USUAL_COMPONENT_BYTES).min(MOST_RESERVED),
@@ -52,10 +84,10 @@ impl VectorReader {
         Ok(components)
     }
 
-    /// Reads the vectors of a point: an array for the unnamed one, or a map of names to arrays.
+    /// Reads the vectors of a point: an array for the unnamed one, or a map of names to vectors.
     pub(super) fn of_point(&mut self, reader: &mut Reader<'_>, limits: &Limits) -> Result<NamedVectors> {
         if reader.peek()? != Kind::Object {
-            return Ok(vec![("".into(), self.dense(reader)?)]);
+            return Ok(vec![("".into(), self.value(reader)?)]);
         }
         let place = reader.path();
         let mut vectors: NamedVectors = Vec::new();
@@ -65,17 +97,17 @@ impl VectorReader {
                 Kind::String if INFERENCE_KEYS.contains(&name) => return Err(r.error(NO_INFERENCE)),
                 _ => {}
             }
-            let components = self.dense(r)?;
+            let vector = self.value(r)?;
             let earlier = vectors.iter().position(|(known, _)| **known == *name);
             match earlier {
-                Some(at) => vectors[at].1 = components,
+                Some(at) => vectors[at].1 = vector,
                 None if vectors.len() >= limits.max_named_vectors => {
                     return Err(Error::bad(format!(
                         "{place}: at most {} named vectors (max_named_vectors)",
                         limits.max_named_vectors
                     )));
                 }
-                None => vectors.push((name.into(), components)),
+                None => vectors.push((name.into(), vector)),
             }
             Ok(())
         })?;
@@ -83,24 +115,39 @@ impl VectorReader {
     }
 }
 
-/// The error for an object in place of a dense vector: says which form of vector it seems to be.
-pub(super) fn refuse_object(reader: &mut Reader<'_>) -> Error {
-    let mut why = "expected a vector (an array of numbers), got an object";
-    let read = reader.object(|r, key| {
+/// Reads `{indices, values}`.
+fn read_sparse(reader: &mut Reader<'_>) -> Result<SparseVector> {
+    let place = reader.path();
+    let (mut indices, mut values): (Option<Vec<u32>>, Option<Vec<f32>>) = (None, None);
+    let mut inference = false;
+    reader.object(|r, key| {
         match key {
-            "indices" | "values" => why = NO_SPARSE,
-            key if INFERENCE_KEYS.contains(&key) => why = NO_INFERENCE,
-            _ => {}
+            "indices" => indices = r.optional(read_indices)?,
+            "values" => values = r.optional(read_values)?,
+            key if INFERENCE_KEYS.contains(&key) => {
+                inference = true;
+                r.skip()?;
+            }
+            _ => r.unknown()?,
         }
-        r.skip()
-    });
-    match read {
-        Ok(()) => reader.error(why),
-        Err(error) => error,
+        Ok(())
+    })?;
+    if inference {
+        return Err(reader.error(NO_INFERENCE));
     }
+    let indices = indices.ok_or_else(|| reader.missing("indices"))?;
+    let values = values.ok_or_else(|| reader.missing("values"))?;
+    SparseVector::new(indices, values).map_err(|fault| Error::bad(format!("{place}.{fault}")))
 }
 
-/// Whether an object with this key is a vector in a form that this release refuses.
-pub(super) fn is_refused_form(key: &str) -> bool {
-    matches!(key, "indices" | "values") || INFERENCE_KEYS.contains(&key)
+fn read_indices(reader: &mut Reader<'_>) -> Result<Vec<u32>> {
+    list(reader, MAX_ELEMENTS, "elements a sparse vector", |r| {
+        r.integer_in(0, u64::from(u32::MAX)).map(|index| index as u32)
+    })
+}
+
+fn read_values(reader: &mut Reader<'_>) -> Result<Vec<f32>> {
+    let mut values = Vec::new();
+    reader.f32_array(&mut values)?;
+    Ok(values)
 }

@@ -6,9 +6,12 @@
 
 use crate::payload::JsonPath;
 use crate::types::PointId;
+use crate::vectors::{MultiVector, SparseVector, VectorValue};
 
-/// A vector of one point: the field's position in the configuration, and its components.
-pub type FieldVector = (u16, Vec<f32>);
+/// A vector of one point: the field's position ([`CollectionConfig::vector_position`]), and the vector.
+///
+/// [`CollectionConfig::vector_position`]: super::config::CollectionConfig::vector_position
+pub type FieldVector = (u16, VectorValue);
 
 /// One resolved change.
 #[derive(Clone, Debug, PartialEq)]
@@ -105,7 +108,7 @@ pub fn encode(op: u64, changes: &[Change], out: &mut Vec<u8>) {
     for change in changes {
         match change {
             Change::Put { id, vectors, payload } => {
-                out.push(1);
+                out.push(if all_dense(vectors) { 1 } else { 9 });
                 put_id(out, *id);
                 put_vectors(out, vectors);
                 put_bytes(out, payload);
@@ -115,7 +118,7 @@ pub fn encode(op: u64, changes: &[Change], out: &mut Vec<u8>) {
                 put_ids(out, ids);
             }
             Change::SetVectors { id, vectors } => {
-                out.push(3);
+                out.push(if all_dense(vectors) { 3 } else { 10 });
                 put_id(out, *id);
                 put_vectors(out, vectors);
             }
@@ -160,9 +163,13 @@ pub fn decode(body: &[u8]) -> Result<(u64, Vec<Change>), Undecodable> {
     let mut changes = Vec::with_capacity(count.min(body.len()));
     for _ in 0..count {
         changes.push(match input.byte()? {
-            1 => Change::Put { id: input.id()?, vectors: input.vectors()?, payload: input.bytes()?.into() },
+            tag @ (1 | 9) => Change::Put {
+                id: input.id()?,
+                vectors: input.vectors(tag == 9)?,
+                payload: input.bytes()?.into(),
+            },
             2 => Change::Delete(input.ids()?),
-            3 => Change::SetVectors { id: input.id()?, vectors: input.vectors()? },
+            tag @ (3 | 10) => Change::SetVectors { id: input.id()?, vectors: input.vectors(tag == 10)? },
             4 => {
                 let fields = (0..input.len()?)
                     .map(|_| Ok(u16::from_le_bytes(input.array()?)))
@@ -210,15 +217,44 @@ fn put_ids(out: &mut Vec<u8>, ids: &[PointId]) {
     }
 }
 
+/// Whether the vectors are written without their kinds, as every record of the first release is.
+fn all_dense(vectors: &[FieldVector]) -> bool {
+    vectors.iter().all(|(_, vector)| matches!(vector, VectorValue::Dense(_)))
+}
+
 fn put_vectors(out: &mut Vec<u8>, vectors: &[FieldVector]) {
+    let with_kinds = !all_dense(vectors);
     put_len(out, vectors.len());
     for (field, vector) in vectors {
         out.extend_from_slice(&field.to_le_bytes());
-        put_len(out, vector.len());
-        out.reserve(vector.len() * 4);
-        for component in vector {
-            out.extend_from_slice(&component.to_le_bytes());
+        if with_kinds {
+            out.push(match vector {
+                VectorValue::Dense(_) => 0,
+                VectorValue::Sparse(_) => 1,
+                VectorValue::Multi(_) => 2,
+            });
         }
+        match vector {
+            VectorValue::Dense(components) => put_components(out, components),
+            VectorValue::Sparse(SparseVector { indices, values }) => {
+                put_len(out, indices.len());
+                out.reserve(indices.len() * 8);
+                indices.iter().for_each(|index| out.extend_from_slice(&index.to_le_bytes()));
+                values.iter().for_each(|value| out.extend_from_slice(&value.to_le_bytes()));
+            }
+            VectorValue::Multi(MultiVector { dim, components }) => {
+                put_len(out, *dim);
+                put_components(out, components);
+            }
+        }
+    }
+}
+
+fn put_components(out: &mut Vec<u8>, components: &[f32]) {
+    put_len(out, components.len());
+    out.reserve(components.len() * 4);
+    for component in components {
+        out.extend_from_slice(&component.to_le_bytes());
     }
 }
 
@@ -299,17 +335,53 @@ impl<'a> Input<'a> {
         (0..self.len()?).map(|_| self.id()).collect()
     }
 
-    fn vectors(&mut self) -> Result<Vec<FieldVector>, Undecodable> {
+    fn vectors(&mut self, with_kinds: bool) -> Result<Vec<FieldVector>, Undecodable> {
         (0..self.len()?)
             .map(|_| {
                 let field = u16::from_le_bytes(self.array()?);
-                let len = self.len()?;
-                let bytes = self.take(len.checked_mul(4).ok_or(Undecodable)?)?;
-                let components =
-                    bytes.as_chunks::<4>().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect();
-                Ok((field, components))
+                let kind = if with_kinds { self.byte()? } else { 0 };
+                let vector = match kind {
+                    0 => VectorValue::Dense(self.components()?),
+                    1 => VectorValue::Sparse(self.sparse()?),
+                    2 => VectorValue::Multi(self.multi()?),
+                    _ => return Err(Undecodable),
+                };
+                Ok((field, vector))
             })
             .collect()
+    }
+
+    fn components(&mut self) -> Result<Vec<f32>, Undecodable> {
+        let len = self.len()?;
+        self.words(len).map(|words| words.map(f32::from_le_bytes).collect())
+    }
+
+    fn sparse(&mut self) -> Result<SparseVector, Undecodable> {
+        let len = self.len()?;
+        let indices: Vec<u32> = self.words(len)?.map(u32::from_le_bytes).collect();
+        let values = self.words(len)?.map(f32::from_le_bytes).collect();
+        // What reads the rows counts on the order.
+        if indices.is_sorted_by(|a, b| a < b) {
+            Ok(SparseVector { indices, values })
+        } else {
+            Err(Undecodable)
+        }
+    }
+
+    fn multi(&mut self) -> Result<MultiVector, Undecodable> {
+        let dim = self.len()?;
+        let components = self.components()?;
+        if dim > 0 && !components.is_empty() && components.len().is_multiple_of(dim) {
+            Ok(MultiVector { dim, components })
+        } else {
+            Err(Undecodable)
+        }
+    }
+
+    /// So many groups of four bytes.
+    fn words(&mut self, count: usize) -> Result<impl Iterator<Item = [u8; 4]> + use<'a>, Undecodable> {
+        let bytes = self.take(count.checked_mul(4).ok_or(Undecodable)?)?;
+        Ok(bytes.as_chunks::<4>().0.iter().copied())
     }
 
     pub fn path(&mut self) -> Result<JsonPath, Undecodable> {
@@ -341,17 +413,30 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    fn every_kind() -> Vec<FieldVector> {
+        let sparse = SparseVector { indices: vec![0, 9, u32::MAX], values: vec![0.5, -1.0, 0.0] };
+        let multi = MultiVector { dim: 2, components: vec![1.0, 2.0, 3.0, 4.0] };
+        vec![
+            (2, VectorValue::Sparse(sparse)),
+            (0, vec![1.0].into()),
+            (1, VectorValue::Multi(multi)),
+            (3, VectorValue::Sparse(SparseVector::default())),
+        ]
+    }
+
     fn samples() -> Vec<Change> {
         let path = JsonPath::parse("a[].\"b c\"").unwrap();
         vec![
             Change::Put {
                 id: PointId::Num(7),
-                vectors: vec![(0, vec![1.0, -0.0])],
+                vectors: vec![(0, vec![1.0, -0.0].into())],
                 payload: (*b"{\"a\":1}").into(),
             },
             Change::Put { id: PointId::Uuid(u128::MAX), vectors: vec![], payload: (*b"{}").into() },
             Change::Delete(vec![PointId::Num(u64::MAX), PointId::Uuid(3)]),
-            Change::SetVectors { id: PointId::Num(0), vectors: vec![(3, vec![0.5; 9])] },
+            Change::SetVectors { id: PointId::Num(0), vectors: vec![(3, vec![0.5; 9].into())] },
+            Change::Put { id: PointId::Num(8), vectors: every_kind(), payload: (*b"{}").into() },
+            Change::SetVectors { id: PointId::Num(8), vectors: every_kind()[1..].to_vec() },
             Change::DropVectors { fields: vec![0, 9], ids: vec![PointId::Num(1)] },
             Change::EditPayload {
                 edit: PayloadEdit::Merge { patch: (*b"{}").into(), at: Some(path.clone()) },
@@ -374,6 +459,22 @@ mod tests {
         let mut body = Vec::new();
         encode(42, &samples(), &mut body);
         assert_eq!(decode(&body), Ok((42, samples())));
+    }
+
+    #[test]
+    fn records_of_dense_vectors_are_those_of_the_first_release() {
+        let put = Change::Put {
+            id: PointId::Num(1),
+            vectors: vec![(2, vec![1.0].into())],
+            payload: (*b"{}").into(),
+        };
+        let mut body = Vec::new();
+        encode(5, &[put], &mut body);
+        let mut expected = 5u64.to_le_bytes().to_vec();
+        expected.extend([1, 0, 0, 0, 1, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 2, 0, 1, 0, 0, 0]);
+        expected.extend(1.0f32.to_le_bytes());
+        expected.extend([2, 0, 0, 0, b'{', b'}']);
+        assert_eq!(body, expected);
     }
 
     proptest! {

@@ -209,7 +209,8 @@ impl Collection {
             rows: Vec::new(),
         };
         let point_chunks = pass.points()?;
-        let fields = pass.fields()?;
+        let mut fields = pass.fields()?;
+        fields.extend(pass.sparse_fields()?);
         pass.writer.finish()?;
         pass.payloads.sort_unstable_by_key(|extent| (extent.file, extent.offset));
         let described = |index: &FieldIndex| {
@@ -292,13 +293,12 @@ impl Collection {
         let config = Arc::clone(&writer.head.state.config);
         for WrittenRows { field, chunk, offset } in rows {
             let placement = config.placement(field);
-            let arena = &mut writer.head.fields[field];
             // Whatever was dropped or taken back while the file was written is not there to be sealed.
-            if placement != Placement::Memory && arena.holds_chunk(chunk) {
-                arena.seal(chunk, map, offset);
-                if placement == Placement::Disk {
-                    map.expect_random_reads();
-                }
+            if placement != Placement::Memory
+                && writer.head.seal(field, chunk, map, offset)
+                && placement == Placement::Disk
+            {
+                map.expect_random_reads();
             }
         }
     }

@@ -1,7 +1,7 @@
 //! One pass of a checkpoint over a view: writing what is new of points, payloads and rows.
 
 use super::change::put_id;
-use super::checkpoint::{OWNER_BYTES, file_path};
+use super::checkpoint::file_path;
 use super::extents::{Extent, ExtentWriter};
 use super::manifest::{FieldManifest, Manifest};
 use super::point::{Payload, Point, Rows, StoredPayload};
@@ -147,11 +147,9 @@ impl Pass<'_> {
                     Some(extent) => extent,
                     None => {
                         let mut bytes =
-                            Vec::with_capacity(range.len() * (table.rows.row_bytes() + OWNER_BYTES));
+                            Vec::with_capacity(range.len() * (table.rows.row_bytes() + table.place_bytes()));
                         range.clone().for_each(|row| bytes.extend_from_slice(table.rows.row(row)));
-                        range
-                            .clone()
-                            .for_each(|row| bytes.extend_from_slice(&table.owner(row).to_le_bytes()));
+                        range.clone().for_each(|row| table.store_place(row, &mut bytes));
                         let extent = self.writer.append(&bytes)?;
                         if range.len() == chunk_rows as usize {
                             self.rows.push(WrittenRows { field, chunk, offset: extent.offset });
@@ -203,8 +201,8 @@ pub(super) fn worn_files(
 ) -> BTreeSet<u32> {
     let mut used: BTreeMap<u32, u64> = BTreeMap::new();
     // A chunk that was dropped since is no use of its file any more.
-    let rows = previous.fields.iter().zip(view.fields.iter()).flat_map(|(field, table)| {
-        let held = |chunk: usize| table.rows.holds(chunk as u32 * table.rows.chunk_rows());
+    let rows = previous.fields.iter().enumerate().flat_map(|(position, field)| {
+        let held = move |chunk: usize| view.holds_chunk(position, chunk as u32);
         field
             .chunks
             .iter()

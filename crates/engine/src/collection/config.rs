@@ -7,6 +7,7 @@ mod optimizers;
 mod patch;
 mod quantization;
 mod recipe;
+mod sparse;
 mod strict_mode;
 #[cfg(test)]
 mod tests;
@@ -19,13 +20,15 @@ pub use optimizers::{OptimizersConfig, OptimizersDiff};
 pub use patch::CollectionPatch;
 pub use quantization::{Quantization, QuantizationPatch};
 pub use recipe::Recipe;
+pub use sparse::{Modifier, SparseIndexParams, SparseParams};
 pub use upkeep::{Indexing, Placement};
-pub use vectors::{MAX_VECTOR_SIZE, VectorParams};
+pub use vectors::{MAX_VECTOR_SIZE, MultivectorComparator, MultivectorConfig, VectorParams};
 pub use wal::WalConfig;
 
 use crate::error::Error;
 use crate::json::{Reader, read_payload, write_u64};
 use crate::limits::Limits;
+use crate::vectors::VectorKind;
 use crate::wal::Durability;
 use fields::ObjectWriter;
 
@@ -35,6 +38,7 @@ use fields::ObjectWriter;
 #[derive(Clone, Debug, PartialEq)]
 pub struct CollectionConfig {
     vectors: Vec<(Box<str>, VectorParams)>,
+    sparse: Vec<(Box<str>, SparseParams)>,
     /// Graph settings of every vector field that does not override them.
     pub hnsw: HnswConfig,
     /// Upkeep.
@@ -96,6 +100,7 @@ impl CollectionConfig {
     pub fn with_fields(vectors: Vec<(Box<str>, VectorParams)>) -> CollectionConfig {
         CollectionConfig {
             vectors,
+            sparse: Vec::new(),
             hnsw: HnswConfig::default(),
             optimizers: OptimizersConfig::default(),
             wal: WalConfig::default(),
@@ -131,6 +136,9 @@ impl CollectionConfig {
         let mut out = Vec::with_capacity(512);
         let mut object = ObjectWriter::start(&mut out);
         vectors::write_fields(&self.vectors, object.key("vectors"), false);
+        if !self.sparse.is_empty() {
+            sparse::write_fields(&self.sparse, object.key("sparse_vectors"));
+        }
         self.params.write_fields(&mut object);
         self.hnsw.write(object.key("hnsw_config"));
         self.optimizers.write(object.key("optimizers_config"));
@@ -151,9 +159,48 @@ impl CollectionConfig {
         patch.apply(self)
     }
 
-    /// The vector fields in the order of the request; the unnamed one under `""`, alone.
+    /// The same configuration with these sparse fields. Names must be distinct, from those of the others too.
+    pub fn with_sparse_fields(self, sparse: Vec<(Box<str>, SparseParams)>) -> CollectionConfig {
+        CollectionConfig { sparse, ..self }
+    }
+
+    /// The dense and multi-vector fields in the order of the request; the unnamed one under `""`, alone.
     pub fn fields(&self) -> &[(Box<str>, VectorParams)] {
         &self.vectors
+    }
+
+    /// The sparse fields in the order of the request.
+    pub fn sparse_fields(&self) -> &[(Box<str>, SparseParams)] {
+        &self.sparse
+    }
+
+    /// Position of the field of that name among all: those of [`CollectionConfig::fields`] come first, those of
+    /// [`CollectionConfig::sparse_fields`] follow. What is stored of a point and of a field is numbered like this.
+    pub fn vector_position(&self, name: &str) -> Option<usize> {
+        let sparse = || self.sparse.iter().position(|(known, _)| **known == *name);
+        self.field_index(name).or_else(|| Some(self.vectors.len() + sparse()?))
+    }
+
+    /// Fields of every kind.
+    pub fn positions(&self) -> usize {
+        self.vectors.len() + self.sparse.len()
+    }
+
+    /// Name of the field at a position below [`CollectionConfig::positions`].
+    pub fn name_at(&self, position: usize) -> &str {
+        match self.vectors.get(position) {
+            Some((name, _)) => name,
+            None => &self.sparse[position - self.vectors.len()].0,
+        }
+    }
+
+    /// What kind of vector the field at a position below [`CollectionConfig::positions`] takes.
+    pub fn kind_at(&self, position: usize) -> VectorKind {
+        match self.vectors.get(position) {
+            Some((_, params)) if params.multivector.is_some() => VectorKind::Multi,
+            Some(_) => VectorKind::Dense,
+            None => VectorKind::Sparse,
+        }
     }
 
     /// Position in [`CollectionConfig::fields`] of the field of that name.
@@ -185,7 +232,10 @@ impl CollectionConfig {
                     let declared = r.optional(|r| vectors::parse_fields(r, limits))?;
                     config.vectors = declared.unwrap_or_default();
                 }
-                "sparse_vectors" => refuse_sparse(r)?,
+                "sparse_vectors" => {
+                    let declared = r.optional(|r| sparse::parse_fields(r, limits))?;
+                    config.sparse = declared.unwrap_or_default();
+                }
                 "hnsw_config" => {
                     config.hnsw =
                         r.optional(HnswDiff::parse)?.map_or(plain.hnsw.clone(), |d| plain.hnsw.with(&d));
@@ -225,8 +275,18 @@ impl CollectionConfig {
             }
             Ok(())
         })?;
-        if config.vectors.is_empty() {
+        if config.positions() == 0 {
             return Err(Error::VectorsConfigRequired);
+        }
+        if let Some((name, _)) = config.sparse.iter().find(|(name, _)| config.field_index(name).is_some()) {
+            let why = format!("Dense and sparse vector names must be unique - duplicate found with '{name}'");
+            return Err(Error::bad(format!("sparse_vectors: {why}")));
+        }
+        if config.positions() > limits.max_named_vectors.max(config.vectors.len()) {
+            let max = limits.max_named_vectors;
+            return Err(Error::bad(format!(
+                "sparse_vectors: at most {max} named vectors a collection (max_named_vectors)"
+            )));
         }
         Ok(config)
     }
@@ -248,19 +308,6 @@ fn json_object(reader: &mut Reader<'_>) -> Result<Box<[u8]>, Error> {
     let mut out = Vec::new();
     read_payload(reader, &mut out)?;
     Ok(out.into_boxed_slice())
-}
-
-/// Sparse vectors are not in this release: nothing but `null` and `{}` passes.
-fn refuse_sparse(reader: &mut Reader<'_>) -> Result<(), Error> {
-    if reader.take_null()? {
-        return Ok(());
-    }
-    let mut any = false;
-    reader.object(|r, _| {
-        any = true;
-        r.skip()
-    })?;
-    if any { Err(reader.error("sparse vectors are not available in this release")) } else { Ok(()) }
 }
 
 fn refuse_custom_sharding(reader: &mut Reader<'_>) -> Result<(), Error> {

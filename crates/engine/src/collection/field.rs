@@ -1,26 +1,43 @@
 //! Rows of one vector field.
 
 use super::config::VectorParams;
+use super::run::{RunPlace, run_of};
 use crate::arena::{AtomicColumn64, ColumnTable, RowArena, RowTable};
 use crate::storage::Map;
 use crate::types::{Datatype, Metric};
 use crate::vectors::RowFormat;
 use kithdb_kernels::normalise;
+use std::ops::Range;
 
 /// Death of a row that is alive.
 pub const ALIVE: u64 = u64::MAX;
 
+/// How many rows and vectors a field has at one moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FieldCounts {
+    /// Rows, dead ones included.
+    pub rows: u32,
+    /// Rows that are alive.
+    pub live: u64,
+    /// Vectors that are alive: as many as there are points with one, of which each has a row or, in a field of
+    /// multi-vectors, a run of them.
+    pub vectors: u64,
+}
+
 /// The writer's side of a vector field. A row is written once; it dies when its point gets another vector, loses
-/// it, or is deleted.
+/// it, or is deleted. A vector is named by its first row, and dies with all of its rows.
 pub struct FieldArena {
     format: RowFormat,
     dim: usize,
+    /// Vectors have a run of rows each, instead of one row.
+    is_multi: bool,
     rows: RowArena,
-    /// Offset of the point.
-    owners: AtomicColumn64,
+    /// [`RunPlace`] of the row.
+    places: AtomicColumn64,
     /// Operation at which the row died; [`ALIVE`] before.
     deaths: AtomicColumn64,
     live: u64,
+    vectors: u64,
 }
 
 impl FieldArena {
@@ -30,65 +47,86 @@ impl FieldArena {
         FieldArena {
             format,
             dim,
+            is_multi: params.multivector.is_some(),
             rows: RowArena::with_chunk_bytes(format.row_bytes(dim), chunk_bytes),
-            owners: AtomicColumn64::new(),
+            places: AtomicColumn64::new(),
             deaths: AtomicColumn64::new(),
             live: 0,
+            vectors: 0,
         }
     }
 
-    /// Appends a row of the field's format and answers its number.
-    pub fn push(&mut self, row: &[u8], owner: u32) -> u32 {
-        let row = self.rows.push(row);
-        self.owners.push(u64::from(owner));
-        self.deaths.push(ALIVE);
-        self.live += 1;
-        row
+    /// Appends a vector, one row of the field's format or several, and answers the number of the first.
+    pub fn push(&mut self, rows: &[u8], owner: u32) -> u32 {
+        let count = rows.len() / self.row_bytes();
+        debug_assert!(count == 1 || self.is_multi, "a dense vector is one row");
+        let first = self.rows.len();
+        for row in rows.chunks_exact(self.row_bytes()) {
+            self.rows.push(row);
+            self.deaths.push(ALIVE);
+        }
+        for place in RunPlace::run(owner, count as u32) {
+            self.places.push(place.word());
+        }
+        self.live += count as u64;
+        self.vectors += 1;
+        first
     }
 
-    /// Appends rows as a checkpoint kept them, each with its owner: dead until [`FieldArena::revive`].
-    pub fn load<'a>(&mut self, rows: impl Iterator<Item = (&'a [u8], u32)>) {
-        for (row, owner) in rows {
+    /// Appends rows as a checkpoint kept them, with their places: dead until [`FieldArena::revive`].
+    pub fn load<'a>(&mut self, rows: impl Iterator<Item = (&'a [u8], RunPlace)>) {
+        for (row, place) in rows {
             self.rows.push(row);
-            self.load_owner(owner);
+            self.load_place(place);
         }
     }
 
     /// Appends a full chunk whose rows lie in a map from `offset` on, likewise.
-    pub fn load_mapped(&mut self, map: &Map, offset: u64, owners: impl Iterator<Item = u32>) {
+    pub fn load_mapped(&mut self, map: &Map, offset: u64, places: impl Iterator<Item = RunPlace>) {
         self.rows.push_mapped(map.clone(), offset);
-        owners.for_each(|owner| self.load_owner(owner));
+        places.for_each(|place| self.load_place(place));
     }
 
     /// Appends a full chunk that was dropped, all of its rows being dead.
     pub fn load_dropped(&mut self) {
         self.rows.push_released();
-        (0..self.rows.chunk_rows()).for_each(|_| self.load_owner(0));
+        (0..self.rows.chunk_rows()).for_each(|_| self.load_place(RunPlace::from_word(0)));
     }
 
-    fn load_owner(&mut self, owner: u32) {
-        self.owners.push(u64::from(owner));
+    fn load_place(&mut self, place: RunPlace) {
+        self.places.push(place.word());
         self.deaths.push(0);
     }
 
-    /// Marks a row dead from operation `op` on.
+    /// Marks a vector dead from operation `op` on. `row` is its first.
     pub fn kill(&mut self, row: u32, op: u64) {
-        self.deaths.store(row, op);
-        self.live -= 1;
+        self.stamp(row, op);
+        self.live -= self.run(row).len() as u64;
+        self.vectors -= 1;
     }
 
-    /// Takes back a death that no reader has seen.
+    /// Takes back the death of a vector that no reader has seen.
     pub fn revive(&mut self, row: u32) {
-        self.deaths.store(row, ALIVE);
-        self.live += 1;
+        self.stamp(row, ALIVE);
+        self.live += self.run(row).len() as u64;
+        self.vectors += 1;
     }
 
-    /// Drops the rows from `len` on, which no reader has seen. `live` is the count to return to.
-    pub fn truncate(&mut self, len: u32, live: u64) {
-        self.rows.truncate(len);
-        self.owners.truncate(len);
-        self.deaths.truncate(len);
-        self.live = live;
+    fn stamp(&mut self, row: u32, death: u64) {
+        self.run(row).for_each(|row| self.deaths.store(row, death));
+    }
+
+    /// Drops the rows from `counts.rows` on, which no reader has seen, and returns to these counts.
+    pub fn truncate(&mut self, counts: FieldCounts) {
+        self.rows.truncate(counts.rows);
+        self.places.truncate(counts.rows);
+        self.deaths.truncate(counts.rows);
+        (self.live, self.vectors) = (counts.live, counts.vectors);
+    }
+
+    /// What there is now.
+    pub fn counts(&self) -> FieldCounts {
+        FieldCounts { rows: self.len(), live: self.live, vectors: self.vectors }
     }
 
     /// Rows, dead ones included.
@@ -101,31 +139,45 @@ impl FieldArena {
         self.rows.len() == 0
     }
 
-    /// Rows that are alive.
-    pub fn live(&self) -> u64 {
-        self.live
-    }
-
     /// A reader's table of the rows so far.
     pub fn table(&self) -> FieldTable {
         FieldTable {
             format: self.format,
             dim: self.dim,
+            is_multi: self.is_multi,
             rows: self.rows.table(),
-            owners: self.owners.table(),
+            places: self.places.table(),
             deaths: self.deaths.table(),
             live: self.live,
+            vectors: self.vectors,
         }
     }
 
-    /// The bytes of a row.
-    pub fn row(&self, row: u32) -> &[u8] {
-        self.rows.row(row)
+    /// Whether the vector whose first row that is has exactly these rows.
+    pub fn holds_same(&self, row: u32, rows: &[u8]) -> bool {
+        let run = self.run(row);
+        run.len() * self.row_bytes() == rows.len()
+            && run.zip(rows.chunks_exact(self.row_bytes())).all(|(row, other)| self.rows.row(row) == other)
+    }
+
+    /// Replaces `out` by the rows of the vector whose first row that is.
+    pub fn copy(&self, row: u32, out: &mut Vec<u8>) {
+        out.clear();
+        self.run(row).for_each(|row| out.extend_from_slice(self.rows.row(row)));
     }
 
     /// Offset of the point that a row was written for.
     pub fn owner(&self, row: u32) -> u32 {
-        self.owners.load(row) as u32
+        self.place(row).owner()
+    }
+
+    /// The rows of the vector that a row belongs to.
+    pub fn run(&self, row: u32) -> Range<u32> {
+        if self.is_multi { run_of(row, |row| self.place(row)) } else { row..row + 1 }
+    }
+
+    fn place(&self, row: u32) -> RunPlace {
+        RunPlace::from_word(self.places.load(row))
     }
 
     /// Whether a row is alive, as far as the writer knows.
@@ -138,9 +190,22 @@ impl FieldArena {
         self.format.row_bytes(self.dim)
     }
 
-    /// Whether a row is there and its chunk has not been dropped.
-    pub fn holds(&self, row: u32) -> bool {
-        self.rows.holds(row)
+    /// Whether a vector of the point at offset `owner` begins at this row, and no chunk that it has rows in has been
+    /// dropped.
+    pub fn holds(&self, row: u32, owner: u32) -> bool {
+        if !self.is_multi {
+            return self.rows.holds(row);
+        }
+        let Some(rows) = (row < self.len()).then(|| self.place(row).begins()).flatten() else { return false };
+        // Counted from a file: it may claim anything.
+        let Some(end) = row.checked_add(rows).filter(|&end| end <= self.len()) else { return false };
+        let has_place = |(row, place)| self.rows.holds(row) && self.place(row) == place;
+        (row..end).zip(RunPlace::run(owner, rows)).all(has_place)
+    }
+
+    /// Bytes that a checkpoint keeps of a row beside it: whose it is, and where in its vector.
+    pub fn place_bytes(&self) -> usize {
+        place_bytes(self.is_multi)
     }
 
     /// Whether a chunk is full and still there.
@@ -175,13 +240,16 @@ impl FieldArena {
 pub struct FieldTable {
     /// How rows are kept.
     pub format: RowFormat,
-    /// Components of a vector.
+    /// Components of a row.
     pub dim: usize,
+    /// Vectors have a run of rows each, instead of one row.
+    pub is_multi: bool,
     /// The vectors, as they are searched exactly.
     pub rows: RowTable,
-    owners: ColumnTable,
+    places: ColumnTable,
     deaths: ColumnTable,
     live: u64,
+    vectors: u64,
 }
 
 impl FieldTable {
@@ -200,9 +268,46 @@ impl FieldTable {
         self.live
     }
 
+    /// Vectors alive at the table's operation: one for each point that has any.
+    pub fn vectors(&self) -> u64 {
+        self.vectors
+    }
+
+    /// What there is.
+    pub fn counts(&self) -> FieldCounts {
+        FieldCounts { rows: self.len(), live: self.live, vectors: self.vectors }
+    }
+
     /// Offset of the point that a row belongs to.
+    #[inline(always)]
     pub fn owner(&self, row: u32) -> u32 {
-        self.owners.load(row) as u32
+        self.place(row).owner()
+    }
+
+    /// Rows of the vector that begins at this row, if one does.
+    #[inline(always)]
+    pub fn begins(&self, row: u32) -> Option<u32> {
+        self.place(row).begins()
+    }
+
+    /// The rows of the vector that a row belongs to.
+    pub fn run(&self, row: u32) -> Range<u32> {
+        if self.is_multi { run_of(row, |row| self.place(row)) } else { row..row + 1 }
+    }
+
+    #[inline(always)]
+    fn place(&self, row: u32) -> RunPlace {
+        RunPlace::from_word(self.places.load(row))
+    }
+
+    /// Bytes that a checkpoint keeps of a row beside it.
+    pub fn place_bytes(&self) -> usize {
+        place_bytes(self.is_multi)
+    }
+
+    /// Appends what a checkpoint keeps of a row beside it; [`stored_places`] reads it back.
+    pub fn store_place(&self, row: u32, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.place(row).word().to_le_bytes()[..self.place_bytes()]);
     }
 
     /// Whether a row is alive at operation `op`, at which this table was taken or later.
@@ -210,21 +315,39 @@ impl FieldTable {
         self.deaths.load(row) > op
     }
 
-    /// Replaces `out` by the vector as it is searched.
+    /// Replaces `out` by a row as it is searched.
     pub fn vector(&self, row: u32, out: &mut Vec<f32>) {
         out.clear();
         self.format.decode_for_search(self.rows.row(row), self.dim, out);
     }
 
-    /// Bytes of memory for owners and deaths.
+    /// Bytes of memory for places and deaths.
     pub fn columns_bytes(&self) -> usize {
-        self.owners.memory_bytes() + self.deaths.memory_bytes()
+        self.places.memory_bytes() + self.deaths.memory_bytes()
     }
 
-    /// Appends the vector as clients read it back.
+    /// Appends the vector whose first row that is as clients read it back, the rows of a multi-vector one after the
+    /// other.
     pub fn read_back(&self, row: u32, out: &mut Vec<f32>) {
-        self.format.decode(self.rows.row(row), self.dim, out);
+        for row in self.run(row) {
+            self.format.decode(self.rows.row(row), self.dim, out);
+        }
     }
+}
+
+/// A dense vector needs no more than its owner: its run is itself.
+fn place_bytes(is_multi: bool) -> usize {
+    if is_multi { size_of::<u64>() } else { size_of::<u32>() }
+}
+
+/// The places that a checkpoint kept, `place_bytes` of them each.
+pub fn stored_places(bytes: &[u8], place_bytes: usize) -> impl Iterator<Item = RunPlace> {
+    bytes.chunks_exact(place_bytes).map(move |stored| {
+        let mut word = [0; size_of::<u64>()];
+        word[..place_bytes].copy_from_slice(stored);
+        let word = u64::from_le_bytes(word);
+        if place_bytes == size_of::<u64>() { RunPlace::from_word(word) } else { RunPlace::alone(word as u32) }
+    })
 }
 
 /// Rounds a vector to the field's element type and normalises it under Cosine, as the log keeps it.

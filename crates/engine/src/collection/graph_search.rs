@@ -208,6 +208,11 @@ impl FieldGraph {
         if how.rescore && !how.ignore && self.codes.is_some() { how.reranked(self.bits()) } else { 0 }
     }
 
+    /// Whether the codes are too coarse for anything but leaving candidates out.
+    pub fn is_coarse(&self) -> bool {
+        self.bits() <= COARSE_BITS
+    }
+
     fn bits(&self) -> u8 {
         self.recipe.codes.map_or(u8::MAX, |codes| codes.bits)
     }

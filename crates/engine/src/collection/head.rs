@@ -6,17 +6,21 @@
 
 use super::change::{Change, FieldVector, PayloadEdit};
 use super::config::CollectionConfig;
-use super::field::FieldArena;
+use super::field::{FieldArena, FieldCounts};
 use super::point::{NO_ROW, Payload, Point, Rows};
+use super::sparse_field::{SparseArena, SparseMark};
+use super::sparse_file;
 use super::state::State;
 use super::view::View;
 use crate::json::Reader;
 use crate::payload::{FieldIndex, FieldSchema, JsonPath, edit};
+use crate::storage::Map;
 use crate::types::PointId;
+use crate::vectors::VectorValue;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// A row that died and may have to live again: operation, field, row.
+/// A vector that died and may have to live again: operation, field, first row.
 type Death = (u64, u16, u32);
 
 /// See the module.
@@ -25,6 +29,8 @@ pub struct Head {
     pub state: State,
     /// Vector fields in the order of the configuration.
     pub fields: Vec<FieldArena>,
+    /// Sparse fields in theirs; their positions follow those of `fields`.
+    pub sparse: Vec<SparseArena>,
     /// The last operation applied; 0 before the first.
     pub op: u64,
     /// Deaths that a restore may have to take back, oldest first.
@@ -36,7 +42,8 @@ pub struct Head {
 /// Where a request began, so that a failing one leaves nothing behind (C1.7).
 pub struct Savepoint {
     state: State,
-    lengths: Vec<(u32, u64)>,
+    counts: Vec<FieldCounts>,
+    sparse: Vec<SparseMark>,
     deaths: usize,
 }
 
@@ -45,7 +52,15 @@ impl Head {
     pub fn new(config: Arc<CollectionConfig>, row_chunk_bytes: usize) -> Head {
         let fields =
             config.fields().iter().map(|(_, params)| FieldArena::new(params, row_chunk_bytes)).collect();
-        Head { state: State::new(config), fields, op: 0, deaths: VecDeque::new(), scratch: Vec::new() }
+        let sparse = config.sparse_fields().iter();
+        let sparse = sparse.map(|(_, params)| SparseArena::new(params, row_chunk_bytes)).collect();
+        let (deaths, scratch) = (VecDeque::new(), Vec::new());
+        Head { state: State::new(config), fields, sparse, op: 0, deaths, scratch }
+    }
+
+    /// Positions of fields of every kind.
+    fn positions(&self) -> u16 {
+        u16::try_from(self.state.config.positions()).expect("named vectors are limited far below 2^16")
     }
 
     /// A view of the head as it is. `lsn` is the log sequence of its last record.
@@ -55,6 +70,7 @@ impl Head {
             lsn,
             state: self.state.clone(),
             fields: self.fields.iter().map(FieldArena::table).collect(),
+            sparse: self.sparse.iter().map(SparseArena::table).collect(),
         }
     }
 
@@ -64,7 +80,10 @@ impl Head {
             self.take_back_last_death();
         }
         for (arena, table) in self.fields.iter_mut().zip(view.fields.iter()) {
-            arena.truncate(table.len(), table.live());
+            arena.truncate(table.counts());
+        }
+        for (arena, table) in self.sparse.iter_mut().zip(view.sparse.iter()) {
+            arena.go_back(table.mark());
         }
         self.state = view.state.clone();
         self.op = view.op;
@@ -81,7 +100,8 @@ impl Head {
     pub fn savepoint(&self) -> Savepoint {
         Savepoint {
             state: self.state.clone(),
-            lengths: self.fields.iter().map(|field| (field.len(), field.live())).collect(),
+            counts: self.fields.iter().map(FieldArena::counts).collect(),
+            sparse: self.sparse.iter().map(SparseArena::mark).collect(),
             deaths: self.deaths.len(),
         }
     }
@@ -91,15 +111,22 @@ impl Head {
         while self.deaths.len() > savepoint.deaths {
             self.take_back_last_death();
         }
-        for (arena, (len, live)) in self.fields.iter_mut().zip(savepoint.lengths) {
-            arena.truncate(len, live);
+        for (arena, counts) in self.fields.iter_mut().zip(savepoint.counts) {
+            arena.truncate(counts);
+        }
+        for (arena, mark) in self.sparse.iter_mut().zip(savepoint.sparse) {
+            arena.go_back(mark);
         }
         self.state = savepoint.state;
     }
 
     fn take_back_last_death(&mut self) {
         if let Some((_, field, row)) = self.deaths.pop_back() {
-            self.fields[usize::from(field)].revive(row);
+            let at = usize::from(field);
+            match at.checked_sub(self.fields.len()) {
+                None => self.fields[at].revive(row),
+                Some(sparse) => self.sparse[sparse].revive(row),
+            }
         }
     }
 
@@ -164,7 +191,7 @@ impl Head {
             }
             None => {
                 let offset = u32::try_from(self.state.points.len()).expect("fewer than 2^32 points");
-                let rows = Rows::none(self.fields.len());
+                let rows = Rows::none(usize::from(self.positions()));
                 let point = Point { id, version: op, live: true, payload: Payload::Empty, rows };
                 self.state.points.push_back(point.clone());
                 self.state.ids.insert(id, offset);
@@ -172,8 +199,8 @@ impl Head {
                 (offset, point)
             }
         };
-        for field in 0..self.fields.len() as u16 {
-            let vector = vectors.iter().find(|(at, _)| *at == field).map(|(_, vector)| vector.as_slice());
+        for field in 0..self.positions() {
+            let vector = vectors.iter().find(|(at, _)| *at == field).map(|(_, vector)| vector);
             self.set_row(op, offset, &mut point, field, vector);
         }
         point.payload = Payload::new(payload);
@@ -184,7 +211,7 @@ impl Head {
     fn delete(&mut self, op: u64, id: PointId) {
         let Some((offset, mut point)) = self.take(id) else { return };
         self.unindex(offset, point.payload.bytes());
-        for field in 0..self.fields.len() as u16 {
+        for field in 0..self.positions() {
             self.set_row(op, offset, &mut point, field, None);
         }
         self.state.ids.remove(&id);
@@ -196,30 +223,92 @@ impl Head {
 
     /// Gives the point a vector in a field, or none. A vector equal to the one in place keeps its row, so that a
     /// change of payload alone leaves the graph alone.
-    fn set_row(&mut self, op: u64, offset: u32, point: &mut Point, field: u16, vector: Option<&[f32]>) {
+    fn set_row(&mut self, op: u64, offset: u32, point: &mut Point, field: u16, vector: Option<&VectorValue>) {
         let at = usize::from(field);
-        let arena = &mut self.fields[at];
         let old = point.rows.row(at);
-        let new = vector.map(|vector| {
-            self.scratch.clear();
-            arena.format().encode(vector, &mut self.scratch);
-            self.scratch.as_slice()
-        });
-        if let (Some(old), Some(new)) = (old, new)
-            && arena.row(old) == new
-        {
-            return;
+        self.scratch.clear();
+        if let Some(vector) = vector {
+            self.encode(at, vector);
+            if old.is_some_and(|old| self.holds_same(at, old)) {
+                return;
+            }
         }
         if let Some(old) = old {
-            arena.kill(old, op);
-            self.deaths.push_back((op, field, old));
+            self.kill(op, field, old);
         }
-        point.rows.set(at, new.map_or(NO_ROW, |new| arena.push(new, offset)));
+        let row = match (vector, at.checked_sub(self.fields.len())) {
+            (None, _) => NO_ROW,
+            (Some(_), None) => self.fields[at].push(&self.scratch, offset),
+            (Some(_), Some(sparse)) => self.sparse[sparse].push(&self.scratch, offset),
+        };
+        point.rows.set(at, row);
     }
 
-    /// Lets a row die with operation `op`.
+    /// Puts the row of a vector, or its rows, into the scratch. A change was resolved for its field: its kind is the field's.
+    fn encode(&mut self, position: usize, vector: &VectorValue) {
+        match vector {
+            VectorValue::Dense(components) => {
+                self.fields[position].format().encode(components, &mut self.scratch);
+            }
+            VectorValue::Sparse(vector) => {
+                let sparse = position - self.fields.len();
+                self.sparse[sparse].format().encode(vector, &mut self.scratch);
+            }
+            VectorValue::Multi(vector) => {
+                let format = self.fields[position].format();
+                vector.rows().for_each(|row| format.encode(row, &mut self.scratch));
+            }
+        }
+    }
+
+    /// Whether the vector that begins at a row of the field at a position is what the scratch holds.
+    fn holds_same(&self, position: usize, row: u32) -> bool {
+        match position.checked_sub(self.fields.len()) {
+            None => self.fields[position].holds_same(row, &self.scratch),
+            Some(sparse) => self.sparse[sparse].row(row) == self.scratch,
+        }
+    }
+
+    /// Lets a vector live that a checkpoint has and whose first row the point at offset `owner` names. Answers whether
+    /// there is such a one: a dropped chunk has none that lives.
+    pub(super) fn revive_loaded(&mut self, position: usize, row: u32, owner: u32) -> bool {
+        match position.checked_sub(self.fields.len()) {
+            None if self.fields[position].holds(row, owner) => self.fields[position].revive(row),
+            Some(sparse) if self.sparse[sparse].holds(row) => self.sparse[sparse].revive(row),
+            _ => return false,
+        }
+        true
+    }
+
+    /// Lets readers take the rows of a chunk from the extent at `offset` of a map. Answers whether the chunk is there.
+    pub(super) fn seal(&mut self, position: usize, chunk: u32, map: &Map, offset: u64) -> bool {
+        match position.checked_sub(self.fields.len()) {
+            None => {
+                let arena = &mut self.fields[position];
+                let held = arena.holds_chunk(chunk);
+                if held {
+                    arena.seal(chunk, map, offset);
+                }
+                held
+            }
+            Some(sparse) => {
+                let arena = &mut self.sparse[sparse];
+                let held = arena.holds_chunk(chunk);
+                if held {
+                    arena.seal(chunk, map, offset as usize + sparse_file::rows_at(arena.chunk_rows()));
+                }
+                held
+            }
+        }
+    }
+
+    /// Lets the vector that begins at a row die with operation `op`.
     pub(super) fn kill(&mut self, op: u64, field: u16, row: u32) {
-        self.fields[usize::from(field)].kill(row, op);
+        let at = usize::from(field);
+        match at.checked_sub(self.fields.len()) {
+            None => self.fields[at].kill(row, op),
+            Some(sparse) => self.sparse[sparse].kill(row, op),
+        }
         self.deaths.push_back((op, field, row));
     }
 

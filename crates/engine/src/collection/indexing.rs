@@ -72,14 +72,16 @@ impl Collection {
             let table = &view.fields[field];
             match &snapshot.graphs[field] {
                 Some((_, indexed)) => {
-                    let tail = (*indexed..table.len()).filter(|&row| table.alive(row, view.op)).count();
-                    table.live() - tail as u64
+                    let begins = |&row: &u32| table.begins(row).is_some() && table.alive(row, view.op);
+                    table.vectors() - (*indexed..table.len()).filter(begins).count() as u64
                 }
                 None if self.wants_graph(view, field) => 0,
-                None => table.live(),
+                None => table.vectors(),
             }
         };
-        (0..view.fields.len()).map(count).sum()
+        // Of sparse fields every row is found exactly and at once.
+        let sparse = view.sparse.iter().map(|table| table.live());
+        (0..view.fields.len()).map(count).chain(sparse).sum()
     }
 
     /// Whether every row that should be in a graph is in one and no graph is being rebuilt.

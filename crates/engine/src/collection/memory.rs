@@ -13,7 +13,7 @@ pub struct MemoryReport {
     pub originals_mapped: u64,
     /// Codes of the graphs' nodes.
     pub codes: u64,
-    /// Links of the graphs, and which node stands for which row.
+    /// Links of the graphs, which node stands for which row, and the inverted indexes of sparse fields.
     pub links: u64,
     /// Points, ids, owners and deaths of rows.
     pub points: u64,
@@ -49,6 +49,12 @@ impl Collection {
         for table in view.fields.iter() {
             report.originals += table.rows.memory_bytes() as u64;
             report.originals_mapped += table.rows.mapped_bytes() as u64;
+            report.points += table.columns_bytes() as u64;
+        }
+        for table in view.sparse.iter() {
+            report.originals += table.rows.memory_bytes() as u64;
+            report.originals_mapped += table.rows.mapped_bytes() as u64;
+            report.links += table.blocks.memory_bytes() as u64;
             report.points += table.columns_bytes() as u64;
         }
         for slot in &self.graphs {

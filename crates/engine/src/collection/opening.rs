@@ -1,16 +1,17 @@
 //! Opening a collection: its checkpoint, then the log after it.
 
 use super::change::{Input, Undecodable};
-use super::checkpoint::{Checkpoints, OWNER_BYTES, file_path};
+use super::checkpoint::{Checkpoints, file_path};
 use super::config::{CollectionConfig, Placement};
 use super::extents::{self, Extent};
-use super::field::{FieldArena, FieldTable};
+use super::field::{FieldArena, FieldTable, stored_places};
 use super::graph::FieldGraph;
 use super::graph_file::{self, GraphManifest};
 use super::head::{Head, built_index};
 use super::manifest::{FieldManifest, Manifest};
 use super::point::{NO_ROW, Payload, Point, Rows, StoredPayload};
-use super::{Collection, Shared};
+use super::sparse_field::SparseArena;
+use super::{Collection, Shared, sparse_file};
 use crate::payload::JsonPath;
 use crate::storage::{Map, Storage};
 use std::collections::{BTreeMap, BTreeSet};
@@ -78,7 +79,7 @@ impl Opening {
                 );
             }
         }
-        if manifest.fields.len() != head.fields.len() {
+        if manifest.fields.len() != head.state.config.positions() {
             return Err("the manifest and the configuration disagree on the vector fields".to_string());
         }
         let rows = manifest.fields.iter().flat_map(|field| field.chunks.iter().flatten());
@@ -86,8 +87,12 @@ impl Opening {
             manifest.point_chunks.iter().chain(&manifest.payloads).chain(rows).copied().collect();
         extents::verify(&extents, |file| &maps[&file], threads)?;
         let config = Arc::clone(&head.state.config);
-        for (field, kept) in manifest.fields.iter().enumerate() {
-            load_rows(&mut head.fields[field], kept, config.placement(field), &maps)?;
+        for (position, kept) in manifest.fields.iter().enumerate() {
+            let placement = config.placement(position);
+            match position.checked_sub(head.fields.len()) {
+                None => load_rows(&mut head.fields[position], kept, placement, &maps)?,
+                Some(sparse) => sparse_file::load(&mut head.sparse[sparse], kept, placement, &maps)?,
+            }
         }
         let tables: Vec<FieldTable> = head.fields.iter().map(FieldArena::table).collect();
         let folder = graph_file::Folder { storage, dir: &checkpoints.dir, collection: id };
@@ -167,7 +172,7 @@ fn load_rows(
     maps: &BTreeMap<u32, Map>,
 ) -> Result<(), String> {
     let disagree = || "the manifest and the vectors disagree".to_string();
-    let (chunk_rows, row_bytes) = (arena.chunk_rows(), arena.row_bytes());
+    let (chunk_rows, row_bytes, place_bytes) = (arena.chunk_rows(), arena.row_bytes(), arena.place_bytes());
     if kept.chunks.len() != kept.rows.div_ceil(chunk_rows) as usize {
         return Err(disagree());
     }
@@ -183,20 +188,20 @@ fn load_rows(
         };
         let map = &maps[&extent.file];
         let bytes = extent.bytes(map)?;
-        if bytes.len() != rows as usize * (row_bytes + OWNER_BYTES) {
+        if bytes.len() != rows as usize * (row_bytes + place_bytes) {
             return Err("a chunk of vectors has the wrong length".to_string());
         }
-        let (vectors, owners) = bytes.split_at(rows as usize * row_bytes);
-        let owners = owners.as_chunks::<OWNER_BYTES>().0.iter().map(|owner| u32::from_le_bytes(*owner));
+        let (vectors, places) = bytes.split_at(rows as usize * row_bytes);
+        let places = stored_places(places, place_bytes);
         if rows == chunk_rows && placement != Placement::Memory {
-            arena.load_mapped(map, extent.offset, owners);
+            arena.load_mapped(map, extent.offset, places);
             // The check has read all of it; from here on searches decide what is worth its memory.
             map.drop_resident(extent.offset as usize..(extent.offset + extent.len) as usize);
             if placement == Placement::Disk {
                 map.expect_random_reads();
             }
         } else {
-            arena.load(vectors.chunks_exact(row_bytes).zip(owners));
+            arena.load(vectors.chunks_exact(row_bytes).zip(places));
         }
     }
     Ok(())
@@ -221,15 +226,14 @@ fn load_point(head: &mut Head, input: &mut Input<'_>, maps: &BTreeMap<u32, Map>)
         }
     };
     let offset = head.state.points.len() as u32;
-    let mut rows = Rows::none(head.fields.len());
-    for (field, arena) in head.fields.iter_mut().enumerate() {
+    let positions = head.state.config.positions();
+    let mut rows = Rows::none(positions);
+    for field in 0..positions {
         let row = u32::from_le_bytes(input.array()?);
         if row != NO_ROW {
-            // A dropped chunk has no live row.
-            if !arena.holds(row) {
+            if !head.revive_loaded(field, row, offset) {
                 return Err(Undecodable);
             }
-            arena.revive(row);
             rows.set(field, row);
         }
     }
@@ -250,6 +254,8 @@ fn load_points(head: &mut Head, manifest: &Manifest, maps: &BTreeMap<u32, Map>) 
                 .map_err(|Undecodable| "a chunk of points cannot be decoded".to_string())?;
         }
     }
+    // Which rows are alive is known only now.
+    head.sparse.iter_mut().for_each(SparseArena::index_loaded);
     if head.state.points.len() != manifest.points as usize {
         return Err("the manifest and the points column disagree".to_string());
     }

@@ -9,6 +9,7 @@ use crate::deadline::{Deadline, Pace};
 use crate::error::Error;
 use crate::filter::Filter;
 use crate::types::PointId;
+use crate::vectors::{MultiVector, SparseFormat, VectorKind, VectorValue};
 use std::collections::HashMap;
 
 /// Resolves one update: names become fields, filters become ids, vectors are rounded and normalised.
@@ -169,7 +170,7 @@ pub fn not_found(absent: Vec<PointId>) -> Error {
 }
 
 fn field_named(config: &CollectionConfig, name: &str) -> Result<u16, Error> {
-    let field = config.field_index(name).ok_or_else(|| Error::VectorNotFound(name.to_string()))?;
+    let field = config.vector_position(name).ok_or_else(|| Error::VectorNotFound(name.to_string()))?;
     Ok(u16::try_from(field).expect("named vectors are limited far below 2^16"))
 }
 
@@ -180,18 +181,69 @@ fn prepared(
 ) -> Result<Vec<FieldVector>, Error> {
     vectors
         .into_iter()
-        .map(|(name, mut vector)| {
+        .map(|(name, vector)| {
             let field = field_named(config, &name)?;
-            let (_, params) = &config.fields()[usize::from(field)];
-            if vector.len() != params.size {
-                let (expected, got) = (params.size, vector.len());
-                return Err(Error::DimensionMismatch { name: name.into(), expected, got });
-            }
-            field::prepare(params, &mut vector).map_err(|why| {
+            let vector = prepared_vector(config, usize::from(field), vector, || {
                 let dot = if name.is_empty() { "" } else { "." };
-                Error::bad(format!("{}{dot}{name}: {why}", place()))
+                format!("{}{dot}{name}", place())
             })?;
             Ok((field, vector))
         })
         .collect()
+}
+
+/// The vector as the field at a position keeps it: normalised, rounded. A dense vector is a multi-vector of one row.
+fn prepared_vector(
+    config: &CollectionConfig,
+    position: usize,
+    vector: VectorValue,
+    place: impl Fn() -> String,
+) -> Result<VectorValue, Error> {
+    let wanted = config.kind_at(position);
+    match (wanted, vector) {
+        (VectorKind::Dense, VectorValue::Dense(mut components)) => {
+            let (name, params) = &config.fields()[position];
+            if components.len() != params.size {
+                let (expected, got) = (params.size, components.len());
+                return Err(Error::DimensionMismatch { name: name.to_string(), expected, got });
+            }
+            field::prepare(params, &mut components)
+                .map_err(|why| Error::bad(format!("{}: {why}", place())))?;
+            Ok(VectorValue::Dense(components))
+        }
+        (VectorKind::Multi, VectorValue::Dense(components)) => {
+            let dim = components.len();
+            prepared_rows(config, position, MultiVector { dim, components }, place)
+        }
+        (VectorKind::Multi, VectorValue::Multi(rows)) => prepared_rows(config, position, rows, place),
+        (VectorKind::Sparse, VectorValue::Sparse(mut vector)) => {
+            let (_, params) = &config.sparse_fields()[position - config.fields().len()];
+            SparseFormat::of(params.datatype())
+                .prepare(&mut vector)
+                .map_err(|why| Error::bad(format!("{}.values: {why}", place())))?;
+            Ok(VectorValue::Sparse(vector))
+        }
+        (wanted, vector) => {
+            let (wanted, got) = (wanted.words(), vector.kind().words());
+            Err(Error::bad(format!("{}: expected {wanted}, got {got}", place())))
+        }
+    }
+}
+
+/// The rows of a multi-vector as the field keeps them.
+fn prepared_rows(
+    config: &CollectionConfig,
+    position: usize,
+    mut vector: MultiVector,
+    place: impl Fn() -> String,
+) -> Result<VectorValue, Error> {
+    let (name, params) = &config.fields()[position];
+    if vector.dim != params.size {
+        let (expected, got) = (params.size, vector.dim);
+        return Err(Error::DimensionMismatch { name: name.to_string(), expected, got });
+    }
+    for (at, row) in vector.components.chunks_exact_mut(params.size).enumerate() {
+        field::prepare(params, row).map_err(|why| Error::bad(format!("{}[{at}]: {why}", place())))?;
+    }
+    Ok(VectorValue::Multi(vector))
 }

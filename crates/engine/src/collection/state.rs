@@ -88,7 +88,7 @@ impl PointView for Subject<'_> {
     }
 
     fn has_vector(&self, name: &str) -> bool {
-        self.config.field_index(name).is_some_and(|field| self.point.rows.row(field).is_some())
+        self.config.vector_position(name).is_some_and(|field| self.point.rows.row(field).is_some())
     }
 
     fn document(&self) -> &[u8] {

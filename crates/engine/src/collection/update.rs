@@ -3,9 +3,10 @@
 use crate::filter::Filter;
 use crate::payload::JsonPath;
 use crate::types::PointId;
+use crate::vectors::VectorValue;
 
-/// Dense vectors by name, in the order of the request; the unnamed vector under `""`. No name twice.
-pub type NamedVectors = Vec<(Box<str>, Vec<f32>)>;
+/// Vectors by name, in the order of the request; the unnamed vector under `""`. No name twice.
+pub type NamedVectors = Vec<(Box<str>, VectorValue)>;
 
 /// A point of an upsert (C5.1).
 #[derive(Clone, Debug)]

@@ -5,10 +5,12 @@
 //! node for one of its rows; readers of older views keep it in memory until they leave, the checkpoint after that
 //! forgets it on disk.
 
-use super::field::{FieldArena, FieldTable};
+use super::field::FieldTable;
+use super::sparse_field::SparseTable;
 use super::write::{Write, WriteRequest};
 use super::{Collection, FieldGraph, Head, View};
 use crate::deadline::Deadline;
+use crate::index::sparse::Block;
 use crossbeam_channel::bounded;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
@@ -18,7 +20,7 @@ use std::time::{Duration, Instant};
 /// Rows that one operation moves at most, if they have no more bytes than [`MOVED_BYTES`]. A write that waits for it
 /// waits well below a millisecond.
 const MOVED_ROWS: usize = 256;
-/// Bytes of rows that one operation moves at most; one row is always moved.
+/// Bytes of rows that one operation moves at most; one vector is always moved.
 const MOVED_BYTES: usize = 1 << 20;
 /// Share of dead rows from which on a chunk is emptied. Emptied at a half, every byte that is moved frees another.
 const EMPTIED_SHARE: u32 = 2;
@@ -45,18 +47,19 @@ impl Collection {
         *self.vacuumed.lock() = Some(state);
         let mut empty: Vec<(usize, u32)> = Vec::new();
         let mut worn: Option<(usize, u32)> = None;
-        for (field, table) in view.fields.iter().enumerate() {
+        for (position, table) in view.mortal_rows().enumerate() {
             for WornChunk { chunk, live } in worn_chunks(table, view.op) {
                 if live > 0 {
-                    worn.get_or_insert((field, chunk));
-                } else if self.graphs_are_through(field, &chunk_range(table, chunk)) {
-                    empty.push((field, chunk));
+                    worn.get_or_insert((position, chunk));
+                } else if self.graphs_are_through(position, &chunk_range(table, chunk)) {
+                    empty.push((position, chunk));
                 }
             }
         }
+        let thinned = thinned_blocks(&view);
         drop(view);
-        if !empty.is_empty() {
-            self.release(&empty);
+        if !empty.is_empty() || !thinned.is_empty() {
+            self.release(&empty, thinned);
         }
         worn.is_some_and(|(field, chunk)| self.empty_chunk(field, chunk))
     }
@@ -75,7 +78,8 @@ impl Collection {
 
     /// Whether no graph of the field has a node for one of these dead rows, nor will get one.
     fn graphs_are_through(&self, field: usize, rows: &Range<u32>) -> bool {
-        let slot = &self.graphs[field];
+        // Sparse fields have none.
+        let Some(slot) = self.graphs.get(field) else { return true };
         let through = |graph: &Arc<FieldGraph>| {
             // Rows below the boundary have had their turn; those above may be on their way in an older view.
             rows.end <= graph.indexed() && rows.clone().all(|row| graph.node_of(row).is_none())
@@ -83,11 +87,18 @@ impl Collection {
         [slot.current.load_full(), slot.next.load_full()].iter().flatten().all(through)
     }
 
-    /// Drops chunks whose rows are dead in every view from now on.
-    fn release(&self, chunks: &[(usize, u32)]) {
+    /// Drops chunks whose rows are dead in every view from now on, and takes blocks in that leave such rows out.
+    fn release(&self, chunks: &[(usize, u32)], thinned: Vec<ThinnedBlock>) {
         let mut writer = self.quiet_writer();
-        for &(field, chunk) in chunks {
-            writer.head.fields[field].release(chunk);
+        let head = &mut writer.head;
+        for &(position, chunk) in chunks {
+            match position.checked_sub(head.fields.len()) {
+                None => head.fields[position].release(chunk),
+                Some(sparse) => head.sparse[sparse].release(chunk),
+            }
+        }
+        for ThinnedBlock { field, old, new } in thinned {
+            head.sparse[field].replace_block(&old, new);
         }
         // The view that readers take holds them still.
         let lsn = self.view().lsn;
@@ -123,14 +134,104 @@ impl Collection {
     }
 
     fn live_rows_of(&self, view: &View, field: usize, chunk: u32) -> usize {
-        let table = &view.fields[field];
-        chunk_range(table, chunk).filter(|&row| table.alive(row, view.op)).count()
+        view.mortal_rows()
+            .nth(field)
+            .map_or(0, |table| chunk_range(table, chunk).filter(|&row| table.alive(row, view.op)).count())
     }
 }
 
+/// Rows of a field of any kind that die and are given back in chunks.
+trait MortalRows {
+    fn len(&self) -> u32;
+    fn live(&self) -> u64;
+    fn alive(&self, row: u32, op: u64) -> bool;
+    fn chunk_rows(&self) -> u32;
+    fn holds(&self, row: u32) -> bool;
+}
+
+impl MortalRows for FieldTable {
+    fn len(&self) -> u32 {
+        FieldTable::len(self)
+    }
+
+    fn live(&self) -> u64 {
+        FieldTable::live(self)
+    }
+
+    fn alive(&self, row: u32, op: u64) -> bool {
+        FieldTable::alive(self, row, op)
+    }
+
+    fn chunk_rows(&self) -> u32 {
+        self.rows.chunk_rows()
+    }
+
+    fn holds(&self, row: u32) -> bool {
+        self.rows.holds(row)
+    }
+}
+
+impl MortalRows for SparseTable {
+    fn len(&self) -> u32 {
+        SparseTable::len(self)
+    }
+
+    fn live(&self) -> u64 {
+        SparseTable::live(self)
+    }
+
+    fn alive(&self, row: u32, op: u64) -> bool {
+        SparseTable::alive(self, row, op)
+    }
+
+    fn chunk_rows(&self) -> u32 {
+        self.rows.chunk_rows()
+    }
+
+    fn holds(&self, row: u32) -> bool {
+        self.rows.holds(row)
+    }
+}
+
+impl View {
+    /// The rows of each field in the order of positions.
+    fn mortal_rows(&self) -> impl Iterator<Item = &dyn MortalRows> {
+        let dense = self.fields.iter().map(|table| table as &dyn MortalRows);
+        dense.chain(self.sparse.iter().map(|table| table as &dyn MortalRows))
+    }
+}
+
+/// A block of a sparse field, by its place among these, and the same without its dead rows.
+struct ThinnedBlock {
+    field: usize,
+    old: Arc<Block>,
+    new: Block,
+}
+
+/// Blocks of which the configured share is dead. Those smaller than a chunk are merged into greater ones sooner.
+fn thinned_blocks(view: &View) -> Vec<ThinnedBlock> {
+    let mut thinned = Vec::new();
+    for (field, table) in view.sparse.iter().enumerate() {
+        let least = table.rows.chunk_rows();
+        let held: u64 = table.blocks.iter().map(|block| u64::from(block.held())).sum();
+        let dead = (held + u64::from(table.len() - table.blocks.indexed())).saturating_sub(table.live());
+        if dead < u64::from(least / EMPTIED_SHARE).max(1) {
+            continue;
+        }
+        for old in table.blocks.iter().filter(|block| block.end() - block.start() >= least) {
+            let alive = |row| table.alive(row, view.op);
+            let live = (old.start()..old.end()).filter(|&row| alive(row)).count() as u32;
+            if old.held().saturating_sub(live) * EMPTIED_SHARE >= old.held() {
+                thinned.push(ThinnedBlock { field, old: Arc::clone(old), new: old.thinned(alive) });
+            }
+        }
+    }
+    thinned
+}
+
 /// Full chunks, still there, of which the configured share is dead.
-fn worn_chunks(table: &FieldTable, op: u64) -> Vec<WornChunk> {
-    let rows = table.rows.chunk_rows();
+fn worn_chunks(table: &dyn MortalRows, op: u64) -> Vec<WornChunk> {
+    let rows = table.chunk_rows();
     // Most of the time nearly everything is alive: then no chunk can be worn.
     if u64::from(table.len()) - table.live() < u64::from(rows / EMPTIED_SHARE).max(1) {
         return Vec::new();
@@ -140,48 +241,74 @@ fn worn_chunks(table: &FieldTable, op: u64) -> Vec<WornChunk> {
         WornChunk { chunk, live }
     };
     (0..table.len() / rows)
-        .filter(|chunk| table.rows.holds(chunk * rows))
+        .filter(|chunk| table.holds(chunk * rows))
         .map(count)
         .filter(|worn| (rows - worn.live) * EMPTIED_SHARE >= rows)
         .collect()
 }
 
-fn chunk_range(table: &FieldTable, chunk: u32) -> Range<u32> {
-    let rows = table.rows.chunk_rows();
+fn chunk_range(table: &dyn MortalRows, chunk: u32) -> Range<u32> {
+    let rows = table.chunk_rows();
     chunk * rows..(chunk + 1) * rows
 }
 
 impl Head {
     /// Moves some live rows of a chunk to the end of their field, as operation `op`. The points stay what they are.
     pub(super) fn move_rows(&mut self, op: u64, field: usize, chunk: u32) {
+        if let Some(sparse) = field.checked_sub(self.fields.len()) {
+            return self.move_sparse_rows(op, field, sparse, chunk);
+        }
         let arena = &self.fields[field];
         let rows = arena.chunk_rows();
         let most = (MOVED_BYTES / arena.row_bytes()).clamp(1, MOVED_ROWS);
-        let live: Vec<u32> = (chunk * rows..((chunk + 1) * rows).min(arena.len()))
-            .filter(|&row| arena.is_alive(row))
-            .take(most)
-            .collect();
-        for row in live {
-            self.move_row(op, field, row);
+        let mut live = Vec::new();
+        let (mut row, mut taken) = (chunk * rows, 0);
+        let end = ((chunk + 1) * rows).min(arena.len());
+        while row < end && taken < most {
+            if !arena.is_alive(row) {
+                row += 1;
+                continue;
+            }
+            // A vector moves as a whole, whichever chunks it lies in.
+            let run = arena.run(row);
+            live.push(run.start);
+            taken += run.len();
+            row = run.end;
+        }
+        let mut bytes = Vec::new();
+        for first in live {
+            self.move_vector(op, field, first, &mut bytes);
         }
     }
 
-    fn move_row(&mut self, op: u64, field: usize, row: u32) {
-        let FieldArenaRow { owner, bytes } = self.fields[field].copy(row);
-        let Some(point) = self.state.points.get_mut(owner as usize) else { return };
-        point.rows.set(field, self.fields[field].push(&bytes, owner));
-        self.kill(op, field as u16, row);
+    fn move_sparse_rows(&mut self, op: u64, position: usize, sparse: usize, chunk: u32) {
+        let arena = &self.sparse[sparse];
+        let rows = arena.chunk_rows();
+        let mut bytes = 0;
+        let live: Vec<u32> = (chunk * rows..((chunk + 1) * rows).min(arena.len()))
+            .filter(|&row| arena.is_alive(row))
+            .take(MOVED_ROWS)
+            .take_while(|&row| {
+                let room = bytes < MOVED_BYTES;
+                bytes += arena.row(row).len();
+                room
+            })
+            .collect();
+        for row in live {
+            let arena = &mut self.sparse[sparse];
+            let (owner, bytes) = (arena.owner(row), arena.row(row).to_vec());
+            let Some(point) = self.state.points.get_mut(owner as usize) else { continue };
+            point.rows.set(position, arena.push(&bytes, owner));
+            self.kill(op, position as u16, row);
+        }
     }
-}
 
-/// A row outside its arena.
-struct FieldArenaRow {
-    owner: u32,
-    bytes: Vec<u8>,
-}
-
-impl FieldArena {
-    fn copy(&self, row: u32) -> FieldArenaRow {
-        FieldArenaRow { owner: self.owner(row), bytes: self.row(row).to_vec() }
+    fn move_vector(&mut self, op: u64, field: usize, first: u32, bytes: &mut Vec<u8>) {
+        let arena = &mut self.fields[field];
+        let owner = arena.owner(first);
+        let Some(point) = self.state.points.get_mut(owner as usize) else { return };
+        arena.copy(first, bytes);
+        point.rows.set(field, arena.push(bytes, owner));
+        self.kill(op, field as u16, first);
     }
 }

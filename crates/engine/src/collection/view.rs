@@ -1,7 +1,10 @@
 //! What a reader holds: one consistent, immutable state of a collection.
 
 use super::field::FieldTable;
+use super::point::Point;
+use super::sparse_field::SparseTable;
 use super::state::State;
+use crate::vectors::{MultiVector, VectorValue};
 use std::sync::Arc;
 
 /// A collection at operation [`View::op`]. Taking one is a reference count; nothing a writer does later shows.
@@ -14,9 +17,39 @@ pub struct View {
     pub state: State,
     /// Tables of the vector fields, in the order of the configuration.
     pub fields: Arc<[FieldTable]>,
+    /// Tables of the sparse fields in theirs; their positions follow those of `fields`.
+    pub sparse: Arc<[SparseTable]>,
 }
 
 impl View {
+    /// The vector of a point of this view in the field at a position
+    /// ([`CollectionConfig::vector_position`](super::config::CollectionConfig::vector_position)), as clients read it
+    /// back; `None` when the point has none there.
+    pub fn vector(&self, point: &Point, position: usize) -> Option<VectorValue> {
+        let row = point.rows.row(position)?;
+        let Some(table) = self.fields.get(position) else {
+            return Some(VectorValue::Sparse(self.sparse[position - self.fields.len()].vector(row)));
+        };
+        let mut components = Vec::with_capacity(table.dim);
+        table.read_back(row, &mut components);
+        Some(if table.is_multi {
+            VectorValue::Multi(MultiVector { dim: table.dim, components })
+        } else {
+            VectorValue::Dense(components)
+        })
+    }
+
+    /// Whether a chunk of the rows of the field at a position has not been dropped.
+    pub(super) fn holds_chunk(&self, position: usize, chunk: u32) -> bool {
+        match self.fields.get(position) {
+            Some(table) => table.rows.holds(chunk * table.rows.chunk_rows()),
+            None => {
+                let rows = &self.sparse[position - self.fields.len()].rows;
+                rows.holds(chunk * rows.chunk_rows())
+            }
+        }
+    }
+
     /// Live points.
     pub fn points_count(&self) -> usize {
         self.state.ids.len()

@@ -5,6 +5,7 @@ mod execute;
 mod operation;
 mod pool;
 mod read;
+mod search;
 mod team;
 mod tuning;
 mod write;

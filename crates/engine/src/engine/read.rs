@@ -1,18 +1,16 @@
 //! Reads: parse, find the collection, run on a snapshot, write the answer.
 
-use super::pool::Pool;
-use super::{Core, Operation, Request, team};
+use super::{Core, Operation, Request, search};
 use crate::api::{self, response};
-use crate::catalog::{Catalog, Entry};
-use crate::collection::{Collection, Point, Snapshot, View};
+use crate::catalog::Entry;
+use crate::collection::{Collection, Point, View};
 use crate::deadline::Deadline;
 use crate::error::Error;
 use crate::payload::PayloadSelector;
-use crate::query::request::{QueryRequest, Selectors, VectorSelector};
-use crate::query::{self, Hit, Lookup};
-use parking_lot::Mutex;
+use crate::query::request::{Selectors, VectorSelector};
+use crate::query::{self, Hit};
+use crate::vectors::VectorValue;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The answer to a read.
 pub fn run(core: &Core, request: &Request, deadline: &Deadline) -> Result<Vec<u8>, Error> {
@@ -54,8 +52,8 @@ pub fn run(core: &Core, request: &Request, deadline: &Deadline) -> Result<Vec<u8
             let plain = request.operation == Operation::Search;
             let parsed = if plain { api::search(body, limits)? } else { api::query(body, limits)? };
             let held = catalog.enter(name)?;
-            let snapshot = held.collection()?.snapshot();
-            let hits = search(core, &snapshot, &parsed, deadline)?;
+            let snapshot = Arc::new(held.collection()?.snapshot());
+            let hits = search::one(core, &snapshot, &parsed, deadline)?;
             write_hits(&mut out, &snapshot.view, &parsed.with, &hits, plain);
         }
         Operation::SearchBatch | Operation::QueryBatch => {
@@ -63,9 +61,8 @@ pub fn run(core: &Core, request: &Request, deadline: &Deadline) -> Result<Vec<u8
             let parsed =
                 if plain { api::search_batch(body, limits)? } else { api::query_batch(body, limits)? };
             let held = catalog.enter(name)?;
-            let snapshot = held.collection()?.snapshot();
-            let (snapshot, parsed) = (Arc::new(snapshot), Arc::new(parsed));
-            let results = batch(core, &snapshot, &parsed, deadline)?;
+            let (snapshot, parsed) = (Arc::new(held.collection()?.snapshot()), Arc::new(parsed));
+            let results = search::batch(core, &snapshot, &parsed, deadline)?;
             response::write_list(&mut out, parsed.iter().zip(results), |out, (one, hits)| {
                 write_hits(out, &snapshot.view, &one.with, &hits, plain);
             });
@@ -93,105 +90,6 @@ pub fn run(core: &Core, request: &Request, deadline: &Deadline) -> Result<Vec<u8
     Ok(out)
 }
 
-fn search(
-    core: &Core,
-    snapshot: &Snapshot,
-    request: &QueryRequest,
-    deadline: &Deadline,
-) -> Result<Vec<Hit>, Error> {
-    check_names(&snapshot.view, &request.with.vector)?;
-    let hits = query::query(snapshot, request, &Others { catalog: &core.catalog }, deadline);
-    core.searches.add(query::take_tally());
-    hits
-}
-
-/// The hits of each search of a batch, on this thread and those that are free.
-///
-/// # Errors
-/// That of the first search that has one, with its place.
-fn batch(
-    core: &Core,
-    snapshot: &Arc<Snapshot>,
-    requests: &Arc<Vec<QueryRequest>>,
-    deadline: &Deadline,
-) -> Result<Vec<Vec<Hit>>, Error> {
-    let threads = core.reads.lock().as_ref().map_or(1, Pool::threads);
-    let groups = query::groups(snapshot, requests, threads);
-    let answers = Arc::new(Answers::of(requests.len()));
-    let work = {
-        let (catalog, searches, deadline) =
-            (Arc::clone(&core.catalog), Arc::clone(&core.searches), *deadline);
-        let (answers, snapshot, requests) =
-            (Arc::clone(&answers), Arc::clone(snapshot), Arc::clone(requests));
-        move |group: &[usize]| {
-            // What comes after a failure is not answered.
-            if answers.is_wanted(group[0]) {
-                let members: Vec<&QueryRequest> = group.iter().map(|&at| &requests[at]).collect();
-                let allowed = |one: &QueryRequest| check_names(&snapshot.view, &one.with.vector);
-                let hits = query::query_group(
-                    &snapshot,
-                    &members,
-                    allowed,
-                    &Others { catalog: &catalog },
-                    &deadline,
-                );
-                searches.add(query::take_tally());
-                group.iter().zip(hits).for_each(|(&at, hits)| answers.put(at, hits));
-            }
-        }
-    };
-    let count = groups.len();
-    team::share_out(&core.reads, count, move |at| work(&groups[at]));
-    answers.take()
-}
-
-/// The answers of a batch, as they come.
-struct Answers {
-    /// Place of the first search that failed.
-    first_failure: AtomicUsize,
-    hits: Mutex<Vec<Result<Vec<Hit>, Error>>>,
-}
-
-impl Answers {
-    fn of(count: usize) -> Answers {
-        let none = || Err(Error::Internal("a search of a batch was left out".into()));
-        Answers {
-            first_failure: AtomicUsize::new(usize::MAX),
-            hits: Mutex::new(std::iter::repeat_with(none).take(count).collect()),
-        }
-    }
-
-    fn is_wanted(&self, at: usize) -> bool {
-        at < self.first_failure.load(Ordering::Relaxed)
-    }
-
-    fn put(&self, at: usize, hits: Result<Vec<Hit>, Error>) {
-        if hits.is_err() {
-            self.first_failure.fetch_min(at, Ordering::Relaxed);
-        }
-        self.hits.lock()[at] = hits;
-    }
-
-    fn take(&self) -> Result<Vec<Vec<Hit>>, Error> {
-        let hits = std::mem::take(&mut *self.hits.lock());
-        hits.into_iter()
-            .enumerate()
-            .map(|(at, hits)| hits.map_err(|error| error.within(format!("searches[{at}]"))))
-            .collect()
-    }
-}
-
-/// Collections that a query names beside its own.
-struct Others<'a> {
-    catalog: &'a Arc<Catalog>,
-}
-
-impl Lookup for Others<'_> {
-    fn collection(&self, name: &str) -> Result<Arc<Snapshot>, Error> {
-        Ok(Arc::new(self.catalog.enter(name)?.collection()?.snapshot()))
-    }
-}
-
 fn write_hits(out: &mut Vec<u8>, view: &View, with: &Selectors, hits: &[Hit], plain: bool) {
     let mut show = Show::new(view, with);
     // All points first: each look-up misses the caches, and look-ups that do not wait for one another overlap. The
@@ -213,9 +111,9 @@ fn write_hits(out: &mut Vec<u8>, view: &View, with: &Selectors, hits: &[Hit], pl
 }
 
 /// Names in `with_vector` must be declared.
-fn check_names(view: &View, selector: &VectorSelector) -> Result<(), Error> {
+pub(super) fn check_names(view: &View, selector: &VectorSelector) -> Result<(), Error> {
     let VectorSelector::Named(names) = selector else { return Ok(()) };
-    match names.iter().find(|name| view.state.config.field_index(name).is_none()) {
+    match names.iter().find(|name| view.state.config.vector_position(name).is_none()) {
         Some(name) => Err(Error::VectorNotFound(name.to_string())),
         None => Ok(()),
     }
@@ -226,12 +124,11 @@ struct Show<'a> {
     view: &'a View,
     with: &'a Selectors,
     payload: Vec<u8>,
-    components: Vec<f32>,
 }
 
 impl<'a> Show<'a> {
     fn new(view: &'a View, with: &'a Selectors) -> Show<'a> {
-        Show { view, with, payload: Vec::new(), components: Vec::new() }
+        Show { view, with, payload: Vec::new() }
     }
 
     fn record(&mut self, out: &mut Vec<u8>, hit: Hit) {
@@ -252,24 +149,17 @@ impl<'a> Show<'a> {
                 Some(self.payload.as_slice())
             }
         };
-        let fields = self.view.state.config.fields();
+        let config = &self.view.state.config;
         let wanted = |name: &str| match &self.with.vector {
             VectorSelector::None => false,
             VectorSelector::All => true,
             VectorSelector::Named(names) => names.iter().any(|named| **named == *name),
         };
-        // All vectors of the point one after the other, then a slice for each.
-        self.components.clear();
-        let mut places = Vec::new();
-        for (field, (name, _)) in fields.iter().enumerate() {
-            if let Some(row) = point.rows.row(field).filter(|_| wanted(name)) {
-                let from = self.components.len();
-                self.view.fields[field].read_back(row, &mut self.components);
-                places.push((&**name, from..self.components.len()));
-            }
-        }
-        let vectors: Vec<(&str, &[f32])> =
-            places.into_iter().map(|(name, range)| (name, &self.components[range])).collect();
+        let vectors: Vec<(&str, VectorValue)> = (0..config.positions())
+            .map(|position| (config.name_at(position), position))
+            .filter(|(name, _)| wanted(name))
+            .filter_map(|(name, position)| Some((name, self.view.vector(point, position)?)))
+            .collect();
         let shown = response::PointView {
             id: point.id,
             payload,

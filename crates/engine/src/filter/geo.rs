@@ -21,8 +21,13 @@ impl GeoPoint {
         Some(GeoPoint { lon: number("lon")?, lat: number("lat")? })
     }
 
+    /// Whether the degrees are those of a place: longitudes to 180, latitudes to 90 either way.
+    pub fn is_on_globe(self) -> bool {
+        self.lon.abs() <= 180.0 && self.lat.abs() <= 90.0
+    }
+
     /// Distance on the sphere in metres, by the haversine formula.
-    fn distance_m(self, other: GeoPoint) -> f64 {
+    pub fn distance_m(self, other: GeoPoint) -> f64 {
         let half_lat = ((other.lat - self.lat).to_radians() / 2.0).sin();
         let half_lon = ((other.lon - self.lon).to_radians() / 2.0).sin();
         let squared = half_lat * half_lat

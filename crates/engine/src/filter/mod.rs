@@ -3,6 +3,7 @@
 //! [`Filter::matches`] decides one point by its payload and is the meaning of a filter. [`Filter::plan`] narrows the
 //! candidates with field indexes; by construction it never decides anything that `matches` would decide otherwise.
 
+mod condition_reader;
 mod evaluate;
 mod geo;
 mod matching;
@@ -13,7 +14,10 @@ mod plan;
 mod tests;
 mod text;
 
+pub use condition_reader::{ConditionReader, PartialCondition};
 pub use evaluate::PointView;
+pub use geo::GeoPoint;
+pub(crate) use parse_clause::geo_point;
 pub use plan::{IndexSet, Plan};
 
 use crate::payload::{Interval, JsonPath};
@@ -74,6 +78,11 @@ enum Clause {
 }
 
 impl Filter {
+    /// What passes all of some filters.
+    pub fn all_of(filters: impl IntoIterator<Item = Filter>) -> Filter {
+        Filter { must: filters.into_iter().map(Condition::Filter).collect(), ..Filter::default() }
+    }
+
     /// Whether the filter has no conditions, and so matches every point.
     pub fn is_empty(&self) -> bool {
         self.must.is_empty()
@@ -81,6 +90,7 @@ impl Filter {
             && self.must_not.is_empty()
             && self.min_should.as_ref().is_none_or(|group| group.conditions.is_empty())
     }
+
     /// How many conditions there are, at every depth.
     pub fn conditions(&self) -> usize {
         let min_should = self.min_should.iter().flat_map(|group| &group.conditions);

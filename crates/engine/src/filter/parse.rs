@@ -25,11 +25,11 @@ impl Filter {
     /// # Errors
     /// `FilterParse` that names the place: not of the grammar, nested too deep, or beyond a limit, which it names.
     pub fn parse(reader: &mut Reader<'_>, limits: &Limits) -> Result<Filter> {
-        reader.in_filter(|r| Parser { limits, conditions: 0, depth: 0 }.filter(r))
+        reader.in_filter(|r| Parser::new(limits).filter(r))
     }
 }
 
-struct Parser<'l> {
+pub(super) struct Parser<'l> {
     limits: &'l Limits,
     /// Conditions read so far, at all levels.
     conditions: usize,
@@ -92,7 +92,61 @@ impl Clauses {
     }
 }
 
-impl Parser<'_> {
+/// The fields of a condition, as far as they are given.
+#[derive(Default)]
+pub(super) struct Fields {
+    groups: Groups,
+    key: Option<JsonPath>,
+    clauses: Clauses,
+    is_empty: Option<Absence>,
+    is_null: Option<Absence>,
+    has_id: Option<Box<[PointId]>>,
+    has_vector: Option<Box<str>>,
+    nested: Option<Condition>,
+}
+
+impl Fields {
+    /// The condition. `r` stands behind its object.
+    pub(super) fn condition(self, r: &Reader<'_>) -> Result<Condition> {
+        let Fields { groups, key, mut clauses, is_empty, is_null, has_id, has_vector, nested } = self;
+        let mut found: Vec<(&str, Condition)> = Vec::new();
+        match is_empty {
+            Some(Absence::Flag(wanted)) => clauses.is_empty = Some(Clause::IsEmpty(wanted)),
+            Some(Absence::Of(key)) => found.push(("is_empty", field(key, vec![Clause::IsEmpty(true)]))),
+            None => {}
+        }
+        match is_null {
+            Some(Absence::Flag(wanted)) => clauses.is_null = Some(Clause::IsNull(wanted)),
+            Some(Absence::Of(key)) => found.push(("is_null", field(key, vec![Clause::IsNull(true)]))),
+            None => {}
+        }
+        match (key, clauses.list()) {
+            (None, clauses) if clauses.is_empty() => {}
+            (None, _) => return Err(r.missing("key")),
+            (Some(_), clauses) if clauses.is_empty() && found.is_empty() => {
+                return Err(r.error("At least one field condition must be specified"));
+            }
+            (Some(key), clauses) => found.push(("key", field(key, clauses))),
+        }
+        found.extend(has_id.map(|ids| ("has_id", Condition::HasId(ids))));
+        found.extend(has_vector.map(|name| ("has_vector", Condition::HasVector(name))));
+        found.extend(nested.map(|condition| ("nested", condition)));
+        if groups.is_given() || found.is_empty() {
+            found.push(("a filter", Condition::Filter(groups.filter())));
+        }
+        if let [(first, _), (second, _), ..] = found.as_slice() {
+            return Err(r.error(format!("a condition is of one kind, got both {first} and {second}")));
+        }
+        let (_, condition) = found.pop().expect("without any other kind it is a filter");
+        Ok(condition)
+    }
+}
+
+impl<'l> Parser<'l> {
+    pub(super) fn new(limits: &'l Limits) -> Parser<'l> {
+        Parser { limits, conditions: 0, depth: 0 }
+    }
+
     fn filter(&mut self, r: &mut Reader<'_>) -> Result<Filter> {
         let mut groups = Groups::default();
         r.object(|r, key| if self.group(r, key, &mut groups)? { Ok(()) } else { r.unknown() })?;
@@ -140,66 +194,42 @@ impl Parser<'_> {
     }
 
     fn condition(&mut self, r: &mut Reader<'_>) -> Result<Condition> {
+        self.count(r)?;
+        let mut fields = Fields::default();
+        r.object(|r, name| if self.field(r, name, &mut fields)? { Ok(()) } else { r.unknown() })?;
+        fields.condition(r)
+    }
+
+    /// Counts a condition before it is read.
+    pub(super) fn count(&mut self, r: &Reader<'_>) -> Result<()> {
         self.conditions += 1;
         let limit = self.limits.max_filter_conditions;
         if self.conditions > limit {
             return Err(r.error(format!("more than {limit} conditions in a filter (max_filter_conditions)")));
         }
-        let mut groups = Groups::default();
-        let mut clauses = Clauses::default();
-        let (mut key, mut has_id, mut has_vector, mut nested) = (None, None, None, None);
-        let (mut is_empty, mut is_null) = (None, None);
-        r.object(|r, name| {
-            match name {
-                "key" => key = r.optional(JsonPath::read)?,
-                "match" => clauses.matching = r.optional(matching)?.map(Clause::Match),
-                "range" => clauses.range = r.optional(range)?,
-                "geo_bounding_box" => clauses.geo_box = r.optional(geo_box)?.map(Clause::Geo),
-                "geo_radius" => clauses.geo_radius = r.optional(geo_radius)?.map(Clause::Geo),
-                "geo_polygon" => clauses.geo_polygon = r.optional(geo_polygon)?.map(Clause::Geo),
-                "values_count" => clauses.values_count = r.optional(values_count)?.map(Clause::ValuesCount),
-                "is_empty" => is_empty = r.optional(absence)?,
-                "is_null" => is_null = r.optional(absence)?,
-                "has_id" => has_id = r.optional(|r| self.has_id(r))?,
-                "has_vector" => has_vector = r.optional(|r| r.string().map(Box::from))?,
-                "nested" => nested = r.optional(|r| self.nested(r))?,
-                "slice" => return Err(r.error("slice conditions are not available")),
-                _ if self.group(r, name, &mut groups)? => {}
-                _ => r.unknown()?,
-            }
-            Ok(())
-        })?;
+        Ok(())
+    }
 
-        let mut found: Vec<(&str, Condition)> = Vec::new();
-        match is_empty {
-            Some(Absence::Flag(wanted)) => clauses.is_empty = Some(Clause::IsEmpty(wanted)),
-            Some(Absence::Of(key)) => found.push(("is_empty", field(key, vec![Clause::IsEmpty(true)]))),
-            None => {}
+    /// Reads the value of `name` if conditions have such a field; answers whether they have.
+    pub(super) fn field(&mut self, r: &mut Reader<'_>, name: &str, fields: &mut Fields) -> Result<bool> {
+        let clauses = &mut fields.clauses;
+        match name {
+            "key" => fields.key = r.optional(JsonPath::read)?,
+            "match" => clauses.matching = r.optional(matching)?.map(Clause::Match),
+            "range" => clauses.range = r.optional(range)?,
+            "geo_bounding_box" => clauses.geo_box = r.optional(geo_box)?.map(Clause::Geo),
+            "geo_radius" => clauses.geo_radius = r.optional(geo_radius)?.map(Clause::Geo),
+            "geo_polygon" => clauses.geo_polygon = r.optional(geo_polygon)?.map(Clause::Geo),
+            "values_count" => clauses.values_count = r.optional(values_count)?.map(Clause::ValuesCount),
+            "is_empty" => fields.is_empty = r.optional(absence)?,
+            "is_null" => fields.is_null = r.optional(absence)?,
+            "has_id" => fields.has_id = r.optional(|r| self.has_id(r))?,
+            "has_vector" => fields.has_vector = r.optional(|r| r.string().map(Box::from))?,
+            "nested" => fields.nested = r.optional(|r| self.nested(r))?,
+            "slice" => return Err(r.error("slice conditions are not available")),
+            _ => return self.group(r, name, &mut fields.groups),
         }
-        match is_null {
-            Some(Absence::Flag(wanted)) => clauses.is_null = Some(Clause::IsNull(wanted)),
-            Some(Absence::Of(key)) => found.push(("is_null", field(key, vec![Clause::IsNull(true)]))),
-            None => {}
-        }
-        match (key, clauses.list()) {
-            (None, clauses) if clauses.is_empty() => {}
-            (None, _) => return Err(r.missing("key")),
-            (Some(_), clauses) if clauses.is_empty() && found.is_empty() => {
-                return Err(r.error("At least one field condition must be specified"));
-            }
-            (Some(key), clauses) => found.push(("key", field(key, clauses))),
-        }
-        found.extend(has_id.map(|ids| ("has_id", Condition::HasId(ids))));
-        found.extend(has_vector.map(|name| ("has_vector", Condition::HasVector(name))));
-        found.extend(nested.map(|condition| ("nested", condition)));
-        if groups.is_given() || found.is_empty() {
-            found.push(("a filter", Condition::Filter(groups.filter())));
-        }
-        if let [(first, _), (second, _), ..] = found.as_slice() {
-            return Err(r.error(format!("a condition is of one kind, got both {first} and {second}")));
-        }
-        let (_, condition) = found.pop().expect("without any other kind it is a filter");
-        Ok(condition)
+        Ok(true)
     }
 
     fn nested(&mut self, r: &mut Reader<'_>) -> Result<Condition> {

@@ -206,7 +206,8 @@ pub(super) fn values_count(r: &mut Reader<'_>) -> Result<Interval<u64>> {
     interval(r, |r| r.u64())
 }
 
-fn geo_point(r: &mut Reader<'_>) -> Result<GeoPoint> {
+/// Reads `{lon, lat}`, in degrees.
+pub(crate) fn geo_point(r: &mut Reader<'_>) -> Result<GeoPoint> {
     let degrees = |r: &mut Reader<'_>, most: f64| {
         let value = r.f64()?;
         if value.abs() > most {

@@ -1,4 +1,5 @@
-//! Finding the nearest rows: exactly ([`flat`]) or by a graph ([`hnsw`]).
+//! Finding the nearest rows: exactly ([`flat`]), by a graph ([`hnsw`]), or, of sparse vectors, by an inverted index
+//! ([`sparse`]).
 //!
 //! Everything here works on row numbers and *distances*, of which smaller is better for every metric; points, ids,
 //! filters and versions are the caller's and come in as closures. Both ways compute a distance by the same sequence of
@@ -10,12 +11,15 @@ pub mod distance;
 pub mod fetch;
 pub mod flat;
 pub mod hnsw;
+pub mod max_sim;
 pub mod space;
+pub mod sparse;
 pub mod topk;
 pub mod tuning;
 
 pub use distance::Distance;
 pub use hnsw::{BuildScratch, Candidate, GraphError, Hnsw, HnswParams, SearchScratch, Slot, Traversal, Walk};
+pub use max_sim::MaxSim;
 pub use space::{Codes, Originals, Space};
 pub use topk::TopK;
 

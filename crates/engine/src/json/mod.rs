@@ -8,6 +8,6 @@ mod payload;
 mod reader;
 mod writer;
 
-pub use payload::{MAX_PAYLOAD_DEPTH, read_payload};
+pub use payload::{MAX_PAYLOAD_DEPTH, read_payload, read_value};
 pub use reader::{Kind, Reader};
 pub use writer::{write_f32, write_f64, write_key, write_string, write_u64};

@@ -23,6 +23,15 @@ pub fn read_payload(reader: &mut Reader<'_>, out: &mut Vec<u8>) -> Result<(), Er
     value(reader, out, deepest)
 }
 
+/// Reads a JSON value of any kind and appends its normalised form to `out`.
+///
+/// # Errors
+/// `BadRequest` that names the place: nested deeper than [`MAX_PAYLOAD_DEPTH`], a number beyond `f64`.
+pub fn read_value(reader: &mut Reader<'_>, out: &mut Vec<u8>) -> Result<(), Error> {
+    let deepest = reader.depth() + MAX_PAYLOAD_DEPTH;
+    value(reader, out, deepest)
+}
+
 fn value(reader: &mut Reader<'_>, out: &mut Vec<u8>, deepest: usize) -> Result<(), Error> {
     match reader.peek()? {
         Kind::Object => {

@@ -378,6 +378,17 @@ impl<'a> Reader<'a> {
         first
     }
 
+    /// The first key of the object that comes next; `None` when it has none.
+    pub fn peek_key(&mut self) -> Result<Option<Cow<'a, str>>> {
+        self.expect(Kind::Object)?;
+        let object = self.at;
+        self.at += 1;
+        self.skip_space();
+        let first = if self.byte() == Some(b'"') { self.string_token().map(Some) } else { Ok(None) };
+        self.at = object;
+        first
+    }
+
     /// Bytes of the body that are not read yet.
     pub fn remaining(&self) -> usize {
         self.text.len() - self.at

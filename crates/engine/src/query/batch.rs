@@ -2,12 +2,15 @@
 
 use super::Hit;
 use super::matching::Matching;
-use super::nearest::{self, Target};
-use super::request::{Query, QueryRequest};
-use super::run::{self, Lookup};
+use super::nearest;
+use super::prepared::{Goal, Prepared};
+use super::run::{self, List, Lookup};
+use super::scorer::{self, Ask};
+use super::tree::{Query, QueryRequest};
 use crate::collection::Snapshot;
 use crate::deadline::Deadline;
 use crate::error::Error;
+use crate::vectors::VectorKind;
 
 /// Searches that one pass over the rows serves at most.
 const MAX_GROUP: usize = 256;
@@ -43,15 +46,19 @@ pub fn groups(snapshot: &Snapshot, requests: &[QueryRequest], threads: usize) ->
         .collect()
 }
 
-/// Whether the search is one over all rows for certain.
+/// Whether the search is one over all rows of a field of dense vectors for certain.
 fn is_scan(snapshot: &Snapshot, request: &QueryRequest) -> bool {
-    let field = snapshot.view.state.config.field_index(&request.using);
-    matches!(request.query, Query::Nearest(_))
-        && field.is_some_and(|field| request.params.exact || snapshot.graphs[field].is_none())
+    let (node, config) = (&request.node, &snapshot.view.state.config);
+    let is_plain = matches!(node.query, Query::Nearest(_)) && node.prefetch.is_empty();
+    is_plain
+        && scorer::field_of(config, &node.using).is_ok_and(|field| {
+            config.kind_at(field) == VectorKind::Dense
+                && (node.params.exact || snapshot.graphs[field].is_none())
+        })
 }
 
 fn scans_alike(a: &QueryRequest, b: &QueryRequest) -> bool {
-    a.using == b.using && a.filter == b.filter
+    a.node.using == b.node.using && a.node.filter == b.node.filter
 }
 
 /// The hits of the searches of a group, each as [`run::query`] would answer it. A search that is not `allowed` is not
@@ -66,28 +73,36 @@ pub fn query_group(
     if let [one] = requests {
         return vec![allowed(one).and_then(|()| run::query(snapshot, one, lookup, deadline))];
     }
-    let target = |request: &QueryRequest| {
+    let prepare = |request: &&QueryRequest| {
         allowed(request)?;
-        run::nearest_target(snapshot, request, lookup)
+        Prepared::new(snapshot, request, lookup)
     };
-    let targets: Vec<Result<Target, Error>> = requests.iter().map(|request| target(request)).collect();
-    let ready: Vec<(&Target, usize)> = targets
-        .iter()
-        .zip(requests)
-        .filter_map(|(target, request)| Some((target.as_ref().ok()?, run::window(request))))
-        .collect();
-    let mut matching = Matching::new(&snapshot.view.state, requests[0].filter.as_ref());
-    let scanned = nearest::scan_many(snapshot, &ready, &mut matching, deadline);
+    let prepared: Vec<Result<Prepared, Error>> = requests.iter().map(prepare).collect();
+    let asks: Vec<Ask<'_>> = prepared.iter().flatten().filter_map(ask).collect();
+    let mut matching = Matching::new(&snapshot.view.state, requests[0].node.filter.as_deref());
+    let scanned = nearest::scan_many(snapshot, &asks, &mut matching, deadline);
     let mut scanned = scanned.map(Vec::into_iter);
-    let answers = targets.into_iter().zip(requests).map(|(target, request)| {
-        let target = target?;
+    let answers = prepared.iter().map(|one| {
+        let one = one.as_ref().map_err(Error::clone)?;
         match &mut scanned {
             Ok(scanned) => {
-                let found = scanned.next().expect("an answer for each target");
-                Ok(run::page(nearest::hits(snapshot, &target, request, found), request))
+                let hits = scanned.next().expect("an answer for each search");
+                run::finish(snapshot, one, vec![List { hits, smaller_is_better: false }], deadline)
             }
             Err(error) => Err(error.clone()),
         }
     });
     answers.collect()
+}
+
+/// The one search that a plain query is.
+fn ask(prepared: &Prepared) -> Option<Ask<'_>> {
+    let Prepared { root, excluded, .. } = prepared;
+    match &root.goal {
+        Goal::Nearest(target) => {
+            let (params, threshold, k) = (&root.params, root.threshold, root.window);
+            Some(Ask { target, params, threshold, k, excluded })
+        }
+        _ => None,
+    }
 }

@@ -2,9 +2,9 @@
 
 use super::matching::Matching;
 use super::planner::{Plan, Task};
-use super::request::SearchParams;
 use super::search::{Check, Search};
 use super::tally;
+use super::tree::SearchParams;
 use crate::collection::{FieldGraph, How};
 use crate::error::Error;
 use crate::index::{SearchScratch, Stopped, TopK, Traversal};
@@ -88,7 +88,7 @@ impl<'a> GraphSearch<'a> {
     }
 
     /// What there is to do. Candidates that are few are settled on the way.
-    fn task(&self, matching: &mut Matching<'_>) -> Result<Task, Error> {
+    pub fn task(&self, matching: &mut Matching<'_>) -> Result<Task, Error> {
         let nodes = u64::from(self.graph.hnsw.len());
         if !matching.is_exact() && matching.at_most() <= FEW {
             matching.settle(self.search.deadline)?;
@@ -154,7 +154,7 @@ impl<'a> GraphSearch<'a> {
 
     /// A walk through all nodes, of whose finds the matches are picked out. None when hardly any node matches where
     /// the query is.
-    fn wide(&self, matching: &Matching<'_>, task: &Task) -> Result<Option<Found>, Error> {
+    pub fn wide(&self, matching: &Matching<'_>, task: &Task) -> Result<Option<Found>, Error> {
         let check = Check::new(self.search, matching);
         let asked = if task.by_document { ASKED_BY_DOCUMENT } else { ASKED };
         let fewest = (task.share() * f64::from(asked) / FAR_BELOW) as u32;
@@ -198,7 +198,7 @@ impl<'a> GraphSearch<'a> {
     }
 
     /// A walk through the matching nodes only.
-    fn two_hops(&self, matching: &mut Matching<'_>, task: &Task) -> Result<Found, Error> {
+    pub fn two_hops(&self, matching: &mut Matching<'_>, task: &Task) -> Result<Found, Error> {
         matching.expect((task.two_hop_ef() * CHECKS_PER_EF) as u64);
         let check = Check::new(self.search, matching);
         // A filter that no index answers has no matches to hand.

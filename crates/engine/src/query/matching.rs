@@ -1,6 +1,7 @@
 //! Which points of a snapshot a filter lets through.
 
 use super::bits::Bits;
+use super::excluded::Excluded;
 use crate::collection::State;
 use crate::deadline::{Deadline, Pace};
 use crate::error::Error;
@@ -35,6 +36,22 @@ impl<'a> Matching<'a> {
                 let plan = filter.plan(state, &state.live);
                 Matching { state, filter: Some(filter), plan, bits: None }
             }
+        }
+    }
+
+    /// Exactly some live points.
+    pub fn among(state: &'a State, offsets: RoaringBitmap) -> Matching<'a> {
+        let plan = Plan { candidates: Some(offsets), exact: true, certain: RoaringBitmap::new() };
+        Matching { state, filter: None, plan, bits: None }
+    }
+
+    /// Leaves some points out.
+    pub fn exclude(&mut self, excluded: &Excluded) {
+        if !excluded.is_empty() {
+            let candidates =
+                self.plan.candidates.get_or_insert_with(|| RoaringBitmap::clone(&self.state.live));
+            excluded.remove_from(candidates);
+            self.bits = None;
         }
     }
 

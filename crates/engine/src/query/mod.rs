@@ -3,29 +3,45 @@
 //! Every read runs on one [`Snapshot`](crate::collection::Snapshot): a search is a pure function of the snapshot
 //! and the request, and takes no lock.
 
+mod average;
 mod batch;
 mod bits;
+mod calculated;
 mod count;
+mod custom;
+mod custom_scan;
+mod excluded;
+pub mod formula;
+mod fusion;
 mod graph;
 mod matching;
+mod mmr;
+mod multi;
 mod nearest;
 mod order;
 mod planner;
+mod prepared;
+mod ranking;
 pub mod request;
+mod resolve;
 mod retrieve;
 mod rows;
 mod run;
 mod sample;
+mod scorer;
 mod scroll;
 mod search;
+mod sparse;
 mod tally;
 #[cfg(test)]
 mod tests;
+pub mod tree;
 
 pub use batch::{groups, query_group};
 pub use count::count;
+pub use prepared::Prepared;
 pub use retrieve::retrieve;
-pub use run::{Lookup, query};
+pub use run::{List, Lookup, finish, leaf, query, run};
 pub use scroll::{Page, scroll};
 pub use tally::{Tally, Totals, take_tally};
 
@@ -50,6 +66,11 @@ pub struct Hit {
 }
 
 impl Hit {
+    /// A hit with a score.
+    pub fn scored(offset: u32, score: f32) -> Hit {
+        Hit { offset, score, order_value: None }
+    }
+
     /// A hit without a score of its own.
     pub fn unscored(offset: u32) -> Hit {
         Hit { offset, score: 1.0, order_value: None }

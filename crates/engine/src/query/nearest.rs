@@ -1,68 +1,76 @@
-//! The nearest neighbours of a vector.
+//! The nearest neighbours of dense vectors.
 
 use super::Hit;
 use super::graph::GraphSearch;
 use super::matching::Matching;
-use super::request::QueryRequest;
+use super::scorer::Ask;
 use super::search::Search;
 use super::tally;
-use crate::collection::Snapshot;
+use crate::collection::{Snapshot, View};
 use crate::deadline::Deadline;
 use crate::error::Error;
 use crate::index::{Stopped, TopK, flat};
+use crate::vectors::VectorValue;
 
 /// Searches of a group scan for themselves when their filter matches less than one row in so many.
 const ONE_BY_ONE_SHARE: u64 = 4;
 
-/// What to search for.
-pub struct Target {
-    /// Position of the vector field.
-    pub field: usize,
-    /// The query vector as sent; of the field's dimension.
-    pub components: Vec<f32>,
-    /// Offset of a point to leave out.
-    pub excluded: Option<u32>,
-}
-
-/// The best `k` hits, best first, ties by id.
-pub fn nearest(
+/// The best `k` points that match of a field of dense vectors, best first, ties by id.
+pub fn dense(
     snapshot: &Snapshot,
-    target: &Target,
-    request: &QueryRequest,
-    k: usize,
+    ask: &Ask<'_>,
+    components: &[f32],
+    matching: &mut Matching<'_>,
     deadline: &Deadline,
 ) -> Result<Vec<Hit>, Error> {
     let view = &*snapshot.view;
-    let (name, _) = &view.state.config.fields()[target.field];
-    let search = Search::new(view, target, k, deadline);
-    let mut matching = Matching::new(&view.state, request.filter.as_ref());
-    let graph = snapshot.graphs[target.field].as_ref().filter(|_| !request.params.exact);
+    let field = ask.target.field;
+    let (name, _) = &view.state.config.fields()[field];
+    let search = Search::new(view, field, components, ask.excluded, ask.k, deadline);
+    let graph = snapshot.graphs[field].as_ref().filter(|_| !ask.params.exact);
     let found = match graph {
         Some((graph, boundary)) => {
-            let ef_search = view.state.config.effective_hnsw(name).map_or(k, |hnsw| hnsw.ef_search);
-            let ef = request.params.hnsw_ef.unwrap_or(ef_search).max(k);
-            GraphSearch::new(&search, graph, *boundary, ef, &request.params).run(&mut matching)?
+            let ef_search = view.state.config.effective_hnsw(name).map_or(ask.k, |hnsw| hnsw.ef_search);
+            let ef = ask.params.hnsw_ef.unwrap_or(ef_search).max(ask.k);
+            GraphSearch::new(&search, graph, *boundary, ef, ask.params).run(matching)?
         }
         None => {
             tally::count(|tally| tally.exact_scans += 1);
-            search.scan(&mut matching)?
+            search.scan(matching)?
         }
     };
-    Ok(hits(snapshot, target, request, found))
+    Ok(hits(view, field, ask.threshold, found))
 }
 
-/// The rows nearest to each of the targets, which are all of one field, with their distances: `k` of each, best first,
-/// ties by id.
-pub fn scan_many(
+/// The points nearest to the vector of each search, which are all of one field of dense vectors: as [`dense`] would
+/// answer them by a scan.
+pub fn scan_many<'a>(
     snapshot: &Snapshot,
-    targets: &[(&Target, usize)],
+    asks: &[Ask<'a>],
+    matching: &mut Matching<'_>,
+    deadline: &Deadline,
+) -> Result<Vec<Vec<Hit>>, Error> {
+    let view = &*snapshot.view;
+    let search = |ask: &Ask<'a>| match &ask.target.vector {
+        VectorValue::Dense(components) => {
+            Ok(Search::new(view, ask.target.field, components, ask.excluded, ask.k, deadline))
+        }
+        other => Err(Error::Internal(format!("{:?} in a scan of dense vectors", other.kind()))),
+    };
+    let searches: Vec<Search<'_>> = asks.iter().map(search).collect::<Result<_, _>>()?;
+    let found = rows_of_many(view, &searches, matching, deadline)?;
+    let hits = |(ask, found): (&Ask<'_>, _)| hits(view, ask.target.field, ask.threshold, found);
+    Ok(asks.iter().zip(found).map(hits).collect())
+}
+
+/// The rows that each search finds by a scan, with their distances.
+fn rows_of_many(
+    view: &View,
+    searches: &[Search<'_>],
     matching: &mut Matching<'_>,
     deadline: &Deadline,
 ) -> Result<Vec<Vec<(f32, u32)>>, Error> {
-    tally::count(|tally| tally.exact_scans += targets.len() as u64);
-    let view = &*snapshot.view;
-    let searches: Vec<Search<'_>> =
-        targets.iter().map(|&(target, k)| Search::new(view, target, k, deadline)).collect();
+    tally::count(|tally| tally.exact_scans += searches.len() as u64);
     let Some(first) = searches.first() else { return Ok(Vec::new()) };
     if !matching.is_everything() {
         matching.settle(deadline)?;
@@ -71,12 +79,12 @@ pub fn scan_many(
             return searches.iter().map(|search| search.scan(matching)).collect();
         }
     }
-    let excluded = |search: &Search<'_>, row| Some(first.table.owner(row)) == search.excluded;
+    let excluded = |search: &Search<'_>, row| search.excluded.contains(first.table.owner(row));
     // A point that a search leaves out is found and dropped, so that all searches accept the same rows.
     let mut tops: Vec<_> = searches
         .iter()
         .map(|search| {
-            let k = search.k.saturating_add(usize::from(search.excluded.is_some()));
+            let k = search.k.saturating_add(search.excluded.len());
             TopK::new(k, |a, b| first.tie(a, b))
         })
         .collect();
@@ -98,26 +106,11 @@ pub fn scan_many(
 }
 
 /// Rows as hits: with their scores, without those beyond the threshold.
-pub fn hits(
-    snapshot: &Snapshot,
-    target: &Target,
-    request: &QueryRequest,
-    found: Vec<(f32, u32)>,
-) -> Vec<Hit> {
-    let view = &*snapshot.view;
-    let (table, metric) = (&view.fields[target.field], view.state.config.fields()[target.field].1.metric);
-    let worse = |score: f32, threshold: f32| {
-        if metric.higher_is_better() { score < threshold } else { score > threshold }
-    };
-    let mut hits: Vec<Hit> = found
-        .into_iter()
-        .map(|(distance, row)| Hit {
-            offset: table.owner(row),
-            score: metric.score(distance),
-            order_value: None,
-        })
-        .filter(|hit| request.score_threshold.is_none_or(|threshold| !worse(hit.score, threshold)))
-        .collect();
+pub fn hits(view: &View, field: usize, threshold: Option<f32>, found: Vec<(f32, u32)>) -> Vec<Hit> {
+    let (table, metric) = (&view.fields[field], view.state.config.fields()[field].1.metric);
+    let hit = |(distance, row)| Hit::scored(table.owner(row), metric.score(distance));
+    let is_good = |hit: &Hit| threshold.is_none_or(|least| !metric.is_worse(hit.score, least));
+    let mut hits: Vec<Hit> = found.into_iter().map(hit).filter(is_good).collect();
     // Different distances may have one score: the root of a square is coarser than the square.
     for equal in hits.chunk_by_mut(|a, b| a.score == b.score) {
         equal.sort_unstable_by_key(|hit| view.state.at(hit.offset).id);

@@ -16,7 +16,11 @@ const DOCUMENT: f64 = 12.0;
 const TWO_HOP_DISTANCE: f64 = 4.0;
 /// Width of a two-hop walk as a factor of the width asked for: it meets dead ends that a walk through all rows does
 /// not.
-const TWO_HOP_WIDENING: usize = 2;
+const TWO_HOP_WIDENING: f64 = 2.0;
+/// The same where matches are dense: dead ends are rare.
+const DENSE_WIDENING: f64 = 1.5;
+/// Share of matches from which they are dense.
+const DENSE_SHARE: f64 = 0.3;
 /// Share of matches below which neighbours of neighbours hold too few of them to walk along.
 const LEAST_TWO_HOP_SHARE: f64 = 0.02;
 /// Rows beyond the `k / share` expected ones that a wide walk keeps, as a factor: so that it rarely finds fewer than
@@ -89,7 +93,8 @@ impl Task {
 
     /// Width of a two-hop walk.
     pub fn two_hop_ef(&self) -> usize {
-        self.ef.saturating_mul(TWO_HOP_WIDENING)
+        let widening = if self.share() >= DENSE_SHARE { DENSE_WIDENING } else { TWO_HOP_WIDENING };
+        (self.ef as f64 * widening) as usize
     }
 
     /// What a plan costs, in distances.

@@ -1,13 +1,17 @@
 //! The universal query (C6.3), and search, which is one form of it.
+//!
+//! The leaves of a query are independent of each other: whoever has threads runs them at once ([`leaf`]). All that is
+//! above them works on what they have found ([`finish`]).
 
 use super::matching::Matching;
-use super::nearest::{self, Target};
-use super::request::{LookupFrom, Query, QueryRequest, QueryVector};
-use super::{Hit, order, sample, scroll};
+use super::prepared::{Goal, Prepared, Step};
+use super::scorer::{self, Ask};
+use super::tree::{QueryRequest, SearchParams};
+use super::{Hit, calculated, custom_scan, fusion, mmr, order, sample, scroll};
 use crate::collection::Snapshot;
 use crate::deadline::Deadline;
 use crate::error::Error;
-use crate::types::PointId;
+use roaring::RoaringBitmap;
 use std::sync::Arc;
 
 /// Finds the collection that an example id is looked up in.
@@ -19,108 +23,145 @@ pub trait Lookup {
     fn collection(&self, name: &str) -> Result<Arc<Snapshot>, Error>;
 }
 
-/// Runs a query on a snapshot.
+/// What a step has found, best first.
+pub struct List {
+    /// The hits.
+    pub hits: Vec<Hit>,
+    /// Their scores are distances.
+    pub smaller_is_better: bool,
+}
+
+/// Prepares and runs a query on a snapshot, on this thread.
 ///
 /// # Errors
-/// `VectorNotFound`, `DimensionMismatch`, `PointNotFound`, `Timeout`; `BadRequest` for a vector that an example
-/// lacks.
+/// Those of [`Prepared::new`] and [`run`].
 pub fn query(
     snapshot: &Snapshot,
     request: &QueryRequest,
     lookup: &dyn Lookup,
     deadline: &Deadline,
 ) -> Result<Vec<Hit>, Error> {
+    run(snapshot, &Prepared::new(snapshot, request, lookup)?, deadline)
+}
+
+/// Runs a query on the snapshot that it was prepared for, on this thread.
+///
+/// # Errors
+/// `Timeout`.
+pub fn run(snapshot: &Snapshot, prepared: &Prepared, deadline: &Deadline) -> Result<Vec<Hit>, Error> {
+    let root = &prepared.root;
+    // What most requests are: nothing is to be put together.
+    if root.sources.is_empty() {
+        return Ok(page(prepared, leaf(snapshot, prepared, root, deadline)?.hits));
+    }
+    let leaves = prepared.leaves().into_iter().map(|step| leaf(snapshot, prepared, step, deadline));
+    let lists = leaves.collect::<Result<Vec<List>, Error>>()?;
+    finish(snapshot, prepared, lists, deadline)
+}
+
+/// Runs one leaf of a query.
+///
+/// # Errors
+/// `Timeout`.
+pub fn leaf(
+    snapshot: &Snapshot,
+    prepared: &Prepared,
+    step: &Step,
+    deadline: &Deadline,
+) -> Result<List, Error> {
     deadline.check()?;
-    let view = &*snapshot.view;
-    let window = window(request);
-    let hits = match &request.query {
-        Query::Nearest(vector) => {
-            let target = target(snapshot, request, vector, lookup)?;
-            nearest::nearest(snapshot, &target, request, window, deadline)?
-        }
-        Query::OrderBy(order_by) => {
-            let matching = Matching::new(&view.state, request.filter.as_ref());
-            order::ordered(&view.state, &matching, order_by, window, deadline)?
-        }
-        // A sample has no order to skip in: the offset is without meaning.
-        Query::Sample => return sample::sample(view, request, deadline),
-        Query::ById => {
-            let matching = Matching::new(&view.state, request.filter.as_ref());
-            let offsets = scroll::by_id(&view.state, &matching, None, window, deadline)?;
-            offsets.into_iter().map(Hit::unscored).collect()
-        }
-    };
-    Ok(page(hits, request))
+    let mut matching = Matching::new(&snapshot.view.state, step.filter.as_deref());
+    find(snapshot, prepared, step, &mut matching, &step.params, deadline)
 }
 
-/// How many hits a request reaches over.
-pub(super) fn window(request: &QueryRequest) -> usize {
-    request.limit.saturating_add(request.offset)
+/// The hits of a query, given what its leaves have found, in their order.
+///
+/// # Errors
+/// `Timeout`.
+pub fn finish(
+    snapshot: &Snapshot,
+    prepared: &Prepared,
+    leaves: Vec<List>,
+    deadline: &Deadline,
+) -> Result<Vec<Hit>, Error> {
+    let list = merge(snapshot, prepared, &prepared.root, &mut leaves.into_iter(), deadline)?;
+    Ok(page(prepared, list.hits))
 }
 
-/// What a request answers of the first `window` hits.
-pub(super) fn page(mut hits: Vec<Hit>, request: &QueryRequest) -> Vec<Hit> {
-    hits.drain(..request.offset.min(hits.len()));
+/// What is answered of the hits found.
+fn page(prepared: &Prepared, mut hits: Vec<Hit>) -> Vec<Hit> {
+    hits.drain(..prepared.offset.min(hits.len()));
     hits
 }
 
-/// What a request for the nearest searches for.
-pub(super) fn nearest_target(
+/// What a step finds among what is below it.
+fn merge(
     snapshot: &Snapshot,
-    request: &QueryRequest,
-    lookup: &dyn Lookup,
-) -> Result<Target, Error> {
-    match &request.query {
-        Query::Nearest(vector) => target(snapshot, request, vector, lookup),
-        _ => Err(Error::Internal("only searches for the nearest have a target".into())),
+    prepared: &Prepared,
+    step: &Step,
+    leaves: &mut std::vec::IntoIter<List>,
+    deadline: &Deadline,
+) -> Result<List, Error> {
+    if step.sources.is_empty() {
+        return leaves.next().ok_or_else(|| Error::Internal("a leaf of a query was left out".into()));
     }
-}
-
-/// The vector to search with, and the point to leave out.
-fn target(
-    snapshot: &Snapshot,
-    request: &QueryRequest,
-    vector: &QueryVector,
-    lookup: &dyn Lookup,
-) -> Result<Target, Error> {
-    let config = &snapshot.view.state.config;
-    let field =
-        config.field_index(&request.using).ok_or_else(|| Error::VectorNotFound(request.using.to_string()))?;
-    let (_, params) = &config.fields()[field];
-    let (components, excluded) = match vector {
-        QueryVector::Dense(components) => (components.clone(), None),
-        QueryVector::Id(id) => match &request.lookup_from {
-            None => (vector_of(snapshot, *id, &request.using)?, Some(*id)),
-            Some(LookupFrom { collection, vector }) => {
-                let other = lookup.collection(collection)?;
-                let name = vector.as_deref().unwrap_or(&request.using);
-                let excluded = (other.id == snapshot.id).then_some(*id);
-                (vector_of(&other, *id, name)?, excluded)
-            }
-        },
+    let sources = step.sources.iter().map(|source| merge(snapshot, prepared, source, leaves, deadline));
+    let lists = sources.collect::<Result<Vec<List>, Error>>()?;
+    deadline.check()?;
+    let state = &snapshot.view.state;
+    let hits = match &step.goal {
+        Goal::Fusion(fusion) => Some(fusion::fuse(state, fusion, &lists, step.window, step.threshold)),
+        Goal::Formula(formula) => {
+            Some(calculated::rank(state, formula, &lists, step.window, step.threshold, deadline)?)
+        }
+        _ => None,
     };
-    if components.len() != params.size {
-        return Err(Error::DimensionMismatch {
-            name: request.using.to_string(),
-            expected: params.size,
-            got: components.len(),
-        });
+    if let Some(hits) = hits {
+        return Ok(List { hits, smaller_is_better: false });
     }
-    let excluded = excluded.and_then(|id| snapshot.view.state.ids.get(&id).copied());
-    Ok(Target { field, components, excluded })
+    let found: RoaringBitmap = lists.iter().flat_map(|list| &list.hits).map(|hit| hit.offset).collect();
+    // Each of the candidates is compared, however many there are.
+    let params = SearchParams { exact: true, ..step.params };
+    find(snapshot, prepared, step, &mut Matching::among(state, found), &params, deadline)
 }
 
-fn vector_of(snapshot: &Snapshot, id: PointId, name: &str) -> Result<Vec<f32>, Error> {
+/// What a step finds among the points that match.
+fn find(
+    snapshot: &Snapshot,
+    prepared: &Prepared,
+    step: &Step,
+    matching: &mut Matching<'_>,
+    params: &SearchParams,
+    deadline: &Deadline,
+) -> Result<List, Error> {
     let view = &*snapshot.view;
-    let config = &view.state.config;
-    let field = config.field_index(name).ok_or_else(|| Error::VectorNotFound(name.to_string()))?;
-    let (_, params) = &config.fields()[field];
-    let (_, point) = view.state.point(id).ok_or_else(|| Error::PointNotFound(vec![id]))?;
-    let row = point
-        .rows
-        .row(field)
-        .ok_or_else(|| Error::PointNotFound(vec![id]).within(format!("query: no vector '{name}'")))?;
-    let mut components = Vec::with_capacity(params.size);
-    view.fields[field].read_back(row, &mut components);
-    Ok(components)
+    let (state, window, threshold) = (&view.state, step.window, step.threshold);
+    let by_distance = |field| !scorer::metric_of(&state.config, field).higher_is_better();
+    let list = |hits| List { hits, smaller_is_better: false };
+    match &step.goal {
+        Goal::Nearest(target) => {
+            let ask = Ask { target, params, threshold, k: window, excluded: &prepared.excluded };
+            let hits = scorer::nearest(snapshot, &ask, matching, deadline)?;
+            return Ok(List { hits, smaller_is_better: by_distance(target.field) });
+        }
+        Goal::Mmr { target, diversity, candidates } => {
+            let ask = Ask { target, params, threshold, k: *candidates, excluded: &prepared.excluded };
+            let hits = scorer::nearest(snapshot, &ask, matching, deadline)?;
+            let hits = mmr::choose(view, target, *diversity, hits, window, deadline)?;
+            return Ok(List { hits, smaller_is_better: by_distance(target.field) });
+        }
+        _ => matching.exclude(&prepared.excluded),
+    }
+    Ok(list(match &step.goal {
+        Goal::Custom(custom) => custom_scan::scan(view, custom, matching, window, threshold, deadline)?,
+        Goal::OrderBy(order_by) => order::ordered(state, matching, order_by, window, deadline)?,
+        Goal::Sample => sample::sample(matching, window, deadline)?,
+        Goal::ById => {
+            let offsets = scroll::by_id(state, matching, None, window, deadline)?;
+            offsets.into_iter().map(Hit::unscored).collect()
+        }
+        Goal::Nearest(_) | Goal::Mmr { .. } | Goal::Fusion(_) | Goal::Formula(_) => {
+            return Err(Error::Internal("a step without sources works on sources".into()));
+        }
+    }))
 }

@@ -2,18 +2,15 @@
 
 use super::Hit;
 use super::matching::Matching;
-use super::request::QueryRequest;
-use crate::collection::View;
 use crate::deadline::Deadline;
 use crate::error::Error;
 use std::collections::HashSet;
 
-/// `limit` different points, each set of that size equally likely (Floyd's algorithm, CACM 30(9), 1987).
-pub fn sample(view: &View, request: &QueryRequest, deadline: &Deadline) -> Result<Vec<Hit>, Error> {
-    let matching = Matching::new(&view.state, request.filter.as_ref());
+/// `count` different points that match, each set of that size equally likely (Floyd's algorithm, CACM 30(9), 1987).
+pub fn sample(matching: &Matching<'_>, count: usize, deadline: &Deadline) -> Result<Vec<Hit>, Error> {
     let offsets = matching.offsets(deadline)?;
     let total = u32::try_from(offsets.len()).expect("offsets are 32 bits");
-    let wanted = u32::try_from(request.limit).unwrap_or(u32::MAX).min(total);
+    let wanted = u32::try_from(count).unwrap_or(u32::MAX).min(total);
     let mut chosen = HashSet::with_capacity(wanted as usize);
     let mut ranks = Vec::with_capacity(wanted as usize);
     for upper in total - wanted..total {

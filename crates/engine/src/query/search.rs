@@ -1,14 +1,13 @@
 //! One search on one field of one view: which rows may be answered, in which order, and the exact scan of them.
 
+use super::excluded::Excluded;
 use super::matching::Matching;
-use super::nearest::Target;
 use super::rows::RowFinder;
+use super::scorer;
 use crate::collection::{FieldTable, View};
 use crate::deadline::{Deadline, Pace};
 use crate::error::Error;
 use crate::index::{Distance, Stopped, TopK, flat};
-use crate::types::Metric;
-use kithdb_kernels::normalise;
 use std::cell::{Cell, RefCell};
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -24,28 +23,31 @@ pub(super) struct Search<'a> {
     /// Rows wanted.
     pub k: usize,
     pub deadline: &'a Deadline,
-    /// Offset of a point to leave out.
-    pub excluded: Option<u32>,
+    /// Points to leave out.
+    pub excluded: &'a Excluded,
 }
 
 impl<'a> Search<'a> {
-    /// A search for the best `k` rows.
-    pub fn new(view: &'a View, target: &Target, k: usize, deadline: &'a Deadline) -> Search<'a> {
-        let metric = view.state.config.fields()[target.field].1.metric;
-        let mut query = target.components.clone();
-        if metric == Metric::Cosine {
-            normalise(&mut query);
-        }
-        let table = &view.fields[target.field];
+    /// A search of a field of dense vectors for the `k` rows that are best for `components`.
+    pub fn new(
+        view: &'a View,
+        field: usize,
+        components: &[f32],
+        excluded: &'a Excluded,
+        k: usize,
+        deadline: &'a Deadline,
+    ) -> Search<'a> {
+        let metric = view.state.config.fields()[field].1.metric;
+        let table = &view.fields[field];
         Search {
             view,
             table,
-            field: target.field,
+            field,
             distance: Distance::of(metric, table.format),
-            query,
+            query: scorer::prepared(components, metric),
             k,
             deadline,
-            excluded: target.excluded,
+            excluded,
         }
     }
 
@@ -82,13 +84,17 @@ impl<'a> Search<'a> {
     pub fn rows<'m>(&self, matching: &'m Matching<'_>) -> impl Iterator<Item = u32> + use<'m, 'a> {
         let mut finder = RowFinder::new(self.view, self.field);
         let excluded = self.excluded;
-        let offsets = matching.candidates().iter().filter(move |&offset| Some(offset) != excluded);
+        let offsets = matching.candidates().iter().filter(move |&offset| !excluded.contains(offset));
         offsets.filter_map(move |offset| finder.row(offset))
     }
 
-    /// How many rows can be answered at most.
+    /// How many points can be answered at most.
     pub fn possible(&self, matching: &Matching<'_>) -> u64 {
-        matching.at_most().min(self.table.live()).saturating_sub(u64::from(self.excluded.is_some()))
+        let is_everything = matching.is_everything();
+        let is_candidate = |offset: u32| is_everything || matching.candidates().contains(offset);
+        let has_row = |offset: u32| self.view.state.at(offset).rows.row(self.field).is_some();
+        let matches = matching.at_most() - self.excluded.count(is_candidate);
+        matches.min(self.table.vectors() - self.excluded.count(has_row))
     }
 
     /// Order among equal distances: by id, so that the answer does not depend on the plan.
@@ -137,10 +143,10 @@ impl<'a> Check<'a> {
             return false;
         }
         if self.matching.is_everything() {
-            return excluded.is_none() || Some(table.owner(row)) != *excluded;
+            return excluded.is_empty() || !excluded.contains(table.owner(row));
         }
         let offset = table.owner(row);
-        Some(offset) != *excluded
+        !excluded.contains(offset)
             && (self.matching.is_exact() || self.has_time(offset))
             && self.matching.accepts(offset)
     }

@@ -2,7 +2,9 @@
 //!
 //! | type | one line |
 //! |---|---|
+//! | [`VectorValue`] | a vector of any kind, as requests hold it and answers show it |
 //! | [`RowFormat`] | originals: what exact search compares, and what clients read back |
+//! | [`SparseFormat`] | rows of sparse vectors |
 //! | [`CodeParams`] | how many bits a component keeps |
 //! | [`Encoder`] | mean, rotation and rounding: from a vector to its code |
 //! | [`CodeTable`] | the codes of one graph's nodes, and distances to them |
@@ -14,6 +16,8 @@ mod element;
 mod encoder;
 mod layout;
 mod rotation;
+mod sparse_format;
+mod value;
 
 #[cfg(test)]
 mod tests;
@@ -24,3 +28,6 @@ pub use element::RowFormat;
 pub(crate) use element::inverse_norm;
 pub use encoder::{Encoder, FormatError};
 pub use layout::CodeParams;
+pub(crate) use sparse_format::finite;
+pub use sparse_format::{SparseFormat, SparseRow};
+pub use value::{MAX_ELEMENTS, MultiVector, SparseFault, SparseVector, VectorKind, VectorValue};

@@ -29,9 +29,15 @@ pub enum Schema {
     Small,
     /// One unnamed vector, large enough that some twenty of them get a graph.
     Graph,
-    /// Two named vectors, the first with a graph.
+    /// Two named vectors, the first with a graph, and a sparse one.
     Named,
+    /// A sparse vector alone.
+    Sparse,
 }
+
+/// Name of the sparse vectors. Programs have them as lists of [`Schema::fields`]' length, in which a zero stands for an
+/// index that is not there.
+pub const SPARSE: &str = "s";
 
 impl Schema {
     /// Name and length of each field.
@@ -39,7 +45,8 @@ impl Schema {
         match self {
             Schema::Small => &[("", 3)],
             Schema::Graph => &[("", 128)],
-            Schema::Named => &[("a", 128), ("b", 2)],
+            Schema::Named => &[("a", 128), ("b", 2), (SPARSE, 12)],
+            Schema::Sparse => &[(SPARSE, 12)],
         }
     }
 
@@ -53,8 +60,13 @@ impl Schema {
                 "a": {"size": 128, "distance": "Euclid"},
                 "b": {"size": 2, "distance": "Manhattan"},
             }),
+            Schema::Sparse => json!({}),
         };
-        json!({"vectors": vectors, "hnsw_config": hnsw})
+        let sparse = match self {
+            Schema::Named | Schema::Sparse => json!({SPARSE: {}}),
+            _ => json!(null),
+        };
+        json!({"vectors": vectors, "sparse_vectors": sparse, "hnsw_config": hnsw})
     }
 
     /// The schema whose creation the server describes so.
@@ -62,6 +74,7 @@ impl Schema {
         match params["size"].as_u64() {
             Some(3) => Schema::Small,
             Some(_) => Schema::Graph,
+            None if params == &json!({}) => Schema::Sparse,
             None => Schema::Named,
         }
     }
@@ -144,11 +157,21 @@ impl Collection {
 }
 
 fn read_point(schema: Schema, point: &Value) -> (u64, Point) {
-    let components = |v: &Value| {
+    let numbers = |v: &Value| -> Vec<f32> {
         v.as_array().expect("components").iter().map(|c| c.as_f64().expect("a number") as f32).collect()
     };
+    let components = |v: &Value| {
+        if v.is_array() {
+            return numbers(v);
+        }
+        let mut spread = vec![0.0; 12];
+        for (index, value) in numbers(&v["indices"]).into_iter().zip(numbers(&v["values"])) {
+            spread[index as usize] = value;
+        }
+        spread
+    };
     let vectors = match (&point["vector"], schema) {
-        (Value::Object(named), Schema::Named) => {
+        (Value::Object(named), Schema::Named | Schema::Sparse) => {
             named.iter().map(|(name, vector)| (name.clone(), components(vector))).collect()
         }
         (Value::Object(none), _) => {

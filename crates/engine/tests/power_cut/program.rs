@@ -1,7 +1,7 @@
 //! Random steps of a program, each with what it does to the model.
 
 use crate::common::Random;
-use crate::model::{Collection, FIRST_UUID, Filter, Model, Point, Schema, shown};
+use crate::model::{Collection, FIRST_UUID, Filter, Model, Point, SPARSE, Schema, shown};
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -66,7 +66,8 @@ pub fn step(random: &mut Random, model: &Model) -> Step {
         if random.chance(10) {
             return step("clear_payload", json!({"points": [1]}), Err("collection_not_found"));
         }
-        let schema = [Schema::Small, Schema::Graph, Schema::Named][random.below(3) as usize];
+        let schemas = [Schema::Small, Schema::Graph, Schema::Named, Schema::Sparse];
+        let schema = schemas[random.below(4) as usize];
         let m = 4 + random.below(3);
         let mut after = model.clone();
         after.insert(name.to_string(), Collection::new(schema, m));
@@ -311,7 +312,9 @@ fn vectors(random: &mut Random, schema: Schema, update: bool) -> BTreeMap<String
             // One draw decides eight components: programs spend their time in the engine, not here.
             let draws: Vec<u64> = (0..size.div_ceil(8)).map(|_| random.next()).collect();
             let component = |at: usize| f32::from((draws[at / 8] >> (at % 8 * 8)) as i8 >> 3) / 8.0;
-            vectors.insert((*name).to_string(), (0..*size).map(component).collect());
+            let there = if *name == SPARSE { random.next() } else { u64::MAX };
+            let kept = |at: usize| if there >> (at % 64) & 1 == 1 { component(at) } else { 0.0 };
+            vectors.insert((*name).to_string(), (0..*size).map(kept).collect());
         }
     }
     vectors
@@ -320,6 +323,16 @@ fn vectors(random: &mut Random, schema: Schema, update: bool) -> BTreeMap<String
 fn shown_vectors(vectors: &BTreeMap<String, Vec<f32>>) -> Value {
     match vectors.get("") {
         Some(unnamed) => json!(unnamed),
-        None => json!(vectors),
+        None => vectors.iter().map(|(name, vector)| (name.clone(), shown_vector(name, vector))).collect(),
     }
+}
+
+/// The vector as a request to the field of that name holds it.
+pub fn shown_vector(name: &str, vector: &[f32]) -> Value {
+    if name != SPARSE {
+        return json!(vector);
+    }
+    let there = vector.iter().enumerate().filter(|(_, value)| **value != 0.0);
+    let (indices, values): (Vec<usize>, Vec<f32>) = there.unzip();
+    json!({"indices": indices, "values": values})
 }

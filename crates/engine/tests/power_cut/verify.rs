@@ -1,7 +1,7 @@
 //! What must hold of an engine at every moment, whatever happened before.
 
 use crate::common::{Random, TestEngine};
-use crate::model::{Collection, Model, difference, read_id};
+use crate::model::{Collection, Model, SPARSE, difference, read_id};
 use crate::program;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -57,9 +57,38 @@ pub fn answers_agree(engine: &TestEngine, model: &Model, random: &mut Random) {
             );
         }
         for (field, _) in collection.schema.fields() {
-            searches_agree(engine, name, collection, field, random);
+            match *field {
+                SPARSE => sparse_searches_agree(engine, name, collection, random),
+                field => searches_agree(engine, name, collection, field, random),
+            }
         }
     }
+}
+
+/// A search finds the points that share an index with it, each with the sum of their products.
+fn sparse_searches_agree(engine: &TestEngine, name: &str, collection: &Collection, random: &mut Random) {
+    let holders: Vec<(u64, &Vec<f32>)> =
+        collection.points.iter().filter_map(|(id, point)| Some((*id, point.vectors.get(SPARSE)?))).collect();
+    if holders.is_empty() {
+        return;
+    }
+    let query = holders[random.below(holders.len() as u64) as usize].1;
+    let products = |vector: &[f32]| -> Vec<f32> {
+        query.iter().zip(vector).map(|(a, b)| a * b).filter(|product| *product != 0.0).collect()
+    };
+    let expected: BTreeMap<u64, f32> = holders
+        .iter()
+        .map(|(id, vector)| (*id, products(vector)))
+        .filter(|(_, products)| !products.is_empty())
+        .map(|(id, products)| (id, products.iter().fold(0.0, |sum, product| sum + product)))
+        .collect();
+    let vector = program::shown_vector(SPARSE, query);
+    let body = json!({"vector": {"name": SPARSE, "vector": vector}, "limit": holders.len() + 1});
+    let hits = engine.ok("search", name, body);
+    let hits = hits.as_array().expect("hits").iter();
+    let found: BTreeMap<u64, f32> =
+        hits.map(|hit| (read_id(&hit["id"]), hit["score"].as_f64().expect("a score") as f32)).collect();
+    assert_eq!(found, expected, "a search of {name}/{SPARSE}");
 }
 
 /// A point finds itself, by a scan and through the graph, which reaches every point.

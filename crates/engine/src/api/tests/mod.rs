@@ -2,6 +2,7 @@
 
 mod corpus;
 mod mutations;
+mod queries;
 mod reads;
 mod responses;
 mod updates;

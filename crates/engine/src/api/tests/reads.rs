@@ -4,10 +4,10 @@ use super::{accepted, refused, same};
 use crate::api;
 use crate::limits::Limits;
 use crate::payload::PayloadSelector;
-use crate::query::request::{
-    Direction, QuantizationParams, Query, QueryRequest, QueryVector, SearchParams, StartFrom, VectorSelector,
-};
+use crate::query::request::{Direction, StartFrom, VectorSelector};
+use crate::query::tree::{Example, QuantizationParams, Query, QueryRequest, SearchParams};
 use crate::types::PointId;
+use crate::vectors::VectorValue;
 
 fn query(body: &str) -> QueryRequest {
     api::query(body.as_bytes(), &Limits::default()).unwrap_or_else(|error| panic!("{body}: {error}"))
@@ -16,14 +16,20 @@ fn query(body: &str) -> QueryRequest {
 #[test]
 fn a_search_has_the_defaults_of_c6_2() {
     let request = api::search(br#"{"vector":[0.5,1]}"#, &Limits::default()).unwrap();
-    assert!(matches!(&request.query, Query::Nearest(QueryVector::Dense(v)) if *v == [0.5, 1.0]));
-    assert_eq!((&*request.using, request.limit, request.offset), ("", 10, 0));
+    assert!(
+        matches!(&request.node.query, Query::Nearest(Example::Vector(VectorValue::Dense(v))) if *v == [0.5, 1.0])
+    );
+    assert_eq!((&*request.node.using, request.node.limit, request.offset), ("", 10, 0));
     let quantization = QuantizationParams { ignore: false, rescore: true, oversampling: None };
     let params = SearchParams { hnsw_ef: None, exact: false, indexed_only: false, quantization };
-    assert_eq!(request.params, params);
+    assert_eq!(request.node.params, params);
     assert_eq!(request.with.payload, PayloadSelector::None);
     assert_eq!(request.with.vector, VectorSelector::None);
-    assert!(request.filter.is_none() && request.score_threshold.is_none() && request.lookup_from.is_none());
+    assert!(
+        request.node.filter.is_none()
+            && request.node.score_threshold.is_none()
+            && request.node.lookup_from.is_none()
+    );
 }
 
 #[test]
@@ -33,12 +39,12 @@ fn a_search_reads_every_field_c6_1_c6_2() {
                   "quantization":{"ignore":true,"rescore":false,"oversampling":1.5}},
         "with_payload":{"exclude":["a.b"]},"with_vectors":["a",""],"shard_key":null}"#;
     let request = api::search(body, &Limits::default()).unwrap();
-    assert_eq!((&*request.using, request.limit, request.offset), ("a", 3, 4));
+    assert_eq!((&*request.node.using, request.node.limit, request.offset), ("a", 3, 4));
     let quantization = QuantizationParams { ignore: true, rescore: false, oversampling: Some(1.5) };
     let params = SearchParams { hnsw_ef: Some(32), exact: true, indexed_only: true, quantization };
-    assert_eq!(request.params, params);
-    assert_eq!(request.score_threshold, Some(-0.5));
-    assert!(request.filter.is_some());
+    assert_eq!(request.node.params, params);
+    assert_eq!(request.node.score_threshold, Some(-0.5));
+    assert!(request.node.filter.is_some());
     assert!(matches!(&request.with.payload, PayloadSelector::Exclude(paths) if paths.len() == 1));
     assert_eq!(request.with.vector, VectorSelector::Named(vec!["a".into(), "".into()]));
 }
@@ -62,28 +68,36 @@ fn null_is_absent_c1_10() {
 #[test]
 fn a_query_takes_the_forms_of_this_release_c6_3() {
     let uuid = "550e8400-e29b-41d4-a716-446655440000";
-    assert!(matches!(query("{}").query, Query::ById));
+    assert!(matches!(query("{}").node.query, Query::ById));
     assert!(
-        matches!(query(r#"{"query":[1,2]}"#).query, Query::Nearest(QueryVector::Dense(v)) if v.len() == 2)
+        matches!(query(r#"{"query":[1,2]}"#).node.query, Query::Nearest(Example::Vector(VectorValue::Dense(v))) if v.len() == 2)
     );
-    assert!(matches!(query(r#"{"query":7}"#).query, Query::Nearest(QueryVector::Id(PointId::Num(7)))));
-    let by_uuid = query(&format!(r#"{{"query":"{uuid}"}}"#)).query;
-    assert!(matches!(by_uuid, Query::Nearest(QueryVector::Id(PointId::Uuid(_)))));
-    assert!(matches!(query(r#"{"query":{"nearest":[1]}}"#).query, Query::Nearest(QueryVector::Dense(_))));
+    assert!(matches!(query(r#"{"query":7}"#).node.query, Query::Nearest(Example::Id(PointId::Num(7)))));
+    let by_uuid = query(&format!(r#"{{"query":"{uuid}"}}"#)).node.query;
+    assert!(matches!(by_uuid, Query::Nearest(Example::Id(PointId::Uuid(_)))));
     assert!(matches!(
-        query(r#"{"query":{"nearest":7,"mmr":null}}"#).query,
-        Query::Nearest(QueryVector::Id(_))
+        query(r#"{"query":{"nearest":[1]}}"#).node.query,
+        Query::Nearest(Example::Vector(VectorValue::Dense(_)))
     ));
-    assert!(matches!(query(r#"{"query":{"sample":"random"}}"#).query, Query::Sample));
-    let Query::OrderBy(order) = query(r#"{"query":{"order_by":"a.b"},"offset":3}"#).query else { panic!() };
+    assert!(matches!(
+        query(r#"{"query":{"nearest":7,"mmr":null}}"#).node.query,
+        Query::Nearest(Example::Id(_))
+    ));
+    assert!(matches!(query(r#"{"query":{"sample":"random"}}"#).node.query, Query::Sample));
+    let Query::OrderBy(order) = query(r#"{"query":{"order_by":"a.b"},"offset":3}"#).node.query else {
+        panic!()
+    };
     assert_eq!(
         (order.key.to_string().as_str(), order.direction, order.start_from),
         ("a.b", Direction::Asc, None)
     );
     let looked_up =
         query(r#"{"query":7,"using":"v","lookup_from":{"collection":"c","vector":"w","shard_key":null}}"#);
-    let from = looked_up.lookup_from.unwrap();
-    assert_eq!((&*looked_up.using, from.collection.as_str(), from.vector.as_deref()), ("v", "c", Some("w")));
+    let from = looked_up.node.lookup_from.unwrap();
+    assert_eq!(
+        (&*looked_up.node.using, from.collection.as_str(), from.vector.as_deref()),
+        ("v", "c", Some("w"))
+    );
 }
 
 #[test]
@@ -142,7 +156,7 @@ fn the_window_and_the_names_are_limited_c2_7() {
 fn what_codes_are_used_for_is_checked_c6_2() {
     let quantization = |text: &str| {
         let body = format!(r#"{{"vector":[1],"params":{{"quantization":{text}}}}}"#);
-        api::search(body.as_bytes(), &Limits::default()).map(|request| request.params.quantization)
+        api::search(body.as_bytes(), &Limits::default()).map(|request| request.node.params.quantization)
     };
     assert_eq!(quantization("null").unwrap(), QuantizationParams::default());
     assert_eq!(quantization(r#"{"rescore":null,"ignore":null}"#).unwrap(), QuantizationParams::default());
@@ -158,7 +172,7 @@ fn batches_keep_their_order_and_may_be_empty_c6_2_c6_3() {
     let limits = Limits::default();
     let searches =
         api::search_batch(br#"{"searches":[{"vector":[1],"limit":1},{"vector":[1],"limit":2}]}"#, &limits);
-    assert_eq!(searches.unwrap().iter().map(|search| search.limit).collect::<Vec<_>>(), [1, 2]);
+    assert_eq!(searches.unwrap().iter().map(|search| search.node.limit).collect::<Vec<_>>(), [1, 2]);
     assert!(api::query_batch(br#"{"searches":[]}"#, &limits).unwrap().is_empty());
     refused("search_batch", "{}", "searches");
     accepted("query_batch", r#"{"searches":[{},{"query":{"sample":"random"}}]}"#);

@@ -11,6 +11,7 @@ use crate::json::Reader;
 use crate::payload::FieldSchema;
 use crate::query::OrderValue;
 use crate::types::{Metric, PointId};
+use crate::vectors::{MultiVector, SparseVector, VectorValue};
 use std::time::Duration;
 
 fn written(write: impl FnOnce(&mut Vec<u8>)) -> String {
@@ -76,7 +77,7 @@ fn a_hit_shows_what_was_asked_for_c6_1_c6_7() {
     let full = PointView {
         id: PointId::Uuid(PointId::parse_uuid("550E8400E29B41D4A716446655440000").unwrap()),
         payload: Some(br#"{"a":1}"#),
-        vectors: Some(&[("", &[0.25, -1.0])]),
+        vectors: Some(&[("", vec![0.25, -1.0].into())]),
         order_value: Some(OrderValue::Float(1.5)),
     };
     assert_eq!(
@@ -89,10 +90,18 @@ fn a_hit_shows_what_was_asked_for_c6_1_c6_7() {
 
 #[test]
 fn vectors_read_back_bare_named_or_none_c2_6() {
-    let shown = |vectors: &[(&str, &[f32])]| written(|out| vectors_to_json(vectors, out));
-    assert_eq!(shown(&[("", &[1.0, 0.1])]), "[1.0,0.1]");
-    assert_eq!(shown(&[("a", &[1.0])]), r#"{"a":[1.0]}"#);
-    assert_eq!(shown(&[("", &[1.0]), ("a", &[2.0])]), r#"{"":[1.0],"a":[2.0]}"#);
+    let shown = |vectors: &[(&str, VectorValue)]| written(|out| vectors_to_json(vectors, out));
+    let dense = |components: &[f32]| VectorValue::Dense(components.to_vec());
+    assert_eq!(shown(&[("", dense(&[1.0, 0.1]))]), "[1.0,0.1]");
+    assert_eq!(shown(&[("a", dense(&[1.0]))]), r#"{"a":[1.0]}"#);
+    assert_eq!(shown(&[("", dense(&[1.0])), ("a", dense(&[2.0]))]), r#"{"":[1.0],"a":[2.0]}"#);
+    let sparse = SparseVector::new(vec![7, 0], vec![0.5, -1.0]).unwrap();
+    assert_eq!(
+        shown(&[("", dense(&[1.0])), ("s", VectorValue::Sparse(sparse))]),
+        r#"{"":[1.0],"s":{"indices":[0,7],"values":[-1.0,0.5]}}"#
+    );
+    let multi = MultiVector { dim: 2, components: vec![1.0, 2.0, 3.0, 4.0] };
+    assert_eq!(shown(&[("", VectorValue::Multi(multi))]), "[[1.0,2.0],[3.0,4.0]]");
     assert_eq!(shown(&[]), "{}");
 }
 

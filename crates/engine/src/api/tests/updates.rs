@@ -5,6 +5,7 @@ use crate::api;
 use crate::collection::update::{Selection, Update, UpdateMode};
 use crate::limits::Limits;
 use crate::types::PointId;
+use crate::vectors::{MultiVector, SparseVector, VectorValue};
 
 fn upsert(body: &str) -> (Vec<crate::collection::update::PointInput>, UpdateMode, bool) {
     match api::upsert(body.as_bytes(), &Limits::default()).unwrap() {
@@ -23,10 +24,10 @@ fn an_upsert_keeps_ids_vectors_and_payloads_exact_c5_1_c2_1_c1_8() {
     );
     assert_eq!((mode, filtered), (UpdateMode::Upsert, false));
     assert_eq!(points[0].id, PointId::Num(u64::MAX));
-    assert_eq!(points[0].vectors, [("".into(), vec![1.0, -0.5, 0.001])]);
+    assert_eq!(points[0].vectors, [("".into(), vec![1.0, -0.5, 0.001].into())]);
     assert_eq!(&*points[0].payload, br#"{"b":2,"a":1.0}"#);
     assert_eq!(points[1].id.to_string(), "550e8400-e29b-41d4-a716-446655440000");
-    assert_eq!(points[1].vectors, [("t".into(), vec![1.0]), ("i".into(), vec![2.0, 3.0])]);
+    assert_eq!(points[1].vectors, [("t".into(), vec![1.0].into()), ("i".into(), vec![2.0, 3.0].into())]);
     assert_eq!(&*points[1].payload, b"{}");
     assert_eq!(points[2].vectors, []);
 }
@@ -44,6 +45,66 @@ fn columns_mean_the_same_as_points_c5_1() {
         r#"{"points":[{"id":1,"vector":{"a":[1],"b":[3]}},{"id":2,"vector":{"a":[2],"b":[4]}}]}"#,
     );
     same("upsert_points", r#"{"batch":{"ids":[1],"vectors":{}}}"#, r#"{"points":[{"id":1,"vector":{}}]}"#);
+}
+
+#[test]
+fn vectors_of_every_kind_are_read_c2_3() {
+    let sparse = |indices: &[u32], values: &[f32]| {
+        VectorValue::Sparse(SparseVector { indices: indices.to_vec(), values: values.to_vec() })
+    };
+    let (points, _, _) = upsert(
+        r#"{"points":[
+            {"id":1,"vector":{"d":[1,2],"m":[[1,2],[3,4]],"s":{"indices":[9,4294967295,0],"values":[1,-2.5,3]},
+                "e":{"values":[],"indices":[],"other":null}}},
+            {"id":2,"vector":[[1],[2],[3]]}]}"#,
+    );
+    let multi =
+        |dim, components: &[f32]| VectorValue::Multi(MultiVector { dim, components: components.to_vec() });
+    let expected = [
+        ("d".into(), vec![1.0, 2.0].into()),
+        ("m".into(), multi(2, &[1.0, 2.0, 3.0, 4.0])),
+        ("s".into(), sparse(&[0, 9, u32::MAX], &[3.0, 1.0, -2.5])),
+        ("e".into(), sparse(&[], &[])),
+    ];
+    assert_eq!(points[0].vectors, expected);
+    assert_eq!(points[1].vectors, [("".into(), multi(1, &[1.0, 2.0, 3.0]))]);
+    same(
+        "upsert_points",
+        r#"{"batch":{"ids":[1,2],"vectors":{"s":[{"indices":[1],"values":[1]},{"indices":[],"values":[]}],"m":[[[1]],[[2]]]}}}"#,
+        r#"{"points":[{"id":1,"vector":{"s":{"indices":[1],"values":[1]},"m":[[1]]}},
+            {"id":2,"vector":{"s":{"indices":[],"values":[]},"m":[[2]]}}]}"#,
+    );
+}
+
+#[test]
+fn malformed_vectors_are_refused_with_their_place_c2_3_c1_11() {
+    for (vector, why) in [
+        (
+            r#"{"s":{"indices":[1,2],"values":[1]}}"#,
+            "points[0].vector.s.values: must be the same length as indices",
+        ),
+        (r#"{"s":{"indices":[2,1,2],"values":[1,2,3]}}"#, "points[0].vector.s.indices: must be unique"),
+        (r#"{"s":{"indices":[-1],"values":[1]}}"#, "points[0].vector.s.indices[0]: expected an unsigned"),
+        (r#"{"s":{"indices":[4294967296],"values":[1]}}"#, "must be 4294967295 or smaller"),
+        (r#"{"s":{"indices":[1.0],"values":[1]}}"#, "points[0].vector.s.indices[0]: "),
+        (r#"{"s":{"indices":[1],"values":[1e39]}}"#, "points[0].vector.s.values[0]: "),
+        (r#"{"s":{"indices":[1],"values":["1"]}}"#, "points[0].vector.s.values[0]: "),
+        (r#"{"s":{"indices":[1],"values":[1],"size":3}}"#, "points[0].vector.s.size: unknown field"),
+        (r#"{"s":{"text":"hello","model":"m"}}"#, "points[0].vector.s: inference inputs"),
+        (r#"{"s":{"values":[1]}}"#, "points[0].vector.s.indices"),
+        (r#"{"s":{"indices":[1]}}"#, "points[0].vector.s.values"),
+        (r#"{"s":{}}"#, "points[0].vector.s.indices"),
+        ("[[]]", "points[0].vector[0]: all vectors must be non-empty"),
+        (
+            "[[1,2],[3]]",
+            "points[0].vector: all vectors must have the same dimension, found vector with dimension 1",
+        ),
+        ("[[1],2]", "points[0].vector[1]: "),
+        ("[[[1]]]", "points[0].vector[0][0]: "),
+        ("[1,[2]]", "points[0].vector[1]: "),
+    ] {
+        refused("upsert_points", &format!(r#"{{"points":[{{"id":1,"vector":{vector}}}]}}"#), why);
+    }
 }
 
 #[test]
@@ -118,8 +179,8 @@ fn vector_operations_are_read_c5_5_c5_10() {
         panic!()
     };
     assert!(update_filter.is_some());
-    assert_eq!(points[0], (PointId::Num(1), vec![("a".into(), vec![1.0])]));
-    assert_eq!(points[1], (PointId::Num(1), vec![("".into(), vec![2.0, 3.0])]));
+    assert_eq!(points[0], (PointId::Num(1), vec![("a".into(), vec![1.0].into())]));
+    assert_eq!(points[1], (PointId::Num(1), vec![("".into(), vec![2.0, 3.0].into())]));
     let body = br#"{"vector":["a",""],"points":[1]}"#;
     let Update::DeleteVectors { names, .. } = api::delete_vectors(body, &limits).unwrap() else { panic!() };
     assert_eq!(names, ["a".into(), "".into()]);

@@ -1,7 +1,7 @@
 //! What a collection's info shows of its configuration (C4.2).
 
 use super::fields::ObjectWriter;
-use super::{CollectionConfig, HnswConfig, HnswDiff, Quantization, vectors};
+use super::{CollectionConfig, HnswConfig, HnswDiff, Quantization, sparse, vectors};
 
 impl CollectionConfig {
     /// Appends the `config` object of a collection's info. Official clients parse it strictly: names that they do
@@ -10,6 +10,9 @@ impl CollectionConfig {
         let mut object = ObjectWriter::start(out);
         let mut params = ObjectWriter::start(object.key("params"));
         vectors::write_fields(&self.vectors, params.key("vectors"), true);
+        if !self.sparse.is_empty() {
+            sparse::write_fields(&self.sparse, params.key("sparse_vectors"));
+        }
         self.params.write_fields(&mut params);
         params.end();
         self.hnsw.write(object.key("hnsw_config"));
@@ -36,6 +39,11 @@ impl CollectionConfig {
             }
             if params.quantization.as_ref().is_some_and(Quantization::ignores_query_encoding) {
                 ignored.push(format!("{place}.quantization_config.binary.query_encoding"));
+            }
+        }
+        for (name, params) in &self.sparse {
+            if params.changes_full_scan_threshold() {
+                ignored.push(format!("sparse_vectors.{name}.index.full_scan_threshold"));
             }
         }
         ignored

@@ -1,7 +1,7 @@
 //! Changing a collection's configuration (C4.4).
 
 use super::{
-    CollectionConfig, HnswDiff, OptimizersDiff, QuantizationPatch, fields, json_object, refuse_sparse,
+    CollectionConfig, HnswDiff, OptimizersDiff, QuantizationPatch, SparseParams, fields, json_object, sparse,
     strict_mode,
 };
 use crate::error::Error;
@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CollectionPatch {
     vectors: BTreeMap<Box<str>, VectorPatch>,
+    sparse: BTreeMap<Box<str>, SparseParams>,
     hnsw: HnswDiff,
     optimizers: OptimizersDiff,
     params: PlacementPatch,
@@ -50,7 +51,7 @@ impl CollectionPatch {
         reader.object(|r, key| {
             match key {
                 "vectors" => patch.vectors = r.optional(parse_vectors)?.unwrap_or_default(),
-                "sparse_vectors" => refuse_sparse(r)?,
+                "sparse_vectors" => patch.sparse = r.optional(sparse::parse_patch)?.unwrap_or_default(),
                 "hnsw_config" => patch.hnsw = r.optional(HnswDiff::parse)?.unwrap_or_default(),
                 "optimizers_config" | "optimizer_config" => {
                     patch.optimizers = r.optional(OptimizersDiff::parse)?.unwrap_or_default();
@@ -82,6 +83,11 @@ impl CollectionPatch {
                 params.quantization = quantization.result();
             }
             params.on_disk = change.on_disk.or(params.on_disk);
+        }
+        for (name, change) in &self.sparse {
+            let declared = config.sparse.iter_mut().find(|(known, _)| known == name);
+            let (_, params) = declared.ok_or_else(|| Error::VectorNotFound(name.to_string()))?;
+            *params = params.patched(name, change)?;
         }
         config.hnsw = config.hnsw.with(&self.hnsw);
         config.optimizers = config.optimizers.with(&self.optimizers);

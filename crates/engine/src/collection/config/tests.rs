@@ -1,10 +1,14 @@
 //! What a configuration accepts, keeps, answers and warns of (C4).
 
-use super::{CollectionConfig, CollectionPatch, Indexing, Placement, Quantization, VectorParams};
+use super::{
+    CollectionConfig, CollectionPatch, Indexing, Modifier, Placement, Quantization, SparseIndexParams,
+    SparseParams, VectorParams,
+};
 use crate::error::Error;
 use crate::json::Reader;
 use crate::limits::Limits;
 use crate::types::{Datatype, Metric};
+use crate::vectors::VectorKind;
 use crate::wal::Durability;
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -39,7 +43,8 @@ fn full() -> Value {
             "a": {"size": 4, "distance": "Euclid", "hnsw_config": {"m": 8, "ef_search": 77, "on_disk": true},
                 "quantization_config": {"binary": {"encoding": "two_bits", "always_ram": true}}, "on_disk": true,
                 "datatype": "float16"},
-            "b": {"size": 65536, "distance": "Manhattan", "datatype": "uint8", "on_disk": false}},
+            "b": {"size": 65536, "distance": "Manhattan", "datatype": "uint8", "on_disk": false},
+            "c": {"size": 2, "distance": "Dot", "multivector_config": {"comparator": "max_sim"}}},
         "hnsw_config": {"m": 32, "ef_construct": 200, "ef_search": 50, "full_scan_threshold_kb": 100,
             "max_indexing_threads": 2, "on_disk": true, "payload_m": 4, "inline_storage": true},
         "optimizer_config": {"deleted_threshold": 0.25, "vacuum_min_vector_number": 100, "default_segment_number": 2,
@@ -48,7 +53,9 @@ fn full() -> Value {
         "wal_config": {"wal_capacity_mb": 64, "wal_segments_ahead": 1, "wal_retain_closed": 2, "durability": "interval"},
         "quantization": {"scalar": {"type": "int8", "quantile": 0.99, "always_ram": false}},
         "on_disk_payload": false, "metadata": {"owner": "me", "n": [1, 2.5]}, "shard_number": 2,
-        "replication_factor": 3, "write_consistency_factor": 2, "sharding_method": "auto", "sparse_vectors": {},
+        "replication_factor": 3, "write_consistency_factor": 2, "sharding_method": "auto",
+        "sparse_vectors": {"s": {"modifier": "idf", "index": {"full_scan_threshold": 10, "on_disk": true,
+            "datatype": "float16"}}, "t": {"index": {}}},
         "strict_mode_config": {"enabled": false, "max_query_limit": 10, "search_max_oversampling": 2.5}})
 }
 
@@ -120,7 +127,10 @@ fn info_shows_only_names_that_strict_clients_know_c4_2() {
             "a": {"size": 4, "distance": "Euclid", "hnsw_config": {"m": 8, "on_disk": true},
                 "quantization_config": {"binary": {"always_ram": true, "encoding": "two_bits"}}, "on_disk": true,
                 "datatype": "float16"},
-            "b": {"size": 65536, "distance": "Manhattan", "on_disk": false, "datatype": "uint8"}},
+            "b": {"size": 65536, "distance": "Manhattan", "on_disk": false, "datatype": "uint8"},
+            "c": {"size": 2, "distance": "Dot", "multivector_config": {"comparator": "max_sim"}}},
+            "sparse_vectors": {"s": {"modifier": "idf", "index": {"full_scan_threshold": 10, "on_disk": true,
+                "datatype": "float16"}}, "t": {"index": {}}},
             "shard_number": 2, "replication_factor": 3, "write_consistency_factor": 2, "on_disk_payload": false})
     );
     assert_eq!(shown["hnsw_config"]["ef_search"], 50);
@@ -145,6 +155,7 @@ fn info_shows_only_names_that_strict_clients_know_c4_2() {
 fn every_setting_without_effect_has_its_warning_c4_3() {
     let release = [
         "vectors.a.hnsw_config.on_disk",
+        "sparse_vectors.s.index.full_scan_threshold",
         "hnsw_config.on_disk",
         "hnsw_config.payload_m",
         "hnsw_config.inline_storage",
@@ -193,6 +204,77 @@ fn originals_are_placed_as_the_vector_asks_c4_3() {
     assert_eq!(place(json!(null)), Placement::Mapped);
     assert_eq!(place(json!(false)), Placement::Memory);
     assert_eq!(place(json!(true)), Placement::Disk);
+}
+
+#[test]
+fn sparse_fields_stand_alone_or_behind_the_others_c4_3() {
+    let alone = create(&json!({"sparse_vectors": {"s": {}, "t": null}})).unwrap();
+    assert_eq!((alone.fields().len(), alone.sparse_fields().len(), alone.positions()), (0, 1, 1));
+    assert_eq!((alone.vector_position("s"), alone.vector_position("t")), (Some(0), None));
+    assert_eq!(info(&alone)["params"]["vectors"], json!({}));
+    assert_eq!(info(&alone)["params"]["sparse_vectors"], json!({"s": {}}));
+    assert_eq!(CollectionConfig::restore(&alone.to_json()).unwrap(), alone);
+    let beside = create(&full()).unwrap();
+    let positions = ["a", "b", "c", "s", "t", ""].map(|name| beside.vector_position(name));
+    assert_eq!(positions, [Some(0), Some(1), Some(2), Some(3), Some(4), None]);
+    assert_eq!(
+        [0, 2, 3].map(|at| beside.kind_at(at)),
+        [VectorKind::Dense, VectorKind::Multi, VectorKind::Sparse]
+    );
+    assert_eq!([1, 4].map(|at| beside.name_at(at)), ["b", "t"]);
+    assert_eq!(beside.sparse_fields()[0].1.datatype(), Datatype::Float16);
+    assert_eq!(beside.sparse_fields()[0].1.modifier(), Modifier::Idf);
+    assert!(info(&create(&plain()).unwrap())["params"].get("sparse_vectors").is_none());
+}
+
+#[test]
+fn malformed_sparse_fields_are_refused_c4_3() {
+    for (sparse, why) in [
+        (json!({"": {}}), "Sparse vector name cannot be empty"),
+        (json!({"a": {}}), "Dense and sparse vector names must be unique - duplicate found with 'a'"),
+        (json!({"x/y": {}}), "a vector name must not hold"),
+        (json!({"s": {"modifier": "bm25"}}), "sparse_vectors.s.modifier: expected one of none, idf"),
+        (json!({"s": {"index": {"datatype": "int8"}}}), "sparse_vectors.s.index.datatype: "),
+        (
+            json!({"s": {"index": {"full_scan_threshold": -1}}}),
+            "sparse_vectors.s.index.full_scan_threshold: ",
+        ),
+        (json!({"s": {"size": 4}}), "sparse_vectors.s.size: unknown field"),
+        (json!({"s": 1}), "sparse_vectors.s: "),
+        (json!(["s"]), "sparse_vectors: "),
+    ] {
+        let body = json!({"vectors": {"a": {"size": 1, "distance": "Dot"}}, "sparse_vectors": sparse});
+        let Err(Error::BadRequest(message)) = create(&body) else { panic!("{body}") };
+        assert!(message.contains(why), "{message} lacks {why}");
+    }
+    let many: serde_json::Map<_, _> = (0..64).map(|at| (format!("s{at}"), json!({}))).collect();
+    assert!(create(&json!({"sparse_vectors": many})).is_ok());
+    let body = json!({"vectors": {"size": 1, "distance": "Dot"}, "sparse_vectors": many});
+    let Err(Error::BadRequest(message)) = create(&body) else { panic!() };
+    assert!(message.contains("max_named_vectors"), "{message}");
+}
+
+#[test]
+fn a_patch_changes_sparse_fields_but_not_their_datatype_c4_4() {
+    let before = create(&full()).unwrap();
+    let change = json!({"sparse_vectors": {
+        "s": {"modifier": "none", "index": {"on_disk": false, "datatype": "float16"}},
+        "t": {"modifier": "idf"}}});
+    let after = before.apply_patch(&patch(&change).unwrap()).unwrap();
+    let index = SparseIndexParams {
+        full_scan_threshold: Some(10),
+        on_disk: Some(false),
+        datatype: Some(Datatype::Float16),
+    };
+    assert_eq!(
+        after.sparse_fields()[0].1,
+        SparseParams { index: Some(index), modifier: Some(Modifier::None) }
+    );
+    assert_eq!(after.sparse_fields()[1].1.modifier(), Modifier::Idf);
+    let other = patch(&json!({"sparse_vectors": {"t": {"index": {"datatype": "uint8"}}}})).unwrap();
+    assert!(matches!(before.apply_patch(&other), Err(Error::BadRequest(_))));
+    let unknown = patch(&json!({"sparse_vectors": {"a": {}}})).unwrap();
+    assert_eq!(before.apply_patch(&unknown), Err(Error::VectorNotFound("a".into())));
 }
 
 #[test]

@@ -55,9 +55,15 @@ impl CollectionConfig {
         asked.unwrap_or(usize::MAX).min(bound)
     }
 
-    /// Where the vectors of the field at this position are kept.
-    pub fn placement(&self, field: usize) -> Placement {
-        match self.vectors[field].1.on_disk {
+    /// Where the vectors of the field at this position, of any kind, are kept.
+    pub fn placement(&self, position: usize) -> Placement {
+        let on_disk = match self.vectors.get(position) {
+            Some((_, params)) => params.on_disk,
+            None => {
+                self.sparse[position - self.vectors.len()].1.index.as_ref().and_then(|index| index.on_disk)
+            }
+        };
+        match on_disk {
             Some(false) => Placement::Memory,
             None => Placement::Mapped,
             Some(true) => Placement::Disk,

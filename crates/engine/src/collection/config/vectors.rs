@@ -12,6 +12,10 @@ use crate::vectors::RowFormat;
 /// Components of a vector (C4.3).
 pub const MAX_VECTOR_SIZE: usize = 65_536;
 
+/// Element types by name.
+pub(super) const DATATYPES: [(&str, Datatype); 3] =
+    [("float32", Datatype::Float32), ("float16", Datatype::Float16), ("uint8", Datatype::Uint8)];
+
 /// The fields of [`VectorParams`] whose values are no objects. Their presence tells the unnamed vector's
 /// parameters from a map of names to parameters.
 const SCALAR_FIELDS: [&str; 4] = ["size", "distance", "on_disk", "datatype"];
@@ -31,6 +35,48 @@ pub struct VectorParams {
     pub on_disk: Option<bool>,
     /// The element type, where the request named one.
     pub datatype: Option<Datatype>,
+    /// Present where points have several vectors in the field.
+    pub multivector: Option<MultivectorConfig>,
+}
+
+/// `multivector_config`: how several vectors of a point are compared with those of a query.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MultivectorConfig {
+    /// What their similarities come to.
+    pub comparator: MultivectorComparator,
+}
+
+/// What the similarities of the vectors of a query to those of a point come to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MultivectorComparator {
+    /// The sum over the query's vectors of the best similarity to one of the point's.
+    MaxSim,
+}
+
+impl MultivectorConfig {
+    /// Reads the object.
+    ///
+    /// # Errors
+    /// `BadRequest` or `MissingField` that names the place.
+    fn parse(reader: &mut Reader<'_>) -> Result<MultivectorConfig, Error> {
+        const COMPARATORS: [(&str, MultivectorComparator); 1] = [("max_sim", MultivectorComparator::MaxSim)];
+        let mut comparator = None;
+        reader.object(|r, key| {
+            match key {
+                "comparator" => comparator = r.optional(|r| fields::choice(r, &COMPARATORS))?,
+                _ => r.unknown()?,
+            }
+            Ok(())
+        })?;
+        Ok(MultivectorConfig { comparator: comparator.ok_or_else(|| reader.missing("comparator"))? })
+    }
+
+    fn write(self, out: &mut Vec<u8>) {
+        let MultivectorComparator::MaxSim = self.comparator;
+        let mut object = fields::ObjectWriter::start(out);
+        write_string(object.key("comparator"), "max_sim");
+        object.end();
+    }
 }
 
 impl VectorParams {
@@ -43,6 +89,7 @@ impl VectorParams {
             quantization: None,
             on_disk: None,
             datatype: None,
+            multivector: None,
         }
     }
 
@@ -72,10 +119,8 @@ impl VectorParams {
             ("Dot", Metric::Dot),
             ("Manhattan", Metric::Manhattan),
         ];
-        const DATATYPES: [(&str, Datatype); 3] =
-            [("float32", Datatype::Float32), ("float16", Datatype::Float16), ("uint8", Datatype::Uint8)];
         let (mut size, mut metric, mut hnsw, mut quantization) = (None, None, None, None);
-        let (mut on_disk, mut datatype) = (None, None);
+        let (mut on_disk, mut datatype, mut multivector) = (None, None, None);
         reader.object(|r, key| {
             match key {
                 "size" => size = r.optional(vector_size)?,
@@ -84,11 +129,7 @@ impl VectorParams {
                 "quantization_config" | "quantization" => quantization = r.optional(Quantization::parse)?,
                 "on_disk" => on_disk = fields::flag(r)?,
                 "datatype" => datatype = r.optional(|r| fields::choice(r, &DATATYPES))?,
-                "multivector_config" => {
-                    if !r.take_null()? {
-                        return Err(r.error("multi vectors are not available in this release"));
-                    }
-                }
+                "multivector_config" => multivector = r.optional(MultivectorConfig::parse)?,
                 _ => r.unknown()?,
             }
             Ok(())
@@ -100,6 +141,7 @@ impl VectorParams {
             quantization,
             on_disk,
             datatype,
+            multivector,
         })
     }
 
@@ -114,6 +156,7 @@ impl VectorParams {
         object.field("quantization_config", self.quantization.as_ref(), |out, asked| asked.write(out));
         object.field("on_disk", self.on_disk, fields::write_flag);
         object.field("datatype", self.datatype, |out, datatype| write_string(out, datatype.name()));
+        object.field("multivector_config", self.multivector, |out, config| config.write(out));
         object.end();
     }
 }

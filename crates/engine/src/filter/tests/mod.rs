@@ -1,9 +1,13 @@
 //! What filters mean, and that indexes do not change it.
 
+mod documents;
+mod filters;
 mod grammar;
 mod oracle;
+mod oracle_geo;
 mod properties;
 mod semantics;
+mod state;
 
 use super::{Filter, PointView};
 use crate::error::Error;

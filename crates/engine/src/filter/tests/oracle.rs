@@ -1,5 +1,6 @@
 //! A second, naive reading of C7, over JSON trees: filters and payloads alike. It shares no code with the engine.
 
+use super::oracle_geo;
 use serde_json::Value;
 
 /// The instants of the date-times that the generators use, in microseconds since the epoch.
@@ -12,8 +13,15 @@ pub(super) const DATETIMES: [(&str, i64); 6] = [
     ("2031-07-09T12:30", 1_941_366_600_000_000),
 ];
 
-/// Whether a point without vectors, of that id and payload, matches a filter.
-pub(super) fn matches(filter: &Value, id: Option<u64>, payload: &Value) -> bool {
+/// What a point has beside its payload.
+pub(super) struct Subject<'a> {
+    /// As it is answered.
+    pub id: &'a Value,
+    pub vectors: &'a [&'a str],
+}
+
+/// Whether a payload matches a filter: that of `subject`, or, without one, an object inside a payload.
+pub(super) fn matches(filter: &Value, subject: Option<&Subject<'_>>, payload: &Value) -> bool {
     let list = |group: &str| -> Vec<Value> {
         match filter.get(group) {
             None | Some(Value::Null) => vec![],
@@ -26,23 +34,23 @@ pub(super) fn matches(filter: &Value, id: Option<u64>, payload: &Value) -> bool 
         None | Some(Value::Null) => true,
         Some(group) => {
             let conditions = group["conditions"].as_array().unwrap();
-            let held = conditions.iter().filter(|one| condition(one, id, payload)).count();
+            let held = conditions.iter().filter(|one| condition(one, subject, payload)).count();
             conditions.is_empty() || held as u64 >= group["min_count"].as_u64().unwrap()
         }
     };
-    must.iter().all(|one| condition(one, id, payload))
-        && (should.is_empty() || should.iter().any(|one| condition(one, id, payload)))
-        && must_not.iter().all(|one| !condition(one, id, payload))
+    must.iter().all(|one| condition(one, subject, payload))
+        && (should.is_empty() || should.iter().any(|one| condition(one, subject, payload)))
+        && must_not.iter().all(|one| !condition(one, subject, payload))
         && enough
 }
 
-fn condition(condition: &Value, id: Option<u64>, payload: &Value) -> bool {
+fn condition(condition: &Value, subject: Option<&Subject<'_>>, payload: &Value) -> bool {
     let object = condition.as_object().unwrap();
     if let Some(ids) = object.get("has_id") {
-        return id.is_some_and(|id| ids.as_array().unwrap().iter().any(|one| one.as_u64() == Some(id)));
+        return subject.is_some_and(|point| ids.as_array().unwrap().iter().any(|id| is_equal(id, point.id)));
     }
-    if object.contains_key("has_vector") {
-        return false;
+    if let Some(name) = object.get("has_vector") {
+        return subject.is_some_and(|point| point.vectors.contains(&name.as_str().unwrap()));
     }
     if let Some(nested) = object.get("nested") {
         let mut key = nested["key"].as_str().unwrap().to_string();
@@ -59,7 +67,7 @@ fn condition(condition: &Value, id: Option<u64>, payload: &Value) -> bool {
     if let Some(Value::Object(of)) = object.get("is_null") {
         return is_null(&select(payload, of["key"].as_str().unwrap()));
     }
-    let Some(key) = object.get("key") else { return matches(condition, id, payload) };
+    let Some(key) = object.get("key") else { return matches(condition, subject, payload) };
     let at = select(payload, key.as_str().unwrap());
     let values: Vec<&Value> = at
         .iter()
@@ -72,8 +80,9 @@ fn condition(condition: &Value, id: Option<u64>, payload: &Value) -> bool {
         "key" => false,
         "match" => values.iter().any(|value| is_match(clause, value)),
         "range" => values.iter().any(|value| in_range(clause, value)),
-        "geo_radius" => values.iter().any(|value| in_radius(clause, value)),
-        "geo_bounding_box" => values.iter().any(|value| in_box(clause, value)),
+        "geo_radius" => values.iter().any(|value| oracle_geo::in_radius(clause, value)),
+        "geo_bounding_box" => values.iter().any(|value| oracle_geo::in_box(clause, value)),
+        "geo_polygon" => values.iter().any(|value| oracle_geo::in_polygon(clause, value)),
         "values_count" => {
             let counts: Vec<u64> =
                 if at.is_empty() { vec![0] } else { at.iter().map(|value| count(value)).collect() };
@@ -85,18 +94,27 @@ fn condition(condition: &Value, id: Option<u64>, payload: &Value) -> bool {
     })
 }
 
-/// The values of a path of bare keys, `[]` and `[n]`.
+/// The values of a path.
 fn select<'v>(root: &'v Value, path: &str) -> Vec<&'v Value> {
     let mut found = vec![root];
-    for part in path.replace('[', ".[").split('.') {
-        found = match part.strip_prefix('[') {
-            None => found.into_iter().filter_map(|value| value.as_object()?.get(part)).collect(),
-            Some("]") => found.into_iter().filter_map(Value::as_array).flatten().collect(),
-            Some(index) => {
-                let index: usize = index.trim_end_matches(']').parse().unwrap();
-                found.into_iter().filter_map(|value| value.as_array()?.get(index)).collect()
-            }
+    let mut rest = path;
+    while !rest.is_empty() {
+        rest = rest.strip_prefix('.').unwrap_or(rest);
+        if let Some((inside, after)) = rest.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+            let elements = found.into_iter().filter_map(Value::as_array);
+            found = match inside {
+                "" => elements.flatten().collect(),
+                index => elements.filter_map(|list| list.get(index.parse::<usize>().unwrap())).collect(),
+            };
+            rest = after;
+            continue;
+        }
+        let (key, after) = match rest.strip_prefix('"') {
+            Some(quoted) => quoted.split_once('"').unwrap(),
+            None => rest.split_at(rest.find(['.', '[']).unwrap_or(rest.len())),
         };
+        found = found.into_iter().filter_map(|value| value.as_object()?.get(key)).collect();
+        rest = after;
     }
     found
 }
@@ -121,7 +139,8 @@ fn count(value: &Value) -> u64 {
 fn is_match(clause: &Value, value: &Value) -> bool {
     let (kind, wanted) = clause.as_object().unwrap().iter().next().unwrap();
     let words = |text: &str| -> Vec<String> {
-        let lower = text.to_lowercase();
+        // Letter by letter: whether a sigma ends its word makes no difference.
+        let lower: String = text.chars().flat_map(char::to_lowercase).collect();
         lower
             .split(|c: char| !c.is_alphanumeric())
             .filter(|word| !word.is_empty())
@@ -175,7 +194,7 @@ fn in_range(clause: &Value, value: &Value) -> bool {
     value.is_number() && within(number(value), clause, number)
 }
 
-fn number(value: &Value) -> f64 {
+pub(super) fn number(value: &Value) -> f64 {
     value.to_string().parse().unwrap()
 }
 
@@ -190,29 +209,4 @@ fn within(value: f64, bounds: &Value, read: impl Fn(&Value) -> f64) -> bool {
             other => panic!("{other}"),
         }
     })
-}
-
-fn place(value: &Value) -> Option<(f64, f64)> {
-    let object = value.as_object()?;
-    let degrees = |key: &str| object.get(key).filter(|value| value.is_number()).map(number);
-    Some((degrees("lon")?, degrees("lat")?))
-}
-
-fn in_radius(clause: &Value, value: &Value) -> bool {
-    let on_sphere = |(lon, lat): (f64, f64)| {
-        let (lon, lat) = (lon.to_radians(), lat.to_radians());
-        [lat.cos() * lon.cos(), lat.cos() * lon.sin(), lat.sin()]
-    };
-    let Some(here) = place(value) else { return false };
-    let (a, b) = (on_sphere(place(&clause["center"]).unwrap()), on_sphere(here));
-    let chord = a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum::<f64>().sqrt();
-    2.0 * (chord / 2.0).asin() * 6_371_008.8 < number(&clause["radius"])
-}
-
-fn in_box(clause: &Value, value: &Value) -> bool {
-    let Some((lon, lat)) = place(value) else { return false };
-    let (west, north) = place(&clause["top_left"]).unwrap();
-    let (east, south) = place(&clause["bottom_right"]).unwrap();
-    let between = if west > east { lon > west || lon < east } else { lon > west && lon < east };
-    between && lat < north && lat > south
 }

@@ -1,31 +1,17 @@
 //! The plans of a search agree with each other and with the exact scan, whatever was written before.
 
-use super::planner::{Plan, forced};
-use crate::catalog::Mode;
-use crate::engine::{Engine, Operation, Options, Request};
-use crate::storage::SimDisk;
+use super::Random;
+use crate::engine::Engine;
+use crate::query::planner::{Plan, forced};
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use std::sync::{Arc, Mutex};
-use std::time::Instant;
 
 /// Components of a vector: so many that a few hundred points outgrow the exact scan.
 const SIZE: usize = 32;
 const K: usize = 10;
 const PLANS: [Plan; 3] = [Plan::Scan, Plan::Wide, Plan::TwoHop];
 
-/// A small generator (SplitMix64).
-struct Random(u64);
-
 impl Random {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (z ^ (z >> 31)) % bound
-    }
-
     /// One of two heaps; coordinates are coarse, so that ties happen.
     fn vector(&mut self, heap: u64) -> Vec<f32> {
         (0..SIZE).map(|_| (self.below(64) + 40 * heap) as f32 / 16.0 - 1.0).collect()
@@ -74,9 +60,8 @@ fn setup() -> impl Strategy<Value = Setup> {
 
 impl Collection {
     fn new(setup: &Setup) -> Collection {
-        let options = Options { mode: Mode::Inline { seed: setup.seed }, ..Options::default() };
-        let engine = Engine::open(Arc::new(SimDisk::new()), options).expect("an empty disk opens");
-        let mut collection = Collection { engine, random: Random(setup.seed), ids: 0 };
+        let mut collection =
+            Collection { engine: super::engine(setup.seed), random: Random(setup.seed), ids: 0 };
         let hnsw = json!({"m": 8, "ef_construct": 48, "full_scan_threshold": 10});
         let vectors =
             json!({"v": {"size": SIZE, "distance": setup.distance}, "w": {"size": 2, "distance": "Dot"}});
@@ -105,21 +90,7 @@ impl Collection {
     }
 
     fn call(&self, operation: &str, body: &Value) -> Value {
-        let answer = Arc::new(Mutex::new(None));
-        let slot = Arc::clone(&answer);
-        let request = Request {
-            operation: Operation::parse(operation).expect("a known operation"),
-            collection: "c".into(),
-            target: None,
-            wait: true,
-            timeout: None,
-            body: Box::new(body.to_string().into_bytes()),
-            start: Instant::now(),
-        };
-        self.engine.execute(request, Box::new(move |result| *slot.lock().unwrap() = Some(result)));
-        let answer = answer.lock().unwrap().take().expect("answered before it returns");
-        let envelope = answer.unwrap_or_else(|error| panic!("{operation} {body}: {error}"));
-        serde_json::from_slice::<Value>(&envelope).expect("envelopes are JSON")["result"].clone()
+        super::call(&self.engine, "c", operation, body)
     }
 
     /// A point with a vector in one of the heaps; one in twenty has none.

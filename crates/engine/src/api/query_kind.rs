@@ -1,0 +1,165 @@
+//! `query`: what a query asks for, in each of its forms (C6.3).
+
+use super::body::{Budget, Result, list};
+use super::example;
+use super::order_by;
+use super::search_params::number_in;
+use crate::collection::config::fields::{choice, shorten};
+use crate::json::{Kind, Reader};
+use crate::query::formula::{Defaults, Formula};
+use crate::query::tree::{Discover, Example, Fusion, Mmr, Query, Recommend, Strategy};
+use std::sync::Arc;
+
+/// Candidates that maximal marginal relevance chooses from at most: their comparisons are counted in squares.
+const MAX_CANDIDATES: u64 = 16_384;
+/// `diversity` of a request that does not say.
+const DEFAULT_DIVERSITY: f32 = 0.5;
+/// `k` of reciprocal rank fusion for a request that does not say.
+const DEFAULT_RRF_K: f64 = 2.0;
+
+const STRATEGIES: [(&str, Strategy); 3] = [
+    ("average_vector", Strategy::AverageVector),
+    ("best_score", Strategy::BestScore),
+    ("sum_scores", Strategy::SumScores),
+];
+
+/// Weights that are read; that there must be one for each prefetch is checked later.
+const MAX_WEIGHTS: usize = 1024;
+
+/// Names of the forms, for messages.
+const FORMS: &str = "nearest, recommend, discover, context, order_by, fusion, rrf, formula, sample";
+
+/// Reads `query`: a vector, an id, or an object that says its kind.
+pub(super) fn read(reader: &mut Reader<'_>, budget: &mut Budget<'_>) -> Result<Query> {
+    if reader.peek()? != Kind::Object || example::is_object(reader)? {
+        return example::read(reader).map(Query::Nearest);
+    }
+    let mut kinds: Vec<(&str, Query)> = Vec::new();
+    let (mut mmr, mut defaults) = (None, None);
+    reader.object(|r, key| {
+        if r.take_null()? {
+            return Ok(());
+        }
+        let (kind, query) = match key {
+            "nearest" => ("nearest", Query::Nearest(example::read(r)?)),
+            "mmr" => {
+                mmr = Some(read_mmr(r)?);
+                return Ok(());
+            }
+            "formula" => ("formula", Query::Formula(Arc::new(Formula::parse(r, budget.limits)?))),
+            "defaults" => {
+                defaults = Some(Defaults::parse(r)?);
+                return Ok(());
+            }
+            "recommend" => ("recommend", Query::Recommend(read_recommend(r, budget)?)),
+            "discover" => ("discover", Query::Discover(read_discover(r, budget)?)),
+            "context" => {
+                let pairs = example::read_pairs(r, budget)?;
+                if pairs.is_empty() {
+                    return Err(r.error("at least one pair is needed"));
+                }
+                ("context", Query::Context(pairs))
+            }
+            "order_by" => ("order_by", Query::OrderBy(order_by::read(r)?)),
+            "fusion" => ("fusion", Query::Fusion(read_fusion(r)?)),
+            "rrf" => ("rrf", Query::Fusion(read_rrf(r)?)),
+            "sample" => ("sample", choice(r, &[("random", ())]).map(|()| Query::Sample)?),
+            other => return Err(r.error(format!("unknown kind of query '{}'", shorten(other)))),
+        };
+        kinds.retain(|(known, _)| *known != kind);
+        kinds.push((kind, query));
+        Ok(())
+    })?;
+    let query = match kinds.len() {
+        0 => return Err(reader.error(format!("expected one of {FORMS}"))),
+        1 => kinds.remove(0).1,
+        _ => {
+            let why = format!("expected one kind of query, got {} and {}", kinds[0].0, kinds[1].0);
+            return Err(reader.error(why));
+        }
+    };
+    let query = match (query, mmr) {
+        (query, None) => query,
+        (Query::Nearest(nearest), Some((diversity, candidates))) => {
+            Query::Mmr(Mmr { nearest, diversity, candidates })
+        }
+        _ => return Err(reader.error("mmr goes with nearest only")),
+    };
+    match (query, defaults) {
+        (query, None) => Ok(query),
+        (Query::Formula(formula), Some(defaults)) => {
+            Ok(Query::Formula(Arc::new(Arc::unwrap_or_clone(formula).with_defaults(defaults))))
+        }
+        _ => Err(reader.error("defaults go with a formula only")),
+    }
+}
+
+/// `diversity`, and `candidates_limit` if it is given.
+fn read_mmr(reader: &mut Reader<'_>) -> Result<(f32, Option<usize>)> {
+    let (mut diversity, mut candidates) = (None, None);
+    reader.object(|r, key| {
+        match key {
+            "diversity" => diversity = r.optional(|r| number_in(r, 0.0, 1.0))?,
+            "candidates_limit" => candidates = r.optional(|r| r.integer_in(1, MAX_CANDIDATES))?,
+            _ => r.unknown()?,
+        }
+        Ok(())
+    })?;
+    let diversity = diversity.map_or(DEFAULT_DIVERSITY, |value| value as f32);
+    Ok((diversity, candidates.map(|count| count as usize)))
+}
+
+fn read_recommend(reader: &mut Reader<'_>, budget: &mut Budget<'_>) -> Result<Recommend> {
+    let (mut positive, mut negative, mut strategy) = (None, None, None);
+    reader.object(|r, key| {
+        match key {
+            "positive" => positive = r.optional(|r| example::read_list(r, budget))?,
+            "negative" => negative = r.optional(|r| example::read_list(r, budget))?,
+            "strategy" => strategy = r.optional(|r| choice(r, &STRATEGIES))?,
+            _ => r.unknown()?,
+        }
+        Ok(())
+    })?;
+    let (positive, negative): (Vec<Example>, Vec<Example>) =
+        (positive.unwrap_or_default(), negative.unwrap_or_default());
+    let strategy = strategy.unwrap_or(Strategy::AverageVector);
+    if positive.is_empty() && negative.is_empty() {
+        return Err(reader.error("At least one positive or negative vector/id must be provided"));
+    }
+    if positive.is_empty() && strategy == Strategy::AverageVector {
+        return Err(reader.error("Positive vectors should not be empty with average strategy"));
+    }
+    Ok(Recommend { positive, negative, strategy })
+}
+
+fn read_discover(reader: &mut Reader<'_>, budget: &mut Budget<'_>) -> Result<Discover> {
+    let (mut target, mut context) = (None, None);
+    reader.object(|r, key| {
+        match key {
+            "target" => target = r.optional(example::read)?,
+            "context" => context = r.optional(|r| example::read_pairs(r, budget))?,
+            _ => r.unknown()?,
+        }
+        Ok(())
+    })?;
+    let target = target.ok_or_else(|| reader.missing("target"))?;
+    Ok(Discover { target, context: context.unwrap_or_default() })
+}
+
+fn read_fusion(reader: &mut Reader<'_>) -> Result<Fusion> {
+    let is_rrf = choice(reader, &[("rrf", true), ("dbsf", false)])?;
+    Ok(if is_rrf { Fusion::Rrf { k: DEFAULT_RRF_K, weights: Vec::new() } } else { Fusion::Dbsf })
+}
+
+fn read_rrf(reader: &mut Reader<'_>) -> Result<Fusion> {
+    let (mut k, mut weights) = (None, None);
+    reader.object(|r, key| {
+        match key {
+            "k" => k = r.optional(|r| r.integer_in(1, u64::MAX))?,
+            "weights" => weights = r.optional(|r| list(r, MAX_WEIGHTS, "weights", |r| r.f64()))?,
+            _ => r.unknown()?,
+        }
+        Ok(())
+    })?;
+    Ok(Fusion::Rrf { k: k.map_or(DEFAULT_RRF_K, |k| k as f64), weights: weights.unwrap_or_default() })
+}

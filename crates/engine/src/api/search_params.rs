@@ -1,0 +1,74 @@
+//! `params` of a search (C6.2).
+
+use super::body::Result;
+use crate::json::Reader;
+use crate::query::tree::{QuantizationParams, SearchParams};
+
+/// Widest search through a graph. A greater `hnsw_ef` means this one.
+const MAX_HNSW_EF: u64 = 100_000;
+
+/// Reads the object.
+pub(super) fn read(reader: &mut Reader<'_>) -> Result<SearchParams> {
+    let (mut hnsw_ef, mut exact, mut indexed_only, mut quantization) = (None, None, None, None);
+    reader.object(|r, key| {
+        match key {
+            "hnsw_ef" => hnsw_ef = r.optional(|r| r.integer_in(1, u64::MAX))?,
+            "exact" => exact = r.optional(Reader::bool)?,
+            "indexed_only" => indexed_only = r.optional(Reader::bool)?,
+            "quantization" => quantization = r.optional(read_quantization)?,
+            "acorn" => drop(r.optional(check_acorn)?),
+            _ => r.unknown()?,
+        }
+        Ok(())
+    })?;
+    Ok(SearchParams {
+        hnsw_ef: hnsw_ef.map(|ef| ef.min(MAX_HNSW_EF) as usize),
+        exact: exact.unwrap_or(false),
+        indexed_only: indexed_only.unwrap_or(false),
+        quantization: quantization.unwrap_or_default(),
+    })
+}
+
+fn read_quantization(reader: &mut Reader<'_>) -> Result<QuantizationParams> {
+    let (mut ignore, mut rescore, mut oversampling) = (None, None, None);
+    reader.object(|r, key| {
+        match key {
+            "ignore" => ignore = r.optional(Reader::bool)?,
+            "rescore" => rescore = r.optional(Reader::bool)?,
+            "oversampling" => oversampling = r.optional(|r| number_in(r, 1.0, f64::MAX))?,
+            _ => r.unknown()?,
+        }
+        Ok(())
+    })?;
+    let standard = QuantizationParams::default();
+    Ok(QuantizationParams {
+        ignore: ignore.unwrap_or(standard.ignore),
+        rescore: rescore.unwrap_or(standard.rescore),
+        // What is beyond the range of f32 is beyond any number of points.
+        oversampling: oversampling.map(|factor| (factor as f32).min(f32::MAX)),
+    })
+}
+
+/// `acorn` is checked and has no effect: the planner decides.
+fn check_acorn(reader: &mut Reader<'_>) -> Result<()> {
+    reader.object(|r, key| {
+        match key {
+            "enable" => drop(r.optional(Reader::bool)?),
+            "max_selectivity" => drop(r.optional(|r| number_in(r, 0.0, 1.0))?),
+            _ => r.unknown()?,
+        }
+        Ok(())
+    })
+}
+
+/// Reads a number from `min` to `max`.
+pub(super) fn number_in(reader: &mut Reader<'_>, min: f64, max: f64) -> Result<f64> {
+    let value = reader.f64()?;
+    if value < min {
+        return Err(reader.error(format!("value {value} invalid, must be {min} or larger")));
+    }
+    if value > max {
+        return Err(reader.error(format!("value {value} invalid, must be {max} or smaller")));
+    }
+    Ok(value)
+}

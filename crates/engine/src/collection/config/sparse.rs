@@ -1,0 +1,196 @@
+//! `sparse_vectors`: the sparse fields that a collection declares.
+
+use super::fields::{self, ObjectWriter};
+use super::vectors::DATATYPES;
+use crate::error::Error;
+use crate::json::{Reader, write_string, write_u64};
+use crate::limits::Limits;
+use crate::name::vector_name_fault;
+use crate::types::Datatype;
+use std::collections::BTreeMap;
+
+/// `full_scan_threshold` where the request does not say: sparse vectors.
+const FULL_SCAN_THRESHOLD: u64 = 5_000;
+
+/// How the weights of a query are changed before they are multiplied with those of the points.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Modifier {
+    /// Not at all.
+    None,
+    /// Each times the inverse document frequency of its index among the points of that moment.
+    Idf,
+}
+
+impl Modifier {
+    fn name(self) -> &'static str {
+        match self {
+            Modifier::None => "none",
+            Modifier::Idf => "idf",
+        }
+    }
+}
+
+/// `index` of a sparse field, as it was asked for.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SparseIndexParams {
+    /// Stored and answered, without effect: every search is exact.
+    pub full_scan_threshold: Option<u64>,
+    /// Where the vectors themselves are kept; see [`Placement`](super::Placement).
+    pub on_disk: Option<bool>,
+    /// The element type of the values.
+    pub datatype: Option<Datatype>,
+}
+
+/// What a collection declares of one sparse field.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SparseParams {
+    /// Present where the request had it.
+    pub index: Option<SparseIndexParams>,
+    /// Present where the request named one.
+    pub modifier: Option<Modifier>,
+}
+
+/// The sparse fields of a collection in the order of the request.
+pub(super) type SparseFields = Vec<(Box<str>, SparseParams)>;
+
+impl SparseParams {
+    /// The element type that values are kept in.
+    pub fn datatype(&self) -> Datatype {
+        self.index.as_ref().and_then(|index| index.datatype).unwrap_or(Datatype::Float32)
+    }
+
+    /// How query weights are changed.
+    pub fn modifier(&self) -> Modifier {
+        self.modifier.unwrap_or(Modifier::None)
+    }
+
+    /// Whether `index.full_scan_threshold` asks for something else than its default.
+    pub(super) fn changes_full_scan_threshold(&self) -> bool {
+        let asked = self.index.as_ref().and_then(|index| index.full_scan_threshold);
+        asked.is_some_and(|asked| asked != FULL_SCAN_THRESHOLD)
+    }
+
+    /// Reads the object.
+    ///
+    /// # Errors
+    /// `BadRequest` that names the place.
+    pub fn parse(reader: &mut Reader<'_>) -> Result<SparseParams, Error> {
+        let mut params = SparseParams::default();
+        reader.object(|r, key| {
+            match key {
+                "index" => params.index = r.optional(SparseIndexParams::parse)?,
+                "modifier" => {
+                    let modifiers =
+                        [Modifier::None, Modifier::Idf].map(|modifier| (modifier.name(), modifier));
+                    params.modifier = r.optional(|r| fields::choice(r, &modifiers))?;
+                }
+                _ => r.unknown()?,
+            }
+            Ok(())
+        })?;
+        Ok(params)
+    }
+
+    /// These parameters after a patch: its fields in their place.
+    ///
+    /// # Errors
+    /// `BadRequest` for another datatype: the values are rounded to the one there is.
+    pub(super) fn patched(&self, name: &str, patch: &SparseParams) -> Result<SparseParams, Error> {
+        let mut params = self.clone();
+        if let Some(changes) = &patch.index {
+            if changes.datatype.is_some_and(|asked| asked != self.datatype()) {
+                return Err(Error::bad(format!("sparse_vectors.{name}.index.datatype: cannot be changed")));
+            }
+            let index = params.index.get_or_insert_default();
+            index.full_scan_threshold = changes.full_scan_threshold.or(index.full_scan_threshold);
+            index.on_disk = changes.on_disk.or(index.on_disk);
+        }
+        params.modifier = patch.modifier.or(params.modifier);
+        Ok(params)
+    }
+
+    fn write(&self, out: &mut Vec<u8>) {
+        let mut object = ObjectWriter::start(out);
+        object.field("index", self.index.as_ref(), |out, index| index.write(out));
+        object.field("modifier", self.modifier, |out, modifier| write_string(out, modifier.name()));
+        object.end();
+    }
+}
+
+impl SparseIndexParams {
+    fn parse(reader: &mut Reader<'_>) -> Result<SparseIndexParams, Error> {
+        let mut index = SparseIndexParams::default();
+        reader.object(|r, key| {
+            match key {
+                "full_scan_threshold" | "full_scan_threshold_kb" => {
+                    index.full_scan_threshold = fields::integer(r, 0)?;
+                }
+                "on_disk" => index.on_disk = fields::flag(r)?,
+                "datatype" => index.datatype = r.optional(|r| fields::choice(r, &DATATYPES))?,
+                _ => r.unknown()?,
+            }
+            Ok(())
+        })?;
+        Ok(index)
+    }
+
+    fn write(&self, out: &mut Vec<u8>) {
+        let mut object = ObjectWriter::start(out);
+        object.field("full_scan_threshold", self.full_scan_threshold, write_u64);
+        object.field("on_disk", self.on_disk, fields::write_flag);
+        object.field("datatype", self.datatype, |out, datatype| write_string(out, datatype.name()));
+        object.end();
+    }
+}
+
+/// Reads the map of names to parameters. Of a repeated name the last counts.
+pub(super) fn parse_fields(reader: &mut Reader<'_>, limits: &Limits) -> Result<SparseFields, Error> {
+    let mut found: SparseFields = Vec::new();
+    let place = reader.path();
+    reader.object(|r, name| {
+        if r.take_null()? {
+            return Ok(());
+        }
+        if name.is_empty() {
+            return Err(r.error("Sparse vector name cannot be empty"));
+        }
+        if let Some(why) = vector_name_fault(name) {
+            return Err(r.error(format!("a vector name {why}")));
+        }
+        let params = SparseParams::parse(r)?;
+        let earlier = found.iter().position(|(known, _)| **known == *name);
+        match earlier {
+            Some(at) => found[at].1 = params,
+            None if found.len() >= limits.max_named_vectors => {
+                return Err(Error::bad(format!(
+                    "{place}: at most {} named vectors a collection (max_named_vectors)",
+                    limits.max_named_vectors
+                )));
+            }
+            None => found.push((name.into(), params)),
+        }
+        Ok(())
+    })?;
+    Ok(found)
+}
+
+/// Appends the sparse fields as [`parse_fields`] reads them.
+pub(super) fn write_fields(declared: &[(Box<str>, SparseParams)], out: &mut Vec<u8>) {
+    let mut object = ObjectWriter::start(out);
+    for (name, params) in declared {
+        params.write(object.key(name));
+    }
+    object.end();
+}
+
+/// The changes of a patch by name. Of a repeated name the last counts.
+pub(super) fn parse_patch(reader: &mut Reader<'_>) -> Result<BTreeMap<Box<str>, SparseParams>, Error> {
+    let mut changes = BTreeMap::new();
+    reader.object(|r, name| {
+        if let Some(change) = r.optional(SparseParams::parse)? {
+            changes.insert(name.into(), change);
+        }
+        Ok(())
+    })?;
+    Ok(changes)
+}

@@ -1,0 +1,258 @@
+//! Rows of one sparse field, and their inverted index.
+
+use super::config::SparseParams;
+use super::field::ALIVE;
+use super::sparse_rows::SparseRows;
+use crate::arena::{AtomicColumn64, ColumnTable};
+use crate::index::sparse::{Block, BlockSizes, Blocks};
+use crate::storage::Map;
+use crate::vectors::{SparseFormat, SparseRow, SparseVector};
+use std::sync::Arc;
+
+/// What a row is taken to have when chunks are cut: 256 elements.
+const USUAL_ROW_BYTES: usize = 2 << 10;
+/// Rows of a full chunk at most.
+const MAX_CHUNK_ROWS: u32 = 2048;
+
+/// The writer's side of a sparse field. A row is written once; it dies when its point gets another vector, loses it, or is
+/// deleted.
+pub struct SparseArena {
+    format: SparseFormat,
+    rows: SparseRows,
+    blocks: Blocks,
+    /// Offset of the point.
+    owners: AtomicColumn64,
+    /// Operation at which the row died; [`ALIVE`] before.
+    deaths: AtomicColumn64,
+    live: u64,
+}
+
+/// What a field is gone back to.
+#[derive(Clone)]
+pub struct SparseMark {
+    rows: SparseRows,
+    blocks: Blocks,
+    live: u64,
+}
+
+impl SparseArena {
+    /// An empty field. A full chunk of usual rows has about `chunk_bytes`.
+    pub fn new(params: &SparseParams, chunk_bytes: usize) -> SparseArena {
+        let chunk_rows = (chunk_bytes / USUAL_ROW_BYTES).next_power_of_two() as u32;
+        let chunk_rows = chunk_rows.clamp(2, MAX_CHUNK_ROWS);
+        SparseArena {
+            format: SparseFormat::of(params.datatype()),
+            rows: SparseRows::new(chunk_rows),
+            blocks: Blocks::new(BlockSizes::around(chunk_rows)),
+            owners: AtomicColumn64::new(),
+            deaths: AtomicColumn64::new(),
+            live: 0,
+        }
+    }
+
+    /// Appends a row of the field's format, makes it findable, and answers its number.
+    pub fn push(&mut self, row: &[u8], owner: u32) -> u32 {
+        let row = self.rows.push(row);
+        self.owners.push(u64::from(owner));
+        self.deaths.push(ALIVE);
+        self.live += 1;
+        let (rows, format) = (&self.rows, self.format);
+        // What dies before it is indexed may live again as long as no reader has seen it die.
+        self.blocks.take_in(format, rows.len(), |row| Some(format.row(rows.row(row))));
+        row
+    }
+
+    /// Appends rows as a checkpoint kept them, each with its owner: dead until [`SparseArena::revive`], and not to be found
+    /// before [`SparseArena::index_loaded`].
+    pub fn load<'a>(&mut self, rows: impl Iterator<Item = (&'a [u8], u32)>) {
+        for (row, owner) in rows {
+            self.rows.push(row);
+            self.load_owner(owner);
+        }
+    }
+
+    /// Appends a full chunk whose rows lie in a map from `offset` on, likewise.
+    pub fn load_mapped(
+        &mut self,
+        lengths: &[u32],
+        map: &Map,
+        offset: usize,
+        owners: impl Iterator<Item = u32>,
+    ) {
+        self.rows.push_mapped(lengths, map, offset);
+        owners.for_each(|owner| self.load_owner(owner));
+    }
+
+    /// Appends a full chunk that was dropped, all of its rows being dead.
+    pub fn load_dropped(&mut self) {
+        self.rows.push_released();
+        (0..self.rows.chunk_rows()).for_each(|_| self.load_owner(0));
+    }
+
+    fn load_owner(&mut self, owner: u32) {
+        self.owners.push(u64::from(owner));
+        self.deaths.push(0);
+    }
+
+    /// Makes the rows that were loaded findable, but for those that nobody revived.
+    pub fn index_loaded(&mut self) {
+        let SparseArena { format, rows, blocks, deaths, .. } = self;
+        let row = |row: u32| (deaths.load(row) == ALIVE).then(|| format.row(rows.row(row)));
+        blocks.take_in(*format, rows.len(), row);
+    }
+
+    /// Marks a row dead from operation `op` on.
+    pub fn kill(&mut self, row: u32, op: u64) {
+        self.deaths.store(row, op);
+        self.live -= 1;
+    }
+
+    /// Takes back a death that no reader has seen.
+    pub fn revive(&mut self, row: u32) {
+        self.deaths.store(row, ALIVE);
+        self.live += 1;
+    }
+
+    /// The place to come back to.
+    pub fn mark(&self) -> SparseMark {
+        SparseMark { rows: self.rows.clone(), blocks: self.blocks.clone(), live: self.live }
+    }
+
+    /// Drops what came after a mark, which no reader has seen. Deaths are taken back one by one before.
+    pub fn go_back(&mut self, mark: SparseMark) {
+        self.owners.truncate(mark.rows.len());
+        self.deaths.truncate(mark.rows.len());
+        self.rows = mark.rows;
+        self.blocks = mark.blocks;
+        self.live = mark.live;
+    }
+
+    /// A reader's table of the rows so far.
+    pub fn table(&self) -> SparseTable {
+        SparseTable {
+            format: self.format,
+            rows: self.rows.clone(),
+            blocks: self.blocks.clone(),
+            owners: self.owners.table(),
+            deaths: self.deaths.table(),
+            live: self.live,
+        }
+    }
+
+    /// The bytes of a row.
+    pub fn row(&self, row: u32) -> &[u8] {
+        self.rows.row(row)
+    }
+
+    /// How rows are kept.
+    pub fn format(&self) -> SparseFormat {
+        self.format
+    }
+
+    /// Offset of the point that a row was written for.
+    pub fn owner(&self, row: u32) -> u32 {
+        self.owners.load(row) as u32
+    }
+
+    /// Whether a row is alive, as far as the writer knows.
+    pub fn is_alive(&self, row: u32) -> bool {
+        self.deaths.load(row) == ALIVE
+    }
+
+    /// Rows, dead ones included.
+    pub fn len(&self) -> u32 {
+        self.rows.len()
+    }
+
+    /// Rows of a full chunk, in memory and on disk.
+    pub fn chunk_rows(&self) -> u32 {
+        self.rows.chunk_rows()
+    }
+
+    /// Whether a row is there and its chunk has not been dropped.
+    pub fn holds(&self, row: u32) -> bool {
+        self.rows.holds(row)
+    }
+
+    /// Whether a chunk is full and still there.
+    pub fn holds_chunk(&self, chunk: u32) -> bool {
+        chunk < self.rows.full_chunks() && self.rows.holds(chunk * self.chunk_rows())
+    }
+
+    /// Drops a full chunk, all of whose rows are dead.
+    pub fn release(&mut self, chunk: u32) {
+        self.rows.release(chunk);
+    }
+
+    /// Lets readers take the rows of a full chunk from a map from now on.
+    pub fn seal(&mut self, chunk: u32, map: &Map, offset: usize) {
+        self.rows.seal(chunk, map, offset);
+    }
+
+    /// Puts a block without the dead in the place of the one that it was made from.
+    pub fn replace_block(&mut self, old: &Arc<Block>, new: Block) {
+        self.blocks.replace(old, new);
+    }
+}
+
+/// A reader's table of a sparse field: rows and index never change but for deaths.
+#[derive(Clone)]
+pub struct SparseTable {
+    /// How rows are kept.
+    pub format: SparseFormat,
+    /// The rows.
+    pub rows: SparseRows,
+    /// The inverted index of most of them.
+    pub blocks: Blocks,
+    owners: ColumnTable,
+    deaths: ColumnTable,
+    live: u64,
+}
+
+impl SparseTable {
+    /// Rows, dead ones included.
+    pub fn len(&self) -> u32 {
+        self.rows.len()
+    }
+
+    /// Whether there are no rows.
+    pub fn is_empty(&self) -> bool {
+        self.rows.len() == 0
+    }
+
+    /// Rows alive at the table's operation.
+    pub fn live(&self) -> u64 {
+        self.live
+    }
+
+    /// Offset of the point that a row belongs to.
+    pub fn owner(&self, row: u32) -> u32 {
+        self.owners.load(row) as u32
+    }
+
+    /// Whether a row is alive at operation `op`, at which this table was taken or later.
+    #[inline(always)]
+    pub fn alive(&self, row: u32, op: u64) -> bool {
+        self.deaths.load(row) > op
+    }
+
+    /// The elements of a row. Panics when its chunk has been dropped, which it is not while it is alive.
+    pub fn row(&self, row: u32) -> SparseRow<'_> {
+        self.format.row(self.rows.row(row))
+    }
+
+    /// The vector as clients read it back.
+    pub fn vector(&self, row: u32) -> SparseVector {
+        self.row(row).vector()
+    }
+
+    /// Bytes of memory for owners and deaths.
+    pub fn columns_bytes(&self) -> usize {
+        self.owners.memory_bytes() + self.deaths.memory_bytes()
+    }
+
+    /// The place that a writer goes back to.
+    pub fn mark(&self) -> SparseMark {
+        SparseMark { rows: self.rows.clone(), blocks: self.blocks.clone(), live: self.live }
+    }
+}

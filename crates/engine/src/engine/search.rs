@@ -1,0 +1,141 @@
+//! Searches and queries on several threads: those of a batch, and the prefetches of one query.
+
+use super::pool::Pool;
+use super::read::check_names;
+use super::{Core, team};
+use crate::catalog::Catalog;
+use crate::collection::Snapshot;
+use crate::deadline::Deadline;
+use crate::error::Error;
+use crate::query::tree::QueryRequest;
+use crate::query::{self, Hit, List, Lookup, Prepared};
+use parking_lot::Mutex;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// The hits of a query. Its prefetches are searched for on this thread and those that are free.
+pub fn one(
+    core: &Core,
+    snapshot: &Arc<Snapshot>,
+    request: &QueryRequest,
+    deadline: &Deadline,
+) -> Result<Vec<Hit>, Error> {
+    check_names(&snapshot.view, &request.with.vector)?;
+    let prepared = Prepared::new(snapshot, request, &Others { catalog: &core.catalog })?;
+    let hits = if prepared.root.sources.is_empty() {
+        query::run(snapshot, &prepared, deadline)
+    } else {
+        let prepared = Arc::new(prepared);
+        let lists = search_leaves(core, snapshot, &prepared, deadline)?;
+        query::finish(snapshot, &prepared, lists, deadline)
+    };
+    core.searches.add(query::take_tally());
+    hits
+}
+
+/// What each leaf of a query finds.
+///
+/// # Errors
+/// That of the first leaf that has one.
+fn search_leaves(
+    core: &Core,
+    snapshot: &Arc<Snapshot>,
+    prepared: &Arc<Prepared>,
+    deadline: &Deadline,
+) -> Result<Vec<List>, Error> {
+    let count = prepared.leaves().len();
+    let answers = Arc::new(Answers::of(count));
+    let work = {
+        let (searches, deadline) = (Arc::clone(&core.searches), *deadline);
+        let (answers, snapshot, prepared) =
+            (Arc::clone(&answers), Arc::clone(snapshot), Arc::clone(prepared));
+        move |at: usize| {
+            if answers.is_wanted(at) {
+                answers.put(at, query::leaf(&snapshot, &prepared, prepared.leaves()[at], &deadline));
+                searches.add(query::take_tally());
+            }
+        }
+    };
+    team::share_out(&core.reads, count, work);
+    answers.take().map_err(|(_, error)| error)
+}
+
+/// The hits of each search of a batch, on this thread and those that are free.
+///
+/// # Errors
+/// That of the first search that has one, with its place.
+pub fn batch(
+    core: &Core,
+    snapshot: &Arc<Snapshot>,
+    requests: &Arc<Vec<QueryRequest>>,
+    deadline: &Deadline,
+) -> Result<Vec<Vec<Hit>>, Error> {
+    let threads = core.reads.lock().as_ref().map_or(1, Pool::threads);
+    let groups = query::groups(snapshot, requests, threads);
+    let answers = Arc::new(Answers::of(requests.len()));
+    let work = {
+        let (catalog, searches, deadline) =
+            (Arc::clone(&core.catalog), Arc::clone(&core.searches), *deadline);
+        let (answers, snapshot, requests) =
+            (Arc::clone(&answers), Arc::clone(snapshot), Arc::clone(requests));
+        move |group: &[usize]| {
+            // What comes after a failure is not answered.
+            if answers.is_wanted(group[0]) {
+                let members: Vec<&QueryRequest> = group.iter().map(|&at| &requests[at]).collect();
+                let allowed = |one: &QueryRequest| check_names(&snapshot.view, &one.with.vector);
+                let others = Others { catalog: &catalog };
+                let hits = query::query_group(&snapshot, &members, allowed, &others, &deadline);
+                searches.add(query::take_tally());
+                group.iter().zip(hits).for_each(|(&at, hits)| answers.put(at, hits));
+            }
+        }
+    };
+    let count = groups.len();
+    team::share_out(&core.reads, count, move |at| work(&groups[at]));
+    answers.take().map_err(|(at, error)| error.within(format!("searches[{at}]")))
+}
+
+/// The answers to the parts of a request, as they come.
+struct Answers<T> {
+    /// Place of the first part that failed.
+    first_failure: AtomicUsize,
+    found: Mutex<Vec<Result<T, Error>>>,
+}
+
+impl<T> Answers<T> {
+    fn of(count: usize) -> Answers<T> {
+        let none = || Err(Error::Internal("a part of a request was left out".into()));
+        Answers {
+            first_failure: AtomicUsize::new(usize::MAX),
+            found: Mutex::new(std::iter::repeat_with(none).take(count).collect()),
+        }
+    }
+
+    fn is_wanted(&self, at: usize) -> bool {
+        at < self.first_failure.load(Ordering::Relaxed)
+    }
+
+    fn put(&self, at: usize, found: Result<T, Error>) {
+        if found.is_err() {
+            self.first_failure.fetch_min(at, Ordering::Relaxed);
+        }
+        self.found.lock()[at] = found;
+    }
+
+    /// All of them, or the first failure with its place.
+    fn take(&self) -> Result<Vec<T>, (usize, Error)> {
+        let found = std::mem::take(&mut *self.found.lock());
+        found.into_iter().enumerate().map(|(at, found)| found.map_err(|error| (at, error))).collect()
+    }
+}
+
+/// Collections that a query names beside its own.
+struct Others<'a> {
+    catalog: &'a Arc<Catalog>,
+}
+
+impl Lookup for Others<'_> {
+    fn collection(&self, name: &str) -> Result<Arc<Snapshot>, Error> {
+        Ok(Arc::new(self.catalog.enter(name)?.collection()?.snapshot()))
+    }
+}

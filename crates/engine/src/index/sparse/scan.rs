@@ -1,0 +1,69 @@
+//! A query against the blocks of a field.
+
+use super::block::{Block, List};
+use crate::vectors::{SparseVector, finite};
+
+/// What a row has that no list of the query named: −0, which no sum of products can be once +0 was added to each.
+const UNTOUCHED: f32 = -0.0;
+
+/// Rows whose sums are looked at together: whether any is good enough is one vector operation or two.
+const GROUP: usize = 16;
+
+/// Postings whose values are widened together.
+const WIDENED: usize = 256;
+
+/// Memory of a scan, to be used again: the sums of a block's rows.
+#[derive(Default)]
+pub struct Sums {
+    sums: Vec<f32>,
+    widened: Vec<f32>,
+}
+
+/// What becomes of the rows that a scan finds.
+pub trait Found {
+    /// The least score that is worth an offer; only ever rises.
+    fn bound(&self) -> f32;
+    /// A row that shares an index with the query, and its score, which reaches the bound or did a moment before.
+    fn offer(&mut self, row: u32, score: f32);
+}
+
+/// Adds up the products of a query with each row of a block, in the order of the indices, and offers the rows that share
+/// an index with it, ascending.
+pub fn scan(block: &Block, query: &SparseVector, sums: &mut Sums, found: &mut impl Found) {
+    let Sums { sums, widened } = sums;
+    sums.clear();
+    for (term, weight) in query.iter() {
+        let Some(list) = block.list(term) else { continue };
+        if sums.is_empty() {
+            sums.resize((block.end() - block.start()) as usize, UNTOUCHED);
+        }
+        add(block, &list, weight, sums, widened);
+    }
+    for (at, group) in sums.chunks(GROUP).enumerate() {
+        let bound = found.bound();
+        if !group.iter().fold(false, |any, sum| any | (*sum >= bound) | sum.is_nan()) {
+            continue;
+        }
+        for (place, &sum) in group.iter().enumerate() {
+            if sum.to_bits() != UNTOUCHED.to_bits() {
+                let score = finite(sum);
+                if score >= bound {
+                    found.offer(block.start() + (at * GROUP + place) as u32, score);
+                }
+            }
+        }
+    }
+}
+
+/// Adds a weight times the values of a list to the sums of its rows.
+fn add(block: &Block, list: &List<'_>, weight: f32, sums: &mut [f32], widened: &mut Vec<f32>) {
+    let bytes = block.format().value_bytes();
+    for (places, values) in list.places.chunks(WIDENED).zip(list.values.chunks(WIDENED * bytes)) {
+        widened.clear();
+        block.format().decode_values(values, places.len(), widened);
+        for (place, value) in places.iter().zip(&*widened) {
+            // Adding +0 turns a product of −0 into +0: see `UNTOUCHED`.
+            sums[usize::from(*place)] += weight * value + 0.0;
+        }
+    }
+}

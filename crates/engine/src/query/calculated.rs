@@ -1,0 +1,46 @@
+//! What prefetches have found, in the order of a formula (C6.3).
+
+use super::Hit;
+use super::formula::Formula;
+use super::ranking::ranking;
+use super::run::List;
+use crate::collection::State;
+use crate::deadline::{Deadline, Pace};
+use crate::error::Error;
+use roaring::RoaringBitmap;
+use std::collections::HashMap;
+
+/// The best `k` of the points in some lists, ties by id, none of them below the threshold.
+///
+/// # Errors
+/// `Timeout`; `BadRequest` where the formula has no value.
+pub fn rank(
+    state: &State,
+    formula: &Formula,
+    lists: &[List],
+    k: usize,
+    threshold: Option<f32>,
+    deadline: &Deadline,
+) -> Result<Vec<Hit>, Error> {
+    let found: RoaringBitmap = lists.iter().flat_map(|list| &list.hits).map(|hit| hit.offset).collect();
+    let scores: Vec<HashMap<u32, f32>> = lists.iter().map(scores_of).collect();
+    let mut best = ranking(state, k, threshold);
+    let mut pace = Pace::new(deadline, formula.work());
+    let mut of_point = Vec::with_capacity(lists.len());
+    for offset in found {
+        pace.step(state.at(offset).payload.bytes().len())?;
+        of_point.clear();
+        of_point.extend(scores.iter().map(|scores| scores.get(&offset).copied()));
+        best.offer(offset, formula.evaluate(&state.subject(offset), &of_point)?);
+    }
+    Ok(best.into_hits())
+}
+
+/// The score of each point of a list; that of its first hit where it has several.
+fn scores_of(list: &List) -> HashMap<u32, f32> {
+    let mut scores = HashMap::with_capacity(list.hits.len());
+    for hit in &list.hits {
+        scores.entry(hit.offset).or_insert(hit.score);
+    }
+    scores
+}

@@ -1,0 +1,48 @@
+//! Points that a request leaves out of all its results: the examples that it names by id (C6.3).
+
+use roaring::RoaringBitmap;
+
+/// So few that looking at each is faster than halving.
+const FEW: usize = 8;
+
+/// Offsets of points to leave out.
+#[derive(Clone, Debug, Default)]
+pub struct Excluded(Vec<u32>);
+
+impl Excluded {
+    /// These points, each of which may be given several times.
+    pub fn new(mut offsets: Vec<u32>) -> Excluded {
+        offsets.sort_unstable();
+        offsets.dedup();
+        Excluded(offsets)
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether nothing is left out.
+    #[inline(always)]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether the point at an offset is left out.
+    #[inline(always)]
+    pub fn contains(&self, offset: u32) -> bool {
+        if self.0.len() <= FEW { self.0.contains(&offset) } else { self.0.binary_search(&offset).is_ok() }
+    }
+
+    /// How many of them are so.
+    pub fn count(&self, is_so: impl Fn(u32) -> bool) -> u64 {
+        self.0.iter().filter(|&&offset| is_so(offset)).count() as u64
+    }
+
+    /// Removes them from a set of offsets.
+    pub fn remove_from(&self, offsets: &mut RoaringBitmap) {
+        for &offset in &self.0 {
+            offsets.remove(offset);
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! Several lists of hits as one (C6.3).
+//!
+//! - Reciprocal rank fusion: Cormack, Clarke, Büttcher, *Reciprocal Rank Fusion Outperforms Condorcet and Individual Rank
+//!   Learning Methods*, SIGIR 2009. A point scores Σ 1 / ((pos + 1) / w + k − 1) over the lists that have it, with its
+//!   place pos, from 0, and the list's weight w: 1 / (pos + k) where all weigh 1.
+//! - Distribution-based score fusion: of each list the scores between μ − 3s and μ + 3s become 0 to 1, with the mean μ
+//!   and the sample deviation s; beyond that they are not cut off. A point scores the sum over the lists.
+
+use super::run::List;
+use super::tree::Fusion;
+use super::{Hit, ranking::ranking};
+use crate::collection::State;
+use std::collections::HashSet;
+
+/// What a score becomes in a list without a spread.
+const MIDDLE: f64 = 0.5;
+
+/// The best `k` points of some lists together, ties by id. A point that is several times in one list counts once, where
+/// it comes first.
+pub fn fuse(state: &State, fusion: &Fusion, lists: &[List], k: usize, threshold: Option<f32>) -> Vec<Hit> {
+    let mut scored: Vec<(u32, f64)> = Vec::with_capacity(lists.iter().map(|list| list.hits.len()).sum());
+    for (at, list) in lists.iter().enumerate() {
+        let hits = different(&list.hits);
+        match fusion {
+            Fusion::Rrf { k, weights } => {
+                let weight = weights.get(at).copied().unwrap_or(1.0);
+                let worth = |(place, hit): (usize, &Hit)| (hit.offset, reciprocal(place, *k, weight));
+                scored.extend(hits.iter().enumerate().map(worth));
+            }
+            Fusion::Dbsf => {
+                let sign = if list.smaller_is_better { -1.0 } else { 1.0 };
+                let scores: Vec<f64> = hits.iter().map(|hit| sign * f64::from(hit.score)).collect();
+                scored.extend(hits.iter().zip(normalised(&scores)).map(|(hit, score)| (hit.offset, score)));
+            }
+        }
+    }
+    // Stable, so that the sums are always made in the order of the lists.
+    scored.sort_by_key(|&(offset, _)| offset);
+    let mut best = ranking(state, k, threshold);
+    for point in scored.chunk_by(|a, b| a.0 == b.0) {
+        best.offer(point[0].0, point.iter().map(|&(_, score)| score).sum::<f64>() as f32);
+    }
+    best.into_hits()
+}
+
+/// The hits without the repetitions of a point, of which an ordering by an array has several.
+fn different(hits: &[Hit]) -> Vec<Hit> {
+    let mut seen = HashSet::with_capacity(hits.len());
+    hits.iter().filter(|hit| seen.insert(hit.offset)).copied().collect()
+}
+
+/// What a place in a list is worth. Nothing in a list that weighs nothing.
+fn reciprocal(place: usize, k: f64, weight: f64) -> f64 {
+    if weight > 0.0 { 1.0 / ((place as f64 + 1.0) / weight + k - 1.0) } else { 0.0 }
+}
+
+/// Scores of one list on the scale of all lists.
+fn normalised(scores: &[f64]) -> Vec<f64> {
+    let count = scores.len() as f64;
+    let mean = scores.iter().sum::<f64>() / count;
+    let squares: f64 = scores.iter().map(|score| (score - mean) * (score - mean)).sum();
+    let deviation = (squares / (count - 1.0)).sqrt();
+    let is_level = scores.iter().all(|score| *score == scores[0]);
+    let scale =
+        |score: &f64| if is_level { MIDDLE } else { (score - (mean - 3.0 * deviation)) / (6.0 * deviation) };
+    scores.iter().map(scale).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn near(values: &[f64], expected: &[f64]) {
+        assert_eq!(values.len(), expected.len());
+        let is_near = |(a, b): (&f64, &f64)| (a - b).abs() < 5e-5;
+        assert!(values.iter().zip(expected).all(is_near), "{values:?} instead of {expected:?}");
+    }
+
+    #[test]
+    fn places_are_worth_their_reciprocal_c6_3() {
+        near(&[0, 1, 2].map(|place| reciprocal(place, 2.0, 1.0)), &[0.5, 0.3333, 0.25]);
+        near(&[reciprocal(0, 2.0, 1.0) + reciprocal(1, 2.0, 1.0)], &[0.8333]);
+        near(&[reciprocal(0, 2.0, 3.0), reciprocal(0, 2.0, 1.0)], &[0.75, 0.5]);
+        near(&[reciprocal(0, 60.0, 1.0)], &[1.0 / 60.0]);
+        near(&[reciprocal(0, 2.0, 0.0), reciprocal(0, 2.0, -1.0)], &[0.0, 0.0]);
+        near(&[reciprocal(0, 1.0, 3.0)], &[3.0]);
+    }
+
+    #[test]
+    fn scores_are_brought_to_the_scale_of_their_list_c6_3() {
+        near(&normalised(&[0.9, 0.8, 0.7]), &[0.6667, 0.5, 0.3333]);
+        near(&normalised(&[3.0]), &[0.5]);
+        near(&normalised(&[0.1, 0.1, 0.1]), &[0.5, 0.5, 0.5]);
+        near(&normalised(&[]), &[]);
+        let mut outlier = vec![0.0; 99];
+        outlier.push(1.0);
+        assert!(normalised(&outlier)[99] > 1.0, "nothing is cut off");
+    }
+}

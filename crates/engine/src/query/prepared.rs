@@ -1,0 +1,127 @@
+//! A universal query made ready to run: every example is a vector, every leaf knows all the filters it is under.
+
+use super::custom::Custom;
+use super::excluded::Excluded;
+use super::formula::Formula;
+use super::request::OrderBy;
+use super::resolve::Resolver;
+use super::run::Lookup;
+use super::scorer::Target;
+use super::tree::{Fusion, Query, QueryNode, QueryRequest, SearchParams};
+use crate::collection::Snapshot;
+use crate::error::Error;
+use crate::filter::Filter;
+use std::sync::Arc;
+
+/// What a step of a query is to find.
+#[derive(Clone, Debug)]
+pub enum Goal {
+    /// The nearest to a vector.
+    Nearest(Target),
+    /// The nearest, different from each other.
+    Mmr {
+        /// What to be near.
+        target: Target,
+        /// How much difference counts, 0 to 1.
+        diversity: f32,
+        /// Candidates to choose from.
+        candidates: usize,
+    },
+    /// What scores best by several examples.
+    Custom(Custom),
+    /// By the value of a field.
+    OrderBy(OrderBy),
+    /// The lists of the sources as one.
+    Fusion(Fusion),
+    /// What the sources have found, by a formula.
+    Formula(Arc<Formula>),
+    /// A uniform random sample.
+    Sample,
+    /// By id, ascending.
+    ById,
+}
+
+/// A query or a prefetch: a leaf without sources searches the collection, a step with sources what these have found.
+#[derive(Clone, Debug)]
+pub struct Step {
+    /// What to find.
+    pub goal: Goal,
+    /// Which points; of a leaf. What a step with sources works on has passed its filter already.
+    pub filter: Option<Arc<Filter>>,
+    /// How to search.
+    pub params: SearchParams,
+    /// Scores worse than this are left out.
+    pub threshold: Option<f32>,
+    /// Hits to find.
+    pub window: usize,
+    /// Where the candidates come from.
+    pub sources: Vec<Step>,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct Prepared {
+    /// The query itself.
+    pub root: Step,
+    /// Points that no part of it finds.
+    pub excluded: Excluded,
+    /// Hits to leave out at the front.
+    pub offset: usize,
+}
+
+impl Prepared {
+    /// Plans a request: looks up every example, in whatever part of it.
+    ///
+    /// # Errors
+    /// `VectorNotFound`, `DimensionMismatch`, `PointNotFound`, `CollectionNotFound` and what else the catalog says of a
+    /// collection; `BadRequest` for a vector of a kind that the field does not take.
+    pub fn new(snapshot: &Snapshot, request: &QueryRequest, lookup: &dyn Lookup) -> Result<Prepared, Error> {
+        let resolver = Resolver::new(snapshot, &request.node, lookup)?;
+        // A sample of a collection has no order to skip in: the offset is without meaning.
+        let is_unordered = matches!(request.node.query, Query::Sample) && request.node.prefetch.is_empty();
+        let offset = if is_unordered { 0 } else { request.offset };
+        let window = request.node.limit.saturating_add(offset);
+        let root = step(&resolver, &request.node, window, None)?;
+        Ok(Prepared { root, excluded: resolver.excluded, offset })
+    }
+
+    /// The leaves, from left to right.
+    pub fn leaves(&self) -> Vec<&Step> {
+        fn collect<'p>(step: &'p Step, leaves: &mut Vec<&'p Step>) {
+            if step.sources.is_empty() {
+                leaves.push(step);
+            }
+            step.sources.iter().for_each(|source| collect(source, leaves));
+        }
+        let mut leaves = Vec::new();
+        collect(&self.root, &mut leaves);
+        leaves
+    }
+}
+
+/// Plans a node and all below it. `outer` is the filter of the nodes above.
+fn step(
+    resolver: &Resolver<'_>,
+    node: &QueryNode,
+    window: usize,
+    outer: Option<&Arc<Filter>>,
+) -> Result<Step, Error> {
+    let goal = resolver.goal(node, window)?;
+    let filter = both(outer, node.filter.as_ref());
+    let sources = node
+        .prefetch
+        .iter()
+        .map(|source| step(resolver, source, source.limit, filter.as_ref()))
+        .collect::<Result<_, _>>()?;
+    Ok(Step { goal, filter, params: node.params, threshold: node.score_threshold, window, sources })
+}
+
+/// What passes both filters.
+fn both(outer: Option<&Arc<Filter>>, inner: Option<&Arc<Filter>>) -> Option<Arc<Filter>> {
+    match (outer, inner) {
+        (Some(outer), Some(inner)) => {
+            Some(Arc::new(Filter::all_of([Filter::clone(outer), Filter::clone(inner)])))
+        }
+        (one, other) => one.or(other).cloned(),
+    }
+}

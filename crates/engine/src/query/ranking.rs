@@ -1,0 +1,39 @@
+//! Points in the order of a score that is better when larger: custom scores, fused ranks and the like.
+
+use super::Hit;
+use crate::collection::State;
+use crate::index::TopK;
+use std::cmp::Ordering;
+
+/// The best points by a score, ties by id (C2.4).
+pub struct Ranking<T: Fn(u32, u32) -> Ordering> {
+    top: TopK<T>,
+    threshold: f32,
+}
+
+/// An empty ranking of at most `k` points of a state, none of them below the threshold.
+pub fn ranking(
+    state: &State,
+    k: usize,
+    threshold: Option<f32>,
+) -> Ranking<impl Fn(u32, u32) -> Ordering + use<'_>> {
+    let by_id = |a: u32, b: u32| state.at(a).id.cmp(&state.at(b).id);
+    Ranking { top: TopK::new(k, by_id), threshold: threshold.unwrap_or(f32::NEG_INFINITY) }
+}
+
+impl<T: Fn(u32, u32) -> Ordering> Ranking<T> {
+    /// Offers the point at an offset, which was not offered before, with its score, which is not NaN.
+    #[inline]
+    pub fn offer(&mut self, offset: u32, score: f32) {
+        if score >= self.threshold {
+            self.top.offer(-score, offset);
+        }
+    }
+
+    /// The best, best first.
+    pub fn into_hits(self) -> Vec<Hit> {
+        // `0.0 - x` and not `-x`: a score of zero is never answered as −0.
+        let hit = |(distance, offset)| Hit::scored(offset, 0.0 - distance);
+        self.top.into_sorted().into_iter().map(hit).collect()
+    }
+}

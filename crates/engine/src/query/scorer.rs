@@ -1,0 +1,228 @@
+//! Vectors of any kind against the points of one field: the one place that knows which kinds there are.
+//!
+//! | question | answered by |
+//! |---|---|
+//! | does this vector fit that field? | [`fit`] |
+//! | which vector has that point? | [`vector_of`] |
+//! | which points are nearest to a vector? | [`nearest`] |
+//! | how similar is one point to some vectors? | [`Scorer`] |
+//!
+//! Inside, a point has a *similarity* to a vector: larger is better, −(squared distance) under Euclid, −(sum of
+//! differences) under Manhattan, the product otherwise. What clients see is [`Metric::score`] of the negated
+//! similarity.
+
+use super::excluded::Excluded;
+use super::matching::Matching;
+use super::multi::{self, MultiScorer};
+use super::rows::RowFinder;
+use super::sparse::SparseSearch;
+use super::tree::SearchParams;
+use super::{Hit, nearest};
+use crate::collection::config::CollectionConfig;
+use crate::collection::{FieldTable, Snapshot, View};
+use crate::deadline::Deadline;
+use crate::error::Error;
+use crate::index::Distance;
+use crate::types::Metric;
+use crate::vectors::{MultiVector, VectorKind, VectorValue};
+use kithdb_kernels::normalise;
+
+/// What to search for, in which field.
+#[derive(Clone, Debug)]
+pub struct Target {
+    /// Position of the field, over all kinds of fields.
+    pub field: usize,
+    /// The vector as sent; it fits the field.
+    pub vector: VectorValue,
+}
+
+/// A search for the nearest.
+pub struct Ask<'a> {
+    /// What to search for.
+    pub target: &'a Target,
+    /// How.
+    pub params: &'a SearchParams,
+    /// Scores worse than this are left out.
+    pub threshold: Option<f32>,
+    /// Hits wanted.
+    pub k: usize,
+    /// Points to leave out.
+    pub excluded: &'a Excluded,
+}
+
+/// The metric of a field: what its similarities mean.
+pub fn metric_of(config: &CollectionConfig, field: usize) -> Metric {
+    // Sparse vectors are compared by their product.
+    config.fields().get(field).map_or(Metric::Dot, |(_, params)| params.metric)
+}
+
+/// Position of the field of that name.
+///
+/// # Errors
+/// `VectorNotFound` when the collection does not declare it.
+pub fn field_of(config: &CollectionConfig, name: &str) -> Result<usize, Error> {
+    config.vector_position(name).ok_or_else(|| Error::VectorNotFound(name.to_string()))
+}
+
+/// The vector in the form in which the field's points are compared with it, as sent otherwise.
+///
+/// # Errors
+/// `DimensionMismatch`; `BadRequest` for a vector of another kind, after the place that it stands at.
+pub fn fit(
+    config: &CollectionConfig,
+    field: usize,
+    vector: VectorValue,
+    place: impl Fn() -> String,
+) -> Result<VectorValue, Error> {
+    let name = config.name_at(field);
+    let size = |got: usize| match config.fields()[field].1.size {
+        expected if expected == got => Ok(()),
+        expected => Err(Error::DimensionMismatch { name: name.to_string(), expected, got }),
+    };
+    match (config.kind_at(field), vector) {
+        (VectorKind::Dense, VectorValue::Dense(components)) => {
+            size(components.len())?;
+            Ok(VectorValue::Dense(components))
+        }
+        // One vector is one row.
+        (VectorKind::Multi, VectorValue::Dense(components)) => {
+            size(components.len())?;
+            Ok(VectorValue::Multi(MultiVector { dim: components.len(), components }))
+        }
+        (VectorKind::Multi, VectorValue::Multi(multi)) => {
+            size(multi.dim)?;
+            Ok(VectorValue::Multi(multi))
+        }
+        (VectorKind::Sparse, VectorValue::Sparse(sparse)) => Ok(VectorValue::Sparse(sparse)),
+        (kind, vector) => Err(Error::bad(format!(
+            "{}: vector '{name}' is compared with {}, got {}",
+            place(),
+            kind.words(),
+            vector.kind().words()
+        ))),
+    }
+}
+
+/// The vector of the live point at an offset, as clients read it back.
+pub fn vector_of(view: &View, field: usize, offset: u32) -> Option<VectorValue> {
+    view.vector(view.state.at(offset), field)
+}
+
+/// The best `k` points that match, best first, ties by id.
+///
+/// # Errors
+/// `Timeout`.
+pub fn nearest(
+    snapshot: &Snapshot,
+    ask: &Ask<'_>,
+    matching: &mut Matching<'_>,
+    deadline: &Deadline,
+) -> Result<Vec<Hit>, Error> {
+    match &ask.target.vector {
+        VectorValue::Dense(components) => nearest::dense(snapshot, ask, components, matching, deadline),
+        VectorValue::Sparse(vector) => {
+            SparseSearch::new(&snapshot.view, ask.target.field, vector).nearest(ask, matching, deadline)
+        }
+        VectorValue::Multi(rows) => multi::nearest(snapshot, ask, rows, matching, deadline),
+    }
+}
+
+/// Some vectors, ready to be compared with the points of one field.
+pub struct Scorer<'a>(Kind<'a>);
+
+enum Kind<'a> {
+    Dense(Dense<'a>),
+    Sparse(Vec<SparseSearch<'a>>),
+    Multi(MultiScorer<'a>),
+}
+
+impl<'a> Scorer<'a> {
+    /// A scorer for vectors that all fit the field; there is at least one.
+    ///
+    /// # Panics
+    /// When one does not.
+    pub fn new(view: &'a View, field: usize, vectors: &[&VectorValue], deadline: &'a Deadline) -> Scorer<'a> {
+        Scorer(match view.state.config.kind_at(field) {
+            VectorKind::Dense => Kind::Dense(Dense::new(view, field, vectors)),
+            VectorKind::Sparse => Kind::Sparse(sparse_searches(view, field, vectors)),
+            VectorKind::Multi => {
+                Kind::Multi(MultiScorer::new(view, field, vectors.iter().map(as_rows), deadline))
+            }
+        })
+    }
+
+    /// The similarities of the live point at an offset to each of the vectors, in `out`. False when the point has no
+    /// vector in the field. Ascending offsets are fastest.
+    ///
+    /// # Errors
+    /// `Timeout`, where a comparison takes so long that it looks at the clock itself.
+    pub fn similarities(&mut self, offset: u32, out: &mut Vec<f32>) -> Result<bool, Error> {
+        Ok(match &mut self.0 {
+            Kind::Dense(dense) => dense.similarities(offset, out),
+            Kind::Sparse(searches) => {
+                out.clear();
+                out.extend(searches.iter().map_while(|search| search.similarity(offset)));
+                out.len() == searches.len()
+            }
+            Kind::Multi(scorer) => scorer.similarities(offset, out)?,
+        })
+    }
+}
+
+fn sparse_searches<'a>(view: &'a View, field: usize, vectors: &[&VectorValue]) -> Vec<SparseSearch<'a>> {
+    let search = |vector: &&VectorValue| match vector {
+        VectorValue::Sparse(vector) => SparseSearch::new(view, field, vector),
+        other => panic!("{:?} does not fit a field of sparse vectors", other.kind()),
+    };
+    vectors.iter().map(search).collect()
+}
+
+fn as_rows<'v>(vector: &&'v VectorValue) -> &'v MultiVector {
+    match vector {
+        VectorValue::Multi(rows) => rows,
+        other => panic!("{:?} does not fit a field of multi-vectors", other.kind()),
+    }
+}
+
+/// Dense vectors against the rows of a field.
+struct Dense<'a> {
+    table: &'a FieldTable,
+    rows: RowFinder<'a>,
+    distance: Distance,
+    queries: Vec<Vec<f32>>,
+}
+
+impl<'a> Dense<'a> {
+    fn new(view: &'a View, field: usize, vectors: &[&VectorValue]) -> Dense<'a> {
+        let metric = metric_of(&view.state.config, field);
+        let query = |vector: &&VectorValue| match vector {
+            VectorValue::Dense(components) => prepared(components, metric),
+            other => panic!("{:?} does not fit a field of dense vectors", other.kind()),
+        };
+        let table = &view.fields[field];
+        Dense {
+            table,
+            rows: RowFinder::new(view, field),
+            distance: Distance::of(metric, table.format),
+            queries: vectors.iter().map(query).collect(),
+        }
+    }
+
+    fn similarities(&mut self, offset: u32, out: &mut Vec<f32>) -> bool {
+        out.clear();
+        let Some(row) = self.rows.row(offset) else { return false };
+        let row = self.table.rows.row(row);
+        // `0.0 - x` and not `-x`: there is no −0 among distances, and shall be none among similarities.
+        out.extend(self.queries.iter().map(|query| 0.0 - self.distance.one(query, row)));
+        true
+    }
+}
+
+/// A dense vector as rows are compared with it.
+pub fn prepared(components: &[f32], metric: Metric) -> Vec<f32> {
+    let mut query = components.to_vec();
+    if metric == Metric::Cosine {
+        normalise(&mut query);
+    }
+    query
+}

@@ -1,0 +1,220 @@
+//! Sparse vectors against the points of one field.
+
+use super::matching::Matching;
+use super::scorer::Ask;
+use super::{Hit, tally};
+use crate::collection::config::Modifier;
+use crate::collection::{SparseTable, View};
+use crate::deadline::{Deadline, Pace};
+use crate::error::Error;
+use crate::index::TopK;
+use crate::index::sparse::{Block, Found, Sums, scan};
+use crate::vectors::SparseVector;
+use std::cell::RefCell;
+use std::cmp::Ordering;
+
+/// Postings that are added up in the time that one candidate takes whose row is fetched and multiplied.
+const POSTINGS_PER_CANDIDATE: u64 = 200;
+/// Rows between two looks at the clock where they are multiplied one by one.
+const ROWS_PER_LOOK: u32 = 1024;
+
+thread_local! {
+    static SUMS: RefCell<Sums> = RefCell::default();
+}
+
+/// A sparse vector, ready to be compared with the points of a field.
+pub struct SparseSearch<'a> {
+    view: &'a View,
+    table: &'a SparseTable,
+    position: usize,
+    /// The weights as rows are multiplied with them.
+    query: SparseVector,
+}
+
+impl<'a> SparseSearch<'a> {
+    /// A search of the field at a position, which takes sparse vectors.
+    pub fn new(view: &'a View, position: usize, vector: &SparseVector) -> SparseSearch<'a> {
+        let config = &view.state.config;
+        let at = position - config.fields().len();
+        let table = &view.sparse[at];
+        let mut query = vector.clone();
+        if config.sparse_fields()[at].1.modifier() == Modifier::Idf {
+            weigh(view, table, &mut query);
+        }
+        SparseSearch { view, table, position, query }
+    }
+
+    /// The best points that match and share an index with the vector, best first, ties by id.
+    ///
+    /// # Errors
+    /// `Timeout`.
+    pub fn nearest(
+        &self,
+        ask: &Ask<'_>,
+        matching: &mut Matching<'_>,
+        deadline: &Deadline,
+    ) -> Result<Vec<Hit>, Error> {
+        tally::count(|tally| tally.exact_scans += 1);
+        let mut best = Best {
+            view: self.view,
+            table: self.table,
+            ask,
+            matching: None,
+            pace: matching.pace(deadline),
+            failed: None,
+            top: TopK::new(ask.k, |a, b| self.tie(a, b)),
+        };
+        if !matching.is_everything() && matching.at_most() * POSTINGS_PER_CANDIDATE <= self.postings() {
+            matching.settle(deadline)?;
+            self.look_at(matching, &mut best, deadline)?;
+        } else {
+            let touched = self.postings().min(self.table.live());
+            matching.expect(touched);
+            best.matching =
+                Some(matching).filter(|matching| !matching.is_everything()).map(|matching| &*matching);
+            self.scan(&mut best, deadline)?;
+        }
+        if let Some(error) = best.failed {
+            return Err(error);
+        }
+        let found = best.top.into_sorted();
+        Ok(found
+            .into_iter()
+            .map(|(distance, row)| Hit::scored(self.table.owner(row), 0.0 - distance))
+            .collect())
+    }
+
+    /// The similarity of the live point at an offset, 0 where no index is shared; `None` when it has no vector in the
+    /// field.
+    pub fn similarity(&self, offset: u32) -> Option<f32> {
+        let row = self.view.state.at(offset).rows.row(self.position)?;
+        Some(self.table.row(row).dot(&self.query).unwrap_or(0.0))
+    }
+
+    /// Multiplies the rows of the points that match, which are settled, one by one.
+    fn look_at<T: Fn(u32, u32) -> Ordering>(
+        &self,
+        matching: &Matching<'_>,
+        best: &mut Best<'_, T>,
+        deadline: &Deadline,
+    ) -> Result<(), Error> {
+        for (at, offset) in (0u32..).zip(matching.candidates()) {
+            if at % ROWS_PER_LOOK == 0 {
+                deadline.check()?;
+            }
+            if let Some(row) = self.view.state.at(offset).rows.row(self.position)
+                && let Some(score) = self.table.row(row).dot(&self.query)
+                && score >= best.bound()
+            {
+                best.offer(row, score);
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds up the lists of all blocks, and multiplies the rows that are in none.
+    fn scan<T: Fn(u32, u32) -> Ordering>(
+        &self,
+        best: &mut Best<'_, T>,
+        deadline: &Deadline,
+    ) -> Result<(), Error> {
+        SUMS.with_borrow_mut(|sums| {
+            for block in self.table.blocks.iter() {
+                deadline.check()?;
+                scan(block, &self.query, sums, best);
+                if best.failed.is_some() {
+                    break;
+                }
+            }
+            Ok(())
+        })?;
+        for row in self.table.blocks.indexed()..self.table.len() {
+            if row % ROWS_PER_LOOK == 0 {
+                deadline.check()?;
+            }
+            if self.table.rows.holds(row)
+                && let Some(score) = self.table.row(row).dot(&self.query)
+                && score >= best.bound()
+            {
+                best.offer(row, score);
+            }
+        }
+        Ok(())
+    }
+
+    /// Postings that a scan adds up.
+    fn postings(&self) -> u64 {
+        let block =
+            |block: &Block| -> usize { self.query.indices.iter().map(|&term| block.count(term)).sum() };
+        self.table.blocks.iter().map(|each| block(each) as u64).sum()
+    }
+
+    /// Order among equal scores: by id, so that the answer does not depend on the plan.
+    fn tie(&self, a: u32, b: u32) -> Ordering {
+        let id = |row| self.view.state.at(self.table.owner(row)).id;
+        id(a).cmp(&id(b))
+    }
+}
+
+/// Multiplies each weight with the inverse document frequency of its index: ln((N − n + ½)/(n + ½) + 1), where n of the N
+/// points that have a vector in the field share the index.
+fn weigh(view: &View, table: &SparseTable, query: &mut SparseVector) {
+    let points = table.live() as f64;
+    let alive = |row| table.alive(row, view.op);
+    let all_alive = table.live() == u64::from(table.len());
+    let tail: Vec<u32> = (table.blocks.indexed()..table.len()).filter(|&row| alive(row)).collect();
+    for (index, weight) in query.indices.iter().zip(&mut query.values) {
+        let in_block = |block: &Block| {
+            if all_alive { block.count(*index) } else { block.count_of(*index, alive) }
+        };
+        let in_blocks: usize = table.blocks.iter().map(|block| in_block(block)).sum();
+        let one = SparseVector { indices: vec![*index], values: vec![1.0] };
+        let in_tail = tail.iter().filter(|&&row| table.row(row).dot(&one).is_some()).count();
+        let shared = (in_blocks + in_tail) as f64;
+        *weight = (f64::from(*weight) * ((points - shared + 0.5) / (shared + 0.5) + 1.0).ln()) as f32;
+    }
+}
+
+/// The best rows so far.
+struct Best<'a, T: Fn(u32, u32) -> Ordering> {
+    view: &'a View,
+    table: &'a SparseTable,
+    ask: &'a Ask<'a>,
+    /// What is left to check; nothing where all rows are of points that match.
+    matching: Option<&'a Matching<'a>>,
+    pace: Pace<'a>,
+    /// The deadline passed while documents were read. Nothing is taken any more.
+    failed: Option<Error>,
+    top: TopK<T>,
+}
+
+impl<T: Fn(u32, u32) -> Ordering> Best<'_, T> {
+    fn is_match(&mut self, offset: u32) -> bool {
+        let Some(matching) = self.matching else { return true };
+        if !matching.is_exact() {
+            let bytes = self.view.state.at(offset).payload.bytes().len();
+            if let Err(error) = self.pace.step(bytes) {
+                self.failed.get_or_insert(error);
+                return false;
+            }
+        }
+        matching.accepts(offset)
+    }
+}
+
+impl<T: Fn(u32, u32) -> Ordering> Found for Best<'_, T> {
+    fn bound(&self) -> f32 {
+        let bound = 0.0 - self.top.bound();
+        self.ask.threshold.map_or(bound, |threshold| threshold.max(bound))
+    }
+
+    fn offer(&mut self, row: u32, score: f32) {
+        if self.failed.is_some() || !self.table.alive(row, self.view.op) {
+            return;
+        }
+        let offset = self.table.owner(row);
+        if !self.ask.excluded.contains(offset) && self.is_match(offset) {
+            self.top.offer(0.0 - score, row);
+        }
+    }
+}

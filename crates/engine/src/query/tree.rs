@@ -1,0 +1,221 @@
+//! The universal query (C6.3) as a tree: what is asked for, over which candidates. Parsed and checked as far as that
+//! goes without the collection.
+
+use super::formula::Formula;
+use super::request::{OrderBy, Selectors};
+use crate::filter::Filter;
+use crate::types::PointId;
+use crate::vectors::VectorValue;
+use std::sync::Arc;
+
+/// `params` of a search (C6.2).
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct SearchParams {
+    /// Width of the graph search, at least 1; the collection's `ef_search` when absent.
+    pub hnsw_ef: Option<usize>,
+    /// Exact scan.
+    pub exact: bool,
+    /// Leave out what is not yet in the graph.
+    pub indexed_only: bool,
+    /// What the codes are used for.
+    pub quantization: QuantizationParams,
+}
+
+/// `params.quantization` of a search: how codes stand in for the originals. Without effect on exact scans.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct QuantizationParams {
+    /// Walk over the originals instead of the codes.
+    pub ignore: bool,
+    /// Re-rank what the codes have found by the originals; without it the answer holds the codes' estimates.
+    pub rescore: bool,
+    /// Candidates that are re-ranked for each hit asked for, at least 1.
+    pub oversampling: Option<f32>,
+}
+
+impl Default for QuantizationParams {
+    fn default() -> Self {
+        QuantizationParams { ignore: false, rescore: true, oversampling: None }
+    }
+}
+
+/// A vector, or the point whose vector is meant.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Example {
+    /// As sent.
+    Vector(VectorValue),
+    /// That of a point, which is left out of all results if it is one of the searched collection.
+    Id(PointId),
+}
+
+/// The nearest, chosen so that they differ from each other: maximal marginal relevance.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Mmr {
+    /// What the candidates are nearest to.
+    pub nearest: Example,
+    /// How much a difference from what is chosen counts, 0 to 1; relevance counts for the rest.
+    pub diversity: f32,
+    /// Candidates to choose from; as many as hits are wanted when absent.
+    pub candidates: Option<usize>,
+}
+
+/// How the examples of a recommendation make a score.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Strategy {
+    /// One search with a mean.
+    AverageVector,
+    /// By the most similar example on either side.
+    BestScore,
+    /// By the sum over all examples.
+    SumScores,
+}
+
+/// What is like some examples and unlike others. There is at least one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Recommend {
+    /// Examples to be like.
+    pub positive: Vec<Example>,
+    /// Examples to be unlike.
+    pub negative: Vec<Example>,
+    /// How they are put together.
+    pub strategy: Strategy,
+}
+
+/// Two examples: what is nearer to the first than to the second is on the right side.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Pair {
+    /// The side to be on.
+    pub positive: Example,
+    /// The other side.
+    pub negative: Example,
+}
+
+impl Pair {
+    /// The positive example, then the negative one.
+    pub fn both(&self) -> [&Example; 2] {
+        [&self.positive, &self.negative]
+    }
+}
+
+/// What is near a target, on the right side of as many pairs as possible.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Discover {
+    /// What to be near.
+    pub target: Example,
+    /// The pairs; may be none.
+    pub context: Vec<Pair>,
+}
+
+/// How the lists of several prefetches become one.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Fusion {
+    /// By their places in the lists: reciprocal rank fusion.
+    Rrf {
+        /// How slowly what a place is worth falls, at least 1.
+        k: f64,
+        /// How much each list counts; all the same when empty.
+        weights: Vec<f64>,
+    },
+    /// By their scores, brought to one scale: distribution-based score fusion.
+    Dbsf,
+}
+
+/// What a query asks for.
+#[derive(Clone, Debug)]
+pub enum Query {
+    /// The nearest to a vector.
+    Nearest(Example),
+    /// The nearest, different from each other.
+    Mmr(Mmr),
+    /// What is like examples.
+    Recommend(Recommend),
+    /// What is near a target within a context.
+    Discover(Discover),
+    /// What is on the right side of pairs. There is at least one.
+    Context(Vec<Pair>),
+    /// By the value of a field.
+    OrderBy(OrderBy),
+    /// The lists of the prefetches as one. There is at least one prefetch.
+    Fusion(Fusion),
+    /// What the prefetches have found, by a formula. There is at least one prefetch.
+    Formula(Arc<Formula>),
+    /// A uniform random sample.
+    Sample,
+    /// By id, ascending: no `query` at all. There is no prefetch.
+    ById,
+}
+
+impl Query {
+    /// Calls `each` for every example in it.
+    pub fn for_each_example<'q>(&'q self, each: &mut impl FnMut(&'q Example)) {
+        match self {
+            Query::Nearest(example) => each(example),
+            Query::Mmr(mmr) => each(&mmr.nearest),
+            Query::Recommend(Recommend { positive, negative, .. }) => {
+                positive.iter().chain(negative).for_each(each);
+            }
+            Query::Discover(discover) => {
+                each(&discover.target);
+                discover.context.iter().flat_map(Pair::both).for_each(each);
+            }
+            Query::Context(pairs) => pairs.iter().flat_map(Pair::both).for_each(each),
+            Query::OrderBy(_) | Query::Fusion(_) | Query::Formula(_) | Query::Sample | Query::ById => {}
+        }
+    }
+}
+
+/// Where the vectors of example ids are looked up (C6.3).
+#[derive(Clone, Debug, PartialEq)]
+pub struct LookupFrom {
+    /// The collection.
+    pub collection: String,
+    /// The vector's name there; that of `using` when absent.
+    pub vector: Option<Box<str>>,
+}
+
+/// A query, or one of the prefetches that its candidates come from.
+#[derive(Clone, Debug)]
+pub struct QueryNode {
+    /// Where it stands in the body: empty, or like `searches[1].prefetch[0]`.
+    pub place: Box<str>,
+    /// What is asked for.
+    pub query: Query,
+    /// Name of the vector; `""` for the unnamed one.
+    pub using: Box<str>,
+    /// Which points take part. Those of a prefetch pass the filters of all that it is inside of, too.
+    pub filter: Option<Arc<Filter>>,
+    /// How to search.
+    pub params: SearchParams,
+    /// Scores worse than this are left out. Never where nothing is scored.
+    pub score_threshold: Option<f32>,
+    /// Hits to find, at least 1.
+    pub limit: usize,
+    /// Where example ids are looked up; the collection itself when absent.
+    pub lookup_from: Option<LookupFrom>,
+    /// What the candidates are, if they are not all points.
+    pub prefetch: Vec<QueryNode>,
+}
+
+impl QueryNode {
+    /// Where a field of it stands in the body.
+    pub fn path(&self, field: &str) -> String {
+        if self.place.is_empty() { field.to_string() } else { format!("{}.{field}", self.place) }
+    }
+}
+
+/// A search or a query.
+#[derive(Clone, Debug)]
+pub struct QueryRequest {
+    /// What is asked for.
+    pub node: QueryNode,
+    /// Hits to leave out at the front.
+    pub offset: usize,
+    /// What each hit shows.
+    pub with: Selectors,
+}
+
+impl QueryRequest {
+    /// How many hits the request reaches over.
+    pub fn window(&self) -> usize {
+        self.node.limit.saturating_add(self.offset)
+    }
+}

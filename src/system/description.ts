@@ -1,0 +1,25 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { PlainRoute } from '../http/route-table';
+
+/** Written by the build from `openapi/openapi.yaml`; one folder above both `src` and `dist` lies the root. */
+const FILE = join(__dirname, '..', '..', 'dist', 'openapi.json');
+
+/**
+ * `GET /openapi.json`: the description of this interface, without credentials (C3.16) and in every state. Tools that
+ * read it know nothing of the service yet, and it says nothing that the published source does not.
+ */
+export function descriptionRoute(): PlainRoute {
+  let text: Buffer | undefined;
+  return {
+    kind: 'plain',
+    method: 'GET',
+    path: '/openapi.json',
+    permission: 'none',
+    answer: (exchange) => {
+      // Read when it is first asked for; most servers never are.
+      text ??= readFileSync(FILE);
+      exchange.send(200, text);
+    },
+  };
+}

@@ -1,0 +1,139 @@
+"""The universal query: several examples, prefetches and what is made of them (C6.3)."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+from comparison import Comparison
+from documents import points, vector
+from qdrant_client import QdrantClient, models
+
+SIZES = {"image": 6, "text": 10}
+COUNT = 120
+EXACT = models.SearchParams(exact=True)
+
+
+def compare_queries(comparison: Comparison, seed: int) -> None:
+    """Every kind of query under every distance, directly and over prefetches."""
+    for distance in models.Distance:
+        rng = random.Random(f"{seed} queries {distance}")
+        collection = f"queries-{distance.value}"
+        config = {name: models.VectorParams(size=size, distance=distance) for name, size in SIZES.items()}
+        comparison.both(lambda client: client.create_collection(collection, vectors_config=config))
+        # Every point has every vector: the reference has its own ways with examples that lack one.
+        rows = [row for row in points(rng, COUNT, SIZES) if isinstance(row.id, int) and row.id < 2**63]
+        for row in rows:
+            row.vector = {name: vector(rng, size) for name, size in SIZES.items()}
+        comparison.both(lambda client: client.upsert(collection, rows, wait=True))
+        ids = [row.id for row in rows]
+        for n in range(6):
+            compare_examples(comparison, collection, rng, ids, n)
+            compare_prefetches(comparison, collection, rng, ids, n, distance)
+
+
+def example(rng: random.Random, ids: list[Any], name: str) -> Any:
+    return rng.choice([rng.choice(ids), vector(rng, SIZES[name])])
+
+
+def examples(rng: random.Random, ids: list[Any], name: str, least: int) -> list[Any]:
+    return [example(rng, ids, name) for _ in range(rng.randint(least, 3))]
+
+
+def kinds(rng: random.Random, ids: list[Any], name: str) -> dict[str, Any]:
+    """A query of each kind that has examples."""
+    pairs = [
+        models.ContextPair(positive=example(rng, ids, name), negative=example(rng, ids, name))
+        for _ in range(rng.randint(1, 3))
+    ]
+    queries: dict[str, Any] = {
+        strategy.value: models.RecommendQuery(
+            recommend=models.RecommendInput(
+                positive=examples(rng, ids, name, 1), negative=examples(rng, ids, name, 0), strategy=strategy
+            )
+        )
+        for strategy in models.RecommendStrategy
+    }
+    queries["discover"] = models.DiscoverQuery(
+        discover=models.DiscoverInput(target=example(rng, ids, name), context=pairs)
+    )
+    queries["context"] = models.ContextQuery(context=pairs)
+    return queries
+
+
+def compare_examples(comparison: Comparison, collection: str, rng: random.Random, ids: list[Any], n: int) -> None:
+    name = rng.choice(list(SIZES))
+    limit, offset = rng.choice([5, 30, 500]), rng.choice([None, 2])
+    chosen = models.Filter(must=[models.FieldCondition(key="index", range=models.Range(lt=70))])
+    for kind, query in kinds(rng, ids, name).items():
+        comparison.same(
+            f"query by {kind}",
+            f"{collection} {n} {query!r}",
+            lambda client: client.query_points(
+                collection,
+                query=query,
+                using=name,
+                query_filter=chosen if n % 2 else None,
+                limit=limit,
+                offset=offset,
+                search_params=EXACT,
+            ),
+        )
+
+
+def compare_prefetches(
+    comparison: Comparison,
+    collection: str,
+    rng: random.Random,
+    ids: list[Any],
+    n: int,
+    distance: models.Distance,
+) -> None:
+    def leaf(limit: int) -> models.Prefetch:
+        name = rng.choice(list(SIZES))
+        chosen = models.Filter(must=[models.FieldCondition(key="index", range=models.Range(gte=rng.randint(0, 60)))])
+        query = vector(rng, SIZES[name])
+        return models.Prefetch(query=query, using=name, filter=rng.choice([None, chosen]), limit=limit, params=EXACT)
+
+    leaves = [leaf(limit) for limit in (20, 12, 7)]
+    fusions: dict[str, Any] = {
+        "rrf": models.FusionQuery(fusion=models.Fusion.RRF),
+        "rrf with k": models.RrfQuery(rrf=models.Rrf(k=rng.randint(1, 60))),
+    }
+    if distance in (models.Distance.COSINE, models.Distance.DOT):
+        fusions["dbsf"] = models.FusionQuery(fusion=models.Fusion.DBSF)
+    for kind, query in fusions.items():
+        comparison.same(
+            f"query by {kind}",
+            f"{collection} {n}",
+            lambda client: client.query_points(collection, prefetch=leaves, query=query, limit=30),
+        )
+    name = rng.choice(list(SIZES))
+    nested = models.Prefetch(prefetch=leaves, query=models.FusionQuery(fusion=models.Fusion.RRF), limit=15)
+    rescored: dict[str, Any] = {"nearest": vector(rng, SIZES[name]), **kinds(rng, ids, name)}
+    for kind, query in rescored.items():
+        for sources in (leaves, nested):
+            comparison.same(
+                "query over prefetches",
+                f"{collection} {n} {kind}",
+                lambda client: client.query_points(collection, prefetch=sources, query=query, using=name, limit=25),
+            )
+
+
+def compare_lookups(comparison: Comparison, seed: int) -> None:
+    """Examples from another collection."""
+    rng = random.Random(f"{seed} lookups")
+    for collection, size in (("lookup-here", 6), ("lookup-there", 6)):
+        config = {"v": models.VectorParams(size=size, distance=models.Distance.COSINE)}
+        comparison.both(lambda client: client.create_collection(collection, vectors_config=config))
+        rows = [models.PointStruct(id=id, vector={"v": vector(rng, size)}) for id in range(30)]
+        comparison.both(lambda client: client.upsert(collection, rows, wait=True))
+    there = models.LookupLocation(collection="lookup-there", vector="v")
+
+    def found(client: QdrantClient, query: Any) -> Any:
+        return client.query_points("lookup-here", query=query, using="v", lookup_from=there, limit=40)
+
+    for n in range(5):
+        query = models.RecommendQuery(recommend=models.RecommendInput(positive=[n, n + 1], negative=[n + 7]))
+        comparison.same("lookup_from", f"{n}", lambda client: found(client, n))
+        comparison.same("lookup_from", f"recommend {n}", lambda client: found(client, query))

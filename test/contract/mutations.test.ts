@@ -1,0 +1,222 @@
+import type { Answer } from '../http/harness';
+import { description, type Operation } from '../openapi/description';
+import { ContractServer, type Json } from './contract-server';
+
+/** Stands for a number that JSON can write and no float can hold. */
+const HUGE = 'a number beyond every float';
+
+/** What takes the place of a value; without one the value is removed. */
+const REPLACEMENTS: readonly unknown[] = [
+  undefined,
+  null,
+  true,
+  1,
+  'text',
+  [],
+  {},
+  -1,
+  0,
+  2 ** 53,
+  HUGE,
+  '',
+  'x'.repeat(100_000),
+];
+
+/** Messages of C1.4 that name what is wrong otherwise than by its place, or what could stand in the place of it. */
+const NAMED_OTHERWISE =
+  /^(searches\[\d+\]: )?(vectors_config is required|Missing required field: points$|Dimension mismatch for vector '|Vector not found: |Point not found: |Collection not found: )/;
+
+/** Examples of what is described and not yet served; whoever serves it takes it out. */
+const NOT_YET: readonly string[] = [];
+
+const COLLECTIONS: Readonly<Record<string, object>> = {
+  articles: { vectors: { size: 4, distance: 'Cosine' }, sparse_vectors: { words: { modifier: 'idf' } } },
+  pages: { vectors: { rows: { size: 2, distance: 'Dot', multivector_config: { comparator: 'max_sim' } } } },
+};
+const POINTS: Readonly<Record<string, readonly object[]>> = {
+  articles: [
+    {
+      id: 1,
+      vector: { '': [0.9, 0.1, 0.1, 0.2], words: { indices: [3, 17], values: [0.5, 1.25] } },
+      payload: { title: 'the owls', year: 2021, tags: ['birds'], place: { lon: 13.4, lat: 52.5 } },
+    },
+    { id: 2, vector: [0.1, 0.8, 0.2, 0.1], payload: { title: 'Foxes', year: 1999 } },
+    { id: 8, vector: [0.2, 0.2, 0.2, 0.9], payload: {} },
+  ],
+  pages: [
+    {
+      id: 1,
+      vector: {
+        rows: [
+          [1, 0],
+          [0, 1],
+        ],
+      },
+    },
+  ],
+};
+
+let server: ContractServer;
+
+beforeAll(async () => {
+  server = await ContractServer.start();
+  for (const [name, body] of Object.entries(COLLECTIONS)) {
+    await server.ok('PUT', `/collections/${name}`, body);
+  }
+});
+afterAll(() => server.stop());
+
+/** Brings the points back that an accepted request may have changed. */
+async function restore(collection: string): Promise<void> {
+  await server.ok('PUT', `/collections/${collection}/points`, { points: POINTS[collection] });
+}
+
+/** All that a refused request must leave as it was; not how far the indexing has come. */
+async function state(collection: string): Promise<string> {
+  const path = `/collections/${collection}`;
+  const page = await server.call('POST', `${path}/points/scroll`, { limit: 1000, with_vector: true });
+  const {
+    config,
+    payload_schema: fields,
+    points_count: count,
+  } = (await server.call('GET', path)).body.result;
+  const { collections } = await server.ok('GET', '/collections');
+  return JSON.stringify([page.body.result, config, fields, count, collections]);
+}
+
+/** A body with one value replaced, and where. */
+interface Mutation {
+  readonly place: string;
+  readonly body: Json;
+  readonly title: string;
+}
+
+/** Each value of a body replaced by each of the replacements. Of a list of numbers the first stands for all. */
+function* mutationsOf(body: Json): Generator<Mutation> {
+  for (const steps of placesOf(body, [])) {
+    for (const replacement of REPLACEMENTS) {
+      const mutated = structuredClone(body);
+      const parent = steps.slice(0, -1).reduce((at: Json, step) => at[step], mutated);
+      const last = steps.at(-1)!;
+      if (JSON.stringify(parent[last]) === JSON.stringify(replacement)) continue;
+      if (replacement !== undefined) parent[last] = replacement;
+      else if (Array.isArray(parent)) parent.splice(Number(last), 1);
+      else Reflect.deleteProperty(parent, last);
+      const place = placeOf(steps);
+      const shown = replacement === undefined ? 'removed' : JSON.stringify(replacement).slice(0, 40);
+      yield { place, body: mutated, title: `${place} ${shown}` };
+    }
+  }
+}
+
+type Step = string | number;
+
+function* placesOf(value: Json, steps: readonly Step[]): Generator<readonly Step[]> {
+  if (steps.length > 0) yield steps;
+  if (typeof value !== 'object' || value === null) return;
+  const keys: Step[] = Array.isArray(value) ? [...value.keys()] : Object.keys(value);
+  for (const key of typeof value[0] === 'number' ? keys.slice(0, 1) : keys) {
+    yield* placesOf(value[key], [...steps, key]);
+  }
+}
+
+function placeOf(steps: readonly Step[]): string {
+  return steps.reduce<string>(
+    (place, step) => (typeof step === 'number' ? `${place}[${step}]` : `${place}${place && '.'}${step}`),
+    '',
+  );
+}
+
+/** Whether a message names a place, what it is in, or what is in it: what is wrong with `limit` may be its `offset`. */
+function namesPlace(message: string, place: string): boolean {
+  const steps = place.split(/(?=[.[])/);
+  return steps.some((_step, length) => message.includes(steps.slice(0, steps.length - length).join('')));
+}
+
+/** Whether the description rules a body out. A field that is null is absent (C1.10). */
+function isRuledOut(operation: Operation, body: Json): boolean {
+  const without: unknown = JSON.parse(written(body), function (_key, value: unknown) {
+    return value === null && !Array.isArray(this) ? undefined : value;
+  });
+  return description().bodyFault(operation, without) !== undefined;
+}
+
+function written(body: Json): string {
+  return JSON.stringify(body).replaceAll(`"${HUGE}"`, '1e400');
+}
+
+/** Sends a body to an endpoint. What it creates is removed again. */
+async function ask({ method, path }: Operation, collection: string, body: Json): Promise<Answer> {
+  const creates = path === '/collections/{collection}' && method === 'PUT';
+  const target = path.replace('{collection}', creates ? 'made' : collection);
+  const answer = await server.raw(method, target, written(body));
+  if (creates && answer.status === 200) await server.ok('DELETE', target);
+  return answer;
+}
+
+/** What is wrong with the answer to a mutated body, or undefined. */
+function judge(
+  operation: Operation,
+  { place, body }: Mutation,
+  { status, body: answer, text }: Answer,
+): unknown {
+  const message: string = answer?.status?.error ?? '';
+  if (status === 200) {
+    return isRuledOut(operation, body) ? 'accepted, and the description rules it out' : undefined;
+  }
+  if (![400, 404, 409, 413].includes(status)) return `${status} ${text}`;
+  if (status === 400 && !NAMED_OTHERWISE.test(message) && !namesPlace(message, place)) {
+    return `does not name the place: ${message.slice(0, 200)}`;
+  }
+  return undefined;
+}
+
+const CASES = description()
+  .operations.filter(({ path }) => path.startsWith('/collections'))
+  .flatMap((operation) =>
+    operation.examples.map(
+      (example): [title: string, operation: Operation, collection: string, body: Json] => [
+        `${operation.id}, ${example.name}`,
+        operation,
+        example.collection ?? 'articles',
+        example.value,
+      ],
+    ),
+  );
+
+it('has a valid body for every endpoint of collections and points that takes one', () => {
+  const taking = description().operations.filter(
+    ({ path, body }) => path.startsWith('/collections') && body !== undefined,
+  );
+  expect(new Set(CASES.map(([, operation]) => operation.id))).toEqual(new Set(taking.map(({ id }) => id)));
+});
+
+it.each(CASES)(
+  'C1.4, C1.7, C1.11 %s: with each value removed, retyped or out of range it is refused by its place or taken, and a refusal changes nothing',
+  async (title, operation, collection, body) => {
+    await restore(collection);
+    const valid = await ask(operation, collection, body);
+    if (valid.status === 400 && NOT_YET.includes(title)) return;
+    expect([valid.status, valid.text]).toEqual([200, expect.any(String)]);
+    await restore(collection);
+
+    const changes = '507' in operation.responses;
+    const wrong: unknown[] = [];
+    let before = await state(collection);
+    for (const mutation of mutationsOf(body)) {
+      const answer = await ask(operation, collection, mutation.body);
+      const fault = judge(operation, mutation, answer);
+      if (fault !== undefined) wrong.push([mutation.title, fault]);
+      if (!changes) continue;
+      if (answer.status === 200) {
+        await restore(collection);
+        before = await state(collection);
+      } else {
+        expect([mutation.title, await state(collection)]).toEqual([mutation.title, before]);
+      }
+    }
+    expect(await state(collection)).toEqual(before);
+    expect(wrong).toEqual([]);
+  },
+  120_000,
+);

@@ -1,0 +1,154 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { authRoutes } from '../../src/auth';
+import { Lifecycle } from '../../src/http/lifecycle';
+import { RequestCounts } from '../../src/http/request-counts';
+import { allRoutes } from '../../src/http/routes';
+import { send, startService, type Service } from '../http/harness';
+import { description, mustBeDescribed } from './description';
+
+const routes = allRoutes(
+  authRoutes(new Promise(() => undefined)),
+  new Lifecycle(),
+  new RequestCounts(),
+  '0.1.0',
+);
+
+/** Endpoints as the description writes them. */
+const described = description().operations.map(({ method, path }) => `${method} ${path}`);
+
+describe('the description of the HTTP interface', () => {
+  it('has every route of the table, and nothing else', () => {
+    const served = routes.map(({ method, path }) => `${method} ${path.replaceAll(/:(\w+)/g, '{$1}')}`);
+    expect([...described].sort()).toEqual([...served].sort());
+  });
+
+  it('says of each route which credentials it needs, and of the groups of C8 that they answer 501', () => {
+    for (const route of routes) {
+      const path = route.path.replaceAll(/:(\w+)/g, '{$1}');
+      const operation = description().document.paths[path][route.method.toLowerCase()];
+      const open = route.permission === 'none' || route.permission === 'local';
+      expect([path, operation.security?.length === 0]).toEqual([path, open]);
+      expect([path, '401' in operation.responses]).toEqual([path, !open || path === '/auth/admin/login']);
+      expect([path, '501' in operation.responses]).toEqual([path, route.kind === 'unimplemented']);
+    }
+  });
+
+  it('names each error of C1.4 and C1.5 that an endpoint of the engine can answer', () => {
+    for (const route of routes) {
+      if (route.kind !== 'engine') continue;
+      const operation = description().find(route.method, route.path.replaceAll(/:\w+/g, 'x'))!;
+      const statuses = Object.keys(operation.responses).map(Number);
+      const always = [200, 400, 401, 403, 408, 412, 413, 429, 500, 503];
+      expect(statuses).toEqual(expect.arrayContaining(always));
+      expect([operation.id, statuses.includes(415)]).toEqual([operation.id, route.body]);
+      expect([operation.id, statuses.includes(507)]).toEqual([operation.id, route.permission === 'write']);
+      expect([operation.id, statuses.includes(409)]).toEqual([
+        operation.id,
+        route.operation === 'create_collection',
+      ]);
+    }
+  });
+
+  it('has an example for every endpoint that takes a body, and each agrees with its schema', () => {
+    for (const operation of description().operations) {
+      if (operation.body === undefined) continue;
+      expect([operation.id, operation.examples.length > 0]).toEqual([operation.id, true]);
+      for (const { name, value } of operation.examples) {
+        expect([operation.id, name, description().bodyFault(operation, value)]).toEqual([
+          operation.id,
+          name,
+          undefined,
+        ]);
+      }
+    }
+  });
+
+  it('refuses unknown fields in every body of a data endpoint (C1.10)', () => {
+    for (const operation of description().operations) {
+      if (operation.body === undefined || operation.path.startsWith('/auth')) continue;
+      for (const { value } of operation.examples) {
+        const fault = description().bodyFault(operation, { ...value, nonsense: 1 });
+        expect([operation.id, fault]).toEqual([operation.id, expect.stringContaining('nonsense')]);
+      }
+    }
+  });
+});
+
+describe('GET /openapi.json', () => {
+  let service: Service;
+  beforeAll(async () => {
+    service = await startService({ starting: true });
+    service.auth.enabled = true;
+  });
+  afterAll(() => service.close());
+
+  it('gives the description with the version of the package, in every state and without credentials (C3.16)', async () => {
+    const answer = await send(service, 'GET', '/openapi.json');
+    expect([answer.status, answer.headers['content-type']]).toEqual([200, 'application/json; charset=utf-8']);
+    const { version } = JSON.parse(readFileSync(join(__dirname, '..', '..', 'package.json'), 'utf8'));
+    expect(answer.body.info.version).toBe(version);
+    expect(answer.body).toEqual(description().document);
+  });
+
+  it('keeps integers beyond 2^53 exact, and leaves out what only its source needs', async () => {
+    const { text, body } = await send(service, 'GET', '/openapi.json');
+    expect(text).toContain('"maximum":18446744073709551615');
+    expect(Object.keys(body).filter((key) => key.startsWith('x-'))).toEqual([]);
+  });
+});
+
+describe('an answer that departs from the description', () => {
+  const headers = { 'x-request-id': 'r', 'content-type': 'application/json; charset=utf-8' };
+  const answered = (changes: object) => () => {
+    const text = '{"usage":{},"time":0.1,"status":"ok","result":{"count":1}}';
+    const method = 'POST';
+    mustBeDescribed({
+      method,
+      path: '/collections/c/points/count?timeout=1',
+      status: 200,
+      headers,
+      text,
+      ...changes,
+    });
+  };
+
+  it('passes when it does not', () => {
+    expect(answered({})).not.toThrow();
+    expect(
+      answered({ method: 'GET', path: '/nowhere', status: 404, text: '{"time":0,"status":{"error":"no"}}' }),
+    ).not.toThrow();
+  });
+
+  it.each([
+    ['another status', { status: 201 }, '201 is not described'],
+    ['an endpoint that is not there', { path: '/collections/c/points/counts' }, '200 is not described'],
+    [
+      'another media type',
+      { headers: { ...headers, 'content-type': 'text/html' } },
+      'text/html is not described',
+    ],
+    [
+      'a header that is missing',
+      { headers: { 'content-type': 'application/json' } },
+      'X-Request-Id is missing',
+    ],
+    [
+      'a field of another type',
+      { text: '{"usage":{},"time":0,"status":"ok","result":{"count":"1"}}' },
+      'result.count must be integer',
+    ],
+    [
+      'a field too many',
+      { text: '{"usage":{},"time":0,"status":"ok","result":{"count":1,"more":1}}' },
+      'result must NOT have additional properties {"additionalProperty":"more"}',
+    ],
+    [
+      'the wrong envelope',
+      { path: '/auth/x', status: 404, text: '{"time":0,"status":{"error":""}}' },
+      'must',
+    ],
+  ])('fails for %s, and names the place', (_title, changes, place) => {
+    expect(answered(changes)).toThrow(place);
+  });
+});
