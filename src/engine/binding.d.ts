@@ -14,11 +14,21 @@ export declare class NativeEngine {
    */
   open(id: number, options: OpenOptions): void
   /**
-   * Executes a request; completes `id` with the envelope or an error. `operation` is the place of the operation in
-   * the list that both sides share, `timeoutMs` counts from the request's arrival, which was `elapsedMs` ago, and
-   * nothing may write to `body` any more.
+   * Adds a piece to the body of the call `id`: `length` bytes of `memory` from `from` on. The body then has room for
+   * `capacity` bytes at least. Memory that is the piece alone is detached, which frees it at once.
+   *
+   * # Errors
+   * When the piece reaches beyond the memory.
    */
-  execute(id: number, operation: number, collection: string, wait: boolean, elapsedMs: number, timeoutMs?: number | undefined | null, target?: string | undefined | null, body?: Buffer | undefined | null): void
+  append(id: number, memory: ArrayBuffer, from: number, length: number, capacity: number): void
+  /** Forgets the body of the call `id`, which will not be executed. */
+  discard(id: number): void
+  /**
+   * Executes a request with the body that was appended under the same `id`; completes `id` with the envelope or an
+   * error. `operation` is the place of the operation in the list that both sides share, `timeoutMs` counts from
+   * the request's arrival, which was `elapsedMs` ago.
+   */
+  execute(id: number, operation: number, collection: string, wait: boolean, elapsedMs: number, timeoutMs?: number | undefined | null, target?: string | undefined | null): void
   /** The names of the operations, each at its place. */
   static operations(): Array<string>
   /**

@@ -9,6 +9,7 @@ import {
   type EngineOptions,
   type EngineRequest,
   type EngineStatus,
+  type IncomingBody,
 } from './types';
 
 export * from './types';
@@ -70,15 +71,22 @@ class Facade implements Engine {
     }
   }
 
+  receive(): IncomingBody {
+    if (this.native === undefined) throw new Error('The engine is not open.');
+    return new NumberedBody(this.native, this.nextCall());
+  }
+
   execute(request: EngineRequest): Promise<Answer> {
     const native = this.native;
     if (native === undefined || this.state !== 'ready') {
+      request.body?.discard();
       return Promise.reject(new EngineError(this.state === 'closing' ? 'shutting_down' : 'not_ready'));
     }
     const { operation, collection, wait, arrivedAt, timeoutSeconds, target, body } = request;
     const place = this.places.get(operation);
     if (place === undefined) throw new Error(`The native binding has no operation ${operation}.`);
-    return this.call((id) => {
+    const id = body instanceof NumberedBody ? body.call : this.nextCall();
+    return this.call(id, () => {
       native.execute(
         id,
         place,
@@ -87,7 +95,6 @@ class Facade implements Engine {
         arrivedAt === undefined ? 0 : performance.now() - arrivedAt,
         timeoutSeconds === undefined ? undefined : timeoutSeconds * 1000,
         target,
-        body === undefined || body.length === 0 ? undefined : body,
       );
     });
   }
@@ -115,14 +122,17 @@ class Facade implements Engine {
     this.state = 'closed';
   }
 
-  private call(start: (id: number) => void): Promise<Answer> {
+  private nextCall(): number {
+    do this.lastCall = (this.lastCall + 1) % CALL_NUMBERS;
+    while (this.calls.has(this.lastCall));
+    return this.lastCall;
+  }
+
+  private call(id: number, start: () => void): Promise<Answer> {
     return new Promise((resolve, reject) => {
-      do this.lastCall = (this.lastCall + 1) % CALL_NUMBERS;
-      while (this.calls.has(this.lastCall));
-      const id = this.lastCall;
       this.calls.set(id, { resolve, reject });
       try {
-        start(id);
+        start();
       } catch (error) {
         this.calls.delete(id);
         reject(error instanceof Error ? error : new Error(String(error)));
@@ -133,8 +143,11 @@ class Facade implements Engine {
   /** A call during which the process must not end for want of other work. */
   private async awake(start: (id: number) => void): Promise<void> {
     const timer = setInterval(() => undefined, KEEP_ALIVE_MS);
+    const id = this.nextCall();
     try {
-      await this.call(start);
+      await this.call(id, () => {
+        start(id);
+      });
     } finally {
       clearInterval(timer);
     }
@@ -169,5 +182,22 @@ class Facade implements Engine {
         ? new Error(`Cannot open the data directory ${this.options.dataDir}: ${parsed.message ?? 'unknown'}`)
         : new EngineError(code as EngineErrorCode, parsed),
     );
+  }
+}
+
+/** A body that the binding keeps under the number of the call that it is for. */
+class NumberedBody implements IncomingBody {
+  constructor(
+    private readonly native: NativeEngine,
+    readonly call: number,
+  ) {}
+
+  append(piece: Buffer, capacity: number): void {
+    const { buffer, byteOffset, byteLength } = piece;
+    this.native.append(this.call, buffer as ArrayBuffer, byteOffset, byteLength, capacity);
+  }
+
+  discard(): void {
+    this.native.discard(this.call);
   }
 }

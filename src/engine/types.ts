@@ -38,17 +38,17 @@ export type Operation = (typeof OPERATIONS)[number];
 export interface EngineRequest {
   readonly operation: Operation;
   /** Collection name after the single percent-decoding; absent only for `list_collections`. */
-  readonly collection?: string;
+  readonly collection?: string | undefined;
   /** The point id (`get_point`) or the field name (`delete_field_index`) from the path, percent-decoded once. */
-  readonly target?: string;
+  readonly target?: string | undefined;
   /** `wait` of the query string; true when absent (C5). */
-  readonly wait?: boolean;
+  readonly wait?: boolean | undefined;
   /** Seconds until the request is given up with `timeout` (C1.10); the engine's own maximum when absent. */
-  readonly timeoutSeconds?: number;
-  /** The request's body, untouched. The caller must not write into it afterwards. Absent or empty: no body. */
-  readonly body?: Buffer;
+  readonly timeoutSeconds?: number | undefined;
+  /** The request's body, whole, from {@link Engine.receive} of the same engine. */
+  readonly body?: IncomingBody | undefined;
   /** When the request arrived, in milliseconds of `performance.now()`; the envelope's `time` counts from here. */
-  readonly arrivedAt?: number;
+  readonly arrivedAt?: number | undefined;
 }
 
 /** Stable codes of what can go wrong. `src/http/errors.ts` alone turns them into a status and a message. */
@@ -169,10 +169,23 @@ export interface EngineLimits {
   readonly maxCollections: number;
 }
 
+/** A body on its way into the engine, which copies it piece by piece as it arrives. */
+export interface IncomingBody {
+  /**
+   * Adds a piece. The body has room for `capacity` bytes from then on, at least for what it holds. The memory of the
+   * piece is gone afterwards, unless it is only a part of its `ArrayBuffer`: nothing may look at it any more.
+   */
+  append(piece: Buffer, capacity: number): void;
+  /** Forgets a body that will not be executed. */
+  discard(): void;
+}
+
 /** The engine as the server uses it. */
 export interface Engine {
   /** Opens the data directory and replays the log; resolves when ready, rejects when the directory is unusable. */
   open(): Promise<void>;
+  /** A body that is about to arrive, for {@link Engine.execute} or to be discarded. */
+  receive(): IncomingBody;
   /** The whole success envelope as JSON bytes; rejects with an {@link EngineError}. */
   execute(request: EngineRequest): Promise<Answer>;
   status(): EngineStatus;

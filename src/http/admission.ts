@@ -8,8 +8,8 @@ export interface AdmissionLimits {
 
 /** What one request holds of the budget, until it is released. */
 export interface Reservation {
-  /** Takes more bytes for a body without a length; false when the budget has no room for them. */
-  grow(bytes: number): boolean;
+  /** Takes more bytes for a body without a length; false when the budget has no room for them. Needs no `this`. */
+  readonly grow: (bytes: number) => boolean;
   /** Holds the bytes of an answer in place of the body's; there is no refusing them, the answer exists. */
   exchange(bytes: number): void;
   /** Gives everything back; a second call does nothing. Needs no `this`. */

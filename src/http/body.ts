@@ -1,6 +1,6 @@
+import type { Engine, IncomingBody } from '../engine/types';
 import { BUDGET_FULL, type Reservation } from './admission';
-import { BodyGarbage } from './body-garbage';
-import { announcedLength, hasBody, isJson } from './content';
+import { isJson } from './content';
 import { bodyTimeout, bodyTooLarge, overloaded, unsupportedBody, type Failure } from './errors';
 import type { Exchange } from './exchange';
 
@@ -14,10 +14,10 @@ export function checkBodyHeaders(
   wanted: boolean,
 ): Failure | undefined {
   const { headers } = exchange.request;
-  if ((announcedLength(exchange.request) ?? 0) > limitBytes) {
+  if ((exchange.announcedBytes ?? 0) > limitBytes) {
     return bodyTooLarge(limitBytes);
   }
-  if (!wanted || !hasBody(exchange.request)) {
+  if (!wanted || exchange.announcedBytes === 0) {
     return undefined;
   }
   const encoding = headers['content-encoding'];
@@ -47,16 +47,19 @@ export interface BodyPace {
 
 export const DEFAULT_PACE: BodyPace = { graceMs: 5000, minBytesPerSecond: 1024, watchIntervalMs: 500 };
 
-/** How reading a body ended; `gone` when the client left before its end. */
-export type BodyOutcome = { readonly body: Buffer } | { readonly failure: Failure } | 'gone';
+/** How reading a body ended: with a body, undefined for an empty one; `gone` when the client left before its end. */
+export type BodyOutcome =
+  { readonly body: IncomingBody | undefined } | { readonly failure: Failure } | 'gone';
+
+/** Where bodies go. */
+type Receiver = Pick<Engine, 'receive'>;
 
 /**
- * Reads bodies as bytes that nothing in JavaScript looks at. One timer watches all bodies that have not arrived
- * whole, and gives up on those slower than the least rate (408).
+ * Reads bodies as bytes that nothing in JavaScript looks at, and that the engine takes as they arrive. One timer
+ * watches all bodies that have not arrived whole, and gives up on those slower than the least rate (408).
  */
 export class BodyReader {
   readonly #reading = new Set<Reading>();
-  readonly #garbage = new BodyGarbage();
   #watch: NodeJS.Timeout | undefined;
 
   constructor(
@@ -64,22 +67,23 @@ export class BodyReader {
     private readonly pace: BodyPace,
   ) {}
 
-  /**
-   * Calls back once. A body that arrives in one piece is handed on without a copy. The headers must have passed
-   * {@link checkBodyHeaders}.
-   */
-  read(exchange: Exchange, reservation: Reservation, done: (outcome: BodyOutcome) => void): void {
+  /** Calls back once. The headers must have passed {@link checkBodyHeaders}. */
+  read(
+    exchange: Exchange,
+    engine: Receiver,
+    reservation: Reservation,
+    done: (outcome: BodyOutcome) => void,
+  ): void {
     const { request } = exchange;
-    const length = announcedLength(request);
-    const collected =
-      length === undefined
-        ? new ChunkedBody(this.limitBytes, (bytes) => reservation.grow(bytes))
-        : new SizedBody(length);
+    const gathered = new GatheredBody(engine, exchange.announcedBytes, this.limitBytes, reservation.grow);
+    let over = false;
     const finish = (outcome: BodyOutcome): void => {
-      request.off('data', onData);
-      request.off('end', onEnd);
-      request.off('close', onClose);
+      // What still arrives is thrown away.
+      over = true;
       this.#reading.delete(reading);
+      if (outcome === 'gone' || 'failure' in outcome) {
+        gathered.discard();
+      }
       done(outcome);
     };
     const reading: Reading = {
@@ -89,24 +93,27 @@ export class BodyReader {
         finish({ failure: bodyTimeout() });
       },
     };
-    const onData = (chunk: Buffer): void => {
+    request.on('data', (chunk: Buffer) => {
+      if (over) {
+        return;
+      }
       reading.received += chunk.length;
-      this.#garbage.add(chunk.length);
-      if (length === undefined && reading.received > this.limitBytes) {
+      if (reading.received > this.limitBytes) {
         finish({ failure: bodyTooLarge(this.limitBytes) });
-      } else if (!collected.add(chunk)) {
+      } else if (!gathered.add(chunk)) {
         finish({ failure: overloaded(BUDGET_FULL) });
       }
-    };
-    const onEnd = (): void => {
-      finish({ body: collected.take() });
-    };
-    const onClose = (): void => {
-      finish('gone');
-    };
-    request.on('data', onData);
-    request.on('end', onEnd);
-    request.on('close', onClose);
+    });
+    request.on('end', () => {
+      if (!over) {
+        finish({ body: gathered.take() });
+      }
+    });
+    exchange.whenOver(() => {
+      if (!over) {
+        finish('gone');
+      }
+    });
     this.#reading.add(reading);
     this.#watch ??= setInterval(() => {
       this.#giveUpOnSlow();
@@ -133,82 +140,50 @@ export class BodyReader {
   }
 }
 
-const EMPTY = Buffer.alloc(0);
-
-/** Collects a body of known length: the only chunk itself, or all of them in one allocation. */
-class SizedBody {
-  #only: Buffer | undefined;
-  #whole: Buffer | undefined;
-  #filled = 0;
-
-  constructor(private readonly length: number) {}
-
-  /** Always true: its room was reserved before. */
-  add(chunk: Buffer): boolean {
-    if (chunk.length === this.length) {
-      this.#only = chunk;
-    } else {
-      this.#whole ??= Buffer.allocUnsafeSlow(this.length);
-      this.#filled += chunk.copy(this.#whole, this.#filled);
-    }
-    return true;
-  }
-
-  take(): Buffer {
-    return this.#only ?? this.#whole ?? EMPTY;
-  }
-}
-
 /**
- * Collects a body whose length is known at its end: the only chunk itself, or all of them in one buffer that doubles.
- * A chunk by itself costs hundreds of bytes, so that keeping many small ones would hold far more than was charged.
+ * A body that the engine gathers. Without a length its room doubles as it fills, so that what the engine holds is what
+ * was charged, however small the chunks are.
  */
-export class ChunkedBody {
-  #only: Buffer | undefined;
-  #whole: Buffer | undefined;
+export class GatheredBody {
+  #body: IncomingBody | undefined;
   #filled = 0;
-  #charged = 0;
+  #capacity: number;
 
-  /** `charge` takes bytes from the budget, or says false. The caller adds no more than `limitBytes`. */
+  /**
+   * `charge` takes bytes from the budget, or says false; those of `length` were charged before. The caller adds no
+   * more than `limitBytes`.
+   */
   constructor(
+    private readonly engine: Receiver,
+    length: number | undefined,
     private readonly limitBytes: number,
     private readonly charge: (bytes: number) => boolean,
-  ) {}
+  ) {
+    this.#capacity = length ?? 0;
+  }
 
-  /** False when the budget has no room for what the body has to hold with this chunk. */
+  /** Takes a chunk, whose memory is gone afterwards; false when the budget has no room for it. */
   add(chunk: Buffer): boolean {
-    const wanted = this.#filled + chunk.length;
-    if (this.#filled === 0) {
-      if (!this.#hold(wanted)) {
+    const filled = this.#filled + chunk.length;
+    if (filled > this.#capacity) {
+      // Most bodies are one chunk.
+      const capacity = this.#filled === 0 ? filled : Math.max(filled, Math.min(2 * filled, this.limitBytes));
+      if (!this.charge(capacity - this.#capacity)) {
         return false;
       }
-      this.#only = chunk;
-    } else {
-      if (wanted > (this.#whole?.length ?? 0)) {
-        const capacity = Math.max(wanted, Math.min(2 * wanted, this.limitBytes));
-        if (!this.#hold(capacity)) {
-          return false;
-        }
-        const grown = Buffer.allocUnsafeSlow(capacity);
-        (this.#whole ?? this.#only)?.copy(grown, 0, 0, this.#filled);
-        this.#whole = grown;
-        this.#only = undefined;
-      }
-      this.#whole?.set(chunk, this.#filled);
+      this.#capacity = capacity;
     }
-    this.#filled = wanted;
+    this.#body ??= this.engine.receive();
+    this.#body.append(chunk, this.#capacity);
+    this.#filled = filled;
     return true;
   }
 
-  #hold(bytes: number): boolean {
-    if (!this.charge(bytes - this.#charged)) {
-      return false;
-    }
-    this.#charged = bytes;
-    return true;
+  take(): IncomingBody | undefined {
+    return this.#body;
   }
 
-  take(): Buffer {
-    return this.#only ?? this.#whole?.subarray(0, this.#filled) ?? EMPTY;
+  discard(): void {
+    this.#body?.discard();
   }
 }

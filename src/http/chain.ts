@@ -1,12 +1,17 @@
 import type { Logger } from 'pino';
 import type { OriginGuard } from '../auth/origin-guard';
 import type { Identity } from '../auth/permissions';
-import { EngineError, type Answer, type Engine, type EngineRequest } from '../engine/types';
+import {
+  EngineError,
+  type Answer,
+  type Engine,
+  type EngineRequest,
+  type IncomingBody,
+} from '../engine/types';
 import { refuseName } from '../collections/name';
 import { Admission, type Reservation } from './admission';
 import { authorize, needsIdentity, type Authenticator } from './authorization';
 import { BodyReader, checkBodyHeaders, type BodyOutcome, type BodyPace } from './body';
-import { announcedLength, hasBody } from './content';
 import {
   badRequest,
   bodyTooLarge,
@@ -170,7 +175,7 @@ export class Chain {
   /** Hands a request under `/auth` on to its own handlers, which read the body. */
   #passAuth(exchange: Exchange, params: PathParams, pass: (() => void) | undefined): void {
     const { authBodyBytes } = this.services.limits;
-    if ((announcedLength(exchange.request) ?? 0) > authBodyBytes) {
+    if ((exchange.announcedBytes ?? 0) > authBodyBytes) {
       exchange.fail(bodyTooLarge(authBodyBytes));
     } else if (params.undecodable.length > 0) {
       exchange.fail(malformedPath());
@@ -195,8 +200,8 @@ export class Chain {
       exchange.fail(refused);
       return;
     }
-    const readsBody = route.body && hasBody(exchange.request);
-    const reservation = this.admission.reserve(readsBody ? (announcedLength(exchange.request) ?? 0) : 0);
+    const readsBody = route.body && exchange.announcedBytes !== 0;
+    const reservation = this.admission.reserve(readsBody ? (exchange.announcedBytes ?? 0) : 0);
     if (typeof reservation === 'string') {
       exchange.fail(overloaded(reservation));
       return;
@@ -216,7 +221,7 @@ export class Chain {
       }
     };
     if (readsBody) {
-      this.#bodies.read(exchange, reservation, proceed);
+      this.#bodies.read(exchange, engine, reservation, proceed);
     } else {
       proceed(undefined);
     }
@@ -225,7 +230,7 @@ export class Chain {
   #checkParameters(work: Work, params: PathParams): void {
     const { exchange, route } = work;
     const refuse = (failure: Failure): void => {
-      work.reservation.release();
+      abandon(work);
       exchange.fail(failure);
     };
     const { values, undecodable } = params;
@@ -247,7 +252,7 @@ export class Chain {
           }
         })
         .catch((error: unknown) => {
-          work.reservation.release();
+          abandon(work);
           this.fault(exchange, error);
         });
     } else if (result.failure !== undefined) {
@@ -263,7 +268,8 @@ export class Chain {
     try {
       answering = engine.execute(engineRequest(work, parameters));
     } catch (error) {
-      this.#fail(work, error);
+      abandon(work);
+      this.fault(exchange, error);
       return;
     }
     const guarded = (step: () => void): void => {
@@ -322,7 +328,13 @@ interface Work {
   readonly reservation: Reservation;
   /** The collection's name; as it was sent, where it cannot be decoded. */
   readonly collection: string | undefined;
-  readonly body: Buffer | undefined;
+  readonly body: IncomingBody | undefined;
+}
+
+/** Gives up a request that does not reach the engine. */
+function abandon({ body, reservation }: Work): void {
+  body?.discard();
+  reservation.release();
 }
 
 /**
@@ -336,15 +348,13 @@ function malformedPath(): Failure {
 }
 
 function engineRequest({ exchange, route, body }: Work, { wait, timeout }: Parameters): EngineRequest {
-  const collection = exchange.params['collection'];
-  const target = route.target === undefined ? undefined : exchange.params[route.target];
   return {
     operation: route.operation,
     arrivedAt: exchange.arrivedAt,
-    ...(collection !== undefined && { collection }),
-    ...(target !== undefined && { target }),
-    ...(wait !== undefined && { wait }),
-    ...(timeout !== undefined && { timeoutSeconds: timeout }),
-    ...(body !== undefined && { body }),
+    collection: exchange.params['collection'],
+    target: route.target === undefined ? undefined : exchange.params[route.target],
+    wait,
+    timeoutSeconds: timeout,
+    body,
   };
 }

@@ -91,7 +91,8 @@ export function enqueue(request: IncomingMessage, response: ServerResponse): Out
   const own = queue;
   const outstanding = new Outstanding(request, response);
   own.add(outstanding);
-  response.once('close', () => {
+  // Once by nature; `once` would wrap it.
+  response.on('close', () => {
     own.delete(outstanding);
     outstanding.end();
   });

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Answer } from '../engine/types';
 import { closeAfterResponse, enqueue, type Outstanding } from './connection';
-import { hasBody } from './content';
+import { announcedLength } from './content';
 import { failureBody, familyOf } from './envelope';
 import type { Failure } from './errors';
 import type { Lifecycle } from './lifecycle';
@@ -42,6 +42,8 @@ export class Exchange implements RouteContext {
   extraHeaders: Readonly<Record<string, string>> | undefined;
   /** The client waits for `100 Continue` before it sends its body. */
   expectsContinue = false;
+  /** The length of the body that the request announces; 0 without one, undefined for a chunked one. */
+  readonly announcedBytes: number | undefined;
   readonly #outstanding: Outstanding;
 
   constructor(
@@ -53,6 +55,7 @@ export class Exchange implements RouteContext {
     this.method = request.method ?? 'GET';
     this.path = target.path;
     this.queryString = target.queryString;
+    this.announcedBytes = announcedLength(request);
     this.#outstanding = enqueue(request, response);
     const sent = request.headers['x-request-id'];
     this.requestId = typeof sent === 'string' && CLIENT_REQUEST_ID.test(sent) ? sent : randomUUID();
@@ -78,37 +81,45 @@ export class Exchange implements RouteContext {
 
   /** Answers with JSON bytes. Does nothing when the client has gone. */
   send(status: number, body: Answer, headers?: Readonly<Record<string, string>>): void {
-    this.#write(status, body, {
-      'Content-Type': JSON_TYPE,
-      'Content-Length': body.length,
-      'X-Content-Type-Options': 'nosniff',
-      ...headers,
-    });
+    const head = ['Content-Length', String(body.length), 'X-Content-Type-Options', 'nosniff'];
+    if (headers?.['Content-Type'] === undefined) {
+      head.push('Content-Type', JSON_TYPE);
+    }
+    this.#write(status, body, head, headers);
   }
 
   /** Answers without a body. */
   sendEmpty(status: number, headers: Readonly<Record<string, string>>): void {
-    this.#write(status, undefined, { ...headers });
+    this.#write(status, undefined, [], headers);
   }
 
-  #write(status: number, body: Answer | undefined, head: Record<string, string | number>): void {
+  /** `head` is names and values in turn, which Node writes with less ado than an object of them. */
+  #write(
+    status: number,
+    body: Answer | undefined,
+    head: string[],
+    headers: Readonly<Record<string, string>> | undefined,
+  ): void {
     const { response } = this;
     if (response.headersSent || response.destroyed) {
       return;
     }
-    head['X-Request-Id'] = this.requestId;
-    Object.assign(head, this.extraHeaders);
-    if (hasBody(this.request) && !this.request.complete) {
+    head.push('X-Request-Id', this.requestId);
+    for (const more of [headers, this.extraHeaders]) {
+      if (more !== undefined) {
+        head.push(...Object.entries(more).flat());
+      }
+    }
+    if (this.announcedBytes !== 0 && !this.request.complete) {
       // Nobody will read the rest of this body, and what follows it must not be taken for a request.
-      head['Connection'] = 'close';
+      head.push('Connection', 'close');
       closeAfterResponse(this.request);
     } else if (this.lifecycle.phase === 'stopping') {
-      head['Connection'] = 'close';
+      head.push('Connection', 'close');
     }
     response.writeHead(status, head);
     if (typeof body === 'string') {
-      // Leaves in one piece with the head.
-      response.end(body, 'latin1');
+      endInOnePiece(response, body);
     } else if (body === undefined || body.length <= SLICE_BYTES) {
       response.end(body);
     } else {
@@ -130,6 +141,23 @@ export class Exchange implements RouteContext {
         : { ...failure.headers, 'Retry-After': String(failure.retryAfterSeconds) };
     this.send(failure.status, body, headers);
   }
+}
+
+/**
+ * Ends an answer with a body of single bytes, which leaves in one string with the head. Node's own `end` would write
+ * an empty string behind it, and put the two together again.
+ */
+function endInOnePiece(response: ServerResponse, body: string): void {
+  const { socket } = response;
+  if (socket === null) {
+    // Its turn has not come.
+    response.end(body, 'latin1');
+    return;
+  }
+  socket.cork();
+  response.write(body, 'latin1');
+  socket.uncork();
+  response.end();
 }
 
 /** Writes what is left of a body, each piece when the one before has left this process. */

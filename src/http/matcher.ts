@@ -27,6 +27,8 @@ interface Line {
  */
 export class RouteMatcher {
   readonly #root = new Segment();
+  /** The last path of the busy endpoints tends to be the next one too. */
+  #last: { readonly method: string; readonly path: string; readonly match: Match } | undefined;
 
   constructor(routes: readonly Route[]) {
     for (const route of routes) {
@@ -53,6 +55,17 @@ export class RouteMatcher {
 
   /** The route of a method and a path without query; `HEAD` finds what `GET` finds. */
   match(method: string, path: string): Match | undefined {
+    if (this.#last?.path === path && this.#last.method === method) {
+      return this.#last.match;
+    }
+    const match = this.#find(method, path);
+    if (match !== undefined) {
+      this.#last = { method, path, match };
+    }
+    return match;
+  }
+
+  #find(method: string, path: string): Match | undefined {
     const segments = segmentsOf(path);
     const wanted = method === 'HEAD' ? 'GET' : method;
     const line = find(this.#root, segments, 0, wanted);

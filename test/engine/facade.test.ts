@@ -1,7 +1,14 @@
 import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { EngineError, OPERATIONS, openNativeEngine, type Engine, type EngineRequest } from '../../src/engine';
+import {
+  EngineError,
+  OPERATIONS,
+  openNativeEngine,
+  type Engine,
+  type EngineRequest,
+  type IncomingBody,
+} from '../../src/engine';
 
 /** The native engine behind its facade: bytes in, bytes out, stable error codes, panics contained. */
 describe('the engine facade', () => {
@@ -21,10 +28,20 @@ describe('the engine facade', () => {
 
   async function ask(request: Omit<EngineRequest, 'body'> & { body?: unknown }): Promise<unknown> {
     const { body, ...rest } = request;
-    const bytes = body === undefined ? {} : { body: Buffer.from(JSON.stringify(body)) };
-    const answer = await engine.execute({ ...rest, ...bytes });
+    const incoming = body === undefined ? {} : { body: receive(JSON.stringify(body)) };
+    const answer = await engine.execute({ ...rest, ...incoming });
     const envelope = typeof answer === 'string' ? Buffer.from(answer, 'latin1') : answer;
     return (JSON.parse(envelope.toString()) as { result: unknown }).result;
+  }
+
+  /** A body in pieces, as the HTTP layer hands it over. */
+  function receive(text: string, pieceBytes = 65_536): IncomingBody {
+    const bytes = Buffer.from(text);
+    const body = engine.receive();
+    for (let at = 0; at < bytes.length; at += pieceBytes) {
+      body.append(bytes.subarray(at, at + pieceBytes), bytes.length);
+    }
+    return body;
   }
 
   async function refusal(request: Parameters<typeof ask>[0]): Promise<EngineError> {
@@ -69,6 +86,42 @@ describe('the engine facade', () => {
     for (const [at, id] of rounds.entries()) {
       expect(answers[at]).toMatchObject({ id, payload: { text: text(lengths[id] ?? 0) } });
     }
+  });
+
+  test('a body in pieces of any size is the same body, also when others arrive between them', async () => {
+    await ask({ operation: 'create_collection', collection, body: { vectors } });
+    const point = (id: number): string =>
+      JSON.stringify({ points: [{ id, vector: [1, 2], payload: { text: 'x'.repeat(1000 * id) } }] });
+    const parts = [1, 200].map((id) => ({ id, bytes: Buffer.from(point(id)), body: engine.receive() }));
+    for (let at = 0; at < 300_000; at += 777) {
+      for (const { bytes, body } of parts) {
+        // Without room beforehand: it grows.
+        if (at < bytes.length) body.append(Buffer.from(bytes.subarray(at, at + 777)), at);
+      }
+    }
+    for (const { id, body } of parts) {
+      await engine.execute({ operation: 'upsert_points', collection, body });
+      expect(await ask({ operation: 'get_point', collection, target: String(id) })).toMatchObject({
+        payload: { text: 'x'.repeat(1000 * id) },
+      });
+    }
+  });
+
+  test('the memory of a piece is freed when it is a piece alone', () => {
+    const body = engine.receive();
+    const alone = Buffer.allocUnsafeSlow(70_000);
+    const part = Buffer.alloc(10, 'abc').subarray(1, 4);
+    body.append(alone, 70_003);
+    body.append(part, 70_003);
+    body.discard();
+    expect([alone.length, part.toString()]).toEqual([0, 'bca']);
+  });
+
+  test('a body that was discarded leaves nothing behind for the next call', async () => {
+    receive('{"no": "body of anything"}').discard();
+    expect(await ask({ operation: 'list_collections' })).toEqual({ collections: [] });
+    await ask({ operation: 'create_collection', collection, body: { vectors } });
+    expect(await ask({ operation: 'count', collection })).toEqual({ count: 0 });
   });
 
   test('errors carry their stable code and their details', async () => {

@@ -6,6 +6,7 @@ import {
   type EngineInternals,
   type EngineRequest,
   type EngineStatus,
+  type IncomingBody,
 } from '../../src/engine/types';
 
 /** Each figure its own, so that a test sees where it went. */
@@ -25,9 +26,30 @@ const INTERNALS: EngineInternals = {
   kernels: { rows: 'avx2', codes: 'avx_vnni' },
 };
 
+/** A request as the engine saw it. */
+type SeenRequest = Omit<EngineRequest, 'body'> & { readonly body?: Buffer };
+
+/** A body that a test can look at. As in the real engine, the memory of its pieces is gone. */
+export class FakeBody implements IncomingBody {
+  bytes = Buffer.alloc(0);
+  capacity = 0;
+  discarded = false;
+
+  append(piece: Buffer, capacity: number): void {
+    this.bytes = Buffer.concat([this.bytes, piece]);
+    this.capacity = capacity;
+    piece.fill(0);
+  }
+
+  discard(): void {
+    this.discarded = true;
+  }
+}
+
 /** An engine that answers with what it was asked, so that a test sees what crosses the boundary. */
 export class FakeEngine implements Engine {
-  readonly requests: EngineRequest[] = [];
+  readonly requests: SeenRequest[] = [];
+  readonly bodies: FakeBody[] = [];
   /** Each request fails with this, when set. */
   failure: Error | undefined;
   /** Requests wait for this, when set. */
@@ -41,8 +63,15 @@ export class FakeEngine implements Engine {
     return this.opening;
   }
 
-  async execute(request: EngineRequest): Promise<Buffer> {
-    this.requests.push(request);
+  receive(): FakeBody {
+    const body = new FakeBody();
+    this.bodies.push(body);
+    return body;
+  }
+
+  async execute({ body: incoming, ...rest }: EngineRequest): Promise<Buffer> {
+    const body = incoming instanceof FakeBody ? incoming.bytes : undefined;
+    this.requests.push({ ...rest, ...(body !== undefined && { body }) });
     await this.gate;
     if (this.failure !== undefined) {
       throw this.failure;
@@ -50,7 +79,6 @@ export class FakeEngine implements Engine {
     if (this.answer !== undefined) {
       return this.answer;
     }
-    const { body, ...rest } = request;
     const result = { ...rest, arrivedAt: undefined, bodyLength: body?.length ?? null };
     return Buffer.from(JSON.stringify({ usage: {}, time: 0.001, status: 'ok', result }));
   }
@@ -70,6 +98,7 @@ export class FakeEngine implements Engine {
 
   reset(): void {
     this.requests.length = 0;
+    this.bodies.length = 0;
     this.failure = undefined;
     this.answer = undefined;
     this.gate = undefined;

@@ -153,6 +153,7 @@ describe('framing', () => {
     expect((await send(small, 'POST', SEARCH, { json: {} })).status).toBe(429);
     socket.destroy();
     await small.lifecycle.whenIdle();
+    expect(small.engine.bodies.every(({ discarded }) => discarded)).toBe(true);
     expect((await send(small, 'POST', SEARCH, { json: {} })).status).toBe(200);
     expect(small.engine.requests).toHaveLength(1);
     await small.close();

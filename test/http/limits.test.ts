@@ -81,6 +81,24 @@ describe('a failed request gives its budget back', () => {
   });
 });
 
+describe('a body that will not be executed', () => {
+  it.each(['timeout=0', 'timeout=soon'])('is taken back from the engine: %s', async (query) => {
+    const service = await startService();
+    expect((await send(service, 'POST', `${SEARCH}?${query}`, { json: {} })).status).toBe(400);
+    expect(service.engine.bodies.map(({ discarded }) => discarded)).toEqual([true]);
+    await service.close();
+  });
+
+  it('is taken back when it turns out too large', async () => {
+    const service = await startService();
+    const headers = { 'transfer-encoding': 'chunked' };
+    const body = ' '.repeat(BODY_LIMIT + 1);
+    expect((await send(service, 'POST', SEARCH, { body, headers })).status).toBe(413);
+    expect(service.engine.bodies.map(({ discarded }) => discarded)).toEqual([true]);
+    await service.close();
+  });
+});
+
 describe('C10.1 authentication that opens after the server listens', () => {
   it('makes everything but the plain endpoints wait for it', async () => {
     const auth = new FakeAuth();
@@ -131,7 +149,7 @@ describe('the access log', () => {
     const service = await startService();
     service.auth.enabled = true;
     const headers = { authorization: 'Bearer token-read', 'x-request-id': 'r1' };
-    await send(service, 'POST', '/collections/private/points/search?timeout=123', { json: {}, headers });
+    await send(service, 'POST', '/collections/private/points/search?timeout=4294967295', { json: {}, headers });
     await send(service, 'GET', '/nowhere/at/all?key=secret');
     await send(service, 'PATCH', '/auth/enabled', { json: {}, headers: { authorization: 'Bearer jwt' } });
     await service.lifecycle.whenIdle();
@@ -147,7 +165,7 @@ describe('the access log', () => {
       ['PATCH', '/auth/enabled', 200, 'admin-jwt'],
     ]);
     expect(service.logged[0]).toMatchObject({ requestId: 'r1', ms: expect.any(Number) });
-    expect(JSON.stringify(service.logged)).not.toMatch(/private|123|secret|Bearer|token-read/);
+    expect(JSON.stringify(service.logged)).not.toMatch(/private|4294967295|secret|Bearer|token-read/);
     await service.close();
   });
 });

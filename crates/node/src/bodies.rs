@@ -1,45 +1,102 @@
-//! Copies of request bodies, in memory that is used again.
+//! Request bodies on their way into the engine, in memory that is used again.
 
 use crate::completions::lock;
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
-/// Buffers that are kept for the next bodies.
-const KEPT: usize = 64;
+/// Room of a buffer that counts as short: most requests but upserts.
+const SHORT_BYTES: usize = 64 * 1024;
+/// Short buffers that are kept for the next bodies.
+const KEPT_SHORT: usize = 64;
+/// Bytes of longer buffers that are kept. Fresh memory of that size costs a page fault for each 4 KiB.
+const KEPT_LONG_BYTES: usize = 16 << 20;
 
-/// Buffers for copies of bodies. The event loop fills them and the engine's threads are done with them; were they
-/// freed there, the two would contend for the allocator's lock at every request.
+/// Bodies that are arriving, and buffers for the next ones. The event loop fills them and the engine's threads are
+/// done with them; were they freed there, the two would contend for the allocator's lock at every request.
 #[derive(Default)]
 pub struct Bodies {
-    spare: Arc<Mutex<Vec<Vec<u8>>>>,
+    arriving: Mutex<HashMap<u32, Vec<u8>>>,
+    spare: Arc<Mutex<Spare>>,
 }
 
 impl Bodies {
-    /// A copy of a body.
-    pub fn copy(&self, body: &[u8]) -> Copied {
-        let mut bytes = lock(&self.spare).pop().unwrap_or_default();
-        bytes.extend_from_slice(body);
-        Copied { bytes, home: Arc::clone(&self.spare) }
+    /// Adds a piece to the body of the call `id`, which then has room for `capacity` bytes at least.
+    pub fn append(&self, id: u32, piece: &[u8], capacity: usize) {
+        let mut arriving = lock(&self.arriving);
+        let body = arriving.entry(id).or_insert_with(|| lock(&self.spare).take(capacity.max(piece.len())));
+        body.reserve_exact(capacity.max(body.len() + piece.len()) - body.len());
+        body.extend_from_slice(piece);
+    }
+
+    /// The body of a call as far as it has arrived; empty when nothing has.
+    pub fn take(&self, id: u32) -> Arrived {
+        let bytes = lock(&self.arriving).remove(&id).unwrap_or_default();
+        Arrived { bytes, home: Arc::clone(&self.spare) }
     }
 }
 
-/// A copied body; its memory goes back when it is dropped.
-pub struct Copied {
+/// A body; its memory goes back when it is dropped.
+pub struct Arrived {
     bytes: Vec<u8>,
-    home: Arc<Mutex<Vec<Vec<u8>>>>,
+    home: Arc<Mutex<Spare>>,
 }
 
-impl AsRef<[u8]> for Copied {
+impl AsRef<[u8]> for Arrived {
     fn as_ref(&self) -> &[u8] {
         &self.bytes
     }
 }
 
-impl Drop for Copied {
+impl Drop for Arrived {
     fn drop(&mut self) {
-        let mut spare = lock(&self.home);
-        if spare.len() < KEPT {
-            self.bytes.clear();
-            spare.push(std::mem::take(&mut self.bytes));
+        if self.bytes.capacity() > 0 {
+            let refused = lock(&self.home).keep(std::mem::take(&mut self.bytes));
+            drop(refused);
         }
+    }
+}
+
+/// Empty buffers.
+#[derive(Default)]
+struct Spare {
+    short: Vec<Vec<u8>>,
+    /// By their capacity, the smallest first.
+    long: Vec<Vec<u8>>,
+    long_bytes: usize,
+}
+
+impl Spare {
+    /// A buffer for so many bytes; one without room when none that is kept has enough of it.
+    fn take(&mut self, capacity: usize) -> Vec<u8> {
+        if capacity <= SHORT_BYTES {
+            return self.short.pop().unwrap_or_default();
+        }
+        let at = self.long.partition_point(|buffer| buffer.capacity() < capacity);
+        if at == self.long.len() {
+            return Vec::new();
+        }
+        let buffer = self.long.remove(at);
+        self.long_bytes -= buffer.capacity();
+        buffer
+    }
+
+    /// Keeps a buffer, or gives it back when there are enough.
+    fn keep(&mut self, mut buffer: Vec<u8>) -> Option<Vec<u8>> {
+        buffer.clear();
+        let capacity = buffer.capacity();
+        if capacity <= SHORT_BYTES {
+            if self.short.len() == KEPT_SHORT {
+                return Some(buffer);
+            }
+            self.short.push(buffer);
+        } else {
+            if self.long_bytes + capacity > KEPT_LONG_BYTES {
+                return Some(buffer);
+            }
+            self.long_bytes += capacity;
+            let at = self.long.partition_point(|kept| kept.capacity() < capacity);
+            self.long.insert(at, buffer);
+        }
+        None
     }
 }

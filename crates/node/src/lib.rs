@@ -1,8 +1,9 @@
 //! The Node addon: bytes in, bytes out.
 //!
 //! Requests go to the engine's own threads. Completions gather in a list that one thread-safe function drains
-//! in batches on the event loop, so that a burst of answers costs one wake-up. What is short is copied on its way in
-//! both directions: memory that V8 and the engine share has to be handed back across threads, which costs more.
+//! in batches on the event loop, so that a burst of answers costs one wake-up. Bodies are copied as they arrive and
+//! short answers as they leave: memory that V8 and the engine share has to be handed back across threads, which costs
+//! more, and V8 marks its whole heap again and again for the megabytes that it holds for others.
 
 mod bodies;
 mod completions;
@@ -14,17 +15,13 @@ use completions::{Completion, Completions, lock};
 use kithdb_engine::engine::{Body, Engine, Operation, Request};
 use kithdb_engine::error::Error;
 use kithdb_engine::storage::RealDisk;
-use napi::Env;
-use napi::bindgen_prelude::{BufferSlice, Function};
+use napi::bindgen_prelude::{ArrayBuffer, BufferSlice, Function};
 use napi_derive::napi;
 use options::OpenOptions;
 use status::NativeStatus;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
-
-/// Bodies up to this size are copied, into at most 64 buffers that are kept; longer ones stay where they are until the request has been executed.
-const COPIED_BODY_BYTES: usize = 64 * 1024;
 
 /// An engine over one data directory.
 #[napi]
@@ -63,15 +60,42 @@ impl NativeEngine {
         })
     }
 
-    /// Executes a request; completes `id` with the envelope or an error. `operation` is the place of the operation in
-    /// the list that both sides share, `timeoutMs` counts from the request's arrival, which was `elapsedMs` ago, and
-    /// nothing may write to `body` any more.
+    /// Adds a piece to the body of the call `id`: `length` bytes of `memory` from `from` on. The body then has room for
+    /// `capacity` bytes at least. Memory that is the piece alone is detached, which frees it at once.
+    ///
+    /// # Errors
+    /// When the piece reaches beyond the memory.
+    #[napi(catch_unwind)]
+    pub fn append(
+        &self,
+        id: u32,
+        memory: ArrayBuffer<'_>,
+        from: u32,
+        length: u32,
+        capacity: u32,
+    ) -> napi::Result<()> {
+        let (from, length) = (from as usize, length as usize);
+        let piece = memory
+            .get(from..from + length)
+            .ok_or_else(|| napi::Error::from_reason("a piece that reaches beyond its memory"))?;
+        self.bodies.append(id, piece, capacity as usize);
+        if length == memory.len() { memory.detach() } else { Ok(()) }
+    }
+
+    /// Forgets the body of the call `id`, which will not be executed.
+    #[napi(catch_unwind)]
+    pub fn discard(&self, id: u32) {
+        drop(self.bodies.take(id));
+    }
+
+    /// Executes a request with the body that was appended under the same `id`; completes `id` with the envelope or an
+    /// error. `operation` is the place of the operation in the list that both sides share, `timeoutMs` counts from
+    /// the request's arrival, which was `elapsedMs` ago.
     #[napi(catch_unwind)]
     // `expect` would be copied to what the macro generates, where nothing is to be expected.
     #[allow(clippy::too_many_arguments, reason = "reading them from an object costs as much as all the rest")]
     pub fn execute(
         &self,
-        env: &Env,
         id: u32,
         operation: u32,
         collection: String,
@@ -79,22 +103,15 @@ impl NativeEngine {
         elapsed_ms: f64,
         timeout_ms: Option<f64>,
         target: Option<String>,
-        body: Option<BufferSlice<'_>>,
-    ) -> napi::Result<()> {
+    ) {
+        let body: Body = Box::new(self.bodies.take(id));
         let completions = Arc::clone(&self.completions);
         let Some(engine) = lock(&self.engine).clone() else {
-            completions.push(Completion::failure(id, &Error::NotReady));
-            return Ok(());
+            return completions.push(Completion::failure(id, &Error::NotReady));
         };
         let Some(operation) = Operation::at(operation as usize) else {
             let error = Error::Internal(format!("there is no operation {operation}"));
-            completions.push(Completion::failure(id, &error));
-            return Ok(());
-        };
-        let body: Body = match body {
-            None => Box::new([0u8; 0]),
-            Some(slice) if slice.len() <= COPIED_BODY_BYTES => Box::new(self.bodies.copy(&slice)),
-            Some(slice) => Box::new(slice.into_buffer(env)?),
+            return completions.push(Completion::failure(id, &error));
         };
         let now = Instant::now();
         let request = Request {
@@ -113,7 +130,6 @@ impl NativeEngine {
                 Err(error) => completions.push(Completion::failure(id, &error)),
             }),
         );
-        Ok(())
     }
 
     /// The names of the operations, each at its place.
