@@ -149,7 +149,10 @@ describe('the access log', () => {
     const service = await startService();
     service.auth.enabled = true;
     const headers = { authorization: 'Bearer token-read', 'x-request-id': 'r1' };
-    await send(service, 'POST', '/collections/private/points/search?timeout=4294967295', { json: {}, headers });
+    await send(service, 'POST', '/collections/private/points/search?timeout=4294967295', {
+      json: {},
+      headers,
+    });
     await send(service, 'GET', '/nowhere/at/all?key=secret');
     await send(service, 'PATCH', '/auth/enabled', { json: {}, headers: { authorization: 'Bearer jwt' } });
     await service.lifecycle.whenIdle();

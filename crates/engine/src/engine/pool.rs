@@ -192,7 +192,7 @@ mod tests {
                 }
             }
             pool.close();
-            assert_eq!(done.load(Ordering::Relaxed), (0..100).sum());
+            assert_eq!(done.load(Ordering::Relaxed), (0..100_usize).sum::<usize>());
             assert!(matches!(pool.submit(1), Err((1, Error::ShuttingDown))));
         }
     }
