@@ -70,6 +70,23 @@ impl Distance {
     }
 }
 
+/// Square of the factor by which [`stretched`] makes distances longer.
+const STRETCH_SQUARED: f32 = 1.05;
+
+/// What the distance between two nodes counts as when it decides whether a link to one of them makes a link to the
+/// other superfluous: √1.05 times as far where the metric has lengths, so that nodes keep more links, and longer ones.
+/// That is α of Vamana (Subramanya et al., "DiskANN", 2019). Inner products have no lengths and stay as they are.
+#[inline(always)]
+pub fn stretched(metric: Metric, distance: f32) -> f32 {
+    match metric {
+        Metric::Euclid => distance * STRETCH_SQUARED,
+        // Half of the square of a distance between normalised vectors is one more than this distance.
+        Metric::Cosine => distance + (1.0 + distance) * (STRETCH_SQUARED - 1.0),
+        Metric::Manhattan => distance * STRETCH_SQUARED.sqrt(),
+        Metric::Dot => distance,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

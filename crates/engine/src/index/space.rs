@@ -1,6 +1,7 @@
 //! What a graph compares: its nodes, as codes or as original vectors.
 
 use super::Distance;
+use super::distance::stretched;
 use super::fetch::{Fetch, Kind};
 use super::hnsw::Hnsw;
 use crate::arena::RowTable;
@@ -32,6 +33,12 @@ pub trait Space: Sync {
     #[inline(always)]
     fn can_read(&self, _node: u32) -> bool {
         true
+    }
+
+    /// What the distance between two nodes counts as where links are chosen, see [`stretched`].
+    #[inline(always)]
+    fn stretched(&self, distance: f32) -> f32 {
+        distance
     }
 
     /// Turns `query` into one that stands for a node that can be read.
@@ -98,6 +105,11 @@ impl Space for Originals<'_> {
         self.rows.holds(self.graph.row_of(node))
     }
 
+    #[inline(always)]
+    fn stretched(&self, distance: f32) -> f32 {
+        stretched(self.distance.metric(), distance)
+    }
+
     fn load(&self, node: u32, query: &mut Vec<f32>) {
         query.clear();
         self.distance.format().decode_for_search(self.row(node), self.dim, query);
@@ -146,6 +158,11 @@ impl Space for Codes<'_> {
     #[inline(always)]
     fn look_ahead(&self) -> usize {
         self.look_ahead
+    }
+
+    #[inline(always)]
+    fn stretched(&self, distance: f32) -> f32 {
+        stretched(self.table.metric(), distance)
     }
 
     fn load(&self, node: u32, query: &mut CodeQuery) {

@@ -8,6 +8,7 @@ use super::code_query::CodeQuery;
 use super::encoder::{Encoder, FormatError, take};
 use super::layout::Layout;
 use crate::arena::CodeArena;
+use crate::types::Metric;
 
 /// The codes of a graph's nodes, each with its scale and bias, and distances to them.
 ///
@@ -18,6 +19,7 @@ pub struct CodeTable {
     arena: CodeArena,
     layout: Layout,
     dot: CodeDot,
+    metric: Metric,
     kappa: f32,
     /// What a row's scale is multiplied with when the row stands as a query. Below 1 where codes keep a part of the
     /// components only: the scale then makes up for the others, which must not happen twice.
@@ -31,10 +33,16 @@ impl CodeTable {
         CodeTable {
             arena: CodeArena::new(layout.payload_bytes),
             layout,
+            metric: encoder.metric(),
             dot: code_kernels().dot(layout.width),
             kappa: encoder.kappa(),
             query_share: layout.components as f32 / encoder.dim() as f32,
         }
+    }
+
+    /// The metric whose distances the codes estimate.
+    pub fn metric(&self) -> Metric {
+        self.metric
     }
 
     /// Writes the code of a node, and leaves `query` standing for the vector. Panics when the node has a code already,

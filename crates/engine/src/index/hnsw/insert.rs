@@ -107,7 +107,7 @@ impl Hnsw {
             selection.candidates.extend(candidates);
             // Half of the room that is left after m is for links back.
             let m = self.params.m;
-            selection.choose(space, if layer == 0 { m + m / 2 } else { m }, m);
+            selection.choose(space, if layer == 0 { m + m / 2 } else { m }, m + m / 4);
             layers[layer].extend_from_slice(&selection.chosen);
             if layer == 0 {
                 found.extend_from_slice(search.found());
@@ -178,7 +178,7 @@ impl Hnsw {
             let &present = known_links.next().expect("as many distances as links");
             selection.candidates.push((candidate.distance(), present, present.in_tree()));
         });
-        selection.choose(space, capacity, self.params.m);
+        selection.choose(space, capacity, self.params.m + self.params.m / 4);
         node.write(layer, selection.chosen.iter().map(|&(_, link)| link));
         true
     }

@@ -50,6 +50,10 @@ impl<S: Space> Space for Renumbered<'_, S> {
         self.space.can_read(self.old[node as usize])
     }
 
+    fn stretched(&self, distance: f32) -> f32 {
+        self.space.stretched(distance)
+    }
+
     fn load(&self, node: u32, query: &mut S::Query) {
         self.space.load(self.old[node as usize], query);
     }

@@ -51,7 +51,8 @@ impl<Q: Default> Selection<Q> {
     }
 }
 
-/// Whether a candidate at distance `d` from the node is farther from every chosen link than that.
+/// Whether a candidate at distance `d` from the node is farther from every chosen link than that, or nearly so
+/// ([`Space::stretched`]).
 fn is_diverse<S: Space>(
     space: &S,
     candidate: u32,
@@ -65,11 +66,11 @@ fn is_diverse<S: Space>(
     space.load(candidate, probe);
     let (groups, rest) = chosen.as_chunks::<4>();
     // A link that must be kept may be to a node that this space lacks; it has no say.
-    let is_farther = |node: u32| !space.can_read(node) || space.one(probe, node) > d;
+    let is_farther = |node: u32| !space.can_read(node) || space.stretched(space.one(probe, node)) > d;
     groups.iter().all(|group| {
         let group = group.map(|(_, link)| link.node());
         if group.iter().all(|&node| space.can_read(node)) {
-            space.four(probe, group).iter().all(|&between| between > d)
+            space.four(probe, group).iter().all(|&between| space.stretched(between) > d)
         } else {
             group.into_iter().all(is_farther)
         }
