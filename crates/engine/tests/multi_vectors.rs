@@ -552,7 +552,7 @@ fn strategies_compare_whole_vectors_by_their_inner_similarity_c6_3() {
 
 #[test]
 fn marginal_relevance_asks_how_well_a_candidate_is_covered_by_what_was_chosen_c6_3() {
-    let mut engine = TestEngine::with(SimDisk::new(), 16, THRESHOLDS).expect("an empty disk opens");
+    let engine = TestEngine::with(SimDisk::new(), 16, THRESHOLDS).expect("an empty disk opens");
     let vectors =
         json!({"m": {"size": 1, "distance": "Dot", "multivector_config": {"comparator": "max_sim"}}});
     engine.ok("create_collection", "c", json!({"vectors": vectors}));

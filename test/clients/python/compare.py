@@ -32,6 +32,9 @@ from updates import compare_refusals, compare_updates
 POINTS = 250
 SIZES = {"image": 4, "text": 3}
 
+# Seconds; the client would give up after 5, and this machine may be busy.
+REQUEST_TIMEOUT = 60
+
 
 def main(url: str, token: str, seed: int) -> int:
     # A client that finds the server's version incompatible says so by a warning: then this fails.
@@ -39,7 +42,7 @@ def main(url: str, token: str, seed: int) -> int:
     warnings.filterwarnings("ignore", message="Api key is used with an insecure connection")
     warnings.filterwarnings("ignore", message="Local mode performs exact")
     warnings.filterwarnings("ignore", message="`recreate_collection` method is deprecated")
-    ours = RecordingClient(url=url, api_key=token)
+    ours = RecordingClient(url=url, api_key=token, timeout=REQUEST_TIMEOUT)
     comparison = Comparison(ours, QdrantClient(":memory:"))
 
     collection = "documents"

@@ -20,6 +20,9 @@ from langchain_core.embeddings import Embeddings
 from langchain_qdrant import QdrantVectorStore, RetrievalMode, SparseEmbeddings, SparseVector
 from qdrant_client import QdrantClient, models
 
+# Seconds; the client would give up after 5, and this machine may be busy.
+REQUEST_TIMEOUT = 60
+
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 IDS = [f"00000000-0000-4000-8000-00000000000{n}" for n in range(1, 5)]
 DOCUMENTS = [
@@ -116,13 +119,12 @@ def try_mode(checks: Checks, client: QdrantClient, mode: RetrievalMode) -> None:
 
 def try_dense(checks: Checks, client: QdrantClient, url: str, token: str) -> None:
     """What only vectors can do, and the ways to make a store."""
+    server = {"url": url, "api_key": token, "timeout": REQUEST_TIMEOUT}
     made = QdrantVectorStore.from_documents(
-        DOCUMENTS, LetterEmbeddings(), ids=IDS, url=url, api_key=token, collection_name="langchain-python-made"
+        DOCUMENTS, LetterEmbeddings(), ids=IDS, collection_name="langchain-python-made", **server
     )
     checks.equal("made", client.count("langchain-python-made").count, 4)
-    store = QdrantVectorStore.from_existing_collection(
-        "langchain-python-made", LetterEmbeddings(), url=url, api_key=token
-    )
+    store = QdrantVectorStore.from_existing_collection("langchain-python-made", LetterEmbeddings(), **server)
     cat = DOCUMENTS[0].page_content
     diverse = texts(store.max_marginal_relevance_search(cat, k=2, fetch_k=4, lambda_mult=0.8))
     checks.equal("mmr", (diverse[0], DOCUMENTS[1].page_content in diverse), (cat, False))
@@ -133,7 +135,7 @@ def try_dense(checks: Checks, client: QdrantClient, url: str, token: str) -> Non
     retriever = made.as_retriever(search_type="mmr", search_kwargs={"k": 1, "fetch_k": 4})
     checks.equal("mmr retriever", texts(retriever.invoke("dogs dig")), ["dogs dig"])
     again = QdrantVectorStore.from_texts(
-        ["new"], LetterEmbeddings(), url=url, api_key=token, collection_name="langchain-python-made", force_recreate=True
+        ["new"], LetterEmbeddings(), collection_name="langchain-python-made", force_recreate=True, **server
     )
     checks.equal("made again", texts(again.similarity_search("anything", k=4)), ["new"])
 
@@ -152,7 +154,7 @@ def try_hybrid(checks: Checks, client: QdrantClient) -> None:
 
 def main(url: str, token: str) -> None:
     warnings.simplefilter("ignore")
-    client, checks = QdrantClient(url=url, api_key=token), Checks()
+    client, checks = QdrantClient(url=url, api_key=token, timeout=REQUEST_TIMEOUT), Checks()
     try_hybrid(checks, client)
     for mode in RetrievalMode:
         try_mode(checks, client, mode)
