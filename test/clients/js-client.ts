@@ -1,4 +1,5 @@
 import type * as qdrant from '@qdrant/js-client-rest' with { 'resolution-mode': 'import' };
+import { mustBeDescribed } from '../openapi/description';
 
 export type JsClient = qdrant.QdrantClient;
 
@@ -11,8 +12,25 @@ interface ClientError {
   readonly data: { status: { error: string } };
 }
 
-/** The unchanged client. It would warn of a key that is sent without TLS, each time: the server is on this machine. */
+const plainFetch = globalThis.fetch;
+
+/** What the client fetches with: an answer that openapi.yaml does not describe is an error. */
+async function describedFetch(input: string | URL | Request, init?: RequestInit): Promise<Response> {
+  const response = await plainFetch(input, init);
+  const { status, headers } = response;
+  const method = init?.method ?? 'GET';
+  const url = new URL(input instanceof Request ? input.url : input);
+  const text = await response.clone().text();
+  mustBeDescribed({ method, path: url.pathname, status, headers: Object.fromEntries(headers), text });
+  return response;
+}
+
+/**
+ * The unchanged client, each answer of which must be as openapi.yaml describes it. It would warn of a key that is sent
+ * without TLS, each time: the server is on this machine.
+ */
 export async function connectJsClient(url: string, apiKey?: string): Promise<JsClient> {
+  globalThis.fetch = describedFetch;
   // The package declares itself an ES module, and TypeScript refuses a static import of one here.
   const { QdrantClient } = await import('@qdrant/js-client-rest');
   const warn = jest.spyOn(console, 'warn').mockImplementation();

@@ -187,6 +187,32 @@ async function hold(server: ContractServer, { limit, method, rest, body, setting
   await server.ok(method, `${path}${rest}`, body(limit));
 }
 
+/** A query over so many prefetches, beside each other. */
+const beside = (count: number): unknown => ({
+  prefetch: numbers(count).map((id) => ({ query: [id, 1], limit: 1 })),
+  query: { fusion: 'rrf' },
+});
+
+/** A query over prefetches, so many within each other. */
+const within = (depth: number): unknown => {
+  const leaf: unknown = { query: [1, 2], limit: 1 };
+  return numbers(depth).reduce<unknown>((prefetch) => ({ query: [1, 2], prefetch, limit: 1 }), leaf);
+};
+
+async function holdPrefetches(server: ContractServer, inAll: number, depth: number): Promise<void> {
+  const path = '/collections/c/points/query';
+  expect(await server.refused('POST', path, beside(inAll + 1))).toEqual([
+    400,
+    expect.stringContaining(`at most ${inAll} prefetches a query (max_prefetches)`),
+  ]);
+  await server.ok('POST', path, beside(inAll));
+  expect(await server.refused('POST', path, within(depth + 1))).toEqual([
+    400,
+    expect.stringContaining(`exceeds max depth ${depth}`),
+  ]);
+  await server.ok('POST', path, within(depth));
+}
+
 describe('C2.7 the limits as they are without settings', () => {
   let server: ContractServer;
   beforeAll(async () => {
@@ -199,6 +225,9 @@ describe('C2.7 the limits as they are without settings', () => {
     'C2.7 %s: the limit passes, one more is a 400',
     (_title, limited) => hold(server, limited),
   );
+
+  it('C2.7 64 prefetches pass, beside and within each other, 65 do not', () =>
+    holdPrefetches(server, 64, 64));
 
   it('C2.7 64 named vectors pass, 65 do not', async () => {
     const vectors = (count: number): unknown =>
@@ -236,7 +265,13 @@ describe('C2.7 each limit is a setting', () => {
   beforeAll(async () => {
     server = await ContractServer.start(
       ['--max-points-per-request', '7', '--max-filter-conditions', '30', '--max-result-window', '50'],
-      { KITHDB_MAX_NAMED_VECTORS: '2', KITHDB_MAX_FIELD_INDEXES: '1', KITHDB_MAX_COLLECTIONS: '3' },
+      {
+        KITHDB_MAX_NAMED_VECTORS: '2',
+        KITHDB_MAX_FIELD_INDEXES: '1',
+        KITHDB_MAX_COLLECTIONS: '3',
+        KITHDB_MAX_PREFETCHES: '5',
+        KITHDB_MAX_PREFETCH_DEPTH: '2',
+      },
     );
     await server.collection('c');
   });
@@ -245,6 +280,8 @@ describe('C2.7 each limit is a setting', () => {
   it.each(limitsOf(7, 30, 50))('C2.7 %s: the setting passes, one more is a 400', (_title, limited) =>
     hold(server, limited),
   );
+
+  it('C2.7 prefetches', () => holdPrefetches(server, 5, 2));
 
   it('C2.7 collections, named vectors and field indexes', async () => {
     const three = { vectors: { a: DOT, b: DOT, c: DOT } };

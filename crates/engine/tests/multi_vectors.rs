@@ -549,3 +549,21 @@ fn strategies_compare_whole_vectors_by_their_inner_similarity_c6_3() {
         assert_scores(&query(&engine, body), &expected(metric, &a, &points, |_| true)[..10], metric);
     }
 }
+
+#[test]
+fn marginal_relevance_asks_how_well_a_candidate_is_covered_by_what_was_chosen_c6_3() {
+    let engine = TestEngine::with(SimDisk::new(), 16, THRESHOLDS).expect("an empty disk opens");
+    let vectors =
+        json!({"m": {"size": 1, "distance": "Dot", "multivector_config": {"comparator": "max_sim"}}});
+    engine.ok("create_collection", "c", json!({"vectors": vectors}));
+    // 1 is found first. What 2 says besides is far from that; 1 itself is as near to 2 as to 3.
+    let points = json!([
+        {"id": 1, "vector": {"m": [[2.0]]}},
+        {"id": 2, "vector": {"m": [[1.0], [-3.0], [-3.0]]}},
+        {"id": 3, "vector": {"m": [[0.9]]}},
+    ]);
+    engine.ok("upsert_points", "c", json!({"points": points}));
+    let mmr = json!({"nearest": [[1.0]], "mmr": {"diversity": 0.5, "candidates_limit": 10}});
+    let found = query(&engine, json!({"query": mmr, "using": "m"}));
+    assert_eq!(found.iter().map(|(id, _)| *id).collect::<Vec<_>>(), [1, 2, 3]);
+}

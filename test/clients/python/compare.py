@@ -15,15 +15,25 @@ import sys
 import warnings
 
 from comparison import Comparison
+from diversity import compare_diversity
 from documents import points
 from filters import compare_filters
+from forms import compare_forms
+from formulas import compare_formulas
+from fusions import compare_fusions
+from methods import RecordingClient, compare_methods
+from multivectors import compare_multivectors
 from qdrant_client import QdrantClient, models
 from queries import compare_lookups, compare_queries
 from searches import compare_distances, compare_reading
+from sparse import compare_sparse
 from updates import compare_refusals, compare_updates
 
 POINTS = 250
 SIZES = {"image": 4, "text": 3}
+
+# Seconds; the client would give up after 5, and this machine may be busy.
+REQUEST_TIMEOUT = 60
 
 
 def main(url: str, token: str, seed: int) -> int:
@@ -31,7 +41,9 @@ def main(url: str, token: str, seed: int) -> int:
     warnings.simplefilter("error")
     warnings.filterwarnings("ignore", message="Api key is used with an insecure connection")
     warnings.filterwarnings("ignore", message="Local mode performs exact")
-    comparison = Comparison(QdrantClient(url=url, api_key=token), QdrantClient(":memory:"))
+    warnings.filterwarnings("ignore", message="`recreate_collection` method is deprecated")
+    ours = RecordingClient(url=url, api_key=token, timeout=REQUEST_TIMEOUT)
+    comparison = Comparison(ours, QdrantClient(":memory:"))
 
     collection = "documents"
     config = {name: models.VectorParams(size=size, distance=models.Distance.COSINE) for name, size in SIZES.items()}
@@ -49,8 +61,15 @@ def main(url: str, token: str, seed: int) -> int:
     compare_distances(comparison, seed)
     compare_queries(comparison, seed)
     compare_lookups(comparison, seed)
+    compare_fusions(comparison, seed)
+    compare_diversity(comparison, seed)
+    compare_formulas(comparison, seed)
+    compare_forms(comparison, seed)
+    compare_sparse(comparison, seed)
+    compare_multivectors(comparison, seed)
     compare_updates(comparison, seed)
     compare_refusals(comparison)
+    compare_methods(comparison, ours)
 
     comparison.same("collections", "delete", lambda client: client.delete_collection(collection))
     comparison.same("collections", "delete again", lambda client: client.delete_collection(collection))

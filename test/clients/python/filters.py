@@ -23,6 +23,8 @@ INDEXES = {
     "open": models.PayloadSchemaType.BOOL,
     "when": models.PayloadSchemaType.DATETIME,
     "uid": models.PayloadSchemaType.UUID,
+    "place": models.PayloadSchemaType.GEO,
+    "text": models.PayloadSchemaType.TEXT,
 }
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from comparison import Comparison
 from documents import points, vector
+from examples import example_queries
 from qdrant_client import QdrantClient, models
 
 SIZES = {"image": 6, "text": 10}
@@ -32,40 +33,11 @@ def compare_queries(comparison: Comparison, seed: int) -> None:
             compare_prefetches(comparison, collection, rng, ids, n, distance)
 
 
-def example(rng: random.Random, ids: list[Any], name: str) -> Any:
-    return rng.choice([rng.choice(ids), vector(rng, SIZES[name])])
-
-
-def examples(rng: random.Random, ids: list[Any], name: str, least: int) -> list[Any]:
-    return [example(rng, ids, name) for _ in range(rng.randint(least, 3))]
-
-
-def kinds(rng: random.Random, ids: list[Any], name: str) -> dict[str, Any]:
-    """A query of each kind that has examples."""
-    pairs = [
-        models.ContextPair(positive=example(rng, ids, name), negative=example(rng, ids, name))
-        for _ in range(rng.randint(1, 3))
-    ]
-    queries: dict[str, Any] = {
-        strategy.value: models.RecommendQuery(
-            recommend=models.RecommendInput(
-                positive=examples(rng, ids, name, 1), negative=examples(rng, ids, name, 0), strategy=strategy
-            )
-        )
-        for strategy in models.RecommendStrategy
-    }
-    queries["discover"] = models.DiscoverQuery(
-        discover=models.DiscoverInput(target=example(rng, ids, name), context=pairs)
-    )
-    queries["context"] = models.ContextQuery(context=pairs)
-    return queries
-
-
 def compare_examples(comparison: Comparison, collection: str, rng: random.Random, ids: list[Any], n: int) -> None:
     name = rng.choice(list(SIZES))
     limit, offset = rng.choice([5, 30, 500]), rng.choice([None, 2])
     chosen = models.Filter(must=[models.FieldCondition(key="index", range=models.Range(lt=70))])
-    for kind, query in kinds(rng, ids, name).items():
+    for kind, query in example_queries(rng, ids, lambda: vector(rng, SIZES[name])).items():
         comparison.same(
             f"query by {kind}",
             f"{collection} {n} {query!r}",
@@ -74,8 +46,9 @@ def compare_examples(comparison: Comparison, collection: str, rng: random.Random
                 query=query,
                 using=name,
                 query_filter=chosen if n % 2 else None,
-                limit=limit,
-                offset=offset,
+                # A context gives many points the same score: all of them then, as a limit would cut at will.
+                limit=500 if kind == "context" else limit,
+                offset=None if kind == "context" else offset,
                 search_params=EXACT,
             ),
         )
@@ -106,17 +79,22 @@ def compare_prefetches(
         comparison.same(
             f"query by {kind}",
             f"{collection} {n}",
-            lambda client: client.query_points(collection, prefetch=leaves, query=query, limit=30),
+            lambda client: client.query_points(collection, prefetch=leaves, query=query, limit=500),
         )
     name = rng.choice(list(SIZES))
-    nested = models.Prefetch(prefetch=leaves, query=models.FusionQuery(fusion=models.Fusion.RRF), limit=15)
-    rescored: dict[str, Any] = {"nearest": vector(rng, SIZES[name]), **kinds(rng, ids, name)}
+    # Weights without a common measure: no two places in the lists score the same, so the limit cuts the same points.
+    unequal = models.RrfQuery(rrf=models.Rrf(weights=[rng.uniform(0.5, 3) for _ in leaves]))
+    nested = models.Prefetch(prefetch=leaves, query=unequal, limit=15)
+    rescored: dict[str, Any] = {
+        "nearest": vector(rng, SIZES[name]),
+        **example_queries(rng, ids, lambda: vector(rng, SIZES[name])),
+    }
     for kind, query in rescored.items():
         for sources in (leaves, nested):
             comparison.same(
                 "query over prefetches",
                 f"{collection} {n} {kind}",
-                lambda client: client.query_points(collection, prefetch=sources, query=query, using=name, limit=25),
+                lambda client: client.query_points(collection, prefetch=sources, query=query, using=name, limit=500),
             )
 
 

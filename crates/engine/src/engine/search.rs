@@ -51,7 +51,7 @@ fn search_leaves(
             (Arc::clone(&answers), Arc::clone(snapshot), Arc::clone(prepared));
         move |at: usize| {
             if answers.is_wanted(at) {
-                answers.put(at, query::leaf(&snapshot, &prepared, prepared.leaves()[at], &deadline));
+                answers.put(at, query::leaf(&snapshot, prepared.leaves()[at], &deadline));
                 searches.add(query::take_tally());
             }
         }

@@ -97,11 +97,11 @@ pub fn query_group(
 
 /// The one search that a plain query is.
 fn ask(prepared: &Prepared) -> Option<Ask<'_>> {
-    let Prepared { root, excluded, .. } = prepared;
+    let root = &prepared.root;
     match &root.goal {
         Goal::Nearest(target) => {
             let (params, threshold, k) = (&root.params, root.threshold, root.window);
-            Some(Ask { target, params, threshold, k, excluded })
+            Some(Ask { target, params, threshold, k, excluded: &root.excluded })
         }
         _ => None,
     }

@@ -1,4 +1,4 @@
-//! Points that a request leaves out of all its results: the examples that it names by id (C6.3).
+//! Points that a part of a query leaves out of its result: the examples that it names by id (C6.3).
 
 use roaring::RoaringBitmap;
 
@@ -15,6 +15,11 @@ impl Excluded {
         offsets.sort_unstable();
         offsets.dedup();
         Excluded(offsets)
+    }
+
+    /// These points, and those that are given.
+    pub fn and(&self, offsets: Vec<u32>) -> Excluded {
+        Excluded::new([self.0.as_slice(), offsets.as_slice()].concat())
     }
 
     /// How many there are.

@@ -6,6 +6,7 @@ use super::scorer::{Scorer, Target, vector_of};
 use crate::collection::View;
 use crate::deadline::Deadline;
 use crate::error::Error;
+use crate::vectors::VectorValue;
 
 /// A hit that can be chosen.
 struct Candidate {
@@ -23,8 +24,8 @@ impl Candidate {
 }
 
 /// The first `k` of some hits, which come best first: the first of them, then always the one that is worth most,
-/// (1 − diversity) · its similarity to the target − diversity · its greatest similarity to those chosen before. Scores
-/// stay what they are. Hits without the vector are dropped.
+/// (1 − diversity) · its similarity to the target − diversity · its greatest similarity to those chosen before (of
+/// multi-vectors: the MaxSim of its rows over theirs). Scores stay what they are. Hits without the vector are dropped.
 ///
 /// # Errors
 /// `Timeout`.
@@ -56,7 +57,18 @@ pub fn choose(
         let mut to_chosen = Scorer::new(view, target.field, &[&vector], deadline);
         let mut best = (0, f64::NEG_INFINITY);
         for (at, candidate) in left.iter_mut().enumerate() {
-            if to_chosen.similarities(candidate.hit.offset, &mut similarities)? {
+            let is_compared = match &vector {
+                // MaxSim takes sides: how well is what this candidate says said already?
+                VectorValue::Multi(_) => {
+                    let Some(asking) = vector_of(view, target.field, candidate.hit.offset) else { continue };
+                    let mut from_candidate = Scorer::new(view, target.field, &[&asking], deadline);
+                    from_candidate.similarities(hit.offset, &mut similarities)?
+                }
+                VectorValue::Dense(_) | VectorValue::Sparse(_) => {
+                    to_chosen.similarities(candidate.hit.offset, &mut similarities)?
+                }
+            };
+            if is_compared {
                 candidate.redundancy = candidate.redundancy.max(similarities[0]);
             }
             let worth = candidate.worth(diversity);

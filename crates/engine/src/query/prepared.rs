@@ -48,6 +48,8 @@ pub struct Step {
     pub goal: Goal,
     /// Which points; of a leaf. What a step with sources works on has passed its filter already.
     pub filter: Option<Arc<Filter>>,
+    /// The examples of this step and of those above it, which it does not find.
+    pub excluded: Arc<Excluded>,
     /// How to search.
     pub params: SearchParams,
     /// Scores worse than this are left out.
@@ -63,8 +65,6 @@ pub struct Step {
 pub struct Prepared {
     /// The query itself.
     pub root: Step,
-    /// Points that no part of it finds.
-    pub excluded: Excluded,
     /// Hits to leave out at the front.
     pub offset: usize,
 }
@@ -81,8 +81,8 @@ impl Prepared {
         let is_unordered = matches!(request.node.query, Query::Sample) && request.node.prefetch.is_empty();
         let offset = if is_unordered { 0 } else { request.offset };
         let window = request.node.limit.saturating_add(offset);
-        let root = step(&resolver, &request.node, window, None)?;
-        Ok(Prepared { root, excluded: resolver.excluded, offset })
+        let root = step(&resolver, &request.node, window, None, &Arc::default())?;
+        Ok(Prepared { root, offset })
     }
 
     /// The leaves, from left to right.
@@ -99,21 +99,24 @@ impl Prepared {
     }
 }
 
-/// Plans a node and all below it. `outer` is the filter of the nodes above.
+/// Plans a node and all below it. `outer` is the filter of the nodes above, `excluded` are their examples.
 fn step(
     resolver: &Resolver<'_>,
     node: &QueryNode,
     window: usize,
     outer: Option<&Arc<Filter>>,
+    excluded: &Arc<Excluded>,
 ) -> Result<Step, Error> {
     let goal = resolver.goal(node, window)?;
     let filter = both(outer, node.filter.as_ref());
+    let named = resolver.named_here(node);
+    let excluded = if named.is_empty() { Arc::clone(excluded) } else { Arc::new(excluded.and(named)) };
     let sources = node
         .prefetch
         .iter()
-        .map(|source| step(resolver, source, source.limit, filter.as_ref()))
+        .map(|source| step(resolver, source, source.limit, filter.as_ref(), &excluded))
         .collect::<Result<_, _>>()?;
-    Ok(Step { goal, filter, params: node.params, threshold: node.score_threshold, window, sources })
+    Ok(Step { goal, filter, excluded, params: node.params, threshold: node.score_threshold, window, sources })
 }
 
 /// What passes both filters.

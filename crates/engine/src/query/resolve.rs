@@ -2,7 +2,6 @@
 
 use super::average;
 use super::custom::{Custom, CustomScore};
-use super::excluded::Excluded;
 use super::prepared::Goal;
 use super::run::Lookup;
 use super::scorer::{self, Target};
@@ -24,8 +23,6 @@ pub struct Resolver<'a> {
     others: Vec<(&'a str, Arc<Snapshot>)>,
     /// Components of the vectors so far.
     components: Cell<usize>,
-    /// Points of the searched collection that are examples.
-    pub excluded: Excluded,
 }
 
 impl<'a> Resolver<'a> {
@@ -40,15 +37,10 @@ impl<'a> Resolver<'a> {
         lookup: &dyn Lookup,
     ) -> Result<Resolver<'a>, Error> {
         let (others, components) = (Vec::new(), Cell::new(0));
-        let mut resolver = Resolver { snapshot, others, components, excluded: Excluded::default() };
-        let (mut absent, mut excluded) = (Vec::new(), Vec::new());
-        resolver.look_up(root, lookup, &mut absent, &mut excluded)?;
-        if absent.is_empty() {
-            resolver.excluded = Excluded::new(excluded);
-            Ok(resolver)
-        } else {
-            Err(not_found(absent))
-        }
+        let mut resolver = Resolver { snapshot, others, components };
+        let mut absent = Vec::new();
+        resolver.look_up(root, lookup, &mut absent)?;
+        if absent.is_empty() { Ok(resolver) } else { Err(not_found(absent)) }
     }
 
     fn look_up(
@@ -56,7 +48,6 @@ impl<'a> Resolver<'a> {
         node: &'a QueryNode,
         lookup: &dyn Lookup,
         absent: &mut Vec<PointId>,
-        excluded: &mut Vec<u32>,
     ) -> Result<(), Error> {
         if let Some(from) = &node.lookup_from
             && self.others.iter().all(|(known, _)| *known != from.collection)
@@ -64,17 +55,25 @@ impl<'a> Resolver<'a> {
             self.others.push((&from.collection, lookup.collection(&from.collection)?));
         }
         let place = self.origin(node);
-        let is_here = place.id == self.snapshot.id;
         node.query.for_each_example(&mut |example| {
             let Example::Id(id) = example else { return };
-            match place.view.state.ids.get(id) {
-                Some(&offset) if is_here => excluded.push(offset),
-                Some(_) => {}
-                None if absent.contains(id) => {}
-                None => absent.push(*id),
+            if !place.view.state.ids.contains_key(id) && !absent.contains(id) {
+                absent.push(*id);
             }
         });
-        node.prefetch.iter().try_for_each(|source| self.look_up(source, lookup, absent, excluded))
+        node.prefetch.iter().try_for_each(|source| self.look_up(source, lookup, absent))
+    }
+
+    /// The points of the searched collection that a node names as examples.
+    pub fn named_here(&self, node: &QueryNode) -> Vec<u32> {
+        let mut named = Vec::new();
+        if self.origin(node).id == self.snapshot.id {
+            node.query.for_each_example(&mut |example| {
+                let Example::Id(id) = example else { return };
+                named.extend(self.snapshot.view.state.ids.get(id));
+            });
+        }
+        named
     }
 
     /// The collection that the ids of a node are of.

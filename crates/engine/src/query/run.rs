@@ -52,9 +52,9 @@ pub fn run(snapshot: &Snapshot, prepared: &Prepared, deadline: &Deadline) -> Res
     let root = &prepared.root;
     // What most requests are: nothing is to be put together.
     if root.sources.is_empty() {
-        return Ok(page(prepared, leaf(snapshot, prepared, root, deadline)?.hits));
+        return Ok(page(prepared, leaf(snapshot, root, deadline)?.hits));
     }
-    let leaves = prepared.leaves().into_iter().map(|step| leaf(snapshot, prepared, step, deadline));
+    let leaves = prepared.leaves().into_iter().map(|step| leaf(snapshot, step, deadline));
     let lists = leaves.collect::<Result<Vec<List>, Error>>()?;
     finish(snapshot, prepared, lists, deadline)
 }
@@ -63,15 +63,10 @@ pub fn run(snapshot: &Snapshot, prepared: &Prepared, deadline: &Deadline) -> Res
 ///
 /// # Errors
 /// `Timeout`.
-pub fn leaf(
-    snapshot: &Snapshot,
-    prepared: &Prepared,
-    step: &Step,
-    deadline: &Deadline,
-) -> Result<List, Error> {
+pub fn leaf(snapshot: &Snapshot, step: &Step, deadline: &Deadline) -> Result<List, Error> {
     deadline.check()?;
     let mut matching = Matching::new(&snapshot.view.state, step.filter.as_deref());
-    find(snapshot, prepared, step, &mut matching, &step.params, deadline)
+    find(snapshot, step, &mut matching, &step.params, deadline)
 }
 
 /// The hits of a query, given what its leaves have found, in their order.
@@ -84,7 +79,7 @@ pub fn finish(
     leaves: Vec<List>,
     deadline: &Deadline,
 ) -> Result<Vec<Hit>, Error> {
-    let list = merge(snapshot, prepared, &prepared.root, &mut leaves.into_iter(), deadline)?;
+    let list = merge(snapshot, &prepared.root, &mut leaves.into_iter(), deadline)?;
     Ok(page(prepared, list.hits))
 }
 
@@ -97,7 +92,6 @@ fn page(prepared: &Prepared, mut hits: Vec<Hit>) -> Vec<Hit> {
 /// What a step finds among what is below it.
 fn merge(
     snapshot: &Snapshot,
-    prepared: &Prepared,
     step: &Step,
     leaves: &mut std::vec::IntoIter<List>,
     deadline: &Deadline,
@@ -105,7 +99,7 @@ fn merge(
     if step.sources.is_empty() {
         return leaves.next().ok_or_else(|| Error::Internal("a leaf of a query was left out".into()));
     }
-    let sources = step.sources.iter().map(|source| merge(snapshot, prepared, source, leaves, deadline));
+    let sources = step.sources.iter().map(|source| merge(snapshot, source, leaves, deadline));
     let lists = sources.collect::<Result<Vec<List>, Error>>()?;
     deadline.check()?;
     let state = &snapshot.view.state;
@@ -122,13 +116,12 @@ fn merge(
     let found: RoaringBitmap = lists.iter().flat_map(|list| &list.hits).map(|hit| hit.offset).collect();
     // Each of the candidates is compared, however many there are.
     let params = SearchParams { exact: true, ..step.params };
-    find(snapshot, prepared, step, &mut Matching::among(state, found), &params, deadline)
+    find(snapshot, step, &mut Matching::among(state, found), &params, deadline)
 }
 
 /// What a step finds among the points that match.
 fn find(
     snapshot: &Snapshot,
-    prepared: &Prepared,
     step: &Step,
     matching: &mut Matching<'_>,
     params: &SearchParams,
@@ -140,17 +133,17 @@ fn find(
     let list = |hits| List { hits, smaller_is_better: false };
     match &step.goal {
         Goal::Nearest(target) => {
-            let ask = Ask { target, params, threshold, k: window, excluded: &prepared.excluded };
+            let ask = Ask { target, params, threshold, k: window, excluded: &step.excluded };
             let hits = scorer::nearest(snapshot, &ask, matching, deadline)?;
             return Ok(List { hits, smaller_is_better: by_distance(target.field) });
         }
         Goal::Mmr { target, diversity, candidates } => {
-            let ask = Ask { target, params, threshold, k: *candidates, excluded: &prepared.excluded };
+            let ask = Ask { target, params, threshold, k: *candidates, excluded: &step.excluded };
             let hits = scorer::nearest(snapshot, &ask, matching, deadline)?;
             let hits = mmr::choose(view, target, *diversity, hits, window, deadline)?;
             return Ok(List { hits, smaller_is_better: by_distance(target.field) });
         }
-        _ => matching.exclude(&prepared.excluded),
+        _ => matching.exclude(&step.excluded),
     }
     Ok(list(match &step.goal {
         Goal::Custom(custom) => custom_scan::scan(view, custom, matching, window, threshold, deadline)?,

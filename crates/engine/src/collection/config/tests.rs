@@ -67,6 +67,12 @@ fn the_unnamed_vector_and_named_ones_are_told_apart_c4_3() {
         create(&json!({"vectors_config": {"size": {"size": 4, "distance": "Dot"}, "b": null}})).unwrap();
     assert_eq!(named.fields(), [("size".into(), VectorParams::new(4, Metric::Dot))]);
     assert_eq!((named.field_index("size"), named.field_index("")), (Some(0), None));
+    // langchain-qdrant writes the unnamed vector so.
+    let params = json!({"size": 4, "distance": "Dot"});
+    let empty = create(&json!({"vectors": {"": params}})).unwrap();
+    assert_eq!(empty.fields(), unnamed.fields());
+    let beside = create(&json!({"vectors": {"": params, "a": params}})).unwrap_err();
+    assert!(beside.to_string().contains("vectors: the unnamed vector"), "{beside}");
     let text = r#"{"vectors":{"a":{"size":1,"distance":"Dot"},"a":{"size":2,"distance":"Dot"}}}"#;
     let mut reader = Reader::new(text.as_bytes()).unwrap();
     let repeated = CollectionConfig::parse(&mut reader, &Limits::default()).unwrap();
@@ -324,7 +330,6 @@ fn names_of_vectors_are_bounded_c2_2_c2_7() {
         assert!(named(good).is_ok(), "{good}");
     }
     for bad in [
-        "",
         ".",
         "..",
         " a",

@@ -164,7 +164,8 @@ impl VectorParams {
 /// The vector fields of a collection in the order of the request; the unnamed one under `""`, alone.
 pub(super) type VectorFields = Vec<(Box<str>, VectorParams)>;
 
-/// Reads the parameters of the unnamed vector, or a map of names to such.
+/// Reads the parameters of the unnamed vector, or a map of names to such. A map of nothing but `""` is the unnamed
+/// vector too: some clients write it so.
 pub(super) fn parse_fields(reader: &mut Reader<'_>, limits: &Limits) -> Result<VectorFields, Error> {
     if is_unnamed(reader)? {
         return Ok(vec![("".into(), VectorParams::parse(reader)?)]);
@@ -175,7 +176,9 @@ pub(super) fn parse_fields(reader: &mut Reader<'_>, limits: &Limits) -> Result<V
         if r.take_null()? {
             return Ok(());
         }
-        check_name(r, name)?;
+        if !name.is_empty() {
+            check_name(r, name)?;
+        }
         let params = VectorParams::parse(r)?;
         let earlier = found.iter().position(|(known, _)| **known == *name);
         match earlier {
@@ -190,6 +193,9 @@ pub(super) fn parse_fields(reader: &mut Reader<'_>, limits: &Limits) -> Result<V
         }
         Ok(())
     })?;
+    if found.len() > 1 && found.iter().any(|(name, _)| name.is_empty()) {
+        return Err(Error::bad(format!("{place}: the unnamed vector (\"\") cannot stand beside named ones")));
+    }
     Ok(found)
 }
 

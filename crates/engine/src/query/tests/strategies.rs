@@ -54,8 +54,10 @@ impl Sample {
         sample
     }
 
+    /// Components of few bits: sums of their products are exact, so that where two similarities are equal here they
+    /// are equal there; `best_score` jumps where they are.
     fn random_vector(&mut self) -> Vec<f32> {
-        (0..SIZE).map(|_| self.random.below(2001) as f32 / 1000.0 - 1.0).collect()
+        (0..SIZE).map(|_| self.random.below(257) as f32 / 128.0 - 1.0).collect()
     }
 
     fn example(&mut self) -> Example {

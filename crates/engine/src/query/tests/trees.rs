@@ -195,18 +195,8 @@ fn a_query_over_prefetches_scores_exactly_what_they_found_c6_3() {
 }
 
 #[test]
-fn examples_are_in_no_part_of_the_result_c6_3() {
+fn examples_of_another_collection_are_other_points_c6_3() {
     let engine = collection();
-    let body = json!({"prefetch": [
-            {"query": 3, "using": "a", "limit": 100},
-            {"query": {"recommend": {"positive": [4, 5], "strategy": "best_score"}}, "using": "b", "limit": 100},
-            {"query": {"order_by": "n"}, "limit": 100},
-            {"limit": 100},
-        ], "query": {"fusion": "rrf"}, "limit": 100});
-    let found = ids(&query(&engine, &body));
-    assert_eq!(found.len() as u64, POINTS - 3);
-    assert!([3, 4, 5].iter().all(|id| !found.contains(id)));
-    // Those of another collection are points of another collection.
     let body = json!({"query": 3, "using": "a", "limit": 100, "lookup_from": {"collection": "other", "vector": "x"}});
     assert_eq!(query(&engine, &body).len() as u64, POINTS);
     // The searched one may be named, too.
@@ -244,6 +234,25 @@ fn absent_examples_are_named_together_c6_3() {
     let error = refused(&engine, &body);
     assert!(error.starts_with("point_not_found"), "{error}");
     assert!(error.contains(r#"["500","502","501"]"#), "{error}");
+}
+
+#[test]
+fn an_example_is_left_out_of_its_own_part_and_of_those_below_c6_3() {
+    let engine = collection();
+    let near = |id: u64, using: &str| json!({"query": id, "using": using, "limit": 100});
+    let fused = |prefetch: Value| {
+        query(&engine, &json!({"prefetch": prefetch, "query": {"fusion": "rrf"}, "limit": 100}))
+    };
+    // Each finds the example of the other.
+    let found = ids(&fused(json!([near(1, "a"), near(2, "b")])));
+    assert!(found.contains(&1) && found.contains(&2), "{found:?}");
+    let both = ids(&fused(json!([near(1, "a"), near(1, "b")])));
+    assert!(!both.contains(&1) && both.contains(&2), "{both:?}");
+    // What is asked of prefetches is asked of what is below them.
+    let body = json!({"prefetch": [near(1, "a"), {"query": [1, 0, 0, 0], "using": "b", "limit": 1000}],
+        "query": 2, "using": "b", "limit": 100});
+    let found = ids(&query(&engine, &body));
+    assert!(found.contains(&1) && !found.contains(&2), "{found:?}");
 }
 
 #[test]
