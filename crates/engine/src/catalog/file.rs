@@ -72,12 +72,17 @@ impl CatalogFile {
     /// # Errors
     /// A sentence that says what is wrong with it.
     pub fn load(storage: &dyn Storage) -> Result<CatalogFile, String> {
-        if !storage.exists("catalog/CATALOG").map_err(|error| error.public())? {
+        let of_catalog = |error: StorageError| format!("the file CATALOG: {}", error.public());
+        if !storage.exists("catalog/CATALOG").map_err(of_catalog)? {
+            // The log is cut only behind what the file has.
+            if storage.exists("log/cut").map_err(of_catalog)? {
+                return Err("the file CATALOG is missing".to_string());
+            }
             return Ok(CatalogFile { lsn: 0, next_id: 1, entries: Vec::new() });
         }
-        let bytes = storage.read("catalog/CATALOG").map_err(|error| error.public())?;
+        let bytes = storage.read("catalog/CATALOG").map_err(of_catalog)?;
         // As for a manifest: the log is cut on the strength of this file, so its name must be durable.
-        storage.sync_dir("catalog").map_err(|error| error.public())?;
+        storage.sync_dir("catalog").map_err(of_catalog)?;
         let (header, body) = bytes.split_at_checked(HEADER_BYTES).ok_or("the file CATALOG is too short")?;
         let number = |range: std::ops::Range<usize>| {
             u32::from_le_bytes(header[range].try_into().expect("four bytes of the header"))
@@ -86,9 +91,9 @@ impl CatalogFile {
         if &header[..8] != MAGIC {
             return Err("the file CATALOG is not a catalog".to_string());
         }
-        if version > VERSION {
+        if version != VERSION {
             return Err(format!(
-                "the file CATALOG has format version {version}; this release reads up to {VERSION}"
+                "the file CATALOG has format version {version}; this release reads version {VERSION}"
             ));
         }
         if crc != crc32c::crc32c(body) {

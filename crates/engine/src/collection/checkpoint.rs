@@ -8,7 +8,7 @@ use super::Collection;
 use super::checkpoint_pass::{Moved, Pass, WrittenRows, worn_files};
 use super::config::Placement;
 use super::declared_index::DeclaredIndex;
-use super::extents::ExtentWriter;
+use super::extents::{ExtentWriter, file_name};
 use super::graph::FieldGraph;
 use super::graph_file;
 use super::manifest::{Manifest, make_dir};
@@ -72,8 +72,7 @@ impl Checkpoints {
     /// Removes what no manifest names: leftovers of failed checkpoints, and files that were copied forward.
     fn remove_strays(&self, storage: &dyn Storage) -> Result<(), StorageError> {
         let manifests = self.manifest.iter().chain(&self.doubtful);
-        let named: BTreeSet<String> =
-            manifests.flat_map(Manifest::files).map(|number| format!("{number:08x}.data")).collect();
+        let named: BTreeSet<String> = manifests.flat_map(Manifest::files).map(file_name).collect();
         for name in storage.list(&self.dir)? {
             if name.ends_with(".data") && !named.contains(&name) {
                 storage.remove(&format!("{}/{name}", self.dir))?;
@@ -90,7 +89,7 @@ pub fn directory(collection: u64) -> String {
 
 /// Path of a data or graph file in a collection's folder.
 pub(super) fn file_path(dir: &str, number: u32) -> String {
-    format!("{dir}/{number:08x}.data")
+    format!("{dir}/{}", file_name(number))
 }
 
 impl Collection {
@@ -170,6 +169,11 @@ impl Collection {
     ) -> Result<(Manifest, Vec<Moved>, Vec<WrittenRows>), CheckpointError> {
         let storage = &*self.shared.storage;
         let dir = &checkpoints.dir;
+        let is_ahead_of_log = view.state.config.wal.durability != Durability::Always;
+        if is_ahead_of_log && checkpoints.manifest.is_none() {
+            // Data without a manifest and without records are taken for those of a manifest that was lost.
+            self.shared.log.sync().map_err(CheckpointError::Log)?;
+        }
         let (mut manifest, moved, rows) = if checkpoints.manifest.is_some() && view.op == previous.op {
             (previous.clone(), Vec::new(), Vec::new())
         } else {
@@ -182,7 +186,7 @@ impl Collection {
             manifest.fields[field].graph = Some(graph_file::write(&folder, number, &graph, indexed)?);
         }
         storage.sync_dir(dir)?;
-        if view.state.config.wal.durability != Durability::Always {
+        if is_ahead_of_log {
             // Neither data nor graph may be ahead of the log: a graph leaves out rows that died in what readers see.
             self.shared.log.sync().map_err(CheckpointError::Log)?;
         }

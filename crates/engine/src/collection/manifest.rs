@@ -136,26 +136,27 @@ impl Manifest {
     /// A sentence that says what is wrong with it.
     pub fn load(storage: &dyn Storage, dir: &str) -> Result<Option<Manifest>, String> {
         let path = format!("{dir}/MANIFEST");
-        if !storage.exists(&path).map_err(|error| error.public())? {
+        let of_manifest = |error: StorageError| format!("the file MANIFEST: {}", error.public());
+        if !storage.exists(&path).map_err(of_manifest)? {
             return Ok(None);
         }
-        let bytes = storage.read(&path).map_err(|error| error.public())?;
+        let bytes = storage.read(&path).map_err(of_manifest)?;
         // A process that was killed may have left a name that only the cache knows. What is read here decides what
         // is deleted and how far the log is cut, so it must not be taken back by a power cut.
-        storage.sync_dir(dir).map_err(|error| error.public())?;
+        storage.sync_dir(dir).map_err(of_manifest)?;
         let mut input = Input(&bytes);
         let header = |input: &mut Input<'_>| -> Result<(bool, u32, u32), Undecodable> {
             let known = &input.array::<8>()? == MAGIC;
             Ok((known, u32::from_le_bytes(input.array()?), u32::from_le_bytes(input.array()?)))
         };
         match header(&mut input) {
-            Ok((true, VERSION, crc)) if crc == crc32c::crc32c(input.0) => {
-                Manifest::decode(input.0).map(Some).map_err(|_| "the manifest cannot be decoded".to_string())
-            }
+            Ok((true, VERSION, crc)) if crc == crc32c::crc32c(input.0) => Manifest::decode(input.0)
+                .map(Some)
+                .map_err(|_| "the file MANIFEST cannot be decoded".to_string()),
             Ok((true, version, _)) if version != VERSION => Err(format!(
-                "the manifest has format version {version}; this release reads version {VERSION}"
+                "the file MANIFEST has format version {version}; this release reads version {VERSION}"
             )),
-            _ => Err("the manifest is damaged".to_string()),
+            _ => Err("the file MANIFEST is damaged".to_string()),
         }
     }
 }

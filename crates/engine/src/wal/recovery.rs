@@ -46,7 +46,9 @@ impl Loaded {
         let (header, header_sound) = match SegmentHeader::decode(&bytes) {
             Ok(header) if header.first == first => (Some(header), true),
             Ok(_) | Err(HeaderFault::Damaged) => (SegmentHeader::salvage(&bytes), false),
-            Err(HeaderFault::Unsupported(version)) => return Err(LogError::Unsupported { version }),
+            Err(HeaderFault::Unsupported(version)) => {
+                return Err(LogError::Unsupported { file: segment::path(first), version });
+            }
         };
         let items = match &header {
             Some(header) => scan(&bytes, header.seeded(), first, end)?,
@@ -174,7 +176,7 @@ pub(super) fn recover(
     visit: &mut dyn FnMut(Replayed<'_>),
 ) -> Result<Recovered, LogError> {
     let firsts = segment::list(storage).map_err(LogError::from_storage)?;
-    let mark = cut_mark::load(storage).map_err(LogError::from_storage)?;
+    let mark = cut_mark::load(storage)?;
     let oldest = firsts.first().copied().unwrap_or(1);
     let from = match mark {
         CutMark::Below(below) => from.max(below.saturating_sub(1)),
