@@ -12,6 +12,8 @@ pub mod deadline;
 pub mod engine;
 pub mod error;
 pub mod filter;
+#[doc(hidden)]
+pub mod fuzzing;
 pub mod index;
 pub mod json;
 pub mod limits;

@@ -52,12 +52,7 @@ fn text(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
 impl CatalogFile {
     /// Replaces the file.
     pub fn store(&self, storage: &dyn Storage) -> Result<(), StorageError> {
-        let mut body = Vec::new();
-        body.extend_from_slice(&self.lsn.to_le_bytes());
-        body.extend_from_slice(&self.next_id.to_le_bytes());
-        for (id, name, config) in &self.entries {
-            body.extend_from_slice(&encode_entry(*id, name, config));
-        }
+        let body = self.encode();
         let mut bytes = Vec::with_capacity(HEADER_BYTES + body.len());
         bytes.extend_from_slice(MAGIC);
         bytes.extend_from_slice(&VERSION.to_le_bytes());
@@ -102,7 +97,19 @@ impl CatalogFile {
         Self::decode(body).ok_or_else(|| "the file CATALOG cannot be decoded".to_string())
     }
 
-    fn decode(body: &[u8]) -> Option<CatalogFile> {
+    /// What follows the header.
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut body = Vec::new();
+        body.extend_from_slice(&self.lsn.to_le_bytes());
+        body.extend_from_slice(&self.next_id.to_le_bytes());
+        for (id, name, config) in &self.entries {
+            body.extend_from_slice(&encode_entry(*id, name, config));
+        }
+        body
+    }
+
+    /// Reads what [`CatalogFile::encode`] wrote.
+    pub(crate) fn decode(body: &[u8]) -> Option<CatalogFile> {
         let (lsn, body) = body.split_first_chunk()?;
         let (next_id, mut rest) = body.split_first_chunk()?;
         let mut entries = Vec::new();

@@ -29,6 +29,9 @@ pub struct Extent {
 }
 
 impl Extent {
+    /// Where the first extent of a file begins.
+    pub(crate) const FIRST: u64 = HEADER_BYTES as u64;
+
     /// Appends the 24 bytes that stand for the extent in a manifest.
     pub fn encode(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.file.to_le_bytes());
@@ -38,7 +41,7 @@ impl Extent {
     }
 
     /// Reads what [`Extent::encode`] wrote.
-    pub fn decode(input: &mut Input<'_>) -> Result<Extent, Undecodable> {
+    pub(super) fn decode(input: &mut Input<'_>) -> Result<Extent, Undecodable> {
         Ok(Extent {
             file: u32::from_le_bytes(input.array()?),
             crc: u32::from_le_bytes(input.array()?),

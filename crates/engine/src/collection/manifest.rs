@@ -56,7 +56,19 @@ impl Manifest {
         self.point_chunks.iter().chain(&self.payloads).chain(rows).map(|extent| extent.file).chain(graphs)
     }
 
-    fn encode(&self) -> Vec<u8> {
+    /// All extents, for making their checksums right.
+    pub(crate) fn extents_mut(&mut self) -> impl Iterator<Item = &mut Extent> {
+        let of_fields = self.fields.iter_mut().flat_map(|FieldManifest { chunks, graph, .. }| {
+            let of_graph = graph.iter_mut().flat_map(|GraphManifest { links, encoder, codes, .. }| {
+                std::iter::once(links).chain(encoder).chain(codes)
+            });
+            chunks.iter_mut().flatten().chain(of_graph)
+        });
+        self.point_chunks.iter_mut().chain(&mut self.payloads).chain(of_fields)
+    }
+
+    /// What follows the header.
+    pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::new();
         out.extend_from_slice(&self.op.to_le_bytes());
         out.extend_from_slice(&self.lsn.to_le_bytes());
@@ -88,7 +100,11 @@ impl Manifest {
         out
     }
 
-    fn decode(body: &[u8]) -> Result<Manifest, Undecodable> {
+    /// Reads what [`Manifest::encode`] wrote.
+    ///
+    /// # Errors
+    /// [`Undecodable`] when the bytes are something else.
+    pub fn decode(body: &[u8]) -> Result<Manifest, Undecodable> {
         let mut input = Input(body);
         let input = &mut input;
         let mut manifest = Manifest {

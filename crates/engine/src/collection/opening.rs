@@ -257,7 +257,10 @@ fn load_point(head: &mut Head, input: &mut Input<'_>, maps: &BTreeMap<u32, Map>)
         }
     }
     if live {
-        head.state.ids.insert(id, offset);
+        if head.state.ids.insert(id, offset).is_some() {
+            // Of two points of one id, a deletion would leave one.
+            return Err(Undecodable);
+        }
         Arc::make_mut(&mut head.state.live).insert(offset);
     }
     head.state.load(Point { id, version, live, payload, rows });

@@ -5,6 +5,7 @@
 use crate::storage::{ErrorKind, Storage, StorageError};
 
 use super::LogError;
+use super::format::is_sequence;
 use super::segment::DIR;
 
 const PATH: &str = "log/cut";
@@ -37,7 +38,7 @@ pub(super) fn load(storage: &dyn Storage) -> Result<CutMark, LogError> {
         None => return Ok(CutMark::Damaged),
     }
     let below = u64::from_le_bytes(below);
-    Ok(if bytes == encode(below) { CutMark::Below(below) } else { CutMark::Damaged })
+    Ok(if is_sequence(below) && bytes == encode(below) { CutMark::Below(below) } else { CutMark::Damaged })
 }
 
 /// The version of an intact mark that this code does not read: whatever is in it, its checksum is at the end.

@@ -23,6 +23,8 @@ pub(super) struct Recovered {
     pub(super) tail: Vec<TailRecord>,
     /// The first sequence that no record has.
     pub(super) next: u64,
+    /// Records up to this one are not shown, so no new one may be among them.
+    pub(super) covered: u64,
     /// The last segment is sound, durable to its last byte, and can take more records.
     pub(super) last_is_usable: bool,
     /// The last segment carries the mark of [`SegmentHeader::after_damage`].
@@ -232,7 +234,10 @@ pub(super) fn recover(
                 replay.damage(Damage { kind, segment: first, offset, lost_from: next, lost_to });
                 next = synced_through + 1;
             }
-            let intact = loaded.header_sound && replay.report.damages.len() == damages;
+            // A body that is damaged may end behind the file, and would swallow what is appended to it.
+            let intact = loaded.header_sound
+                && replay.report.damages.len() == damages
+                && loaded.items.iter().all(Item::is_sound);
             last = Some((loaded.tail(synced_through), intact, loaded.header));
         } else {
             next = replay.segment(&loaded, end);
@@ -247,6 +252,7 @@ pub(super) fn recover(
         segments,
         tail,
         next,
+        covered: from,
         in_shadow,
     })
 }
