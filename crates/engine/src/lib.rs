@@ -21,6 +21,7 @@ pub mod name;
 pub mod payload;
 pub mod query;
 pub mod storage;
+mod sync;
 pub mod types;
 pub mod vectors;
 pub mod wal;

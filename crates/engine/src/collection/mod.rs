@@ -65,15 +65,15 @@ use crate::error::Error;
 use crate::limits::{Limits, Thresholds};
 use crate::payload::JsonPath;
 use crate::storage::Storage;
+use crate::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use crate::sync::{Condvar, Mutex};
 use crate::wal::GroupCommit;
 use arc_swap::ArcSwap;
 use checkpoint::Checkpoints;
 use config::CollectionConfig;
 use index_waiters::IndexWaiters;
 use indexing::{GraphSlot, Indexers};
-use parking_lot::{Condvar, Mutex};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use write::{Queue, Writer};
 
 /// What the collections of one engine share.
