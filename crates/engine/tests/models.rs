@@ -16,8 +16,9 @@ use kithdb_engine::limits::{Limits, Thresholds};
 use kithdb_engine::storage::{Fault, SimDisk};
 use kithdb_engine::types::PointId;
 use kithdb_engine::wal::{Durability, GroupCommit, GroupOptions, Log, LogError, LogOptions, Replayed};
+use shuttle::scheduler::RandomScheduler;
 use shuttle::sync::mpsc;
-use shuttle::thread;
+use shuttle::{Config, Runner, thread};
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -28,7 +29,11 @@ fn try_orders(share: u64, model: impl Fn(u64) + Send + Sync + 'static) {
     let schedules = std::env::var("KITHDB_SCHEDULES").map_or(2_000, |text| text.parse().expect("a number"));
     let tried = AtomicU64::new(0);
     let run = move || model(tried.fetch_add(1, Ordering::Relaxed));
-    shuttle::check_random(run, (schedules / share).max(1) as usize);
+    let scheduler = RandomScheduler::new((schedules / share).max(1) as usize);
+    let mut config = Config::new();
+    // The engine's frames are those of a thread, not of a coroutine.
+    config.stack_size = 2 << 20;
+    Runner::new(scheduler, config).run(run);
 }
 
 /// A log on a disk, and the collections and first bytes of its records in their order.
