@@ -8,7 +8,7 @@ use super::Collection;
 use super::checkpoint_pass::{Moved, Pass, WrittenRows, worn_files};
 use super::config::Placement;
 use super::declared_index::DeclaredIndex;
-use super::extents::{ExtentWriter, file_name};
+use super::extents::{self, Extent, ExtentWriter, file_name};
 use super::graph::FieldGraph;
 use super::graph_file;
 use super::manifest::{Manifest, make_dir};
@@ -32,6 +32,8 @@ pub enum CheckpointError {
     Storage(StorageError),
     /// What readers see could not be made durable.
     Log(LogError),
+    /// A file that was to be copied forward has been damaged since it was opened: says which.
+    Damaged(String),
 }
 
 impl From<StorageError> for CheckpointError {
@@ -125,6 +127,9 @@ impl Collection {
                 Err(error) => {
                     // The space goes back at once: on a full disk the log needs it.
                     let _ = checkpoints.remove_strays(storage);
+                    if let CheckpointError::Damaged(why) = &error {
+                        self.poison(&format!("{why}, since the server started"));
+                    }
                     return Err(error);
                 }
             };
@@ -200,13 +205,15 @@ impl Collection {
         previous: &Manifest,
         dir: &str,
         number: u32,
-    ) -> Result<(Manifest, Vec<Moved>, Vec<WrittenRows>), StorageError> {
+    ) -> Result<(Manifest, Vec<Moved>, Vec<WrittenRows>), CheckpointError> {
         let storage = &*self.shared.storage;
+        let worn = worn_files(view, previous, storage, dir);
+        self.verify_worn(previous, &worn, dir)?;
         let mut pass = Pass {
             view,
             previous,
             kept: previous.payloads.iter().map(|extent| extent.file).collect(),
-            worn: worn_files(view, previous, storage, dir),
+            worn,
             writer: ExtentWriter::create(storage, &file_path(dir, number), self.id, number)?,
             payloads: Vec::new(),
             moved: Vec::new(),
@@ -234,6 +241,28 @@ impl Collection {
             fields,
         };
         Ok((manifest, pass.moved, pass.rows))
+    }
+
+    /// Checks files once more before what is in use of them is copied forward: under a new checksum, what has decayed
+    /// since they were opened would pass for sound for ever.
+    fn verify_worn(
+        &self,
+        previous: &Manifest,
+        worn: &BTreeSet<u32>,
+        dir: &str,
+    ) -> Result<(), CheckpointError> {
+        let rows = previous.fields.iter().flat_map(|field| field.chunks.iter().flatten());
+        let all: Vec<&Extent> = previous.point_chunks.iter().chain(&previous.payloads).chain(rows).collect();
+        for &number in worn {
+            let map = extents::open(&*self.shared.storage, &file_path(dir, number), self.id, number)
+                .map_err(CheckpointError::Damaged)?;
+            let of_file = all.iter().filter(|extent| extent.file == number);
+            of_file
+                .map(|extent| extent.verify(&map))
+                .collect::<Result<(), String>>()
+                .map_err(CheckpointError::Damaged)?;
+        }
+        Ok(())
     }
 
     /// Removes the files of a deleted collection, for good.

@@ -126,6 +126,28 @@ fn a_damaged_graph_is_built_again_and_nothing_else_changes() {
 }
 
 #[test]
+fn what_decays_after_the_start_is_not_copied_forward_under_a_new_checksum() {
+    let mut engine = TestEngine::with(SimDisk::new(), 1, THRESHOLDS).expect("an empty disk opens");
+    engine.ok("create_collection", "flat", json!({"vectors": {"size": 4, "distance": "Euclid"}}));
+    upsert(&engine, "flat", 0..20);
+    engine.checkpoint();
+    let data = files(&engine.disk).into_iter().find(|file| file.kind == Kind::Data).expect("a data file");
+    let last_text = |bytes: &mut Vec<u8>| {
+        let at = bytes.windows(3).rposition(|window| window == b"yyy").expect("a payload");
+        bytes[at] ^= 1;
+    };
+    engine.disk.decay(&data.path, last_text).expect("it is there");
+    // Most of the file is of no use any more, so the rest would be copied.
+    upsert(&engine, "flat", 0..15);
+    engine.checkpoint();
+    let (code, details) = engine.refused("delete_points", "flat", json!({"points": [1]}));
+    assert_eq!(code, "collection_fault");
+    assert!(details.to_string().contains("the file 00000001.data is damaged"), "{details}");
+    engine.restart();
+    assert_eq!(engine.ok("collection_info", "flat", json!(null))["status"], json!("red"));
+}
+
+#[test]
 fn a_catalog_that_cannot_be_read_stops_the_start_with_a_sentence() {
     let (disk, _) = settled();
     disk.decay("catalog/CATALOG", |bytes| *bytes.last_mut().expect("not empty") ^= 1)
