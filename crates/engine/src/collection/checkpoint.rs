@@ -256,11 +256,8 @@ impl Collection {
         for &number in worn {
             let map = extents::open(&*self.shared.storage, &file_path(dir, number), self.id, number)
                 .map_err(CheckpointError::Damaged)?;
-            let of_file = all.iter().filter(|extent| extent.file == number);
-            of_file
-                .map(|extent| extent.verify(&map))
-                .collect::<Result<(), String>>()
-                .map_err(CheckpointError::Damaged)?;
+            let mut of_file = all.iter().filter(|extent| extent.file == number);
+            of_file.try_for_each(|extent| extent.verify(&map)).map_err(CheckpointError::Damaged)?;
         }
         Ok(())
     }
