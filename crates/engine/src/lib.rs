@@ -12,6 +12,8 @@ pub mod deadline;
 pub mod engine;
 pub mod error;
 pub mod filter;
+#[doc(hidden)]
+pub mod fuzzing;
 pub mod index;
 pub mod json;
 pub mod limits;
@@ -19,6 +21,7 @@ pub mod name;
 pub mod payload;
 pub mod query;
 pub mod storage;
+mod sync;
 pub mod types;
 pub mod vectors;
 pub mod wal;

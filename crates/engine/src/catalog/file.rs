@@ -52,12 +52,7 @@ fn text(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
 impl CatalogFile {
     /// Replaces the file.
     pub fn store(&self, storage: &dyn Storage) -> Result<(), StorageError> {
-        let mut body = Vec::new();
-        body.extend_from_slice(&self.lsn.to_le_bytes());
-        body.extend_from_slice(&self.next_id.to_le_bytes());
-        for (id, name, config) in &self.entries {
-            body.extend_from_slice(&encode_entry(*id, name, config));
-        }
+        let body = self.encode();
         let mut bytes = Vec::with_capacity(HEADER_BYTES + body.len());
         bytes.extend_from_slice(MAGIC);
         bytes.extend_from_slice(&VERSION.to_le_bytes());
@@ -72,12 +67,17 @@ impl CatalogFile {
     /// # Errors
     /// A sentence that says what is wrong with it.
     pub fn load(storage: &dyn Storage) -> Result<CatalogFile, String> {
-        if !storage.exists("catalog/CATALOG").map_err(|error| error.public())? {
+        let of_catalog = |error: StorageError| format!("the file CATALOG: {}", error.public());
+        if !storage.exists("catalog/CATALOG").map_err(of_catalog)? {
+            // The log is cut only behind what the file has.
+            if storage.exists("log/cut").map_err(of_catalog)? {
+                return Err("the file CATALOG is missing".to_string());
+            }
             return Ok(CatalogFile { lsn: 0, next_id: 1, entries: Vec::new() });
         }
-        let bytes = storage.read("catalog/CATALOG").map_err(|error| error.public())?;
+        let bytes = storage.read("catalog/CATALOG").map_err(of_catalog)?;
         // As for a manifest: the log is cut on the strength of this file, so its name must be durable.
-        storage.sync_dir("catalog").map_err(|error| error.public())?;
+        storage.sync_dir("catalog").map_err(of_catalog)?;
         let (header, body) = bytes.split_at_checked(HEADER_BYTES).ok_or("the file CATALOG is too short")?;
         let number = |range: std::ops::Range<usize>| {
             u32::from_le_bytes(header[range].try_into().expect("four bytes of the header"))
@@ -86,9 +86,9 @@ impl CatalogFile {
         if &header[..8] != MAGIC {
             return Err("the file CATALOG is not a catalog".to_string());
         }
-        if version > VERSION {
+        if version != VERSION {
             return Err(format!(
-                "the file CATALOG has format version {version}; this release reads up to {VERSION}"
+                "the file CATALOG has format version {version}; this release reads version {VERSION}"
             ));
         }
         if crc != crc32c::crc32c(body) {
@@ -97,7 +97,19 @@ impl CatalogFile {
         Self::decode(body).ok_or_else(|| "the file CATALOG cannot be decoded".to_string())
     }
 
-    fn decode(body: &[u8]) -> Option<CatalogFile> {
+    /// What follows the header.
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut body = Vec::new();
+        body.extend_from_slice(&self.lsn.to_le_bytes());
+        body.extend_from_slice(&self.next_id.to_le_bytes());
+        for (id, name, config) in &self.entries {
+            body.extend_from_slice(&encode_entry(*id, name, config));
+        }
+        body
+    }
+
+    /// Reads what [`CatalogFile::encode`] wrote.
+    pub(crate) fn decode(body: &[u8]) -> Option<CatalogFile> {
         let (lsn, body) = body.split_first_chunk()?;
         let (next_id, mut rest) = body.split_first_chunk()?;
         let mut entries = Vec::new();

@@ -16,7 +16,7 @@ use crate::error::Error;
 use crate::wal::{Durability, LogError};
 use arc_swap::ArcSwap;
 use entry::EntryState;
-use file::CatalogFile;
+pub(crate) use file::CatalogFile;
 use imbl::OrdMap;
 use parking_lot::Mutex;
 use std::sync::Arc;

@@ -18,6 +18,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// Epoch of the log's records. It changes only when a log is succeeded by another one.
 const EPOCH: u32 = 1;
 
+/// What to do about a collection that cannot be opened.
+const ADVICE: &str = "nothing of it was changed; stop the server, see what is damaged with `kithdb check`, and save what \
+                      can be saved with `kithdb repair`, or restore a backup";
+
 /// Why a data directory cannot be opened at all.
 #[derive(Debug)]
 pub enum OpenError {
@@ -124,6 +128,7 @@ pub fn open(
     if let Some(fault) = replay.fault {
         return Err(OpenError::Catalog(fault));
     }
+    refuse_unknown(&*storage, replay.next_id)?;
     // What cannot be removed now is tried again at the next start.
     let _ = remove_leftovers(&*storage, &replay.slots, replay.next_id);
     let log = match mode {
@@ -132,10 +137,13 @@ pub fn open(
     };
     let shared = Arc::new(Shared { storage, log, indexer: IndexQueue::default(), limits, thresholds });
     let entries = replay.slots.into_iter().map(|(id, Slot { name, config, opening, .. })| {
-        let state = match opening {
+        let complete = |opening: Opening| opening.check_complete().map(|()| opening);
+        let state = match opening.and_then(complete) {
             Ok(opening) => EntryState::Active(Arc::new(opening.finish(Arc::clone(&shared)))),
             // The log keeps everything from the start: what can be saved of the collection is still in it.
-            Err(fault) => EntryState::Quarantined { fault, pinned_lsn: Some(0) },
+            Err(fault) => {
+                EntryState::Quarantined { fault: format!("{fault}; {ADVICE}"), pinned_lsn: Some(0) }
+            }
         };
         (name.clone(), Arc::new(Entry::new(id, name, config, state)))
     });
@@ -212,7 +220,10 @@ impl Replay {
                 }
             }
             Replayed::Record { collection, .. } => {
-                self.quarantine(collection, "the log holds a record of an unknown kind");
+                self.quarantine(
+                    collection,
+                    "the log holds a record of an unknown kind, perhaps of a later release",
+                );
             }
             Replayed::BadBody { sequence, collection: CATALOG, .. } => {
                 if sequence > self.saved_lsn {
@@ -310,6 +321,18 @@ fn load_checkpoints(
     let mut loaded = loaded.into_inner();
     loaded.sort_unstable_by_key(|(at, _)| *at);
     loaded.into_iter().map(|(_, opening)| opening).collect()
+}
+
+/// Refuses a directory with folders of collections that the catalog has never heard of: a creation is durable before
+/// the folder is made, so the catalog was lost, and new collections would find the data of old ones.
+fn refuse_unknown(storage: &dyn Storage, next_id: u64) -> Result<(), OpenError> {
+    let folders = storage.list("collections")?;
+    let unknown = folders.iter().find(|name| u64::from_str_radix(name, 16).is_ok_and(|id| id >= next_id));
+    unknown.map_or(Ok(()), |name| {
+        Err(OpenError::Catalog(format!(
+            "the file CATALOG and the log do not know the folder collections/{name}"
+        )))
+    })
 }
 
 /// Removes the folders of collections that were deleted before their files were.

@@ -1,6 +1,6 @@
 //! Waking a thread that waits for work.
 
-use parking_lot::{Condvar, Mutex};
+use crate::sync::{Condvar, Mutex};
 use std::time::Duration;
 
 /// Wakes the housekeeper before its time.

@@ -8,7 +8,7 @@ use super::Collection;
 use super::checkpoint_pass::{Moved, Pass, WrittenRows, worn_files};
 use super::config::Placement;
 use super::declared_index::DeclaredIndex;
-use super::extents::ExtentWriter;
+use super::extents::{self, Extent, ExtentWriter, file_name};
 use super::graph::FieldGraph;
 use super::graph_file;
 use super::manifest::{Manifest, make_dir};
@@ -32,6 +32,8 @@ pub enum CheckpointError {
     Storage(StorageError),
     /// What readers see could not be made durable.
     Log(LogError),
+    /// A file that was to be copied forward has been damaged since it was opened: says which.
+    Damaged(String),
 }
 
 impl From<StorageError> for CheckpointError {
@@ -72,8 +74,7 @@ impl Checkpoints {
     /// Removes what no manifest names: leftovers of failed checkpoints, and files that were copied forward.
     fn remove_strays(&self, storage: &dyn Storage) -> Result<(), StorageError> {
         let manifests = self.manifest.iter().chain(&self.doubtful);
-        let named: BTreeSet<String> =
-            manifests.flat_map(Manifest::files).map(|number| format!("{number:08x}.data")).collect();
+        let named: BTreeSet<String> = manifests.flat_map(Manifest::files).map(file_name).collect();
         for name in storage.list(&self.dir)? {
             if name.ends_with(".data") && !named.contains(&name) {
                 storage.remove(&format!("{}/{name}", self.dir))?;
@@ -90,7 +91,7 @@ pub fn directory(collection: u64) -> String {
 
 /// Path of a data or graph file in a collection's folder.
 pub(super) fn file_path(dir: &str, number: u32) -> String {
-    format!("{dir}/{number:08x}.data")
+    format!("{dir}/{}", file_name(number))
 }
 
 impl Collection {
@@ -126,6 +127,9 @@ impl Collection {
                 Err(error) => {
                     // The space goes back at once: on a full disk the log needs it.
                     let _ = checkpoints.remove_strays(storage);
+                    if let CheckpointError::Damaged(why) = &error {
+                        self.poison(&format!("{why}, since the server started"));
+                    }
                     return Err(error);
                 }
             };
@@ -170,6 +174,11 @@ impl Collection {
     ) -> Result<(Manifest, Vec<Moved>, Vec<WrittenRows>), CheckpointError> {
         let storage = &*self.shared.storage;
         let dir = &checkpoints.dir;
+        let is_ahead_of_log = view.state.config.wal.durability != Durability::Always;
+        if is_ahead_of_log && checkpoints.manifest.is_none() {
+            // Data without a manifest and without records are taken for those of a manifest that was lost.
+            self.shared.log.sync().map_err(CheckpointError::Log)?;
+        }
         let (mut manifest, moved, rows) = if checkpoints.manifest.is_some() && view.op == previous.op {
             (previous.clone(), Vec::new(), Vec::new())
         } else {
@@ -182,7 +191,7 @@ impl Collection {
             manifest.fields[field].graph = Some(graph_file::write(&folder, number, &graph, indexed)?);
         }
         storage.sync_dir(dir)?;
-        if view.state.config.wal.durability != Durability::Always {
+        if is_ahead_of_log {
             // Neither data nor graph may be ahead of the log: a graph leaves out rows that died in what readers see.
             self.shared.log.sync().map_err(CheckpointError::Log)?;
         }
@@ -196,13 +205,15 @@ impl Collection {
         previous: &Manifest,
         dir: &str,
         number: u32,
-    ) -> Result<(Manifest, Vec<Moved>, Vec<WrittenRows>), StorageError> {
+    ) -> Result<(Manifest, Vec<Moved>, Vec<WrittenRows>), CheckpointError> {
         let storage = &*self.shared.storage;
+        let worn = worn_files(view, previous, storage, dir);
+        self.verify_worn(previous, &worn, dir)?;
         let mut pass = Pass {
             view,
             previous,
             kept: previous.payloads.iter().map(|extent| extent.file).collect(),
-            worn: worn_files(view, previous, storage, dir),
+            worn,
             writer: ExtentWriter::create(storage, &file_path(dir, number), self.id, number)?,
             payloads: Vec::new(),
             moved: Vec::new(),
@@ -230,6 +241,25 @@ impl Collection {
             fields,
         };
         Ok((manifest, pass.moved, pass.rows))
+    }
+
+    /// Checks files once more before what is in use of them is copied forward: under a new checksum, what has decayed
+    /// since they were opened would pass for sound for ever.
+    fn verify_worn(
+        &self,
+        previous: &Manifest,
+        worn: &BTreeSet<u32>,
+        dir: &str,
+    ) -> Result<(), CheckpointError> {
+        let rows = previous.fields.iter().flat_map(|field| field.chunks.iter().flatten());
+        let all: Vec<&Extent> = previous.point_chunks.iter().chain(&previous.payloads).chain(rows).collect();
+        for &number in worn {
+            let map = extents::open(&*self.shared.storage, &file_path(dir, number), self.id, number)
+                .map_err(CheckpointError::Damaged)?;
+            let mut of_file = all.iter().filter(|extent| extent.file == number);
+            of_file.try_for_each(|extent| extent.verify(&map)).map_err(CheckpointError::Damaged)?;
+        }
+        Ok(())
     }
 
     /// Removes the files of a deleted collection, for good.

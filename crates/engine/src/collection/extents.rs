@@ -29,6 +29,9 @@ pub struct Extent {
 }
 
 impl Extent {
+    /// Where the first extent of a file begins.
+    pub(crate) const FIRST: u64 = HEADER_BYTES as u64;
+
     /// Appends the 24 bytes that stand for the extent in a manifest.
     pub fn encode(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.file.to_le_bytes());
@@ -38,7 +41,7 @@ impl Extent {
     }
 
     /// Reads what [`Extent::encode`] wrote.
-    pub fn decode(input: &mut Input<'_>) -> Result<Extent, Undecodable> {
+    pub(super) fn decode(input: &mut Input<'_>) -> Result<Extent, Undecodable> {
         Ok(Extent {
             file: u32::from_le_bytes(input.array()?),
             crc: u32::from_le_bytes(input.array()?),
@@ -53,7 +56,8 @@ impl Extent {
     /// A sentence when the file is too short.
     pub fn bytes<'a>(&self, map: &'a Map) -> Result<&'a [u8], String> {
         let end = self.offset.checked_add(self.len).filter(|&end| end <= map.len() as u64);
-        let end = end.ok_or_else(|| format!("data file {} is shorter than its manifest says", self.file))?;
+        let end =
+            end.ok_or_else(|| format!("the file {} is shorter than MANIFEST says", file_name(self.file)))?;
         Ok(&map[self.offset as usize..end as usize])
     }
 
@@ -66,9 +70,15 @@ impl Extent {
         if crc32c::crc32c(bytes) == self.crc {
             Ok(())
         } else {
-            Err(format!("checksum mismatch in data file {} at byte {}", self.file, self.offset))
+            let (file, from, to) = (file_name(self.file), self.offset, self.offset + self.len);
+            Err(format!("the file {file} is damaged between the bytes {from} and {to}"))
         }
     }
+}
+
+/// Name of a data or graph file in its collection's folder.
+pub fn file_name(number: u32) -> String {
+    format!("{number:08x}.data")
 }
 
 /// Checks extents against their checksums, on several threads.
@@ -99,6 +109,19 @@ pub fn verify<'a>(
     };
     let first = checked.into_iter().filter_map(Result::err).min_by_key(|(at, _)| *at);
     first.map_or(Ok(()), |(_, why)| Err(why))
+}
+
+/// Whether a folder has data files with anything in them.
+///
+/// # Errors
+/// A sentence, when the disk refuses.
+pub fn any_in(storage: &dyn Storage, dir: &str) -> Result<bool, String> {
+    let has_data = |name: &String| -> Result<bool, StorageError> {
+        Ok(name.ends_with(".data") && storage.map(&format!("{dir}/{name}"))?.len() > HEADER_BYTES)
+    };
+    let names = storage.list(dir).map_err(|error| error.public())?;
+    let found: Result<Vec<bool>, StorageError> = names.iter().map(has_data).collect();
+    found.map(|found| found.contains(&true)).map_err(|error| format!("a .data file: {}", error.public()))
 }
 
 /// A data file being written.
@@ -154,10 +177,11 @@ impl ExtentWriter {
 /// # Errors
 /// A sentence that says what is wrong with the file.
 pub fn open(storage: &dyn Storage, path: &str, collection: u64, number: u32) -> Result<Map, String> {
-    let map = storage.map(path).map_err(|error| format!("data file {number}: {}", error.public()))?;
-    let damaged = || format!("data file {number} has a damaged header");
+    let name = file_name(number);
+    let map = storage.map(path).map_err(|error| format!("the file {name}: {}", error.public()))?;
+    let damaged = || format!("the file {name} has a damaged header");
     let mut input = Input(map.get(..HEADER_BYTES).ok_or_else(damaged)?);
-    let mut read = || -> Result<(), Undecodable> {
+    let mut read = || -> Result<u32, Undecodable> {
         if &input.array::<8>()? != MAGIC {
             return Err(Undecodable);
         }
@@ -166,8 +190,13 @@ pub fn open(storage: &dyn Storage, path: &str, collection: u64, number: u32) -> 
         let owner = u64::from_le_bytes(input.array()?);
         let crc = u32::from_le_bytes(input.array()?);
         let whole = crc == crc32c::crc32c(&map[..24]) && found == number && owner == collection;
-        if whole && version == VERSION { Ok(()) } else { Err(Undecodable) }
+        if whole { Ok(version) } else { Err(Undecodable) }
     };
-    read().map_err(|_| damaged())?;
-    Ok(map)
+    match read() {
+        Ok(VERSION) => Ok(map),
+        Ok(version) => {
+            Err(format!("the file {name} has format version {version}; this release reads version {VERSION}"))
+        }
+        Err(Undecodable) => Err(damaged()),
+    }
 }

@@ -4,12 +4,12 @@ use super::config::Recipe;
 use super::field::FieldTable;
 use crate::arena::LinkArena;
 use crate::index::{BuildScratch, Codes, Distance, Hnsw, HnswParams, Originals};
+use crate::sync::Mutex;
+use crate::sync::atomic::{AtomicU32, Ordering};
 use crate::types::Metric;
 use crate::vectors::{CodeQuery, CodeTable, Encoder};
-use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Rows whose vectors decide where codes are centred and how wide they are.
 const SAMPLE_ROWS: u32 = 1_000;

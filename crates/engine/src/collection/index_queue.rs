@@ -1,9 +1,9 @@
 //! Collections that wait for an indexer.
 
 use super::Collection;
-use parking_lot::{Condvar, Mutex};
+use crate::sync::atomic::{AtomicBool, Ordering};
+use crate::sync::{Condvar, Mutex};
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 
 /// Collections whose graphs may have something to do, in the order in which they said so. Each stands in it at most

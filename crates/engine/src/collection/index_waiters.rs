@@ -3,7 +3,7 @@
 use super::view::View;
 use crate::deadline::Deadline;
 use crate::payload::JsonPath;
-use parking_lot::Mutex;
+use crate::sync::Mutex;
 
 /// Called once: whether the index was built, or the caller's time was over before that.
 pub type BuiltReply = Box<dyn FnOnce(bool) + Send>;

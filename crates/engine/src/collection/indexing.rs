@@ -4,10 +4,10 @@ use super::config::Indexing;
 use super::field::FieldTable;
 use super::graph::IndexScratch;
 use super::{Collection, FieldGraph, View};
+use crate::sync::Mutex;
+use crate::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use arc_swap::ArcSwapOption;
-use parking_lot::Mutex;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// Work of a search over the tail, in components of `f32`, above which writers help with indexing. About 2,730
 /// rows of 384 components: 0.15 ms of scanning on one core, and 4 MiB that stay in its caches.

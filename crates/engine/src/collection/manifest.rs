@@ -56,7 +56,19 @@ impl Manifest {
         self.point_chunks.iter().chain(&self.payloads).chain(rows).map(|extent| extent.file).chain(graphs)
     }
 
-    fn encode(&self) -> Vec<u8> {
+    /// All extents, for making their checksums right.
+    pub(crate) fn extents_mut(&mut self) -> impl Iterator<Item = &mut Extent> {
+        let of_fields = self.fields.iter_mut().flat_map(|FieldManifest { chunks, graph, .. }| {
+            let of_graph = graph.iter_mut().flat_map(|GraphManifest { links, encoder, codes, .. }| {
+                std::iter::once(links).chain(encoder).chain(codes)
+            });
+            chunks.iter_mut().flatten().chain(of_graph)
+        });
+        self.point_chunks.iter_mut().chain(&mut self.payloads).chain(of_fields)
+    }
+
+    /// What follows the header.
+    pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::new();
         out.extend_from_slice(&self.op.to_le_bytes());
         out.extend_from_slice(&self.lsn.to_le_bytes());
@@ -88,7 +100,11 @@ impl Manifest {
         out
     }
 
-    fn decode(body: &[u8]) -> Result<Manifest, Undecodable> {
+    /// Reads what [`Manifest::encode`] wrote.
+    ///
+    /// # Errors
+    /// [`Undecodable`] when the bytes are something else.
+    pub fn decode(body: &[u8]) -> Result<Manifest, Undecodable> {
         let mut input = Input(body);
         let input = &mut input;
         let mut manifest = Manifest {
@@ -136,26 +152,27 @@ impl Manifest {
     /// A sentence that says what is wrong with it.
     pub fn load(storage: &dyn Storage, dir: &str) -> Result<Option<Manifest>, String> {
         let path = format!("{dir}/MANIFEST");
-        if !storage.exists(&path).map_err(|error| error.public())? {
+        let of_manifest = |error: StorageError| format!("the file MANIFEST: {}", error.public());
+        if !storage.exists(&path).map_err(of_manifest)? {
             return Ok(None);
         }
-        let bytes = storage.read(&path).map_err(|error| error.public())?;
+        let bytes = storage.read(&path).map_err(of_manifest)?;
         // A process that was killed may have left a name that only the cache knows. What is read here decides what
         // is deleted and how far the log is cut, so it must not be taken back by a power cut.
-        storage.sync_dir(dir).map_err(|error| error.public())?;
+        storage.sync_dir(dir).map_err(of_manifest)?;
         let mut input = Input(&bytes);
         let header = |input: &mut Input<'_>| -> Result<(bool, u32, u32), Undecodable> {
             let known = &input.array::<8>()? == MAGIC;
             Ok((known, u32::from_le_bytes(input.array()?), u32::from_le_bytes(input.array()?)))
         };
         match header(&mut input) {
-            Ok((true, VERSION, crc)) if crc == crc32c::crc32c(input.0) => {
-                Manifest::decode(input.0).map(Some).map_err(|_| "the manifest cannot be decoded".to_string())
-            }
+            Ok((true, VERSION, crc)) if crc == crc32c::crc32c(input.0) => Manifest::decode(input.0)
+                .map(Some)
+                .map_err(|_| "the file MANIFEST cannot be decoded".to_string()),
             Ok((true, version, _)) if version != VERSION => Err(format!(
-                "the manifest has format version {version}; this release reads version {VERSION}"
+                "the file MANIFEST has format version {version}; this release reads version {VERSION}"
             )),
-            _ => Err("the manifest is damaged".to_string()),
+            _ => Err("the file MANIFEST is damaged".to_string()),
         }
     }
 }

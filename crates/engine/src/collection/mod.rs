@@ -6,7 +6,7 @@
 //! never wait.
 
 mod bell;
-mod change;
+pub(crate) mod change;
 mod checkpoint;
 mod checkpoint_pass;
 pub mod config;
@@ -41,6 +41,7 @@ pub use bell::Bell;
 pub use change::{Change, PayloadEdit};
 pub use checkpoint::{CheckpointError, GraphPolicy, directory};
 pub use declared_index::{DeclaredIndex, IndexDraft};
+pub(crate) use extents::{Extent, ExtentWriter};
 pub use field::{FieldArena, FieldTable};
 pub use graph::{FieldGraph, IndexScratch};
 pub use graph_search::How;
@@ -48,6 +49,7 @@ pub use head::Head;
 pub use index_queue::IndexQueue;
 pub use index_waiters::BuiltReply;
 pub use indexing::IndexTurn;
+pub(crate) use manifest::Manifest;
 pub use manifest::{make_dir, replace};
 pub use memory::MemoryReport;
 pub use opening::{Opening, OpeningOptions};
@@ -63,15 +65,15 @@ use crate::error::Error;
 use crate::limits::{Limits, Thresholds};
 use crate::payload::JsonPath;
 use crate::storage::Storage;
+use crate::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use crate::sync::{Condvar, Mutex};
 use crate::wal::GroupCommit;
 use arc_swap::ArcSwap;
 use checkpoint::Checkpoints;
 use config::CollectionConfig;
 use index_waiters::IndexWaiters;
 use indexing::{GraphSlot, Indexers};
-use parking_lot::{Condvar, Mutex};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use write::{Queue, Writer};
 
 /// What the collections of one engine share.

@@ -37,6 +37,8 @@ pub struct Opening {
     replayed_bytes: usize,
     checkpoints: Checkpoints,
     graphs: Vec<Option<FieldGraph>>,
+    /// There is no manifest, and yet files with data.
+    has_strays: bool,
 }
 
 impl Opening {
@@ -54,6 +56,7 @@ impl Opening {
         let mut checkpoints = Checkpoints::none(id);
         let Some(mut manifest) = Manifest::load(storage, &checkpoints.dir)? else {
             let graphs = config.fields().iter().map(|_| None).collect();
+            let has_strays = extents::any_in(storage, &checkpoints.dir)?;
             return Ok(Opening {
                 id,
                 head: Head::new(Arc::clone(config), row_chunk_bytes),
@@ -61,6 +64,7 @@ impl Opening {
                 replayed_bytes: 0,
                 checkpoints,
                 graphs,
+                has_strays,
             });
         };
         let config = CollectionConfig::restore(&manifest.config).map_err(|error| error.to_string())?;
@@ -81,7 +85,7 @@ impl Opening {
             }
         }
         if manifest.fields.len() != head.state.config.positions() {
-            return Err("the manifest and the configuration disagree on the vector fields".to_string());
+            return Err("MANIFEST and the configuration in it disagree on the vector fields".to_string());
         }
         let rows = manifest.fields.iter().flat_map(|field| field.chunks.iter().flatten());
         let extents: Vec<Extent> =
@@ -123,7 +127,7 @@ impl Opening {
         checkpoints.next_file = manifest.next_file;
         let lsn = manifest.lsn;
         checkpoints.manifest = Some(manifest);
-        Ok(Opening { id, head, lsn, replayed_bytes: 0, checkpoints, graphs })
+        Ok(Opening { id, head, lsn, replayed_bytes: 0, checkpoints, graphs, has_strays: false })
     }
 
     /// Applies a record of the log, unless the checkpoint has it.
@@ -132,7 +136,7 @@ impl Opening {
     /// A sentence when the record cannot follow what is here.
     pub fn replay(&mut self, lsn: u64, body: &[u8]) -> Result<(), String> {
         let (op, changes) =
-            super::change::decode(body).map_err(|_| "a log record cannot be decoded".to_string())?;
+            super::change::decode(body).map_err(|_| "a record of the log cannot be decoded".to_string())?;
         if op <= self.head.op {
             return Ok(());
         }
@@ -146,6 +150,20 @@ impl Opening {
         self.head.settle(op);
         self.lsn = lsn;
         self.replayed_bytes += body.len();
+        Ok(())
+    }
+
+    /// What is missing, once everything in the log was applied.
+    ///
+    /// The first checkpoint leaves data without a manifest when it is interrupted, and the log then has all of the
+    /// collection. Data alone are those of a manifest that was lost.
+    ///
+    /// # Errors
+    /// A sentence that names the file.
+    pub fn check_complete(&self) -> Result<(), String> {
+        if self.has_strays && self.head.op == 0 {
+            return Err("the file MANIFEST is missing".to_string());
+        }
         Ok(())
     }
 
@@ -172,7 +190,7 @@ fn load_rows(
     placement: Placement,
     maps: &BTreeMap<u32, Map>,
 ) -> Result<(), String> {
-    let disagree = || "the manifest and the vectors disagree".to_string();
+    let disagree = || "MANIFEST and the vectors in the .data files disagree".to_string();
     let (chunk_rows, row_bytes, place_bytes) = (arena.chunk_rows(), arena.row_bytes(), arena.place_bytes());
     if kept.chunks.len() != kept.rows.div_ceil(chunk_rows) as usize {
         return Err(disagree());
@@ -190,7 +208,7 @@ fn load_rows(
         let map = &maps[&extent.file];
         let bytes = extent.bytes(map)?;
         if bytes.len() != rows as usize * (row_bytes + place_bytes) {
-            return Err("a chunk of vectors has the wrong length".to_string());
+            return Err("a chunk of vectors in the .data files has the wrong length".to_string());
         }
         let (vectors, places) = bytes.split_at(rows as usize * row_bytes);
         let places = stored_places(places, place_bytes);
@@ -239,7 +257,10 @@ fn load_point(head: &mut Head, input: &mut Input<'_>, maps: &BTreeMap<u32, Map>)
         }
     }
     if live {
-        head.state.ids.insert(id, offset);
+        if head.state.ids.insert(id, offset).is_some() {
+            // Of two points of one id, a deletion would leave one.
+            return Err(Undecodable);
+        }
         Arc::make_mut(&mut head.state.live).insert(offset);
     }
     head.state.load(Point { id, version, live, payload, rows });
@@ -251,14 +272,15 @@ fn load_points(head: &mut Head, manifest: &Manifest, maps: &BTreeMap<u32, Map>) 
     for extent in &manifest.point_chunks {
         let mut input = Input(extent.bytes(&maps[&extent.file])?);
         while !input.0.is_empty() {
-            load_point(head, &mut input, maps)
-                .map_err(|Undecodable| "a chunk of points cannot be decoded".to_string())?;
+            load_point(head, &mut input, maps).map_err(|Undecodable| {
+                "a chunk of points in the .data files cannot be decoded".to_string()
+            })?;
         }
     }
     // Which rows are alive is known only now.
     head.sparse.iter_mut().for_each(SparseArena::index_loaded);
     if head.state.points.len() != manifest.points as usize {
-        return Err("the manifest and the points column disagree".to_string());
+        return Err("MANIFEST and the points in the .data files disagree".to_string());
     }
     load_indexes(head, manifest)
 }
@@ -266,7 +288,7 @@ fn load_points(head: &mut Head, manifest: &Manifest, maps: &BTreeMap<u32, Map>) 
 fn load_indexes(head: &mut Head, manifest: &Manifest) -> Result<(), String> {
     for (path, schema) in &manifest.indexes {
         let path = std::str::from_utf8(path).ok().and_then(|text| JsonPath::parse(text).ok());
-        let path = path.ok_or("the manifest names an index on a malformed path")?;
+        let path = path.ok_or("MANIFEST names an index on a malformed path")?;
         let index = DeclaredIndex::restore(path, schema)?;
         Arc::make_mut(&mut head.state.indexes).push(index);
     }

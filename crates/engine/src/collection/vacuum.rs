@@ -11,7 +11,7 @@ use super::write::{Write, WriteRequest};
 use super::{Collection, FieldGraph, Head, View};
 use crate::deadline::Deadline;
 use crate::index::sparse::Block;
-use crossbeam_channel::bounded;
+use crate::sync::mpsc::sync_channel;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
 use std::sync::Arc;
@@ -114,7 +114,7 @@ impl Collection {
                 return live == 0;
             }
             before = live;
-            let (send, receive) = bounded(1);
+            let (send, receive) = sync_channel(1);
             let request = WriteRequest {
                 write: Write::MoveRows { field, chunk },
                 deadline: Deadline::new(Instant::now(), PATIENCE, "Vacuum"),

@@ -10,13 +10,13 @@ use super::{Collection, FieldGraph, IndexScratch, Shared};
 use crate::deadline::Deadline;
 use crate::error::Error;
 use crate::payload::{FieldSchema, JsonPath};
+use crate::sync::atomic::{AtomicBool, Ordering};
+use crate::sync::{Mutex, MutexGuard};
 use crate::wal::{Appender, LogError};
-use parking_lot::{Mutex, MutexGuard};
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Operations that are applied before their records are appended together.
 const GROUP_OPERATIONS: usize = 256;

@@ -4,6 +4,8 @@
 
 use crate::storage::{ErrorKind, Storage, StorageError};
 
+use super::LogError;
+use super::format::is_sequence;
 use super::segment::DIR;
 
 const PATH: &str = "log/cut";
@@ -21,19 +23,29 @@ pub(super) enum CutMark {
     Damaged,
 }
 
-pub(super) fn load(storage: &dyn Storage) -> Result<CutMark, StorageError> {
+pub(super) fn load(storage: &dyn Storage) -> Result<CutMark, LogError> {
     let bytes = match storage.read(PATH) {
         Ok(bytes) => bytes,
         Err(e) if e.kind() == ErrorKind::NotFound => return Ok(CutMark::Below(1)),
-        Err(e) => return Err(e),
+        Err(e) => return Err(LogError::from_storage(e)),
     };
+    if let Some(version) = other_version(&bytes) {
+        return Err(LogError::Unsupported { file: PATH.to_owned(), version });
+    }
     let mut below = [0; 8];
     match bytes.get(12..20) {
         Some(field) => below.copy_from_slice(field),
         None => return Ok(CutMark::Damaged),
     }
     let below = u64::from_le_bytes(below);
-    Ok(if bytes == encode(below) { CutMark::Below(below) } else { CutMark::Damaged })
+    Ok(if is_sequence(below) && bytes == encode(below) { CutMark::Below(below) } else { CutMark::Damaged })
+}
+
+/// The version of an intact mark that this code does not read: whatever is in it, its checksum is at the end.
+fn other_version(bytes: &[u8]) -> Option<u32> {
+    let (content, checksum) = bytes.split_last_chunk()?;
+    let version = u32::from_le_bytes(*content.strip_prefix(&MAGIC)?.first_chunk()?);
+    (version != VERSION && crc32c::crc32c(content) == u32::from_le_bytes(*checksum)).then_some(version)
 }
 
 /// Makes the mark durable.

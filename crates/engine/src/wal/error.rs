@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::format::VERSION;
 use crate::storage::{ErrorKind, StorageError};
 
 /// A failed log call. Cheap to clone: one failure answers every writer whose record was in the failed group.
@@ -29,6 +30,8 @@ pub enum LogError {
     Closed,
     /// The log was written in a format of a later version. Nothing was touched.
     Unsupported {
+        /// The file, relative to the data directory.
+        file: String,
         /// The format version found.
         version: u32,
     },
@@ -63,8 +66,11 @@ impl fmt::Display for LogError {
             Self::Overloaded => f.write_str("too many bytes wait for the log"),
             Self::Superseded => f.write_str("an earlier write of this collection failed"),
             Self::Closed => f.write_str("the log is closed"),
-            Self::Unsupported { version } => {
-                write!(f, "the log has format version {version}, which is newer")
+            Self::Unsupported { file, version } => {
+                write!(
+                    f,
+                    "the file {file} has format version {version}; this release reads version {VERSION}"
+                )
             }
         }
     }

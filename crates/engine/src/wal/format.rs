@@ -75,8 +75,12 @@ impl SegmentHeader {
         if header[..8] != MAGIC || crc32c::crc32c(&header[..48]) != u32_at(header, 48) {
             return Err(HeaderFault::Damaged);
         }
+        let fields = Self::fields(header);
+        if !is_sequence(fields.first) || !is_sequence(fields.synced_through.max(1)) {
+            return Err(HeaderFault::Damaged);
+        }
         match (u32_at(header, 8), u32_at(header, 12)) {
-            (VERSION, flags) if flags & !AFTER_DAMAGE == 0 => Ok(Self::fields(header)),
+            (VERSION, flags) if flags & !AFTER_DAMAGE == 0 => Ok(fields),
             (VERSION, _) => Err(HeaderFault::Unsupported(VERSION + 1)),
             (version, _) => Err(HeaderFault::Unsupported(version)),
         }

@@ -3,10 +3,10 @@
 use std::collections::{HashSet, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use parking_lot::{Condvar, Mutex};
+use crate::sync::thread::{self, JoinHandle};
+use crate::sync::{Condvar, Mutex, mpsc};
 
 use super::log::{Log, Pending};
 use super::{LogError, MAX_BODY_BYTES};
@@ -93,7 +93,7 @@ impl GroupCommit {
     pub fn threaded(log: Log, options: &GroupOptions) -> std::io::Result<Self> {
         let shared = Arc::new(Shared::new(log, options));
         let worker = Arc::clone(&shared);
-        let thread = std::thread::Builder::new().name("kithdb-log".to_owned()).spawn(move || worker.run())?;
+        let thread = thread::Builder::new().name("kithdb-log".to_owned()).spawn(move || worker.run())?;
         Ok(Self { shared, thread: Mutex::new(Some(thread)), inline: false })
     }
 
@@ -176,7 +176,7 @@ impl GroupCommit {
 
     /// Waits until everything appended so far is durable. Not to be called from a completion.
     pub fn sync(&self) -> Result<u64, LogError> {
-        let (sender, receiver) = std::sync::mpsc::channel();
+        let (sender, receiver) = mpsc::channel();
         let done = Box::new(move |outcome| {
             // Nobody listens if the waiting thread was unwound.
             let _ = sender.send(outcome);

@@ -95,17 +95,11 @@ impl Log {
         };
         prepare().map_err(LogError::from_storage)?;
         let found = recover(&*storage, from, visit)?;
+        let next = found.next.max(options.highest_applied.max(found.covered) + 1);
         let mut entropy = Entropy::new(options.entropy);
         let mut segments: VecDeque<Segment> = found.segments.iter().copied().collect();
-        let (file, seeded) = continue_after(
-            &*storage,
-            &found,
-            found.next.max(options.highest_applied + 1),
-            epoch,
-            &mut entropy,
-            &mut segments,
-        )?;
-        let written = found.next.max(options.highest_applied + 1) - 1;
+        let (file, seeded) = continue_after(&*storage, &found, next, epoch, &mut entropy, &mut segments)?;
+        let written = next - 1;
         let log = Self {
             storage,
             epoch,
@@ -332,7 +326,7 @@ fn continue_after(
     segments: &mut VecDeque<Segment>,
 ) -> Result<(Box<dyn StorageFile>, Seeded), LogError> {
     // Sequences are skipped only when log files were lost; the mark keeps that gap from hiding what follows it.
-    let mark = found.in_shadow || (next > found.next && !segments.is_empty());
+    let mark = found.in_shadow || next > found.next;
     if found.last_is_usable
         && !mark
         && let Some(last) = segments.back()

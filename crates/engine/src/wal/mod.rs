@@ -20,6 +20,7 @@ mod cut_mark;
 mod entropy;
 mod error;
 mod format;
+pub(crate) mod fuzzing;
 mod group;
 mod log;
 mod recovery;

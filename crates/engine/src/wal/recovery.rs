@@ -23,6 +23,8 @@ pub(super) struct Recovered {
     pub(super) tail: Vec<TailRecord>,
     /// The first sequence that no record has.
     pub(super) next: u64,
+    /// Records up to this one are not shown, so no new one may be among them.
+    pub(super) covered: u64,
     /// The last segment is sound, durable to its last byte, and can take more records.
     pub(super) last_is_usable: bool,
     /// The last segment carries the mark of [`SegmentHeader::after_damage`].
@@ -46,7 +48,9 @@ impl Loaded {
         let (header, header_sound) = match SegmentHeader::decode(&bytes) {
             Ok(header) if header.first == first => (Some(header), true),
             Ok(_) | Err(HeaderFault::Damaged) => (SegmentHeader::salvage(&bytes), false),
-            Err(HeaderFault::Unsupported(version)) => return Err(LogError::Unsupported { version }),
+            Err(HeaderFault::Unsupported(version)) => {
+                return Err(LogError::Unsupported { file: segment::path(first), version });
+            }
         };
         let items = match &header {
             Some(header) => scan(&bytes, header.seeded(), first, end)?,
@@ -174,7 +178,7 @@ pub(super) fn recover(
     visit: &mut dyn FnMut(Replayed<'_>),
 ) -> Result<Recovered, LogError> {
     let firsts = segment::list(storage).map_err(LogError::from_storage)?;
-    let mark = cut_mark::load(storage).map_err(LogError::from_storage)?;
+    let mark = cut_mark::load(storage)?;
     let oldest = firsts.first().copied().unwrap_or(1);
     let from = match mark {
         CutMark::Below(below) => from.max(below.saturating_sub(1)),
@@ -230,7 +234,10 @@ pub(super) fn recover(
                 replay.damage(Damage { kind, segment: first, offset, lost_from: next, lost_to });
                 next = synced_through + 1;
             }
-            let intact = loaded.header_sound && replay.report.damages.len() == damages;
+            // A body that is damaged may end behind the file, and would swallow what is appended to it.
+            let intact = loaded.header_sound
+                && replay.report.damages.len() == damages
+                && loaded.items.iter().all(Item::is_sound);
             last = Some((loaded.tail(synced_through), intact, loaded.header));
         } else {
             next = replay.segment(&loaded, end);
@@ -245,6 +252,7 @@ pub(super) fn recover(
         segments,
         tail,
         next,
+        covered: from,
         in_shadow,
     })
 }

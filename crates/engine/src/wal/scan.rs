@@ -2,6 +2,7 @@
 
 use super::LogError;
 use super::format::{RECORD_HEADER_LEN, RecordHeader, SEGMENT_HEADER_LEN, Seeded, VERSION};
+use super::segment;
 
 /// One finding, in file order.
 #[derive(Clone, Copy, Debug)]
@@ -55,7 +56,8 @@ pub(super) fn scan(
             }
         };
         if u32::from(header.version) != VERSION || header.flags != 0 {
-            return Err(LogError::Unsupported { version: u32::from(header.version).max(VERSION + 1) });
+            let version = u32::from(header.version).max(VERSION + 1);
+            return Err(LogError::Unsupported { file: segment::path(first), version });
         }
         if header.sequence > expected {
             let (lost_from, lost_to) = (expected, Some(header.sequence - 1));

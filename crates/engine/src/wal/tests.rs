@@ -169,7 +169,10 @@ fn a_log_of_a_later_format_is_refused_and_left_alone() {
     })
     .unwrap();
     let before = disk.read(&path).unwrap();
-    assert_eq!(open_with(&disk, options(300), 0).err(), Some(LogError::Unsupported { version: 9 }));
+    assert_eq!(
+        open_with(&disk, options(300), 0).err(),
+        Some(LogError::Unsupported { file: path.clone(), version: 9 })
+    );
     assert_eq!(disk.read(&path).unwrap(), before);
 }
 

@@ -139,6 +139,35 @@ fn damage_below_what_is_applied_harms_nobody() {
 }
 
 #[test]
+fn a_record_that_lost_its_end_does_not_swallow_what_is_written_after_it() {
+    let (disk, _) = six();
+    // The last record is copied to a segment whose header says that it is durable: its loss is damage, not a torn tail.
+    drop(open(&disk));
+    let last = segments(&disk).pop().expect("a segment");
+    disk.decay(&format!("log/{last}"), |bytes| bytes.truncate(bytes.len() - 4)).unwrap();
+    let (mut log, _, _) = open(&disk);
+    let sequence = log.append(2, 5, "after the damage").unwrap();
+    log.flush().unwrap();
+    drop(log);
+    let (_, _, seen) = open(&disk);
+    let found = seen.iter().find(|record| record.sequence == sequence).expect("it was acknowledged");
+    assert_eq!(found.body.as_deref(), Some(&b"after the damage"[..]));
+}
+
+#[test]
+fn a_log_that_was_lost_goes_on_behind_what_checkpoints_have() {
+    let disk = SimDisk::new();
+    let applied = || LogOptions { highest_applied: 9, ..options(1 << 20) };
+    let (mut log, _, _) = open_with(&disk, applied(), 0).unwrap();
+    assert_eq!(log.append(1, 5, "record 10").unwrap(), 10);
+    log.flush().unwrap();
+    drop(log);
+    let (_, report, seen) = open_with(&disk, applied(), 0).unwrap();
+    assert_eq!(sequences(&seen), [10]);
+    assert!(report.behind.is_empty() && report.damages[0].kind == DamageKind::Gap);
+}
+
+#[test]
 fn a_missing_segment_is_a_gap() {
     let disk = SimDisk::new();
     filled(&disk, 9, 200);
