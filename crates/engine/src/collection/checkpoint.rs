@@ -15,7 +15,7 @@ use super::manifest::{Manifest, make_dir};
 use super::point::{Payload, Point, StoredPayload};
 use super::view::View;
 use crate::storage::{Map, Storage, StorageError};
-use crate::wal::{Durability, LogError};
+use crate::wal::LogError;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -182,8 +182,8 @@ impl Collection {
             manifest.fields[field].graph = Some(graph_file::write(&folder, number, &graph, indexed)?);
         }
         storage.sync_dir(dir)?;
-        if view.state.config.wal.durability != Durability::Always {
-            // Neither data nor graph may be ahead of the log: a graph leaves out rows that died in what readers see.
+        if self.shared.log.durable_sequence() < view.lsn {
+            // Only records that did not wait for a sync can be behind. Neither data nor graph may be ahead of the log: a graph leaves out rows that died in what readers see.
             self.shared.log.sync().map_err(CheckpointError::Log)?;
         }
         Ok((manifest, moved, rows))

@@ -10,7 +10,7 @@ use super::{Collection, FieldGraph, IndexScratch, Shared};
 use crate::deadline::Deadline;
 use crate::error::Error;
 use crate::payload::{FieldSchema, JsonPath};
-use crate::wal::{Appender, LogError};
+use crate::wal::{Appender, Durability, LogError};
 use parking_lot::{Mutex, MutexGuard};
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -196,12 +196,15 @@ impl Collection {
         writer.head.settle(self.view.load().op);
         let mut bodies: Vec<Vec<u8>> = Vec::with_capacity(group.len());
         let mut answers: Vec<(WriteReply, WriteDone)> = Vec::with_capacity(group.len());
+        // A group may change the level; whatever of it was sent under the stricter one keeps to that.
+        let mut durability = writer.head.state.config.wal.durability;
         for WriteRequest { write, deadline, reply, .. } in group {
             let head = &mut writer.head;
             match catch_unwind(AssertUnwindSafe(|| accept(head, &self.shared, self.id, write, &deadline))) {
                 Ok(Ok(body)) => {
                     answers.push((reply, WriteDone { operation_id: head.op }));
                     bodies.push(body);
+                    durability = durability.min(head.state.config.wal.durability);
                 }
                 Ok(Err(error)) => reply(Err(error)),
                 Err(_) => {
@@ -217,13 +220,19 @@ impl Collection {
             }
         }
         if !answers.is_empty() {
-            self.append(&writer.head, bodies, answers);
+            self.append(&writer.head, bodies, durability, answers);
         }
         unfinished.finish();
     }
 
-    /// Appends a group's records; the view is published and the callers are answered when they are durable.
-    fn append(self: &Arc<Self>, head: &Head, bodies: Vec<Vec<u8>>, answers: Vec<(WriteReply, WriteDone)>) {
+    /// Appends a group's records; the view is published and the callers are answered when they are as durable as asked.
+    fn append(
+        self: &Arc<Self>,
+        head: &Head,
+        bodies: Vec<Vec<u8>>,
+        durability: Durability,
+        answers: Vec<(WriteReply, WriteDone)>,
+    ) {
         let view = head.view(0);
         let bytes: usize = bodies.iter().map(Vec::len).sum();
         let flight = Flight::start(self);
@@ -246,7 +255,7 @@ impl Collection {
             bodies.into_iter().try_for_each(|body| log.append(id, CHANGES, body).map(drop))
         };
         // Whatever becomes of the group, `done` hears of it.
-        let _ = self.shared.log.with_log(fill, head.state.config.wal.durability, Box::new(done));
+        let _ = self.shared.log.with_log(fill, durability, Box::new(done));
     }
 
     fn publish(self: &Arc<Self>, view: View, bytes: usize) {
