@@ -15,7 +15,7 @@ use super::manifest::{Manifest, make_dir};
 use super::point::{Payload, Point, StoredPayload};
 use super::view::View;
 use crate::storage::{Map, Storage, StorageError};
-use crate::wal::{Durability, LogError};
+use crate::wal::LogError;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -105,7 +105,7 @@ impl Collection {
         if self.is_retired() {
             return Ok(());
         }
-        let unsaved = self.unsaved_bytes.load(Ordering::Relaxed);
+        let unsaved = self.unsaved.get();
         let view = self.settled_view();
         let storage = &*self.shared.storage;
         let first = checkpoints.manifest.is_none();
@@ -139,9 +139,7 @@ impl Collection {
         checkpoints.manifest = Some(manifest);
         self.checkpointed_lsn.store(view.lsn, Ordering::Release);
         // What was published meanwhile still counts.
-        let _ = self
-            .unsaved_bytes
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |bytes| Some(bytes.saturating_sub(unsaved)));
+        self.unsaved.remove(unsaved);
         if !moved.is_empty() || !rows.is_empty() {
             let map = storage.map(&file_path(&checkpoints.dir, number))?;
             self.adopt(moved, number, &map);
@@ -174,8 +172,9 @@ impl Collection {
     ) -> Result<(Manifest, Vec<Moved>, Vec<WrittenRows>), CheckpointError> {
         let storage = &*self.shared.storage;
         let dir = &checkpoints.dir;
-        let is_ahead_of_log = view.state.config.wal.durability != Durability::Always;
-        if is_ahead_of_log && checkpoints.manifest.is_none() {
+        // Only records that did not wait for a sync can be behind.
+        let is_ahead_of_log = || self.shared.log.durable_sequence() < view.lsn;
+        if is_ahead_of_log() && checkpoints.manifest.is_none() {
             // Data without a manifest and without records are taken for those of a manifest that was lost.
             self.shared.log.sync().map_err(CheckpointError::Log)?;
         }
@@ -191,7 +190,7 @@ impl Collection {
             manifest.fields[field].graph = Some(graph_file::write(&folder, number, &graph, indexed)?);
         }
         storage.sync_dir(dir)?;
-        if is_ahead_of_log {
+        if is_ahead_of_log() {
             // Neither data nor graph may be ahead of the log: a graph leaves out rows that died in what readers see.
             self.shared.log.sync().map_err(CheckpointError::Log)?;
         }
@@ -269,6 +268,7 @@ impl Collection {
     pub fn remove_files(&self) -> Result<(), StorageError> {
         self.retired.store(true, Ordering::Relaxed);
         let checkpoints = self.checkpoints.lock();
+        self.unsaved.remove(usize::MAX);
         self.shared.storage.remove_dir_all(&checkpoints.dir)
     }
 

@@ -23,7 +23,7 @@ pub use recipe::Recipe;
 pub use sparse::{Modifier, SparseIndexParams, SparseParams};
 pub use upkeep::{Indexing, Placement};
 pub use vectors::{MAX_VECTOR_SIZE, MultivectorComparator, MultivectorConfig, VectorParams};
-pub use wal::WalConfig;
+pub use wal::{WalConfig, WalDiff};
 
 use crate::error::Error;
 use crate::json::{Reader, read_payload, write_u64};
@@ -244,7 +244,10 @@ impl CollectionConfig {
                     let diff = r.optional(OptimizersDiff::parse)?.unwrap_or_default();
                     config.optimizers = plain.optimizers.with(&diff);
                 }
-                "wal_config" => config.wal = r.optional(WalConfig::parse)?.unwrap_or_default(),
+                "wal_config" => {
+                    let diff = r.optional(WalDiff::parse)?.unwrap_or_default();
+                    config.wal = plain.wal.with(&diff);
+                }
                 "quantization_config" | "quantization" => {
                     config.quantization = r.optional(Quantization::parse)?;
                 }

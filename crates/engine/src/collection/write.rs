@@ -4,6 +4,7 @@ use super::change::{self, Change};
 use super::config::CollectionPatch;
 use super::head::Head;
 use super::resolve::resolve;
+use super::unsaved::replay_work;
 use super::update::Update;
 use super::view::View;
 use super::{Collection, FieldGraph, IndexScratch, Shared};
@@ -12,7 +13,7 @@ use crate::error::Error;
 use crate::payload::{FieldSchema, JsonPath};
 use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::sync::{Mutex, MutexGuard};
-use crate::wal::{Appender, LogError};
+use crate::wal::{Appender, Durability, LogError};
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -61,6 +62,17 @@ pub enum Write {
         /// The chunk.
         chunk: u32,
     },
+}
+
+impl Write {
+    /// Whether it makes the data grow: such writes are refused while the disk is full.
+    fn grows(&self) -> bool {
+        match self {
+            Write::Points { updates, .. } => updates.iter().any(Update::grows),
+            Write::CreateIndex { .. } => true,
+            Write::DropIndex(_) | Write::Patch(_) | Write::MoveRows { .. } => false,
+        }
+    }
 }
 
 /// What a write did.
@@ -196,12 +208,23 @@ impl Collection {
         writer.head.settle(self.view.load().op);
         let mut bodies: Vec<Vec<u8>> = Vec::with_capacity(group.len());
         let mut answers: Vec<(WriteReply, WriteDone)> = Vec::with_capacity(group.len());
+        // A group may change the level; whatever of it was sent under the stricter one keeps to that.
+        let mut durability = writer.head.state.config.wal.durability;
+        let mut work = 0;
         for WriteRequest { write, deadline, reply, .. } in group {
+            if write.grows()
+                && let Err(refused) = self.shared.admit_growth()
+            {
+                reply(Err(refused));
+                continue;
+            }
             let head = &mut writer.head;
             match catch_unwind(AssertUnwindSafe(|| accept(head, &self.shared, self.id, write, &deadline))) {
-                Ok(Ok(body)) => {
+                Ok(Ok((body, cost))) => {
+                    work += cost;
                     answers.push((reply, WriteDone { operation_id: head.op }));
                     bodies.push(body);
+                    durability = durability.min(head.state.config.wal.durability);
                 }
                 Ok(Err(error)) => reply(Err(error)),
                 Err(_) => {
@@ -217,21 +240,27 @@ impl Collection {
             }
         }
         if !answers.is_empty() {
-            self.append(&writer.head, bodies, answers);
+            self.append(&writer.head, bodies, durability, work, answers);
         }
         unfinished.finish();
     }
 
-    /// Appends a group's records; the view is published and the callers are answered when they are durable.
-    fn append(self: &Arc<Self>, head: &Head, bodies: Vec<Vec<u8>>, answers: Vec<(WriteReply, WriteDone)>) {
+    /// Appends a group's records; the view is published and the callers are answered when they are as durable as asked.
+    fn append(
+        self: &Arc<Self>,
+        head: &Head,
+        bodies: Vec<Vec<u8>>,
+        durability: Durability,
+        work: usize,
+        answers: Vec<(WriteReply, WriteDone)>,
+    ) {
         let view = head.view(0);
-        let bytes: usize = bodies.iter().map(Vec::len).sum();
         let flight = Flight::start(self);
         let done = move |result: Result<u64, LogError>| {
             let collection = &flight.0;
             match result {
                 Ok(lsn) => {
-                    collection.publish(View { lsn, ..view }, bytes);
+                    collection.publish(View { lsn, ..view }, work);
                     answers.into_iter().for_each(|(reply, done)| reply(Ok(done)));
                 }
                 Err(error) => {
@@ -246,12 +275,12 @@ impl Collection {
             bodies.into_iter().try_for_each(|body| log.append(id, CHANGES, body).map(drop))
         };
         // Whatever becomes of the group, `done` hears of it.
-        let _ = self.shared.log.with_log(fill, head.state.config.wal.durability, Box::new(done));
+        let _ = self.shared.log.with_log(fill, durability, Box::new(done));
     }
 
-    fn publish(self: &Arc<Self>, view: View, bytes: usize) {
+    fn publish(self: &Arc<Self>, view: View, work: usize) {
         self.last_lsn.store(view.lsn, Ordering::Release);
-        self.unsaved_bytes.fetch_add(bytes, Ordering::Relaxed);
+        self.unsaved.add(work);
         self.view.store(Arc::new(view));
         self.shared.indexer.push(self);
     }
@@ -316,14 +345,15 @@ impl Drop for Flight {
     }
 }
 
-/// Applies one write to the head and answers the body of its record. After an error the head is as before.
+/// Applies one write to the head; answers the body of its record, and what replaying it costs. After an error the head
+/// is as before.
 fn accept(
     head: &mut Head,
     shared: &Shared,
     collection: u64,
     write: Write,
     deadline: &Deadline,
-) -> Result<Vec<u8>, Error> {
+) -> Result<(Vec<u8>, usize), Error> {
     deadline.check()?;
     let op = head.op + 1;
     let changes = match write {
@@ -358,7 +388,8 @@ fn accept(
     change::encode(op, &changes, &mut body);
     debug_assert!(change::decode(&body).is_ok(), "collection {collection}: a record must decode");
     head.op = op;
-    Ok(body)
+    let work = replay_work(&body, &changes);
+    Ok((body, work))
 }
 
 fn apply_one(head: &mut Head, op: u64, change: Change) -> Result<Vec<Change>, Error> {

@@ -11,23 +11,24 @@ use crate::sync::{Condvar, Mutex, mpsc};
 use super::log::{Log, Pending};
 use super::{LogError, MAX_BODY_BYTES};
 
-/// Records of [`Durability::Interval`] are synced at least this often.
-const SYNC_INTERVAL: Duration = Duration::from_millis(200);
-
-/// When a group counts as done.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// When a group counts as done; the strictest first.
+///
+/// Whatever the levels of its records, what a power cut leaves of the log is a prefix of it: a record is never there
+/// without all that came before, so a collection loses the last of its operations, if any, and never one in between.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Durability {
     /// After the sync: it survives a power cut.
     #[default]
     Always,
-    /// After the write; a sync follows within 200 ms.
+    /// After the write: it survives the end of the process. A sync follows within [`GroupOptions::sync_interval`].
     Interval,
-    /// After the write; a sync comes with the next group that wants one, the next segment, or the end.
+    /// After the write. A sync comes with the next group that wants one, the next segment, a checkpoint, or the end.
     Os,
 }
 
 /// Told once how a group ended: the sequence of its last record (for an empty group the last durable one) or why none
-/// of its records is in the log. Called on the log's thread, groups in the order of their sequences; it must not block.
+/// of its records is in the log. Called on the log's thread, the groups of a collection in the order of their
+/// sequences; it must not block, and must not call the log.
 pub type Completion = Box<dyn FnOnce(Result<u64, LogError>) + Send>;
 
 /// Limits of the group commit.
@@ -35,11 +36,14 @@ pub type Completion = Box<dyn FnOnce(Result<u64, LogError>) + Send>;
 pub struct GroupOptions {
     /// Bytes of bodies that may wait for the log (256 MiB); a single group may be longer when nothing else waits.
     pub waiting_bytes: usize,
+    /// Records of [`Durability::Interval`] are synced at the latest so long after they were written (1 s). Without a
+    /// thread of the log nobody measures it: they are synced like those of [`Durability::Os`].
+    pub sync_interval: Duration,
 }
 
 impl Default for GroupOptions {
     fn default() -> Self {
-        Self { waiting_bytes: 256 << 20 }
+        Self { waiting_bytes: 256 << 20, sync_interval: Duration::from_secs(1) }
     }
 }
 
@@ -61,6 +65,7 @@ struct Shared {
     /// Locked before `queue` by whoever moves groups from the queue to the log.
     log: Mutex<Log>,
     waiting_bytes: usize,
+    sync_interval: Duration,
 }
 
 struct Queue {
@@ -200,6 +205,11 @@ impl GroupCommit {
         self.shared.log.lock().cut(below)
     }
 
+    /// See [`Log::rotate`]; waits for a running sync.
+    pub fn rotate(&self) -> Result<(), LogError> {
+        self.shared.log.lock().rotate()
+    }
+
     /// See [`Log::size_bytes`]; waits for a running sync.
     pub fn size_bytes(&self) -> u64 {
         self.shared.log.lock().size_bytes()
@@ -297,6 +307,7 @@ impl Shared {
             arrived: Condvar::new(),
             log: Mutex::new(log),
             waiting_bytes: options.waiting_bytes,
+            sync_interval: options.sync_interval,
         }
     }
 
@@ -320,7 +331,7 @@ impl Shared {
             drop(queue);
             let overdue = sync_at.is_some_and(|at| at <= Instant::now());
             if self.write_batch(overdue) {
-                sync_at.get_or_insert_with(|| Instant::now() + SYNC_INTERVAL);
+                sync_at.get_or_insert_with(|| Instant::now() + self.sync_interval);
             } else if overdue {
                 sync_at = None;
             }
@@ -338,20 +349,36 @@ impl Shared {
         let sync = sync || batch.iter().any(|group| group.durability == Durability::Always);
         let wants_sync_soon = !sync && batch.iter().any(|group| group.durability == Durability::Interval);
         let mut touched = HashSet::new();
+        let mut awaited = HashSet::new();
         let mut outcome = Ok(());
-        for record in batch.iter_mut().flat_map(|group| group.records.drain(..)) {
-            touched.insert(record.collection);
-            if outcome.is_ok() {
-                outcome = log.append(record.collection, record.kind, record.body).map(drop);
+        let mut eager = Vec::new();
+        for group in &mut batch {
+            let collections = group.records.iter().map(|record| record.collection);
+            if group.durability == Durability::Always {
+                awaited.extend(collections);
+                eager.push(false);
+            } else {
+                // Behind a group that waits for the sync, one of the same collection waits too: its view has both.
+                eager.push(!collections.into_iter().any(|collection| awaited.contains(&collection)));
+            }
+            for record in group.records.drain(..) {
+                touched.insert(record.collection);
+                if outcome.is_ok() {
+                    outcome = log.append(record.collection, record.kind, record.body).map(drop);
+                }
             }
         }
-        let outcome = outcome.and_then(|()| if sync { log.flush() } else { log.write() }).map(drop);
+        outcome = outcome.and_then(|()| log.write()).map(drop);
+        if sync && outcome.is_ok() {
+            let mut eager = eager.into_iter();
+            let (written, waiting) = batch.into_iter().partition(|_| eager.next() == Some(true));
+            batch = waiting;
+            tell(self.settle(&log, written, &touched, &outcome));
+            outcome = log.sync();
+        }
         let outcomes = self.settle(&log, batch, &touched, &outcome);
         drop(log);
-        for Outcome { done, result } in outcomes {
-            // A writer that panics must not take the log with it; the panic hook has reported it.
-            let _ = catch_unwind(AssertUnwindSafe(|| done(result)));
-        }
+        tell(outcomes);
         wants_sync_soon && outcome.is_ok()
     }
 
@@ -380,5 +407,12 @@ impl Shared {
         }
         let told = |group: Group| Outcome { done: group.done, result: Err(error.clone()) };
         batch.into_iter().chain(followers).map(told).collect()
+    }
+}
+
+fn tell(outcomes: Vec<Outcome>) {
+    for Outcome { done, result } in outcomes {
+        // A writer that panics must not take the log with it; the panic hook has reported it.
+        let _ = catch_unwind(AssertUnwindSafe(|| done(result)));
     }
 }

@@ -1,8 +1,8 @@
 //! Changing a collection's configuration (C4.4).
 
 use super::{
-    CollectionConfig, HnswDiff, OptimizersDiff, QuantizationPatch, SparseParams, fields, json_object, sparse,
-    strict_mode,
+    CollectionConfig, HnswDiff, OptimizersDiff, QuantizationPatch, SparseParams, WalDiff, fields,
+    json_object, sparse, strict_mode,
 };
 use crate::error::Error;
 use crate::json::Reader;
@@ -16,6 +16,7 @@ pub struct CollectionPatch {
     sparse: BTreeMap<Box<str>, SparseParams>,
     hnsw: HnswDiff,
     optimizers: OptimizersDiff,
+    wal: WalDiff,
     params: PlacementPatch,
     quantization: Option<QuantizationPatch>,
     /// Normalised JSON object, merged at the top level; a `null` removes its key.
@@ -56,6 +57,7 @@ impl CollectionPatch {
                 "optimizers_config" | "optimizer_config" => {
                     patch.optimizers = r.optional(OptimizersDiff::parse)?.unwrap_or_default();
                 }
+                "wal_config" => patch.wal = r.optional(WalDiff::parse)?.unwrap_or_default(),
                 "params" => patch.params = r.optional(PlacementPatch::parse)?.unwrap_or_default(),
                 "quantization_config" | "quantization" => {
                     patch.quantization = r.optional(QuantizationPatch::parse)?;
@@ -91,6 +93,7 @@ impl CollectionPatch {
         }
         config.hnsw = config.hnsw.with(&self.hnsw);
         config.optimizers = config.optimizers.with(&self.optimizers);
+        config.wal = config.wal.with(&self.wal);
         if let Some(quantization) = &self.quantization {
             config.quantization = quantization.result();
         }

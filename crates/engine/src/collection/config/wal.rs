@@ -33,31 +33,14 @@ impl Default for WalConfig {
 }
 
 impl WalConfig {
-    /// Reads the object.
-    ///
-    /// # Errors
-    /// `BadRequest` that names the place.
-    pub fn parse(reader: &mut Reader<'_>) -> Result<WalConfig, Error> {
-        let plain = WalConfig::default();
-        let mut config = plain.clone();
-        reader.object(|r, key| {
-            match key {
-                "wal_capacity_mb" => {
-                    config.wal_capacity_mb = fields::integer(r, 1)?.unwrap_or(plain.wal_capacity_mb);
-                }
-                "wal_segments_ahead" => {
-                    config.wal_segments_ahead = fields::integer(r, 0)?.unwrap_or(plain.wal_segments_ahead);
-                }
-                "wal_retain_closed" => config.wal_retain_closed = fields::integer(r, 0)?,
-                "durability" => {
-                    let durability = r.optional(|r| fields::choice(r, &DURABILITIES))?;
-                    config.durability = durability.unwrap_or(plain.durability);
-                }
-                _ => r.unknown()?,
-            }
-            Ok(())
-        })?;
-        Ok(config)
+    /// These settings with those of a request in their place.
+    pub fn with(&self, diff: &WalDiff) -> WalConfig {
+        WalConfig {
+            wal_capacity_mb: diff.wal_capacity_mb.unwrap_or(self.wal_capacity_mb),
+            wal_segments_ahead: diff.wal_segments_ahead.unwrap_or(self.wal_segments_ahead),
+            wal_retain_closed: diff.wal_retain_closed.or(self.wal_retain_closed),
+            durability: diff.durability.unwrap_or(self.durability),
+        }
     }
 
     fn durability_name(&self) -> &'static str {
@@ -89,5 +72,35 @@ impl WalConfig {
         object.field("wal_retain_closed", self.wal_retain_closed, write_u64);
         write_string(object.key("durability"), self.durability_name());
         object.end();
+    }
+}
+
+/// The settings that a request gives.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct WalDiff {
+    wal_capacity_mb: Option<u64>,
+    wal_segments_ahead: Option<u64>,
+    wal_retain_closed: Option<u64>,
+    durability: Option<Durability>,
+}
+
+impl WalDiff {
+    /// Reads the object.
+    ///
+    /// # Errors
+    /// `BadRequest` that names the place.
+    pub fn parse(reader: &mut Reader<'_>) -> Result<WalDiff, Error> {
+        let mut diff = WalDiff::default();
+        reader.object(|r, key| {
+            match key {
+                "wal_capacity_mb" => diff.wal_capacity_mb = fields::integer(r, 1)?,
+                "wal_segments_ahead" => diff.wal_segments_ahead = fields::integer(r, 0)?,
+                "wal_retain_closed" => diff.wal_retain_closed = fields::integer(r, 0)?,
+                "durability" => diff.durability = r.optional(|r| fields::choice(r, &DURABILITIES))?,
+                _ => r.unknown()?,
+            }
+            Ok(())
+        })?;
+        Ok(diff)
     }
 }

@@ -2,6 +2,7 @@
 
 use std::sync::mpsc;
 use std::sync::{Arc, Barrier};
+use std::time::Duration;
 
 use parking_lot::Mutex;
 
@@ -92,13 +93,14 @@ fn only_always_waits_for_the_disk_and_it_syncs_what_came_before() {
 #[test]
 fn interval_is_synced_without_further_writes() {
     let disk = SimDisk::new();
-    let log = GroupCommit::threaded(open(&disk).0, &GroupOptions::default()).unwrap();
+    let options = GroupOptions { sync_interval: Duration::from_millis(20), ..GroupOptions::default() };
+    let log = GroupCommit::threaded(open(&disk).0, &options).unwrap();
     let (sender, receiver) = mpsc::channel();
     let done = Box::new(move |outcome| sender.send(outcome).unwrap());
     log.append_group(&[(1, 1, b"body")], Durability::Interval, done);
     assert_eq!(receiver.recv().unwrap(), Ok(1));
     while log.durable_sequence() < 1 {
-        std::thread::sleep(std::time::Duration::from_millis(5));
+        std::thread::sleep(Duration::from_millis(5));
     }
 }
 
@@ -162,7 +164,7 @@ fn stuck(disk: &SimDisk, options: &GroupOptions) -> (GroupCommit, Arc<Barrier>) 
 
 #[test]
 fn what_waits_is_bounded() {
-    let (log, gate) = stuck(&SimDisk::new(), &GroupOptions { waiting_bytes: 100 });
+    let (log, gate) = stuck(&SimDisk::new(), &GroupOptions { waiting_bytes: 100, ..GroupOptions::default() });
     let heard = Heard::default();
     log.append_group(&[(1, 1, &[0; 500])], Durability::Always, hear(&heard));
     assert!(heard.lock().is_empty(), "a long group is taken when nothing else waits");
@@ -188,6 +190,29 @@ fn groups_that_arrive_during_a_sync_share_the_next_one() {
     assert_eq!(log.sync(), Ok(51));
     assert!(disk.calls() - calls <= 4, "at most two appends and two syncs for 51 groups");
     assert_eq!(*heard.lock(), (2..=51).map(Ok).collect::<Vec<_>>(), "told in order");
+}
+
+#[test]
+fn a_record_that_need_not_wait_is_answered_although_the_sync_beside_it_fails() {
+    let disk = SimDisk::new();
+    let (log, gate) = stuck(&disk, &GroupOptions::default());
+    let levels =
+        [(1, Durability::Os), (2, Durability::Always), (2, Durability::Interval), (3, Durability::Os)];
+    let heard: Vec<Heard> = levels.iter().map(|_| Heard::default()).collect();
+    for ((collection, durability), heard) in levels.into_iter().zip(&heard) {
+        log.append_group(&[(collection, 1, b"x")], durability, hear(heard));
+    }
+    // The first call is the append, the second the sync.
+    disk.fail_nth(1, Fault::FsyncFails);
+    gate.wait();
+    assert!(log.close().is_err());
+    let told: Vec<bool> = heard.iter().map(|heard| heard.lock()[0].is_ok()).collect();
+    assert_eq!(
+        told,
+        [true, false, false, true],
+        "what follows a waiting record of its collection waits with it"
+    );
+    assert_eq!(sequences(&open(&disk).2), [1, 2, 3, 4, 5], "the end of the process loses nothing");
 }
 
 #[test]
