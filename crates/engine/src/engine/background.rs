@@ -104,7 +104,9 @@ pub fn index_everything(catalog: &Catalog, scratch: &mut IndexScratch) {
 pub fn keep_house(catalog: &Catalog) {
     let thresholds = catalog.shared().thresholds;
     catalog.remove_detached();
+    let storage = &*catalog.shared().storage;
     for collection in catalog.collections() {
+        storage.turn("keeping house");
         collection.settle_waiting();
         let started = Instant::now();
         while collection.fault().is_none()
@@ -157,7 +159,9 @@ fn cut_log(catalog: &Catalog) {
     let log = &catalog.shared().log;
     // The bound first: a record that is appended after it is above it, whatever its collection says by then.
     let bound = log.next_sequence();
+    catalog.shared().storage.turn("finding what pins the log");
     let pinned = catalog.pinned_lsn().unwrap_or(bound);
+    catalog.shared().storage.turn("cutting the log");
     // A log that cannot be cut now is cut later; it still holds everything.
     let _ = log.cut(bound.min(pinned));
 }
