@@ -100,6 +100,11 @@ impl Run {
             }
         };
         turns::work(&self.engine, &self.session, work);
+        if self.chance(25) {
+            // What was built beside the requests is right at once, not only when it is built again after a restart.
+            let client = self.engine.client();
+            self.session().answers_agree(&client);
+        }
     }
 
     /// A request failed because of the disk.

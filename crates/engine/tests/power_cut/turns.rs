@@ -89,6 +89,8 @@ fn turn(work: Work, percent: u64, client: &Client, session: &Arc<Mutex<Session>>
         }
         // Whoever has a turn gives none.
         let Ok(mut session) = session.try_lock() else { return };
+        // Between two locks is where things go wrong; there are fewer such places than calls of the disk.
+        let percent = if place.contains(' ') { (3 * percent).min(90) } else { percent };
         let mut left = left.lock().unwrap();
         if *left == 0 || session.failure.is_some() || !session.random.chance(percent) {
             return;
