@@ -143,8 +143,10 @@ impl Collection {
         if !moved.is_empty() || !rows.is_empty() {
             let map = storage.map(&file_path(&checkpoints.dir, number))?;
             self.adopt(moved, number, &map);
+            storage.turn("between payloads and rows");
             self.seal(rows, &map);
             drop(view);
+            storage.turn("between rows and the view");
             self.settled_view();
         }
         Ok(checkpoints.remove_strays(storage)?)
@@ -336,6 +338,7 @@ impl Collection {
     /// Lets the head's payloads point at the file, which frees their memory when the last view goes.
     fn adopt(&self, moved: Vec<Moved>, file: u32, map: &Map) {
         for batch in moved.chunks(ADOPT_BATCH) {
+            self.shared.storage.turn("moving payloads");
             let mut writer = self.writer.lock();
             for Moved { offset, from, extent_offset, len } in batch {
                 let state = &mut writer.head.state;

@@ -29,6 +29,7 @@ impl Collection {
     /// Builds an index that was claimed and puts it into use, unless it is dropped meanwhile, or the engine stops.
     pub fn build_index(&self, draft: &IndexDraft) {
         if let Some((index, view)) = self.drafted(draft) {
+            self.shared.storage.turn("putting a field index into use");
             self.put_into_use(draft, index, &view);
         }
         self.index_waiters.settle(&self.view());
@@ -49,6 +50,7 @@ impl Collection {
     /// The index over a view that is as young as can be without the writer's help.
     fn drafted(&self, draft: &IndexDraft) -> Option<(FieldIndex, Arc<View>)> {
         let mut view = self.view();
+        self.shared.storage.turn("reading for a field index");
         let mut index = draft.blank();
         for (at, offset) in view.state.live.iter().enumerate() {
             if at % STEP_POINTS == 0 {
@@ -72,6 +74,7 @@ impl Collection {
 
     /// The view of this moment, as long as the draft is to be gone on with.
     fn check_draft(&self, draft: &IndexDraft) -> Option<Arc<View>> {
+        self.shared.storage.turn("building a field index");
         let view = self.view();
         self.index_waiters.settle(&view);
         let is_wanted = draft.in_state(&view.state.indexes).is_some();

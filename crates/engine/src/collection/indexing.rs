@@ -120,6 +120,7 @@ impl Collection {
     /// Does a little of what the graphs need. Answers whether there is more to do.
     pub fn index_some(&self, scratch: &mut IndexScratch) -> bool {
         let view = self.view();
+        self.shared.storage.turn("taking in a tail");
         (0..view.fields.len()).fold(false, |more, field| self.index_field(&view, field, scratch) | more)
     }
 

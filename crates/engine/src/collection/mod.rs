@@ -11,6 +11,7 @@ mod checkpoint;
 mod checkpoint_pass;
 pub mod config;
 mod declared_index;
+mod digest;
 mod extents;
 mod field;
 mod graph;

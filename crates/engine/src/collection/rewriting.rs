@@ -35,7 +35,10 @@ impl Collection {
         graph: &FieldGraph,
         scratch: &mut IndexScratch,
     ) -> Option<Arc<FieldGraph>> {
-        let stop = || self.shared.indexer.is_closed() || self.is_retired();
+        let stop = || {
+            self.shared.storage.turn("rewriting a graph");
+            self.shared.indexer.is_closed() || self.is_retired()
+        };
         graph.rewritten(&view.fields[field], view.op, scratch, &stop).ok().map(Arc::new)
     }
 }

@@ -58,6 +58,7 @@ impl Collection {
         }
         let thinned = thinned_blocks(&view);
         drop(view);
+        self.shared.storage.turn("dropping rows");
         if !empty.is_empty() || !thinned.is_empty() {
             self.release(&empty, thinned);
         }
@@ -114,6 +115,7 @@ impl Collection {
                 return live == 0;
             }
             before = live;
+            self.shared.storage.turn("moving rows");
             let (send, receive) = sync_channel(1);
             let request = WriteRequest {
                 write: Write::MoveRows { field, chunk },

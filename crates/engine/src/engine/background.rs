@@ -115,7 +115,9 @@ pub fn keep_house(catalog: &Catalog) {
     let checkpoint_work = shared.thresholds.checkpoint_bytes.min(usize::try_from(room).unwrap_or(usize::MAX));
     let log_budget_bytes = shared.thresholds.log_budget_bytes.min(room);
     catalog.remove_detached();
+    let storage = &*catalog.shared().storage;
     for collection in catalog.collections() {
+        storage.turn("keeping house");
         collection.settle_waiting();
         let started = Instant::now();
         while collection.fault().is_none()
@@ -195,7 +197,9 @@ fn cut_log(catalog: &Catalog) {
     let log = &catalog.shared().log;
     // The bound first: a record that is appended after it is above it, whatever its collection says by then.
     let bound = log.next_sequence();
+    catalog.shared().storage.turn("finding what pins the log");
     let pinned = catalog.pinned_lsn().unwrap_or(bound);
+    catalog.shared().storage.turn("cutting the log");
     // A log that cannot be cut now is cut later; it still holds everything.
     let _ = log.cut(bound.min(pinned));
 }

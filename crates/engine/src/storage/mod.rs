@@ -21,7 +21,7 @@ pub use disk::RealDisk;
 pub use error::{ErrorKind, StorageError};
 pub use map::Map;
 pub use reserve::Reserve;
-pub use sim::{Fault, SimDisk};
+pub use sim::{Call, Fault, SimDisk, Turn};
 
 /// Shorthand for what every storage call returns.
 pub type Result<T> = std::result::Result<T, StorageError>;
@@ -72,6 +72,12 @@ pub trait Storage: Send + Sync {
 
     /// Claims the whole tree for this process until the guard is dropped. [`ErrorKind::Locked`] names the holder.
     fn lock(&self) -> Result<LockGuard>;
+
+    /// Says that whoever works in the background is between two steps and holds nothing that others wait for. A
+    /// simulation runs others here; a real disk has nothing to do.
+    fn turn(&self, place: &'static str) {
+        let _ = place;
+    }
 
     /// Bytes that can still be written, where the implementation knows.
     fn free_bytes(&self) -> Option<u64> {

@@ -1,5 +1,8 @@
 //! Behaviour shared by both disks, then what only the simulated one can do.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
 use super::sim::Dice;
 use super::*;
 
@@ -23,7 +26,7 @@ fn durable(disk: &SimDisk, path: &str, bytes: &[u8]) {
 }
 
 /// The distinct outcomes of `look` over many power cuts from the state of `disk`.
-fn outcomes<T: Ord>(disk: &SimDisk, look: impl Fn(&SimDisk) -> T) -> std::collections::BTreeSet<T> {
+fn outcomes<T: Ord>(disk: &SimDisk, look: impl Fn(&SimDisk) -> T) -> BTreeSet<T> {
     (0..400)
         .map(|seed| {
             let copy = disk.duplicate();
@@ -351,4 +354,100 @@ fn a_full_disk_takes_writes_again_when_room_is_made() {
     assert_eq!(disk.free_bytes(), Some(0));
     disk.remove("big").unwrap();
     file.append(&[1; 20]).unwrap();
+}
+
+#[test]
+fn a_fault_of_one_kind_of_call_spares_the_others() {
+    let disk = SimDisk::new();
+    disk.fail_nth_of(Call::Sync, 2, Fault::Eio);
+    write(&disk, "x", b"1");
+    let mut file = disk.open_append("x").unwrap();
+    file.append(b"2").unwrap();
+    assert!(file.sync().is_err());
+    file.sync().unwrap();
+    assert_eq!((disk.calls_of(Call::Sync), disk.calls_of(Call::Append)), (3, 2));
+    assert!(!disk.has_faults());
+}
+
+#[test]
+fn a_lasting_fault_lasts_until_it_is_cleared() {
+    let disk = SimDisk::new();
+    let mut file = disk.create("x").unwrap();
+    disk.fail_from(2, Fault::Enospc);
+    file.append(b"1").unwrap();
+    for _ in 0..3 {
+        assert_eq!(file.append(b"2").unwrap_err().kind(), ErrorKind::Full);
+        file.sync().unwrap();
+    }
+    disk.clear_faults();
+    file.append(b"2").unwrap();
+    assert_eq!(disk.read("x").unwrap(), b"12");
+}
+
+#[test]
+fn bytes_whose_sync_failed_may_be_read_as_something_else_once_their_pages_are_gone() {
+    let disk = SimDisk::new();
+    durable(&disk, "x", b"old-old-old");
+    let mut file = disk.open_append("x").unwrap();
+    file.truncate(4).unwrap();
+    file.append(b"new-new").unwrap();
+    disk.fail_nth(1, Fault::FsyncFails);
+    assert!(file.sync().is_err());
+    file.sync().unwrap();
+    let mut seen = BTreeSet::new();
+    for seed in 0..200 {
+        let copy = disk.duplicate();
+        assert_eq!(copy.read("x").unwrap(), b"old-new-new");
+        copy.drop_caches(seed);
+        let bytes = copy.read("x").unwrap();
+        assert_eq!(bytes[..4], *b"old-");
+        copy.power_cut(seed);
+        assert_eq!(copy.read("x").unwrap(), bytes, "what was read from the disk is what the disk has");
+        seen.insert(bytes);
+    }
+    for bytes in [&b"old-new-new"[..], b"old-old-old", b"old-\0\0\0\0\0\0\0"] {
+        assert!(seen.contains(bytes), "{:?}", String::from_utf8_lossy(bytes));
+    }
+}
+
+#[test]
+fn a_power_cut_can_keep_any_choice_of_what_was_not_synced() {
+    let disk = SimDisk::new();
+    durable(&disk, "x", b"abc");
+    let mut file = disk.open_append("x").unwrap();
+    file.append(b"d").unwrap();
+    file.append(b"e").unwrap();
+    write(&disk, "y", b"1");
+    assert_eq!(disk.unsynced(), 3, "a name and two appends");
+    let mut seen = BTreeSet::new();
+    for mask in 0..8u32 {
+        let copy = disk.duplicate();
+        let mut at = 0;
+        copy.power_cut_keeping(|| {
+            at += 1;
+            mask >> (at - 1) & 1 == 1
+        });
+        assert_eq!((at, copy.unsynced()), (3, 0));
+        seen.insert((copy.read("y").ok(), copy.read("x").unwrap()));
+    }
+    assert_eq!(seen.len(), 8);
+    assert!(seen.contains(&(None, b"abc\0e".to_vec())), "the second append without the first");
+}
+
+#[test]
+fn whoever_takes_turns_is_called_before_each_call_and_may_use_the_disk() {
+    let disk = SimDisk::new();
+    let seen = Arc::new(parking_lot::Mutex::new(Vec::new()));
+    let (log, handle) = (Arc::clone(&seen), disk.clone());
+    disk.take_turns(Some(Arc::new(move |place: &str| {
+        let exists = place != "x" || handle.fingerprint() != SimDisk::new().fingerprint();
+        log.lock().push((place.to_owned(), exists));
+    })));
+    write(&disk, "x", b"1");
+    disk.turn("between");
+    disk.take_turns(None);
+    disk.read("x").unwrap();
+    let place = |name: &str, exists| (name.to_owned(), exists);
+    let expected = [place("x", false), place("x", true), place("x", true), place("between", true)];
+    assert_eq!(*seen.lock(), expected);
 }

@@ -15,8 +15,66 @@ use std::time::Instant;
 pub struct TestEngine {
     /// The disk, which outlives the engine.
     pub disk: SimDisk,
-    engine: Option<Engine>,
+    engine: Option<Arc<Engine>>,
     options: Options,
+}
+
+/// An open engine as its clients see it. Clones are the same engine.
+#[derive(Clone)]
+pub struct Client(pub Arc<Engine>);
+
+impl Client {
+    /// The result of a request with a target in its path and a choice of `wait`, as it stands in the envelope.
+    pub fn answer(
+        &self,
+        operation: &str,
+        collection: &str,
+        target: Option<&str>,
+        wait: bool,
+        body: Vec<u8>,
+    ) -> Result<Vec<u8>, Error> {
+        let answer = Arc::new(Mutex::new(None));
+        let slot = Arc::clone(&answer);
+        let request = Request {
+            operation: Operation::parse(operation).expect("a known operation"),
+            collection: collection.to_string(),
+            target: target.map(str::to_string),
+            wait,
+            timeout: None,
+            body: Box::new(body),
+            start: Instant::now(),
+        };
+        self.0.execute(request, Box::new(move |result| *slot.lock().unwrap() = Some(result)));
+        let result = answer.lock().unwrap().take();
+        result.expect("answered before it returns")
+    }
+
+    /// The same, parsed.
+    pub fn execute(
+        &self,
+        operation: &str,
+        collection: &str,
+        target: Option<&str>,
+        wait: bool,
+        body: Vec<u8>,
+    ) -> Result<Value, Error> {
+        self.answer(operation, collection, target, wait, body).map(|envelope| {
+            let envelope: Value = serde_json::from_slice(&envelope).expect("envelopes are JSON");
+            assert_eq!((&envelope["status"], &envelope["usage"]), (&json!("ok"), &json!({})));
+            envelope["result"].clone()
+        })
+    }
+
+    /// The answer to a request, or its error.
+    pub fn call(&self, operation: &str, collection: &str, body: Value) -> Result<Value, Error> {
+        let body = if body.is_null() { Vec::new() } else { body.to_string().into_bytes() };
+        self.execute(operation, collection, None, true, body)
+    }
+
+    /// The result of a request that must succeed.
+    pub fn ok(&self, operation: &str, collection: &str, body: Value) -> Value {
+        self.call(operation, collection, body).unwrap_or_else(|error| panic!("{operation}: {error}"))
+    }
 }
 
 impl TestEngine {
@@ -34,13 +92,17 @@ impl TestEngine {
 
     /// An engine that is open already, with the options that it is to be opened with again.
     pub fn over(disk: SimDisk, engine: Engine, options: Options) -> TestEngine {
-        TestEngine { disk, engine: Some(engine), options }
+        TestEngine { disk, engine: Some(Arc::new(engine)), options }
+    }
+
+    /// The engine as clients see it.
+    pub fn client(&self) -> Client {
+        Client(Arc::clone(self.engine.as_ref().expect("open")))
     }
 
     /// The answer to a request, or its error.
     pub fn call(&self, operation: &str, collection: &str, body: Value) -> Result<Value, Error> {
-        let body = if body.is_null() { Vec::new() } else { body.to_string().into_bytes() };
-        self.call_bytes(operation, collection, body)
+        self.client().call(operation, collection, body)
     }
 
     pub fn call_bytes(&self, operation: &str, collection: &str, body: Vec<u8>) -> Result<Value, Error> {
@@ -56,30 +118,12 @@ impl TestEngine {
         wait: bool,
         body: Vec<u8>,
     ) -> Result<Value, Error> {
-        let answer = Arc::new(Mutex::new(None));
-        let slot = Arc::clone(&answer);
-        let request = Request {
-            operation: Operation::parse(operation).expect("a known operation"),
-            collection: collection.to_string(),
-            target: target.map(str::to_string),
-            wait,
-            timeout: None,
-            body: Box::new(body),
-            start: Instant::now(),
-        };
-        let engine = self.engine.as_ref().expect("open");
-        engine.execute(request, Box::new(move |result| *slot.lock().unwrap() = Some(result)));
-        let result = answer.lock().unwrap().take().expect("answered before it returns");
-        result.map(|envelope| {
-            let envelope: Value = serde_json::from_slice(&envelope).expect("envelopes are JSON");
-            assert_eq!((&envelope["status"], &envelope["usage"]), (&json!("ok"), &json!({})));
-            envelope["result"].clone()
-        })
+        self.client().execute(operation, collection, target, wait, body)
     }
 
     /// The result of a request that must succeed.
     pub fn ok(&self, operation: &str, collection: &str, body: Value) -> Value {
-        self.call(operation, collection, body).unwrap_or_else(|error| panic!("{operation}: {error}"))
+        self.client().ok(operation, collection, body)
     }
 
     /// Code and details of a request that must fail.
@@ -145,8 +189,13 @@ impl TestEngine {
         self.engine = None;
         let engine =
             Engine::open(Arc::new(self.disk.clone()), self.options).map_err(|error| error.to_string())?;
-        self.engine = Some(engine);
+        self.engine = Some(Arc::new(engine));
         Ok(())
+    }
+
+    /// A second engine on a disk of its own in the state of this one's.
+    pub fn twin(&self) -> TestEngine {
+        TestEngine { disk: self.disk.duplicate(), engine: None, options: self.options }
     }
 
     pub fn engine(&self) -> &Engine {

@@ -2,9 +2,12 @@
 
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 /// Ids from here on are shown as UUIDs, which sort behind all integers (C6.4).
 pub const FIRST_UUID: u64 = 1000;
+/// The last twelve digits tell such UUIDs apart.
+const UUIDS: u128 = 0x0000_0000_0000_4000_8000 << 48;
 
 /// Everything that a server holds.
 pub type Model = BTreeMap<String, Collection>;
@@ -20,6 +23,11 @@ pub fn read_id(value: &Value) -> u64 {
         Some(uuid) => u64::from_str_radix(&uuid[24..], 16).expect("an id of the model"),
         None => value.as_u64().expect("an integer id"),
     }
+}
+
+/// The UUID of an id, as its number.
+pub fn uuid_of(id: u64) -> u128 {
+    UUIDS | u128::from(id)
 }
 
 /// The vector fields of a collection.
@@ -78,7 +86,7 @@ impl Schema {
     }
 
     /// The schema whose creation the server describes so.
-    fn of(params: &Value) -> Schema {
+    pub fn of(params: &Value) -> Schema {
         match params["size"].as_u64() {
             Some(3) => Schema::Small,
             Some(_) => Schema::Graph,
@@ -91,19 +99,46 @@ impl Schema {
 /// A point.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Point {
-    pub vectors: BTreeMap<String, Vec<f32>>,
+    pub vectors: BTreeMap<&'static str, Arc<[f32]>>,
     pub payload: Map<String, Value>,
 }
 
 impl Point {
-    /// Whether a filter of the programs matches: `n` at least so much, or `tag` equal.
+    /// Whether a filter of the programs matches.
     pub fn matches(&self, filter: &Filter) -> bool {
+        let value = |key: &str| self.payload.get(key);
         match filter {
-            Filter::AtLeast(bound) => {
-                self.payload.get("n").and_then(Value::as_i64).is_some_and(|n| n >= *bound)
+            Filter::AtLeast(bound) => value("n").and_then(Value::as_i64).is_some_and(|n| n >= *bound),
+            Filter::Tagged(tag) => value("tag").and_then(Value::as_str) == Some(tag),
+            Filter::Below(bound) => value("x").and_then(Value::as_f64).is_some_and(|x| x < *bound),
+            Filter::Within(box_) => value("place").is_some_and(|place| {
+                let degrees = |axis: &str| place[axis].as_f64().expect("a coordinate");
+                box_.holds(degrees("lon"), degrees("lat"))
+            }),
+            Filter::Mentions(word) => {
+                let texts = value("words").and_then(Value::as_str);
+                texts.is_some_and(|text| text.split(' ').any(|held| held == *word))
             }
-            Filter::Tagged(tag) => self.payload.get("tag").and_then(Value::as_str) == Some(tag),
+            Filter::Since(day) => {
+                // Days of one month, written alike, are in the order of their letters.
+                value("day").and_then(Value::as_str).is_some_and(|held| held >= day.as_str())
+            }
         }
+    }
+}
+
+/// Sides of a box, in degrees. Programs have places at whole degrees and sides between them.
+#[derive(Clone, Copy, Debug)]
+pub struct Sides {
+    pub west: f64,
+    pub south: f64,
+    pub east: f64,
+    pub north: f64,
+}
+
+impl Sides {
+    fn holds(self, lon: f64, lat: f64) -> bool {
+        (self.west < lon && lon < self.east) && (self.south < lat && lat < self.north)
     }
 }
 
@@ -112,14 +147,27 @@ impl Point {
 pub enum Filter {
     AtLeast(i64),
     Tagged(String),
+    Below(f64),
+    Within(Sides),
+    Mentions(&'static str),
+    Since(String),
 }
 
 impl Filter {
     pub fn json(&self) -> Value {
-        match self {
-            Filter::AtLeast(bound) => json!({"must": {"key": "n", "range": {"gte": bound}}}),
-            Filter::Tagged(tag) => json!({"must": [{"key": "tag", "match": {"value": tag}}]}),
-        }
+        let condition = match self {
+            Filter::AtLeast(bound) => json!({"key": "n", "range": {"gte": bound}}),
+            Filter::Tagged(tag) => json!({"key": "tag", "match": {"value": tag}}),
+            Filter::Below(bound) => json!({"key": "x", "range": {"lt": bound}}),
+            Filter::Within(Sides { west, south, east, north }) => {
+                json!({"key": "place", "geo_bounding_box": {
+                    "top_left": {"lon": west, "lat": north}, "bottom_right": {"lon": east, "lat": south},
+                }})
+            }
+            Filter::Mentions(word) => json!({"key": "words", "match": {"text": word}}),
+            Filter::Since(day) => json!({"key": "day", "range": {"gte": day}}),
+        };
+        json!({"must": [condition]})
     }
 }
 
@@ -127,105 +175,30 @@ impl Filter {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Collection {
     pub schema: Schema,
-    pub points: BTreeMap<u64, Point>,
+    pub points: BTreeMap<u64, Arc<Point>>,
     pub indexes: BTreeSet<String>,
     /// `metadata.note`, which a PATCH changes.
     pub note: Option<u64>,
     /// `hnsw_config.m`, likewise.
     pub m: u64,
+    /// Whether vectors are quantised, likewise.
+    pub quantized: bool,
 }
 
 impl Collection {
     pub fn new(schema: Schema, m: u64) -> Collection {
-        Collection { schema, points: BTreeMap::new(), indexes: BTreeSet::new(), note: None, m }
-    }
-
-    /// The collection as two answers of the server show it: its info, and a scroll over everything.
-    pub fn read(info: &Value, page: &Value) -> Collection {
-        let config = &info["config"];
-        let schema = Schema::of(&config["params"]["vectors"]);
-        assert_eq!(page["next_page_offset"], Value::Null, "one page holds everything");
-        let points: BTreeMap<u64, Point> = page["points"]
-            .as_array()
-            .expect("a list")
-            .iter()
-            .map(|point| read_point(schema, point))
-            .collect();
-        let read = Collection {
+        Collection {
             schema,
-            indexes: info["payload_schema"].as_object().expect("an object").keys().cloned().collect(),
-            note: config["metadata"]["note"].as_u64(),
-            m: config["hnsw_config"]["m"].as_u64().expect("a number"),
-            points,
-        };
-        assert_eq!(info["points_count"].as_u64(), Some(read.points.len() as u64), "points_count");
-        assert_eq!(page["points"].as_array().map(Vec::len), Some(read.points.len()), "no id twice");
-        read
-    }
-}
-
-fn read_point(schema: Schema, point: &Value) -> (u64, Point) {
-    let numbers = |v: &Value| -> Vec<f32> {
-        v.as_array().expect("components").iter().map(|c| c.as_f64().expect("a number") as f32).collect()
-    };
-    let components = |v: &Value| {
-        if let Some(rows) = v.as_array() {
-            let rows = rows.iter().filter(|row| row.is_array()).flat_map(numbers).collect::<Vec<f32>>();
-            return if rows.is_empty() { numbers(v) } else { rows };
-        }
-        let mut spread = vec![0.0; 12];
-        for (index, value) in numbers(&v["indices"]).into_iter().zip(numbers(&v["values"])) {
-            spread[index as usize] = value;
-        }
-        spread
-    };
-    let vectors = match (&point["vector"], schema) {
-        (Value::Object(named), Schema::Named | Schema::Sparse) => {
-            named.iter().map(|(name, vector)| (name.clone(), components(vector))).collect()
-        }
-        (Value::Object(none), _) => {
-            assert!(none.is_empty(), "an unnamed vector is a list");
-            BTreeMap::new()
-        }
-        (vector, _) => BTreeMap::from([(String::new(), components(vector))]),
-    };
-    let payload = point["payload"].as_object().expect("a payload").clone();
-    (read_id(&point["id"]), Point { vectors, payload })
-}
-
-/// The difference of two models in a few lines.
-pub fn difference(found: &Model, expected: &Model) -> String {
-    let mut out = String::new();
-    let names: BTreeSet<&String> = found.keys().chain(expected.keys()).collect();
-    for name in names {
-        let (Some(a), Some(b)) = (found.get(name), expected.get(name)) else {
-            out += &format!(
-                "{name}: found {}, expected {}\n",
-                found.contains_key(name),
-                expected.contains_key(name)
-            );
-            continue;
-        };
-        let ids: BTreeSet<&u64> = a.points.keys().chain(b.points.keys()).collect();
-        let wrong: Vec<String> = ids
-            .into_iter()
-            .filter(|id| a.points.get(id) != b.points.get(id))
-            .map(|id| match (a.points.get(id), b.points.get(id)) {
-                (Some(_), None) => format!("{id} should be absent"),
-                (None, _) => format!("{id} is missing"),
-                (Some(a), Some(b)) if a.vectors == b.vectors => {
-                    format!("{id} {:?} != {:?}", a.payload, b.payload)
-                }
-                _ => format!("{id} has another vector"),
-            })
-            .collect();
-        let heads = |c: &Collection| (c.schema, c.indexes.clone(), c.note, c.m);
-        if heads(a) != heads(b) {
-            out += &format!("{name}: {:?} != {:?}\n", heads(a), heads(b));
-        }
-        if !wrong.is_empty() {
-            out += &format!("{name}: {} of {} points: {}\n", wrong.len(), b.points.len(), wrong.join("; "));
+            points: BTreeMap::new(),
+            indexes: BTreeSet::new(),
+            note: None,
+            m,
+            quantized: false,
         }
     }
-    out
+
+    /// The points that a filter matches.
+    pub fn matching(&self, filter: &Filter) -> impl Iterator<Item = u64> {
+        self.points.iter().filter(|(_, point)| point.matches(filter)).map(|(id, _)| *id)
+    }
 }

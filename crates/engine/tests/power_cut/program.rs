@@ -1,13 +1,24 @@
 //! Random steps of a program, each with what it does to the model.
 
+use crate::body::{self, Vectors};
 use crate::common::Random;
-use crate::model::{Collection, FIRST_UUID, Filter, MULTI, Model, Point, ROW, SPARSE, Schema, shown};
+use crate::model::{Collection, FIRST_UUID, Filter, MULTI, Model, Point, ROW, SPARSE, Schema, Sides, shown};
 use serde_json::{Map, Value, json};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
+use std::sync::Arc;
 
 const NAMES: [&str; 3] = ["alpha", "beta", ".. γ"];
 const TAGS: [&str; 4] = ["red", "green", "blue", "ünï\"q"];
-const FIELDS: [(&str, &str); 2] = [("n", "integer"), ("tag", "keyword")];
+/// No word is a part of another, so that a text index and its absence mean the same.
+const WORDS: [&str; 5] = ["ape", "bee", "cow", "Dog", "emu"];
+const FIELDS: [(&str, &str); 6] = [
+    ("n", "integer"),
+    ("tag", "keyword"),
+    ("x", "float"),
+    ("place", "geo"),
+    ("words", "text"),
+    ("day", "datetime"),
+];
 
 /// One request of a program.
 pub struct Step {
@@ -15,7 +26,7 @@ pub struct Step {
     pub collection: String,
     pub target: Option<String>,
     pub wait: bool,
-    pub body: Value,
+    pub body: String,
     /// The model after it, or the code of the refusal.
     pub outcome: Result<Model, &'static str>,
 }
@@ -40,16 +51,16 @@ impl Selection {
             Selection::Ids(ids) => {
                 ids.iter().all(|id| collection.points.contains_key(id)).then(|| ids.clone())
             }
-            Selection::Matching(filter) => {
-                let matching = collection.points.iter().filter(|(_, point)| point.matches(filter));
-                Some(matching.map(|(id, _)| *id).collect())
-            }
+            Selection::Matching(filter) => Some(collection.matching(filter).collect()),
         }
     }
 }
 
 /// What a change does to a collection; false when it is refused because an id is absent.
 type Effect = Box<dyn Fn(&mut Collection) -> bool>;
+
+/// A change of points: its key in a batch, its operation, its body, its effect.
+type Change = (&'static str, &'static str, String, Effect);
 
 /// The next step of a program. Now and then it is one that must be refused.
 pub fn step(random: &mut Random, model: &Model) -> Step {
@@ -64,51 +75,43 @@ pub fn step(random: &mut Random, model: &Model) -> Step {
     };
     let Some(collection) = model.get(name) else {
         if random.chance(10) {
-            return step("clear_payload", json!({"points": [1]}), Err("collection_not_found"));
+            return step("clear_payload", "{\"points\":[1]}".into(), Err("collection_not_found"));
         }
         let schemas = [Schema::Small, Schema::Graph, Schema::Named, Schema::Sparse];
         let schema = schemas[random.below(4) as usize];
         let m = 4 + random.below(3);
         let mut after = model.clone();
         after.insert(name.to_string(), Collection::new(schema, m));
-        return step("create_collection", schema.creation(m), Ok(after));
+        return step("create_collection", schema.creation(m).to_string(), Ok(after));
     };
     match random.below(100) {
         0..3 => {
             let mut after = model.clone();
             after.remove(name);
-            step("delete_collection", json!(null), Ok(after))
+            step("delete_collection", String::new(), Ok(after))
         }
-        3..5 => step("create_collection", collection.schema.creation(4), Err("collection_exists")),
+        3..5 => {
+            step("create_collection", collection.schema.creation(4).to_string(), Err("collection_exists"))
+        }
         5..13 => declare(random, model, name, step),
-        13..16 => {
-            let (note, m) = (random.below(1 << 40), 4 + random.below(3));
-            let mut after = model.clone();
-            let changed = after.get_mut(name).expect("it exists");
-            (changed.note, changed.m) = (Some(note), m);
-            step("update_collection", json!({"metadata": {"note": note}, "hnsw_config": {"m": m}}), Ok(after))
-        }
-        16..24 => {
-            let changes: Vec<_> = (0..1 + random.below(4)).map(|_| change(random, collection)).collect();
-            let operations: Vec<Value> =
-                changes.iter().map(|(key, _, body, _)| json!({*key: body})).collect();
+        13..17 => patch(random, model, name, step),
+        17..24 => {
+            let changes: Vec<Change> = (0..1 + random.below(4)).map(|_| change(random, collection)).collect();
+            let operations: Vec<String> =
+                changes.iter().map(|(key, _, body, _)| format!("{{\"{key}\":{body}}}")).collect();
             let mut after = model.clone();
             let done =
                 changes.iter().all(|(_, _, _, effect)| effect(after.get_mut(name).expect("it exists")));
             let outcome = if done { Ok(after) } else { Err("point_not_found") };
-            Step {
-                wait: random.chance(70),
-                ..step("batch_update", json!({"operations": operations}), outcome)
-            }
+            let body = format!("{{\"operations\":[{}]}}", operations.join(","));
+            Step { wait: random.chance(70), ..step("batch_update", body, outcome) }
         }
         _ => {
             let (_, operation, body, effect) = change(random, collection);
             let mut after = model.clone();
             let done = effect(after.get_mut(name).expect("it exists"));
-            Step {
-                wait: random.chance(70),
-                ..step(operation, body, done.then_some(after).ok_or("point_not_found"))
-            }
+            let outcome = done.then_some(after).ok_or("point_not_found");
+            Step { wait: random.chance(70), ..step(operation, body, outcome) }
         }
     }
 }
@@ -118,24 +121,45 @@ fn declare(
     random: &mut Random,
     model: &Model,
     name: &str,
-    step: impl Fn(&'static str, Value, Result<Model, &'static str>) -> Step,
+    step: impl Fn(&'static str, String, Result<Model, &'static str>) -> Step,
 ) -> Step {
-    let (field, schema) = FIELDS[random.below(2) as usize];
+    let (field, schema) = FIELDS[random.below(FIELDS.len() as u64) as usize];
     let mut after = model.clone();
     let indexes = &mut after.get_mut(name).expect("it exists").indexes;
-    if random.chance(65) {
+    if random.chance(70) {
         indexes.insert(field.to_string());
-        let body = json!({"field_name": field, "field_schema": schema});
+        let body = json!({"field_name": field, "field_schema": schema}).to_string();
         // One that nobody waits for is built at the next background work, after changes and cuts.
         Step { wait: random.chance(40), ..step("create_field_index", body, Ok(after)) }
     } else {
         indexes.remove(field);
-        Step { target: Some(field.to_string()), ..step("delete_field_index", json!(null), Ok(after)) }
+        Step { target: Some(field.to_string()), ..step("delete_field_index", String::new(), Ok(after)) }
     }
 }
 
-/// A change of points: its key in a batch, its operation, its body, its effect.
-fn change(random: &mut Random, collection: &Collection) -> (&'static str, &'static str, Value, Effect) {
+/// Changes a note, the graphs' degree, or whether vectors are quantised.
+fn patch(
+    random: &mut Random,
+    model: &Model,
+    name: &str,
+    step: impl Fn(&'static str, String, Result<Model, &'static str>) -> Step,
+) -> Step {
+    let mut after = model.clone();
+    let changed = after.get_mut(name).expect("it exists");
+    let mut body = json!({});
+    if random.chance(50) {
+        let (note, m) = (random.below(1 << 40), 4 + random.below(3));
+        (changed.note, changed.m) = (Some(note), m);
+        body = json!({"metadata": {"note": note}, "hnsw_config": {"m": m}});
+    } else {
+        changed.quantized = !changed.quantized;
+        body["quantization_config"] =
+            if changed.quantized { json!({"scalar": {"type": "int8"}}) } else { json!("Disabled") };
+    }
+    step("update_collection", body.to_string(), Ok(after))
+}
+
+fn change(random: &mut Random, collection: &Collection) -> Change {
     let schema = collection.schema;
     match random.below(100) {
         0..45 => upsert(random, schema),
@@ -155,45 +179,39 @@ fn change(random: &mut Random, collection: &Collection) -> (&'static str, &'stat
                 collection.points.retain(|id, _| !doomed.contains(id));
                 true
             };
-            ("delete", "delete_points", body, Box::new(effect))
+            ("delete", "delete_points", body.to_string(), Box::new(effect))
         }
         57..67 => {
-            let updates: Vec<(u64, BTreeMap<String, Vec<f32>>)> = (0..1 + random.below(4))
+            let updates: Vec<(u64, Vectors)> = (0..1 + random.below(4))
                 .map(|_| (some_id(random, collection), vectors(random, schema, true)))
                 .collect();
-            let points: Vec<Value> =
-                updates.iter().map(|(id, v)| json!({"id": shown(*id), "vector": shown_vectors(v)})).collect();
+            let body = body::update_vectors(&updates);
             let effect = move |collection: &mut Collection| {
                 updates.iter().all(|(id, given)| {
                     let Some(point) = collection.points.get_mut(id) else { return false };
-                    point.vectors.extend(given.clone());
+                    Arc::make_mut(point).vectors.extend(given.clone());
                     true
                 })
             };
-            ("update_vectors", "update_vectors", json!({"points": points}), Box::new(effect))
+            ("update_vectors", "update_vectors", body, Box::new(effect))
         }
         67..72 => {
             let field = schema.fields()[random.below(schema.fields().len() as u64) as usize].0;
-            edit(
-                random,
-                collection,
-                json!({"vector": [field]}),
-                "delete_vectors",
-                "delete_vectors",
-                move |point| {
-                    point.vectors.remove(field);
-                },
-            )
+            let what = json!({"vector": [field]});
+            edit(random, collection, what, "delete_vectors", "delete_vectors", move |point| {
+                point.vectors.remove(field);
+            })
         }
         72..83 => {
             let mut patch = payload(random);
             if random.chance(40) {
-                patch.insert(["n", "tag", "text"][random.below(3) as usize].to_string(), Value::Null);
+                let (field, _) = FIELDS[random.below(FIELDS.len() as u64) as usize];
+                patch.insert(field.to_string(), Value::Null);
             }
             edit(random, collection, json!({"payload": patch}), "set_payload", "set_payload", move |point| {
                 for (key, value) in &patch {
                     match value {
-                        Value::Null => drop(point.payload.remove(key)),
+                        Value::Null => drop(point.payload.shift_remove(key)),
                         value => drop(point.payload.insert(key.clone(), value.clone())),
                     }
                 }
@@ -201,23 +219,17 @@ fn change(random: &mut Random, collection: &Collection) -> (&'static str, &'stat
         }
         83..90 => {
             let whole = payload(random);
-            let body = json!({"payload": whole});
-            edit(random, collection, body, "overwrite_payload", "overwrite_payload", move |point| {
+            let what = json!({"payload": whole});
+            edit(random, collection, what, "overwrite_payload", "overwrite_payload", move |point| {
                 point.payload = whole.clone();
             })
         }
         90..96 => {
-            let key = ["n", "tag"][random.below(2) as usize];
-            edit(
-                random,
-                collection,
-                json!({"keys": [key]}),
-                "delete_payload",
-                "delete_payload",
-                move |point| {
-                    point.payload.remove(key);
-                },
-            )
+            let (key, _) = FIELDS[random.below(FIELDS.len() as u64) as usize];
+            let what = json!({"keys": [key]});
+            edit(random, collection, what, "delete_payload", "delete_payload", move |point| {
+                point.payload.shift_remove(key);
+            })
         }
         _ => edit(random, collection, json!({}), "clear_payload", "clear_payload", |point| {
             point.payload.clear()
@@ -225,24 +237,20 @@ fn change(random: &mut Random, collection: &Collection) -> (&'static str, &'stat
     }
 }
 
-fn upsert(random: &mut Random, schema: Schema) -> (&'static str, &'static str, Value, Effect) {
+fn upsert(random: &mut Random, schema: Schema) -> Change {
     let many = if random.chance(25) { 30 } else { 5 };
-    let points: Vec<(u64, Point)> = (0..1 + random.below(many))
+    let points: Vec<(u64, Arc<Point>)> = (0..1 + random.below(many))
         .map(|_| {
-            (any_id(random), Point { vectors: vectors(random, schema, false), payload: payload(random) })
+            let point = Point { vectors: vectors(random, schema, false), payload: payload(random) };
+            (any_id(random), Arc::new(point))
         })
         .collect();
-    let shown: Vec<Value> = points
-        .iter()
-        .map(|(id, point)| {
-            json!({"id": shown(*id), "vector": shown_vectors(&point.vectors), "payload": point.payload})
-        })
-        .collect();
+    let body = body::upsert(&points);
     let effect = move |collection: &mut Collection| {
         collection.points.extend(points.iter().cloned());
         true
     };
-    ("upsert", "upsert_points", json!({"points": shown}), Box::new(effect))
+    ("upsert", "upsert_points", body, Box::new(effect))
 }
 
 /// A change of each selected point by itself.
@@ -253,7 +261,7 @@ fn edit(
     key: &'static str,
     operation: &'static str,
     apply: impl Fn(&mut Point) + 'static,
-) -> (&'static str, &'static str, Value, Effect) {
+) -> Change {
     let selection = match random.chance(40) {
         true => Selection::Matching(filter(random)),
         false => Selection::Ids((0..1 + random.below(4)).map(|_| some_id(random, collection)).collect()),
@@ -262,19 +270,29 @@ fn edit(
     let effect = move |collection: &mut Collection| {
         let Some(ids) = selection.ids(collection) else { return false };
         for id in ids {
-            apply(collection.points.get_mut(&id).expect("a selected point exists"));
+            apply(Arc::make_mut(collection.points.get_mut(&id).expect("a selected point exists")));
         }
         true
     };
-    (key, operation, body, Box::new(effect))
+    (key, operation, body.to_string(), Box::new(effect))
 }
 
 pub fn filter(random: &mut Random) -> Filter {
-    if random.chance(50) {
-        Filter::AtLeast(random.below(50) as i64)
-    } else {
-        Filter::Tagged(TAGS[random.below(4) as usize].to_string())
+    match random.below(6) {
+        0 => Filter::AtLeast(random.below(50) as i64),
+        1 => Filter::Tagged(TAGS[random.below(4) as usize].to_string()),
+        2 => Filter::Below(random.below(40) as f64 / 4.0),
+        3 => {
+            let (west, south) = (random.below(30) as f64 - 0.5, random.below(30) as f64 - 0.5);
+            Filter::Within(Sides { west, south, east: west + 16.0, north: south + 16.0 })
+        }
+        4 => Filter::Mentions(WORDS[random.below(5) as usize]),
+        _ => Filter::Since(day(random)),
     }
+}
+
+fn day(random: &mut Random) -> String {
+    format!("2024-01-{:02}T00:00:00Z", 1 + random.below(28))
 }
 
 fn any_id(random: &mut Random) -> u64 {
@@ -292,52 +310,52 @@ fn some_id(random: &mut Random, collection: &Collection) -> u64 {
 
 fn payload(random: &mut Random) -> Map<String, Value> {
     let mut payload = Map::new();
-    if random.chance(70) {
-        payload.insert("n".to_string(), json!(random.below(60)));
-    }
+    let mut put = |key: &str, value: Value| drop(payload.insert(key.to_string(), value));
     if random.chance(60) {
-        payload.insert("tag".to_string(), json!(TAGS[random.below(4) as usize]));
+        put("n", json!(random.below(60)));
+    }
+    if random.chance(50) {
+        put("tag", json!(TAGS[random.below(4) as usize]));
+    }
+    if random.chance(30) {
+        put("x", json!(random.below(40) as f64 / 4.0));
+    }
+    if random.chance(30) {
+        put("place", json!({"lon": random.below(45), "lat": random.below(45)}));
+    }
+    if random.chance(30) {
+        let words: Vec<&str> = (0..1 + random.below(3)).map(|_| WORDS[random.below(5) as usize]).collect();
+        put("words", json!(words.join(" ")));
     }
     if random.chance(20) {
+        put("day", json!(day(random)));
+    }
+    if random.chance(15) {
         let text = "λ".repeat(random.below(60) as usize);
-        payload.insert("text".to_string(), json!({"a": [text, u64::MAX, -0.5], "b": {}}));
+        put("text", json!({"a": [text, u64::MAX, -0.5], "b": {}}));
     }
     payload
 }
 
 /// Vectors of a point; in an update there is at least one. Components are eighths, which every format keeps.
-fn vectors(random: &mut Random, schema: Schema, update: bool) -> BTreeMap<String, Vec<f32>> {
-    let mut vectors = BTreeMap::new();
+fn vectors(random: &mut Random, schema: Schema, update: bool) -> Vectors {
+    let mut vectors = Vectors::new();
     let must = random.below(schema.fields().len() as u64) as usize;
     for (at, (name, size)) in schema.fields().iter().enumerate() {
         if random.chance(85) || update && at == must {
-            // One draw decides eight components: programs spend their time in the engine, not here.
-            let draws: Vec<u64> = (0..size.div_ceil(8)).map(|_| random.next()).collect();
-            let component = |at: usize| f32::from((draws[at / 8] >> (at % 8 * 8)) as i8 >> 3) / 8.0;
-            let there = if *name == SPARSE { random.next() } else { u64::MAX };
-            let kept = |at: usize| if there >> (at % 64) & 1 == 1 { component(at) } else { 0.0 };
-            let size = if *name == MULTI { ROW * (1 + random.below(4) as usize) } else { *size };
-            vectors.insert((*name).to_string(), (0..size).map(kept).collect());
+            vectors.insert(name, vector(random, name, *size));
         }
     }
     vectors
 }
 
-fn shown_vectors(vectors: &BTreeMap<String, Vec<f32>>) -> Value {
-    match vectors.get("") {
-        Some(unnamed) => json!(unnamed),
-        None => vectors.iter().map(|(name, vector)| (name.clone(), shown_vector(name, vector))).collect(),
-    }
-}
-
-/// The vector as a request to the field of that name holds it.
-pub fn shown_vector(name: &str, vector: &[f32]) -> Value {
-    match name {
-        SPARSE => {}
-        MULTI => return vector.chunks(ROW).map(|row| json!(row)).collect(),
-        _ => return json!(vector),
-    }
-    let there = vector.iter().enumerate().filter(|(_, value)| **value != 0.0);
-    let (indices, values): (Vec<usize>, Vec<f32>) = there.unzip();
-    json!({"indices": indices, "values": values})
+/// A vector of a field of that size.
+pub fn vector(random: &mut Random, field: &str, size: usize) -> Arc<[f32]> {
+    // One draw decides eight components.
+    let draws: Vec<u64> = (0..size.div_ceil(8)).map(|_| random.next()).collect();
+    let component = |at: usize| f32::from((draws[at / 8] >> (at % 8 * 8)) as i8 >> 3) / 8.0;
+    let there = if field == SPARSE { random.next() } else { u64::MAX };
+    let kept = |at: usize| if there >> (at % 64) & 1 == 1 { component(at) } else { 0.0 };
+    let size = if field == MULTI { ROW * (1 + random.below(4) as usize) } else { size };
+    (0..size).map(kept).collect()
 }

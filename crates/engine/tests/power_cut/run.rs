@@ -1,17 +1,16 @@
-//! One program: a seed decides every request, every fault, every cut.
+//! One program: a seed decides every request, every turn, every fault, every cut.
 
-use crate::common::{Random, TestEngine};
+use crate::common::TestEngine;
 use crate::model::Model;
-use crate::program::{self, Step};
+use crate::session::Session;
+use crate::turns::{self, Work};
 use crate::verify;
-use kithdb_engine::collection::GraphPolicy;
-use kithdb_engine::error::Error;
 use kithdb_engine::limits::Thresholds;
-use kithdb_engine::storage::{Fault, SimDisk, Storage};
-use serde_json::json;
+use kithdb_engine::storage::{Call, Fault, SimDisk, Storage};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 /// Small enough that a program of a few dozen requests sees checkpoints, copying forward and cut logs.
-const THRESHOLDS: Thresholds = Thresholds {
+pub const THRESHOLDS: Thresholds = Thresholds {
     checkpoint_bytes: 6 << 10,
     log_budget_bytes: 24 << 10,
     log_segment_bytes: 8 << 10,
@@ -25,62 +24,60 @@ const BOOTS: u64 = 3;
 
 struct Run {
     engine: TestEngine,
-    random: Random,
-    /// What the engine must show now.
-    model: Model,
-    /// The state after a request of unknown fate, which the next boot may show instead.
-    maybe: Option<Model>,
-    /// A fault is planned, or the disk is full: requests may fail.
-    armed: bool,
-    /// The log takes no writes until the next boot.
-    poisoned: bool,
-    /// Background work, which writes to the log too, has met a planned fault or may have: the log may take no writes.
-    shaken: bool,
+    session: Arc<Mutex<Session>>,
 }
 
-/// Runs the program of a seed.
-pub fn run(seed: u64) {
+/// Runs the program of a seed. Answers what the disk holds at its end, as one number.
+pub fn run(seed: u64) -> u64 {
     let engine = TestEngine::with(SimDisk::new(), seed, THRESHOLDS).expect("an empty disk opens");
-    let mut run = Run {
-        engine,
-        random: Random(seed),
-        model: Model::new(),
-        maybe: None,
-        armed: false,
-        poisoned: false,
-        shaken: false,
-    };
+    let session = Arc::new(Mutex::new(Session::new(seed, Model::new())));
+    let mut run = Run { engine, session };
     for _ in 0..BOOTS {
         run.boot();
     }
+    run.engine.disk.fingerprint()
 }
 
 impl Run {
+    fn session(&self) -> MutexGuard<'_, Session> {
+        self.session.lock().unwrap()
+    }
+
+    fn below(&self, bound: u64) -> u64 {
+        self.session().random.below(bound)
+    }
+
+    fn chance(&self, percent: u64) -> bool {
+        self.session().random.chance(percent)
+    }
+
     /// Requests until the machine stops, then the recovery.
     fn boot(&mut self) {
-        for _ in 0..8 + self.random.below(22) {
+        for _ in 0..8 + self.below(22) {
             self.act();
         }
         let mut off = false;
-        if self.random.chance(75) {
+        if self.chance(75) {
             // The machine goes off in the middle of what follows.
             self.engine.disk.set_capacity(None);
-            self.engine.disk.crash_after(self.random.below(25));
-            (self.armed, off) = (true, true);
+            self.engine.disk.crash_after(self.below(25));
+            self.session().armed = true;
+            off = true;
             for _ in 0..5 {
                 self.act_without_faults();
             }
         }
-        if off || self.random.chance(40) {
-            self.engine.cut(self.random.next());
+        if off || self.chance(40) {
+            self.cut();
+            self.recover(None);
         } else {
-            self.engine.kill();
+            let before = self.kill();
+            self.recover(before);
         }
-        self.recover();
     }
 
     fn act(&mut self) {
-        match self.random.below(100) {
+        match self.below(100) {
             0..8 => self.plan_fault(),
             8..10 => self.restart(),
             _ => self.act_without_faults(),
@@ -88,140 +85,159 @@ impl Run {
     }
 
     fn act_without_faults(&mut self) {
-        match self.random.below(100) {
-            0..10 => {
-                self.shaken |= self.armed;
-                self.engine.work(GraphPolicy::WhenGrown);
-            }
-            10..14 => self.engine.work(GraphPolicy::Always),
+        let work = match self.below(100) {
+            0..5 => Work::Index,
+            5..10 => Work::House,
+            10..13 => Work::Checkpoint,
+            13..16 => Work::Rows,
             _ => {
-                let step = program::step(&mut self.random, &self.model);
-                self.request(step);
-            }
-        }
-    }
-
-    fn plan_fault(&mut self) {
-        if self.armed {
-            self.disarm();
-            return;
-        }
-        self.armed = true;
-        let disk = &self.engine.disk;
-        if self.random.chance(25) {
-            // The disk will be full soon.
-            disk.set_capacity(Some(1 << 40));
-            let used = (1 << 40) - disk.free_bytes().expect("a disk with a capacity knows");
-            disk.set_capacity(Some(used + self.random.below(6_000)));
-        } else {
-            let faults = [Fault::Eio, Fault::Enospc, Fault::ShortWrite, Fault::FsyncFails];
-            disk.fail_nth(1 + self.random.below(12), faults[self.random.below(4) as usize]);
-        }
-    }
-
-    fn disarm(&mut self) {
-        self.engine.disk.clear_faults();
-        self.engine.disk.set_capacity(None);
-        self.armed = false;
-    }
-
-    fn restart(&mut self) {
-        if self.random.chance(50) {
-            self.engine.kill();
-        } else {
-            self.engine.close();
-        }
-        self.recover();
-    }
-
-    /// Sends a request and checks its answer against the model.
-    fn request(&mut self, step: Step) {
-        let Step { operation, collection, target, wait, body, outcome } = step;
-        let bytes = if body.is_null() { Vec::new() } else { body.to_string().into_bytes() };
-        let answer = self.engine.execute(operation, &collection, target.as_deref(), wait, bytes);
-        match (answer, outcome) {
-            (Ok(result), Ok(after)) => {
-                assert!(!self.poisoned, "{operation} was acknowledged by a log that takes no writes");
-                if let Some(status) = result.get("status") {
-                    assert_eq!(status, if wait { "completed" } else { "acknowledged" });
+                let client = self.engine.client();
+                let failed = self.session().random_request(&client).is_some();
+                if failed {
+                    self.after_failure();
                 }
-                self.model = after;
-                // C5: a write that was acknowledged is seen by what follows.
-                let count = |model: &Model| model.get(&collection).map(|c| json!({"count": c.points.len()}));
-                assert_eq!(self.engine.call("count", &collection, json!({})).ok(), count(&self.model));
+                return;
             }
-            (Err(error), Err(code)) if error.code() == code => {}
-            (Err(error), outcome) => {
-                assert!(
-                    self.armed || self.poisoned || self.shaken,
-                    "{operation} failed without a reason: {error}"
-                );
-                self.failed(operation, &error, outcome.ok());
-            }
-            (Ok(_), Err(code)) => panic!("{operation} must be refused with {code}"),
+        };
+        turns::work(&self.engine, &self.session, work);
+        if self.chance(25) {
+            // What was built beside the requests is right at once, not only when it is built again after a restart.
+            let client = self.engine.client();
+            self.session().answers_agree(&client);
         }
     }
 
     /// A request failed because of the disk.
-    fn failed(&mut self, operation: &str, error: &Error, after: Option<Model>) {
-        match error {
-            Error::StorageFull => {}
-            // Only the first of these leaves a request of unknown fate: the log takes nothing afterwards.
-            Error::Internal(cause) if cause.contains("until the server is restarted") => {
-                if !self.poisoned {
-                    self.maybe = after;
-                    self.poisoned = true;
-                }
-            }
-            Error::Internal(_) => {}
-            other => panic!("{operation} answered {} to a failing disk: {other}", other.code()),
-        }
-        if self.random.chance(30) {
+    fn after_failure(&mut self) {
+        if self.chance(30) {
             // Reads go on, and show nothing of what failed.
-            verify::one_of(&self.engine, std::slice::from_ref(&self.model));
+            verify::one_of(&self.engine.client(), &[&self.session().model]);
         }
-        if self.random.chance(60) && !self.poisoned {
+        if self.chance(60) && !self.session().poisoned {
             // Later writes must succeed without a restart.
             self.disarm();
         }
     }
 
-    /// Opens what is left, sometimes failing or losing power on the way, and checks everything.
-    fn recover(&mut self) {
-        self.disarm();
-        while self.random.chance(15) {
-            let disk = &self.engine.disk;
-            if self.random.chance(50) {
-                disk.crash_after(self.random.below(20));
-                // It may open all the same, if it needed fewer calls.
-                let _ = self.engine.open();
-                self.engine.cut(self.random.next());
-            } else {
-                disk.fail_nth(
-                    1 + self.random.below(20),
-                    [Fault::Eio, Fault::FsyncFails][self.random.below(2) as usize],
-                );
-                let _ = self.engine.open();
-                self.engine.kill();
-            }
+    fn plan_fault(&mut self) {
+        if self.session().armed {
+            return self.disarm();
         }
-        (self.poisoned, self.shaken) = (false, false);
-        self.engine.open().expect("what is left opens");
-        let mut candidates = vec![self.model.clone()];
-        candidates.extend(self.maybe.take());
-        let place = verify::one_of(&self.engine, &candidates);
-        self.model = candidates.swap_remove(place);
-        verify::answers_agree(&self.engine, &self.model, &mut self.random);
-        if self.random.chance(40) {
+        let draws: [u64; 4] = std::array::from_fn(|_| self.below(1 << 20));
+        let disk = &self.engine.disk;
+        let fault = Fault::ALL[draws[1] as usize % 4];
+        match draws[0] % 100 {
+            0..25 => {
+                // The disk will be full soon.
+                disk.set_capacity(Some(1 << 40));
+                let used = (1 << 40) - disk.free_bytes().expect("a disk with a capacity knows");
+                disk.set_capacity(Some(used + draws[2] % 6_000));
+            }
+            25..45 => {
+                // One kind of call fails, however rare it is.
+                let fits = |call: &Call| fault.applies_to(*call);
+                let kinds: Vec<Call> = Call::ALL.into_iter().filter(fits).collect();
+                disk.fail_nth_of(kinds[draws[3] as usize % kinds.len()], 1 + draws[2] % 3, fault);
+            }
+            45..55 => disk.fail_from(1 + draws[2] % 12, fault),
+            _ => disk.fail_nth(1 + draws[2] % 12, fault),
+        }
+        self.session().armed = true;
+    }
+
+    fn disarm(&mut self) {
+        self.engine.disk.clear_faults();
+        self.engine.disk.set_capacity(None);
+        self.session().armed = false;
+    }
+
+    fn restart(&mut self) {
+        let before = if self.chance(50) {
+            self.kill()
+        } else {
+            self.engine.close();
+            None
+        };
+        self.recover(before);
+    }
+
+    fn cut(&mut self) {
+        let seed = self.session().random.next();
+        self.engine.cut(seed);
+    }
+
+    /// Ends the process. Answers the digest of what it held, if the next one must have exactly that.
+    fn kill(&mut self) -> Option<Digests> {
+        let digests = {
+            let session = self.session();
+            let is_certain = !session.armed && !session.poisoned && !session.shaken;
+            is_certain.then(|| verify::digests(&self.engine.client()))
+        };
+        if self.chance(50) {
+            // What is in the cache only, and is not known to be on the disk, may be read from there.
+            let seed = self.session().random.next();
+            self.engine.disk.drop_caches(seed);
+        }
+        self.engine.kill();
+        digests
+    }
+
+    /// Opens what is left, sometimes failing or losing power on the way, and checks everything.
+    fn recover(&mut self, before: Option<Digests>) {
+        self.disarm();
+        while self.chance(15) {
+            self.open_and_fail();
+        }
+        self.disarm();
+        let twin = self.chance(30).then(|| self.engine.twin());
+        self.open_and_check();
+        let digests = verify::digests(&self.engine.client());
+        if let Some(before) = before {
+            assert_eq!(digests, before, "the state that was acknowledged is the state after replay");
+        }
+        if let Some(mut twin) = twin {
+            // Replay is pure: the same directory gives the same state again.
+            twin.open().expect("what opens once opens twice");
+            assert_eq!(verify::digests(&twin.client()), digests, "two openings of one directory");
+        }
+        if self.chance(40) {
             // What a recovery showed stays, also when the next one comes at once.
-            if self.random.chance(50) {
-                self.engine.cut(self.random.next());
+            if self.chance(50) {
+                self.cut();
             } else {
                 self.engine.close();
             }
-            self.engine.open().expect("it opens once more");
-            verify::one_of(&self.engine, std::slice::from_ref(&self.model));
-            verify::answers_agree(&self.engine, &self.model, &mut self.random);
+            self.open_and_check();
+            assert_eq!(verify::digests(&self.engine.client()), digests, "what a recovery showed stays");
+        }
+    }
+
+    fn open_and_check(&mut self) {
+        self.engine.open().expect("what is left opens");
+        let client = self.engine.client();
+        let mut session = self.session();
+        session.settle(&client);
+        session.answers_agree(&client);
+    }
+
+    /// An opening that meets a power cut or a failing disk.
+    fn open_and_fail(&mut self) {
+        let disk = self.engine.disk.clone();
+        if self.chance(50) {
+            disk.crash_after(self.below(20));
+            // It may open all the same, if it needed fewer calls.
+            let _ = self.engine.open();
+            self.cut();
+        } else {
+            let fault = [Fault::Eio, Fault::FsyncFails][self.below(2) as usize];
+            disk.fail_nth(1 + self.below(20), fault);
+            if self.engine.open().is_ok() && self.chance(50) {
+                // Collections that it could not read are set aside; what it does to the others harms none of them.
+                self.engine.work(kithdb_engine::collection::GraphPolicy::Always);
+            }
+            self.engine.kill();
         }
     }
 }
+
+type Digests = std::collections::BTreeMap<String, u128>;

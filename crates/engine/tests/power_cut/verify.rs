@@ -1,48 +1,160 @@
 //! What must hold of an engine at every moment, whatever happened before.
 
-use crate::common::{Random, TestEngine};
-use crate::model::{Collection, MULTI, Model, SPARSE, difference, read_id};
+use crate::body;
+use crate::common::{Client, Random};
+use crate::model::{Collection, MULTI, Model, Point, SPARSE, Schema, read_id, uuid_of};
 use crate::program;
+use kithdb_engine::collection::View;
+use kithdb_engine::types::PointId;
+use kithdb_engine::vectors::VectorValue;
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
-
-/// Everything that the engine shows, as a model.
-pub fn observe(engine: &TestEngine) -> Model {
-    let list = engine.ok("list_collections", "", json!(null));
-    let names = list["collections"].as_array().expect("a list").iter();
-    names
-        .map(|entry| {
-            let name = entry["name"].as_str().expect("a name");
-            let info = engine.ok("collection_info", name, json!(null));
-            assert_eq!(info["optimizer_status"], json!("ok"), "{name} is quarantined");
-            (name.to_string(), Collection::read(&info, &engine.digest(name)))
-        })
-        .collect::<BTreeMap<_, _>>()
-}
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 /// The engine shows exactly one of the models; says which.
-pub fn one_of(engine: &TestEngine, candidates: &[Model]) -> usize {
-    let found = observe(engine);
-    let place = candidates.iter().position(|candidate| *candidate == found);
-    place.unwrap_or_else(|| {
-        let all: Vec<String> = candidates.iter().map(|candidate| difference(&found, candidate)).collect();
-        panic!("the engine shows none of {} possible states:\n{}", all.len(), all.join("or\n"))
-    })
+pub fn one_of(client: &Client, candidates: &[&Model]) -> usize {
+    let mut differences = Vec::new();
+    for (place, candidate) in candidates.iter().enumerate() {
+        match difference(client, candidate) {
+            None => return place,
+            Some(difference) => differences.push(difference),
+        }
+    }
+    panic!("the engine shows none of {} possible states:\n{}", differences.len(), differences.join("\nor\n"))
 }
 
-/// Counts, searches and field indexes agree with the points of the model.
-pub fn answers_agree(engine: &TestEngine, model: &Model, random: &mut Random) {
+/// The digest of everything, by name.
+pub fn digests(client: &Client) -> BTreeMap<String, u128> {
+    let entries = client.0.catalog().entries();
+    let digest = |view: Arc<View>| view.digest();
+    entries
+        .iter()
+        .filter_map(|entry| Some((entry.name.clone(), digest(entry.collection()?.view()))))
+        .collect()
+}
+
+/// How what the engine shows differs from a model, in a few lines; `None` when it does not.
+fn difference(client: &Client, model: &Model) -> Option<String> {
+    let list = client.ok("list_collections", "", json!(null));
+    let names: BTreeSet<String> = list["collections"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|entry| entry["name"].as_str().expect("a name").to_string())
+        .collect();
+    if !names.iter().eq(model.keys()) {
+        return Some(format!("collections {names:?}, not {:?}", model.keys().collect::<Vec<_>>()));
+    }
+    let entries = client.0.catalog().entries();
+    for entry in entries {
+        let (name, expected) = (&entry.name, &model[&entry.name]);
+        let collection =
+            entry.collection().unwrap_or_else(|| panic!("{name} is quarantined: {:?}", entry.fault()));
+        assert_eq!(collection.fault(), None, "{name} takes no writes");
+        let view = collection.view();
+        let info = client.ok("collection_info", name, json!(null));
+        assert_eq!(info["points_count"].as_u64(), Some(view.points_count() as u64), "points_count of {name}");
+        if let Some(what) = head_difference(&info, expected).or_else(|| points_difference(&view, expected)) {
+            return Some(format!("{name}: {what}"));
+        }
+    }
+    None
+}
+
+fn head_difference(info: &Value, expected: &Collection) -> Option<String> {
+    let config = &info["config"];
+    let indexes: BTreeSet<&str> =
+        info["payload_schema"].as_object().expect("an object").keys().map(String::as_str).collect();
+    let found = (
+        Schema::of(&config["params"]["vectors"]),
+        config["metadata"]["note"].as_u64(),
+        config["hnsw_config"]["m"].as_u64().expect("a number"),
+        !config["quantization_config"].is_null(),
+    );
+    let wanted = (expected.schema, expected.note, expected.m, expected.quantized);
+    if found != wanted {
+        return Some(format!("{found:?}, not {wanted:?}"));
+    }
+    (!indexes.iter().copied().eq(expected.indexes.iter().map(String::as_str)))
+        .then(|| format!("indexes on {indexes:?}, not {:?}", expected.indexes))
+}
+
+fn points_difference(view: &View, expected: &Collection) -> Option<String> {
+    let model_id = |id: &PointId| match id {
+        PointId::Num(number) => *number,
+        PointId::Uuid(uuid) => (uuid & 0xffff_ffff_ffff) as u64,
+    };
+    for id in view.state.ids.keys() {
+        if let PointId::Uuid(uuid) = id {
+            assert_eq!(*uuid, uuid_of(model_id(id)), "an id that nobody sent");
+        }
+    }
+    let found: Vec<u64> = view.state.ids.keys().map(model_id).collect();
+    if !found.iter().eq(expected.points.keys()) {
+        let (found, wanted): (BTreeSet<_>, BTreeSet<_>) =
+            (found.iter().collect(), expected.points.keys().collect());
+        let missing: Vec<_> = wanted.difference(&found).collect();
+        let phantom: Vec<_> = found.difference(&wanted).collect();
+        return Some(format!("{} points; missing {missing:?}, phantom {phantom:?}", found.len()));
+    }
+    let wrong: Vec<String> = view
+        .state
+        .ids
+        .values()
+        .zip(&expected.points)
+        .filter_map(|(&offset, (id, point))| {
+            Some(format!("{id}: {}", point_difference(view, offset, point)?))
+        })
+        .collect();
+    (!wrong.is_empty()).then(|| format!("{} of {} points: {}", wrong.len(), found.len(), wrong.join("; ")))
+}
+
+fn point_difference(view: &View, offset: u32, expected: &Point) -> Option<String> {
+    let point = view.state.at(offset);
+    let bytes = point.payload.bytes();
+    let same = expected.payload.is_empty() && bytes == b"{}" || {
+        let found: Value = serde_json::from_slice(bytes).expect("payloads are JSON");
+        found.as_object() == Some(&expected.payload)
+    };
+    if !same {
+        return Some(format!("{} != {:?}", String::from_utf8_lossy(bytes), expected.payload));
+    }
+    for position in 0..view.state.config.positions() {
+        let name = view.state.config.name_at(position);
+        let found = match view.vector(point, position) {
+            None => None,
+            Some(VectorValue::Dense(components)) => Some(components),
+            Some(VectorValue::Multi(multi)) => Some(multi.components),
+            Some(VectorValue::Sparse(sparse)) => {
+                let mut spread = vec![0.0; 12];
+                for (index, value) in sparse.indices.iter().zip(&sparse.values) {
+                    spread[*index as usize] = *value;
+                }
+                Some(spread)
+            }
+        };
+        let wanted = expected.vectors.get(name);
+        if found.as_deref() != wanted.map(|vector| &**vector) {
+            return Some(format!("vector {name:?} is {found:?}, not {wanted:?}"));
+        }
+    }
+    None
+}
+
+/// Counts, pages, searches and field indexes agree with the points of the model.
+pub fn answers_agree(client: &Client, model: &Model, random: &mut Random) {
     for (name, collection) in model {
-        let count = engine.ok("count", name, json!({}));
+        let count = client.ok("count", name, json!({}));
         assert_eq!(count, json!({"count": collection.points.len()}), "count of {name}");
+        pages_agree(client, name, collection, random);
         for _ in 0..2 {
             // Sometimes with the field indexes, sometimes before they are built.
             if random.chance(30) {
-                engine.build_indexes();
+                client.0.catalog().collections().iter().for_each(|collection| collection.build_indexes());
             }
             let filter = program::filter(random);
-            let expected = collection.points.values().filter(|point| point.matches(&filter)).count();
-            let count = engine.ok("count", name, json!({"filter": filter.json()}));
+            let expected = collection.matching(&filter).count();
+            let count = client.ok("count", name, json!({"filter": filter.json()}));
             assert_eq!(
                 count,
                 json!({"count": expected}),
@@ -50,7 +162,7 @@ pub fn answers_agree(engine: &TestEngine, model: &Model, random: &mut Random) {
                 collection.indexes
             );
         }
-        let info = engine.ok("collection_info", name, json!(null));
+        let info = client.ok("collection_info", name, json!(null));
         for field in &collection.indexes {
             let expected =
                 collection.points.values().filter(|point| point.payload.contains_key(field)).count();
@@ -63,17 +175,51 @@ pub fn answers_agree(engine: &TestEngine, model: &Model, random: &mut Random) {
         }
         for (field, _) in collection.schema.fields() {
             match *field {
-                SPARSE => sparse_searches_agree(engine, name, collection, random),
-                field => searches_agree(engine, name, collection, field, random),
+                SPARSE => sparse_searches_agree(client, name, collection, random),
+                field => searches_agree(client, name, collection, field, random),
             }
         }
     }
 }
 
+/// A page of a scroll has the ids, payloads and nothing else that belongs there.
+fn pages_agree(client: &Client, name: &str, collection: &Collection, random: &mut Random) {
+    let limit = 1 + random.below(40) as usize;
+    let page = client.ok("scroll", name, json!({"limit": limit, "with_payload": true}));
+    let shown = page["points"].as_array().expect("a list");
+    assert_eq!(shown.len(), limit.min(collection.points.len()), "a page of {name}");
+    for (shown, (id, point)) in shown.iter().zip(&collection.points) {
+        assert_eq!(read_id(&shown["id"]), *id, "a page of {name}");
+        assert_eq!(shown["payload"].as_object(), Some(&point.payload), "{id} on a page of {name}");
+    }
+}
+
+/// A hit's id and score.
+fn hits(answer: &Value) -> Vec<(u64, f32)> {
+    let hits = answer.get("points").unwrap_or(answer).as_array().expect("hits");
+    hits.iter().map(|hit| (read_id(&hit["id"]), hit["score"].as_f64().expect("a score") as f32)).collect()
+}
+
+fn search(
+    client: &Client,
+    name: &str,
+    field: &str,
+    vector: &[f32],
+    limit: usize,
+    exact: bool,
+) -> Vec<(u64, f32)> {
+    let (operation, body) = body::search(field, vector, limit, exact);
+    let answer = client.execute(operation, name, None, true, body.into_bytes());
+    hits(&answer.unwrap_or_else(|error| panic!("a search of {name}/{field}: {error}")))
+}
+
 /// A search finds the points that share an index with it, each with the sum of their products.
-fn sparse_searches_agree(engine: &TestEngine, name: &str, collection: &Collection, random: &mut Random) {
-    let holders: Vec<(u64, &Vec<f32>)> =
-        collection.points.iter().filter_map(|(id, point)| Some((*id, point.vectors.get(SPARSE)?))).collect();
+fn sparse_searches_agree(client: &Client, name: &str, collection: &Collection, random: &mut Random) {
+    let holders: Vec<(u64, &[f32])> = collection
+        .points
+        .iter()
+        .filter_map(|(id, point)| Some((*id, &**point.vectors.get(SPARSE)?)))
+        .collect();
     if holders.is_empty() {
         return;
     }
@@ -87,46 +233,42 @@ fn sparse_searches_agree(engine: &TestEngine, name: &str, collection: &Collectio
         .filter(|(_, products)| !products.is_empty())
         .map(|(id, products)| (id, products.iter().fold(0.0, |sum, product| sum + product)))
         .collect();
-    let vector = program::shown_vector(SPARSE, query);
-    let body = json!({"vector": {"name": SPARSE, "vector": vector}, "limit": holders.len() + 1});
-    let hits = engine.ok("search", name, body);
-    let hits = hits.as_array().expect("hits").iter();
-    let found: BTreeMap<u64, f32> =
-        hits.map(|hit| (read_id(&hit["id"]), hit["score"].as_f64().expect("a score") as f32)).collect();
-    assert_eq!(found, expected, "a search of {name}/{SPARSE}");
+    let found = search(client, name, SPARSE, query, holders.len() + 1, false);
+    assert_eq!(found.into_iter().collect::<BTreeMap<_, _>>(), expected, "a search of {name}/{SPARSE}");
 }
 
 /// A point finds itself, by a scan and through the graph, which reaches every point.
 fn searches_agree(
-    engine: &TestEngine,
+    client: &Client,
     name: &str,
     collection: &Collection,
-    field: &str,
+    field: &'static str,
     random: &mut Random,
 ) {
-    let holders: Vec<(&u64, &Vec<f32>)> =
-        collection.points.iter().filter_map(|(id, point)| Some((id, point.vectors.get(field)?))).collect();
+    let holders: Vec<(u64, &[f32])> = collection
+        .points
+        .iter()
+        .filter_map(|(id, point)| Some((*id, &**point.vectors.get(field)?)))
+        .collect();
     if holders.is_empty() {
         return;
     }
     let (id, vector) = holders[random.below(holders.len() as u64) as usize];
-    let ask = |exact: bool, limit: usize| {
-        let params = json!({"exact": exact, "hnsw_ef": 1000});
-        let query = program::shown_vector(field, vector);
-        let found = if field == MULTI {
-            let body = json!({"query": query, "using": field, "limit": limit, "params": params});
-            engine.ok("query", name, body)["points"].clone()
-        } else {
-            let vector = if field.is_empty() { query } else { json!({"name": field, "vector": query}) };
-            engine.ok("search", name, json!({"vector": vector, "limit": limit, "params": params}))
-        };
-        found.as_array().expect("hits").clone()
-    };
-    let all = ask(true, holders.len() + 1);
-    assert_eq!(all.len(), holders.len(), "an exact search of {name}/{field} finds every vector");
-    assert!(all.iter().any(|hit| read_id(&hit["id"]) == *id), "{id} of {name}/{field} finds itself");
+    let all = search(client, name, field, vector, holders.len() + 1, true);
+    let ids: BTreeSet<u64> = all.iter().map(|(id, _)| *id).collect();
+    assert_eq!(ids, holders.iter().map(|(id, _)| *id).collect(), "an exact search of {name}/{field}");
     // One less than all, or the planner would not take the graph.
     let limit = (holders.len() - 1).max(1);
-    let scores = |hits: &[Value]| hits.iter().take(limit).map(|hit| hit["score"].clone()).collect::<Vec<_>>();
-    assert_eq!(scores(&ask(false, limit)), scores(&all), "graph and scan of {name}/{field} agree");
+    let found = search(client, name, field, vector, limit, false);
+    assert_eq!(found.len(), limit, "a search of {name}/{field} through the graph");
+    if !collection.quantized {
+        let scores = |hits: &[(u64, f32)]| hits.iter().take(limit).map(|hit| hit.1).collect::<Vec<_>>();
+        assert_eq!(scores(&found), scores(&all), "graph and scan of {name}/{field} agree");
+    }
+    // By a product another point may be nearer to a vector than its own.
+    let is_distance = field != MULTI && collection.schema != Schema::Small;
+    let score = all.iter().find(|hit| hit.0 == id).expect("it is among all").1;
+    let has_twin = all.iter().filter(|hit| hit.1 == score).count() > 1;
+    let finds_itself = found.iter().any(|hit| hit.0 == id);
+    assert!(!is_distance || has_twin || finds_itself, "{id} of {name}/{field} does not find itself");
 }

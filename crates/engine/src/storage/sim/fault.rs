@@ -13,23 +13,57 @@ pub enum Fault {
     FsyncFails,
 }
 
-/// What a call does, as far as faults care.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Call {
+impl Fault {
+    /// All of them.
+    pub const ALL: [Fault; 4] = [Fault::Eio, Fault::Enospc, Fault::ShortWrite, Fault::FsyncFails];
+}
+
+/// The kinds of calls, as far as faults tell them apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Call {
+    /// Reading, mapping, opening, listing, looking up.
     Read,
-    Change,
+    /// Creating a file or a directory.
     Create,
+    /// Appending to a file.
     Append,
+    /// Making the bytes of a file durable.
     Sync,
+    /// Making the names of a directory durable.
+    SyncDir,
+    /// Renaming.
+    Rename,
+    /// Removing a file or a directory.
+    Remove,
+    /// Cutting a file.
+    Truncate,
+    /// Claiming the directory.
+    Lock,
+}
+
+impl Call {
+    /// All of them.
+    pub const ALL: [Call; 9] = [
+        Call::Read,
+        Call::Create,
+        Call::Append,
+        Call::Sync,
+        Call::SyncDir,
+        Call::Rename,
+        Call::Remove,
+        Call::Truncate,
+        Call::Lock,
+    ];
 }
 
 impl Fault {
-    fn applies_to(self, call: Call) -> bool {
+    /// Whether a call of that kind can end so.
+    pub fn applies_to(self, call: Call) -> bool {
         match self {
             Self::Eio => true,
             Self::Enospc => matches!(call, Call::Append | Call::Create),
             Self::ShortWrite => call == Call::Append,
-            Self::FsyncFails => call == Call::Sync,
+            Self::FsyncFails => matches!(call, Call::Sync | Call::SyncDir),
         }
     }
 }
@@ -38,8 +72,19 @@ impl Fault {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Plan {
     calls: u64,
-    faults: Vec<(u64, Fault)>,
+    by_kind: [u64; Call::ALL.len()],
+    planned: Vec<Planned>,
     last_call: Option<u64>,
+}
+
+#[derive(Clone, Debug)]
+struct Planned {
+    /// The count of calls, of all or of one kind, from which on it is due.
+    at: u64,
+    of: Option<Call>,
+    fault: Fault,
+    /// It stays after its first call.
+    lasting: bool,
 }
 
 /// What becomes of one call.
@@ -54,27 +99,51 @@ impl Plan {
         self.calls
     }
 
+    pub(super) fn calls_of(&self, call: Call) -> u64 {
+        self.by_kind[call as usize]
+    }
+
     pub(super) fn fail_nth(&mut self, n: u64, fault: Fault) {
-        self.faults.push((self.calls + n, fault));
+        self.planned.push(Planned { at: self.calls + n, of: None, fault, lasting: false });
+    }
+
+    pub(super) fn fail_nth_of(&mut self, call: Call, n: u64, fault: Fault) {
+        let at = self.calls_of(call) + n;
+        self.planned.push(Planned { at, of: Some(call), fault, lasting: false });
+    }
+
+    pub(super) fn fail_from(&mut self, n: u64, fault: Fault) {
+        self.planned.push(Planned { at: self.calls + n, of: None, fault, lasting: true });
     }
 
     pub(super) fn crash_after(&mut self, n: u64) {
         self.last_call = Some(self.calls + n);
     }
 
+    pub(super) fn has_faults(&self) -> bool {
+        !self.planned.is_empty()
+    }
+
     pub(super) fn clear(&mut self) {
-        self.faults.clear();
+        self.planned.clear();
         self.last_call = None;
     }
 
     pub(super) fn judge(&mut self, call: Call) -> Verdict {
         self.calls += 1;
+        self.by_kind[call as usize] += 1;
         if self.last_call.is_some_and(|last| self.calls > last) {
             return Verdict::Off;
         }
-        let due = self.faults.iter().position(|(at, fault)| *at <= self.calls && fault.applies_to(call));
-        match due {
-            Some(i) => Verdict::Fail(self.faults.remove(i).1),
+        let is_due = |planned: &Planned| {
+            let counted = planned.of.map_or(self.calls, |kind| self.calls_of(kind));
+            planned.at <= counted
+                && planned.of.is_none_or(|kind| kind == call)
+                && planned.fault.applies_to(call)
+        };
+        match self.planned.iter().position(is_due) {
+            Some(i) if self.planned[i].lasting => Verdict::Fail(self.planned[i].fault),
+            Some(i) => Verdict::Fail(self.planned.remove(i).fault),
             None => Verdict::Pass,
         }
     }

@@ -17,9 +17,16 @@ pub(super) struct Content {
     live: Vec<u8>,
     durable: Vec<u8>,
     pending: Vec<Change>,
-    /// Bytes whose sync failed. The kernel marks such pages clean, so a later sync succeeds without writing them:
-    /// they look fine until the power goes.
-    doubtful: Vec<Range<usize>>,
+    doubtful: Vec<Doubt>,
+}
+
+/// Bytes whose sync failed. The kernel marks such pages clean, so a later sync succeeds without writing them: they look
+/// fine until the power goes, or until the kernel lets go of the pages and reads them from the disk again.
+#[derive(Clone, Debug)]
+struct Doubt {
+    range: Range<usize>,
+    /// What the disk held in their place before, from the start of the range on.
+    old: Vec<u8>,
 }
 
 impl Content {
@@ -37,10 +44,10 @@ impl Content {
     pub(super) fn truncate(&mut self, len: usize) {
         self.live.truncate(len);
         self.pending.push(Change::Truncate(len));
-        for range in &mut self.doubtful {
-            range.end = range.end.min(len);
+        for doubt in &mut self.doubtful {
+            doubt.range.end = doubt.range.end.min(len);
         }
-        self.doubtful.retain(|range| range.start < range.end);
+        self.doubtful.retain(|doubt| !doubt.range.is_empty());
     }
 
     pub(super) fn sync(&mut self) {
@@ -53,10 +60,58 @@ impl Content {
     /// A sync that reports failure: see [`doubtful`](Self::doubtful).
     pub(super) fn fail_sync(&mut self) {
         let start = stable_len(self.durable.len(), &self.pending);
+        let old = self.durable[start..].to_vec();
         self.sync();
         if start < self.live.len() {
-            self.doubtful.push(start..self.live.len());
+            self.doubtful.push(Doubt { range: start..self.live.len(), old });
         }
+    }
+
+    /// The kernel lets go of clean pages: of bytes whose sync failed some are from now on read as the disk has them,
+    /// which is anything but what was written. The length stays: it is kept with the name, not with the pages.
+    pub(super) fn drop_caches(&mut self, dice: &mut Dice) {
+        for Doubt { range, old } in std::mem::take(&mut self.doubtful) {
+            let end = range.end.min(self.live.len()).min(self.durable.len());
+            if range.start >= end || dice.chance(50) {
+                // These pages were written after all, by luck.
+                continue;
+            }
+            spoil(&mut self.live[range.start..end], &old, dice);
+            self.durable[range.start..end].copy_from_slice(&self.live[range.start..end]);
+        }
+    }
+
+    /// How many changes no sync has covered.
+    pub(super) fn unsynced(&self) -> usize {
+        self.pending.len()
+    }
+
+    /// Leaves what the disk holds if of the unsynced changes exactly those arrived for which `arrived` says so, each
+    /// whole. A place that nothing arrived for reads as zeros.
+    pub(super) fn lose_power_keeping(&mut self, mut arrived: impl FnMut() -> bool) {
+        let mut image = std::mem::take(&mut self.durable);
+        let mut len = image.len();
+        for change in self.pending.drain(..) {
+            let arrived = arrived();
+            match change {
+                Change::Append(bytes) => {
+                    let start = len;
+                    len += bytes.len();
+                    if arrived {
+                        image.resize(image.len().max(len), 0);
+                        image[start..len].copy_from_slice(&bytes);
+                    }
+                }
+                Change::Truncate(to) => {
+                    len = to;
+                    if arrived {
+                        image.truncate(to);
+                    }
+                }
+            }
+        }
+        self.live.clone_from(&image);
+        self.durable = image;
     }
 
     /// Replaces content and durable content alike: decay of the medium, for tests.
@@ -78,7 +133,7 @@ impl Content {
                 _ => self.torn(dice),
             }
         };
-        for range in std::mem::take(&mut self.doubtful) {
+        for Doubt { range, old } in std::mem::take(&mut self.doubtful) {
             let range = range.start..range.end.min(image.len());
             if range.is_empty() || dice.chance(50) {
                 continue;
@@ -86,7 +141,7 @@ impl Content {
             if range.end == image.len() && dice.chance(30) {
                 image.truncate(range.start);
             } else {
-                spoil(&mut image[range], dice);
+                spoil(&mut image[range], &old, dice);
             }
         }
         self.pending.clear();
@@ -99,6 +154,7 @@ impl Content {
         let mut image = std::mem::take(&mut self.durable);
         let arrived = dice.below(self.pending.len() + 1);
         let stable = stable_len(image.len(), &self.pending[..arrived]);
+        let before = image[stable..].to_vec();
         for change in &self.pending[..arrived] {
             apply(&mut image, change);
         }
@@ -116,7 +172,8 @@ impl Content {
             while start < image.len() {
                 let end = ((start / sector + 1) * sector).min(image.len());
                 if dice.chance(percent) {
-                    spoil(&mut image[start..end], dice);
+                    let old = before.get(start - stable..).unwrap_or_default();
+                    spoil(&mut image[start..end], old, dice);
                 }
                 start = end;
             }
@@ -140,11 +197,15 @@ fn apply(image: &mut Vec<u8>, change: &Change) {
     }
 }
 
-/// What stands in a sector that never arrived: zeros, or whatever the disk held before.
-fn spoil(bytes: &mut [u8], dice: &mut Dice) {
-    if dice.chance(50) {
-        bytes.fill(0);
-    } else {
-        bytes.fill_with(|| dice.roll() as u8);
+/// What stands in a sector that never arrived: zeros, what another file left there, or what this one held before.
+fn spoil(bytes: &mut [u8], old: &[u8], dice: &mut Dice) {
+    match dice.below(if old.is_empty() { 2 } else { 3 }) {
+        0 => bytes.fill(0),
+        1 => bytes.fill_with(|| dice.roll() as u8),
+        _ => {
+            let held = old.len().min(bytes.len());
+            bytes[..held].copy_from_slice(&old[..held]);
+            bytes[held..].fill(0);
+        }
     }
 }

@@ -5,28 +5,61 @@
 //!   1, 512 or 4,096 bytes, later sectors without earlier ones, zeros or garbage in between;
 //! - names created, renamed or removed since the last `sync_dir` of their directory survive or vanish one by one, also
 //!   when the file itself was synced; both names of a rename go together;
-//! - a failed sync of a file leaves bytes that read back well until the power goes, whatever is synced later.
+//! - a failed sync of a file leaves bytes that read back well until the power goes, whatever is synced later, or until
+//!   the kernel lets go of their pages ([`SimDisk::drop_caches`]): then they are read as the disk has them, which may be
+//!   what the file held there before, zeros, or anything. This is the one *stale read* that a sound disk can give to a
+//!   machine that has not lost power;
+//! - a failed sync of a directory leaves its names as they were, and a later one may succeed: file systems for which
+//!   that is not so take no writes any more, which is [`SimDisk::fail_from`].
+//!
+//! A disk that lies about syncs, or gives back other bytes than were synced, is not simulated here but by
+//! [`SimDisk::decay`]: the engine cannot prevent that, it must notice it.
 
 mod dice;
 mod fault;
 mod file;
+mod handle;
 mod tree;
 
+use std::hash::{DefaultHasher, Hasher};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use self::fault::{Call, Plan, Verdict};
+use self::fault::{Plan, Verdict};
+use self::handle::{SimFile, SimLock};
 use self::tree::{NodeId, Tree};
 use super::{ErrorKind, LockGuard, Map, Result, Storage, StorageError, StorageFile, path};
 
 pub use self::dice::Dice;
-pub use self::fault::Fault;
+pub use self::fault::{Call, Fault};
 
 /// A simulated disk. Clones are handles to the same disk.
 #[derive(Clone)]
 pub struct SimDisk {
-    world: Arc<Mutex<World>>,
+    machine: Arc<Machine>,
+}
+
+/// Runs something else between two steps of the caller: see [`SimDisk::take_turns`].
+pub type Turn = Arc<dyn Fn(&str) + Send + Sync>;
+
+struct Machine {
+    world: Mutex<World>,
+    turn: Mutex<Option<Turn>>,
+}
+
+impl Machine {
+    fn new(world: World) -> Arc<Self> {
+        Arc::new(Self { world: Mutex::new(world), turn: Mutex::new(None) })
+    }
+
+    /// Lets others have a turn before something happens at `place`.
+    fn turn(&self, place: &str) {
+        let turn = self.turn.lock().clone();
+        if let Some(turn) = turn {
+            turn(place);
+        }
+    }
 }
 
 #[derive(Clone)]
@@ -50,76 +83,129 @@ impl SimDisk {
     pub fn new() -> Self {
         let world =
             World { tree: Tree::new(), plan: Plan::default(), boot: 0, locked: false, capacity_bytes: None };
-        Self { world: Arc::new(Mutex::new(world)) }
+        Self { machine: Machine::new(world) }
     }
 
     /// Cuts the power and switches the machine on again: what was not synced survives as `seed` decides, open files and
     /// locks are dead, planned faults are forgotten, and the disk can be used.
     pub fn power_cut(&self, seed: u64) {
-        let mut world = self.world.lock();
+        let mut world = self.machine.world.lock();
         world.tree.lose_power(&mut Dice::new(seed));
-        world.plan.clear();
-        world.boot += 1;
-        world.locked = false;
+        world.reboot();
     }
 
     /// Ends the process but not the machine: open files and locks are dead, planned faults are forgotten, and every
     /// byte that reached the operating system is there, synced or not.
     pub fn kill(&self) {
-        let mut world = self.world.lock();
-        world.plan.clear();
-        world.boot += 1;
-        world.locked = false;
+        self.machine.world.lock().reboot();
     }
 
     /// Makes the `n`-th call from now (1 is the next), or the first after it that the fault can apply to, fail.
     pub fn fail_nth(&self, n: u64, fault: Fault) {
-        self.world.lock().plan.fail_nth(n, fault);
+        self.machine.world.lock().plan.fail_nth(n, fault);
     }
 
     /// Lets `n` more calls pass; every later one fails without effect, as if the machine were off, until
     /// [`power_cut`](Self::power_cut) or [`kill`](Self::kill).
     pub fn crash_after(&self, n: u64) {
-        self.world.lock().plan.crash_after(n);
+        self.machine.world.lock().plan.crash_after(n);
     }
 
     /// Forgets planned faults and crashes.
     pub fn clear_faults(&self) {
-        self.world.lock().plan.clear();
+        self.machine.world.lock().plan.clear();
+    }
+
+    /// Makes the `n`-th call of one kind from now fail; the fault must be one that can apply to it.
+    pub fn fail_nth_of(&self, call: Call, n: u64, fault: Fault) {
+        self.machine.world.lock().plan.fail_nth_of(call, n, fault);
+    }
+
+    /// Makes every call from the `n`-th on fail that the fault can apply to: a disk that died, or stays full.
+    pub fn fail_from(&self, n: u64, fault: Fault) {
+        self.machine.world.lock().plan.fail_from(n, fault);
+    }
+
+    /// Whether a planned fault has not happened yet, or goes on happening.
+    pub fn has_faults(&self) -> bool {
+        self.machine.world.lock().plan.has_faults()
+    }
+
+    /// The kernel lets go of clean pages. Bytes whose sync failed are read from the disk from here on, which may hold
+    /// something older or anything else there; nothing else changes.
+    pub fn drop_caches(&self, seed: u64) {
+        self.machine.world.lock().tree.drop_caches(&mut Dice::new(seed));
+    }
+
+    /// How many changes of names and files no sync has covered.
+    pub fn unsynced(&self) -> usize {
+        self.machine.world.lock().tree.unsynced()
+    }
+
+    /// Like [`power_cut`](Self::power_cut), but of the [`unsynced`](Self::unsynced) changes exactly those arrived for
+    /// which `arrived` says so, whole: it is asked once for each, names first. (A change of a name does not arrive
+    /// without those before it.)
+    pub fn power_cut_keeping(&self, arrived: impl FnMut() -> bool) {
+        let mut world = self.machine.world.lock();
+        world.tree.lose_power_keeping(arrived);
+        world.reboot();
+    }
+
+    /// One number for all names and bytes that a program could read now.
+    pub fn fingerprint(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        self.machine.world.lock().tree.hash_into(&mut hasher);
+        hasher.finish()
+    }
+
+    /// Has `turn` called before every call, with its path, and at every [`Storage::turn`], with its place: whatever it
+    /// does then happens between two steps of the caller, on the same thread. It must not need what the caller holds.
+    pub fn take_turns(&self, turn: Option<Turn>) {
+        *self.machine.turn.lock() = turn;
+    }
+
+    /// How many calls of one kind were made, failed ones included.
+    pub fn calls_of(&self, call: Call) -> u64 {
+        self.machine.world.lock().plan.calls_of(call)
     }
 
     /// How many calls were made, failed ones included.
     pub fn calls(&self) -> u64 {
-        self.world.lock().plan.calls()
+        self.machine.world.lock().plan.calls()
     }
 
     /// Limits the bytes in all files together; appends beyond it write what fits and fail as full.
     pub fn set_capacity(&self, bytes: Option<u64>) {
-        self.world.lock().capacity_bytes = bytes;
+        self.machine.world.lock().capacity_bytes = bytes;
     }
 
     /// A disk of its own in exactly this state (open files stay with this one), to try several cuts from one point.
     pub fn duplicate(&self) -> Self {
-        let mut world = self.world.lock().clone();
+        let mut world = self.machine.world.lock().clone();
         world.boot += 1;
         world.locked = false;
-        Self { world: Arc::new(Mutex::new(world)) }
+        Self { machine: Machine::new(world) }
     }
 
     /// Changes the bytes of a file behind everybody's back, durably: decay of the medium. No call is counted.
     pub fn decay(&self, path: &str, change: impl FnOnce(&mut Vec<u8>)) -> Result<()> {
-        let mut world = self.world.lock();
+        let mut world = self.machine.world.lock();
         let file = world.file("decay", path)?;
         world.content_mut("decay", path, file)?.rewrite(change);
         Ok(())
     }
 
     fn enter(&self, call: Call, operation: &'static str, path: &str) -> Result<Entered<'_>> {
-        enter(&self.world, call, operation, path)
+        enter(&self.machine, call, operation, path)
     }
 
     fn handle(&self, world: &World, path: &str, file: NodeId) -> Box<dyn StorageFile> {
-        Box::new(SimFile { world: Arc::clone(&self.world), boot: world.boot, file, path: path.to_owned() })
+        Box::new(SimFile {
+            machine: Arc::clone(&self.machine),
+            boot: world.boot,
+            file,
+            path: path.to_owned(),
+        })
     }
 }
 
@@ -131,13 +217,9 @@ struct Entered<'a> {
 
 /// Counts the call and lets it fail if its time has come. Only short writes and failed syncs, which have effects, are
 /// left to the call.
-fn enter<'a>(
-    world: &'a Mutex<World>,
-    call: Call,
-    operation: &'static str,
-    path: &str,
-) -> Result<Entered<'a>> {
-    let mut world = world.lock();
+fn enter<'a>(machine: &'a Machine, call: Call, operation: &'static str, path: &str) -> Result<Entered<'a>> {
+    machine.turn(path);
+    let mut world = machine.world.lock();
     let fault = match world.plan.judge(call) {
         Verdict::Pass => None,
         Verdict::Off => {
@@ -163,6 +245,12 @@ fn failed_sync(operation: &'static str, path: &str) -> StorageError {
 }
 
 impl World {
+    fn reboot(&mut self) {
+        self.plan.clear();
+        self.boot += 1;
+        self.locked = false;
+    }
+
     fn dir(&self, operation: &'static str, path: &str) -> Result<NodeId> {
         self.tree.find_dir(path).ok_or_else(|| not_found(operation, path))
     }
@@ -255,7 +343,7 @@ impl Storage for SimDisk {
 
     fn rename(&self, from: &str, to: &str) -> Result<()> {
         path::check_rename(from, to)?;
-        let mut world = self.enter(Call::Change, "rename", from)?.world;
+        let mut world = self.enter(Call::Rename, "rename", from)?.world;
         let (dir, name) = path::split(from);
         let dir = world.dir("rename", dir)?;
         let source = world.tree.find(from).ok_or_else(|| not_found("rename", from))?;
@@ -268,7 +356,7 @@ impl Storage for SimDisk {
 
     fn remove(&self, path: &str) -> Result<()> {
         path::check_file("remove", path)?;
-        let mut world = self.enter(Call::Change, "remove", path)?.world;
+        let mut world = self.enter(Call::Remove, "remove", path)?.world;
         world.file("remove", path)?;
         let (dir, name) = path::split(path);
         let dir = world.dir("remove", dir)?;
@@ -278,7 +366,7 @@ impl Storage for SimDisk {
 
     fn remove_dir_all(&self, dir: &str) -> Result<()> {
         path::check_file("remove directory", dir)?;
-        let mut world = self.enter(Call::Change, "remove directory", dir)?.world;
+        let mut world = self.enter(Call::Remove, "remove directory", dir)?.world;
         let Some(id) = world.tree.find_dir(dir) else { return Ok(()) };
         let (parent, name) = path::split(dir);
         let parent = world.dir("remove directory", parent)?;
@@ -289,7 +377,7 @@ impl Storage for SimDisk {
 
     fn sync_dir(&self, dir: &str) -> Result<()> {
         path::check("sync directory", dir)?;
-        let Entered { mut world, fault } = self.enter(Call::Sync, "sync directory", dir)?;
+        let Entered { mut world, fault } = self.enter(Call::SyncDir, "sync directory", dir)?;
         let id = world.dir("sync directory", dir)?;
         if fault.is_some() {
             return Err(failed_sync("sync directory", dir));
@@ -300,97 +388,28 @@ impl Storage for SimDisk {
 
     fn truncate(&self, path: &str, len: u64) -> Result<()> {
         path::check_file("truncate", path)?;
-        let mut world = self.enter(Call::Change, "truncate", path)?.world;
+        let mut world = self.enter(Call::Truncate, "truncate", path)?.world;
         let file = world.file("truncate", path)?;
         world.truncate(path, file, len)
     }
 
     fn lock(&self) -> Result<LockGuard> {
-        let mut world = self.enter(Call::Change, "lock", "")?.world;
+        let mut world = self.enter(Call::Lock, "lock", "")?.world;
         if world.locked {
             let pid = std::process::id();
             let detail = format!("the data directory is in use by process {pid}");
             return Err(StorageError::new(ErrorKind::Locked, "lock", "", detail));
         }
         world.locked = true;
-        Ok(LockGuard::new(SimLock { world: Arc::clone(&self.world), boot: world.boot }))
+        Ok(LockGuard::new(SimLock { machine: Arc::clone(&self.machine), boot: world.boot }))
+    }
+
+    fn turn(&self, place: &'static str) {
+        self.machine.turn(place);
     }
 
     fn free_bytes(&self) -> Option<u64> {
-        let world = self.world.lock();
+        let world = self.machine.world.lock();
         world.capacity_bytes.map(|capacity| capacity.saturating_sub(world.tree.used_bytes()))
-    }
-}
-
-struct SimLock {
-    world: Arc<Mutex<World>>,
-    boot: u64,
-}
-
-impl Drop for SimLock {
-    fn drop(&mut self) {
-        let mut world = self.world.lock();
-        if world.boot == self.boot {
-            world.locked = false;
-        }
-    }
-}
-
-struct SimFile {
-    world: Arc<Mutex<World>>,
-    boot: u64,
-    file: NodeId,
-    path: String,
-}
-
-impl SimFile {
-    fn enter(&self, call: Call, operation: &'static str) -> Result<Entered<'_>> {
-        let entered = enter(&self.world, call, operation, &self.path)?;
-        if entered.world.boot == self.boot {
-            Ok(entered)
-        } else {
-            let detail = "the file was opened before the machine went off";
-            Err(StorageError::new(ErrorKind::Io, operation, &self.path, detail))
-        }
-    }
-}
-
-impl StorageFile for SimFile {
-    fn append(&mut self, bytes: &[u8]) -> Result<()> {
-        let Entered { mut world, fault } = self.enter(Call::Append, "append")?;
-        let room = match world.capacity_bytes {
-            Some(capacity) => capacity.saturating_sub(world.tree.used_bytes()),
-            None => u64::MAX,
-        };
-        let accepted = match fault {
-            Some(_) => bytes.len() / 2,
-            None => bytes.len().min(usize::try_from(room).unwrap_or(usize::MAX)),
-        };
-        world.content_mut("append", &self.path, self.file)?.append(&bytes[..accepted]);
-        if accepted < bytes.len() || fault.is_some() {
-            return Err(StorageError::new(ErrorKind::Full, "append", &self.path, "simulated full disk"));
-        }
-        Ok(())
-    }
-
-    fn sync(&mut self) -> Result<()> {
-        let Entered { mut world, fault } = self.enter(Call::Sync, "sync")?;
-        let content = world.content_mut("sync", &self.path, self.file)?;
-        if fault.is_some() {
-            content.fail_sync();
-            return Err(failed_sync("sync", &self.path));
-        }
-        content.sync();
-        Ok(())
-    }
-
-    fn truncate(&mut self, len: u64) -> Result<()> {
-        let mut world = self.enter(Call::Change, "truncate")?.world;
-        world.truncate(&self.path, self.file, len)
-    }
-
-    fn len(&self) -> u64 {
-        let world = self.world.lock();
-        world.tree.content(self.file).map_or(0, |content| content.live().len() as u64)
     }
 }

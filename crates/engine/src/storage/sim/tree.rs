@@ -1,6 +1,7 @@
 //! The names of a simulated disk: directories, their durable entries, and the changes that no sync has covered.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::hash::{Hash, Hasher};
 
 use super::dice::Dice;
 use super::file::Content;
@@ -164,6 +165,70 @@ impl Tree {
                 stuck.extend(change.entries.into_iter().map(|(name, _)| (change.dir, name)));
             }
         }
+        self.show_durable_names();
+        for id in self.file_ids() {
+            if let Some(content) = self.content_mut(id) {
+                content.lose_power(dice);
+            }
+        }
+    }
+
+    /// How many changes of names, and of files that have a name, no sync has covered.
+    pub(super) fn unsynced(&self) -> usize {
+        let files = self.named_at_all();
+        let contents = files.iter().filter_map(|id| self.content(*id)).map(Content::unsynced);
+        self.pending.len() + contents.sum::<usize>()
+    }
+
+    /// Leaves what the disk holds if of the [`unsynced`](Self::unsynced) changes, names first, exactly those arrived for
+    /// which `arrived` says so; but no change of a name without those before it.
+    pub(super) fn lose_power_keeping(&mut self, mut arrived: impl FnMut() -> bool) {
+        let files = self.named_at_all();
+        let mut stuck: HashSet<(NodeId, String)> = HashSet::new();
+        for change in std::mem::take(&mut self.pending) {
+            let follows_a_loss =
+                change.entries.iter().any(|(name, _)| stuck.contains(&(change.dir, name.clone())));
+            // Asked in any case: one answer for each change.
+            if arrived() && !follows_a_loss {
+                self.make_durable(&change);
+            } else {
+                stuck.extend(change.entries.into_iter().map(|(name, _)| (change.dir, name)));
+            }
+        }
+        for id in files {
+            if let Some(content) = self.content_mut(id) {
+                content.lose_power_keeping(&mut arrived);
+            }
+        }
+        self.show_durable_names();
+    }
+
+    /// See [`Content::drop_caches`].
+    pub(super) fn drop_caches(&mut self, dice: &mut Dice) {
+        for id in self.file_ids() {
+            if let Some(content) = self.content_mut(id) {
+                content.drop_caches(dice);
+            }
+        }
+    }
+
+    /// Feeds every path and its bytes to a hasher.
+    pub(super) fn hash_into(&self, hasher: &mut impl Hasher) {
+        self.hash_dir(ROOT, hasher);
+    }
+
+    fn hash_dir(&self, dir: NodeId, hasher: &mut impl Hasher) {
+        for (name, id) in self.entries(dir).into_iter().flatten() {
+            name.hash(hasher);
+            match self.content(*id) {
+                Some(content) => content.live().hash(hasher),
+                None => self.hash_dir(*id, hasher),
+            }
+        }
+        hasher.write_u8(0);
+    }
+
+    fn show_durable_names(&mut self) {
         for node in self.nodes.values_mut() {
             if let Node::Dir { live, durable } = node {
                 live.clone_from(durable);
@@ -171,14 +236,34 @@ impl Tree {
         }
         let reachable = self.reachable();
         self.nodes.retain(|id, _| reachable.contains(id));
-        // In the order of the ids, so that equal seeds tear equal files.
+    }
+
+    /// All files, in the order of their making, so that equal seeds tear equal files.
+    fn file_ids(&self) -> Vec<NodeId> {
         let mut ids: Vec<NodeId> = self.nodes.keys().copied().collect();
         ids.sort_unstable();
-        for id in ids {
-            if let Some(content) = self.content_mut(id) {
-                content.lose_power(dice);
+        ids
+    }
+
+    /// Files and directories that have a name, had one that may come back, or may get one, in the order of their making.
+    fn named_at_all(&self) -> Vec<NodeId> {
+        let mut seen = BTreeSet::from([ROOT]);
+        let mut open = vec![ROOT];
+        while let Some(dir) = open.pop() {
+            let durable = match self.nodes.get(&dir) {
+                Some(Node::Dir { durable, .. }) => Some(durable),
+                _ => None,
+            };
+            let pending = self.pending.iter().filter(|change| change.dir == dir);
+            let pending = pending.flat_map(|change| &change.entries).filter_map(|(_, node)| *node);
+            let named = self.entries(dir).into_iter().chain(durable).flat_map(Entries::values).copied();
+            for child in named.chain(pending) {
+                if seen.insert(child) {
+                    open.push(child);
+                }
             }
         }
+        seen.into_iter().collect()
     }
 
     fn reachable(&self) -> HashSet<NodeId> {

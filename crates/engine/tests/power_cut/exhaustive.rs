@@ -1,0 +1,176 @@
+//! Every program of a few operations, with a crash after every call of the last one, and every choice of what was not
+//! synced: after it the disk opens and shows what it must.
+//!
+//! The crashes during earlier operations are those of the shorter programs. (Most bugs of file systems need no more than
+//! three operations and a crash right after a sync: Mohan and others, OSDI 2018.)
+
+use crate::common::{Random, TestEngine};
+use crate::model::Model;
+use crate::run::THRESHOLDS;
+use crate::scenario::{Kind, prepared};
+use crate::session::Session;
+use crate::{commit, on_every_core, setting};
+use kithdb_engine::storage::SimDisk;
+use std::collections::HashSet;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+/// Changes without a sync of which every choice is tried; of more, as many choices as these have.
+const CHANGES: usize = 10;
+/// Operations of the longest programs of a normal run, and of one that leaves nothing out.
+const LENGTHS: [usize; 2] = [3, 4];
+/// How often in a row the recovery crashes too, likewise.
+const CRASHES: [usize; 2] = [1, 2];
+
+/// What a program starts from.
+struct Start {
+    engine: TestEngine,
+    model: Model,
+}
+
+/// Counts of a run, and the states that were looked at: bytes on the disk, and what they may show.
+#[derive(Default)]
+struct Seen {
+    states: Mutex<HashSet<(u64, u64)>>,
+    crashes: AtomicU64,
+    opened: AtomicU64,
+}
+
+/// The operations of program `number`: its digits in the base of the kinds, as many as there are.
+fn program(mut number: u64, length: usize) -> Vec<Kind> {
+    let kinds = Kind::ALL.len() as u64;
+    let digits = (0..length).map(|_| {
+        let kind = Kind::ALL[(number % kinds) as usize];
+        number /= kinds;
+        kind
+    });
+    let mut program: Vec<Kind> = digits.collect();
+    program.reverse();
+    program
+}
+
+/// Runs a program, then looks at everything that a crash during its last operation may leave.
+fn crash_everywhere(start: &Start, program: &[Kind], recoveries: usize, seen: &Seen) {
+    let mut engine = start.engine.twin();
+    engine.open().expect("the start opens");
+    let client = engine.client();
+    let mut session = Session::new(1, start.model.clone());
+    let Some((last, earlier)) = program.split_last() else { return };
+    for (at, kind) in earlier.iter().enumerate() {
+        kind.run(&mut session, &client, 1 + at as u64);
+    }
+    let before = session.model.clone();
+    let snapshots = snapshots_during(&engine.disk, || last.run(&mut session, &client, program.len() as u64));
+    let after = session.model;
+    let maybe = (before != after).then_some(&after);
+    let during = Outcome::new(&before, maybe);
+    for (call, snapshot) in snapshots.iter().enumerate() {
+        seen.lose_every_choice(snapshot, &during, recoveries, &|| {
+            format!("{program:?}, a crash before call {call} of the last")
+        });
+    }
+    seen.lose_every_choice(&engine.disk, &Outcome::new(&after, None), recoveries, &|| {
+        format!("{program:?}, a crash after it")
+    });
+}
+
+/// The disk before each call that `act` makes.
+fn snapshots_during(disk: &SimDisk, act: impl FnOnce()) -> Vec<SimDisk> {
+    let snapshots: Arc<Mutex<Vec<SimDisk>>> = Arc::default();
+    let (handle, taken) = (disk.clone(), Arc::clone(&snapshots));
+    disk.take_turns(Some(Arc::new(move |_: &str| taken.lock().unwrap().push(handle.duplicate()))));
+    act();
+    disk.take_turns(None);
+    std::mem::take(&mut *snapshots.lock().unwrap())
+}
+
+/// What a disk may show.
+struct Outcome<'m> {
+    certain: &'m Model,
+    maybe: Option<&'m Model>,
+    /// One number for both.
+    number: u64,
+}
+
+impl<'m> Outcome<'m> {
+    fn new(certain: &'m Model, maybe: Option<&'m Model>) -> Outcome<'m> {
+        let mut hasher = DefaultHasher::new();
+        format!("{certain:?} {maybe:?}").hash(&mut hasher);
+        Outcome { certain, maybe, number: hasher.finish() }
+    }
+}
+
+impl Seen {
+    /// Cuts the power with every choice of what arrived, opens each distinct outcome, and does the same with every crash
+    /// of that recovery, as many times in a row as `recoveries` says.
+    fn lose_every_choice(
+        &self,
+        disk: &SimDisk,
+        may_show: &Outcome,
+        recoveries: usize,
+        what: &dyn Fn() -> String,
+    ) {
+        let changes = disk.unsynced();
+        let mut random = Random(may_show.number);
+        for choice in 0..1u64 << changes.min(CHANGES) {
+            let arrived = if changes <= CHANGES { choice } else { random.next() };
+            let left = disk.duplicate();
+            let mut at = 0;
+            left.power_cut_keeping(|| {
+                at += 1;
+                arrived >> ((at - 1) % 64) & 1 == 1
+            });
+            self.crashes.fetch_add(1, Ordering::Relaxed);
+            if self.states.lock().unwrap().insert((left.fingerprint(), may_show.number)) {
+                self.opened.fetch_add(1, Ordering::Relaxed);
+                let what = || format!("{}, {arrived:b} of {changes} changes arrived", what());
+                self.open(&left, may_show, recoveries, &what);
+            }
+        }
+    }
+
+    fn open(&self, left: &SimDisk, may_show: &Outcome, recoveries: usize, what: &dyn Fn() -> String) {
+        let mut opened = Err(String::new());
+        let snapshots = snapshots_during(left, || opened = TestEngine::with(left.clone(), 1, THRESHOLDS));
+        let engine = opened.unwrap_or_else(|error| panic!("{}: {error}", what()));
+        let certain = may_show.certain.clone();
+        let mut session =
+            Session { maybe: may_show.maybe.cloned(), ..Session::new(may_show.number, certain) };
+        let client = engine.client();
+        let shown = catch_unwind(AssertUnwindSafe(|| {
+            session.settle(&client);
+            session.answers_agree(&client);
+        }));
+        assert!(shown.is_ok(), "{}", what());
+        if recoveries > 0 {
+            for (call, snapshot) in snapshots.iter().enumerate() {
+                let what = || format!("{}, then a crash before call {call} of the recovery", what());
+                self.lose_every_choice(snapshot, may_show, recoveries - 1, &what);
+            }
+        }
+    }
+}
+
+#[test]
+fn no_crash_during_a_short_program_loses_anything_c1_7_c11_3() {
+    let all = usize::from(setting("KITHDB_EXHAUSTIVE").is_some());
+    let empty = TestEngine::with(SimDisk::new(), 1, THRESHOLDS).expect("an empty disk opens");
+    let (engine, model) = prepared();
+    let starts = [Start { engine: empty, model: Model::new() }, Start { engine, model }];
+    let seen = Seen::default();
+    for length in 1..=LENGTHS[all] {
+        let programs = (Kind::ALL.len() as u64).pow(length as u32);
+        let failed = on_every_core(0..programs * starts.len() as u64, |number| {
+            let start = &starts[(number % 2) as usize];
+            crash_everywhere(start, &program(number / 2, length), CRASHES[all], &seen);
+        });
+        println!(
+            "programs of up to {length}: {} crashes, {} distinct states opened",
+            seen.crashes.load(Ordering::Relaxed),
+            seen.opened.load(Ordering::Relaxed)
+        );
+        assert!(failed.is_empty(), "failed{}", commit());
+    }
+}

@@ -1,0 +1,112 @@
+//! Background work with other things in between: the seed decides what happens between any two of its steps.
+//!
+//! Everything is on one thread. A step of background work ends where it calls the disk or says that it holds nothing
+//! ([`Storage::turn`](kithdb_engine::storage::Storage::turn)); there requests, and steps of other background work, run to
+//! their end. So a checkpoint, a build, a rewriting or a vacuum meets writes at each of its steps.
+
+use crate::common::{Client, TestEngine};
+use crate::session::Session;
+use kithdb_engine::collection::{GraphPolicy, IndexScratch};
+use kithdb_engine::engine::{checkpoint_everything, index_everything, keep_house};
+use kithdb_engine::storage::Turn;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex};
+
+/// Kinds of background work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Work {
+    /// Field indexes and graphs.
+    Index,
+    /// Vacuum, checkpoints that are due, cutting the log.
+    House,
+    /// Checkpoints of everything, graphs included.
+    Checkpoint,
+    /// A little of one collection's graphs.
+    Rows,
+}
+
+impl Work {
+    /// Does it, without turns for others.
+    pub fn run(self, client: &Client) {
+        let catalog = client.0.catalog();
+        match self {
+            Work::Index => index_everything(catalog, &mut IndexScratch::default()),
+            Work::House => keep_house(catalog),
+            Work::Checkpoint => checkpoint_everything(catalog),
+            Work::Rows => {
+                for collection in catalog.collections() {
+                    collection.index_some(&mut IndexScratch::default());
+                }
+            }
+        }
+    }
+
+    /// Another kind of work that needs nothing of what this one holds while it lets others have a turn.
+    fn beside(self, session: &mut Session, client: &Client) {
+        let other = session.random.below(3);
+        match (self, other) {
+            // Two checkpoints of one collection would wait for each other.
+            (Work::House | Work::Checkpoint, 0) => Work::Rows.run(client),
+            (Work::House | Work::Checkpoint, _) => Work::Index.run(client),
+            (_, 0) => Work::House.run(client),
+            (_, 1) => Work::Checkpoint.run(client),
+            (_, _) => {
+                for collection in client.0.catalog().collections() {
+                    // It fails with the disk, and is tried again later.
+                    let _ = collection.checkpoint(GraphPolicy::Always);
+                }
+            }
+        }
+    }
+}
+
+/// Turns that others have at most during one piece of work.
+const MOST_TURNS: u64 = 6;
+
+/// Does a piece of background work, and lets the session act in between as its seed decides.
+pub fn work(engine: &TestEngine, session: &Arc<Mutex<Session>>, work: Work) {
+    let client = engine.client();
+    let percent = {
+        let session = &mut session.lock().unwrap();
+        session.shaken |= session.armed;
+        [0, 4, 15, 50][session.random.below(4) as usize]
+    };
+    if percent > 0 {
+        engine.disk.take_turns(Some(turn(work, percent, &client, session)));
+    }
+    work.run(&client);
+    engine.disk.take_turns(None);
+    session.lock().unwrap().rethrow();
+}
+
+fn turn(work: Work, percent: u64, client: &Client, session: &Arc<Mutex<Session>>) -> Turn {
+    let (client, session) = (client.clone(), Arc::clone(session));
+    let left = Mutex::new(MOST_TURNS);
+    Arc::new(move |place: &str| {
+        // At calls for the log's and the catalog's own files their locks are held. Places that are not paths have a space.
+        if !place.contains(' ') && !place.starts_with("collections/") {
+            return;
+        }
+        // Whoever has a turn gives none.
+        let Ok(mut session) = session.try_lock() else { return };
+        // Between two locks is where things go wrong; there are fewer such places than calls of the disk.
+        let percent = if place.contains(' ') { (3 * percent).min(90) } else { percent };
+        let mut left = left.lock().unwrap();
+        if *left == 0 || session.failure.is_some() || !session.random.chance(percent) {
+            return;
+        }
+        *left -= 1;
+        session.in_turn = true;
+        let act = AssertUnwindSafe(|| {
+            if session.random.chance(75) {
+                session.random_request(&client);
+            } else {
+                work.beside(&mut session, &client);
+            }
+        });
+        if let Err(failure) = catch_unwind(act) {
+            session.failure = Some(failure);
+        }
+        session.in_turn = false;
+    })
+}
