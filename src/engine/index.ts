@@ -107,6 +107,28 @@ class Facade implements Engine {
     return { state: this.state, ...served, internals: { memory, searches, kernels } };
   }
 
+  stage(): Promise<void> {
+    return this.order((native, id) => {
+      native.stage(id);
+    });
+  }
+
+  unstage(): Promise<void> {
+    return this.order((native, id) => {
+      native.unstage(id);
+    });
+  }
+
+  private async order(start: (native: NativeEngine, id: number) => void): Promise<void> {
+    const native = this.native;
+    if (native === undefined || this.state !== 'ready') {
+      throw new EngineError(this.state === 'closing' ? 'shutting_down' : 'not_ready');
+    }
+    await this.awake((id) => {
+      start(native, id);
+    });
+  }
+
   close(): Promise<void> {
     this.closing ??= this.shutDown();
     return this.closing;

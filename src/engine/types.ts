@@ -189,6 +189,13 @@ export interface Engine {
   /** The whole success envelope as JSON bytes; rejects with an {@link EngineError}. */
   execute(request: EngineRequest): Promise<Answer>;
   status(): EngineStatus;
+  /**
+   * Gives everything that is served second names in the folder `staging` of the data directory, where it stays as it is:
+   * for a backup. Rejects with an {@link EngineError}.
+   */
+  stage(): Promise<void>;
+  /** Removes the second names. */
+  unstage(): Promise<void>;
   /** Finishes running work, syncs, releases the directory. Idempotent. */
   close(): Promise<void>;
 }

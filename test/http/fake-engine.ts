@@ -87,6 +87,14 @@ export class FakeEngine implements Engine {
     return { state: 'ready', collections: 3, points: 42, faults: [], internals: INTERNALS };
   }
 
+  stage(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  unstage(): Promise<void> {
+    return Promise.resolve();
+  }
+
   close(): Promise<void> {
     this.closed = true;
     return Promise.resolve();

@@ -7,6 +7,7 @@
 
 mod bodies;
 mod completions;
+mod offline;
 mod options;
 mod status;
 
@@ -153,6 +154,19 @@ impl NativeEngine {
         engine.map(|engine| engine.status()).unwrap_or_default().into()
     }
 
+    /// Gives everything that is served second names in the folder `staging` of the data directory; completes `id` when
+    /// they stand.
+    #[napi(catch_unwind)]
+    pub fn stage(&self, id: u32) -> napi::Result<()> {
+        self.on_engine("kith-stage", id, Engine::stage)
+    }
+
+    /// Removes the second names; completes `id` when they are gone.
+    #[napi(catch_unwind)]
+    pub fn unstage(&self, id: u32) -> napi::Result<()> {
+        self.on_engine("kith-unstage", id, Engine::unstage)
+    }
+
     /// Finishes what runs, checkpoints, and releases the directory; then completes `id`. A second call only
     /// completes.
     #[napi(catch_unwind)]
@@ -164,6 +178,30 @@ impl NativeEngine {
                 let _ = catch_unwind(AssertUnwindSafe(|| engine.close()));
             }
             completions.push(Completion::success(id, Vec::new()));
+        })
+    }
+}
+
+impl NativeEngine {
+    /// Does something with the open engine on a thread of its own, and completes `id` with nothing or the error.
+    fn on_engine(
+        &self,
+        thread: &str,
+        id: u32,
+        work: impl FnOnce(&Engine) -> Result<(), Error> + Send + 'static,
+    ) -> napi::Result<()> {
+        let engine = lock(&self.engine).clone();
+        let completions = Arc::clone(&self.completions);
+        on_own_thread(thread, move || {
+            let done = match engine {
+                Some(engine) => catch_unwind(AssertUnwindSafe(|| work(&engine)))
+                    .unwrap_or_else(|_| Err(Error::Internal("the engine failed".to_string()))),
+                None => Err(Error::NotReady),
+            };
+            completions.push(match done {
+                Ok(()) => Completion::success(id, Vec::new()),
+                Err(error) => Completion::failure(id, &error),
+            });
         })
     }
 }

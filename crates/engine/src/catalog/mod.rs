@@ -6,9 +6,13 @@
 mod entry;
 mod file;
 mod open;
+mod rehearsal;
+mod staging;
 
 pub use entry::{Entry, Use};
-pub use open::{Mode, OpenError, Opened, open};
+pub use open::{Mode, OpenError, Opened, UNFINISHED_RESTORE, claim, open};
+pub use rehearsal::{DamagedRecord, Rehearsal, Rehearsed, rehearse};
+pub use staging::STAGING;
 
 use crate::collection::config::CollectionConfig;
 use crate::collection::{Collection, Shared, directory};
@@ -18,7 +22,7 @@ use arc_swap::ArcSwap;
 use entry::EntryState;
 use file::CatalogFile;
 use imbl::OrdMap;
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
 use std::sync::Arc;
 use std::sync::mpsc;
 use std::time::Instant;
@@ -37,6 +41,8 @@ pub struct Catalog {
     ledger: Mutex<Ledger>,
     /// Detached collections whose files are still there.
     detached: Mutex<Vec<Arc<Entry>>>,
+    /// Held for writing by whoever needs the log whole, for reading by whoever cuts it.
+    cuts: RwLock<()>,
 }
 
 /// What only creations and deletions touch, one at a time.
@@ -190,6 +196,17 @@ impl Catalog {
         };
         let entries = self.entries.load();
         entries.values().filter_map(|entry| entry.pinned_lsn()).chain(own).min()
+    }
+
+    /// Cuts the log below what only it holds, unless somebody needs it whole. A log that cannot be cut now is cut
+    /// later; it still holds everything.
+    pub fn cut_log(&self) {
+        let Some(_cutting) = self.cuts.try_read() else { return };
+        let log = &self.shared.log;
+        // The bound first: a record that is appended after it is above it, whatever its collection says by then.
+        let bound = log.next_sequence();
+        let pinned = self.pinned_lsn().unwrap_or(bound);
+        let _ = log.cut(bound.min(pinned));
     }
 
     /// Writes the catalog's file, so that the log no longer has to hold its records.

@@ -37,6 +37,8 @@ pub struct Opening {
     replayed_bytes: usize,
     checkpoints: Checkpoints,
     graphs: Vec<Option<FieldGraph>>,
+    /// Fields whose graph in the checkpoint cannot be used.
+    refused_graphs: Vec<String>,
 }
 
 impl Opening {
@@ -61,6 +63,7 @@ impl Opening {
                 replayed_bytes: 0,
                 checkpoints,
                 graphs,
+                refused_graphs: Vec::new(),
             });
         };
         let config = CollectionConfig::restore(&manifest.config).map_err(|error| error.to_string())?;
@@ -114,8 +117,10 @@ impl Opening {
             })?
         };
         head.op = manifest.op;
-        for (kept, graph) in manifest.fields.iter_mut().zip(&graphs) {
-            if graph.is_none() {
+        let mut refused_graphs = Vec::new();
+        for ((kept, graph), (name, _)) in manifest.fields.iter_mut().zip(&graphs).zip(config.fields()) {
+            if graph.is_none() && kept.graph.is_some() {
+                refused_graphs.push(name.to_string());
                 // Forgotten, so that the next checkpoint writes the one that is built instead.
                 kept.graph = None;
             }
@@ -123,7 +128,7 @@ impl Opening {
         checkpoints.next_file = manifest.next_file;
         let lsn = manifest.lsn;
         checkpoints.manifest = Some(manifest);
-        Ok(Opening { id, head, lsn, replayed_bytes: 0, checkpoints, graphs })
+        Ok(Opening { id, head, lsn, replayed_bytes: 0, checkpoints, graphs, refused_graphs })
     }
 
     /// Applies a record of the log, unless the checkpoint has it.
@@ -147,6 +152,44 @@ impl Opening {
         self.lsn = lsn;
         self.replayed_bytes += body.len();
         Ok(())
+    }
+
+    /// The last operation that it has.
+    pub fn op(&self) -> u64 {
+        self.head.op
+    }
+
+    /// Live points.
+    pub fn points_count(&self) -> usize {
+        self.head.state.ids.len()
+    }
+
+    /// Vector fields whose graph was kept and cannot be used: it is built again.
+    pub fn refused_graphs(&self) -> &[String] {
+        &self.refused_graphs
+    }
+
+    /// What the parts of the collection say against each other; checksums cannot tell.
+    pub fn contradictions(&self) -> Vec<String> {
+        let state = &self.head.state;
+        let mut found = Vec::new();
+        let (ids, live) = (state.ids.len() as u64, state.live.len());
+        if ids != live {
+            found.push(format!("{live} live points have {ids} different ids"));
+        }
+        let rows = |position: usize| {
+            let with_vector = |offset: &u32| state.at(*offset).rows.row(position).is_some();
+            state.live.iter().filter(with_vector).count() as u64
+        };
+        let dense = self.head.fields.iter().map(|field| field.counts().vectors);
+        for (position, alive) in dense.enumerate() {
+            let named = rows(position);
+            if named != alive {
+                let name = &self.head.state.config.fields()[position].0;
+                found.push(format!("{alive} vectors of '{name}' are alive and points name {named}"));
+            }
+        }
+        found
     }
 
     /// Log sequence of the last record applied, or of the checkpoint.

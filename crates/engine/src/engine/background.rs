@@ -122,7 +122,7 @@ pub fn keep_house(catalog: &Catalog) {
 /// more, or the time of a look is used up.
 fn shrink_log(catalog: &Catalog, budget_bytes: u64) {
     let log = &catalog.shared().log;
-    cut_log(catalog);
+    catalog.cut_log();
     let started = Instant::now();
     while log.size_bytes() > budget_bytes && started.elapsed() < HOUSEKEEPING {
         let _ = catalog.checkpoint();
@@ -136,7 +136,7 @@ fn shrink_log(catalog: &Catalog, budget_bytes: u64) {
             .filter(|(lsn, _)| *lsn < kept);
         let Some((pinned, collection)) = pinning else { break };
         checkpoint(&collection, GraphPolicy::WhenGrown);
-        cut_log(catalog);
+        catalog.cut_log();
         if collection.pinned_lsn() == Some(pinned) {
             break;
         }
@@ -150,16 +150,7 @@ pub fn checkpoint_everything(catalog: &Catalog) {
         checkpoint(&collection, GraphPolicy::Always);
     }
     let _ = catalog.checkpoint();
-    cut_log(catalog);
-}
-
-fn cut_log(catalog: &Catalog) {
-    let log = &catalog.shared().log;
-    // The bound first: a record that is appended after it is above it, whatever its collection says by then.
-    let bound = log.next_sequence();
-    let pinned = catalog.pinned_lsn().unwrap_or(bound);
-    // A log that cannot be cut now is cut later; it still holds everything.
-    let _ = log.cut(bound.min(pinned));
+    catalog.cut_log();
 }
 
 fn checkpoint(collection: &Arc<Collection>, policy: GraphPolicy) {

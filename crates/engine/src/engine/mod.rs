@@ -156,7 +156,7 @@ impl Engine {
     /// # Errors
     /// [`OpenError`] when nothing can be served. A collection that cannot be opened is no error: it is quarantined.
     pub fn open(storage: Arc<dyn Storage>, options: Options) -> Result<Engine, OpenError> {
-        let lock = storage.lock()?;
+        let lock = catalog::claim(&*storage)?;
         let catalog =
             catalog::open(Arc::clone(&storage), options.limits, options.thresholds, options.mode)?.catalog;
         let inline = options.mode != Mode::Threaded;
@@ -233,6 +233,23 @@ impl Engine {
             }
         }
         status
+    }
+
+    /// Gives everything that is served second names, in the folder [`STAGING`](catalog::STAGING) of the data directory,
+    /// for somebody to copy: every write that was acknowledged is in it, every collection at one operation.
+    ///
+    /// # Errors
+    /// `Internal` when the log cannot be made durable or the disk refuses; `StorageFull` when it is full.
+    pub fn stage(&self) -> Result<(), Error> {
+        self.core.catalog.stage()
+    }
+
+    /// Removes the second names.
+    ///
+    /// # Errors
+    /// `Internal` with the disk's reason.
+    pub fn unstage(&self) -> Result<(), Error> {
+        self.core.catalog.unstage().map_err(|error| Error::Internal(error.public()))
     }
 
     /// The catalog, for tests that step background work themselves.

@@ -182,6 +182,11 @@ impl Log {
         self.storage.sync_dir(segment::DIR).map_err(LogError::from_storage)
     }
 
+    /// Path and length in bytes of every segment, oldest first.
+    pub fn segments(&self) -> Vec<(String, u64)> {
+        self.segments.iter().map(|segment| (segment::path(segment.first), segment.bytes)).collect()
+    }
+
     /// Bytes of all segments on disk.
     pub fn size_bytes(&self) -> u64 {
         self.segments.iter().map(|segment| segment.bytes).sum()

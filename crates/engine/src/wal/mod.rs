@@ -21,6 +21,7 @@ mod entropy;
 mod error;
 mod format;
 mod group;
+mod inspection;
 mod log;
 mod recovery;
 mod report;
@@ -30,6 +31,7 @@ mod segment;
 pub use error::LogError;
 pub use format::MAX_BODY_BYTES;
 pub use group::{Appender, Completion, Durability, GroupCommit, GroupOptions};
+pub use inspection::{inspect, path_holding, segment_path, start_behind};
 pub use log::{Log, LogOptions};
 pub use report::{Damage, DamageKind, LogReport, Replayed};
 
