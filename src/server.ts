@@ -21,6 +21,7 @@ import { httpListeners } from './http/listener';
 import { openLog, type ProcessLog } from './http/log';
 import { RequestCounts } from './http/request-counts';
 import { allRoutes } from './http/routes';
+import { reportScrub } from './operations/scrub-report';
 import { openControl, type Control } from './operations/control';
 import { holdsUnfinishedRestore } from './operations/data-files';
 import { productVersion } from './system/version';
@@ -101,10 +102,12 @@ export async function startServer(config: Config, options: StartOptions = {}): P
 
   const engine = makeEngine(config, options.openEngine ?? nativeEngine);
   const opened = Promise.all([auth.ready, engine.then((made) => made.open())]);
+  let stopReporting = (): void => undefined;
   let control: Promise<Control | undefined> | undefined;
   const ready = opened.then(async () => {
     const made = await engine;
     if (lifecycle.becomeReady(made)) {
+      stopReporting = reportScrub(made, log);
       control = takeOrders(config, made, auth, log);
       await control;
       announce(made, { url, startedAt, log, print: options.print ?? printLine });
@@ -122,7 +125,10 @@ export async function startServer(config: Config, options: StartOptions = {}): P
       auth,
       engine,
       opened,
-      control: () => control,
+      control: () => {
+        stopReporting();
+        return control;
+      },
       log,
       graceMs: options.graceMs ?? GRACE_MS,
       onDrained,
@@ -177,7 +183,9 @@ async function nativeEngine(options: EngineOptions): Promise<Engine> {
 }
 
 async function makeEngine(config: Config, factory: EngineFactory): Promise<Engine> {
-  return factory({ dataDir: config.dataDir, searchThreads: config.searchThreads, limits: config.limits });
+  const { dataDir, searchThreads, limits, scrubMbPerSecond, scrubIntervalHours } = config;
+  const scrub = { bytesPerSecond: scrubMbPerSecond * 1e6, intervalSeconds: scrubIntervalHours * 3600 };
+  return factory({ dataDir, searchThreads, limits, ...(scrubMbPerSecond > 0 && { scrub }) });
 }
 
 /** Without the socket for commands everything is served all the same. */

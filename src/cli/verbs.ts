@@ -4,6 +4,7 @@ import { backup } from './backup';
 import { check } from './check';
 import type { Console, ExitCode } from './console';
 import { overview } from './help';
+import { repair } from './repair';
 import { resetPassword } from './reset-password';
 import { restore } from './restore';
 import { serve } from './serve';
@@ -86,6 +87,19 @@ export const VERBS: readonly Verb[] = [
     settings: ['dataDir'],
     usesSettings: true,
     run: restore,
+  },
+  {
+    name: 'repair',
+    about:
+      'Keeps what verifies of a damaged data directory that no server has open, names what is lost, and sets aside what it replaces.',
+    flags: [
+      { name: 'dry-run', about: 'Says what would be done, and changes nothing.' },
+      { name: 'yes', about: 'Does it: without this flag nothing is changed.' },
+      { name: 'json', about: 'Prints the outcome as JSON.' },
+    ],
+    settings: ['dataDir'],
+    usesSettings: true,
+    run: repair,
   },
   {
     name: 'help',

@@ -174,6 +174,38 @@ export interface NativeMemory {
   payloads: number
 }
 
+/** What a repair did, or would do, about one collection. */
+export interface NativeMended {
+  /** Its name. */
+  name: string
+  /** What was wrong with it. */
+  faults: Array<string>
+  /** Live points afterwards. */
+  points: number
+  /** Ids of points that could not be kept, as far as they are listed. */
+  lostIds: Array<string>
+  /** How many points could not be kept. */
+  lostPoints: number
+  /** Places of points of which not even the ids are known. */
+  unknownPoints: number
+  /** First and last number of operations whose records are lost. */
+  lostOperations: Array<Array<number>>
+  /** What else there is to say. */
+  notes: Array<string>
+}
+
+/** What a repair did, or would do. */
+export interface NativeRepairReport {
+  /** The collections that were damaged. */
+  mended: Array<NativeMended>
+  /** Whether a new log takes the place of a damaged one. */
+  replacesLog: boolean
+  /** What there is to say of the log and the catalog. */
+  notes: Array<string>
+  /** Folder in the data directory with what was replaced. */
+  salvage?: string
+}
+
 /** Counts over searches. */
 export interface NativeSearches {
   /** Exact scans of originals. */
@@ -223,3 +255,9 @@ export interface OpenOptions {
   /** Makes operations on a collection of a special name panic, for a test. */
   panicForTests?: boolean
 }
+
+/**
+ * Repairs a data directory on a thread of its own, or says what a repair would do. `stamp` names the folder for what is
+ * replaced.
+ */
+export declare function repairDataDir(dataDir: string, stamp: string, dryRun: boolean): Promise<NativeRepairReport>

@@ -49,10 +49,10 @@ describe('C11.4 backup and restore', () => {
     await server.upsert('steady', 0, 500);
     await server.call('POST', '/auth/admin', { password: 'Correct-horse-7-staple' });
     let acknowledged = 0;
-    let running = true;
-    const load = (async () => {
+    const load = { running: true };
+    const loading = (async () => {
       // Each request rewrites the same hundred points: a backup in the middle of one would mix generations.
-      for (let generation = 1; running; generation += 1) {
+      for (let generation = 1; load.running; generation += 1) {
         await server.upsert('busy', 0, 100, generation);
         acknowledged = generation;
       }
@@ -60,8 +60,8 @@ describe('C11.4 backup and restore', () => {
     while (acknowledged < 20) await new Promise((resolve) => setTimeout(resolve, 5));
     const atLeast = acknowledged;
     await ok('backup', '--data-dir', dataDir, '--to', join(folder, 'b1'));
-    running = false;
-    await load;
+    load.running = false;
+    await loading;
     expect(readdirSync(dataDir)).not.toContain('staging');
     const restored = join(folder, 'restored');
     await ok('restore', '--from', join(folder, 'b1'), '--data-dir', restored);

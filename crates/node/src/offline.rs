@@ -1,7 +1,8 @@
 //! What can be done with a data directory that no server holds.
 
 use kithdb_engine::catalog::{OpenError, claim};
-use kithdb_engine::integrity::{CheckReport, Finding, Findings, check};
+use kithdb_engine::collection::OpeningOptions;
+use kithdb_engine::integrity::{CheckReport, Finding, Findings, Mended, RepairReport, check, repair};
 use kithdb_engine::storage::{LockGuard, RealDisk, Storage};
 use napi::bindgen_prelude::AsyncTask;
 use napi::{Env, Task};
@@ -71,8 +72,9 @@ impl Task for Check {
     type JsValue = NativeCheckReport;
 
     fn compute(&mut self) -> napi::Result<CheckReport> {
-        let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        at_rest(&self.data_dir, |storage| check(storage, self.collection.as_deref(), threads))
+        at_rest(&self.data_dir, |storage| {
+            check(storage, self.collection.as_deref(), OpeningOptions::default())
+        })
     }
 
     fn resolve(&mut self, _env: Env, report: CheckReport) -> napi::Result<NativeCheckReport> {
@@ -103,6 +105,88 @@ fn findings(findings: Findings) -> (Vec<NativeFinding>, f64) {
         advice: finding.advice,
     };
     (findings.listed.into_iter().map(native).collect(), findings.unlisted as f64)
+}
+
+/// What a repair did, or would do, about one collection.
+#[napi(object, object_from_js = false)]
+pub struct NativeMended {
+    /// Its name.
+    pub name: String,
+    /// What was wrong with it.
+    pub faults: Vec<String>,
+    /// Live points afterwards.
+    pub points: f64,
+    /// Ids of points that could not be kept, as far as they are listed.
+    pub lost_ids: Vec<String>,
+    /// How many points could not be kept.
+    pub lost_points: f64,
+    /// Places of points of which not even the ids are known.
+    pub unknown_points: f64,
+    /// First and last number of operations whose records are lost.
+    pub lost_operations: Vec<Vec<f64>>,
+    /// What else there is to say.
+    pub notes: Vec<String>,
+}
+
+/// What a repair did, or would do.
+#[napi(object, object_from_js = false)]
+pub struct NativeRepairReport {
+    /// The collections that were damaged.
+    pub mended: Vec<NativeMended>,
+    /// Whether a new log takes the place of a damaged one.
+    pub replaces_log: bool,
+    /// What there is to say of the log and the catalog.
+    pub notes: Vec<String>,
+    /// Folder in the data directory with what was replaced.
+    pub salvage: Option<String>,
+}
+
+/// Repairs a data directory on a thread of its own, or says what a repair would do. `stamp` names the folder for what is
+/// replaced.
+#[napi(ts_return_type = "Promise<NativeRepairReport>")]
+pub fn repair_data_dir(data_dir: String, stamp: String, dry_run: bool) -> AsyncTask<Repair> {
+    AsyncTask::new(Repair { data_dir, stamp, dry_run })
+}
+
+/// See [`repair_data_dir`].
+pub struct Repair {
+    data_dir: String,
+    stamp: String,
+    dry_run: bool,
+}
+
+impl Task for Repair {
+    type Output = RepairReport;
+    type JsValue = NativeRepairReport;
+
+    fn compute(&mut self) -> napi::Result<RepairReport> {
+        at_rest(&self.data_dir, |storage| {
+            repair(&storage, &self.stamp, self.dry_run, OpeningOptions::default())
+        })
+    }
+
+    fn resolve(&mut self, _env: Env, report: RepairReport) -> napi::Result<NativeRepairReport> {
+        let mended = |Mended { name, faults, losses, points, .. }: Mended| NativeMended {
+            name,
+            faults,
+            points: points as f64,
+            lost_ids: losses.ids.iter().map(ToString::to_string).collect(),
+            lost_points: losses.points as f64,
+            unknown_points: losses.unknown_points as f64,
+            lost_operations: losses
+                .operations
+                .iter()
+                .map(|range| vec![range.start as f64, (range.end - 1) as f64])
+                .collect(),
+            notes: losses.notes,
+        };
+        Ok(NativeRepairReport {
+            mended: report.mended.into_iter().map(mended).collect(),
+            replaces_log: report.replaces_log,
+            notes: report.notes,
+            salvage: report.salvage,
+        })
+    }
 }
 
 /// Does something with a data directory while this process holds it.

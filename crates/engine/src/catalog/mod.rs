@@ -11,7 +11,7 @@ mod staging;
 
 pub use entry::{Entry, Use};
 pub use open::{Mode, OpenError, Opened, UNFINISHED_RESTORE, claim, open};
-pub use rehearsal::{DamagedRecord, Rehearsal, Rehearsed, rehearse};
+pub use rehearsal::{DamagedRecord, Rehearsal, Rehearsed, SavedCatalog, rehearse, salvage_catalog};
 pub use staging::STAGING;
 
 use crate::collection::config::CollectionConfig;
@@ -176,6 +176,23 @@ impl Catalog {
                 None => self.shared.storage.remove_dir_all(&directory(entry.id)),
             };
         }
+    }
+
+    /// Sets a collection aside that was served so far: its files can no longer be trusted. Requests that run are
+    /// finished; every later one is told the fault. The log keeps what its checkpoint does not have.
+    pub fn quarantine(&self, entry: &Arc<Entry>, fault: &str) {
+        let Some(collection) = entry.collection() else { return };
+        collection.poison(fault);
+        let pinned_lsn = Some(collection.checkpointed_lsn() + 1);
+        let state = EntryState::Quarantined { fault: fault.to_string(), pinned_lsn };
+        let aside = Arc::new(Entry::new(entry.id, entry.name.clone(), entry.current_config(), state));
+        self.entries.rcu(|entries| match entries.get(&entry.name) {
+            // Whoever is deleting it holds the entry that it found, and will remove it.
+            Some(now) if Arc::ptr_eq(now, entry) && !entry.is_deleting() => {
+                entries.update(entry.name.clone(), Arc::clone(&aside))
+            }
+            _ => OrdMap::clone(entries),
+        });
     }
 
     /// Log sequence from which on quarantined collections need the log.

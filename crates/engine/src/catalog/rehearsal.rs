@@ -1,10 +1,12 @@
 //! A start that changes nothing: what would be served, and what would not.
 
-use super::file::CatalogFile;
+use super::file::{self, CatalogFile, SavedEntry};
 use super::open::{OpenError, Replay, Slot};
+use super::{CATALOG, CREATE, DROP};
 use crate::collection::{Opening, OpeningOptions};
 use crate::storage::Storage;
 use crate::wal::{self, LogReport, Replayed};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// A record of the log whose body is damaged under an intact header.
@@ -69,4 +71,55 @@ pub fn rehearse(
     let found = |(id, Slot { name, opening, .. })| Rehearsed { id, name, outcome: opening };
     let collections = slots.into_iter().map(found).collect();
     Ok(Rehearsal { report, damaged, fault, collections, last_lsn, next_id })
+}
+
+/// The catalog as its file and every record that can be read say.
+pub struct SavedCatalog(CatalogFile);
+
+/// The catalog, whatever is missing of the log.
+///
+/// # Errors
+/// The catalog's file, and what reading the log cannot get past.
+pub fn salvage_catalog(storage: &dyn Storage) -> Result<SavedCatalog, OpenError> {
+    let mut saved = CatalogFile::load(storage).map_err(OpenError::Catalog)?;
+    let mut entries: BTreeMap<u64, SavedEntry> =
+        std::mem::take(&mut saved.entries).into_iter().map(|entry| (entry.0, entry)).collect();
+    let visit = &mut |item: Replayed<'_>| {
+        let Replayed::Record { sequence, collection, kind, body, .. } = item else { return };
+        // A number that is in use is not given out again, whatever was lost of the catalog.
+        saved.next_id = saved.next_id.max(collection + 1);
+        if collection != CATALOG || sequence <= saved.lsn {
+            return;
+        }
+        saved.lsn = sequence;
+        if kind == CREATE
+            && let Some((entry, [])) = file::decode_entry(body)
+        {
+            saved.next_id = saved.next_id.max(entry.0 + 1);
+            entries.insert(entry.0, entry);
+        } else if kind == DROP
+            && let Ok(id) = body.try_into()
+        {
+            entries.remove(&u64::from_le_bytes(id));
+        }
+    };
+    wal::salvage(storage, visit).map_err(OpenError::Log)?;
+    saved.entries = entries.into_values().collect();
+    Ok(SavedCatalog(saved))
+}
+
+impl SavedCatalog {
+    /// Number, name and configuration at creation of each collection.
+    pub fn entries(&self) -> &[SavedEntry] {
+        &self.0.entries
+    }
+
+    /// Replaces the catalog's file: it then includes everything up to the sequence `lsn`.
+    ///
+    /// # Errors
+    /// The disk's.
+    pub fn store(&self, storage: &dyn Storage, lsn: u64) -> Result<(), OpenError> {
+        let CatalogFile { next_id, entries, .. } = &self.0;
+        Ok(CatalogFile { lsn, next_id: *next_id, entries: entries.clone() }.store(storage)?)
+    }
 }

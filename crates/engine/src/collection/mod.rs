@@ -29,6 +29,8 @@ mod point;
 mod resolve;
 mod rewriting;
 mod run;
+mod salvage;
+mod scrubbing;
 mod sparse_field;
 mod sparse_file;
 mod sparse_rows;
@@ -56,6 +58,7 @@ pub use memory::MemoryReport;
 pub use opening::{Opening, OpeningOptions};
 pub use point::{Payload, Point, Rows};
 pub use resolve::not_found;
+pub use salvage::Losses;
 pub use sparse_field::{SparseArena, SparseTable};
 pub use staging::link_folder;
 pub use state::{State, Subject};
@@ -235,6 +238,11 @@ impl Collection {
         let in_flight = *self.in_flight.lock() > 0;
         let saved = self.checkpointed_lsn.load(Ordering::Acquire);
         (in_flight || self.last_lsn.load(Ordering::Acquire) > saved).then_some(saved + 1)
+    }
+
+    /// Log sequence up to which the data checkpoint holds everything of this collection.
+    pub fn checkpointed_lsn(&self) -> u64 {
+        self.checkpointed_lsn.load(Ordering::Acquire)
     }
 
     /// Bytes of log records since the last data checkpoint.

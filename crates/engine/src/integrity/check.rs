@@ -3,10 +3,9 @@
 use super::finding::{Finding, Findings, Severity};
 use crate::catalog::{self, CATALOG, DamagedRecord, OpenError, Rehearsal, Rehearsed};
 use crate::collection::{FileFault, Inspection, OpeningOptions, Part, directory, inspect};
-use crate::limits::Thresholds;
 use crate::storage::{ErrorKind, ReadOnly, Storage};
 use crate::wal::{self, Damage, DamageKind};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// What is to be done about damaged data, in this order.
@@ -49,10 +48,9 @@ pub struct CheckReport {
 pub fn check(
     storage: Arc<dyn Storage>,
     only: Option<&str>,
-    threads: usize,
+    options: OpeningOptions,
 ) -> Result<CheckReport, OpenError> {
     let storage: Arc<dyn Storage> = Arc::new(ReadOnly::new(storage));
-    let options = OpeningOptions { threads, row_chunk_bytes: Thresholds::default().row_chunk_bytes };
     let mut run = Run { storage, row_chunk_bytes: options.row_chunk_bytes, report: CheckReport::default() };
     let rehearsal = match catalog::rehearse(&run.storage, only, options) {
         Ok(rehearsal) => rehearsal,
@@ -109,7 +107,7 @@ impl Run {
     /// Without the catalog nobody knows names; the files of the folders can be checked all the same.
     fn without_catalog(&mut self, what: &str) -> Result<(), OpenError> {
         let effect = "the server does not start: nobody knows the names of the collections";
-        let advice = "restore a backup; or let `kithdb repair` make a catalog of the folders that are there";
+        let advice = "restore a backup; the collections' files can be kept beside it";
         self.find(Severity::Damage, "catalog/CATALOG", None, [what, effect, advice]);
         for id in folders(&*self.storage)? {
             let found = self.inspect(id);
@@ -305,17 +303,7 @@ pub(super) fn part_name(part: &Part) -> String {
     }
 }
 
-/// The findings of each severity, for the last line of a report.
 impl CheckReport {
-    /// How many findings there are of each severity.
-    pub fn counts(&self) -> BTreeMap<Severity, u64> {
-        let mut counts = BTreeMap::new();
-        for finding in &self.findings.listed {
-            *counts.entry(finding.severity).or_default() += 1;
-        }
-        counts
-    }
-
     /// Whether nothing but notes was found.
     pub fn is_clean(&self) -> bool {
         self.findings.unlisted == 0

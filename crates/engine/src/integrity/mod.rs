@@ -3,6 +3,8 @@
 
 mod check;
 mod finding;
+mod repair;
 
 pub use check::{CheckReport, CheckedCollection, check};
 pub use finding::{Finding, Findings, Severity};
+pub use repair::{Mended, RepairReport, SALVAGE, repair};

@@ -2,7 +2,7 @@
 
 use crate::storage::Storage;
 
-use super::recovery::recover;
+use super::recovery::{Shadowed, recover};
 use super::report::{LogReport, Replayed};
 use super::{LogError, cut_mark, segment};
 
@@ -11,7 +11,30 @@ use super::{LogError, cut_mark, segment};
 /// # Errors
 /// As [`Log::open`](super::Log::open), but for those of writing.
 pub fn inspect(storage: &dyn Storage, visit: &mut dyn FnMut(Replayed<'_>)) -> Result<LogReport, LogError> {
-    recover(storage, 0, visit).map(|found| found.report)
+    recover(storage, 0, Shadowed::Listed, visit).map(|found| found.report)
+}
+
+/// Shows every record that can be read to `visit`, those behind damage included, and changes nothing on disk. Answers
+/// the first sequence that no record has, or can have had.
+///
+/// # Errors
+/// As [`inspect`].
+pub fn salvage(storage: &dyn Storage, visit: &mut dyn FnMut(Replayed<'_>)) -> Result<u64, LogError> {
+    recover(storage, 0, Shadowed::Shown, visit).map(|found| found.next)
+}
+
+/// Removes all segments: their records are in checkpoints, and [`start_behind`] says so.
+///
+/// # Errors
+/// The disk's.
+pub fn remove_segments(storage: &dyn Storage) -> Result<(), LogError> {
+    let remove = || {
+        for first in segment::list(storage)? {
+            storage.remove(&segment::path(first))?;
+        }
+        storage.sync_dir(segment::DIR)
+    };
+    remove().map_err(LogError::from_storage)
 }
 
 /// Path of the segment whose first record has that sequence.
@@ -29,8 +52,7 @@ pub fn path_holding(storage: &dyn Storage, sequence: u64) -> Result<String, LogE
     Ok(first.map_or_else(|| segment::DIR.to_string(), segment::path))
 }
 
-/// Declares that nothing up to a sequence is needed any more, in a directory without segments: a log that is opened
-/// there afterwards goes on behind it.
+/// Declares that nothing up to a sequence is needed any more: a log that is opened afterwards goes on behind it.
 ///
 /// # Errors
 /// The disk's.

@@ -11,7 +11,7 @@ use super::entropy::Entropy;
 use super::format::{
     MAX_BODY_BYTES, RECORD_HEADER_LEN, RecordHeader, SEGMENT_HEADER_LEN, Seeded, SegmentHeader, VERSION,
 };
-use super::recovery::{Recovered, TailRecord, recover};
+use super::recovery::{Recovered, Shadowed, TailRecord, recover};
 use super::report::{LogReport, Replayed};
 use super::segment::{self, CreateError, Segment};
 
@@ -94,7 +94,7 @@ impl Log {
             storage.sync_dir(segment::DIR)
         };
         prepare().map_err(LogError::from_storage)?;
-        let found = recover(&*storage, from, visit)?;
+        let found = recover(&*storage, from, Shadowed::Listed, visit)?;
         let mut entropy = Entropy::new(options.entropy);
         let mut segments: VecDeque<Segment> = found.segments.iter().copied().collect();
         let (file, seeded) = continue_after(

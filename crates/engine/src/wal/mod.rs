@@ -31,7 +31,7 @@ mod segment;
 pub use error::LogError;
 pub use format::MAX_BODY_BYTES;
 pub use group::{Appender, Completion, Durability, GroupCommit, GroupOptions};
-pub use inspection::{inspect, path_holding, segment_path, start_behind};
+pub use inspection::{inspect, path_holding, remove_segments, salvage, segment_path, start_behind};
 pub use log::{Log, LogOptions};
 pub use report::{Damage, DamageKind, LogReport, Replayed};
 
