@@ -8,7 +8,7 @@
 use super::check::part_name;
 use crate::catalog::{self, CATALOG, OpenError, Rehearsal, Rehearsed, SavedCatalog};
 use crate::collection::{
-    GraphPolicy, IndexQueue, IndexScratch, Losses, Opening, OpeningOptions, Shared, directory, inspect,
+    GraphPolicy, IndexQueue, IndexScratch, Losses, Opening, OpeningOptions, Part, Shared, directory, inspect,
     link_folder,
 };
 use crate::limits::{Limits, Thresholds};
@@ -182,6 +182,8 @@ impl Run {
             collection
                 .checkpoint(GraphPolicy::Always)
                 .map_err(|error| OpenError::Catalog(format!("a checkpoint failed: {error:?}")))?;
+            // Where nothing but a graph was damaged and none is wanted any more, no checkpoint was due.
+            collection.write_again(&Part::Manifest)?;
         }
         if self.report.replaces_log {
             catalog.store(&**storage, self.end - 1)?;
