@@ -51,6 +51,8 @@ export declare class NativeEngine {
   take(frame: Buffer): number
   /** What the engine serves now; nothing while it is not open. */
   status(): NativeStatus
+  /** What the scrub did; nothing while the engine is not open. */
+  scrub(): NativeScrub
   /**
    * Gives everything that is served second names in the folder `staging` of the data directory; completes `id` when
    * they stand.
@@ -206,6 +208,44 @@ export interface NativeRepairReport {
   salvage?: string
 }
 
+/** What the scrub did since the engine was opened. */
+export interface NativeScrub {
+  /** Passes that came to their end. */
+  passes: number
+  /** When the last one did, in seconds since 1970. */
+  finishedAt?: number
+  /** Bytes compared with a checksum. */
+  bytes: number
+  /** Pieces of data files that failed. */
+  dataFailures: number
+  /** Pieces of graph files that failed. */
+  graphFailures: number
+  /** Manifests that failed. */
+  manifestFailures: number
+  /** The last findings, oldest first. */
+  findings: Array<NativeScrubFinding>
+}
+
+/** One piece of a file that was not as it was written. */
+export interface NativeScrubFinding {
+  /** Counts the findings of this process, from 1. */
+  number: number
+  /** Name of the collection. */
+  collection: string
+  /** The file, relative to the data directory. */
+  file: string
+  /** What is wrong, and what was done. */
+  what: string
+}
+
+/** How often and how fast files are read. */
+export interface NativeScrubOptions {
+  /** Most bytes a second. */
+  bytesPerSecond: number
+  /** Seconds from the end of one pass to the next. */
+  intervalSeconds: number
+}
+
 /** Counts over searches. */
 export interface NativeSearches {
   /** Exact scans of originals. */
@@ -252,6 +292,8 @@ export interface OpenOptions {
   searchThreads?: number
   /** Limits that differ from their defaults. */
   limits?: NativeLimits
+  /** How files are read in the background for signs of decay; not at all when absent. */
+  scrub?: NativeScrubOptions
   /** Makes operations on a collection of a special name panic, for a test. */
   panicForTests?: boolean
 }
