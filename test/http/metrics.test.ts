@@ -97,7 +97,9 @@ describe('C3.16 GET /metrics', () => {
   it('says what the engine says, each figure under its own name', async () => {
     const page = await scrape(service);
     const figures = page.samples
-      .filter(({ name }) => /^kithdb_(collections|points|memory|mapped|search|kernels|quar|checksum|scrub)/.test(name))
+      .filter(({ name }) =>
+        /^kithdb_(collections|points|memory|mapped|search|kernels|quar|checksum|scrub)/.test(name),
+      )
       .map(({ name, labels, value }) => [[name, ...Object.values(labels)].join(' '), value]);
     expect(Object.fromEntries(figures)).toEqual({
       kithdb_collections: 3,
