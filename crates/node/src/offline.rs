@@ -56,7 +56,7 @@ pub struct NativeCheckReport {
 }
 
 /// Checks a data directory, or one collection of it, on a thread of its own. It must exist, and nothing in it changes.
-#[napi(ts_return_type = "Promise<NativeCheckReport>")]
+#[napi(catch_unwind, ts_return_type = "Promise<NativeCheckReport>")]
 pub fn check_data_dir(data_dir: String, collection: Option<String>) -> AsyncTask<Check> {
     AsyncTask::new(Check { data_dir, collection })
 }
@@ -143,7 +143,7 @@ pub struct NativeRepairReport {
 
 /// Repairs a data directory on a thread of its own, or says what a repair would do. `stamp` names the folder for what is
 /// replaced.
-#[napi(ts_return_type = "Promise<NativeRepairReport>")]
+#[napi(catch_unwind, ts_return_type = "Promise<NativeRepairReport>")]
 pub fn repair_data_dir(data_dir: String, stamp: String, dry_run: bool) -> AsyncTask<Repair> {
     AsyncTask::new(Repair { data_dir, stamp, dry_run })
 }
