@@ -21,6 +21,9 @@ import { httpListeners } from './http/listener';
 import { openLog, type ProcessLog } from './http/log';
 import { RequestCounts } from './http/request-counts';
 import { allRoutes } from './http/routes';
+import { reportScrub } from './operations/scrub-report';
+import { openControl, type Control } from './operations/control';
+import { holdsUnfinishedRestore } from './operations/data-files';
 import { productVersion } from './system/version';
 
 export { StartError } from './http/listen';
@@ -75,6 +78,11 @@ export async function startServer(config: Config, options: StartOptions = {}): P
   const startedAt = performance.now();
   const processLog = options.log ?? openLog(config);
   const { log } = processLog;
+  if (await holdsUnfinishedRestore(config.dataDir)) {
+    throw new StartError(
+      `A restore into ${config.dataDir} did not come to its end: empty the folder and restore again`,
+    );
+  }
   const lifecycle = new Lifecycle();
   const auth = new Late(openAuth(config, log));
   let server: Server;
@@ -94,9 +102,14 @@ export async function startServer(config: Config, options: StartOptions = {}): P
 
   const engine = makeEngine(config, options.openEngine ?? nativeEngine);
   const opened = Promise.all([auth.ready, engine.then((made) => made.open())]);
+  let stopReporting = (): void => undefined;
+  let control: Promise<Control | undefined> | undefined;
   const ready = opened.then(async () => {
     const made = await engine;
     if (lifecycle.becomeReady(made)) {
+      stopReporting = reportScrub(made, log);
+      control = takeOrders(config, made, auth, log);
+      await control;
       announce(made, { url, startedAt, log, print: options.print ?? printLine });
     }
   });
@@ -112,6 +125,10 @@ export async function startServer(config: Config, options: StartOptions = {}): P
       auth,
       engine,
       opened,
+      control: () => {
+        stopReporting();
+        return control;
+      },
       log,
       graceMs: options.graceMs ?? GRACE_MS,
       onDrained,
@@ -166,7 +183,30 @@ async function nativeEngine(options: EngineOptions): Promise<Engine> {
 }
 
 async function makeEngine(config: Config, factory: EngineFactory): Promise<Engine> {
-  return factory({ dataDir: config.dataDir, searchThreads: config.searchThreads, limits: config.limits });
+  const { dataDir, searchThreads, limits, scrubMbPerSecond, scrubIntervalHours } = config;
+  const scrub = { bytesPerSecond: scrubMbPerSecond * 1e6, intervalSeconds: scrubIntervalHours * 3600 };
+  return factory({ dataDir, searchThreads, limits, ...(scrubMbPerSecond > 0 && { scrub }) });
+}
+
+/** Without the socket for commands everything is served all the same. */
+async function takeOrders(
+  config: Config,
+  engine: Engine,
+  auth: Late<AuthService>,
+  log: Logger,
+): Promise<Control | undefined> {
+  const staging = {
+    stage: () => engine.stage(),
+    unstage: () => engine.unstage(),
+    copyStore: async (path: string) => (await auth.ready).copyStore(path),
+    quarantined: () => engine.status().faults.map(({ name }) => name),
+  };
+  try {
+    return await openControl(config.dataDir, staging, log);
+  } catch (error) {
+    log.warn({ err: error }, 'no socket for commands: kithdb backup needs the server to be stopped');
+    return undefined;
+  }
 }
 
 /** The line that says that the server is ready, and a warning for each collection that could not be opened (C10.2). */
@@ -199,6 +239,8 @@ interface Stopping {
   readonly engine: Promise<Engine>;
   /** Settles when the engine and authentication are open, or cannot be. */
   readonly opened: Promise<unknown>;
+  /** What takes orders from commands on this machine, once it does. */
+  readonly control: () => Promise<Control | undefined> | undefined;
   readonly log: Logger;
   readonly graceMs: number;
   readonly onDrained: () => void;
@@ -214,6 +256,7 @@ async function stopServer(server: Server, parts: Stopping): Promise<void> {
   }
   parts.onDrained();
   await parts.opened.catch(() => undefined);
+  await (await parts.control())?.close();
   await closeAll([parts.engine, parts.auth.ready], log);
   log.info('stopped');
 }

@@ -65,6 +65,8 @@ export interface AuthService {
   rotateToken(id: number): Promise<IssuedToken | 'unknown' | 'expired'>;
   /** The token is dead when it resolves; false when there was none. */
   deleteToken(id: number): Promise<boolean>;
+  /** Writes a consistent, durable copy of everything to a new file; false when it is only in memory. */
+  copyStore(path: string): Promise<boolean>;
   close(): Promise<void>;
 }
 
@@ -307,6 +309,10 @@ export class StoredAuthService implements AuthService {
       this.parts.log.info({ tokenId: id }, 'access token deleted');
     }
     return deleted;
+  }
+
+  copyStore(path: string): Promise<boolean> {
+    return this.parts.store.copyTo(path);
   }
 
   async close(): Promise<void> {

@@ -1,4 +1,4 @@
-import { settingsHelp } from '../config';
+import { settingsHelp, type VerbFlag } from '../config';
 import type { Verb } from './verbs';
 
 /** What `kithdb help` prints. */
@@ -19,15 +19,19 @@ export function overview(verbs: readonly Verb[]): string {
 }
 
 /** What `kithdb <verb> --help` prints. */
-export function verbHelp({ name, about, usesSettings }: Verb): string {
-  const head = [`kithdb ${name}: ${about}`, ''];
+export function verbHelp({ name, about, usesSettings, flags = [], settings: keys }: Verb): string {
+  const head = [`kithdb ${name}: ${about}`, '', ...flags.map(flagHelp)];
   const settings = [
     'A flag beats the environment, which beats the file of --config.',
     '',
-    settingsHelp(),
+    settingsHelp(keys),
     '',
   ];
   return [...head, ...(usesSettings ? settings : []), EXIT_CODES, ''].join('\n');
+}
+
+function flagHelp({ name, placeholder, about }: VerbFlag): string {
+  return `  --${name}${placeholder === undefined ? '' : ` ${placeholder}`}\n      ${about}\n`;
 }
 
 const EXIT_CODES = 'Exit codes: 0 success, 1 failure, 2 wrong arguments or settings.';

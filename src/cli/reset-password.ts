@@ -5,7 +5,7 @@ import { CommandError, type Console } from './console';
 import { readNewPassword } from './password-input';
 
 /** `kithdb admin reset-password`: for an operator at the data directory, while no server runs on it (C11.4). */
-export async function resetPassword(config: Config, console: Console): Promise<void> {
+export async function resetPassword(config: Config, console: Console): Promise<undefined> {
   if (config.tokenStore === 'memory') {
     throw new CommandError('KITHDB_TOKEN_STORE=memory keeps no password between starts');
   }

@@ -1,4 +1,4 @@
-import { ConfigError, loadConfig, nearest, readFlags, type CommandLine } from '../config';
+import { ConfigError, loadConfig, nearest, readFlags, type CommandLine, type VerbFlag } from '../config';
 import { CommandError, EXIT, type Console, type ExitCode } from './console';
 import { overview, verbHelp } from './help';
 import { VERBS, type Verb } from './verbs';
@@ -9,15 +9,15 @@ import { VERBS, type Verb } from './verbs';
  */
 export async function run(argv: readonly string[], console: Console): Promise<ExitCode | undefined> {
   try {
-    const commandLine = readFlags(argv);
+    const commandLine = readFlags(argv, verbFlags());
     const verb = findVerb(commandLine.positionals);
     if (commandLine.help) {
       console.stdout.write(commandLine.positionals.length === 0 ? overview(VERBS) : verbHelp(verb));
     } else if (commandLine.version) {
       await execute(findVerb(['version']), commandLine, console);
     } else {
-      await execute(verb, commandLine, console);
-      return verb.name === 'serve' ? undefined : EXIT.success;
+      const code = await execute(verb, commandLine, console);
+      return verb.name === 'serve' ? undefined : code;
     }
     return EXIT.success;
   } catch (error) {
@@ -26,15 +26,33 @@ export async function run(argv: readonly string[], console: Console): Promise<Ex
   }
 }
 
-async function execute(verb: Verb, commandLine: CommandLine, console: Console): Promise<void> {
+async function execute(verb: Verb, commandLine: CommandLine, console: Console): Promise<ExitCode> {
+  const problems = foreignFlags(verb, commandLine);
+  if (problems.length > 0) {
+    throw new ConfigError([...commandLine.problems, ...problems]);
+  }
   if (verb.usesSettings) {
     const terminal = console.stderr.isTTY === true;
-    await verb.run(loadConfig({ commandLine, env: console.env, terminal }), console);
-  } else if (commandLine.problems.length > 0) {
-    throw new ConfigError(commandLine.problems);
-  } else {
-    verb.run(console);
+    const config = loadConfig({ commandLine, env: console.env, terminal });
+    return (await verb.run(config, console, commandLine.flags)) ?? EXIT.success;
   }
+  if (commandLine.problems.length > 0) {
+    throw new ConfigError(commandLine.problems);
+  }
+  verb.run(console);
+  return EXIT.success;
+}
+
+/** The flags of all verbs; two verbs may share one. */
+function verbFlags(): readonly VerbFlag[] {
+  return VERBS.flatMap(({ flags = [] }) => flags);
+}
+
+function foreignFlags(verb: Verb, { flags }: CommandLine): readonly string[] {
+  const own = new Set((verb.flags ?? []).map(({ name }) => name));
+  return [...flags.keys()]
+    .filter((name) => !own.has(name))
+    .map((name) => `kithdb ${verb.name} has no flag --${name}`);
 }
 
 function findVerb(words: readonly string[]): Verb {
@@ -65,6 +83,7 @@ export const EXPLAINED: ReadonlySet<string> = new Set([
   'CommandError',
   'ConfigError',
   'AuthStartError',
+  'BackupError',
   'ExposureError',
   'StartError',
   'StoreInUse',

@@ -1,17 +1,32 @@
-import { settingsReference, type Config } from '../config';
+import { settingsReference, type Config, type SettingKey, type VerbFlag } from '../config';
 import { productVersion } from '../system/version';
-import type { Console } from './console';
+import { backup } from './backup';
+import { check } from './check';
+import type { Console, ExitCode } from './console';
 import { overview } from './help';
+import { repair } from './repair';
 import { resetPassword } from './reset-password';
+import { restore } from './restore';
 import { serve } from './serve';
+
+/** The flags of a verb that are no settings, as they were given; true for a switch. */
+export type GivenFlags = ReadonlyMap<string, string | true>;
 
 /** One command. */
 export type Verb = {
   /** One or more words. */
   readonly name: string;
   readonly about: string;
+  /** Flags beside the settings. */
+  readonly flags?: readonly VerbFlag[];
+  /** The few settings that its help lists; all of them when absent. */
+  readonly settings?: readonly SettingKey[];
 } & (
-  | { readonly usesSettings: true; readonly run: (config: Config, console: Console) => Promise<void> }
+  | {
+      readonly usesSettings: true;
+      /** The exit code, when it is not that of a success. */
+      readonly run: (config: Config, console: Console, flags: GivenFlags) => Promise<ExitCode | undefined>;
+    }
   | { readonly usesSettings: false; readonly run: (console: Console) => void }
 );
 
@@ -29,6 +44,62 @@ export const VERBS: readonly Verb[] = [
       'Sets a new admin password while the server is stopped; from KITHDB_ADMIN_PASSWORD[_FILE], the terminal or standard input.',
     usesSettings: true,
     run: resetPassword,
+  },
+  {
+    name: 'check',
+    about:
+      'Verifies a data directory that no server has open, without changing it. Exit code 0: sound; 1: something was found; 2: it cannot be checked.',
+    flags: [
+      { name: 'json', about: 'Prints the report as JSON.' },
+      {
+        name: 'collection',
+        placeholder: 'NAME',
+        about: 'Checks this collection only, with catalog and log.',
+      },
+    ],
+    settings: ['dataDir', 'tokenStore'],
+    usesSettings: true,
+    run: check,
+  },
+  {
+    name: 'backup',
+    about: 'Copies a data directory, also while a server serves it, into a new folder.',
+    flags: [
+      { name: 'to', placeholder: 'FOLDER', about: 'Where the backup goes: a new or empty folder.' },
+      {
+        name: 'base',
+        placeholder: 'FOLDER',
+        about: 'An earlier backup on the same file system: what has not changed is linked to it, not copied.',
+      },
+      { name: 'json', about: 'Prints the outcome as JSON.' },
+    ],
+    settings: ['dataDir', 'tokenStore'],
+    usesSettings: true,
+    run: backup,
+  },
+  {
+    name: 'restore',
+    about: 'Makes a data directory of a backup, verifying every file before and after it is copied.',
+    flags: [
+      { name: 'from', placeholder: 'FOLDER', about: 'The backup.' },
+      { name: 'json', about: 'Prints the outcome as JSON.' },
+    ],
+    settings: ['dataDir'],
+    usesSettings: true,
+    run: restore,
+  },
+  {
+    name: 'repair',
+    about:
+      'Keeps what verifies of a damaged data directory that no server has open, names what is lost, and sets aside what it replaces.',
+    flags: [
+      { name: 'dry-run', about: 'Says what would be done, and changes nothing.' },
+      { name: 'yes', about: 'Does it: without this flag nothing is changed.' },
+      { name: 'json', about: 'Prints the outcome as JSON.' },
+    ],
+    settings: ['dataDir'],
+    usesSettings: true,
+    run: repair,
   },
   {
     name: 'help',

@@ -26,6 +26,9 @@ export interface Config {
   readonly jwtTtlSeconds: number;
   /** Undefined takes the first that loads, memory excepted. */
   readonly tokenStore: SettingValues['tokenStore'];
+  /** 0 for no scrub. */
+  readonly scrubMbPerSecond: number;
+  readonly scrubIntervalHours: number;
   readonly logLevel: SettingValues['logLevel'];
   readonly logFormat: 'pretty' | 'json';
   readonly maxBodyBytes: number;
@@ -175,6 +178,8 @@ function assemble(values: SettingValues, tls: Config['tls'], terminal: boolean):
     jwtSecret: values.jwtSecret,
     jwtTtlSeconds: values.jwtTtlSeconds,
     tokenStore: values.tokenStore,
+    scrubMbPerSecond: values.scrubMbPerSecond,
+    scrubIntervalHours: values.scrubIntervalHours,
     logLevel: values.logLevel,
     logFormat: values.logFormat ?? (terminal ? 'pretty' : 'json'),
     maxBodyBytes: values.maxBodyBytes,

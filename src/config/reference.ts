@@ -1,16 +1,20 @@
 import { describe, environmentName, fileKey, flagName, SETTING_KEYS, type SettingKey } from './settings';
 import type { SettingGroup } from './setting';
 
-const GROUPS: readonly SettingGroup[] = ['Server', 'Authentication', 'Logging', 'Limits'];
+const GROUPS: readonly SettingGroup[] = ['Server', 'Authentication', 'Data', 'Logging', 'Limits'];
 const WIDTH = 100;
 const INDENT = '      ';
 
-/** The settings as `--help` shows them: each with its names, its default and what it is for. */
-export function settingsHelp(): string {
-  return GROUPS.map((group) => {
-    const entries = keysOf(group).map((key) => `${names(key)}\n${wrap(aboutWithDefault(key))}`);
-    return `${group}:\n${entries.join('\n')}`;
-  }).join('\n\n');
+/** The settings as `--help` shows them, or some of them: each with its names, its default and what it is for. */
+export function settingsHelp(only: readonly SettingKey[] = SETTING_KEYS): string {
+  const groups = GROUPS.filter((group) => keysOf(group).some((key) => only.includes(key)));
+  return groups
+    .map((group) => {
+      const keys = keysOf(group).filter((key) => only.includes(key));
+      const entries = keys.map((key) => `${names(key)}\n${wrap(aboutWithDefault(key))}`);
+      return `${group}:\n${entries.join('\n')}`;
+    })
+    .join('\n\n');
 }
 
 function names(key: SettingKey): string {

@@ -25,7 +25,7 @@ export interface Setting<T> {
 }
 
 /** The headings of help and documentation. */
-export type SettingGroup = 'Server' | 'Authentication' | 'Logging' | 'Limits';
+export type SettingGroup = 'Server' | 'Authentication' | 'Data' | 'Logging' | 'Limits';
 
 /** A value before it is understood. */
 export type RawValue = string | number | boolean | readonly string[];

@@ -166,6 +166,24 @@ export const SETTINGS = {
     about:
       'What keeps the admin, the access tokens and the authentication setting: sqlite3 or node-sqlite (the same file format), or memory, which forgets everything at exit.',
   }),
+  scrubMbPerSecond: setting({
+    group: 'Data',
+    parse: wholeNumber(0, 100_000),
+    fallback: 20,
+    fallbackText: '20',
+    placeholder: 'N',
+    about:
+      'How fast data files are read in the background to find decay, in MB a second (10^6 bytes); 0 turns it off.',
+  }),
+  scrubIntervalHours: setting({
+    group: 'Data',
+    parse: wholeNumber(1, 8760),
+    fallback: 24,
+    fallbackText: '24',
+    placeholder: 'N',
+    about:
+      'Hours from the start, which reads everything too, or from the end of one such pass to the beginning of the next.',
+  }),
   logLevel: setting<'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'trace' | 'silent'>({
     group: 'Logging',
     parse: oneOf('fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'),

@@ -17,10 +17,22 @@ export interface Given {
 /** What one source gives for each setting; a secret may be given more than once under its several names. */
 export type Source = ReadonlyMap<SettingKey, readonly Given[]>;
 
+/** A flag that is no setting: it belongs to the verbs that name it. */
+export interface VerbFlag {
+  /** Without its dashes. */
+  readonly name: string;
+  /** What its value looks like; a flag without one is a switch. */
+  readonly placeholder?: string;
+  /** One or two sentences without a line break. */
+  readonly about: string;
+}
+
 /** What the command line holds besides settings. */
 export interface CommandLine {
   readonly settings: Source;
   readonly positionals: readonly string[];
+  /** Flags of verbs, each with its value; true for a switch. */
+  readonly flags: ReadonlyMap<string, string | true>;
   readonly help: boolean;
   readonly version: boolean;
   readonly problems: readonly string[];
@@ -31,15 +43,19 @@ interface Name {
   readonly isSecretFile: boolean;
 }
 
-/** Reads flags; everything that is none is a positional argument. */
-export function readFlags(argv: readonly string[]): CommandLine {
+/** Reads flags, those of verbs included; everything that is none is a positional argument. */
+export function readFlags(argv: readonly string[], verbFlags: readonly VerbFlag[] = []): CommandLine {
   const names = flagNames();
+  const ofVerbs = new Map(verbFlags.map((flag) => [flag.name, flag]));
   const options: Record<string, { type: 'boolean' | 'string'; short?: string }> = {
     help: { type: 'boolean', short: 'h' },
     version: { type: 'boolean', short: 'v' },
   };
   for (const [flag, { key }] of names) {
     options[flag] = { type: describe(key).isSwitch === true ? 'boolean' : 'string' };
+  }
+  for (const { name, placeholder } of verbFlags) {
+    options[name] = { type: placeholder === undefined ? 'boolean' : 'string' };
   }
   const { tokens } = parseArgs({
     args: [...argv],
@@ -50,6 +66,7 @@ export function readFlags(argv: readonly string[]): CommandLine {
   });
   const settings = new Map<SettingKey, Given[]>();
   const positionals: string[] = [];
+  const flags = new Map<string, string | true>();
   const problems: string[] = [];
   let help = false;
   let version = false;
@@ -67,12 +84,20 @@ export function readFlags(argv: readonly string[]): CommandLine {
       }
     } else if (token.kind === 'option') {
       const name = names.get(token.name);
-      if (token.name === 'help') {
+      const ofVerb = ofVerbs.get(token.name);
+      if (ofVerb !== undefined) {
+        const value = ofVerb.placeholder === undefined ? true : token.value;
+        if (value === undefined || value === '' || (value !== true && value.startsWith('--'))) {
+          problems.push(`${token.rawName} needs a value: ${token.rawName} ${ofVerb.placeholder ?? ''}`);
+        } else {
+          flags.set(token.name, value);
+        }
+      } else if (token.name === 'help') {
         help = true;
       } else if (token.name === 'version') {
         version = true;
       } else if (name === undefined) {
-        problems.push(unknownFlag(token.rawName, names.keys()));
+        problems.push(unknownFlag(token.rawName, [...names.keys(), ...ofVerbs.keys()]));
         open = token.value === undefined ? 'unknown' : undefined;
       } else {
         const { isSwitch, placeholder } = describe(name.key);
@@ -87,7 +112,7 @@ export function readFlags(argv: readonly string[]): CommandLine {
       }
     }
   }
-  return { settings, positionals, help, version, problems };
+  return { settings, positionals, flags, help, version, problems };
 }
 
 function unknownFlag(flag: string, known: Iterable<string>): string {

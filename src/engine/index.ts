@@ -10,6 +10,7 @@ import {
   type EngineRequest,
   type EngineStatus,
   type IncomingBody,
+  type ScrubReport,
 } from './types';
 
 export * from './types';
@@ -20,6 +21,16 @@ const KEEP_ALIVE_MS = 1000;
 const CALL_NUMBERS = 2 ** 32;
 /** What short answers are fetched in: their number, their length, their bytes, one after the other. */
 const FRAME_BYTES = 128 * 1024;
+
+/** Of an engine that is not open. */
+const NO_SCRUB: ScrubReport = {
+  passes: 0,
+  bytes: 0,
+  dataFailures: 0,
+  graphFailures: 0,
+  manifestFailures: 0,
+  findings: [],
+};
 
 interface Call {
   resolve(envelope: Answer): void;
@@ -55,12 +66,13 @@ class Facade implements Engine {
       });
       this.native = native;
       this.places = new Map(binding.NativeEngine.operations().map((name, place) => [name, place]));
-      const { dataDir, searchThreads, limits, panicForTests } = this.options;
+      const { dataDir, searchThreads, limits, scrub, panicForTests } = this.options;
       await this.awake((id) => {
         native.open(id, {
           dataDir,
           ...(searchThreads === undefined ? {} : { searchThreads }),
           ...(limits === undefined ? {} : { limits }),
+          ...(scrub === undefined ? {} : { scrub }),
           ...(panicForTests === undefined ? {} : { panicForTests }),
         });
       });
@@ -105,6 +117,32 @@ class Facade implements Engine {
     }
     const { memory, searches, kernels, ...served } = this.native.status();
     return { state: this.state, ...served, internals: { memory, searches, kernels } };
+  }
+
+  scrub(): ScrubReport {
+    return (this.state === 'ready' ? this.native?.scrub() : undefined) ?? NO_SCRUB;
+  }
+
+  stage(): Promise<void> {
+    return this.order((native, id) => {
+      native.stage(id);
+    });
+  }
+
+  unstage(): Promise<void> {
+    return this.order((native, id) => {
+      native.unstage(id);
+    });
+  }
+
+  private async order(start: (native: NativeEngine, id: number) => void): Promise<void> {
+    const native = this.native;
+    if (native === undefined || this.state !== 'ready') {
+      throw new EngineError(this.state === 'closing' ? 'shutting_down' : 'not_ready');
+    }
+    await this.awake((id) => {
+      start(native, id);
+    });
   }
 
   close(): Promise<void> {

@@ -111,6 +111,29 @@ export interface EngineStatus {
   readonly internals?: EngineInternals;
 }
 
+/** What the scrub of an open engine did since it was opened. */
+export interface ScrubReport {
+  /** Passes that came to their end. */
+  readonly passes: number;
+  /** When the last one did, in seconds since 1970. */
+  readonly finishedAt?: number;
+  /** Bytes compared with a checksum. */
+  readonly bytes: number;
+  readonly dataFailures: number;
+  readonly graphFailures: number;
+  readonly manifestFailures: number;
+  /** The last findings, oldest first. */
+  readonly findings: readonly {
+    /** Counts the findings of this process, from 1. */
+    readonly number: number;
+    readonly collection: string;
+    /** Relative to the data directory. */
+    readonly file: string;
+    /** What is wrong, and what was done. */
+    readonly what: string;
+  }[];
+}
+
 /** What an open engine says of its inside, for whoever operates it. */
 export interface EngineInternals {
   /** Bytes of all collections; field indexes are left out. */
@@ -153,6 +176,8 @@ export interface EngineOptions {
   readonly searchThreads?: number;
   /** The limits of C2.7 that are settings. */
   readonly limits?: Partial<EngineLimits>;
+  /** How files are read in the background for signs of decay; not at all when absent. */
+  readonly scrub?: { readonly bytesPerSecond: number; readonly intervalSeconds: number };
   /** Tests only: makes the operation on a collection called `__panic__` panic inside the engine. */
   readonly panicForTests?: boolean;
 }
@@ -189,6 +214,14 @@ export interface Engine {
   /** The whole success envelope as JSON bytes; rejects with an {@link EngineError}. */
   execute(request: EngineRequest): Promise<Answer>;
   status(): EngineStatus;
+  scrub(): ScrubReport;
+  /**
+   * Gives everything that is served second names in the folder `staging` of the data directory, where it stays as it is:
+   * for a backup. Rejects with an {@link EngineError}.
+   */
+  stage(): Promise<void>;
+  /** Removes the second names. */
+  unstage(): Promise<void>;
   /** Finishes running work, syncs, releases the directory. Idempotent. */
   close(): Promise<void>;
 }

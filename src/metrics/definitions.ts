@@ -1,4 +1,4 @@
-import type { EngineInternals, EngineStatus } from '../engine/types';
+import type { EngineInternals, EngineStatus, ScrubReport } from '../engine/types';
 import type { Lifecycle } from '../http/lifecycle';
 import type { Family, Sample } from './family';
 import { hugePages } from './huge-pages';
@@ -57,6 +57,40 @@ export function engineFamilies(status: EngineStatus): readonly Family[] {
       samples: () => [{ value: status.points }],
     },
     ...(status.internals === undefined ? [] : internalFamilies(status.internals)),
+  ];
+}
+
+/** Metrics of the scrub: what reading all files again and again has found. */
+export function scrubFamilies(report: ScrubReport): readonly Family[] {
+  return [
+    {
+      type: 'counter',
+      name: 'kithdb_checksum_failures_total',
+      help: 'Pieces of files that were not as they were written, by the kind of file; any at all is an alert',
+      labels: ['file'],
+      samples: () => {
+        const { dataFailures, graphFailures, manifestFailures } = report;
+        return labelled('file', { data: dataFailures, graph: graphFailures, manifest: manifestFailures });
+      },
+    },
+    {
+      type: 'counter',
+      name: 'kithdb_scrub_passes_total',
+      help: 'Times that all files were read in the background and compared with their checksums',
+      samples: () => [{ value: report.passes }],
+    },
+    {
+      type: 'counter',
+      name: 'kithdb_scrub_bytes_total',
+      help: 'Bytes that were read in the background and compared with their checksums',
+      samples: () => [{ value: report.bytes }],
+    },
+    {
+      type: 'gauge',
+      name: 'kithdb_scrub_last_finished_timestamp_seconds',
+      help: 'When the last such pass came to its end; 0 when none has since the start',
+      samples: () => [{ value: report.finishedAt ?? 0 }],
+    },
   ];
 }
 

@@ -2,7 +2,7 @@ import { collectDefaultMetrics, Registry } from 'prom-client';
 import type { Lifecycle } from '../http/lifecycle';
 import type { RequestCounts } from '../http/request-counts';
 import type { Report } from '../http/route-table';
-import { engineFamilies, serverFamilies } from './definitions';
+import { engineFamilies, scrubFamilies, serverFamilies } from './definitions';
 import { register, type Family } from './family';
 import { registerRequests } from './request-metrics';
 
@@ -18,8 +18,10 @@ export function metricsReport({ lifecycle, requests, kithdbVersion }: MetricSour
   const server = registryOf(serverFamilies(lifecycle, kithdbVersion));
   registerRequests(server, requests);
   return async () => {
-    const status = lifecycle.engine?.status();
-    const engine = status === undefined ? [] : [registryOf(engineFamilies(status))];
+    const open = lifecycle.engine;
+    const families =
+      open === undefined ? [] : [...engineFamilies(open.status()), ...scrubFamilies(open.scrub())];
+    const engine = families.length === 0 ? [] : [registryOf(families)];
     const texts = await Promise.all([ofProcess(), server, ...engine].map((registry) => registry.metrics()));
     return { contentType: Registry.PROMETHEUS_CONTENT_TYPE, text: texts.join('\n') };
   };

@@ -9,6 +9,7 @@ import { EXPLAINED, run } from '../../src/cli/run';
 import { VERBS } from '../../src/cli/verbs';
 import { ConfigError, settingsReference } from '../../src/config';
 import { StartError } from '../../src/http/listen';
+import { BackupError } from '../../src/operations/failure';
 import { startServer } from '../../src/server';
 import { AUTH_CONFIG, PASSWORD } from '../auth/auth-server';
 
@@ -110,6 +111,7 @@ describe('C11.2 the command line', () => {
       new CommandError('x'),
       new ConfigError(['x']),
       new AuthStartError('x'),
+      new BackupError('x'),
       new ExposureError('x'),
       new StartError('x'),
       new StoreInUse('x'),

@@ -57,6 +57,8 @@ describe('C11.2 defaults', () => {
       jwtTtlSeconds: 3600,
       corsOrigins: [],
       tokenStore: undefined,
+      scrubMbPerSecond: 20,
+      scrubIntervalHours: 24,
       logLevel: 'info',
       maxBodyBytes: 64 * 1024 * 1024,
     });

@@ -7,6 +7,7 @@ import {
   type EngineRequest,
   type EngineStatus,
   type IncomingBody,
+  type ScrubReport,
 } from '../../src/engine/types';
 
 /** Each figure its own, so that a test sees where it went. */
@@ -85,6 +86,26 @@ export class FakeEngine implements Engine {
 
   status(): EngineStatus {
     return { state: 'ready', collections: 3, points: 42, faults: [], internals: INTERNALS };
+  }
+
+  scrub(): ScrubReport {
+    return {
+      passes: 1,
+      finishedAt: 301,
+      bytes: 302,
+      dataFailures: 303,
+      graphFailures: 304,
+      manifestFailures: 305,
+      findings: [],
+    };
+  }
+
+  stage(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  unstage(): Promise<void> {
+    return Promise.resolve();
   }
 
   close(): Promise<void> {

@@ -97,7 +97,9 @@ describe('C3.16 GET /metrics', () => {
   it('says what the engine says, each figure under its own name', async () => {
     const page = await scrape(service);
     const figures = page.samples
-      .filter(({ name }) => /^kithdb_(collections|points|memory|mapped|search|kernels|quar)/.test(name))
+      .filter(({ name }) =>
+        /^kithdb_(collections|points|memory|mapped|search|kernels|quar|checksum|scrub)/.test(name),
+      )
       .map(({ name, labels, value }) => [[name, ...Object.values(labels)].join(' '), value]);
     expect(Object.fromEntries(figures)).toEqual({
       kithdb_collections: 3,
@@ -119,6 +121,12 @@ describe('C3.16 GET /metrics', () => {
       'kithdb_search_distances_total scan': 208,
       'kithdb_search_distances_total rerank': 209,
       'kithdb_kernels_info avx2 avx_vnni': 1,
+      'kithdb_checksum_failures_total data': 303,
+      'kithdb_checksum_failures_total graph': 304,
+      'kithdb_checksum_failures_total manifest': 305,
+      kithdb_scrub_passes_total: 1,
+      kithdb_scrub_bytes_total: 302,
+      kithdb_scrub_last_finished_timestamp_seconds: 301,
     });
     expect(valuesOf(page, 'kithdb_build_info', { version: '0.1.0' })).toEqual([1]);
     expect(valuesOf(page, 'kithdb_transparent_hugepages_info')).toEqual([1]);
@@ -217,7 +225,7 @@ it('C3.16, C10.1 GET /metrics answers while the engine is not open: the process,
   expect(valuesOf(page, 'kithdb_ready')).toEqual([0]);
   expect(valuesOf(page, 'process_cpu_seconds_total')).toHaveLength(1);
   expect(valuesOf(page, 'kithdb_http_requests_total', { route: '/collections', status: '4xx' })).toEqual([1]);
-  const ofEngine = /^kithdb_(collections|quarantined|points|memory|mapped|search|kernels)/;
+  const ofEngine = /^kithdb_(collections|quarantined|points|memory|mapped|search|kernels|checksum|scrub)/;
   expect([...page.types.keys()].filter((name) => ofEngine.test(name))).toEqual([]);
   service.lifecycle.becomeReady(service.engine);
   expect(valuesOf(await scrape(service), 'kithdb_ready')).toEqual([1]);

@@ -2,7 +2,7 @@
 //!
 //! The modules are floors of one house; each uses only those before it:
 //! [`types`], [`name`], [`error`], [`limits`], [`deadline`], [`json`] → [`storage`] → [`wal`] → [`arena`] → [`vectors`] → [`index`] → [`payload`] → [`filter`] →
-//! [`collection`] → [`query`] → [`catalog`] → [`api`] → [`engine`].
+//! [`collection`] → [`query`] → [`catalog`] → [`integrity`] → [`api`] → [`engine`].
 
 pub mod api;
 pub mod arena;
@@ -15,6 +15,7 @@ pub mod filter;
 #[doc(hidden)]
 pub mod fuzzing;
 pub mod index;
+pub mod integrity;
 pub mod json;
 pub mod limits;
 pub mod name;

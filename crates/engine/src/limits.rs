@@ -57,6 +57,13 @@ pub const MAX_FORMULA_TERMS: usize = 1_024;
 /// Nesting of one formula.
 pub const MAX_FORMULA_DEPTH: usize = 64;
 
+/// Findings of the scrub that are kept; the rest are counted.
+pub const MAX_SCRUB_FINDINGS: usize = 100;
+/// Ids of lost points that a repair lists for each collection; the rest are counted.
+pub const MAX_REPORTED_IDS: usize = 10_000;
+/// Findings that one check of a data directory lists; the rest are counted.
+pub const MAX_FINDINGS: usize = 10_000;
+
 /// Sizes at which work in the background starts. Tests make them small, so that short runs see every step.
 #[derive(Clone, Copy, Debug)]
 pub struct Thresholds {

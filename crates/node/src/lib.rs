@@ -7,6 +7,7 @@
 
 mod bodies;
 mod completions;
+pub mod offline;
 mod options;
 mod status;
 
@@ -18,7 +19,7 @@ use kithdb_engine::storage::RealDisk;
 use napi::bindgen_prelude::{ArrayBuffer, BufferSlice, Function};
 use napi_derive::napi;
 use options::OpenOptions;
-use status::NativeStatus;
+use status::{NativeScrub, NativeStatus};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -153,6 +154,26 @@ impl NativeEngine {
         engine.map(|engine| engine.status()).unwrap_or_default().into()
     }
 
+    /// What the scrub did; nothing while the engine is not open.
+    #[napi(catch_unwind)]
+    pub fn scrub(&self) -> NativeScrub {
+        let engine = lock(&self.engine).clone();
+        engine.map(|engine| engine.scrub_report()).unwrap_or_default().into()
+    }
+
+    /// Gives everything that is served second names in the folder `staging` of the data directory; completes `id` when
+    /// they stand.
+    #[napi(catch_unwind)]
+    pub fn stage(&self, id: u32) -> napi::Result<()> {
+        self.on_engine("kith-stage", id, Engine::stage)
+    }
+
+    /// Removes the second names; completes `id` when they are gone.
+    #[napi(catch_unwind)]
+    pub fn unstage(&self, id: u32) -> napi::Result<()> {
+        self.on_engine("kith-unstage", id, Engine::unstage)
+    }
+
     /// Finishes what runs, checkpoints, and releases the directory; then completes `id`. A second call only
     /// completes.
     #[napi(catch_unwind)]
@@ -164,6 +185,30 @@ impl NativeEngine {
                 let _ = catch_unwind(AssertUnwindSafe(|| engine.close()));
             }
             completions.push(Completion::success(id, Vec::new()));
+        })
+    }
+}
+
+impl NativeEngine {
+    /// Does something with the open engine on a thread of its own, and completes `id` with nothing or the error.
+    fn on_engine(
+        &self,
+        thread: &str,
+        id: u32,
+        work: impl FnOnce(&Engine) -> Result<(), Error> + Send + 'static,
+    ) -> napi::Result<()> {
+        let engine = lock(&self.engine).clone();
+        let completions = Arc::clone(&self.completions);
+        on_own_thread(thread, move || {
+            let done = match engine {
+                Some(engine) => catch_unwind(AssertUnwindSafe(|| work(&engine)))
+                    .unwrap_or_else(|_| Err(Error::Internal("the engine failed".to_string()))),
+                None => Err(Error::NotReady),
+            };
+            completions.push(match done {
+                Ok(()) => Completion::success(id, Vec::new()),
+                Err(error) => Completion::failure(id, &error),
+            });
         })
     }
 }

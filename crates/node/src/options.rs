@@ -1,6 +1,6 @@
 //! Options of `open`, as they come from JavaScript.
 
-use kithdb_engine::engine::Options;
+use kithdb_engine::engine::{Options, ScrubOptions};
 use kithdb_engine::limits::{Limits, Thresholds};
 use napi_derive::napi;
 use std::time::Duration;
@@ -14,10 +14,21 @@ pub struct OpenOptions {
     pub search_threads: Option<u32>,
     /// Limits that differ from their defaults.
     pub limits: Option<NativeLimits>,
+    /// How files are read in the background for signs of decay; not at all when absent.
+    pub scrub: Option<NativeScrubOptions>,
     /// Makes operations on a collection of a special name panic, for a test.
     pub panic_for_tests: Option<bool>,
     /// Makes small collections see all that large ones see in the background, many times a second, for a test.
     pub hurried_for_tests: Option<bool>,
+}
+
+/// How often and how fast files are read.
+#[napi(object, object_to_js = false)]
+pub struct NativeScrubOptions {
+    /// Most bytes a second.
+    pub bytes_per_second: f64,
+    /// Seconds from the end of one pass to the next.
+    pub interval_seconds: f64,
 }
 
 /// The limits of C2.7; absent ones keep their defaults.
@@ -49,6 +60,12 @@ impl OpenOptions {
         Options {
             search_threads: self.search_threads.map_or(defaults.search_threads, |threads| threads as usize),
             limits: self.limits.as_ref().map_or(defaults.limits, |limits| limits.over(&defaults.limits)),
+            scrub: self.scrub.as_ref().map(|scrub| ScrubOptions {
+                bytes_per_second: scrub.bytes_per_second as u64,
+                // Nonsense is a second; the conversion would panic.
+                interval: Duration::try_from_secs_f64(scrub.interval_seconds)
+                    .unwrap_or(Duration::from_secs(1)),
+            }),
             panic_for_tests: self.panic_for_tests.unwrap_or(false),
             ..if self.hurried_for_tests.unwrap_or(false) { hurried(defaults) } else { defaults }
         }

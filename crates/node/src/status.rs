@@ -1,7 +1,7 @@
 //! What an engine says of itself, as JavaScript gets it.
 
 use kithdb_engine::collection::MemoryReport;
-use kithdb_engine::engine::Status;
+use kithdb_engine::engine::{ScrubFinding, ScrubReport, Status};
 use kithdb_engine::query::Tally;
 use kithdb_kernels::{code_kernels, kernels};
 use napi_derive::napi;
@@ -21,6 +21,38 @@ pub struct NativeStatus {
     pub searches: NativeSearches,
     /// Which instructions this CPU runs the engine with.
     pub kernels: NativeKernels,
+}
+
+/// What the scrub did since the engine was opened.
+#[napi(object, object_from_js = false)]
+pub struct NativeScrub {
+    /// Passes that came to their end.
+    pub passes: f64,
+    /// When the last one did, in seconds since 1970.
+    pub finished_at: Option<f64>,
+    /// Bytes compared with a checksum.
+    pub bytes: f64,
+    /// Pieces of data files that failed.
+    pub data_failures: f64,
+    /// Pieces of graph files that failed.
+    pub graph_failures: f64,
+    /// Manifests that failed.
+    pub manifest_failures: f64,
+    /// The last findings, oldest first.
+    pub findings: Vec<NativeScrubFinding>,
+}
+
+/// One piece of a file that was not as it was written.
+#[napi(object, object_from_js = false)]
+pub struct NativeScrubFinding {
+    /// Counts the findings of this process, from 1.
+    pub number: f64,
+    /// Name of the collection.
+    pub collection: String,
+    /// The file, relative to the data directory.
+    pub file: String,
+    /// What is wrong, and what was done.
+    pub what: String,
 }
 
 /// A quarantined collection.
@@ -119,6 +151,26 @@ impl From<Tally> for NativeSearches {
             distances: tally.distances as f64,
             scanned: tally.scanned as f64,
             reranked: tally.reranked as f64,
+        }
+    }
+}
+
+impl From<ScrubReport> for NativeScrub {
+    fn from(report: ScrubReport) -> NativeScrub {
+        let finding = |ScrubFinding { number, collection, file, what }| NativeScrubFinding {
+            number: number as f64,
+            collection,
+            file,
+            what,
+        };
+        NativeScrub {
+            passes: report.passes as f64,
+            finished_at: report.finished_at.map(|seconds| seconds as f64),
+            bytes: report.bytes as f64,
+            data_failures: report.data_failures as f64,
+            graph_failures: report.graph_failures as f64,
+            manifest_failures: report.manifest_failures as f64,
+            findings: report.findings.into_iter().map(finding).collect(),
         }
     }
 }

@@ -68,6 +68,10 @@ export class MemoryStore implements TokenStore {
     return Promise.resolve(this.#tokens.delete(id));
   }
 
+  copyTo(): Promise<boolean> {
+    return Promise.resolve(false);
+  }
+
   close(): Promise<void> {
     return Promise.resolve();
   }

@@ -49,18 +49,26 @@ export async function openStore(
       `The data directory ${dataDir} is open to other users of this machine (mode ${rights}); close it with: chmod 700 ${JSON.stringify(dataDir)}`,
     );
   }
+  const store = await SqlStore.open(await openConnection(path, kind), path);
+  await syncFolder(dataDir);
+  return store;
+}
+
+/**
+ * A connection to a SQLite file, by the library that is asked for or the first that loads.
+ * @throws StoreUnavailable that says how to make a SQLite library load when none does.
+ */
+export async function openConnection(
+  path: string,
+  kind?: Exclude<StoreKind, 'memory'>,
+): Promise<SqlConnection> {
   const failures: string[] = [];
   for (const candidate of kind === undefined ? (['sqlite3', 'node-sqlite'] as const) : [kind]) {
-    let connection: SqlConnection;
     try {
-      connection = await CONNECTIONS[candidate](path);
+      return await CONNECTIONS[candidate](path);
     } catch (error) {
       failures.push(`${candidate}: ${firstLine(error)}`);
-      continue;
     }
-    const store = await SqlStore.open(connection, path);
-    await syncFolder(dataDir);
-    return store;
   }
   const project = JSON.stringify(projectFolder(__dirname));
   throw new StoreUnavailable(

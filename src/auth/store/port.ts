@@ -55,6 +55,9 @@ export interface TokenStore {
   /** False when there was none. */
   deleteToken(id: number): Promise<boolean>;
 
+  /** Writes a consistent, durable copy to a new file; false when there is nothing that could be copied. */
+  copyTo(path: string): Promise<boolean>;
+
   /** Nothing may be called afterwards. */
   close(): Promise<void>;
 }

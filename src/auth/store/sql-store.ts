@@ -1,3 +1,4 @@
+import { makeEmptyFile, syncFile } from './file';
 import {
   StoreInUse,
   type NewToken,
@@ -165,6 +166,13 @@ export class SqlStore implements TokenStore {
   async deleteToken(id: number): Promise<boolean> {
     const rows = await this.connection.rows('DELETE FROM access_token WHERE id = ? RETURNING id', [id]);
     return rows.length === 1;
+  }
+
+  async copyTo(path: string): Promise<boolean> {
+    await makeEmptyFile(path);
+    await this.connection.rows('VACUUM INTO ?', [path]);
+    await syncFile(path);
+    return true;
   }
 
   close(): Promise<void> {

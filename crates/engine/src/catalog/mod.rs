@@ -6,9 +6,13 @@
 mod entry;
 mod file;
 mod open;
+mod rehearsal;
+mod staging;
 
 pub use entry::{Entry, Use};
-pub use open::{Mode, OpenError, Opened, open};
+pub use open::{Mode, OpenError, Opened, UNFINISHED_RESTORE, claim, open};
+pub use rehearsal::{DamagedRecord, Rehearsal, Rehearsed, SavedCatalog, rehearse, salvage_catalog};
+pub use staging::STAGING;
 
 use crate::collection::config::CollectionConfig;
 use crate::collection::{Collection, Shared, directory};
@@ -18,7 +22,7 @@ use arc_swap::ArcSwap;
 use entry::EntryState;
 pub(crate) use file::CatalogFile;
 use imbl::OrdMap;
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
 use std::sync::Arc;
 use std::sync::mpsc;
 use std::time::Instant;
@@ -37,6 +41,8 @@ pub struct Catalog {
     ledger: Mutex<Ledger>,
     /// Detached collections whose files are still there.
     detached: Mutex<Vec<Arc<Entry>>>,
+    /// Held for writing by whoever needs the log whole, for reading by whoever cuts it.
+    cuts: RwLock<()>,
 }
 
 /// What only creations and deletions touch, one at a time.
@@ -173,6 +179,23 @@ impl Catalog {
         }
     }
 
+    /// Sets a collection aside that was served so far: its files can no longer be trusted. Requests that run are
+    /// finished; every later one is told the fault. The log keeps what its checkpoint does not have.
+    pub fn quarantine(&self, entry: &Arc<Entry>, fault: &str) {
+        let Some(collection) = entry.collection() else { return };
+        collection.poison(fault);
+        let pinned_lsn = Some(collection.checkpointed_lsn() + 1);
+        let state = EntryState::Quarantined { fault: fault.to_string(), pinned_lsn };
+        let aside = Arc::new(Entry::new(entry.id, entry.name.clone(), entry.current_config(), state));
+        self.entries.rcu(|entries| match entries.get(&entry.name) {
+            // Whoever is deleting it holds the entry that it found, and will remove it.
+            Some(now) if Arc::ptr_eq(now, entry) && !entry.is_deleting() => {
+                entries.update(entry.name.clone(), Arc::clone(&aside))
+            }
+            _ => OrdMap::clone(entries),
+        });
+    }
+
     /// Log sequence from which on quarantined collections need the log.
     pub fn quarantined_lsn(&self) -> Option<u64> {
         let entries = self.entries.load();
@@ -191,6 +214,19 @@ impl Catalog {
         };
         let entries = self.entries.load();
         entries.values().filter_map(|entry| entry.pinned_lsn()).chain(own).min()
+    }
+
+    /// Cuts the log below what only it holds, unless somebody needs it whole. A log that cannot be cut now is cut
+    /// later; it still holds everything.
+    pub fn cut_log(&self) {
+        let Some(_cutting) = self.cuts.try_read() else { return };
+        let log = &self.shared.log;
+        // The bound first: a record that is appended after it is above it, whatever its collection says by then.
+        let bound = log.next_sequence();
+        self.shared.storage.turn("finding what pins the log");
+        let pinned = self.pinned_lsn().unwrap_or(bound);
+        self.shared.storage.turn("cutting the log");
+        let _ = log.cut(bound.min(pinned));
     }
 
     /// Writes the catalog's file, so that the log no longer has to hold its records.

@@ -2,14 +2,14 @@
 
 use super::entry::{Entry, EntryState};
 use super::file::{self, CatalogFile, SavedEntry};
-use super::{CATALOG, CREATE, Catalog, DROP, Ledger};
+use super::{CATALOG, CREATE, Catalog, DROP, Ledger, STAGING};
 use crate::collection::config::CollectionConfig;
 use crate::collection::{CHANGES, IndexQueue, Opening, OpeningOptions, Shared};
 use crate::limits::{Limits, Thresholds};
-use crate::storage::{Reserve, Storage, StorageError};
+use crate::storage::{LockGuard, Reserve, Storage, StorageError};
 use crate::wal::{GroupCommit, GroupOptions, Log, LogError, LogOptions, LogReport, Replayed};
 use arc_swap::ArcSwap;
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
@@ -92,12 +92,30 @@ pub struct Opened {
 }
 
 /// A collection while the log is replayed.
-struct Slot {
-    name: String,
+pub(super) struct Slot {
+    pub(super) name: String,
     config: Arc<CollectionConfig>,
     /// Log sequence of the record that created it; 0 when the log does not hold it any more.
     created: u64,
-    opening: Result<Opening, String>,
+    pub(super) opening: Result<Opening, String>,
+}
+
+/// File that stands in a data directory while a backup is restored into it.
+pub const UNFINISHED_RESTORE: &str = "RESTORING";
+
+/// Claims a data directory for this process, whether to serve it or to look at it.
+///
+/// # Errors
+/// The disk's, another process that holds the directory, and a restore that did not come to its end.
+pub fn claim(storage: &dyn Storage) -> Result<LockGuard, OpenError> {
+    let lock = storage.lock()?;
+    if storage.exists(UNFINISHED_RESTORE)? {
+        return Err(OpenError::Catalog(
+            "a restore into this data directory did not come to its end: empty it and restore again"
+                .to_string(),
+        ));
+    }
+    Ok(lock)
 }
 
 /// Opens the catalog and every collection: checkpoint, then the log after it. A collection that cannot be opened
@@ -148,6 +166,7 @@ fn open_with(
     refuse_unknown(&**storage, replay.next_id)?;
     // What cannot be removed now is tried again at the next start.
     let _ = remove_leftovers(&**storage, &replay.slots, replay.next_id);
+    let _ = storage.remove_dir_all(STAGING);
     let log = match mode {
         Mode::Threaded => GroupCommit::threaded(log, &GroupOptions::default()).map_err(OpenError::Threads)?,
         Mode::Inline { .. } => GroupCommit::inline(log, &GroupOptions::default()),
@@ -179,25 +198,28 @@ fn open_with(
         entries: ArcSwap::from_pointee(entries),
         ledger: Mutex::new(ledger),
         detached: Mutex::default(),
+        cuts: RwLock::default(),
     };
     Ok(Opened { catalog: Arc::new(catalog), report })
 }
 
-struct Replay {
+pub(super) struct Replay {
     storage: Arc<dyn Storage>,
     options: OpeningOptions,
-    slots: BTreeMap<u64, Slot>,
-    next_id: u64,
+    /// The one collection that is looked at; all of them when absent.
+    pub(super) only: Option<String>,
+    pub(super) slots: BTreeMap<u64, Slot>,
+    pub(super) next_id: u64,
     saved_lsn: u64,
-    last_lsn: u64,
+    pub(super) last_lsn: u64,
     /// The highest number of a collection with a record.
     highest_id: u64,
     /// What makes the whole directory unusable.
-    fault: Option<String>,
+    pub(super) fault: Option<String>,
 }
 
 impl Replay {
-    fn load(storage: Arc<dyn Storage>, saved: CatalogFile, options: OpeningOptions) -> Replay {
+    pub(super) fn load(storage: Arc<dyn Storage>, saved: CatalogFile, options: OpeningOptions) -> Replay {
         let openings = load_checkpoints(&*storage, &saved.entries, options);
         let slots = saved
             .entries
@@ -208,6 +230,7 @@ impl Replay {
         Replay {
             storage,
             options,
+            only: None,
             slots,
             next_id: saved.next_id,
             saved_lsn: saved.lsn,
@@ -223,7 +246,7 @@ impl Replay {
         openings.map(Opening::lsn).max().unwrap_or(0).max(self.saved_lsn)
     }
 
-    fn visit(&mut self, item: Replayed<'_>) {
+    pub(super) fn visit(&mut self, item: Replayed<'_>) {
         match item {
             Replayed::Record { sequence, collection: CATALOG, kind, body, .. } => {
                 if sequence > self.saved_lsn {
@@ -266,8 +289,10 @@ impl Replay {
                 if !rest.is_empty() {
                     return None;
                 }
-                let opening = Opening::load(id, &*self.storage, &config, self.options);
-                self.slots.insert(id, Slot { name, config, created: sequence, opening });
+                if self.only.as_ref().is_none_or(|only| *only == name) {
+                    let opening = Opening::load(id, &*self.storage, &config, self.options);
+                    self.slots.insert(id, Slot { name, config, created: sequence, opening });
+                }
                 self.next_id = self.next_id.max(id + 1);
             }
             DROP => {
@@ -283,7 +308,7 @@ impl Replay {
     ///
     /// Whose records stood where nothing can be read is unknown: every collection that has no later record and no
     /// later checkpoint may have lost its last changes, and is quarantined rather than served as it was before them.
-    fn lose(&mut self, report: &LogReport) {
+    pub(super) fn lose(&mut self, report: &LogReport) {
         let lost = report.damages.iter().filter(|damage| damage.loses_above(0));
         let Some(lost_to) = lost.map(|damage| damage.lost_to.unwrap_or(u64::MAX)).max() else { return };
         let highest_id = report.behind.keys().copied().max().unwrap_or(0).max(self.highest_id);

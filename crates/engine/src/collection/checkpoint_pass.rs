@@ -10,7 +10,7 @@ use crate::storage::{Storage, StorageError};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Points in a chunk of the points column.
-const CHUNK_POINTS: usize = 2048;
+pub(super) const CHUNK_POINTS: usize = 2048;
 /// Payloads are gathered into extents of about this size.
 const PAYLOAD_EXTENT_BYTES: usize = 1 << 20;
 

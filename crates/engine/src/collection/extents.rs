@@ -11,7 +11,7 @@ const MAGIC: &[u8; 8] = b"KITHDATA";
 /// Version of the format that this release writes and reads.
 const VERSION: u32 = 1;
 /// Bytes of the header: magic, version, file number, collection, checksum of these, zeros.
-const HEADER_BYTES: usize = 64;
+pub(super) const HEADER_BYTES: usize = 64;
 /// Extents start at multiples of this.
 const ALIGN: u64 = 64;
 
@@ -199,4 +199,17 @@ pub fn open(storage: &dyn Storage, path: &str, collection: u64, number: u32) -> 
         }
         Err(Undecodable) => Err(damaged()),
     }
+}
+
+/// Whether bytes are the header of that file of that collection.
+pub fn header_is_sound(header: &[u8], collection: u64, number: u32) -> bool {
+    let mut input = Input(header);
+    let mut read = || -> Result<bool, Undecodable> {
+        let known = &input.array::<8>()? == MAGIC && u32::from_le_bytes(input.array()?) == VERSION;
+        let found = u32::from_le_bytes(input.array()?);
+        let owner = u64::from_le_bytes(input.array()?);
+        let crc = u32::from_le_bytes(input.array()?);
+        Ok(known && crc == crc32c::crc32c(&header[..24]) && found == number && owner == collection)
+    };
+    read().unwrap_or(false)
 }

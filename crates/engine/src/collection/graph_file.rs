@@ -41,6 +41,11 @@ impl GraphManifest {
         self.links.file
     }
 
+    /// Everything that the file holds.
+    pub fn extents(&self) -> impl Iterator<Item = Extent> {
+        [self.links].into_iter().chain(self.encoder).chain(self.codes.iter().copied())
+    }
+
     /// Appends it to a manifest.
     pub(super) fn encode(&self, out: &mut Vec<u8>) {
         for number in [self.recipe.m as u32, self.recipe.ef_construct as u32, self.indexed, self.ordered] {
@@ -141,8 +146,7 @@ pub(super) fn load(
     let map =
         extents::open(folder.storage, &file_path(folder.dir, kept.file()), folder.collection, kept.file());
     let map = map.ok()?;
-    let all: Vec<Extent> =
-        [kept.links].into_iter().chain(kept.encoder).chain(kept.codes.iter().copied()).collect();
+    let all: Vec<Extent> = kept.extents().collect();
     extents::verify(&all, |_| &map, threads).ok()?;
     // What a checkpoint of another operation left behind is no graph of these rows.
     let indexed = kept.indexed.min(table.len());

@@ -269,13 +269,23 @@ impl Head {
         }
     }
 
+    /// Whether a checkpoint has the vector whose first row the point at offset `owner` names.
+    pub(super) fn holds_loaded(&self, position: usize, row: u32, owner: u32) -> bool {
+        match position.checked_sub(self.fields.len()) {
+            None => self.fields[position].holds(row, owner),
+            Some(sparse) => self.sparse[sparse].holds(row),
+        }
+    }
+
     /// Lets a vector live that a checkpoint has and whose first row the point at offset `owner` names. Answers whether
     /// there is such a one: a dropped chunk has none that lives.
     pub(super) fn revive_loaded(&mut self, position: usize, row: u32, owner: u32) -> bool {
+        if !self.holds_loaded(position, row, owner) {
+            return false;
+        }
         match position.checked_sub(self.fields.len()) {
-            None if self.fields[position].holds(row, owner) => self.fields[position].revive(row),
-            Some(sparse) if self.sparse[sparse].holds(row) => self.sparse[sparse].revive(row),
-            _ => return false,
+            None => self.fields[position].revive(row),
+            Some(sparse) => self.sparse[sparse].revive(row),
         }
         true
     }

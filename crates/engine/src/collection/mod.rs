@@ -22,6 +22,7 @@ mod index_building;
 mod index_queue;
 mod index_waiters;
 mod indexing;
+mod inspection;
 mod manifest;
 mod memory;
 mod opening;
@@ -29,9 +30,12 @@ mod point;
 mod resolve;
 mod rewriting;
 mod run;
+mod salvage;
+mod scrubbing;
 mod sparse_field;
 mod sparse_file;
 mod sparse_rows;
+mod staging;
 mod state;
 mod unsaved;
 pub mod update;
@@ -51,13 +55,16 @@ pub use head::Head;
 pub use index_queue::IndexQueue;
 pub use index_waiters::BuiltReply;
 pub use indexing::IndexTurn;
+pub use inspection::{FileFault, Inspection, Part, inspect};
 pub(crate) use manifest::Manifest;
 pub use manifest::{make_dir, replace};
 pub use memory::MemoryReport;
 pub use opening::{Opening, OpeningOptions};
 pub use point::{Payload, Point, Rows};
 pub use resolve::not_found;
+pub use salvage::Losses;
 pub use sparse_field::{SparseArena, SparseTable};
+pub use staging::link_folder;
 pub use state::{State, Subject};
 pub use view::View;
 pub use write::{CHANGES, Write, WriteDone, WriteReply, WriteRequest, refused};
@@ -263,6 +270,11 @@ impl Collection {
         let in_flight = *self.in_flight.lock() > 0;
         let saved = self.checkpointed_lsn.load(Ordering::Acquire);
         (in_flight || self.last_lsn.load(Ordering::Acquire) > saved).then_some(saved + 1)
+    }
+
+    /// Log sequence up to which the data checkpoint holds everything of this collection.
+    pub fn checkpointed_lsn(&self) -> u64 {
+        self.checkpointed_lsn.load(Ordering::Acquire)
     }
 
     /// What replaying the log records since the last data checkpoint costs, in bytes.

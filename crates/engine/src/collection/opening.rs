@@ -10,12 +10,14 @@ use super::graph::FieldGraph;
 use super::graph_file::{self, GraphManifest};
 use super::head::Head;
 use super::manifest::{FieldManifest, Manifest};
-use super::point::{NO_ROW, Payload, Point, Rows, StoredPayload};
+use super::point::{Payload, Point, Rows, StoredPayload};
 use super::sparse_field::SparseArena;
 use super::unsaved::replay_work;
 use super::{Collection, Shared, sparse_file};
+use crate::limits::Thresholds;
 use crate::payload::JsonPath;
 use crate::storage::{Map, Storage};
+use crate::types::PointId;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -28,17 +30,27 @@ pub struct OpeningOptions {
     pub row_chunk_bytes: usize,
 }
 
+impl Default for OpeningOptions {
+    /// As a server opens them, on all cores.
+    fn default() -> Self {
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        OpeningOptions { threads, row_chunk_bytes: Thresholds::default().row_chunk_bytes }
+    }
+}
+
 /// A collection between its checkpoint and the end of the replay.
 pub struct Opening {
-    id: u64,
-    head: Head,
-    lsn: u64,
+    pub(super) id: u64,
+    pub(super) head: Head,
+    pub(super) lsn: u64,
     /// What the records applied after the checkpoint cost.
-    replayed_work: usize,
-    checkpoints: Checkpoints,
-    graphs: Vec<Option<FieldGraph>>,
+    pub(super) replayed_work: usize,
+    pub(super) checkpoints: Checkpoints,
+    pub(super) graphs: Vec<Option<FieldGraph>>,
+    /// Fields whose graph in the checkpoint cannot be used.
+    pub(super) refused_graphs: Vec<String>,
     /// There is no manifest, and yet files with data.
-    has_strays: bool,
+    pub(super) has_strays: bool,
 }
 
 impl Opening {
@@ -64,6 +76,7 @@ impl Opening {
                 replayed_work: 0,
                 checkpoints,
                 graphs,
+                refused_graphs: Vec::new(),
                 has_strays,
             });
         };
@@ -118,8 +131,10 @@ impl Opening {
             })?
         };
         head.op = manifest.op;
-        for (kept, graph) in manifest.fields.iter_mut().zip(&graphs) {
-            if graph.is_none() {
+        let mut refused_graphs = Vec::new();
+        for ((kept, graph), (name, _)) in manifest.fields.iter_mut().zip(&graphs).zip(config.fields()) {
+            if graph.is_none() && kept.graph.is_some() {
+                refused_graphs.push(name.to_string());
                 // Forgotten, so that the next checkpoint writes the one that is built instead.
                 kept.graph = None;
             }
@@ -127,7 +142,16 @@ impl Opening {
         checkpoints.next_file = manifest.next_file;
         let lsn = manifest.lsn;
         checkpoints.manifest = Some(manifest);
-        Ok(Opening { id, head, lsn, replayed_work: 0, checkpoints, graphs, has_strays: false })
+        Ok(Opening {
+            id,
+            head,
+            lsn,
+            replayed_work: 0,
+            checkpoints,
+            graphs,
+            refused_graphs,
+            has_strays: false,
+        })
     }
 
     /// Applies a record of the log, unless the checkpoint has it.
@@ -167,6 +191,44 @@ impl Opening {
         Ok(())
     }
 
+    /// The last operation that it has.
+    pub fn op(&self) -> u64 {
+        self.head.op
+    }
+
+    /// Live points.
+    pub fn points_count(&self) -> usize {
+        self.head.state.ids.len()
+    }
+
+    /// Vector fields whose graph was kept and cannot be used: it is built again.
+    pub fn refused_graphs(&self) -> &[String] {
+        &self.refused_graphs
+    }
+
+    /// What the parts of the collection say against each other; checksums cannot tell.
+    pub fn contradictions(&self) -> Vec<String> {
+        let state = &self.head.state;
+        let mut found = Vec::new();
+        let (ids, live) = (state.ids.len() as u64, state.live.len());
+        if ids != live {
+            found.push(format!("{live} live points have {ids} different ids"));
+        }
+        let rows = |position: usize| {
+            let with_vector = |offset: &u32| state.at(*offset).rows.row(position).is_some();
+            state.live.iter().filter(with_vector).count() as u64
+        };
+        let dense = self.head.fields.iter().map(|field| field.counts().vectors);
+        for (position, alive) in dense.enumerate() {
+            let named = rows(position);
+            if named != alive {
+                let name = &self.head.state.config.fields()[position].0;
+                found.push(format!("{alive} vectors of '{name}' are alive and points name {named}"));
+            }
+        }
+        found
+    }
+
     /// Log sequence of the last record applied, or of the checkpoint.
     pub fn lsn(&self) -> u64 {
         self.lsn
@@ -184,7 +246,7 @@ impl Opening {
 }
 
 /// Loads the rows of a field. Those of full chunks stay on their maps, unless they are wanted in memory.
-fn load_rows(
+pub(super) fn load_rows(
     arena: &mut FieldArena,
     kept: &FieldManifest,
     placement: Placement,
@@ -226,55 +288,77 @@ fn load_rows(
     Ok(())
 }
 
-fn load_point(head: &mut Head, input: &mut Input<'_>, maps: &BTreeMap<u32, Map>) -> Result<(), Undecodable> {
-    let live = input.byte()? == 1;
-    let id = input.id()?;
-    let version = u64::from_le_bytes(input.array()?);
-    let payload = match input.byte()? {
-        0 => Payload::Empty,
-        _ => {
-            let file = u32::from_le_bytes(input.array()?);
-            let offset = u64::from_le_bytes(input.array()?);
-            let len = u32::from_le_bytes(input.array()?);
-            let map = maps.get(&file).ok_or(Undecodable)?;
-            let end = offset.checked_add(u64::from(len)).ok_or(Undecodable)?;
-            if end > map.len() as u64 {
+/// A point as a chunk of the points column has it.
+pub(super) struct ChunkPoint {
+    pub live: bool,
+    pub id: PointId,
+    pub version: u64,
+    /// File, offset and length of the payload; none for `{}`.
+    pub payload: Option<(u32, u64, u32)>,
+    pub rows: Rows,
+}
+
+impl ChunkPoint {
+    pub(super) fn decode(input: &mut Input<'_>, positions: usize) -> Result<ChunkPoint, Undecodable> {
+        let live = input.byte()? == 1;
+        let id = input.id()?;
+        let version = u64::from_le_bytes(input.array()?);
+        let payload = match input.byte()? {
+            0 => None,
+            _ => Some((
+                u32::from_le_bytes(input.array()?),
+                u64::from_le_bytes(input.array()?),
+                u32::from_le_bytes(input.array()?),
+            )),
+        };
+        let mut rows = Rows::none(positions);
+        for field in 0..positions {
+            rows.set(field, u32::from_le_bytes(input.array()?));
+        }
+        Ok(ChunkPoint { live, id, version, payload, rows })
+    }
+
+    /// Appends the point to the head.
+    pub(super) fn load(self, head: &mut Head, maps: &BTreeMap<u32, Map>) -> Result<(), Undecodable> {
+        let ChunkPoint { live, id, version, payload, rows } = self;
+        let payload = match payload {
+            None => Payload::Empty,
+            Some((file, offset, len)) => {
+                let map = maps.get(&file).ok_or(Undecodable)?;
+                let end = offset.checked_add(u64::from(len)).ok_or(Undecodable)?;
+                if end > map.len() as u64 {
+                    return Err(Undecodable);
+                }
+                Payload::Stored(StoredPayload { file, map: map.clone(), offset, len })
+            }
+        };
+        let offset = head.state.points.len() as u32;
+        for field in 0..rows.fields() {
+            if rows.row(field).is_some_and(|row| !head.revive_loaded(field, row, offset)) {
                 return Err(Undecodable);
             }
-            Payload::Stored(StoredPayload { file, map: map.clone(), offset, len })
         }
-    };
-    let offset = head.state.points.len() as u32;
-    let positions = head.state.config.positions();
-    let mut rows = Rows::none(positions);
-    for field in 0..positions {
-        let row = u32::from_le_bytes(input.array()?);
-        if row != NO_ROW {
-            if !head.revive_loaded(field, row, offset) {
+        if live {
+            if head.state.ids.insert(id, offset).is_some() {
+                // Of two points of one id, a deletion would leave one.
                 return Err(Undecodable);
             }
-            rows.set(field, row);
+            Arc::make_mut(&mut head.state.live).insert(offset);
         }
+        head.state.load(Point { id, version, live, payload, rows });
+        Ok(())
     }
-    if live {
-        if head.state.ids.insert(id, offset).is_some() {
-            // Of two points of one id, a deletion would leave one.
-            return Err(Undecodable);
-        }
-        Arc::make_mut(&mut head.state.live).insert(offset);
-    }
-    head.state.load(Point { id, version, live, payload, rows });
-    Ok(())
 }
 
 /// Loads points, and declares the field indexes: they are built when the collection serves already.
 fn load_points(head: &mut Head, manifest: &Manifest, maps: &BTreeMap<u32, Map>) -> Result<(), String> {
+    let positions = head.state.config.positions();
     for extent in &manifest.point_chunks {
         let mut input = Input(extent.bytes(&maps[&extent.file])?);
         while !input.0.is_empty() {
-            load_point(head, &mut input, maps).map_err(|Undecodable| {
-                "a chunk of points in the .data files cannot be decoded".to_string()
-            })?;
+            ChunkPoint::decode(&mut input, positions).and_then(|point| point.load(head, maps)).map_err(
+                |Undecodable| "a chunk of points in the .data files cannot be decoded".to_string(),
+            )?;
         }
     }
     // Which rows are alive is known only now.
@@ -285,7 +369,7 @@ fn load_points(head: &mut Head, manifest: &Manifest, maps: &BTreeMap<u32, Map>) 
     load_indexes(head, manifest)
 }
 
-fn load_indexes(head: &mut Head, manifest: &Manifest) -> Result<(), String> {
+pub(super) fn load_indexes(head: &mut Head, manifest: &Manifest) -> Result<(), String> {
     for (path, schema) in &manifest.indexes {
         let path = std::str::from_utf8(path).ok().and_then(|text| JsonPath::parse(text).ok());
         let path = path.ok_or("MANIFEST names an index on a malformed path")?;

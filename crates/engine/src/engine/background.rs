@@ -156,7 +156,7 @@ fn shorten_replay(catalog: &Catalog, budget: u64) {
 /// more, or the time of a look is used up.
 fn shrink_log(catalog: &Catalog, budget_bytes: u64) {
     let log = &catalog.shared().log;
-    cut_log(catalog);
+    catalog.cut_log();
     let started = Instant::now();
     while log.size_bytes() > budget_bytes && started.elapsed() < HOUSEKEEPING {
         let _ = catalog.checkpoint();
@@ -171,12 +171,12 @@ fn shrink_log(catalog: &Catalog, budget_bytes: u64) {
         let Some((pinned, collection)) = pinning else {
             // Nobody needs it: what is left is the segment that grows.
             if kept == u64::MAX && log.rotate().is_ok() {
-                cut_log(catalog);
+                catalog.cut_log();
             }
             break;
         };
         checkpoint(&collection, GraphPolicy::WhenGrown);
-        cut_log(catalog);
+        catalog.cut_log();
         if collection.pinned_lsn() == Some(pinned) {
             break;
         }
@@ -190,18 +190,7 @@ pub fn checkpoint_everything(catalog: &Catalog) {
         checkpoint(&collection, GraphPolicy::Always);
     }
     let _ = catalog.checkpoint();
-    cut_log(catalog);
-}
-
-fn cut_log(catalog: &Catalog) {
-    let log = &catalog.shared().log;
-    // The bound first: a record that is appended after it is above it, whatever its collection says by then.
-    let bound = log.next_sequence();
-    catalog.shared().storage.turn("finding what pins the log");
-    let pinned = catalog.pinned_lsn().unwrap_or(bound);
-    catalog.shared().storage.turn("cutting the log");
-    // A log that cannot be cut now is cut later; it still holds everything.
-    let _ = log.cut(bound.min(pinned));
+    catalog.cut_log();
 }
 
 fn checkpoint(collection: &Arc<Collection>, policy: GraphPolicy) {

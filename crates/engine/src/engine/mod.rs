@@ -5,6 +5,7 @@ mod execute;
 mod operation;
 mod pool;
 mod read;
+mod scrub;
 mod search;
 mod team;
 mod tuning;
@@ -12,6 +13,7 @@ mod write;
 
 pub use background::{checkpoint_everything, index_everything, keep_house};
 pub use operation::Operation;
+pub use scrub::{ScrubFinding, ScrubOptions, ScrubReport};
 pub use tuning::Tuning;
 
 use crate::catalog::{self, Catalog, Mode, OpenError};
@@ -23,6 +25,7 @@ use crate::storage::{LockGuard, Storage};
 use background::Background;
 use parking_lot::Mutex;
 use pool::{Pool, Priority};
+use scrub::Scrub;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tuning::Tuner;
@@ -53,6 +56,8 @@ pub struct Options {
     pub mode: Mode,
     /// How rows are fetched ahead. Without threads nothing is measured.
     pub tuning: Tuning,
+    /// How files are read in the background for signs of decay; not at all when absent, or without threads.
+    pub scrub: Option<ScrubOptions>,
     /// Operations on the collection `__panic__` panic: for the test that a panic is survived.
     pub panic_for_tests: bool,
 }
@@ -67,6 +72,7 @@ impl Default for Options {
             housekeeping: Duration::from_millis(500),
             mode: Mode::Threaded,
             tuning: Tuning::Measured,
+            scrub: None,
             panic_for_tests: false,
         }
     }
@@ -136,6 +142,7 @@ pub struct Engine {
     deletions: Mutex<Option<Jobs>>,
     background: Mutex<Option<Background>>,
     tuner: Mutex<Option<Tuner>>,
+    scrub: Mutex<Scrub>,
     /// Held while the engine is open: one process for each data directory.
     lock: Mutex<Option<LockGuard>>,
 }
@@ -159,7 +166,7 @@ impl Engine {
     /// # Errors
     /// [`OpenError`] when nothing can be served. A collection that cannot be opened is no error: it is quarantined.
     pub fn open(storage: Arc<dyn Storage>, options: Options) -> Result<Engine, OpenError> {
-        let lock = storage.lock()?;
+        let lock = catalog::claim(&*storage)?;
         let catalog =
             catalog::open(Arc::clone(&storage), options.limits, options.thresholds, options.mode)?.catalog;
         let inline = options.mode != Mode::Threaded;
@@ -190,6 +197,7 @@ impl Engine {
             *core.reads.lock() = Some(reads);
             (Some(writes), Some(deletions), Some(background))
         };
+        let scrub = Scrub::start(&catalog, options.scrub.filter(|_| !inline)).map_err(OpenError::Threads)?;
         // A system that refuses the thread leaves everything as it is without it.
         let tuner = (!inline && options.tuning == Tuning::Measured).then(|| Tuner::start(storage).ok());
         Ok(Engine {
@@ -198,6 +206,7 @@ impl Engine {
             deletions: Mutex::new(deletions),
             background: Mutex::new(background),
             tuner: Mutex::new(tuner.flatten()),
+            scrub: Mutex::new(scrub),
             lock: Mutex::new(Some(lock)),
         })
     }
@@ -238,6 +247,33 @@ impl Engine {
         status
     }
 
+    /// What the scrub did since the engine was opened.
+    pub fn scrub_report(&self) -> ScrubReport {
+        self.scrub.lock().report()
+    }
+
+    /// One pass of the scrub in the caller, as fast as it goes: for tests and simulations.
+    pub fn scrub_once(&self) {
+        self.scrub.lock().run_once(&self.core.catalog);
+    }
+
+    /// Gives everything that is served second names, in the folder [`STAGING`](catalog::STAGING) of the data directory,
+    /// for somebody to copy: every write that was acknowledged is in it, every collection at one operation.
+    ///
+    /// # Errors
+    /// `Internal` when the log cannot be made durable or the disk refuses; `StorageFull` when it is full.
+    pub fn stage(&self) -> Result<(), Error> {
+        self.core.catalog.stage()
+    }
+
+    /// Removes the second names.
+    ///
+    /// # Errors
+    /// `Internal` with the disk's reason.
+    pub fn unstage(&self) -> Result<(), Error> {
+        self.core.catalog.unstage().map_err(|error| Error::Internal(error.public()))
+    }
+
     /// The catalog, for tests that step background work themselves.
     pub fn catalog(&self) -> &Arc<Catalog> {
         &self.core.catalog
@@ -263,6 +299,7 @@ impl Engine {
         if let Some(mut tuner) = self.tuner.lock().take() {
             tuner.close();
         }
+        self.scrub.lock().close();
         if let Some(mut background) = self.background.lock().take() {
             background.close();
         }

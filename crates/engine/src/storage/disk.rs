@@ -86,6 +86,25 @@ impl Storage for RealDisk {
         fs::read(full).map_err(|e| StorageError::from_io("read", path, &e))
     }
 
+    fn read_range(&self, path: &str, offset: u64, len: usize) -> Result<Vec<u8>> {
+        let full = self.file_at("read", path)?;
+        let read = || {
+            let mut file = File::open(full)?;
+            file.seek(io::SeekFrom::Start(offset))?;
+            let mut bytes = Vec::with_capacity(len);
+            file.take(len as u64).read_to_end(&mut bytes)?;
+            Ok(bytes)
+        };
+        read().map_err(|e: io::Error| StorageError::from_io("read", path, &e))
+    }
+
+    fn len_of(&self, path: &str) -> Result<u64> {
+        let full = self.file_at("look up", path)?;
+        fs::metadata(full)
+            .map(|metadata| metadata.len())
+            .map_err(|e| StorageError::from_io("look up", path, &e))
+    }
+
     fn map(&self, path: &str) -> Result<Map> {
         let full = self.file_at("map", path)?;
         File::open(full)
@@ -120,6 +139,25 @@ impl Storage for RealDisk {
         path::check_rename(from, to)?;
         fs::rename(self.root.join(from), self.root.join(to))
             .map_err(|e| StorageError::from_io("rename", from, &e))
+    }
+
+    fn link(&self, from: &str, to: &str) -> Result<()> {
+        let (source, target) = (self.file_at("link", from)?, self.file_at("link", to)?);
+        match fs::hard_link(&source, &target) {
+            Ok(()) => Ok(()),
+            Err(e) if matches!(e.kind(), io::ErrorKind::AlreadyExists | io::ErrorKind::NotFound) => {
+                Err(StorageError::from_io("link", from, &e))
+            }
+            Err(_) => {
+                let copy = || {
+                    let mut file =
+                        owner_only(OpenOptions::new().write(true).create_new(true)).open(target)?;
+                    io::copy(&mut File::open(source)?, &mut file)?;
+                    file.sync_all()
+                };
+                copy().map_err(|e: io::Error| StorageError::from_io("copy", from, &e))
+            }
+        }
     }
 
     fn remove(&self, path: &str) -> Result<()> {

@@ -14,12 +14,14 @@ mod disk;
 mod error;
 mod map;
 mod path;
+mod read_only;
 mod reserve;
 pub mod sim;
 
 pub use disk::RealDisk;
 pub use error::{ErrorKind, StorageError};
 pub use map::Map;
+pub use read_only::ReadOnly;
 pub use reserve::Reserve;
 pub use sim::{Call, Fault, SimDisk, Turn};
 
@@ -44,6 +46,19 @@ pub trait Storage: Send + Sync {
     /// The whole file.
     fn read(&self, path: &str) -> Result<Vec<u8>>;
 
+    /// `len` bytes of a file from `offset` on; fewer where it ends before. Read and not mapped, so that a page that the
+    /// device cannot give is an error.
+    fn read_range(&self, path: &str, offset: u64, len: usize) -> Result<Vec<u8>> {
+        let bytes = self.read(path)?;
+        let at = |offset: u64| usize::try_from(offset).unwrap_or(usize::MAX).min(bytes.len());
+        Ok(bytes[at(offset)..at(offset.saturating_add(len as u64))].to_vec())
+    }
+
+    /// The length of a file in bytes.
+    fn len_of(&self, path: &str) -> Result<u64> {
+        Ok(self.read(path)?.len() as u64)
+    }
+
     /// The whole file as a read-only map. Only for files that are never written again.
     fn map(&self, path: &str) -> Result<Map>;
 
@@ -57,6 +72,16 @@ pub trait Storage: Send + Sync {
     /// holds the old content or the new, never neither. `from` and `to` must share their directory (what a crash makes
     /// of a move between two directories depends on the file system).
     fn rename(&self, from: &str, to: &str) -> Result<()>;
+
+    /// Gives an immutable file a second name, in any directory of the tree; a copy where the file system has no links.
+    /// [`ErrorKind::Exists`] if the name is taken. Durable after a [`sync_dir`](Self::sync_dir) on the new name's
+    /// directory.
+    fn link(&self, from: &str, to: &str) -> Result<()> {
+        let bytes = self.read(from)?;
+        let mut file = self.create(to)?;
+        file.append(&bytes)?;
+        file.sync()
+    }
 
     /// Removes a file.
     fn remove(&self, path: &str) -> Result<()>;

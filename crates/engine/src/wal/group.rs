@@ -210,6 +210,19 @@ impl GroupCommit {
         self.shared.log.lock().rotate()
     }
 
+    /// Makes everything that was appended durable and shows the paths of all segments with their lengths in bytes,
+    /// oldest first. Nothing is written or cut meanwhile, so `look` must be short. What a segment holds up to its length
+    /// never changes afterwards.
+    ///
+    /// # Errors
+    /// The log's, when it cannot be made durable.
+    pub fn with_segments<R>(&self, look: impl FnOnce(&[(String, u64)]) -> R) -> Result<R, LogError> {
+        self.sync()?;
+        let mut log = self.shared.log.lock();
+        log.flush()?;
+        Ok(look(&log.segments()))
+    }
+
     /// See [`Log::size_bytes`]; waits for a running sync.
     pub fn size_bytes(&self) -> u64 {
         self.shared.log.lock().size_bytes()

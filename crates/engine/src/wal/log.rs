@@ -11,7 +11,7 @@ use super::entropy::Entropy;
 use super::format::{
     MAX_BODY_BYTES, RECORD_HEADER_LEN, RecordHeader, SEGMENT_HEADER_LEN, Seeded, SegmentHeader, VERSION,
 };
-use super::recovery::{Recovered, TailRecord, recover};
+use super::recovery::{Recovered, Shadowed, TailRecord, recover};
 use super::report::{LogReport, Replayed};
 use super::segment::{self, CreateError, Segment};
 
@@ -95,7 +95,7 @@ impl Log {
             storage.sync_dir(segment::DIR)
         };
         prepare().map_err(LogError::from_storage)?;
-        let found = recover(&*storage, from, visit)?;
+        let found = recover(&*storage, from, Shadowed::Listed, visit)?;
         let next = found.next.max(options.highest_applied.max(found.covered) + 1);
         let mut entropy = Entropy::new(options.entropy);
         let mut segments: VecDeque<Segment> = found.segments.iter().copied().collect();
@@ -185,6 +185,11 @@ impl Log {
             self.segments.pop_front();
         }
         self.storage.sync_dir(segment::DIR).map_err(LogError::from_storage)
+    }
+
+    /// Path and length in bytes of every segment, oldest first.
+    pub fn segments(&self) -> Vec<(String, u64)> {
+        self.segments.iter().map(|segment| (segment::path(segment.first), segment.bytes)).collect()
     }
 
     /// Bytes of all segments on disk.

@@ -22,6 +22,7 @@ mod error;
 mod format;
 pub(crate) mod fuzzing;
 mod group;
+mod inspection;
 mod log;
 mod recovery;
 mod report;
@@ -31,6 +32,7 @@ mod segment;
 pub use error::LogError;
 pub use format::MAX_BODY_BYTES;
 pub use group::{Appender, Completion, Durability, GroupCommit, GroupOptions};
+pub use inspection::{inspect, path_holding, remove_segments, salvage, segment_path, start_behind};
 pub use log::{Log, LogOptions};
 pub use report::{Damage, DamageKind, LogReport, Replayed};
 

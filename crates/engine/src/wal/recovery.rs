@@ -109,12 +109,22 @@ impl Loaded {
     }
 }
 
+/// What becomes of records that stand behind damage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Shadowed {
+    /// They are listed: whether they can be applied nobody knows.
+    Listed,
+    /// They are listed and shown, to whoever saves what can be saved.
+    Shown,
+}
+
 /// The owner's view of the replay.
 struct Replay<'a> {
     from: u64,
     visit: &'a mut dyn FnMut(Replayed<'_>),
     report: LogReport,
     in_shadow: bool,
+    shadowed: Shadowed,
 }
 
 impl Replay<'_> {
@@ -134,7 +144,9 @@ impl Replay<'_> {
         if self.in_shadow {
             let highest = self.report.behind.entry(collection).or_default();
             *highest = sequence.max(*highest);
-            return;
+            if self.shadowed == Shadowed::Listed {
+                return;
+            }
         }
         self.report.visited += 1;
         (self.visit)(match body {
@@ -175,6 +187,7 @@ impl Replay<'_> {
 pub(super) fn recover(
     storage: &dyn Storage,
     from: u64,
+    shadowed: Shadowed,
     visit: &mut dyn FnMut(Replayed<'_>),
 ) -> Result<Recovered, LogError> {
     let firsts = segment::list(storage).map_err(LogError::from_storage)?;
@@ -184,7 +197,7 @@ pub(super) fn recover(
         CutMark::Below(below) => from.max(below.saturating_sub(1)),
         CutMark::Damaged => from.max(oldest - 1),
     };
-    let mut replay = Replay { from, visit, report: LogReport::default(), in_shadow: false };
+    let mut replay = Replay { from, visit, report: LogReport::default(), in_shadow: false, shadowed };
     if mark == CutMark::Damaged {
         let (kind, lost_to) = (DamageKind::CutMark, Some(oldest - 1));
         replay.damage(Damage { kind, segment: oldest, offset: 0, lost_from: oldest, lost_to });

@@ -1,0 +1,125 @@
+//! A start that changes nothing: what would be served, and what would not.
+
+use super::file::{self, CatalogFile, SavedEntry};
+use super::open::{OpenError, Replay, Slot};
+use super::{CATALOG, CREATE, DROP};
+use crate::collection::{Opening, OpeningOptions};
+use crate::storage::Storage;
+use crate::wal::{self, LogReport, Replayed};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// A record of the log whose body is damaged under an intact header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DamagedRecord {
+    /// Its place in the log.
+    pub sequence: u64,
+    /// The collection that it belongs to; 0 for the catalog.
+    pub collection: u64,
+}
+
+/// A collection as a start would find it.
+pub struct Rehearsed {
+    /// Its number.
+    pub id: u64,
+    /// Its name.
+    pub name: String,
+    /// The collection, or why it would be quarantined.
+    pub outcome: Result<Opening, String>,
+}
+
+/// What a start would find.
+pub struct Rehearsal {
+    /// What the log says of itself.
+    pub report: LogReport,
+    /// Records with damaged bodies, in order.
+    pub damaged: Vec<DamagedRecord>,
+    /// Why the server would not start at all.
+    pub fault: Option<String>,
+    /// The collections by their numbers.
+    pub collections: Vec<Rehearsed>,
+    /// Log sequence of the catalog's last record.
+    pub last_lsn: u64,
+    /// Number of the next collection.
+    pub next_id: u64,
+}
+
+/// Goes through a start without writing, whatever `storage` allows: catalog, checkpoints, the log after them. With a
+/// name, other collections are left out.
+///
+/// # Errors
+/// What a start could not get past; the catalog's file is one of these.
+pub fn rehearse(
+    storage: &Arc<dyn Storage>,
+    only: Option<&str>,
+    options: OpeningOptions,
+) -> Result<Rehearsal, OpenError> {
+    let mut saved = CatalogFile::load(&**storage).map_err(OpenError::Catalog)?;
+    saved.entries.retain(|(_, name, _)| only.is_none_or(|only| name == only));
+    let mut replay = Replay::load(Arc::clone(storage), saved, options);
+    replay.only = only.map(str::to_string);
+    let mut damaged = Vec::new();
+    let visit = &mut |item: Replayed<'_>| {
+        if let Replayed::BadBody { sequence, collection, .. } = item {
+            damaged.push(DamagedRecord { sequence, collection });
+        }
+        replay.visit(item);
+    };
+    let report = wal::inspect(&**storage, visit).map_err(OpenError::Log)?;
+    replay.lose(&report);
+    let Replay { slots, fault, last_lsn, next_id, .. } = replay;
+    let found = |(id, Slot { name, opening, .. })| Rehearsed { id, name, outcome: opening };
+    let collections = slots.into_iter().map(found).collect();
+    Ok(Rehearsal { report, damaged, fault, collections, last_lsn, next_id })
+}
+
+/// The catalog as its file and every record that can be read say.
+pub struct SavedCatalog(CatalogFile);
+
+/// The catalog, whatever is missing of the log.
+///
+/// # Errors
+/// The catalog's file, and what reading the log cannot get past.
+pub fn salvage_catalog(storage: &dyn Storage) -> Result<SavedCatalog, OpenError> {
+    let mut saved = CatalogFile::load(storage).map_err(OpenError::Catalog)?;
+    let mut entries: BTreeMap<u64, SavedEntry> =
+        std::mem::take(&mut saved.entries).into_iter().map(|entry| (entry.0, entry)).collect();
+    let visit = &mut |item: Replayed<'_>| {
+        let Replayed::Record { sequence, collection, kind, body, .. } = item else { return };
+        // A number that is in use is not given out again, whatever was lost of the catalog.
+        saved.next_id = saved.next_id.max(collection + 1);
+        if collection != CATALOG || sequence <= saved.lsn {
+            return;
+        }
+        saved.lsn = sequence;
+        if kind == CREATE
+            && let Some((entry, [])) = file::decode_entry(body)
+        {
+            saved.next_id = saved.next_id.max(entry.0 + 1);
+            entries.insert(entry.0, entry);
+        } else if kind == DROP
+            && let Ok(id) = body.try_into()
+        {
+            entries.remove(&u64::from_le_bytes(id));
+        }
+    };
+    wal::salvage(storage, visit).map_err(OpenError::Log)?;
+    saved.entries = entries.into_values().collect();
+    Ok(SavedCatalog(saved))
+}
+
+impl SavedCatalog {
+    /// Number, name and configuration at creation of each collection.
+    pub fn entries(&self) -> &[SavedEntry] {
+        &self.0.entries
+    }
+
+    /// Replaces the catalog's file: it then includes everything up to the sequence `lsn`.
+    ///
+    /// # Errors
+    /// The disk's.
+    pub fn store(&self, storage: &dyn Storage, lsn: u64) -> Result<(), OpenError> {
+        let CatalogFile { next_id, entries, .. } = &self.0;
+        Ok(CatalogFile { lsn, next_id: *next_id, entries: entries.clone() }.store(storage)?)
+    }
+}

@@ -1,0 +1,97 @@
+//! A second set of names for everything that the data directory consists of at one moment.
+//!
+//! Files are immutable but for the last segment of the log, so links are enough, and they take no time: a live server
+//! is copied from them while it goes on. The log is linked last and is not cut meanwhile; it therefore has every record
+//! that is not in the checkpoints that were linked before, whenever they were made, and every one that was
+//! acknowledged before this began.
+
+use super::Catalog;
+use crate::collection::link_folder;
+use crate::error::Error;
+use crate::storage::{ErrorKind, StorageError};
+
+/// Folder in the data directory for the links. Nothing in it is ever relied on: a start removes it.
+pub const STAGING: &str = "staging";
+
+impl Catalog {
+    /// Links everything into [`STAGING`], replacing what is there. Nothing in it changes any more.
+    ///
+    /// # Errors
+    /// `Internal` when the log cannot be made durable or the disk refuses; `StorageFull` when it is full.
+    pub fn stage(&self) -> Result<(), Error> {
+        let _no_cuts = self.cuts.write();
+        let staged = self.link_everything();
+        if staged.is_err() {
+            // What was linked is of no use; the next start removes what cannot be removed now.
+            let _ = self.unstage();
+        }
+        staged
+    }
+
+    /// Removes the links.
+    ///
+    /// # Errors
+    /// The disk's.
+    pub fn unstage(&self) -> Result<(), StorageError> {
+        self.shared.storage.remove_dir_all(STAGING)
+    }
+
+    fn link_everything(&self) -> Result<(), Error> {
+        let storage = &*self.shared.storage;
+        self.unstage().map_err(|error| refused(&error))?;
+        for dir in ["catalog", "collections", "log"] {
+            storage.create_dir_all(&format!("{STAGING}/{dir}")).map_err(|error| refused(&error))?;
+        }
+        for entry in self.entries.load().values() {
+            let linked = match entry.collection() {
+                Some(collection) => collection.stage(STAGING),
+                None => link_folder(storage, entry.id, STAGING),
+            };
+            match linked {
+                // Its files go while they are linked: the log, which comes last, has the record of its deletion.
+                Err(error) if error.kind() == ErrorKind::NotFound && entry.is_deleting() => {}
+                linked => linked.map_err(|error| refused(&error))?,
+            }
+        }
+        self.link_if_there("catalog/CATALOG").map_err(|error| refused(&error))?;
+        let last = self.shared.log.with_segments(|segments| -> Result<_, StorageError> {
+            for (path, _) in segments {
+                storage.link(path, &format!("{STAGING}/{path}"))?;
+            }
+            self.link_if_there("log/cut")?;
+            Ok(segments.last().cloned())
+        });
+        match last {
+            Ok(Ok(Some((path, bytes)))) => self.keep_beginning(&path, bytes).map_err(|error| refused(&error)),
+            Ok(Ok(None)) => Ok(()),
+            Ok(Err(error)) => Err(refused(&error)),
+            Err(error) => Err(crate::collection::refused(&error)),
+        }
+    }
+
+    fn link_if_there(&self, path: &str) -> Result<(), StorageError> {
+        match self.shared.storage.link(path, &format!("{STAGING}/{path}")) {
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+            linked => linked,
+        }
+    }
+
+    /// The last segment still grows: its beginning takes the place of the link to it.
+    fn keep_beginning(&self, path: &str, bytes: u64) -> Result<(), StorageError> {
+        let storage = &*self.shared.storage;
+        let (linked, copy) = (format!("{STAGING}/{path}"), format!("{STAGING}/{path}.tmp"));
+        let len = usize::try_from(bytes).unwrap_or(usize::MAX);
+        let beginning = storage.read_range(&linked, 0, len)?;
+        let mut file = storage.create(&copy)?;
+        file.append(&beginning)?;
+        drop(file);
+        storage.rename(&copy, &linked)
+    }
+}
+
+fn refused(error: &StorageError) -> Error {
+    match error.kind() {
+        ErrorKind::Full => Error::StorageFull,
+        _ => Error::Internal(error.public()),
+    }
+}

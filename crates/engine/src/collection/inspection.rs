@@ -1,0 +1,232 @@
+//! The files of one collection against its manifest, without loading them.
+//!
+//! Used by checks of a directory at rest and by the scrub of one that is served. Files are read piece by piece and
+//! not mapped, so that a page that the device cannot give is a finding and not the end of the process.
+
+use super::checkpoint::{directory, file_path};
+use super::config::CollectionConfig;
+use super::extents::{self, Extent};
+use super::head::Head;
+use super::manifest::Manifest;
+use crate::storage::{ErrorKind, Storage};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
+/// Bytes that are read at once.
+const PIECE_BYTES: usize = 1 << 20;
+/// Points in a chunk of the points column.
+const CHUNK_POINTS: u32 = super::checkpoint_pass::CHUNK_POINTS as u32;
+
+/// What a piece of a collection's files holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// The manifest itself.
+    Manifest,
+    /// A whole file, or its header.
+    File,
+    /// Points, by their offsets.
+    Points(Range<u32>),
+    /// Payloads.
+    Payloads,
+    /// Rows of a vector field.
+    Rows {
+        /// Name of the field, empty for the unnamed one.
+        field: String,
+        /// Numbers of the rows.
+        rows: Range<u32>,
+    },
+    /// The graph of a vector field: derived data.
+    Graph {
+        /// Name of the field, empty for the unnamed one.
+        field: String,
+    },
+}
+
+impl Part {
+    /// Whether the part can be made again from the others.
+    pub fn is_derived(&self) -> bool {
+        matches!(self, Part::Graph { .. })
+    }
+}
+
+/// A piece of a file that is not what the manifest says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileFault {
+    /// Path in the data directory.
+    pub path: String,
+    /// What the piece holds.
+    pub part: Part,
+    /// What is wrong with it: words without a path.
+    pub what: String,
+    /// Whether the device refused to read it, rather than that what it read is wrong.
+    pub unreadable: bool,
+}
+
+/// What [`inspect`] found.
+#[derive(Clone, Debug, Default)]
+pub struct Inspection {
+    /// What is wrong, in the order of the manifest's files.
+    pub faults: Vec<FileFault>,
+    /// Files that the manifest does not name: left by a crash, removed by the next checkpoint.
+    pub strays: Vec<String>,
+    /// Files that the manifest names, itself included.
+    pub files: u64,
+    /// Bytes that were compared with a checksum.
+    pub bytes: u64,
+    /// Points in the checkpoint, tombstones included.
+    pub points: u32,
+}
+
+/// What the manifest says of one piece.
+struct Piece {
+    extent: Extent,
+    part: Part,
+}
+
+/// Checks the manifest of a collection and everything that it names. `pace` hears of every piece that was read, in
+/// bytes, and stops the check by answering false.
+pub fn inspect(
+    storage: &dyn Storage,
+    id: u64,
+    row_chunk_bytes: usize,
+    pace: &mut dyn FnMut(u64) -> bool,
+) -> Inspection {
+    let dir = directory(id);
+    let mut found = Inspection::default();
+    let manifest_fault = |what: String| FileFault {
+        path: format!("{dir}/MANIFEST"),
+        part: Part::Manifest,
+        what,
+        unreadable: false,
+    };
+    let manifest = match Manifest::load(storage, &dir) {
+        Ok(manifest) => manifest,
+        Err(what) => {
+            found.faults.push(manifest_fault(what));
+            return found;
+        }
+    };
+    let pieces = match manifest.as_ref().map(|manifest| pieces(manifest, row_chunk_bytes)).transpose() {
+        Ok(pieces) => pieces.unwrap_or_default(),
+        Err(what) => {
+            found.faults.push(manifest_fault(what));
+            return found;
+        }
+    };
+    found.points = manifest.as_ref().map_or(0, |manifest| manifest.points);
+    found.files = u64::from(manifest.is_some()) + pieces.len() as u64;
+    found.strays = strays(storage, &dir, &pieces);
+    for (number, pieces) in pieces {
+        let path = file_path(&dir, number);
+        if let Err((part, what, unreadable)) = file(storage, &path, id, number, &pieces) {
+            found.faults.push(FileFault { path, part, what, unreadable });
+            continue;
+        }
+        for Piece { extent, part } in pieces {
+            match piece(storage, &path, &extent, pace) {
+                Ok(Some(true)) => found.bytes += extent.len,
+                Ok(Some(false)) => found.faults.push(FileFault {
+                    path: path.clone(),
+                    part,
+                    what: format!("{} bytes at {} do not have their checksum", extent.len, extent.offset),
+                    unreadable: false,
+                }),
+                Ok(None) => return found,
+                Err(what) => {
+                    found.faults.push(FileFault { path: path.clone(), part, what, unreadable: true });
+                }
+            }
+        }
+    }
+    found
+}
+
+/// Checks the header of a file. The error says which part goes with it, and whether the file could not be read.
+fn file(
+    storage: &dyn Storage,
+    path: &str,
+    collection: u64,
+    number: u32,
+    pieces: &[Piece],
+) -> Result<(), (Part, String, bool)> {
+    let part = match pieces {
+        [Piece { part, .. }, ..] if part.is_derived() => part.clone(),
+        _ => Part::File,
+    };
+    match storage.read_range(path, 0, extents::HEADER_BYTES) {
+        Ok(header) if extents::header_is_sound(&header, collection, number) => Ok(()),
+        Ok(_) => Err((part, "the header of the file is damaged".to_string(), false)),
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            Err((part, "the file is missing".to_string(), false))
+        }
+        Err(error) => Err((part, error.public(), true)),
+    }
+}
+
+/// Whether an extent has its checksum; `None` when `pace` stopped it.
+fn piece(
+    storage: &dyn Storage,
+    path: &str,
+    extent: &Extent,
+    pace: &mut dyn FnMut(u64) -> bool,
+) -> Result<Option<bool>, String> {
+    let (mut crc, mut done) = (0, 0);
+    while done < extent.len {
+        let want = PIECE_BYTES.min(usize::try_from(extent.len - done).unwrap_or(PIECE_BYTES));
+        let at = extent.offset.saturating_add(done);
+        let bytes = storage.read_range(path, at, want).map_err(|error| error.public())?;
+        if bytes.len() < want {
+            return Ok(Some(false));
+        }
+        crc = crc32c::crc32c_append(crc, &bytes);
+        done += want as u64;
+        if !pace(want as u64) {
+            return Ok(None);
+        }
+    }
+    Ok(Some(crc == extent.crc))
+}
+
+/// Everything that a manifest names, by file and then by place.
+fn pieces(manifest: &Manifest, row_chunk_bytes: usize) -> Result<BTreeMap<u32, Vec<Piece>>, String> {
+    let config = CollectionConfig::restore(&manifest.config).map_err(|error| error.to_string())?;
+    if manifest.fields.len() != config.positions() {
+        return Err("the manifest and the configuration disagree on the vector fields".to_string());
+    }
+    let names = config.fields().iter().map(|(name, _)| name);
+    let names: Vec<String> =
+        names.chain(config.sparse_fields().iter().map(|(name, _)| name)).map(ToString::to_string).collect();
+    let head = Head::new(config.into(), row_chunk_bytes);
+    let dense = head.fields.iter().map(|field| field.chunk_rows());
+    let chunk_rows: Vec<u32> = dense.chain(head.sparse.iter().map(|field| field.chunk_rows())).collect();
+    let mut all = Vec::new();
+    for (at, extent) in (0..).zip(&manifest.point_chunks) {
+        let from = CHUNK_POINTS.saturating_mul(at);
+        let points = from..manifest.points.min(from.saturating_add(CHUNK_POINTS));
+        all.push(Piece { extent: *extent, part: Part::Points(points) });
+    }
+    all.extend(manifest.payloads.iter().map(|extent| Piece { extent: *extent, part: Part::Payloads }));
+    for ((kept, name), chunk_rows) in manifest.fields.iter().zip(&names).zip(chunk_rows) {
+        for (at, extent) in (0u32..).zip(&kept.chunks) {
+            let from = chunk_rows.saturating_mul(at);
+            let rows = from..kept.rows.min(from.saturating_add(chunk_rows));
+            let part = Part::Rows { field: name.clone(), rows };
+            all.extend(extent.map(|extent| Piece { extent, part }));
+        }
+        if let Some(graph) = &kept.graph {
+            let part = || Part::Graph { field: name.clone() };
+            all.extend(graph.extents().map(|extent| Piece { extent, part: part() }));
+        }
+    }
+    let mut by_file: BTreeMap<u32, Vec<Piece>> = BTreeMap::new();
+    all.into_iter().for_each(|piece| by_file.entry(piece.extent.file).or_default().push(piece));
+    by_file.values_mut().for_each(|pieces| pieces.sort_by_key(|piece| piece.extent.offset));
+    Ok(by_file)
+}
+
+fn strays(storage: &dyn Storage, dir: &str, named: &BTreeMap<u32, Vec<Piece>>) -> Vec<String> {
+    let named: BTreeSet<String> = named.keys().map(|number| format!("{number:08x}.data")).collect();
+    let files = storage.list(dir).unwrap_or_default();
+    let strays = files.into_iter().filter(|name| name != "MANIFEST" && !named.contains(name));
+    strays.map(|name| format!("{dir}/{name}")).collect()
+}

@@ -1,0 +1,228 @@
+//! What is left of a damaged collection: a checkpoint without the pieces that do not verify.
+//!
+//! A point is kept whole or not at all: one whose payload or one of whose vectors is lost goes with it, and its id is
+//! reported. Graphs are not kept, since they may name rows that are lost; they are built again.
+
+use super::change::Input;
+use super::checkpoint::{Checkpoints, directory, file_path};
+use super::checkpoint_pass::CHUNK_POINTS;
+use super::config::CollectionConfig;
+use super::extents::{self, Extent};
+use super::head::Head;
+use super::manifest::Manifest;
+use super::opening::{ChunkPoint, Opening, OpeningOptions, load_indexes, load_rows};
+use super::point::{Payload, Point, Rows};
+use super::sparse_field::SparseArena;
+use super::sparse_file;
+use crate::limits::MAX_REPORTED_IDS;
+use crate::storage::{Map, Storage};
+use crate::types::PointId;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// What could not be kept of a collection.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Losses {
+    /// Points whose payload or vectors are lost, the first [`MAX_REPORTED_IDS`] of them.
+    pub ids: Vec<PointId>,
+    /// How many points that is.
+    pub points: u64,
+    /// Places in the points column of which not even the ids are known; some may have been empty.
+    pub unknown_points: u64,
+    /// Numbers of operations whose records are lost.
+    pub operations: Vec<Range<u64>>,
+    /// What else there is to say.
+    pub notes: Vec<String>,
+}
+
+impl Losses {
+    /// Whether nothing is lost.
+    pub fn is_empty(&self) -> bool {
+        *self == Losses::default()
+    }
+
+    fn point(&mut self, id: PointId) {
+        self.points += 1;
+        if self.ids.len() < MAX_REPORTED_IDS {
+            self.ids.push(id);
+        }
+    }
+}
+
+impl Opening {
+    /// Loads what verifies of a collection's checkpoint. `config` is what the catalog has, for a collection whose
+    /// manifest cannot be read. Its next checkpoint writes everything anew, into files of its own.
+    pub fn salvage(
+        id: u64,
+        storage: &dyn Storage,
+        config: &Arc<CollectionConfig>,
+        options: OpeningOptions,
+    ) -> (Opening, Losses) {
+        let mut losses = Losses::default();
+        let manifest = Manifest::load(storage, &directory(id)).unwrap_or_else(|why| {
+            losses.notes.push(format!("{why}: nothing of the checkpoint can be found without it"));
+            None
+        });
+        let loaded =
+            manifest.map(|manifest| (manifest.lsn, load(id, storage, manifest, options, &mut losses)));
+        let (lsn, head) = match loaded {
+            Some((lsn, Ok(head))) => (lsn, head),
+            loaded => {
+                if let Some((_, Err(why))) = loaded {
+                    losses.notes.push(format!("{why}: nothing of the checkpoint can be kept"));
+                }
+                (0, Head::new(Arc::clone(config), options.row_chunk_bytes))
+            }
+        };
+        let mut checkpoints = Checkpoints::none(id);
+        checkpoints.next_file = next_file(storage, id);
+        let graphs = head.fields.iter().map(|_| None).collect();
+        let opening = Opening {
+            id,
+            head,
+            lsn,
+            replayed_work: 0,
+            checkpoints,
+            graphs,
+            refused_graphs: Vec::new(),
+            has_strays: false,
+        };
+        (opening, losses)
+    }
+
+    /// Applies a record whatever is missing before it, and takes note of what is.
+    pub fn replay_anyway(&mut self, lsn: u64, body: &[u8], losses: &mut Losses) {
+        let Ok((op, changes)) = super::change::decode(body) else {
+            losses.notes.push(format!("record {lsn} of the log cannot be decoded"));
+            return;
+        };
+        if op <= self.head.op {
+            return;
+        }
+        if op > self.head.op + 1 {
+            losses.operations.push(self.head.op + 1..op);
+        }
+        for change in &changes {
+            if let Err(why) = self.head.apply(op, change) {
+                losses.notes.push(format!("a change of operation {op} cannot be applied: {why}"));
+            }
+        }
+        self.head.op = op;
+        self.head.settle(op);
+        self.lsn = lsn;
+    }
+}
+
+/// Above every file that is in the folder: numbers are not used twice.
+fn next_file(storage: &dyn Storage, id: u64) -> u32 {
+    let names = storage.list(&directory(id)).unwrap_or_default();
+    let number = |name: &String| u32::from_str_radix(name.strip_suffix(".data")?, 16).ok();
+    names.iter().filter_map(number).max().map_or(1, |highest| highest.saturating_add(1))
+}
+
+fn load(
+    id: u64,
+    storage: &dyn Storage,
+    mut manifest: Manifest,
+    options: OpeningOptions,
+    losses: &mut Losses,
+) -> Result<Head, String> {
+    let config = CollectionConfig::restore(&manifest.config).map_err(|error| error.to_string())?;
+    let mut head = Head::new(Arc::new(config), options.row_chunk_bytes);
+    let config = Arc::clone(&head.state.config);
+    if manifest.fields.len() != config.positions() {
+        return Err("the manifest and the configuration disagree on the vector fields".to_string());
+    }
+    let mut maps = BTreeMap::new();
+    let dir = directory(id);
+    let files: BTreeSet<u32> = manifest.files().collect();
+    for number in files {
+        if let Ok(map) = extents::open(storage, &file_path(&dir, number), id, number) {
+            maps.insert(number, map);
+        }
+    }
+    let is_sound = |extent: &Extent| maps.get(&extent.file).is_some_and(|map| extent.verify(map).is_ok());
+    let chunk_rows: Vec<u32> = head
+        .fields
+        .iter()
+        .map(|field| field.chunk_rows())
+        .chain(head.sparse.iter().map(|field| field.chunk_rows()))
+        .collect();
+    for (field, chunk_rows) in manifest.fields.iter_mut().zip(chunk_rows) {
+        field.graph = None;
+        for chunk in &mut field.chunks {
+            *chunk = chunk.filter(is_sound);
+        }
+        // A chunk that is not full cannot be a hole: the rows end before it.
+        let full = (field.rows / chunk_rows) as usize;
+        if field.chunks.get(full).is_some_and(Option::is_none) {
+            field.chunks.truncate(full);
+            field.rows = full as u32 * chunk_rows;
+        }
+    }
+    for (position, kept) in manifest.fields.iter().enumerate() {
+        let placement = config.placement(position);
+        match position.checked_sub(head.fields.len()) {
+            None => load_rows(&mut head.fields[position], kept, placement, &maps)?,
+            Some(sparse) => sparse_file::load(&mut head.sparse[sparse], kept, placement, &maps)?,
+        }
+    }
+    let lost_payloads: Vec<Extent> =
+        manifest.payloads.iter().filter(|extent| !is_sound(extent)).copied().collect();
+    for (at, extent) in manifest.point_chunks.iter().enumerate() {
+        let points = CHUNK_POINTS.min((manifest.points as usize).saturating_sub(at * CHUNK_POINTS));
+        if is_sound(extent) {
+            load_chunk(&mut head, extent, &maps, &lost_payloads, losses)?;
+        } else {
+            losses.unknown_points += points as u64;
+            (0..points).for_each(|_| bury(&mut head, PointId::Num(0), 0));
+        }
+    }
+    head.sparse.iter_mut().for_each(SparseArena::index_loaded);
+    load_indexes(&mut head, &manifest)?;
+    head.op = manifest.op;
+    Ok(head)
+}
+
+/// Loads the points of a chunk that are whole.
+fn load_chunk(
+    head: &mut Head,
+    extent: &Extent,
+    maps: &BTreeMap<u32, Map>,
+    lost_payloads: &[Extent],
+    losses: &mut Losses,
+) -> Result<(), String> {
+    let mut input = Input(extent.bytes(&maps[&extent.file])?);
+    let positions = head.state.config.positions();
+    while !input.0.is_empty() {
+        let point = ChunkPoint::decode(&mut input, positions)
+            .map_err(|_| "a chunk of points cannot be decoded".to_string())?;
+        let offset = head.state.points.len() as u32;
+        let has_payload = point.payload.is_none_or(|(file, at, len)| {
+            let end = at.saturating_add(u64::from(len));
+            let overlaps = |lost: &Extent| {
+                lost.file == file && at < lost.offset.saturating_add(lost.len) && lost.offset < end
+            };
+            maps.get(&file).is_some_and(|map| end <= map.len() as u64) && !lost_payloads.iter().any(overlaps)
+        });
+        let has_row =
+            |position| point.rows.row(position).is_none_or(|row| head.holds_loaded(position, row, offset));
+        let has_rows = (0..positions).all(has_row);
+        let is_taken = point.live && head.state.ids.contains_key(&point.id);
+        let (id, version, live) = (point.id, point.version, point.live);
+        if !(has_payload && has_rows) || is_taken || point.load(head, maps).is_err() {
+            if live {
+                losses.point(id);
+            }
+            bury(head, id, version);
+        }
+    }
+    Ok(())
+}
+
+/// Leaves a tombstone, so that the offsets of the points behind it stay.
+fn bury(head: &mut Head, id: PointId, version: u64) {
+    let rows = Rows::none(head.state.config.positions());
+    head.state.load(Point { id, version, live: false, payload: Payload::Empty, rows });
+}

@@ -1,0 +1,51 @@
+//! Looking after the files of a collection that is served.
+
+use super::Collection;
+use super::inspection::{Inspection, Part, inspect};
+use super::manifest::Manifest;
+use crate::storage::StorageError;
+
+/// Looks at a collection whose checkpoints keep replacing each other under the inspection.
+const ATTEMPTS: usize = 3;
+
+impl Collection {
+    /// Compares everything that the checkpoint names with its checksums. `pace` hears of every piece that was read, in
+    /// bytes, and stops it by answering false. What a checkpoint removed meanwhile is no fault.
+    pub fn verify_files(&self, pace: &mut dyn FnMut(u64) -> bool) -> Inspection {
+        for _ in 0..ATTEMPTS {
+            let Some(before) = self.manifest() else { break };
+            let found = inspect(&*self.shared.storage, self.id, self.shared.thresholds.row_chunk_bytes, pace);
+            if found.faults.is_empty() || (self.manifest().as_ref() == Some(&before) && !self.is_retired()) {
+                return found;
+            }
+        }
+        Inspection::default()
+    }
+
+    /// Makes good what the server itself still has: a manifest is written again, a graph with the next checkpoint.
+    ///
+    /// # Errors
+    /// The disk's.
+    pub fn write_again(&self, part: &Part) -> Result<(), StorageError> {
+        let mut checkpoints = self.checkpoints.lock();
+        let dir = checkpoints.dir.clone();
+        let view = self.view();
+        let Some(manifest) = &mut checkpoints.manifest else { return Ok(()) };
+        match part {
+            Part::Manifest => manifest.store(&*self.shared.storage, &dir),
+            Part::Graph { field } => {
+                let names = view.state.config.fields().iter().map(|(name, _)| name);
+                for (kept, _) in manifest.fields.iter_mut().zip(names).filter(|(_, name)| ***name == **field)
+                {
+                    kept.graph = None;
+                }
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn manifest(&self) -> Option<Manifest> {
+        self.checkpoints.lock().manifest.clone()
+    }
+}

@@ -1,0 +1,312 @@
+//! `kithdb check`: a data directory at rest, looked at as a start would, and deeper. Nothing is written.
+
+use super::finding::{Finding, Findings, Severity};
+use crate::catalog::{self, CATALOG, DamagedRecord, OpenError, Rehearsal, Rehearsed};
+use crate::collection::{FileFault, Inspection, OpeningOptions, Part, directory, inspect};
+use crate::storage::{ErrorKind, ReadOnly, Storage};
+use crate::wal::{self, Damage, DamageKind};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// What is to be done about damaged data, in this order.
+const MEND: &str =
+    "restore a backup; or salvage what verifies with `kithdb repair`; or delete the collection";
+const REBUILD: &str = "nothing: the server builds it again in the background, while searches are exact";
+const NOTHING: &str = "nothing";
+
+/// A collection that was looked at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CheckedCollection {
+    /// Its number, which its folder carries.
+    pub id: u64,
+    /// Its name.
+    pub name: String,
+    /// Live points, log included; nothing when it would be quarantined.
+    pub points: Option<u64>,
+    /// Why it would be quarantined.
+    pub fault: Option<String>,
+}
+
+/// What a check found.
+#[derive(Clone, Debug, Default)]
+pub struct CheckReport {
+    /// What is to be reported, the catalog first, then the log, then the collections.
+    pub findings: Findings,
+    /// The collections by number.
+    pub collections: Vec<CheckedCollection>,
+    /// Files that were read.
+    pub files: u64,
+    /// Bytes that were compared with a checksum.
+    pub bytes: u64,
+}
+
+/// Checks a data directory, or one collection of it. The caller holds its lock.
+///
+/// # Errors
+/// Why it cannot be checked at all: the disk, a format of a later release, no collection of that name. Damage is no
+/// error, it is reported.
+pub fn check(
+    storage: Arc<dyn Storage>,
+    only: Option<&str>,
+    options: OpeningOptions,
+) -> Result<CheckReport, OpenError> {
+    let storage: Arc<dyn Storage> = Arc::new(ReadOnly::new(storage));
+    let mut run = Run { storage, row_chunk_bytes: options.row_chunk_bytes, report: CheckReport::default() };
+    let rehearsal = match catalog::rehearse(&run.storage, only, options) {
+        Ok(rehearsal) => rehearsal,
+        Err(OpenError::Catalog(what)) => {
+            run.without_catalog(&what)?;
+            return Ok(run.report);
+        }
+        Err(error) => return Err(error),
+    };
+    if let Some(only) = only.filter(|only| !rehearsal.collections.iter().any(|found| found.name == *only)) {
+        return Err(OpenError::Catalog(format!("there is no collection {only}")));
+    }
+    run.log(&rehearsal)?;
+    for found in &rehearsal.collections {
+        run.collection(found);
+    }
+    if only.is_none() {
+        run.leftovers(&rehearsal)?;
+    }
+    Ok(run.report)
+}
+
+struct Run {
+    storage: Arc<dyn Storage>,
+    row_chunk_bytes: usize,
+    report: CheckReport,
+}
+
+impl Run {
+    fn find(
+        &mut self,
+        severity: Severity,
+        file: impl Into<String>,
+        collection: Option<&str>,
+        [what, effect, advice]: [&str; 3],
+    ) {
+        self.report.findings.push(Finding {
+            severity,
+            file: file.into(),
+            collection: collection.map(str::to_string),
+            what: what.to_string(),
+            effect: effect.to_string(),
+            advice: advice.to_string(),
+        });
+    }
+
+    fn inspect(&mut self, id: u64) -> Inspection {
+        let found = inspect(&*self.storage, id, self.row_chunk_bytes, &mut |_| true);
+        self.report.files += found.files;
+        self.report.bytes += found.bytes;
+        found
+    }
+
+    /// Without the catalog nobody knows names; the files of the folders can be checked all the same.
+    fn without_catalog(&mut self, what: &str) -> Result<(), OpenError> {
+        let effect = "the server does not start: nobody knows the names of the collections";
+        let advice = "restore a backup; the collections' files can be kept beside it";
+        self.find(Severity::Damage, "catalog/CATALOG", None, [what, effect, advice]);
+        for id in folders(&*self.storage)? {
+            let found = self.inspect(id);
+            self.faults(&format!("number {id}"), &found.faults);
+        }
+        Ok(())
+    }
+
+    fn log(&mut self, rehearsal: &Rehearsal) -> Result<(), OpenError> {
+        let Rehearsal { report, damaged, fault, .. } = rehearsal;
+        for name in self.storage.list("log")? {
+            self.report.files += 1;
+            self.report.bytes += self.storage.len_of(&format!("log/{name}"))?;
+        }
+        let effect = log_effect(rehearsal);
+        for damage in &report.damages {
+            let (what, file) = describe(damage);
+            self.find(Severity::Damage, file, None, [&what, &effect, MEND]);
+        }
+        let name_of = |id: u64| rehearsal.collections.iter().find(|found| found.id == id);
+        for &DamagedRecord { sequence, collection } in damaged {
+            let file = wal::path_holding(&*self.storage, sequence).map_err(OpenError::Log)?;
+            let what = format!("the body of record {sequence} does not have its checksum");
+            let found = name_of(collection);
+            let name = found.map(|found| found.name.as_str());
+            let effect = match found {
+                _ if collection == CATALOG => "what it did to the list of collections is lost",
+                Some(Rehearsed { outcome: Err(_), .. }) => "the collection is quarantined",
+                Some(_) => "none: the collection's checkpoint holds what it did",
+                None => "none for the collections that are there",
+            };
+            self.find(Severity::Damage, file, name, [&what, effect, MEND]);
+        }
+        if let Some(fault) = fault {
+            let effect = "the server does not start";
+            let advice = "restore a backup; or let `kithdb repair` go on without these records";
+            self.find(Severity::Damage, "log", None, [fault, effect, advice]);
+        }
+        if report.torn_bytes > 0 {
+            let what = format!("{} bytes at the end of the log were never acknowledged", report.torn_bytes);
+            let effect = "none: this is what a crash leaves behind";
+            self.find(Severity::Note, "log", None, [&what, effect, "nothing: the next start cuts them off"]);
+        }
+        Ok(())
+    }
+
+    fn collection(&mut self, found: &Rehearsed) {
+        let Rehearsed { id, name, outcome } = found;
+        let inspection = self.inspect(*id);
+        self.faults(name, &inspection.faults);
+        let has_data_faults = inspection.faults.iter().any(|fault| !fault.part.is_derived());
+        let folder = directory(*id);
+        match outcome {
+            Err(fault) if !has_data_faults => {
+                let effect = "the collection is quarantined: its reads and writes answer an error";
+                self.find(Severity::Damage, folder, Some(name), [fault, effect, MEND]);
+            }
+            Err(_) => {}
+            Ok(opening) => {
+                for what in opening.contradictions() {
+                    let effect = "answers may leave points out or count them twice";
+                    self.find(Severity::Damage, folder.clone(), Some(name), [&what, effect, MEND]);
+                }
+                let reported: BTreeSet<&str> =
+                    inspection.faults.iter().filter_map(|fault| graph_field(&fault.part)).collect();
+                for field in opening.refused_graphs() {
+                    if !reported.contains(field.as_str()) {
+                        let what =
+                            format!("the graph of {} is of another format or recipe", field_name(field));
+                        let effect = "searches are exact until it is built again";
+                        self.find(Severity::Derived, folder.clone(), Some(name), [&what, effect, REBUILD]);
+                    }
+                }
+            }
+        }
+        for stray in &inspection.strays {
+            let effect = "none: the manifest does not name it";
+            let advice = "nothing: the next checkpoint removes it";
+            let what = "a file that a crash left behind";
+            self.find(Severity::Note, stray.clone(), Some(name), [what, effect, advice]);
+        }
+        self.report.collections.push(CheckedCollection {
+            id: *id,
+            name: name.clone(),
+            points: outcome.as_ref().ok().map(|opening| opening.points_count() as u64),
+            fault: outcome.as_ref().err().cloned(),
+        });
+    }
+
+    /// One finding for each piece of a collection's files that is not as it was written.
+    fn faults(&mut self, name: &str, faults: &[FileFault]) {
+        for FileFault { path, part, what, .. } in faults {
+            let what = format!("{}: {what}", part_name(part));
+            if part.is_derived() {
+                let effect = "none for the data: searches are exact until it is built again";
+                self.find(Severity::Derived, path.clone(), Some(name), [&what, effect, REBUILD]);
+            } else {
+                let effect = "the collection is quarantined: its reads and writes answer an error";
+                self.find(Severity::Damage, path.clone(), Some(name), [&what, effect, MEND]);
+            }
+        }
+    }
+
+    /// Folders without a collection.
+    fn leftovers(&mut self, rehearsal: &Rehearsal) -> Result<(), OpenError> {
+        let known: BTreeSet<u64> = rehearsal.collections.iter().map(|found| found.id).collect();
+        for id in folders(&*self.storage)? {
+            if known.contains(&id) {
+                continue;
+            }
+            if id < rehearsal.next_id {
+                let what = "the folder of a collection that was deleted";
+                let advice = "nothing: the next start removes it";
+                self.find(Severity::Note, directory(id), None, [what, "none", advice]);
+            } else {
+                let what = "the folder of a collection that the catalog has never heard of";
+                let effect = "none for the collections that are there";
+                self.find(Severity::Note, directory(id), None, [what, effect, NOTHING]);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The numbers of all folders of collections.
+pub(super) fn folders(storage: &dyn Storage) -> Result<Vec<u64>, OpenError> {
+    let names = match storage.list("collections") {
+        Err(error) if error.kind() == ErrorKind::NotFound => Vec::new(),
+        names => names?,
+    };
+    Ok(names.iter().filter_map(|name| u64::from_str_radix(name, 16).ok()).collect())
+}
+
+fn log_effect(rehearsal: &Rehearsal) -> String {
+    let lost: Vec<&str> = rehearsal
+        .collections
+        .iter()
+        .filter(|found| found.outcome.is_err())
+        .map(|found| found.name.as_str())
+        .collect();
+    match lost.as_slice() {
+        [] => "none: every collection's checkpoint, or a later record, holds what was lost".to_string(),
+        [one] => format!("the collection {one} may have lost changes and is quarantined"),
+        [first, ..] => {
+            format!("{} collections may have lost changes and are quarantined, {first} first", lost.len())
+        }
+    }
+}
+
+/// Words for damage of the log, and the file.
+fn describe(damage: &Damage) -> (String, String) {
+    let sequences = match damage.lost_to {
+        Some(to) if to < damage.lost_from => "no record is lost".to_string(),
+        Some(to) if to == damage.lost_from => format!("record {to} cannot be read"),
+        Some(to) => format!("records {} to {to} cannot be read", damage.lost_from),
+        None => format!("records from {} on cannot be read", damage.lost_from),
+    };
+    let file = wal::segment_path(damage.segment);
+    match damage.kind {
+        DamageKind::RecordHeader => {
+            (format!("the bytes from {} on are no record: {sequences}", damage.offset), file)
+        }
+        DamageKind::SegmentHeader => (format!("the header of the segment is damaged: {sequences}"), file),
+        DamageKind::Gap => (format!("the segments before this one are missing: {sequences}"), file),
+        DamageKind::CutMark => (format!("the note of how far the log was cut is damaged: {sequences}"), {
+            "log/cut".to_string()
+        }),
+    }
+}
+
+fn graph_field(part: &Part) -> Option<&str> {
+    match part {
+        Part::Graph { field } => Some(field),
+        _ => None,
+    }
+}
+
+fn field_name(field: &str) -> String {
+    if field.is_empty() { "the unnamed vector".to_string() } else { format!("vector '{field}'") }
+}
+
+/// Words for a piece of a collection.
+pub(super) fn part_name(part: &Part) -> String {
+    match part {
+        Part::Manifest => "manifest".to_string(),
+        Part::File => "data file".to_string(),
+        Part::Points(points) => format!("points at offsets {} to {}", points.start, points.end.max(1) - 1),
+        Part::Payloads => "payloads".to_string(),
+        Part::Rows { field, rows } => {
+            format!("rows {} to {} of {}", rows.start, rows.end.max(1) - 1, field_name(field))
+        }
+        Part::Graph { field } => format!("graph of {}", field_name(field)),
+    }
+}
+
+impl CheckReport {
+    /// Whether nothing but notes was found.
+    pub fn is_clean(&self) -> bool {
+        self.findings.unlisted == 0
+            && self.findings.listed.iter().all(|finding| finding.severity == Severity::Note)
+    }
+}

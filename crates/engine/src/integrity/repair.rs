@@ -1,0 +1,236 @@
+//! `kithdb repair`: what verifies of a damaged directory is kept, what does not is set aside and named.
+//!
+//! Nothing is destroyed: before anything changes, everything that will be replaced gets a second name below
+//! `salvage/`. Then the damaged collections get new checkpoints, made of what verifies, and where the log is damaged
+//! all collections do, so that a new log can take its place. Each step is durable before the next; a repair that did
+//! not come to its end is begun again.
+
+use super::check::part_name;
+use crate::catalog::{self, CATALOG, OpenError, Rehearsal, Rehearsed, SavedCatalog};
+use crate::collection::{
+    GraphPolicy, IndexQueue, IndexScratch, Losses, Opening, OpeningOptions, Part, Shared, directory, inspect,
+    link_folder,
+};
+use crate::limits::{Limits, Thresholds};
+use crate::storage::{ErrorKind, ReadOnly, Reserve, SimDisk, Storage, StorageError};
+use crate::wal::{self, GroupCommit, GroupOptions, Log, LogOptions, Replayed};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Folder in the data directory for what a repair replaced.
+pub const SALVAGE: &str = "salvage";
+
+/// What a repair does, or would do, about one collection.
+#[derive(Clone, Debug)]
+pub struct Mended {
+    /// Its number.
+    pub id: u64,
+    /// Its name.
+    pub name: String,
+    /// What was wrong with it.
+    pub faults: Vec<String>,
+    /// What could not be kept.
+    pub losses: Losses,
+    /// Live points afterwards.
+    pub points: u64,
+}
+
+/// What a repair did, or would do.
+#[derive(Clone, Debug, Default)]
+pub struct RepairReport {
+    /// The collections that were damaged.
+    pub mended: Vec<Mended>,
+    /// Whether the log is damaged and a new one takes its place.
+    pub replaces_log: bool,
+    /// What there is to say of the log and the catalog.
+    pub notes: Vec<String>,
+    /// Folder with what was replaced, relative to the data directory; none when nothing was.
+    pub salvage: Option<String>,
+}
+
+impl RepairReport {
+    /// Whether there is nothing to repair.
+    pub fn is_sound(&self) -> bool {
+        self.mended.is_empty() && !self.replaces_log
+    }
+}
+
+/// Repairs a data directory, or says what a repair would do. The caller holds its lock. `stamp` names the folder for
+/// what is replaced.
+///
+/// # Errors
+/// What a start could not get past but for damage of the log; the catalog's file is one of these, since without it
+/// nobody knows the names of the collections.
+pub fn repair(
+    storage: &Arc<dyn Storage>,
+    stamp: &str,
+    dry_run: bool,
+    options: OpeningOptions,
+) -> Result<RepairReport, OpenError> {
+    let reading: Arc<dyn Storage> = Arc::new(ReadOnly::new(Arc::clone(storage)));
+    let rehearsal = catalog::rehearse(&reading, None, options)?;
+    let mut run =
+        Run { reading, options, report: RepairReport::default(), openings: BTreeMap::new(), end: 1 };
+    let catalog = run.plan(rehearsal)?;
+    if !dry_run && !run.report.is_sound() {
+        run.carry_out(storage, stamp, &catalog)?;
+    }
+    Ok(run.report)
+}
+
+struct Run {
+    reading: Arc<dyn Storage>,
+    options: OpeningOptions,
+    report: RepairReport,
+    /// The collections that get new checkpoints.
+    openings: BTreeMap<u64, Opening>,
+    /// The first sequence that no record of the log has.
+    end: u64,
+}
+
+impl Run {
+    /// Finds out what is damaged, and loads what verifies of it.
+    fn plan(&mut self, rehearsal: Rehearsal) -> Result<SavedCatalog, OpenError> {
+        let Rehearsal { report, damaged, fault, .. } = &rehearsal;
+        self.report.replaces_log = !report.damages.is_empty() || !damaged.is_empty() || fault.is_some();
+        for damage in &report.damages {
+            let to = damage.lost_to.map_or_else(|| "its end".to_string(), |to| to.to_string());
+            if damage.lost_to.is_none_or(|to| to >= damage.lost_from) {
+                self.report.notes.push(format!(
+                    "records {} to {to} of the log cannot be read; whose they were is unknown",
+                    damage.lost_from
+                ));
+            }
+        }
+        self.report.notes.extend(fault.clone());
+        let catalog = catalog::salvage_catalog(&*self.reading)?;
+        let mut mended: BTreeMap<u64, Mended> = BTreeMap::new();
+        let mut found: BTreeMap<u64, Rehearsed> =
+            rehearsal.collections.into_iter().map(|found| (found.id, found)).collect();
+        for (id, name, config) in catalog.entries() {
+            let outcome = found.remove(id).map(|found| found.outcome);
+            let inspection = inspect(&*self.reading, *id, self.options.row_chunk_bytes, &mut |_| true);
+            let mut faults: Vec<String> = inspection
+                .faults
+                .iter()
+                .map(|fault| format!("{}: {}: {}", fault.path, part_name(&fault.part), fault.what))
+                .collect();
+            match outcome {
+                Some(Ok(opening)) => {
+                    let refused = opening.refused_graphs().iter();
+                    faults.extend(refused.map(|field| format!("the graph of '{field}' cannot be used")));
+                    if !faults.is_empty() {
+                        mended.insert(*id, self.mended(*id, name, faults, Losses::default()));
+                    }
+                    if self.report.replaces_log || mended.contains_key(id) {
+                        self.openings.insert(*id, opening);
+                    }
+                }
+                outcome => {
+                    faults.extend(outcome.and_then(Result::err));
+                    let (opening, losses) = Opening::salvage(*id, &*self.reading, config, self.options);
+                    self.openings.insert(*id, opening);
+                    mended.insert(*id, self.mended(*id, name, faults, losses));
+                }
+            }
+        }
+        self.replay(&mut mended)?;
+        for (id, mended) in &mut mended {
+            mended.points = self.openings.get(id).map_or(0, |opening| opening.points_count() as u64);
+        }
+        self.report.mended = mended.into_values().collect();
+        Ok(catalog)
+    }
+
+    fn mended(&self, id: u64, name: &str, faults: Vec<String>, losses: Losses) -> Mended {
+        Mended { id, name: name.to_string(), faults, losses, points: 0 }
+    }
+
+    /// Applies every record of the log that can be read to the collections that need it.
+    fn replay(&mut self, mended: &mut BTreeMap<u64, Mended>) -> Result<(), OpenError> {
+        let openings = &mut self.openings;
+        let end = wal::salvage(&*self.reading, &mut |item| match item {
+            Replayed::Record { collection: CATALOG, .. } | Replayed::BadBody { .. } => {}
+            Replayed::Record { sequence, collection, body, .. } => {
+                // Any other is of a collection that was deleted, or that has the record already.
+                if let Some(opening) = openings.get_mut(&collection)
+                    && let Some(mended) = mended.get_mut(&collection)
+                {
+                    opening.replay_anyway(sequence, body, &mut mended.losses);
+                }
+            }
+        });
+        self.end = end.map_err(OpenError::Log)?;
+        Ok(())
+    }
+
+    fn carry_out(
+        &mut self,
+        storage: &Arc<dyn Storage>,
+        stamp: &str,
+        catalog: &SavedCatalog,
+    ) -> Result<(), OpenError> {
+        let folder = format!("{SALVAGE}/{stamp}");
+        self.set_aside(&**storage, &folder)?;
+        self.report.salvage = Some(folder);
+        let shared = Arc::new(shared_over(Arc::clone(storage), self.options.row_chunk_bytes)?);
+        let mut scratch = IndexScratch::default();
+        for opening in std::mem::take(&mut self.openings).into_values() {
+            let collection = opening.finish(Arc::clone(&shared));
+            collection.build_indexes();
+            while collection.index_some(&mut scratch) {}
+            collection
+                .checkpoint(GraphPolicy::Always)
+                .map_err(|error| OpenError::Catalog(format!("a checkpoint failed: {error:?}")))?;
+            // Where nothing but a graph was damaged and none is wanted any more, no checkpoint was due.
+            collection.write_again(&Part::Manifest)?;
+        }
+        if self.report.replaces_log {
+            catalog.store(&**storage, self.end - 1)?;
+            // The note first: what stands below it counts as cut from here on.
+            wal::start_behind(&**storage, self.end - 1).map_err(OpenError::Log)?;
+            wal::remove_segments(&**storage).map_err(OpenError::Log)?;
+        }
+        Ok(())
+    }
+
+    /// Gives everything that will be replaced a second name.
+    fn set_aside(&self, storage: &dyn Storage, folder: &str) -> Result<(), StorageError> {
+        for dir in ["catalog", "collections", "log"] {
+            storage.create_dir_all(&format!("{folder}/{dir}"))?;
+        }
+        for id in self.openings.keys() {
+            link_folder(storage, *id, folder)?;
+            match storage.sync_dir(&format!("{folder}/{}", directory(*id))) {
+                Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+        }
+        for dir in ["catalog", "log"] {
+            for name in storage.list(dir)? {
+                storage.link(&format!("{dir}/{name}"), &format!("{folder}/{dir}/{name}"))?;
+            }
+        }
+        for dir in ["catalog", "collections", "log"] {
+            storage.sync_dir(&format!("{folder}/{dir}"))?;
+        }
+        storage.sync_dir(folder)?;
+        storage.sync_dir(SALVAGE)?;
+        storage.sync_dir("")
+    }
+}
+
+/// What collections need to write checkpoints. Their log is one in memory: nothing is written to it.
+fn shared_over(storage: Arc<dyn Storage>, row_chunk_bytes: usize) -> Result<Shared, OpenError> {
+    let options = LogOptions { entropy: Some(0), ..LogOptions::default() };
+    let (log, _) = Log::open(Arc::new(SimDisk::new()), 1, options, 0, &mut |_| ()).map_err(OpenError::Log)?;
+    Ok(Shared {
+        reserve: Arc::new(Reserve::open(Arc::clone(&storage))),
+        unsaved_work: Arc::default(),
+        storage,
+        log: GroupCommit::inline(log, &GroupOptions::default()),
+        indexer: IndexQueue::default(),
+        limits: Limits::default(),
+        thresholds: Thresholds { row_chunk_bytes, ..Thresholds::default() },
+    })
+}

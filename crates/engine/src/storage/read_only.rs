@@ -1,0 +1,116 @@
+//! A data directory that cannot be changed, for whoever only looks.
+
+use super::{ErrorKind, LockGuard, Map, Result, Storage, StorageError, StorageFile};
+use std::sync::Arc;
+
+/// Reads what is below, and refuses every call that would change it. Syncs of directories do nothing: what was read
+/// is not relied on beyond the report that is made of it.
+pub struct ReadOnly {
+    below: Arc<dyn Storage>,
+}
+
+impl ReadOnly {
+    /// A view of `below` that cannot write.
+    pub fn new(below: Arc<dyn Storage>) -> ReadOnly {
+        ReadOnly { below }
+    }
+}
+
+fn refuse(operation: &'static str, path: &str) -> StorageError {
+    StorageError::new(ErrorKind::Io, operation, path, "this run only reads")
+}
+
+impl Storage for ReadOnly {
+    fn create_dir_all(&self, dir: &str) -> Result<()> {
+        Err(refuse("create directory", dir))
+    }
+
+    fn create(&self, path: &str) -> Result<Box<dyn StorageFile>> {
+        Err(refuse("create", path))
+    }
+
+    fn open_append(&self, path: &str) -> Result<Box<dyn StorageFile>> {
+        let len = self.below.len_of(path)?;
+        Ok(Box::new(Unwritable { path: path.to_owned(), len }))
+    }
+
+    fn read(&self, path: &str) -> Result<Vec<u8>> {
+        self.below.read(path)
+    }
+
+    fn read_range(&self, path: &str, offset: u64, len: usize) -> Result<Vec<u8>> {
+        self.below.read_range(path, offset, len)
+    }
+
+    fn len_of(&self, path: &str) -> Result<u64> {
+        self.below.len_of(path)
+    }
+
+    fn map(&self, path: &str) -> Result<Map> {
+        self.below.map(path)
+    }
+
+    fn list(&self, dir: &str) -> Result<Vec<String>> {
+        self.below.list(dir)
+    }
+
+    fn exists(&self, path: &str) -> Result<bool> {
+        self.below.exists(path)
+    }
+
+    fn rename(&self, from: &str, _to: &str) -> Result<()> {
+        Err(refuse("rename", from))
+    }
+
+    fn link(&self, from: &str, _to: &str) -> Result<()> {
+        Err(refuse("link", from))
+    }
+
+    fn remove(&self, path: &str) -> Result<()> {
+        Err(refuse("remove", path))
+    }
+
+    fn remove_dir_all(&self, dir: &str) -> Result<()> {
+        Err(refuse("remove directory", dir))
+    }
+
+    fn sync_dir(&self, _dir: &str) -> Result<()> {
+        Ok(())
+    }
+
+    fn truncate(&self, path: &str, _len: u64) -> Result<()> {
+        Err(refuse("truncate", path))
+    }
+
+    fn lock(&self) -> Result<LockGuard> {
+        self.below.lock()
+    }
+
+    fn free_bytes(&self) -> Option<u64> {
+        self.below.free_bytes()
+    }
+}
+
+/// A file of which only the length is known.
+struct Unwritable {
+    path: String,
+    len: u64,
+}
+
+impl StorageFile for Unwritable {
+    fn append(&mut self, _bytes: &[u8]) -> Result<()> {
+        Err(refuse("append", &self.path))
+    }
+
+    fn sync(&mut self) -> Result<()> {
+        Err(refuse("sync", &self.path))
+    }
+
+    fn truncate(&mut self, _len: u64) -> Result<()> {
+        Err(refuse("truncate", &self.path))
+    }
+
+    fn len(&self) -> u64 {
+        self.len
+    }
+}

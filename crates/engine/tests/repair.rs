@@ -1,0 +1,234 @@
+//! Repairs of damaged directories: what verifies is kept as it was, what does not is named, nothing is destroyed.
+
+mod common;
+
+use common::{Random, TestEngine};
+use kithdb_engine::collection::OpeningOptions;
+use kithdb_engine::integrity::{RepairReport, SALVAGE, Severity, check, repair};
+use kithdb_engine::limits::Thresholds;
+use kithdb_engine::storage::{SimDisk, Storage};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+const NAMES: [&str; 3] = ["flat", "multi", "fresh"];
+const THRESHOLDS: Thresholds = Thresholds {
+    checkpoint_bytes: 64 << 20,
+    log_budget_bytes: 1 << 30,
+    log_segment_bytes: 6 << 10,
+    graph_step_rows: 1,
+    vacuum_rows: 10,
+    order_rows: 30,
+    row_chunk_bytes: 4 << 10,
+};
+const OPTIONS: OpeningOptions = OpeningOptions { threads: 1, row_chunk_bytes: THRESHOLDS.row_chunk_bytes };
+
+fn open(disk: &SimDisk) -> Result<TestEngine, String> {
+    TestEngine::with(disk.clone(), 1, THRESHOLDS)
+}
+
+fn mend(disk: &SimDisk, dry_run: bool) -> Result<RepairReport, String> {
+    let storage: Arc<dyn Storage> = Arc::new(disk.clone());
+    repair(&storage, "stamp", dry_run, OPTIONS).map_err(|error| error.to_string())
+}
+
+fn severities(disk: &SimDisk) -> Vec<Severity> {
+    let report = check(Arc::new(disk.clone()), None, OPTIONS).expect("it can be checked");
+    let mut found: Vec<Severity> = report.findings.listed.iter().map(|finding| finding.severity).collect();
+    found.dedup();
+    found
+}
+
+fn upsert(engine: &TestEngine, name: &str, ids: std::ops::Range<u64>, generation: u64) {
+    let vector =
+        |id: u64| (0..64).map(|at| ((id * 31 + at * 7 + generation) % 17) as f32).collect::<Vec<_>>();
+    let vectors = |id: u64| match name {
+        "multi" => json!({"a": vector(id), "s": {"indices": [id % 9, 20], "values": [1.0, 2.0]}}),
+        _ => json!(vector(id)),
+    };
+    let point =
+        |id| json!({"id": id, "vector": vectors(id), "payload": {"n": id % 20, "text": "y".repeat(200)}});
+    engine.ok("upsert_points", name, json!({"points": ids.map(point).collect::<Vec<_>>()}));
+}
+
+/// Every point of a collection by its id.
+fn points(engine: &TestEngine, name: &str) -> BTreeMap<u64, Value> {
+    let page = engine.digest(name);
+    let points = page["points"].as_array().expect("a page");
+    points.iter().map(|point| (point["id"].as_u64().expect("a number"), point.clone())).collect()
+}
+
+/// Two collections in checkpoints with something in the log behind, one in the log alone.
+fn settled() -> (SimDisk, BTreeMap<&'static str, BTreeMap<u64, Value>>) {
+    let mut engine = open(&SimDisk::new()).expect("an empty disk opens");
+    let dense = json!({"size": 64, "distance": "Euclid"});
+    engine.ok(
+        "create_collection",
+        "flat",
+        json!({"vectors": dense, "hnsw_config": {"full_scan_threshold": 10}}),
+    );
+    let multi = json!({"vectors": {"a": dense}, "sparse_vectors": {"s": {}}});
+    engine.ok("create_collection", "multi", multi);
+    for name in ["flat", "multi"] {
+        engine.ok("create_field_index", name, json!({"field_name": "n", "field_schema": "integer"}));
+        (0..3).for_each(|part| upsert(&engine, name, part * 20..part * 20 + 20, 0));
+    }
+    engine.checkpoint();
+    upsert(&engine, "flat", 10..30, 1);
+    engine.checkpoint();
+    engine.ok("create_collection", "fresh", json!({"vectors": dense}));
+    for name in NAMES {
+        (0..5).for_each(|part| upsert(&engine, name, 100 + part * 5..105 + part * 5, 0));
+    }
+    engine.ok("delete_points", "multi", json!({"points": [1, 2, 3]}));
+    engine.restart();
+    let expected = NAMES.iter().map(|name| (*name, points(&engine, name))).collect();
+    engine.kill();
+    (engine.disk.clone(), expected)
+}
+
+fn data_files(disk: &SimDisk, collection: u64) -> Vec<String> {
+    let dir = format!("collections/{collection:016x}");
+    let names = disk.list(&dir).expect("a folder");
+    names.into_iter().filter(|name| name.ends_with(".data")).map(|name| format!("{dir}/{name}")).collect()
+}
+
+/// Names and contents of everything on a disk but what a repair set aside, and the lock.
+fn contents(disk: &SimDisk) -> Vec<(String, Vec<u8>)> {
+    let mut all = Vec::new();
+    for dir in ["catalog", "log", "collections"] {
+        for name in disk.list(dir).expect("a folder") {
+            let path = format!("{dir}/{name}");
+            match disk.read(&path) {
+                Ok(bytes) => all.push((path, bytes)),
+                Err(_) => {
+                    for name in disk.list(&path).expect("a folder") {
+                        let path = format!("{path}/{name}");
+                        let bytes = disk.read(&path).expect("a file");
+                        all.push((path, bytes));
+                    }
+                }
+            }
+        }
+    }
+    all
+}
+
+#[test]
+fn a_sound_directory_has_nothing_to_repair() {
+    let (disk, _) = settled();
+    let before = contents(&disk);
+    assert!(severities(&disk).is_empty());
+    let report = mend(&disk, false).expect("it can be repaired");
+    assert!(report.is_sound() && report.salvage.is_none(), "{report:?}");
+    assert_eq!(contents(&disk), before);
+}
+
+#[test]
+fn a_dry_run_and_a_check_change_nothing() {
+    let (disk, _) = settled();
+    let path = &data_files(&disk, 1)[0];
+    disk.decay(path, |bytes| bytes[5_000] ^= 1).expect("the file is there");
+    let before = contents(&disk);
+    assert_eq!(severities(&disk), [Severity::Damage]);
+    let report = mend(&disk, true).expect("it can be planned");
+    assert!(!report.is_sound() && report.salvage.is_none());
+    assert_eq!(contents(&disk), before);
+}
+
+#[test]
+fn a_graph_that_is_damaged_is_built_again_and_no_point_is_lost() {
+    let (disk, expected) = settled();
+    let is_graph = |path: &&String| disk.read(path).expect("a file").get(64..72) == Some(b"KITHHNSW");
+    let graph = data_files(&disk, 1).iter().find(is_graph).expect("a graph file").clone();
+    disk.decay(&graph, |bytes| bytes[100] ^= 1).expect("the file is there");
+    assert_eq!(severities(&disk), [Severity::Derived]);
+    let report = mend(&disk, false).expect("it can be repaired");
+    assert!(report.mended.len() == 1 && report.mended[0].losses.is_empty(), "{report:?}");
+    assert!(severities(&disk).iter().all(|severity| *severity == Severity::Note));
+    let engine = open(&disk).expect("it opens");
+    for name in NAMES {
+        assert_eq!(points(&engine, name), expected[name]);
+    }
+    engine.build_indexes();
+    assert_eq!(engine.ok("collection_info", "flat", json!(null))["status"], json!("green"));
+}
+
+#[test]
+fn a_repair_keeps_what_verifies_names_the_rest_and_sets_it_aside() {
+    let damages = std::env::var("KITHDB_DAMAGES").map_or(200, |text| text.parse().expect("a number"));
+    let (disk, expected) = settled();
+    let files: Vec<String> =
+        contents(&disk).into_iter().map(|(path, _)| path).filter(|path| !path.ends_with("CATALOG")).collect();
+    let mut mended = 0;
+    for seed in 0..damages {
+        let mut random = Random(seed);
+        let copy = disk.duplicate();
+        let path = &files[random.below(files.len() as u64) as usize];
+        let kind = random.below(3);
+        copy.decay(path, |bytes| {
+            let at = random.below(bytes.len() as u64) as usize;
+            match kind {
+                0 => bytes[at] ^= 1 << random.below(8),
+                1 => {
+                    let end = bytes.len().min(at + 2048);
+                    bytes[at..end].fill(0);
+                }
+                _ => bytes.truncate(at),
+            }
+        })
+        .expect("the file is there");
+        let how = format!("seed {seed}: {path}, kind {kind}");
+        let damaged = copy.read(path).expect("the file is there");
+        let report = match mend(&copy, false) {
+            Ok(report) => report,
+            Err(sentence) => panic!("{how}: {sentence}"),
+        };
+        let left = severities(&copy);
+        assert!(left.iter().all(|severity| *severity == Severity::Note), "{how}: {left:?} {report:?}");
+        let mut engine = open(&copy).unwrap_or_else(|why| panic!("{how}: does not open: {why}"));
+        assert!(engine.engine().status().faults.is_empty(), "{how}");
+        let lost_records =
+            report.replaces_log || report.mended.iter().any(|one| !one.losses.operations.is_empty());
+        for name in NAMES {
+            let list = engine.ok("list_collections", "", json!(null)).to_string();
+            if !list.contains(name) {
+                assert!(lost_records, "{how}: {name} is gone");
+                continue;
+            }
+            let found = points(&engine, name);
+            let losses = report.mended.iter().find(|one| one.name == name);
+            if let Some(one) = losses {
+                assert_eq!(one.points, found.len() as u64, "{how}: {name}");
+            }
+            if lost_records {
+                continue;
+            }
+            for (id, point) in &found {
+                assert_eq!(Some(point), expected[name].get(id), "{how}: {name} holds something else");
+            }
+            let missing: Vec<u64> =
+                expected[name].keys().filter(|id| !found.contains_key(id)).copied().collect();
+            let losses = losses.map(|one| &one.losses);
+            let is_named = |id: &u64| {
+                losses.is_some_and(|lost| lost.ids.iter().any(|at| at.to_string() == id.to_string()))
+            };
+            let has_unknown = losses.is_some_and(|lost| lost.unknown_points > 0 || !lost.notes.is_empty());
+            assert!(has_unknown || missing.iter().all(is_named), "{how}: {name} {missing:?} {losses:?}");
+        }
+        if !report.is_sound() {
+            mended += 1;
+            let aside = report.salvage.expect("something was set aside");
+            assert!(aside.starts_with(SALVAGE));
+            assert_eq!(copy.read(&format!("{aside}/{path}")).expect("it is there"), damaged, "{how}");
+        }
+        // It goes on as any other, now and after a restart.
+        if engine.ok("list_collections", "", json!(null)).to_string().contains("flat") {
+            upsert(&engine, "flat", 500..510, 0);
+            engine.restart();
+            let count = engine.ok("count", "flat", json!({"filter": {"must": {"has_id": [500, 509]}}}));
+            assert_eq!(count, json!({"count": 2}), "{how}");
+        }
+    }
+    assert!(mended > damages / 4, "{mended} of {damages} damages had to be repaired");
+}

@@ -1,0 +1,233 @@
+//! What can be done with a data directory that no server holds.
+
+use kithdb_engine::catalog::{OpenError, claim};
+use kithdb_engine::collection::OpeningOptions;
+use kithdb_engine::integrity::{CheckReport, Finding, Findings, Mended, RepairReport, check, repair};
+use kithdb_engine::storage::{LockGuard, RealDisk, Storage};
+use napi::bindgen_prelude::AsyncTask;
+use napi::{Env, Task};
+use napi_derive::napi;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+/// One line of a report.
+#[napi(object, object_from_js = false)]
+pub struct NativeFinding {
+    /// `note`, `derived` or `damage`.
+    pub severity: &'static str,
+    /// The file or folder, relative to the data directory.
+    pub file: String,
+    /// The collection that it belongs to.
+    pub collection: Option<String>,
+    /// What is wrong.
+    pub what: String,
+    /// What that means for the data.
+    pub effect: String,
+    /// What to do.
+    pub advice: String,
+}
+
+/// A collection that was looked at.
+#[napi(object, object_from_js = false)]
+pub struct NativeCheckedCollection {
+    /// Its number, which its folder carries.
+    pub id: f64,
+    /// Its name.
+    pub name: String,
+    /// Live points; nothing when it would be quarantined.
+    pub points: Option<f64>,
+    /// Why it would be quarantined.
+    pub fault: Option<String>,
+}
+
+/// What a check found.
+#[napi(object, object_from_js = false)]
+pub struct NativeCheckReport {
+    /// What is to be reported.
+    pub findings: Vec<NativeFinding>,
+    /// Findings beyond those that are listed.
+    pub unlisted: f64,
+    /// The collections by number.
+    pub collections: Vec<NativeCheckedCollection>,
+    /// Files that were read.
+    pub files: f64,
+    /// Bytes that were compared with a checksum.
+    pub bytes: f64,
+}
+
+/// Checks a data directory, or one collection of it, on a thread of its own. It must exist, and nothing in it changes.
+#[napi(catch_unwind, ts_return_type = "Promise<NativeCheckReport>")]
+pub fn check_data_dir(data_dir: String, collection: Option<String>) -> AsyncTask<Check> {
+    AsyncTask::new(Check { data_dir, collection })
+}
+
+/// See [`check_data_dir`].
+pub struct Check {
+    data_dir: String,
+    collection: Option<String>,
+}
+
+impl Task for Check {
+    type Output = CheckReport;
+    type JsValue = NativeCheckReport;
+
+    fn compute(&mut self) -> napi::Result<CheckReport> {
+        at_rest(&self.data_dir, |storage| {
+            check(storage, self.collection.as_deref(), OpeningOptions::default())
+        })
+    }
+
+    fn resolve(&mut self, _env: Env, report: CheckReport) -> napi::Result<NativeCheckReport> {
+        let collections = report.collections.into_iter().map(|found| NativeCheckedCollection {
+            id: found.id as f64,
+            name: found.name,
+            points: found.points.map(|points| points as f64),
+            fault: found.fault,
+        });
+        let (findings, unlisted) = findings(report.findings);
+        Ok(NativeCheckReport {
+            findings,
+            unlisted,
+            collections: collections.collect(),
+            files: report.files as f64,
+            bytes: report.bytes as f64,
+        })
+    }
+}
+
+fn findings(findings: Findings) -> (Vec<NativeFinding>, f64) {
+    let native = |finding: Finding| NativeFinding {
+        severity: finding.severity.name(),
+        file: finding.file,
+        collection: finding.collection,
+        what: finding.what,
+        effect: finding.effect,
+        advice: finding.advice,
+    };
+    (findings.listed.into_iter().map(native).collect(), findings.unlisted as f64)
+}
+
+/// What a repair did, or would do, about one collection.
+#[napi(object, object_from_js = false)]
+pub struct NativeMended {
+    /// Its name.
+    pub name: String,
+    /// What was wrong with it.
+    pub faults: Vec<String>,
+    /// Live points afterwards.
+    pub points: f64,
+    /// Ids of points that could not be kept, as far as they are listed.
+    pub lost_ids: Vec<String>,
+    /// How many points could not be kept.
+    pub lost_points: f64,
+    /// Places of points of which not even the ids are known.
+    pub unknown_points: f64,
+    /// First and last number of operations whose records are lost.
+    pub lost_operations: Vec<Vec<f64>>,
+    /// What else there is to say.
+    pub notes: Vec<String>,
+}
+
+/// What a repair did, or would do.
+#[napi(object, object_from_js = false)]
+pub struct NativeRepairReport {
+    /// The collections that were damaged.
+    pub mended: Vec<NativeMended>,
+    /// Whether a new log takes the place of a damaged one.
+    pub replaces_log: bool,
+    /// What there is to say of the log and the catalog.
+    pub notes: Vec<String>,
+    /// Folder in the data directory with what was replaced.
+    pub salvage: Option<String>,
+}
+
+/// Repairs a data directory on a thread of its own, or says what a repair would do. `stamp` names the folder for what is
+/// replaced.
+#[napi(catch_unwind, ts_return_type = "Promise<NativeRepairReport>")]
+pub fn repair_data_dir(data_dir: String, stamp: String, dry_run: bool) -> AsyncTask<Repair> {
+    AsyncTask::new(Repair { data_dir, stamp, dry_run })
+}
+
+/// See [`repair_data_dir`].
+pub struct Repair {
+    data_dir: String,
+    stamp: String,
+    dry_run: bool,
+}
+
+impl Task for Repair {
+    type Output = RepairReport;
+    type JsValue = NativeRepairReport;
+
+    fn compute(&mut self) -> napi::Result<RepairReport> {
+        at_rest(&self.data_dir, |storage| {
+            repair(&storage, &self.stamp, self.dry_run, OpeningOptions::default())
+        })
+    }
+
+    fn resolve(&mut self, _env: Env, report: RepairReport) -> napi::Result<NativeRepairReport> {
+        let mended = |Mended { name, faults, losses, points, .. }: Mended| NativeMended {
+            name,
+            faults,
+            points: points as f64,
+            lost_ids: losses.ids.iter().map(ToString::to_string).collect(),
+            lost_points: losses.points as f64,
+            unknown_points: losses.unknown_points as f64,
+            lost_operations: losses
+                .operations
+                .iter()
+                .map(|range| vec![range.start as f64, (range.end - 1) as f64])
+                .collect(),
+            notes: losses.notes,
+        };
+        Ok(NativeRepairReport {
+            mended: report.mended.into_iter().map(mended).collect(),
+            replaces_log: report.replaces_log,
+            notes: report.notes,
+            salvage: report.salvage,
+        })
+    }
+}
+
+/// Does something with a data directory while this process holds it.
+fn at_rest<T>(
+    data_dir: &str,
+    work: impl FnOnce(Arc<dyn Storage>) -> Result<T, OpenError>,
+) -> napi::Result<T> {
+    let run = || -> Result<T, OpenError> {
+        let disk: Arc<dyn Storage> = Arc::new(RealDisk::open(data_dir)?);
+        let _lock = claim(&*disk)?;
+        work(disk)
+    };
+    // A panic must not end the process without a word about the directory.
+    let done = catch_unwind(AssertUnwindSafe(run));
+    let done =
+        done.map_err(|_| napi::Error::from_reason("the engine failed while reading the data directory"))?;
+    done.map_err(|error| napi::Error::from_reason(error.to_string()))
+}
+
+/// A data directory that this process holds: no server starts on it until it is released.
+#[napi]
+pub struct NativeClaim {
+    lock: Option<LockGuard>,
+}
+
+#[napi]
+impl NativeClaim {
+    /// Holds a data directory, which must exist.
+    ///
+    /// # Errors
+    /// When another process holds it, or a restore into it did not come to its end.
+    #[napi(constructor, catch_unwind)]
+    pub fn new(data_dir: String) -> napi::Result<NativeClaim> {
+        let held = || -> Result<LockGuard, OpenError> { claim(&RealDisk::open(&data_dir)?) };
+        let lock = held().map_err(|error| napi::Error::from_reason(error.to_string()))?;
+        Ok(NativeClaim { lock: Some(lock) })
+    }
+
+    /// Lets it go. A second call does nothing.
+    #[napi(catch_unwind)]
+    pub fn release(&mut self) {
+        self.lock = None;
+    }
+}

@@ -1,0 +1,47 @@
+import { copyFile, mkdtemp, rm } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
+import { openConnection, openStore, storeExists, storePath, type StoreKind } from './open';
+
+/** Copies the store of a data directory that no server has open. False when there is none. @throws StoreInUse */
+export async function copyStoreAtRest(dataDir: string, path: string, kind?: StoreKind): Promise<boolean> {
+  if (kind === 'memory' || !storeExists(dataDir)) {
+    return false;
+  }
+  const store = await openStore(dataDir, kind);
+  try {
+    return await store.copyTo(path);
+  } finally {
+    await store.close();
+  }
+}
+
+/**
+ * What SQLite finds wrong with the store of a data directory; nothing when it is sound. It looks at a copy, so that the
+ * file and its log stay as they are.
+ */
+export async function storeProblems(dataDir: string, kind?: StoreKind): Promise<readonly string[]> {
+  const folder = await mkdtemp(join(tmpdir(), 'kithdb-check-'));
+  try {
+    const path = storePath(dataDir);
+    const copy = join(folder, basename(path));
+    for (const suffix of ['', '-wal']) {
+      if (existsSync(path + suffix)) {
+        await copyFile(path + suffix, copy + suffix);
+      }
+    }
+    const connection = await openConnection(copy, kind === 'memory' ? undefined : kind);
+    try {
+      const rows = await connection.rows('PRAGMA integrity_check(20)');
+      const found = rows.map((row) => String(row['integrity_check']));
+      return found.length === 1 && found[0] === 'ok' ? [] : found;
+    } finally {
+      await connection.close();
+    }
+  } catch (error) {
+    return [error instanceof Error ? error.message : String(error)];
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}

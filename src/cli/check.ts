@@ -1,0 +1,41 @@
+import type { Config } from '../config';
+import { CommandError, EXIT, type Console, type ExitCode } from './console';
+import { optionalFlag } from './flags';
+import type { GivenFlags } from './verbs';
+import type { CheckReport, Finding } from '../operations/check';
+
+/** `kithdb check`: what is wrong with a data directory, for operators and, as JSON, for scripts. */
+export async function check(config: Config, console: Console, flags: GivenFlags): Promise<ExitCode> {
+  const { checkDataDir } = await import('../operations/check.js');
+  let report: CheckReport;
+  try {
+    report = await checkDataDir(config.dataDir, config.tokenStore, optionalFlag(flags, 'collection'));
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new CommandError(`Cannot check ${config.dataDir}: ${reason}`, EXIT.usage);
+  }
+  console.stdout.write(flags.has('json') ? `${JSON.stringify(report, undefined, 2)}\n` : told(report));
+  return report.clean ? EXIT.success : EXIT.failure;
+}
+
+function told(report: CheckReport): string {
+  const { findings, unlisted, collections, files, bytes, clean } = report;
+  const lines = findings.map(line);
+  if (unlisted > 0) {
+    lines.push(`… and ${unlisted} more findings`);
+  }
+  for (const { name, points, fault } of collections) {
+    lines.push(
+      `collection ${name}: ${points === null ? `quarantined: ${fault ?? ''}` : `sound, ${points} points`}`,
+    );
+  }
+  const verdict = clean ? 'sound' : 'NOT SOUND';
+  lines.push(`${verdict}: ${collections.length} collections, ${files} files, ${bytes} bytes verified`);
+  return `${lines.join('\n')}\n`;
+}
+
+/** One line: where, what, what it means, what to do. */
+function line({ severity, file, collection, what, effect, advice }: Finding): string {
+  const where = collection === null ? file : `${file} (${collection})`;
+  return `${severity}: ${where}: ${what}. Effect: ${effect}. To do: ${advice}.`;
+}

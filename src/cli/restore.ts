@@ -1,0 +1,16 @@
+import type { Config } from '../config';
+import type { Console } from './console';
+import { requiredFlag } from './flags';
+import type { GivenFlags } from './verbs';
+
+/** `kithdb restore`: a new data directory from a backup. */
+export async function restore(config: Config, console: Console, flags: GivenFlags): Promise<undefined> {
+  const from = requiredFlag(flags, 'from', 'FOLDER');
+  const { restoreBackup } = await import('../operations/restore.js');
+  const outcome = await restoreBackup(from, config.dataDir);
+  console.stdout.write(
+    flags.has('json')
+      ? `${JSON.stringify(outcome, undefined, 2)}\n`
+      : `Restored the backup of ${outcome.createdAt} into ${outcome.dataDir}: ${outcome.files} files, ${outcome.bytes} bytes, all verified\n`,
+  );
+}

@@ -1,0 +1,33 @@
+import { loadBinding } from './load';
+import type { NativeCheckReport, NativeClaim, NativeRepairReport } from './binding';
+
+/** A data directory that this process holds, as a server would: no server starts on it meanwhile. */
+export type Claim = NativeClaim;
+
+/**
+ * Holds a data directory, which must exist, until it is released.
+ * @throws Error when another process holds it, or a restore into it did not come to its end.
+ */
+export function claimDataDir(dataDir: string): Claim {
+  return new (loadBinding().NativeClaim)(dataDir);
+}
+
+/** The engine's part of a check. @throws Error when the directory cannot be checked at all. */
+export function checkEngineFiles(dataDir: string, collection?: string): Promise<NativeCheckReport> {
+  return loadBinding().checkDataDir(dataDir, collection);
+}
+
+/** What a repair did, or would do. */
+export type EngineRepairReport = NativeRepairReport;
+
+/**
+ * Repairs the engine's files, or says what a repair would do; `stamp` names the folder for what is replaced.
+ * @throws Error when the directory cannot be repaired.
+ */
+export function repairEngineFiles(
+  dataDir: string,
+  stamp: string,
+  dryRun: boolean,
+): Promise<EngineRepairReport> {
+  return loadBinding().repairDataDir(dataDir, stamp, dryRun);
+}

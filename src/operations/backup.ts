@@ -1,0 +1,198 @@
+import { link, mkdir, readdir, realpath } from 'node:fs/promises';
+import { dirname, join, resolve, sep } from 'node:path';
+import type { Config } from '../config';
+import { copyStoreAtRest } from '../auth/store/copy';
+import { claimDataDir } from '../engine/offline';
+import { productVersion } from '../system/version';
+import { FILES, readManifest, writeManifest, type BackupFile, type BackupManifest } from './backup-manifest';
+import { stageLive, type Staged } from './control-client';
+import { copyVerified, digestOf, isSame } from './copying';
+import { folderState, listDataFiles, makeFolders, STORE_FILE, syncFolder, syncFolders } from './data-files';
+import { BackupError, reasonOf } from './failure';
+
+/** What to back up, and where to. */
+export interface BackupRequest {
+  readonly dataDir: string;
+  /** A new or empty folder. */
+  readonly to: string;
+  /** An earlier backup; what has not changed since is linked to it. */
+  readonly base?: string;
+  readonly tokenStore: Config['tokenStore'];
+}
+
+/** A backup that was made. */
+export interface BackupOutcome {
+  /** Its folder. */
+  readonly to: string;
+  /** Whether a server was running. */
+  readonly live: boolean;
+  readonly files: number;
+  readonly bytes: number;
+  /** Files that are links to the base, and their bytes. */
+  readonly linked: number;
+  readonly linkedBytes: number;
+  readonly quarantined: readonly string[];
+}
+
+/** An earlier backup, by path. */
+interface Base {
+  readonly folder: string;
+  readonly files: ReadonlyMap<string, BackupFile>;
+}
+
+/**
+ * Copies a data directory into a new folder, also while a server serves it: then the server lends its files for the
+ * time. Every write that was acknowledged before is in the copy, every collection is at one operation, and every file
+ * was read back.
+ * @throws BackupError that says why there is none; what was copied so far is left, without a manifest.
+ */
+export async function makeBackup(request: BackupRequest): Promise<BackupOutcome> {
+  const dataDir = resolve(request.dataDir);
+  const to = resolve(request.to);
+  await checkSource(dataDir);
+  const base = request.base === undefined ? undefined : await openBase(resolve(request.base));
+  await prepareTarget(to, dataDir);
+  const staged = await stageLive(dataDir);
+  if (staged === undefined) {
+    const claim = claimAtRest(dataDir);
+    try {
+      const copied = await copyAll(dataDir, to, base, () =>
+        copyStoreAtRest(dataDir, join(to, FILES, STORE_FILE), request.tokenStore),
+      );
+      return await finish(to, copied, { live: false, quarantined: [] });
+    } finally {
+      claim.release();
+    }
+  }
+  try {
+    const copied = await Promise.race([copyAll(staged.folder, to, base), staged.lost]);
+    return await finish(to, copied, { live: true, quarantined: staged.quarantined });
+  } finally {
+    await staged.end();
+  }
+}
+
+async function checkSource(dataDir: string): Promise<void> {
+  const names = await readdir(dataDir).catch((error: unknown) => {
+    throw new BackupError(`${dataDir} cannot be read: ${reasonOf(error)}`);
+  });
+  if (!names.includes('log') && !names.includes(STORE_FILE)) {
+    throw new BackupError(`No server has run on ${dataDir} yet: is --data-dir right?`);
+  }
+}
+
+async function openBase(folder: string): Promise<Base> {
+  const { files } = await readManifest(folder);
+  return { folder: join(folder, FILES), files: new Map(files.map((file) => [file.path, file])) };
+}
+
+async function prepareTarget(to: string, dataDir: string): Promise<void> {
+  const state = await folderState(to);
+  if (state === 'used' || state === 'no folder') {
+    throw new BackupError(`${to} is not an empty folder: a backup goes into a new or empty one`);
+  }
+  if (state === 'absent') {
+    await mkdir(to, { recursive: true, mode: 0o700 });
+    await syncFolder(dirname(to));
+  }
+  const [target, source] = await Promise.all([realpath(to), realpath(dataDir)]);
+  if (target === source || target.startsWith(source + sep) || source.startsWith(target + sep)) {
+    throw new BackupError(`${to} and the data directory ${dataDir} must not lie in one another`);
+  }
+}
+
+function claimAtRest(dataDir: string): { release(): void } {
+  try {
+    return claimDataDir(dataDir);
+  } catch (error) {
+    throw new BackupError(
+      `${dataDir} cannot be read at rest (${reasonOf(error)}), and no server that is ready answers on it. Is one starting? Then try again`,
+    );
+  }
+}
+
+interface Copied {
+  readonly files: readonly BackupFile[];
+  readonly linked: readonly BackupFile[];
+}
+
+/** Copies the files below a folder; the store of authentication by itself where it is given a way. */
+async function copyAll(
+  source: string,
+  to: string,
+  base: Base | undefined,
+  copyStore?: () => Promise<boolean>,
+): Promise<Copied> {
+  const target = join(to, FILES);
+  const listed = await listDataFiles(source);
+  const paths = copyStore === undefined ? listed : listed.filter((path) => path !== STORE_FILE);
+  await mkdir(target, { mode: 0o700 });
+  await makeFolders(target, paths);
+  const files: BackupFile[] = [];
+  const linked: BackupFile[] = [];
+  for (const path of paths) {
+    const file = { path, ...(await digestOf(join(source, path))) };
+    if (base !== undefined && (await linkToBase(base, file, join(target, path)))) {
+      linked.push(file);
+    } else {
+      await copyVerified(join(source, path), join(target, path), file);
+    }
+    files.push(file);
+  }
+  if ((await copyStore?.()) === true) {
+    files.push({ path: STORE_FILE, ...(await digestOf(join(target, STORE_FILE))) });
+  }
+  await syncFolders(
+    target,
+    files.map(({ path }) => path),
+  );
+  return { files, linked };
+}
+
+/** Links a file to that of an earlier backup when that still holds the same; false when it must be copied. */
+async function linkToBase(base: Base, file: BackupFile, target: string): Promise<boolean> {
+  const known = base.files.get(file.path);
+  // The store is small and changes in place wherever it is opened: it is never shared.
+  if (known === undefined || file.path === STORE_FILE || !isSame(known, file)) {
+    return false;
+  }
+  const earlier = join(base.folder, file.path);
+  try {
+    // A base that has decayed since must not become part of a new backup.
+    if (!isSame(await digestOf(earlier), file)) {
+      return false;
+    }
+    await link(earlier, target);
+    return true;
+  } catch {
+    // Another file system, or one without links: a copy is as good.
+    return false;
+  }
+}
+
+async function finish(
+  to: string,
+  { files, linked }: Copied,
+  { live, quarantined }: Pick<BackupOutcome, 'live'> & Pick<Staged, 'quarantined'>,
+): Promise<BackupOutcome> {
+  const manifest: Omit<BackupManifest, 'kithdb_backup'> = {
+    kithdb_version: productVersion(),
+    created_at: `${new Date().toISOString().slice(0, 19)}Z`,
+    quarantined,
+    files,
+  };
+  await writeManifest(to, manifest);
+  return {
+    to,
+    live,
+    files: files.length,
+    bytes: total(files),
+    linked: linked.length,
+    linkedBytes: total(linked),
+    quarantined,
+  };
+}
+
+function total(files: readonly BackupFile[]): number {
+  return files.reduce((sum, { bytes }) => sum + bytes, 0);
+}

@@ -1,0 +1,85 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Config } from '../config';
+import { storeProblems } from '../auth/store/copy';
+import { checkEngineFiles } from '../engine/offline';
+import { STORE_FILE } from './data-files';
+
+/** One line of a report. */
+export interface Finding {
+  /** `note`: nothing is wrong; `derived`: it is built again; `damage`: data cannot be read. */
+  readonly severity: 'note' | 'derived' | 'damage';
+  /** Relative to the data directory. */
+  readonly file: string;
+  readonly collection: string | null;
+  readonly what: string;
+  readonly effect: string;
+  readonly advice: string;
+}
+
+/** What a check found; the JSON of `kithdb check --json`. */
+export interface CheckReport {
+  readonly data_dir: string;
+  /** Whether nothing but notes was found. */
+  readonly clean: boolean;
+  readonly findings: readonly Finding[];
+  /** Findings beyond those that are listed. */
+  readonly unlisted: number;
+  readonly collections: readonly {
+    readonly id: number;
+    readonly name: string;
+    /** Live points; null when it would be quarantined. */
+    readonly points: number | null;
+    readonly fault: string | null;
+  }[];
+  readonly files: number;
+  readonly bytes: number;
+}
+
+/**
+ * Checks a data directory at rest, the store of authentication included. Nothing in it changes.
+ * @throws Error when it cannot be checked at all: no data directory, a server that holds it, a later format.
+ */
+export async function checkDataDir(
+  dataDir: string,
+  tokenStore: Config['tokenStore'],
+  collection?: string,
+): Promise<CheckReport> {
+  if (!existsSync(join(dataDir, 'log')) && !existsSync(join(dataDir, 'catalog'))) {
+    throw new Error('no server has run on it yet: is --data-dir right?');
+  }
+  const native = await checkEngineFiles(dataDir, collection);
+  const findings: Finding[] = native.findings.map((finding) => ({
+    ...finding,
+    severity: finding.severity as Finding['severity'],
+    collection: finding.collection ?? null,
+  }));
+  if (collection === undefined && existsSync(join(dataDir, STORE_FILE))) {
+    findings.push(...(await storeProblems(dataDir, tokenStore)).map(storeFinding));
+  }
+  return {
+    data_dir: dataDir,
+    clean: native.unlisted === 0 && findings.every(({ severity }) => severity === 'note'),
+    findings,
+    unlisted: native.unlisted,
+    collections: native.collections.map(({ points, fault, ...rest }) => ({
+      ...rest,
+      points: points ?? null,
+      fault: fault ?? null,
+    })),
+    files: native.files,
+    bytes: native.bytes,
+  };
+}
+
+function storeFinding(what: string): Finding {
+  return {
+    severity: 'damage',
+    file: STORE_FILE,
+    collection: null,
+    what,
+    effect:
+      'the admin, access tokens and the authentication setting may be lost; the collections are not affected',
+    advice: 'restore this file from a backup while the server is stopped',
+  };
+}

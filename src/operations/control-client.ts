@@ -1,0 +1,110 @@
+import { readFile } from 'node:fs/promises';
+import { connect, type Socket } from 'node:net';
+import { join } from 'node:path';
+import { CONTROL_FILE, type ControlAnswer } from './control-protocol';
+import { BackupError } from './failure';
+
+/** What a running server has staged; it stays so until it is ended. */
+export interface Staged {
+  /** The folder with the files. */
+  readonly folder: string;
+  readonly quarantined: readonly string[];
+  /** Rejects when the server goes away meanwhile. */
+  readonly lost: Promise<never>;
+  /** Says that the files are copied, and waits for the server to take them away. */
+  end(): Promise<void>;
+}
+
+/** Longest answer: the names of the quarantined collections are in it. */
+const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
+
+/**
+ * Asks the server that runs on a data directory for its files; undefined when none runs.
+ * @throws BackupError when it refuses.
+ */
+export async function stageLive(dataDir: string): Promise<Staged | undefined> {
+  const address = await addressOf(dataDir);
+  const socket = address === undefined ? undefined : await connected(address);
+  if (socket === undefined) {
+    return undefined;
+  }
+  socket.write('backup\n');
+  const answer = await answerOf(socket);
+  if ('error' in answer) {
+    socket.destroy();
+    throw new BackupError(`The server cannot make a backup: ${answer.error}`);
+  }
+  const lost = new Promise<never>((_, reject) => {
+    socket.once('close', () => {
+      reject(new BackupError('The server ended while its files were copied: start it and try again'));
+    });
+  });
+  lost.catch(() => undefined);
+  return {
+    folder: join(dataDir, answer.staged),
+    quarantined: answer.quarantined,
+    lost,
+    end: () =>
+      new Promise((resolve) => {
+        if (socket.destroyed) {
+          resolve();
+          return;
+        }
+        socket.once('close', () => {
+          resolve();
+        });
+        socket.end();
+      }),
+  };
+}
+
+async function addressOf(dataDir: string): Promise<string | undefined> {
+  try {
+    const { socket } = JSON.parse(await readFile(join(dataDir, CONTROL_FILE), 'utf8')) as {
+      socket?: unknown;
+    };
+    return typeof socket === 'string' ? socket : undefined;
+  } catch {
+    // None, or half a one: then no server that is ready wrote it.
+    return undefined;
+  }
+}
+
+function connected(address: string): Promise<Socket | undefined> {
+  return new Promise((resolve) => {
+    const socket = connect(address);
+    socket.once('connect', () => {
+      socket.removeAllListeners('error');
+      socket.on('error', () => socket.destroy());
+      resolve(socket);
+    });
+    socket.once('error', () => {
+      resolve(undefined);
+    });
+  });
+}
+
+function answerOf(socket: Socket): Promise<ControlAnswer> {
+  return new Promise((resolve, reject) => {
+    const pieces: Buffer[] = [];
+    let bytes = 0;
+    const ended = (): void => {
+      reject(new BackupError('The server ended before it answered: start it and try again'));
+    };
+    socket.once('close', ended);
+    socket.on('data', (piece: Buffer) => {
+      pieces.push(piece);
+      bytes += piece.length;
+      if (piece.includes(10) || bytes > MAX_ANSWER_BYTES) {
+        socket.off('close', ended);
+        socket.removeAllListeners('data');
+        socket.resume();
+        try {
+          resolve(JSON.parse(Buffer.concat(pieces).toString()) as ControlAnswer);
+        } catch {
+          reject(new BackupError('The server answered something else than a backup'));
+        }
+      }
+    });
+  });
+}

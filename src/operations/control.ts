@@ -1,0 +1,166 @@
+import { chmodSync } from 'node:fs';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer, type Server, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { randomUUID } from 'node:crypto';
+import type { Logger } from 'pino';
+import { CONTROL_FILE, MAX_LINE_BYTES, type ControlAnswer } from './control-protocol';
+import { STORE_FILE } from './data-files';
+import { reasonOf } from './failure';
+
+/** Folder in the data directory in which a running server offers its files to a backup. */
+export const STAGING = 'staging';
+
+/** What the server does for a backup. */
+export interface Staging {
+  /** Gives everything that is served second names in {@link STAGING}. */
+  readonly stage: () => Promise<void>;
+  readonly unstage: () => Promise<void>;
+  /** Copies the store of authentication to a path; false when it is only in memory. */
+  readonly copyStore: (path: string) => Promise<boolean>;
+  /** Names of collections that are quarantined. */
+  readonly quarantined: () => readonly string[];
+}
+
+/** The socket on which a running server takes orders from commands on its own machine. */
+export interface Control {
+  close(): Promise<void>;
+}
+
+/** Longest time between a connection and its request. */
+const REQUEST_MS = 10_000;
+const MAX_CONNECTIONS = 8;
+/** Unix limits the path of a socket to 104 or 108 bytes. */
+const MAX_SOCKET_PATH_BYTES = 100;
+
+/**
+ * Listens on a socket in the data directory, so that whoever may read the data may back them up, and nobody else. The
+ * caller holds the lock of the directory: what an earlier process left there is dead.
+ */
+export async function openControl(dataDir: string, staging: Staging, log: Logger): Promise<Control> {
+  const { address, folder } = await socketAddress(dataDir);
+  const server = createServer({ allowHalfOpen: true });
+  const sockets = new Set<Socket>();
+  let busy = false;
+  server.maxConnections = MAX_CONNECTIONS;
+  server.on('connection', (socket) => {
+    sockets.add(socket);
+    socket.on('close', () => sockets.delete(socket));
+    socket.on('error', () => socket.destroy());
+    socket.setTimeout(REQUEST_MS, () => socket.destroy());
+    void requestOf(socket).then(async (request) => {
+      socket.setTimeout(0);
+      if (request !== 'backup') {
+        answer(socket, { error: 'unknown request' });
+        socket.end();
+      } else if (busy) {
+        answer(socket, { error: 'another backup of this server is running' });
+        socket.end();
+      } else {
+        busy = true;
+        await serveBackup(dataDir, socket, staging, log).finally(() => {
+          busy = false;
+        });
+      }
+    });
+  });
+  await listening(server, address);
+  await writeFile(join(dataDir, CONTROL_FILE), `${JSON.stringify({ socket: address })}\n`, { mode: 0o600 });
+  return {
+    close: async () => {
+      const closed = new Promise<void>((resolve) =>
+        server.close(() => {
+          resolve();
+        }),
+      );
+      sockets.forEach((socket) => socket.destroy());
+      await closed;
+      await rm(join(dataDir, CONTROL_FILE), { force: true });
+      if (folder !== undefined) {
+        await rm(folder, { recursive: true, force: true });
+      }
+    },
+  };
+}
+
+/** Stages, says so, and takes the stage away when whoever asked is done with it or gone. */
+async function serveBackup(dataDir: string, socket: Socket, staging: Staging, log: Logger): Promise<void> {
+  const gone = new Promise<void>((resolve) => {
+    socket.once('end', resolve).once('close', () => {
+      resolve();
+    });
+    if (socket.destroyed) {
+      resolve();
+    }
+  });
+  const startedAt = performance.now();
+  try {
+    await staging.stage();
+    const hasStore = await staging.copyStore(join(dataDir, STAGING, STORE_FILE));
+    const quarantined = staging.quarantined();
+    log.info({ stagedMs: Math.round(performance.now() - startedAt), quarantined }, 'backup begins');
+    answer(socket, { staged: STAGING, hasStore, quarantined });
+    await gone;
+    log.info({ tookMs: Math.round(performance.now() - startedAt) }, 'backup ends');
+  } catch (error) {
+    log.error({ err: error }, 'backup failed');
+    answer(socket, { error: reasonOf(error) });
+  }
+  await staging.unstage().catch((error: unknown) => {
+    log.warn({ err: error }, 'what was staged for a backup cannot be removed; the next start removes it');
+  });
+  // Its end tells whoever waits for it that nothing is left behind.
+  socket.end();
+}
+
+function answer(socket: Socket, message: ControlAnswer): void {
+  if (!socket.destroyed) {
+    socket.write(`${JSON.stringify(message)}\n`);
+  }
+}
+
+/** The request of a connection: one line. */
+function requestOf(socket: Socket): Promise<string | undefined> {
+  return new Promise((resolve) => {
+    let text = '';
+    const read = (piece: Buffer): void => {
+      text += piece.toString('latin1');
+      const end = text.indexOf('\n');
+      if (end >= 0 || text.length > MAX_LINE_BYTES) {
+        socket.off('data', read);
+        // What follows is of no interest, but the end of the connection is.
+        socket.resume();
+        resolve(end >= 0 ? text.slice(0, end) : undefined);
+      }
+    };
+    socket.on('data', read);
+  });
+}
+
+async function socketAddress(dataDir: string): Promise<{ address: string; folder?: string }> {
+  if (process.platform === 'win32') {
+    return { address: `\\\\.\\pipe\\kithdb-${randomUUID()}` };
+  }
+  const near = join(dataDir, 'control.sock');
+  if (Buffer.byteLength(near) <= MAX_SOCKET_PATH_BYTES) {
+    await rm(near, { force: true });
+    return { address: near };
+  }
+  const folder = await mkdtemp(join(tmpdir(), 'kithdb-'));
+  return { address: join(folder, 'control.sock'), folder };
+}
+
+function listening(server: Server, address: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(address, () => {
+      server.off('error', reject);
+      server.on('error', () => undefined);
+      if (process.platform !== 'win32') {
+        chmodSync(address, 0o600);
+      }
+      resolve();
+    });
+  });
+}

@@ -1,0 +1,114 @@
+import { lstat, mkdir, open, readdir, stat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+
+/** The store of authentication in a data directory and in a backup. */
+export const STORE_FILE = 'auth.sqlite3';
+/** Stands in a data directory while a backup is restored into it; nothing opens such a directory. */
+export const UNFINISHED_RESTORE = 'RESTORING';
+
+const HEX8 = '[0-9a-f]{8}';
+const HEX16 = '[0-9a-f]{16}';
+/** Everything that a data directory consists of: nothing else is copied, and no other path is accepted from a backup. */
+const DATA_FILE = new RegExp(
+  `^(?:catalog/CATALOG|log/cut|log/${HEX16}\\.log|collections/${HEX16}/(?:MANIFEST|${HEX8}\\.data)|auth\\.sqlite3)$`,
+);
+
+/** Whether a relative path with `/` is that of a file of a data directory. */
+export function isDataFile(path: string): boolean {
+  return DATA_FILE.test(path);
+}
+
+/** The files of a data directory below a folder, in a fixed order; links are not followed. */
+export async function listDataFiles(folder: string): Promise<readonly string[]> {
+  const found: string[] = [];
+  const walk = async (relative: string, depth: number): Promise<void> => {
+    for (const entry of await entriesOf(join(folder, relative))) {
+      const path = relative === '' ? entry.name : `${relative}/${entry.name}`;
+      if (entry.isDirectory() && depth > 1) {
+        await walk(path, depth - 1);
+      } else if (entry.isFile() && isDataFile(path)) {
+        found.push(path);
+      }
+    }
+  };
+  for (const top of ['catalog', 'collections', 'log']) {
+    await walk(top, top === 'collections' ? 2 : 1);
+  }
+  if (await isFile(join(folder, STORE_FILE))) {
+    found.push(STORE_FILE);
+  }
+  return found;
+}
+
+async function entriesOf(folder: string) {
+  try {
+    return (await readdir(folder, { withFileTypes: true })).sort((a, b) => (a.name < b.name ? -1 : 1));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') {
+      return [];
+    }
+    throw error;
+  }
+}
+
+/** Whether there is a file of that name, and no link. */
+export async function isFile(path: string): Promise<boolean> {
+  return lstat(path).then(
+    (found) => found.isFile(),
+    () => false,
+  );
+}
+
+/** Whether a restore into a data directory did not come to its end. */
+export function holdsUnfinishedRestore(dataDir: string): Promise<boolean> {
+  return isFile(join(dataDir, UNFINISHED_RESTORE));
+}
+
+/** What stands at a path. */
+export async function folderState(path: string): Promise<'absent' | 'empty' | 'used' | 'no folder'> {
+  try {
+    if (!(await stat(path)).isDirectory()) {
+      return 'no folder';
+    }
+    return (await readdir(path)).length === 0 ? 'empty' : 'used';
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') {
+      return 'absent';
+    }
+    throw error;
+  }
+}
+
+/** Makes the folders above each of the paths below a folder, private, and makes their names durable. */
+export async function makeFolders(folder: string, paths: readonly string[]): Promise<void> {
+  const folders = new Set(paths.map((path) => dirname(path)));
+  for (const below of folders) {
+    await mkdir(join(folder, below), { recursive: true, mode: 0o700 });
+  }
+}
+
+/** Makes the names in all folders that hold one of the paths durable, from the innermost out. */
+export async function syncFolders(folder: string, paths: readonly string[]): Promise<void> {
+  const folders = new Set(['.']);
+  for (const path of paths) {
+    for (let at = dirname(path); at !== '.'; at = dirname(at)) {
+      folders.add(at);
+    }
+  }
+  for (const below of [...folders].sort((a, b) => b.length - a.length)) {
+    await syncFolder(join(folder, below));
+  }
+}
+
+/** Makes the names in a folder durable, where the system can. */
+export async function syncFolder(folder: string): Promise<void> {
+  if (process.platform === 'win32') {
+    return;
+  }
+  const handle = await open(folder, 'r');
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}

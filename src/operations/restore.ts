@@ -1,0 +1,76 @@
+import { mkdir, open, rm } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
+import { FILES, readManifest } from './backup-manifest';
+import { copyVerified, digestOf, isSame } from './copying';
+import {
+  folderState,
+  holdsUnfinishedRestore,
+  isFile,
+  makeFolders,
+  syncFolder,
+  syncFolders,
+  UNFINISHED_RESTORE,
+} from './data-files';
+import { BackupError } from './failure';
+
+/** A backup that was restored. */
+export interface RestoreOutcome {
+  readonly dataDir: string;
+  /** When the backup was made: RFC 3339, UTC. */
+  readonly createdAt: string;
+  readonly files: number;
+  readonly bytes: number;
+}
+
+/**
+ * Makes a data directory of a backup. Nothing is written before every file of the backup has its checksum; then a mark
+ * that no server passes stands in the new directory until everything in it is durable and was read back.
+ * @throws BackupError that says what is wrong with the backup or the target.
+ */
+export async function restoreBackup(from: string, to: string): Promise<RestoreOutcome> {
+  const folder = resolve(from);
+  const dataDir = resolve(to);
+  const { files, created_at: createdAt } = await readManifest(folder);
+  const state = await folderState(dataDir);
+  if (state === 'used' || state === 'no folder') {
+    throw new BackupError(
+      (await holdsUnfinishedRestore(dataDir))
+        ? `${dataDir} holds a restore that did not come to its end: empty it and restore again`
+        : `${dataDir} is not empty: a backup is restored into a new or empty folder`,
+    );
+  }
+  const source = join(folder, FILES);
+  for (const file of files) {
+    const path = join(source, file.path);
+    if (!(await isFile(path)) || !isSame(await digestOf(path), file)) {
+      throw new BackupError(
+        `${path} is missing or does not have its checksum: this backup is damaged and nothing was restored`,
+      );
+    }
+  }
+  if (state === 'absent') {
+    await mkdir(dataDir, { recursive: true, mode: 0o700 });
+    await syncFolder(dirname(dataDir));
+  }
+  await mark(dataDir);
+  const paths = files.map(({ path }) => path);
+  await makeFolders(dataDir, paths);
+  for (const file of files) {
+    await copyVerified(join(source, file.path), join(dataDir, file.path), file);
+  }
+  await syncFolders(dataDir, paths);
+  await rm(join(dataDir, UNFINISHED_RESTORE));
+  await syncFolder(dataDir);
+  const bytes = files.reduce((sum, file) => sum + file.bytes, 0);
+  return { dataDir, createdAt, files: files.length, bytes };
+}
+
+async function mark(dataDir: string): Promise<void> {
+  const file = await open(join(dataDir, UNFINISHED_RESTORE), 'wx', 0o600);
+  try {
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+  await syncFolder(dataDir);
+}

@@ -1,0 +1,190 @@
+import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { kithdb } from './command';
+import { pointOf, Served } from './served';
+
+let folder: string;
+let dataDir: string;
+let servers: Served[];
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'kithdb-backup-'));
+  dataDir = join(folder, 'data');
+  servers = [];
+});
+afterEach(async () => {
+  await Promise.all(servers.map((server) => server.kill()));
+  rmSync(folder, { recursive: true });
+});
+
+async function serve(dir = dataDir): Promise<Served> {
+  const server = await Served.on(dir);
+  servers.push(server);
+  return server;
+}
+
+async function ok(...argv: string[]): Promise<string> {
+  const { code, out, err } = await kithdb(...argv);
+  expect({ code, err }).toEqual({ code: 0, err: '' });
+  return out;
+}
+
+function dataFiles(dir: string): string[] {
+  return (readdirSync(dir, { recursive: true }) as string[]).filter((path) => path.endsWith('.data'));
+}
+
+/** Another byte where there was one. */
+function damage(path: string): void {
+  const bytes = readFileSync(path);
+  bytes[bytes.length >> 1]! ^= 1;
+  writeFileSync(path, bytes);
+}
+
+describe('C11.4 backup and restore', () => {
+  it('copies a server under load: all that was acknowledged before, each collection at one operation', async () => {
+    const server = await serve();
+    await server.create('steady');
+    await server.create('busy');
+    await server.upsert('steady', 0, 500);
+    await server.call('POST', '/auth/admin', { password: 'Correct-horse-7-staple' });
+    let acknowledged = 0;
+    const load = { running: true };
+    const loading = (async () => {
+      // Each request rewrites the same hundred points: a backup in the middle of one would mix generations.
+      for (let generation = 1; load.running; generation += 1) {
+        await server.upsert('busy', 0, 100, generation);
+        acknowledged = generation;
+      }
+    })();
+    while (acknowledged < 20) await new Promise((resolve) => setTimeout(resolve, 5));
+    const atLeast = acknowledged;
+    await ok('backup', '--data-dir', dataDir, '--to', join(folder, 'b1'));
+    load.running = false;
+    await loading;
+    expect(readdirSync(dataDir)).not.toContain('staging');
+    const restored = join(folder, 'restored');
+    await ok('restore', '--from', join(folder, 'b1'), '--data-dir', restored);
+    expect(await ok('check', '--data-dir', restored)).toMatch(/^sound: 2 collections/m);
+    const copy = await serve(restored);
+    expect(await copy.points('steady')).toEqual(Array.from({ length: 500 }, (_, id) => pointOf(id, 0)));
+    const busy = await copy.points('busy');
+    const generation = busy[0]!.payload.n;
+    expect(generation).toBeGreaterThanOrEqual(atLeast);
+    expect(busy).toEqual(Array.from({ length: 100 }, (_, id) => pointOf(id, generation)));
+    expect(await copy.call('GET', '/auth/admin/exists')).toBe(true);
+    const login = await copy.call('POST', '/auth/admin/login', { password: 'Correct-horse-7-staple' });
+    expect(login.message).toBe('Login successful');
+  });
+
+  it('links to an earlier backup what has not changed, and both are whole', async () => {
+    const first = await serve();
+    await first.create('old');
+    await first.upsert('old', 0, 300);
+    await first.stop();
+    servers = [];
+    const [b1, b2] = [join(folder, 'b1'), join(folder, 'b2')];
+    await ok('backup', '--data-dir', dataDir, '--to', b1);
+    const second = await serve();
+    await second.create('new');
+    await second.upsert('new', 0, 50);
+    const outcome = JSON.parse(await ok('backup', '--data-dir', dataDir, '--to', b2, '--base', b1, '--json'));
+    expect(outcome).toMatchObject({ live: true, quarantined: [] });
+    expect(outcome.linked).toBeGreaterThan(0);
+    const [data] = dataFiles(b1);
+    expect(statSync(join(b1, data!)).ino).toBe(statSync(join(b2, data!)).ino);
+    // Nothing is shared with the directory that is served: its decay must not reach the backup.
+    expect(statSync(join(b1, data!)).nlink).toBe(2);
+    rmSync(b1, { recursive: true });
+    const restored = join(folder, 'restored');
+    await ok('restore', '--from', b2, '--data-dir', restored);
+    const copy = await serve(restored);
+    expect(await copy.points('old')).toHaveLength(300);
+    expect(await copy.points('new')).toHaveLength(50);
+  });
+
+  it('does not link to a file of the base that has decayed', async () => {
+    const server = await serve();
+    await server.create('c');
+    await server.upsert('c', 0, 300);
+    await server.stop();
+    servers = [];
+    const [b1, b2] = [join(folder, 'b1'), join(folder, 'b2')];
+    await ok('backup', '--data-dir', dataDir, '--to', b1);
+    const [data] = dataFiles(b1);
+    damage(join(b1, data!));
+    await ok('backup', '--data-dir', dataDir, '--to', b2, '--base', b1);
+    await ok('restore', '--from', b2, '--data-dir', join(folder, 'restored'));
+  });
+
+  it('restores nothing from a backup that is damaged, incomplete or not one, and nothing over data', async () => {
+    const server = await serve();
+    await server.create('c');
+    await server.upsert('c', 0, 10);
+    const backup = join(folder, 'b');
+    await ok('backup', '--data-dir', dataDir, '--to', backup);
+    const target = join(folder, 'restored');
+    const refused = async (message: RegExp, ...argv: string[]): Promise<void> => {
+      expect(await kithdb(...argv)).toMatchObject({ code: 1, out: '', err: expect.stringMatching(message) });
+    };
+    await refused(/is not empty/, 'restore', '--from', backup, '--data-dir', dataDir);
+    await refused(/is not an empty folder/, 'backup', '--data-dir', dataDir, '--to', backup);
+    await refused(/must not lie in one another/, 'backup', '--data-dir', dataDir, '--to', join(dataDir, 'b'));
+    await refused(/no finished backup/, 'restore', '--from', folder, '--data-dir', target);
+    const [log] = readdirSync(join(backup, 'data', 'log')).filter((name) => name.endsWith('.log'));
+    damage(join(backup, 'data', 'log', log!));
+    await refused(
+      /does not have its checksum.*nothing was restored/,
+      'restore',
+      '--from',
+      backup,
+      '--data-dir',
+      target,
+    );
+    const manifest = join(backup, 'BACKUP.json');
+    writeFileSync(manifest, readFileSync(manifest, 'utf8').replace('log/', '../x/'));
+    await refused(/BACKUP.json is damaged/, 'restore', '--from', backup, '--data-dir', target);
+    expect(readdirSync(folder)).not.toContain('restored');
+    expect(await kithdb('backup', '--data-dir', dataDir)).toMatchObject({
+      code: 2,
+      err: expect.stringMatching(/--to FOLDER/),
+    });
+  });
+
+  it('takes an unfinished restore for no data directory', async () => {
+    mkdirSync(join(dataDir, 'log'), { recursive: true });
+    writeFileSync(join(dataDir, 'RESTORING'), '');
+    for (const argv of [['serve', '--port', '0'], ['check'], ['backup', '--to', join(folder, 'b')]]) {
+      const { code, err } = await kithdb(...argv, '--data-dir', dataDir);
+      expect(code).toBeGreaterThan(0);
+      expect(err).toMatch(/did not come to its end/);
+    }
+    expect(readdirSync(dataDir)).not.toContain('auth.sqlite3');
+  });
+
+  it('a backup whose process dies leaves the server nothing to keep', async () => {
+    const server = await serve();
+    await server.create('c');
+    await server.upsert('c', 0, 10);
+    const { connect } = await import('node:net');
+    const { socket } = JSON.parse(readFileSync(join(dataDir, 'control'), 'utf8'));
+    const first = connect(socket);
+    first.write('backup\n');
+    const answer = JSON.parse(
+      await new Promise((resolve) =>
+        first.once('data', (piece) => {
+          resolve(String(piece));
+        }),
+      ),
+    );
+    expect(answer).toEqual({ staged: 'staging', hasStore: true, quarantined: [] });
+    expect(await kithdb('backup', '--data-dir', dataDir, '--to', join(folder, 'b'))).toMatchObject({
+      code: 1,
+      err: expect.stringMatching(/another backup of this server is running/),
+    });
+    first.destroy();
+    while (readdirSync(dataDir).includes('staging')) await new Promise((resolve) => setTimeout(resolve, 5));
+    rmSync(join(folder, 'b'), { recursive: true });
+    await ok('backup', '--data-dir', dataDir, '--to', join(folder, 'b'));
+  });
+});

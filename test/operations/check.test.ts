@@ -1,0 +1,159 @@
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { CheckReport } from '../../src/operations/check';
+import { kithdb } from './command';
+import { Served } from './served';
+
+let folder: string;
+/** A directory at rest, made once; each test works on a copy. */
+let sound: string;
+let dataDir: string;
+let copies = 0;
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'kithdb-check-'));
+  sound = join(folder, 'sound');
+  const server = await Served.on(sound);
+  for (const name of ['one', 'two']) {
+    await server.create(name);
+    await server.upsert(name, 0, 300);
+  }
+  await server.stop();
+});
+afterAll(() => {
+  rmSync(folder, { recursive: true });
+});
+beforeEach(() => {
+  dataDir = join(folder, `copy-${(copies += 1)}`);
+  cpSync(sound, dataDir, { recursive: true });
+});
+
+async function report(...argv: string[]): Promise<{ code: number | null; report: CheckReport }> {
+  const { code, out } = await kithdb('check', '--data-dir', dataDir, '--json', ...argv);
+  return { code, report: JSON.parse(out) as CheckReport };
+}
+
+function files(dir: string): string[] {
+  const all = readdirSync(dir, { recursive: true }) as string[];
+  return all.filter((path) => statSync(join(dir, path)).isFile()).sort();
+}
+
+/** What a directory holds, the lock file's process id left out. */
+function digest(dir: string): string {
+  const hash = createHash('sha256');
+  for (const path of files(dir).filter((path) => path !== 'lock')) {
+    hash.update(path).update(readFileSync(join(dir, path)));
+  }
+  return hash.digest('hex');
+}
+
+function damage(path: string, at?: number): void {
+  const bytes = readFileSync(join(dataDir, path));
+  bytes[at ?? bytes.length >> 1]! ^= 1;
+  writeFileSync(join(dataDir, path), bytes);
+}
+
+describe('C11.4 check', () => {
+  it('calls a sound directory sound, in words and as JSON, and changes nothing', async () => {
+    const before = digest(dataDir);
+    const { code, out } = await kithdb('check', '--data-dir', dataDir);
+    expect({ code, out }).toEqual({
+      code: 0,
+      out: expect.stringMatching(
+        /^collection one: sound, 300 points\ncollection two: sound, 300 points\nsound: 2 collections, \d+ files, \d+ bytes verified\n$/,
+      ),
+    });
+    const { report: found } = await report();
+    expect(found).toMatchObject({ clean: true, findings: [], unlisted: 0, data_dir: dataDir });
+    expect(found.collections).toEqual([
+      { id: 1, name: 'one', points: 300, fault: null },
+      { id: 2, name: 'two', points: 300, fault: null },
+    ]);
+    expect(digest(dataDir)).toBe(before);
+  });
+
+  it('names the damaged file, the collection, the effect and what to do; the others are sound', async () => {
+    const path = files(dataDir).find((path) => /0*2\/.*\.data$/.test(path))!;
+    damage(path);
+    const before = digest(dataDir);
+    const { code, report: found } = await report();
+    expect(code).toBe(1);
+    expect(found.clean).toBe(false);
+    expect(found.findings).toEqual([
+      {
+        severity: 'damage',
+        file: path,
+        collection: 'two',
+        what: expect.stringMatching(/do not have their checksum/),
+        effect: expect.stringMatching(/quarantined/),
+        advice: expect.stringMatching(/restore a backup/),
+      },
+    ]);
+    expect(found.collections).toMatchObject([
+      { name: 'one', points: 300, fault: null },
+      { name: 'two', points: null, fault: expect.stringMatching(/checksum/) },
+    ]);
+    const { code: codeOfOne, report: one } = await report('--collection', 'one');
+    expect({ codeOfOne, findings: one.findings }).toEqual({ codeOfOne: 0, findings: [] });
+    expect(one.collections.map(({ name }) => name)).toEqual(['one']);
+    expect(digest(dataDir)).toBe(before);
+  });
+
+  it.each([
+    ['a manifest', /0*1\/MANIFEST$/, 40, /manifest is damaged/],
+    ['the catalog', /CATALOG$/, 20, /CATALOG is damaged/],
+    [
+      'the store of authentication',
+      /auth\.sqlite3$/,
+      100,
+      /malformed|corrupt|b-tree|invalid|btree|disk image/i,
+    ],
+  ])('finds damage of %s', async (_, name, at, what) => {
+    const path = files(dataDir).find((path) => name.test(path));
+    damage(path!, at);
+    const { code, report: found } = await report();
+    expect(code).toBe(1);
+    expect(found.findings[0]).toMatchObject({
+      severity: 'damage',
+      file: path,
+      what: expect.stringMatching(what),
+    });
+  });
+
+  it('counts what a crash leaves behind as sound', async () => {
+    const collection = join(dataDir, 'collections', '0000000000000001');
+    writeFileSync(join(collection, '000000ff.data'), 'half a checkpoint');
+    const log = readdirSync(join(dataDir, 'log'))
+      .filter((file) => file.endsWith('.log'))
+      .at(-1)!;
+    writeFileSync(join(dataDir, 'log', log), 'half a record', { flag: 'a' });
+    const { code, report: found } = await report();
+    expect(code).toBe(0);
+    expect(found.findings.map(({ severity, file }) => ({ severity, file }))).toEqual([
+      { severity: 'note', file: 'log' },
+      { severity: 'note', file: 'collections/0000000000000001/000000ff.data' },
+    ]);
+  });
+
+  it('cannot check what a server holds, what is no data directory, or a collection that there is not', async () => {
+    const server = await Served.on(dataDir);
+    const held = await kithdb('check', '--data-dir', dataDir);
+    await server.stop();
+    expect(held).toMatchObject({ code: 2, err: expect.stringMatching(/in use by process \d+/) });
+    expect(await kithdb('check', '--data-dir', join(folder, 'nowhere'))).toMatchObject({
+      code: 2,
+      err: expect.stringMatching(/no server has run on it yet/),
+    });
+    expect(readdirSync(folder)).not.toContain('nowhere');
+    expect(await kithdb('check', '--data-dir', dataDir, '--collection', 'x')).toMatchObject({
+      code: 2,
+      err: expect.stringMatching(/there is no collection x/),
+    });
+    expect(await kithdb('check', '--to', 'x')).toMatchObject({
+      code: 2,
+      err: expect.stringMatching(/kithdb check has no flag --to/),
+    });
+  });
+});
