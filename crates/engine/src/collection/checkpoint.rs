@@ -14,7 +14,7 @@ use super::graph_file;
 use super::manifest::{Manifest, make_dir};
 use super::point::{Payload, Point, StoredPayload};
 use super::view::View;
-use crate::storage::{Map, Storage, StorageError};
+use crate::storage::{ErrorKind, Map, Storage, StorageError};
 use crate::wal::LogError;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -255,8 +255,16 @@ impl Collection {
         let rows = previous.fields.iter().flat_map(|field| field.chunks.iter().flatten());
         let all: Vec<&Extent> = previous.point_chunks.iter().chain(&previous.payloads).chain(rows).collect();
         for &number in worn {
-            let map = extents::open(&*self.shared.storage, &file_path(dir, number), self.id, number)
-                .map_err(CheckpointError::Damaged)?;
+            let map = match self.shared.storage.map(&file_path(dir, number)) {
+                Ok(map) => map,
+                // A disk that fails now may answer the next time; a file that is gone is gone.
+                Err(error) if error.kind() == ErrorKind::NotFound => {
+                    let name = extents::file_name(number);
+                    return Err(CheckpointError::Damaged(format!("the file {name} is missing")));
+                }
+                Err(error) => return Err(error.into()),
+            };
+            extents::check_header(&map, self.id, number).map_err(CheckpointError::Damaged)?;
             let mut of_file = all.iter().filter(|extent| extent.file == number);
             of_file.try_for_each(|extent| extent.verify(&map)).map_err(CheckpointError::Damaged)?;
         }

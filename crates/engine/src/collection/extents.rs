@@ -177,8 +177,18 @@ impl ExtentWriter {
 /// # Errors
 /// A sentence that says what is wrong with the file.
 pub fn open(storage: &dyn Storage, path: &str, collection: u64, number: u32) -> Result<Map, String> {
+    let map =
+        storage.map(path).map_err(|error| format!("the file {}: {}", file_name(number), error.public()))?;
+    check_header(&map, collection, number)?;
+    Ok(map)
+}
+
+/// Checks the header of a data file.
+///
+/// # Errors
+/// A sentence that says what is wrong with the file.
+pub fn check_header(map: &Map, collection: u64, number: u32) -> Result<(), String> {
     let name = file_name(number);
-    let map = storage.map(path).map_err(|error| format!("the file {name}: {}", error.public()))?;
     let damaged = || format!("the file {name} has a damaged header");
     let mut input = Input(map.get(..HEADER_BYTES).ok_or_else(damaged)?);
     let mut read = || -> Result<u32, Undecodable> {
@@ -193,7 +203,7 @@ pub fn open(storage: &dyn Storage, path: &str, collection: u64, number: u32) -> 
         if whole { Ok(version) } else { Err(Undecodable) }
     };
     match read() {
-        Ok(VERSION) => Ok(map),
+        Ok(VERSION) => Ok(()),
         Ok(version) => {
             Err(format!("the file {name} has format version {version}; this release reads version {VERSION}"))
         }

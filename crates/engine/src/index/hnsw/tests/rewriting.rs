@@ -89,7 +89,7 @@ fn replacing_every_row_once_costs_no_recall() {
     graph = rewrite(&graph, &rows, |row| row >= count, 1).0;
     let fresh = Built::empty(graph.hnsw.params(), Metric::Euclid);
     (count..2 * count).for_each(|row| fresh.insert(&rows, row, &mut scratch));
-    let queries = random_rows(&mut random, 100, 16);
+    let queries = random_rows(&mut random, 500, 16);
     for ef in [20, 60] {
         let [new, fresh] =
             [&graph, &fresh].map(|graph| recall(graph, &rows, &queries, ef, |row| row >= count));
