@@ -1,4 +1,4 @@
-//! The limits of C2.7, each a setting of the server, and the sizes at which background work starts.
+//! The limits of C2.7, each but the last a setting of the server, and the sizes at which background work starts.
 
 /// Limits on requests and collections. A request beyond one is a 400 that names it.
 #[derive(Clone, Copy, Debug)]
@@ -19,6 +19,9 @@ pub struct Limits {
     pub max_field_indexes: usize,
     /// Collections of a server.
     pub max_collections: usize,
+    /// Replay that may wait in the log before writes that make data grow are refused with 429. A multiple of the
+    /// budget of [`Thresholds::log_budget_bytes`], which is met only when checkpoints cannot keep up.
+    pub max_unsaved_work: usize,
 }
 
 impl Default for Limits {
@@ -32,6 +35,7 @@ impl Default for Limits {
             max_named_vectors: 64,
             max_field_indexes: 256,
             max_collections: 65_536,
+            max_unsaved_work: 512 << 20,
         }
     }
 }
@@ -56,9 +60,11 @@ pub const MAX_FORMULA_DEPTH: usize = 64;
 /// Sizes at which work in the background starts. Tests make them small, so that short runs see every step.
 #[derive(Clone, Copy, Debug)]
 pub struct Thresholds {
-    /// Log bytes of one collection after which its data are checkpointed.
+    /// Replay work of one collection after which its data are checkpointed: bytes of its records, and 256 more for each
+    /// point that they touch.
     pub checkpoint_bytes: usize,
-    /// Bytes of the log above which the collection that pins its oldest segment is checkpointed.
+    /// What a start may have to replay of all collections, and bytes of the log: above either, collections are
+    /// checkpointed. A start replays over 100 MB of such work in a second, so the default takes it less than 3 s.
     pub log_budget_bytes: u64,
     /// Bytes after which the log starts a new segment.
     pub log_segment_bytes: u64,

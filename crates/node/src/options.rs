@@ -64,6 +64,7 @@ impl NativeLimits {
             max_named_vectors: or(self.max_named_vectors, defaults.max_named_vectors),
             max_field_indexes: or(self.max_field_indexes, defaults.max_field_indexes),
             max_collections: or(self.max_collections, defaults.max_collections),
+            max_unsaved_work: defaults.max_unsaved_work,
         }
     }
 }

@@ -99,6 +99,7 @@ impl Catalog {
         if self.entries.load().len() >= limit {
             return Err(Error::bad(format!("At most {limit} collections (max_collections)")));
         }
+        self.shared.admit_growth()?;
         let id = ledger.next_id;
         let body = file::encode_entry(id, name, &config);
         ledger.last_lsn = self.append(CREATE, &body)?;

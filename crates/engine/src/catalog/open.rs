@@ -6,7 +6,7 @@ use super::{CATALOG, CREATE, Catalog, DROP, Ledger};
 use crate::collection::config::CollectionConfig;
 use crate::collection::{CHANGES, IndexQueue, Opening, OpeningOptions, Shared};
 use crate::limits::{Limits, Thresholds};
-use crate::storage::{Storage, StorageError};
+use crate::storage::{Reserve, Storage, StorageError};
 use crate::wal::{GroupCommit, GroupOptions, Log, LogError, LogOptions, LogReport, Replayed};
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
@@ -107,9 +107,25 @@ pub fn open(
     thresholds: Thresholds,
     mode: Mode,
 ) -> Result<Opened, OpenError> {
-    let saved = CatalogFile::load(&*storage).map_err(OpenError::Catalog)?;
+    let reserve = Arc::new(Reserve::open(Arc::clone(&storage)));
+    let open = || open_with(&storage, &reserve, limits, thresholds, mode);
+    match open() {
+        // The log has to write before it can be relied on, and a disk that is full must not keep a server from starting.
+        Err(OpenError::Log(LogError::Full)) if reserve.release_for_start() => open(),
+        outcome => outcome,
+    }
+}
+
+fn open_with(
+    storage: &Arc<dyn Storage>,
+    reserve: &Arc<Reserve>,
+    limits: Limits,
+    thresholds: Thresholds,
+    mode: Mode,
+) -> Result<Opened, OpenError> {
+    let saved = CatalogFile::load(&**storage).map_err(OpenError::Catalog)?;
     let mut replay = Replay::load(
-        Arc::clone(&storage),
+        Arc::clone(storage),
         saved,
         OpeningOptions { threads: mode.threads(), row_chunk_bytes: thresholds.row_chunk_bytes },
     );
@@ -118,19 +134,28 @@ pub fn open(
         highest_applied: replay.highest_applied(),
         entropy: mode.seed(),
     };
-    let (log, report) = Log::open(Arc::clone(&storage), EPOCH, options, 0, &mut |item| replay.visit(item))
+    let (log, report) = Log::open(Arc::clone(storage), EPOCH, options, 0, &mut |item| replay.visit(item))
         .map_err(OpenError::Log)?;
+    let log = log.with_reserve(Arc::clone(reserve));
     replay.lose(&report);
     if let Some(fault) = replay.fault {
         return Err(OpenError::Catalog(fault));
     }
     // What cannot be removed now is tried again at the next start.
-    let _ = remove_leftovers(&*storage, &replay.slots, replay.next_id);
+    let _ = remove_leftovers(&**storage, &replay.slots, replay.next_id);
     let log = match mode {
         Mode::Threaded => GroupCommit::threaded(log, &GroupOptions::default()).map_err(OpenError::Threads)?,
         Mode::Inline { .. } => GroupCommit::inline(log, &GroupOptions::default()),
     };
-    let shared = Arc::new(Shared { storage, log, indexer: IndexQueue::default(), limits, thresholds });
+    let shared = Arc::new(Shared {
+        storage: Arc::clone(storage),
+        log,
+        indexer: IndexQueue::default(),
+        limits,
+        thresholds,
+        reserve: Arc::clone(reserve),
+        unsaved_work: Arc::default(),
+    });
     let entries = replay.slots.into_iter().map(|(id, Slot { name, config, opening, .. })| {
         let state = match opening {
             Ok(opening) => EntryState::Active(Arc::new(opening.finish(Arc::clone(&shared)))),

@@ -104,7 +104,7 @@ impl Collection {
         if self.is_retired() {
             return Ok(());
         }
-        let unsaved = self.unsaved_bytes.load(Ordering::Relaxed);
+        let unsaved = self.unsaved.get();
         let view = self.settled_view();
         let storage = &*self.shared.storage;
         let first = checkpoints.manifest.is_none();
@@ -135,9 +135,7 @@ impl Collection {
         checkpoints.manifest = Some(manifest);
         self.checkpointed_lsn.store(view.lsn, Ordering::Release);
         // What was published meanwhile still counts.
-        let _ = self
-            .unsaved_bytes
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |bytes| Some(bytes.saturating_sub(unsaved)));
+        self.unsaved.remove(unsaved);
         if !moved.is_empty() || !rows.is_empty() {
             let map = storage.map(&file_path(&checkpoints.dir, number))?;
             self.adopt(moved, number, &map);
@@ -239,6 +237,7 @@ impl Collection {
     pub fn remove_files(&self) -> Result<(), StorageError> {
         self.retired.store(true, Ordering::Relaxed);
         let checkpoints = self.checkpoints.lock();
+        self.unsaved.remove(usize::MAX);
         self.shared.storage.remove_dir_all(&checkpoints.dir)
     }
 

@@ -32,6 +32,7 @@ mod sparse_field;
 mod sparse_file;
 mod sparse_rows;
 mod state;
+mod unsaved;
 pub mod update;
 mod vacuum;
 mod view;
@@ -62,7 +63,7 @@ use crate::deadline::Deadline;
 use crate::error::Error;
 use crate::limits::{Limits, Thresholds};
 use crate::payload::JsonPath;
-use crate::storage::Storage;
+use crate::storage::{Reserve, Storage};
 use crate::wal::GroupCommit;
 use arc_swap::ArcSwap;
 use checkpoint::Checkpoints;
@@ -72,6 +73,7 @@ use indexing::{GraphSlot, Indexers};
 use parking_lot::{Condvar, Mutex};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use unsaved::Unsaved;
 use write::{Queue, Writer};
 
 /// What the collections of one engine share.
@@ -86,6 +88,27 @@ pub struct Shared {
     pub limits: Limits,
     /// Sizes at which work in the background starts.
     pub thresholds: Thresholds,
+    /// Space for the moment when the disk is full.
+    pub reserve: Arc<Reserve>,
+    /// Work that a start would have to do with the log, over all collections, in bytes.
+    pub unsaved_work: Arc<AtomicUsize>,
+}
+
+impl Shared {
+    /// Whether a write that makes the data grow may be accepted.
+    ///
+    /// # Errors
+    /// `StorageFull` while a full disk has not been given room again; `Overloaded` when checkpoints are so far behind
+    /// that a start would take too long.
+    pub fn admit_growth(&self) -> Result<(), Error> {
+        if !self.reserve.admits_growth() {
+            return Err(Error::StorageFull);
+        }
+        if self.unsaved_work.load(Ordering::Relaxed) > self.limits.max_unsaved_work {
+            return Err(Error::Overloaded("the log waits for a checkpoint".into()));
+        }
+        Ok(())
+    }
 }
 
 /// One collection.
@@ -114,8 +137,8 @@ pub struct Collection {
     last_lsn: AtomicU64,
     /// Log sequence up to which the data checkpoint holds everything of this collection.
     checkpointed_lsn: AtomicU64,
-    /// Bytes of log records since the last data checkpoint.
-    unsaved_bytes: AtomicUsize,
+    /// Log records since the last data checkpoint.
+    unsaved: Unsaved,
     /// The collection was deleted: long work is to be given up.
     retired: AtomicBool,
     /// What the rows and graphs were like when the last vacuum of rows had looked at them.
@@ -142,6 +165,7 @@ impl Collection {
         checkpoints: Checkpoints,
     ) -> Collection {
         let view = head.view(last_lsn);
+        let unsaved = Unsaved::none(&shared.unsaved_work);
         let graphs = head.fields.iter().map(|_| GraphSlot::default()).collect();
         Collection {
             id,
@@ -160,7 +184,7 @@ impl Collection {
             checkpointed_lsn: AtomicU64::new(checkpoints.lsn()),
             checkpoints: Mutex::new(checkpoints),
             last_lsn: AtomicU64::new(last_lsn),
-            unsaved_bytes: AtomicUsize::new(0),
+            unsaved,
             retired: AtomicBool::new(false),
             vacuumed: Mutex::new(None),
         }
@@ -170,6 +194,11 @@ impl Collection {
     pub fn create(id: u64, shared: Arc<Shared>, config: Arc<CollectionConfig>) -> Collection {
         let head = Head::new(config, shared.thresholds.row_chunk_bytes);
         Self::from_head(id, shared, head, 0, Checkpoints::none(id))
+    }
+
+    /// What it shares with the other collections.
+    pub fn shared(&self) -> &Arc<Shared> {
+        &self.shared
     }
 
     /// What readers see now.
@@ -233,9 +262,9 @@ impl Collection {
         (in_flight || self.last_lsn.load(Ordering::Acquire) > saved).then_some(saved + 1)
     }
 
-    /// Bytes of log records since the last data checkpoint.
-    pub fn unsaved_bytes(&self) -> usize {
-        self.unsaved_bytes.load(Ordering::Relaxed)
+    /// What replaying the log records since the last data checkpoint costs, in bytes.
+    pub fn unsaved_work(&self) -> usize {
+        self.unsaved.get()
     }
 
     /// An error when the collection takes no writes.

@@ -12,12 +12,12 @@ use super::head::Head;
 use super::manifest::{FieldManifest, Manifest};
 use super::point::{NO_ROW, Payload, Point, Rows, StoredPayload};
 use super::sparse_field::SparseArena;
+use super::unsaved::replay_work;
 use super::{Collection, Shared, sparse_file};
 use crate::payload::JsonPath;
 use crate::storage::{Map, Storage};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 /// How to open a collection.
 #[derive(Clone, Copy, Debug)]
@@ -33,8 +33,8 @@ pub struct Opening {
     id: u64,
     head: Head,
     lsn: u64,
-    /// Bytes of the records applied after the checkpoint.
-    replayed_bytes: usize,
+    /// What the records applied after the checkpoint cost.
+    replayed_work: usize,
     checkpoints: Checkpoints,
     graphs: Vec<Option<FieldGraph>>,
 }
@@ -58,7 +58,7 @@ impl Opening {
                 id,
                 head: Head::new(Arc::clone(config), row_chunk_bytes),
                 lsn: 0,
-                replayed_bytes: 0,
+                replayed_work: 0,
                 checkpoints,
                 graphs,
             });
@@ -123,7 +123,7 @@ impl Opening {
         checkpoints.next_file = manifest.next_file;
         let lsn = manifest.lsn;
         checkpoints.manifest = Some(manifest);
-        Ok(Opening { id, head, lsn, replayed_bytes: 0, checkpoints, graphs })
+        Ok(Opening { id, head, lsn, replayed_work: 0, checkpoints, graphs })
     }
 
     /// Applies a record of the log, unless the checkpoint has it.
@@ -145,7 +145,7 @@ impl Opening {
         self.head.op = op;
         self.head.settle(op);
         self.lsn = lsn;
-        self.replayed_bytes += body.len();
+        self.replayed_work += replay_work(body, &changes);
         Ok(())
     }
 
@@ -157,7 +157,7 @@ impl Opening {
     /// The collection, ready to serve.
     pub fn finish(self, shared: Arc<Shared>) -> Collection {
         let collection = Collection::from_head(self.id, shared, self.head, self.lsn, self.checkpoints);
-        collection.unsaved_bytes.store(self.replayed_bytes, Ordering::Relaxed);
+        collection.unsaved.add(self.replayed_work);
         for (slot, graph) in collection.graphs.iter().zip(self.graphs) {
             slot.current.store(graph.map(Arc::new));
         }

@@ -95,3 +95,19 @@ pub enum Update {
     /// C5.9
     ClearPayload(Selection),
 }
+
+impl Update {
+    /// Whether it makes the data grow.
+    pub fn grows(&self) -> bool {
+        match self {
+            Update::Upsert { .. }
+            | Update::UpdateVectors { .. }
+            | Update::SetPayload { .. }
+            | Update::OverwritePayload { .. } => true,
+            Update::Delete(_)
+            | Update::DeleteVectors { .. }
+            | Update::DeletePayload { .. }
+            | Update::ClearPayload(_) => false,
+        }
+    }
+}

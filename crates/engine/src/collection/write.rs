@@ -4,6 +4,7 @@ use super::change::{self, Change};
 use super::config::CollectionPatch;
 use super::head::Head;
 use super::resolve::resolve;
+use super::unsaved::replay_work;
 use super::update::Update;
 use super::view::View;
 use super::{Collection, FieldGraph, IndexScratch, Shared};
@@ -61,6 +62,17 @@ pub enum Write {
         /// The chunk.
         chunk: u32,
     },
+}
+
+impl Write {
+    /// Whether it makes the data grow: such writes are refused while the disk is full.
+    fn grows(&self) -> bool {
+        match self {
+            Write::Points { updates, .. } => updates.iter().any(Update::grows),
+            Write::CreateIndex { .. } => true,
+            Write::DropIndex(_) | Write::Patch(_) | Write::MoveRows { .. } => false,
+        }
+    }
 }
 
 /// What a write did.
@@ -198,10 +210,18 @@ impl Collection {
         let mut answers: Vec<(WriteReply, WriteDone)> = Vec::with_capacity(group.len());
         // A group may change the level; whatever of it was sent under the stricter one keeps to that.
         let mut durability = writer.head.state.config.wal.durability;
+        let mut work = 0;
         for WriteRequest { write, deadline, reply, .. } in group {
+            if write.grows()
+                && let Err(refused) = self.shared.admit_growth()
+            {
+                reply(Err(refused));
+                continue;
+            }
             let head = &mut writer.head;
             match catch_unwind(AssertUnwindSafe(|| accept(head, &self.shared, self.id, write, &deadline))) {
-                Ok(Ok(body)) => {
+                Ok(Ok((body, cost))) => {
+                    work += cost;
                     answers.push((reply, WriteDone { operation_id: head.op }));
                     bodies.push(body);
                     durability = durability.min(head.state.config.wal.durability);
@@ -220,7 +240,7 @@ impl Collection {
             }
         }
         if !answers.is_empty() {
-            self.append(&writer.head, bodies, durability, answers);
+            self.append(&writer.head, bodies, durability, work, answers);
         }
         unfinished.finish();
     }
@@ -231,16 +251,16 @@ impl Collection {
         head: &Head,
         bodies: Vec<Vec<u8>>,
         durability: Durability,
+        work: usize,
         answers: Vec<(WriteReply, WriteDone)>,
     ) {
         let view = head.view(0);
-        let bytes: usize = bodies.iter().map(Vec::len).sum();
         let flight = Flight::start(self);
         let done = move |result: Result<u64, LogError>| {
             let collection = &flight.0;
             match result {
                 Ok(lsn) => {
-                    collection.publish(View { lsn, ..view }, bytes);
+                    collection.publish(View { lsn, ..view }, work);
                     answers.into_iter().for_each(|(reply, done)| reply(Ok(done)));
                 }
                 Err(error) => {
@@ -258,9 +278,9 @@ impl Collection {
         let _ = self.shared.log.with_log(fill, durability, Box::new(done));
     }
 
-    fn publish(self: &Arc<Self>, view: View, bytes: usize) {
+    fn publish(self: &Arc<Self>, view: View, work: usize) {
         self.last_lsn.store(view.lsn, Ordering::Release);
-        self.unsaved_bytes.fetch_add(bytes, Ordering::Relaxed);
+        self.unsaved.add(work);
         self.view.store(Arc::new(view));
         self.shared.indexer.push(self);
     }
@@ -325,14 +345,15 @@ impl Drop for Flight {
     }
 }
 
-/// Applies one write to the head and answers the body of its record. After an error the head is as before.
+/// Applies one write to the head; answers the body of its record, and what replaying it costs. After an error the head
+/// is as before.
 fn accept(
     head: &mut Head,
     shared: &Shared,
     collection: u64,
     write: Write,
     deadline: &Deadline,
-) -> Result<Vec<u8>, Error> {
+) -> Result<(Vec<u8>, usize), Error> {
     deadline.check()?;
     let op = head.op + 1;
     let changes = match write {
@@ -367,7 +388,8 @@ fn accept(
     change::encode(op, &changes, &mut body);
     debug_assert!(change::decode(&body).is_ok(), "collection {collection}: a record must decode");
     head.op = op;
-    Ok(body)
+    let work = replay_work(&body, &changes);
+    Ok((body, work))
 }
 
 fn apply_one(head: &mut Head, op: u64, change: Change) -> Result<Vec<Change>, Error> {

@@ -2,7 +2,8 @@
 
 use super::pool::Priority;
 use crate::catalog::Catalog;
-use crate::collection::{Bell, Collection, GraphPolicy, IndexScratch};
+use crate::collection::{Bell, CheckpointError, Collection, GraphPolicy, IndexScratch};
+use crate::storage::ErrorKind;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,6 +12,11 @@ use std::time::{Duration, Instant};
 
 /// Between two looks at the log.
 const HOUSEKEEPING: Duration = Duration::from_millis(500);
+
+/// The log, and what waits in it for a checkpoint, are kept to one part in so many of the free space.
+const SHARE_OF_FREE: u64 = 4;
+/// Below this, a log is not worth a checkpoint, however full the disk is.
+const LEAST_LOG_BYTES: u64 = 256 << 10;
 
 /// The background threads of an engine.
 pub struct Background {
@@ -99,10 +105,15 @@ pub fn index_everything(catalog: &Catalog, scratch: &mut IndexScratch) {
     }
 }
 
-/// Checkpoints what is due and cuts the log behind it. Failures leave everything as it was; the next look tries
-/// again.
+/// Checkpoints what is due, cuts the log behind it, and sees to the reserve. Failures leave everything as it was; the
+/// next look tries again.
 pub fn keep_house(catalog: &Catalog) {
-    let thresholds = catalog.shared().thresholds;
+    let shared = catalog.shared();
+    // Where the disk has little room left, the log must not be what takes it.
+    let room =
+        shared.storage.free_bytes().map_or(u64::MAX, |free| (free / SHARE_OF_FREE).max(LEAST_LOG_BYTES));
+    let checkpoint_work = shared.thresholds.checkpoint_bytes.min(usize::try_from(room).unwrap_or(usize::MAX));
+    let log_budget_bytes = shared.thresholds.log_budget_bytes.min(room);
     catalog.remove_detached();
     for collection in catalog.collections() {
         collection.settle_waiting();
@@ -111,11 +122,32 @@ pub fn keep_house(catalog: &Catalog) {
             && guarded(&collection, "the vacuum", || collection.vacuum_rows()) == Some(true)
             && started.elapsed() < HOUSEKEEPING
         {}
-        if collection.unsaved_bytes() >= thresholds.checkpoint_bytes || collection.has_unwritten_graph() {
+        if collection.unsaved_work() >= checkpoint_work || collection.has_unwritten_graph() {
             checkpoint(&collection, GraphPolicy::WhenGrown);
         }
     }
-    shrink_log(catalog, thresholds.log_budget_bytes);
+    shorten_replay(catalog, log_budget_bytes);
+    shrink_log(catalog, log_budget_bytes);
+    // Without a reserve a full disk refuses deletions as well, until somebody else makes room.
+    let _ = shared.reserve.keep(shared.log.size_bytes());
+}
+
+/// Checkpoints the collections with the most to replay, until all together are within the budget, nothing helps any
+/// more, or the time of a look is used up.
+fn shorten_replay(catalog: &Catalog, budget: u64) {
+    let shared = catalog.shared();
+    let started = Instant::now();
+    while shared.unsaved_work.load(Ordering::Relaxed) as u64 > budget && started.elapsed() < HOUSEKEEPING {
+        let collections = catalog.collections();
+        let Some(most) = collections.into_iter().max_by_key(|collection| collection.unsaved_work()) else {
+            break;
+        };
+        let before = most.unsaved_work();
+        checkpoint(&most, GraphPolicy::WhenGrown);
+        if most.unsaved_work() >= before {
+            break;
+        }
+    }
 }
 
 /// Checkpoints the collections that pin the oldest segments, until the log is within its budget, nothing helps any
@@ -134,7 +166,13 @@ fn shrink_log(catalog: &Catalog, budget_bytes: u64) {
             .filter_map(|collection| collection.pinned_lsn().map(|lsn| (lsn, collection)))
             .min_by_key(|(lsn, _)| *lsn)
             .filter(|(lsn, _)| *lsn < kept);
-        let Some((pinned, collection)) = pinning else { break };
+        let Some((pinned, collection)) = pinning else {
+            // Nobody needs it: what is left is the segment that grows.
+            if kept == u64::MAX && log.rotate().is_ok() {
+                cut_log(catalog);
+            }
+            break;
+        };
         checkpoint(&collection, GraphPolicy::WhenGrown);
         cut_log(catalog);
         if collection.pinned_lsn() == Some(pinned) {
@@ -163,8 +201,20 @@ fn cut_log(catalog: &Catalog) {
 }
 
 fn checkpoint(collection: &Arc<Collection>, policy: GraphPolicy) {
-    // A failed checkpoint leaves the one before it in force, and the log whole.
-    let _ = guarded(collection, "a checkpoint", || collection.checkpoint(policy));
+    let shared = collection.shared();
+    let free = shared.storage.free_bytes().unwrap_or(u64::MAX);
+    if shared.reserve.is_spent() && free < collection.unsaved_work() as u64 {
+        // It would fill the last of the disk for nothing.
+        return;
+    }
+    let written = guarded(collection, "a checkpoint", || collection.checkpoint(policy));
+    let is_full =
+        |error: &CheckpointError| matches!(error, CheckpointError::Storage(e) if e.kind() == ErrorKind::Full);
+    // A failed checkpoint leaves the one before it in force, and the log whole. What it cost is given back already.
+    if written.is_some_and(|written| written.is_err_and(|error| is_full(&error))) && shared.reserve.release()
+    {
+        let _ = guarded(collection, "a checkpoint", || collection.checkpoint(policy));
+    }
 }
 
 /// Runs a step; a panic in it stops the collection's writes and nothing else.

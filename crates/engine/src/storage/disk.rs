@@ -161,7 +161,8 @@ impl Storage for RealDisk {
             file.rewind()?;
             write!(file, "{}", std::process::id())
         };
-        claim(&mut file).map_err(|e| fail(&e))?;
+        // The id is for the message that others get; a full disk must not keep a server from starting.
+        let _ = claim(&mut file);
         // The operating system drops the lock with the file, also when the process is killed.
         Ok(LockGuard::new(file))
     }

@@ -14,11 +14,13 @@ mod disk;
 mod error;
 mod map;
 mod path;
+mod reserve;
 pub mod sim;
 
 pub use disk::RealDisk;
 pub use error::{ErrorKind, StorageError};
 pub use map::Map;
+pub use reserve::Reserve;
 pub use sim::{Fault, SimDisk};
 
 /// Shorthand for what every storage call returns.

@@ -205,6 +205,11 @@ impl GroupCommit {
         self.shared.log.lock().cut(below)
     }
 
+    /// See [`Log::rotate`]; waits for a running sync.
+    pub fn rotate(&self) -> Result<(), LogError> {
+        self.shared.log.lock().rotate()
+    }
+
     /// See [`Log::size_bytes`]; waits for a running sync.
     pub fn size_bytes(&self) -> u64 {
         self.shared.log.lock().size_bytes()

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::storage::{ErrorKind, Storage, StorageError, StorageFile};
+use crate::storage::{ErrorKind, Reserve, Storage, StorageError, StorageFile};
 
 use super::LogError;
 use super::cut_mark;
@@ -62,6 +62,7 @@ pub struct Log {
     /// The last sequence that is durable.
     durable: u64,
     poison: Option<StorageError>,
+    reserve: Option<Arc<Reserve>>,
 }
 
 impl std::fmt::Debug for Log {
@@ -120,8 +121,15 @@ impl Log {
             written,
             durable: written,
             poison: None,
+            reserve: None,
         };
         Ok((log, found.report))
+    }
+
+    /// The same log, with space to fall back on: a write that meets the end of the disk has it released and is tried
+    /// once more.
+    pub fn with_reserve(self, reserve: Arc<Reserve>) -> Self {
+        Self { reserve: Some(reserve), ..self }
     }
 
     /// Adds a record to the next write and answers its sequence. `kind` is the caller's own numbering.
@@ -147,7 +155,10 @@ impl Log {
         if self.pending.is_empty() {
             return Ok(self.written);
         }
-        let outcome = self.make_room().and_then(|()| self.write_pending());
+        let mut outcome = self.make_room().and_then(|()| self.write_pending());
+        if outcome == Err(LogError::Full) && self.reserve.as_ref().is_some_and(|reserve| reserve.release()) {
+            outcome = self.make_room().and_then(|()| self.write_pending());
+        }
         self.pending.clear();
         self.pending_bytes = 0;
         outcome.map(|()| self.written)
@@ -230,6 +241,16 @@ impl Log {
         if current <= SEGMENT_HEADER_LEN as u64 || current + self.pending_bytes <= self.segment_bytes {
             return Ok(());
         }
+        self.start_segment()
+    }
+
+    /// Ends the segment that grows, so that a cut can take it too. One that holds no record stays.
+    pub fn rotate(&mut self) -> Result<(), LogError> {
+        self.check()?;
+        if self.file.len() <= SEGMENT_HEADER_LEN as u64 { Ok(()) } else { self.start_segment() }
+    }
+
+    fn start_segment(&mut self) -> Result<(), LogError> {
         // A later segment proves that everything before it was durable.
         self.sync()?;
         let first = self.written + 1;

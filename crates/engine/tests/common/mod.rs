@@ -32,6 +32,11 @@ impl TestEngine {
         Ok(engine)
     }
 
+    /// An engine that is open already, with the options that it is to be opened with again.
+    pub fn over(disk: SimDisk, engine: Engine, options: Options) -> TestEngine {
+        TestEngine { disk, engine: Some(engine), options }
+    }
+
     /// The answer to a request, or its error.
     pub fn call(&self, operation: &str, collection: &str, body: Value) -> Result<Value, Error> {
         let body = if body.is_null() { Vec::new() } else { body.to_string().into_bytes() };

@@ -1,0 +1,216 @@
+//! Disk space that is held back for the moment when the disk is full.
+//!
+//! A full disk must not keep anybody from deleting: a deletion is a record of the log too, and what it frees comes
+//! back only when checkpoints were written. So a file of useless bytes is kept beside the data, and is removed when a
+//! write meets the end of the disk. From then on requests that make the data grow are refused, so that what was freed
+//! is there for deletions and checkpoints, until there is room to make the file again. A second, shorter file is left
+//! alone until a start needs it: the log may have to copy its last records before it can be relied on.
+
+use super::{ErrorKind, Result, Storage, StorageFile};
+use parking_lot::Mutex;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+const PATH: &str = "reserve";
+const START_PATH: &str = "reserve.start";
+/// Bytes that are kept at most: what a checkpoint of one collection writes of what only the log holds.
+const MOST_BYTES: u64 = 64 << 20;
+/// A log shorter than this needs no reserve: an empty server stays small.
+const LEAST_BYTES: u64 = 64 << 10;
+/// The file for a start has one part in so many of the other's length.
+const START_SHARE: u64 = 4;
+/// At most one part in so many of what is free is taken.
+const SHARE_OF_FREE: u64 = 16;
+const PIECE_BYTES: u64 = 256 << 10;
+
+/// The space that is held back. The files mean nothing: any length and any content of them are right.
+pub struct Reserve {
+    storage: Arc<dyn Storage>,
+    held: Mutex<Held>,
+    /// The disk was full, and the file is not there again yet.
+    spent: AtomicBool,
+    /// What the file had when it was removed.
+    wanted: AtomicU64,
+}
+
+/// Bytes of the two files.
+struct Held {
+    usual: u64,
+    start: u64,
+}
+
+impl Reserve {
+    /// Takes over what a server before this one kept.
+    pub fn open(storage: Arc<dyn Storage>) -> Reserve {
+        // A file that cannot be opened is made again, or is not there.
+        let len = |path| storage.open_append(path).map_or(0, |file| file.len());
+        let held = Held { usual: len(PATH), start: len(START_PATH) };
+        Reserve { storage, held: Mutex::new(held), spent: AtomicBool::new(false), wanted: AtomicU64::new(0) }
+    }
+
+    /// Gives the space back because the disk is full. Answers whether there was any.
+    pub fn release(&self) -> bool {
+        let mut held = self.held.lock();
+        self.spent.store(true, Ordering::Release);
+        let released = self.remove(PATH, &mut held.usual);
+        if released > 0 {
+            self.wanted.store(released, Ordering::Release);
+        }
+        released > 0
+    }
+
+    /// Gives back all of it, because the log cannot be opened without. Answers whether there was any.
+    pub fn release_for_start(&self) -> bool {
+        let released = self.release();
+        self.remove(START_PATH, &mut self.held.lock().start) > 0 || released
+    }
+
+    /// Answers how many bytes became free.
+    fn remove(&self, path: &str, held: &mut u64) -> u64 {
+        if *held == 0 {
+            return 0;
+        }
+        match self.storage.remove(path) {
+            Err(error) if error.kind() != ErrorKind::NotFound => 0,
+            _ => std::mem::take(held),
+        }
+    }
+
+    /// Whether data may grow: unless the disk was full and has not twice the reserve free since.
+    pub fn admits_growth(&self) -> bool {
+        !self.is_spent() || self.has_room_again()
+    }
+
+    /// Whether the disk was full, and the reserve has not been made again since.
+    pub fn is_spent(&self) -> bool {
+        self.spent.load(Ordering::Acquire)
+    }
+
+    fn has_room_again(&self) -> bool {
+        let wanted = self.wanted.load(Ordering::Acquire);
+        self.storage.free_bytes().is_none_or(|free| free >= 2 * wanted)
+    }
+
+    /// Makes the file, makes it longer, or makes it again. It is as long as the log, within its bounds, because that is
+    /// what a checkpoint may have to write; it grows when it should be twice as long.
+    ///
+    /// # Errors
+    /// The disk's. Nothing depends on it: the next call tries again.
+    pub fn keep(&self, log_bytes: u64) -> Result<()> {
+        if self.is_spent() && !self.has_room_again() {
+            return Ok(());
+        }
+        let mut held = self.held.lock();
+        let free = self.storage.free_bytes().unwrap_or(u64::MAX);
+        let wanted = log_bytes.max(self.wanted.load(Ordering::Acquire)).min(MOST_BYTES);
+        let wanted = wanted.min(free.saturating_add(held.usual) / SHARE_OF_FREE);
+        if wanted >= LEAST_BYTES {
+            self.lengthen(START_PATH, &mut held.start, wanted / START_SHARE)?;
+            self.lengthen(PATH, &mut held.usual, wanted)?;
+        }
+        self.spent.store(false, Ordering::Release);
+        Ok(())
+    }
+
+    fn lengthen(&self, path: &str, held: &mut u64, wanted: u64) -> Result<()> {
+        if wanted < held.saturating_mul(2) {
+            return Ok(());
+        }
+        let mut file = match self.storage.open_append(path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => self.storage.create(path)?,
+            opened => opened?,
+        };
+        let filled = fill(&mut *file, wanted);
+        *held = file.len();
+        filled
+    }
+}
+
+/// Appends up to `wanted` bytes that no file system can compress.
+fn fill(file: &mut dyn StorageFile, wanted: u64) -> Result<()> {
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state.to_le_bytes()
+    };
+    let piece: Vec<u8> = (0..PIECE_BYTES / 8).flat_map(|_| next()).collect();
+    while file.len() < wanted {
+        let len = PIECE_BYTES.min(wanted - file.len()) as usize;
+        file.append(&piece[..len])?;
+    }
+    file.sync()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::storage::{Fault, SimDisk};
+
+    fn disk(capacity: u64) -> SimDisk {
+        let disk = SimDisk::new();
+        disk.set_capacity(Some(capacity));
+        disk
+    }
+
+    fn held(disk: &SimDisk) -> usize {
+        disk.read(PATH).map_or(0, |bytes| bytes.len())
+    }
+
+    #[test]
+    fn it_is_as_long_as_the_log_and_grows_by_doubling_within_its_bounds() {
+        let disk = disk(1 << 30);
+        let reserve = Reserve::open(Arc::new(disk.clone()));
+        let mut lengths = Vec::new();
+        for log in [0, LEAST_BYTES - 1, 100_000, 199_999, 200_000, 1 << 30] {
+            reserve.keep(log).expect("there is room");
+            lengths.push(held(&disk));
+        }
+        assert_eq!(lengths, [0, 0, 100_000, 100_000, 200_000, 64 << 20]);
+        let small = SimDisk::new();
+        small.set_capacity(Some(4 << 20));
+        Reserve::open(Arc::new(small.clone())).keep(1 << 30).expect("there is room");
+        assert_eq!(held(&small), (4 << 20) / SHARE_OF_FREE as usize);
+        assert_eq!(small.read(START_PATH).map_or(0, |bytes| bytes.len()), held(&small) / 4);
+    }
+
+    #[test]
+    fn once_released_growth_waits_for_twice_the_room() {
+        let disk = disk(8 << 20);
+        let reserve = Reserve::open(Arc::new(disk.clone()));
+        reserve.keep(400_000).expect("there is room");
+        disk.create("data").expect("a file").append(&vec![0; (8 << 20) - 500_000]).expect("there is room");
+        assert!(reserve.admits_growth());
+        assert!(reserve.release());
+        assert_eq!(held(&disk), 0);
+        assert!(!reserve.admits_growth());
+        assert!(!reserve.release(), "there is nothing left");
+        reserve.keep(400_000).expect("nothing is tried");
+        assert!(reserve.is_spent() && held(&disk) == 0);
+        let again = Reserve::open(Arc::new(disk.clone()));
+        assert!(again.release_for_start(), "the part for a start was left alone");
+        assert!(!again.release_for_start());
+        disk.remove("data").expect("a file");
+        assert!(reserve.admits_growth());
+        reserve.keep(0).expect("there is room");
+        assert!(!reserve.is_spent());
+        assert_eq!(held(&disk), 400_000, "as long as before, whatever the log is now");
+    }
+
+    #[test]
+    fn a_disk_that_fails_meanwhile_costs_only_the_reserve() {
+        for call in 1..6 {
+            for fault in [Fault::Eio, Fault::Enospc, Fault::ShortWrite, Fault::FsyncFails] {
+                let disk = disk(1 << 30);
+                let reserve = Reserve::open(Arc::new(disk.clone()));
+                disk.fail_nth(call, fault);
+                let _ = reserve.keep(1 << 20);
+                disk.clear_faults();
+                reserve.keep(1 << 20).expect("the disk works again");
+                let again = Reserve::open(Arc::new(disk.clone()));
+                assert!(again.release() && held(&disk) == 0);
+            }
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! What a start has to replay, and how long the log is, are bounded: by accounting, not by a clock.
+
+use crate::common::{Random, TestEngine};
+use kithdb_engine::catalog::Mode;
+use kithdb_engine::collection::GraphPolicy;
+use kithdb_engine::engine::{Engine, Options};
+use kithdb_engine::limits::{Limits, Thresholds};
+use kithdb_engine::storage::SimDisk;
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+const THRESHOLDS: Thresholds = Thresholds {
+    checkpoint_bytes: 64 << 10,
+    log_budget_bytes: 100 << 10,
+    log_segment_bytes: 16 << 10,
+    graph_step_rows: 1000,
+    vacuum_rows: 1000,
+    order_rows: 1000,
+    row_chunk_bytes: 4 << 10,
+};
+
+fn create(engine: &TestEngine, name: &str) {
+    engine.ok("create_collection", name, json!({"vectors": {"size": 8, "distance": "Dot"}}));
+}
+
+fn points(first: u64, count: u64) -> Value {
+    let point =
+        |id| json!({"id": id, "vector": [id, 1, 2, 3, 4, 5, 6, 7], "payload": {"text": "x".repeat(50)}});
+    json!({"points": (first..first + count).map(point).collect::<Vec<_>>()})
+}
+
+/// Work that waits in the log, and bytes of the log.
+fn backlog(engine: &TestEngine) -> (u64, u64) {
+    let shared = engine.engine().catalog().shared();
+    (shared.unsaved_work.load(Ordering::Relaxed) as u64, shared.log.size_bytes())
+}
+
+#[test]
+fn after_each_look_replay_and_log_are_within_their_budgets_whoever_is_idle() {
+    for seed in 0..8 {
+        let mut random = Random(seed);
+        let mut engine = TestEngine::with(SimDisk::new(), seed, THRESHOLDS).expect("an empty disk opens");
+        // One collection whose only record is the oldest of the log, and many that are each below their own threshold.
+        create(&engine, "idle");
+        engine.ok("upsert_points", "idle", points(0, 1));
+        let names: Vec<String> = (0..12).map(|at| format!("c{at}")).collect();
+        names.iter().for_each(|name| create(&engine, name));
+        for turn in 0..60 {
+            for _ in 0..3 {
+                let name = &names[random.below(12) as usize];
+                if random.chance(70) {
+                    engine.ok("upsert_points", name, points(random.below(200), 1 + random.below(40)));
+                } else {
+                    // Few bytes, much work.
+                    let ids: Vec<u64> = (0..random.below(200)).collect();
+                    let body = json!({"payload": {"n": turn}, "filter": {"must": [{"has_id": ids}]}});
+                    engine.ok("set_payload", name, body);
+                }
+            }
+            engine.work(GraphPolicy::WhenGrown);
+            let (work, log) = backlog(&engine);
+            assert!(work <= THRESHOLDS.log_budget_bytes, "{work} bytes of replay wait");
+            assert!(log <= THRESHOLDS.log_budget_bytes, "the log has {log} bytes");
+            if turn % 20 == 19 {
+                engine.restart();
+                assert!(backlog(&engine).0 <= work, "a start finds what was counted, or less");
+            }
+        }
+        assert_eq!(engine.ok("count", "idle", json!({})), json!({"count": 1}));
+    }
+}
+
+#[test]
+fn between_two_looks_what_grows_is_refused_at_a_limit_and_deletions_are_not() {
+    let limits = Limits { max_unsaved_work: 200 << 10, ..Limits::default() };
+    let options = Options { mode: Mode::Inline { seed: 1 }, limits, ..Options::default() };
+    let disk = SimDisk::new();
+    let engine = Engine::open(Arc::new(disk.clone()), options).expect("an empty disk opens");
+    let engine = TestEngine::over(disk, engine, options);
+    create(&engine, "c");
+    let mut accepted = 0;
+    let refused = loop {
+        match engine.call("upsert_points", "c", points(accepted * 10, 10)) {
+            Ok(_) => accepted += 1,
+            Err(error) => break error.code(),
+        }
+    };
+    assert_eq!(refused, "overloaded");
+    let (work, _) = backlog(&engine);
+    assert!(work > 200 << 10 && work < 210 << 10, "{work}: the limit, and the request that met it");
+    engine.ok("delete_points", "c", json!({"points": [1, 2, 3]}));
+    engine.checkpoint();
+    assert_eq!(backlog(&engine).0, 0);
+    engine.ok("upsert_points", "c", points(1, 3));
+    assert_eq!(engine.ok("count", "c", json!({})), json!({"count": accepted * 10}));
+    engine.ok("delete_collection", "c", json!(null));
+    engine.work(GraphPolicy::WhenGrown);
+    assert_eq!(backlog(&engine).0, 0, "a deleted collection leaves nothing to replay");
+}
