@@ -1,0 +1,251 @@
+/**
+ * `npm run bench:durable -- --data FOLDER …`: what durability costs. Ingest over REST with a sync before each answer, and
+ * one point a request beside a bare append and fdatasync of the same bytes on the same disk, in turns.
+ */
+import {
+  closeSync,
+  fdatasyncSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
+import { cpus, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { readVectorSet } from '../data/vector-set.mjs';
+import { root } from '../scripts/build/tree.mjs';
+import { startServer } from '../scripts/server-process.mjs';
+import { Connection, requestBytes } from './connection.mjs';
+import { sendAll } from './load.mjs';
+
+const USAGE = `npm run bench:durable -- --data FOLDER [flags]
+
+  --data FOLDER         a folder with meta.json (see data/debian-small/README.md); required
+  --folder FOLDER       where the server's data go, to choose the disk; default: the system's temporary folder
+  --durability LEVEL    always, interval or os; default: always
+  --points N            points of 768 dimensions, each made of two vectors of the set; default: 40000
+  --batch N             points in an upsert; default: 256
+  --connections N       connections that upsert; default: 4
+  --rounds N            how often ingest is measured; the best and the median are shown; default: 3
+  --singles N           requests of one point, half as many of them in each turn; default: 4000
+  --out FILE            write everything measured as JSON
+`;
+
+const options = {
+  data: { type: 'string' },
+  folder: { type: 'string', default: tmpdir() },
+  durability: { type: 'string', default: 'always' },
+  points: { type: 'string', default: '40000' },
+  batch: { type: 'string', default: '256' },
+  connections: { type: 'string', default: '4' },
+  rounds: { type: 'string', default: '3' },
+  singles: { type: 'string', default: '4000' },
+  out: { type: 'string' },
+};
+
+/** Requests, or bare appends, before the other kind has its turn: both see the disk in the same moods. */
+const TURN = 100;
+
+const flags = readFlags();
+const set = readVectorSet(flags.data);
+const dataDir = mkdtempSync(join(flags.folder, 'kithdb-bench-durable-'));
+const report = { set: set.name, cores: cpus().length, durability: flags.durability };
+const server = await startServer(join(root, 'bin', 'kithdb.js'), [
+  '--port',
+  '0',
+  '--data-dir',
+  join(dataDir, 'server'),
+  '--log-level',
+  'warn',
+]);
+try {
+  const url = new URL(server.url);
+  report.wide = await ingest(url, 'wide', 2 * set.dims, wideUpserts(url));
+  report.whole = await ingest(url, 'whole', set.dims, setUpserts(url));
+  report.single = await singles(url);
+  if (flags.out) writeFileSync(flags.out, `${JSON.stringify(report, null, 2)}\n`);
+} finally {
+  await server.stop();
+  rmSync(dataDir, { recursive: true, force: true });
+}
+
+function readFlags() {
+  try {
+    const { values } = parseArgs({ options });
+    if (values.data) return values;
+  } catch (error) {
+    console.error(error.message);
+  }
+  console.error(USAGE);
+  process.exit(2);
+}
+
+/** Upserts of points whose vector is that of two rows, one after the other, without a payload. */
+function wideUpserts(url) {
+  const vector = (row) => {
+    const [first, second] = [set.baseJson(row % set.rows), set.baseJson((row * 7 + 1) % set.rows)];
+    return `${first.slice(0, -1)},${second.slice(1)}`;
+  };
+  return upserts(url, 'wide', Number(flags.points), (row) => `{"id":${row},"vector":${vector(row)}}`);
+}
+
+/** Upserts of the set as it is, payload included. */
+function setUpserts(url) {
+  return upserts(url, 'whole', set.rows, (row) => {
+    const payload = set.payloads ? `,"payload":${JSON.stringify(set.payloads[row])}` : '';
+    return `{"id":${row},"vector":${set.baseJson(row)}${payload}}`;
+  });
+}
+
+/** Requests made before any clock starts: what is measured is the server. */
+function upserts(url, name, rows, point) {
+  const batch = Number(flags.batch);
+  const requests = [];
+  for (let first = 0; first < rows; first += batch) {
+    const points = Array.from({ length: Math.min(batch, rows - first) }, (_, at) => point(first + at));
+    requests.push(put(url, name, points));
+  }
+  return { rows, requests };
+}
+
+function put(url, name, points) {
+  const path = `/collections/${name}/points?wait=true`;
+  return requestBytes(url, 'PUT', path, `{"points":[${points.join(',')}]}`, '');
+}
+
+async function call(url, method, path, body) {
+  const bytes = requestBytes(url, method, path, body ? JSON.stringify(body) : '', '');
+  let result;
+  await sendAll(
+    url,
+    1,
+    1,
+    () => bytes,
+    (_, answer) => (result = JSON.parse(answer.toString('utf8')).result),
+  );
+  return result;
+}
+
+async function create(url, name, size) {
+  await call(url, 'DELETE', `/collections/${name}`);
+  await call(url, 'PUT', `/collections/${name}`, {
+    vectors: { size, distance: set.distance },
+    wal_config: { durability: flags.durability },
+  });
+}
+
+async function ingest(url, name, size, { rows, requests }) {
+  const bytes = requests.reduce((sum, request) => sum + request.length, 0);
+  const rates = [];
+  let retries = 0;
+  for (let round = 0; round < Number(flags.rounds); round++) {
+    await create(url, name, size);
+    const took = await sendAll(url, Number(flags.connections), requests.length, (index) => requests[index]);
+    rates.push(rows / took.seconds);
+    retries += took.retries;
+    const { count } = await call(url, 'POST', `/collections/${name}/points/count`, {});
+    if (count !== rows) throw new Error(`${count} of ${rows} points were counted`);
+    await isGreen(url, name);
+  }
+  await call(url, 'DELETE', `/collections/${name}`);
+  rates.sort((a, b) => a - b);
+  const [best, median] = [rates.at(-1), rates[Math.floor(rates.length / 2)]];
+  const line = {
+    dims: size,
+    points: rows,
+    pointsPerSecond: Math.round(median),
+    bestPointsPerSecond: Math.round(best),
+    megabytesPerSecond: round1((median / rows) * (bytes / 1e6)),
+    connections: Number(flags.connections),
+    batch: Number(flags.batch),
+    retriesAfter429: retries,
+  };
+  print(name, line);
+  return line;
+}
+
+/** The next round must not be measured beside the indexing of this one. */
+async function isGreen(url, name) {
+  while ((await call(url, 'GET', `/collections/${name}`)).status !== 'green') {
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
+
+/** One connection, one point a request, in turns with bare appends and syncs of as many bytes as the log has got. */
+async function singles(url) {
+  await create(url, 'single', set.dims);
+  const count = Number(flags.singles);
+  const requests = Array.from({ length: count }, (_, row) =>
+    put(url, 'single', [`{"id":${row},"vector":${set.baseJson(row % set.rows)}}`]),
+  );
+  const connection = await Connection.open(url);
+  const bare = openSync(join(dataDir, 'bare'), 'a');
+  const times = { server: [], bare: [] };
+  let recordBytes = 0;
+  for (let first = 0; first < count; first += TURN) {
+    const logBefore = logBytes();
+    const turn = requests.slice(first, first + TURN);
+    for (const request of turn) {
+      const sentAt = performance.now();
+      const { status } = await connection.send(request);
+      times.server.push(performance.now() - sentAt);
+      if (status !== 200) throw new Error(`the server answered ${status}`);
+    }
+    const grown = logBytes() - logBefore;
+    // A turn in which a segment was cut says nothing about the length of a record.
+    if (grown > 0) recordBytes = Math.round(grown / turn.length);
+    const record = Buffer.alloc(recordBytes, 7);
+    for (let at = 0; at < turn.length; at++) {
+      const startedAt = performance.now();
+      writeSync(bare, record);
+      fdatasyncSync(bare);
+      times.bare.push(performance.now() - startedAt);
+    }
+  }
+  closeSync(bare);
+  connection.close();
+  const [ours, theirs] = [shown(times.server), shown(times.bare)];
+  const line = {
+    dims: set.dims,
+    recordBytes,
+    requests: count,
+    server: ours,
+    bareAppendAndSync: theirs,
+    ratioOfMedians: round2(ours.p50Us / theirs.p50Us),
+    ratioOfMeans: round2(ours.meanUs / theirs.meanUs),
+  };
+  print('single', line);
+  return line;
+}
+
+function logBytes() {
+  const folder = join(dataDir, 'server', 'log');
+  const names = readdirSync(folder).filter((name) => name.endsWith('.log'));
+  return names.reduce((sum, name) => sum + statSync(join(folder, name)).size, 0);
+}
+
+function shown(times) {
+  const sorted = [...times].sort((a, b) => a - b);
+  const at = (share) => Math.round(1000 * sorted[Math.floor(sorted.length * share)]);
+  const mean = sorted.reduce((sum, time) => sum + time, 0) / sorted.length;
+  return { p50Us: at(0.5), p90Us: at(0.9), p99Us: at(0.99), meanUs: Math.round(1000 * mean) };
+}
+
+function round1(value) {
+  return Number(value.toFixed(1));
+}
+
+function round2(value) {
+  return Number(value.toFixed(2));
+}
+
+function print(what, line) {
+  const text = Object.entries(line).map(
+    ([key, value]) => `${key} ${typeof value === 'object' ? JSON.stringify(value) : value}`,
+  );
+  console.log(`${what.padEnd(7)} ${text.join('  ')}`);
+}
