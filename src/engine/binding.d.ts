@@ -157,4 +157,6 @@ export interface OpenOptions {
   limits?: NativeLimits
   /** Makes operations on a collection of a special name panic, for a test. */
   panicForTests?: boolean
+  /** Makes small collections see all that large ones see in the background, many times a second, for a test. */
+  hurriedForTests?: boolean
 }

@@ -1,164 +1,41 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { Oracle, type Point, SIZE, vectorOf } from './oracle';
-import { ServerChild } from './server-child';
+import { Chain } from './chain';
+import { HURRIED, ServerChild } from './server-child';
 
 /** Kills of a normal run; the environment variable sets another number. */
-const KILLS = Number(process.env['KITHDB_KILLS'] ?? 100);
+const KILLS = Number(process.env['KITHDB_KILLS'] ?? 200);
 /** Data directories that are killed side by side. */
 const CHAINS = 2;
-/** Connections that write at the same time. */
-const CLIENTS = 4;
 const TIMEOUT_MS = 60_000 + KILLS * 5_000;
 
-interface Answer {
-  readonly status: number;
-  readonly result: unknown;
-}
-
-/** The server was gone before it had answered. */
-class NoAnswer extends Error {}
-
-async function call(url: string, method: string, path: string, body?: unknown): Promise<Answer> {
-  const content =
-    body === undefined ? {} : { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } };
-  try {
-    const response = await fetch(url + path, { method, ...content });
-    const { result } = (await response.json()) as { result?: unknown };
-    return { status: response.status, result };
-  } catch (cause) {
-    throw new NoAnswer(`${method} ${path}`, { cause });
-  }
-}
-
-async function ok(url: string, method: string, path: string, body?: unknown): Promise<unknown> {
-  const { status, result } = await call(url, method, path, body);
-  if (status !== 200) throw new Error(`${method} ${path} answered ${status}`);
-  return result;
-}
+// What a failed test leaves behind would keep Jest from ending.
+afterEach(ServerChild.killAll);
 
 function sleep(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
-/** A data directory with its clients, over many servers. */
-class Chain {
-  readonly dataDir = mkdtempSync(join(tmpdir(), 'kithdb-kill-'));
-  // Two collections: groups of several collections share one sync.
-  readonly oracles = Array.from(
-    { length: CLIENTS },
-    (_, at) => new Oracle(at * 1000, at % 2 === 0 ? 'even' : 'odd'),
-  );
-  acknowledged = 0;
-
-  async create(url: string): Promise<void> {
-    for (const name of ['even', 'odd']) {
-      const { status } = await call(url, 'PUT', `/collections/${name}`, {
-        vectors: { size: SIZE, distance: 'Euclid' },
-        hnsw_config: { m: 8, ef_construct: 32, full_scan_threshold: 10 },
-      });
-      // A kill may have come between the two.
-      expect([200, 409]).toContain(status);
-    }
-  }
-
-  /** Writes on every connection until the server stops answering. */
-  async load(url: string): Promise<void> {
-    await Promise.all([...this.oracles.map((oracle) => this.#write(url, oracle)), this.#comeAndGo(url)]);
-  }
-
-  async #write(url: string, oracle: Oracle): Promise<void> {
-    for (;;) {
-      const write = oracle.choose();
-      oracle.sent(write);
-      try {
-        const { status } = await call(url, write.method, write.path, write.body);
-        oracle.answered(status === 200);
-        if (status === 503) return;
-        expect(status).toBe(200);
-        this.acknowledged += 1;
-      } catch (error) {
-        if (error instanceof NoAnswer) return;
-        throw error;
-      }
-    }
-  }
-
-  /** A collection that is created and deleted all the time. */
-  async #comeAndGo(url: string): Promise<void> {
-    const vectors = { size: 2, distance: 'Dot' };
-    const upsert = { points: [{ id: 1, vector: [1, 2] }] };
-    try {
-      for (;;) {
-        const created = await call(url, 'PUT', '/collections/passing', { vectors });
-        if (created.status === 503) return;
-        expect([200, 409]).toContain(created.status);
-        const wrote = await call(url, 'PUT', '/collections/passing/points', upsert);
-        const deleted = await call(url, 'DELETE', '/collections/passing');
-        if (wrote.status === 503 || deleted.status === 503) return;
-        expect([wrote.status, deleted.status, deleted.result]).toEqual([200, 200, true]);
-      }
-    } catch (error) {
-      if (!(error instanceof NoAnswer)) throw error;
-    }
-  }
-
-  /** Everything acknowledged is there with its exact content, nothing is half there, and searches find it. */
-  async verify(url: string): Promise<void> {
-    for (const collection of ['even', 'odd']) {
-      const page = { limit: 10_000, with_vector: true };
-      const { points } = (await ok(url, 'POST', `/collections/${collection}/points/scroll`, page)) as {
-        points: { id: number; vector: number[]; payload: Point }[];
-      };
-      for (const { id, vector, payload } of points) {
-        expect(vector).toEqual(vectorOf(id, payload.number));
-      }
-      const count = await ok(url, 'POST', `/collections/${collection}/points/count`, {});
-      expect(count).toEqual({ count: points.length });
-      const clients = this.oracles.filter((oracle) => oracle.collection === collection);
-      for (const oracle of clients) {
-        const mine = points.filter(({ id }) => oracle.owns(id));
-        expect(oracle.settle(new Map(mine.map(({ id, payload }) => [id, payload])))).toBeUndefined();
-      }
-      expect(points.every(({ id }) => clients.some((oracle) => oracle.owns(id)))).toBe(true);
-      for (const { id, vector } of points.filter(() => Math.random() < 0.05)) {
-        for (const exact of [true, false]) {
-          const search = { vector, limit: 1, params: { exact, hnsw_ef: 400 } };
-          const found = await ok(url, 'POST', `/collections/${collection}/points/search`, search);
-          expect(found).toMatchObject([{ id, score: 0 }]);
-        }
-      }
-    }
-    const passing = await call(url, 'POST', '/collections/passing/points/count', {});
-    if (passing.status === 200) {
-      expect([{ count: 0 }, { count: 1 }]).toContainEqual(passing.result);
-    } else {
-      expect(passing.status).toBe(404);
-    }
-  }
-
-  remove(): void {
-    rmSync(this.dataDir, { recursive: true });
-  }
+/** How far a long run has come. */
+function report(progress: string): void {
+  if (process.env['KITHDB_KILLS'] !== undefined)
+    process.stderr.write(`${new Date().toISOString()} ${progress}\n`);
 }
 
 /** Starts a server, loads it and kills it at a random moment. */
 async function killOnce(chain: Chain): Promise<void> {
   if (Math.random() < 0.15) {
     // In the middle of a start.
-    const early = new ServerChild(chain.dataDir);
+    const early = new ServerChild(chain.dataDir, HURRIED);
     await sleep(Math.random() * 400);
     early.signal('SIGKILL');
     await early.exit;
     return;
   }
-  const server = new ServerChild(chain.dataDir);
+  const server = new ServerChild(chain.dataDir, HURRIED);
   const url = await server.ready;
   await chain.create(url);
   await chain.verify(url);
   const load = chain.load(url);
-  await sleep(20 + Math.random() * 250);
+  await sleep(5 + Math.random() * 200);
   if (Math.random() < 0.3) {
     // In the middle of a clean stop, which writes checkpoints.
     server.signal('SIGTERM');
@@ -184,9 +61,10 @@ test(
     const work = async (chain: Chain): Promise<void> => {
       while (left > 0) {
         left -= 1;
+        if (left % 500 === 0) report(`${KILLS - left} kills, ${chain.acknowledged} writes acknowledged`);
         await killOnce(chain);
       }
-      const server = new ServerChild(chain.dataDir);
+      const server = new ServerChild(chain.dataDir, HURRIED);
       const url = await server.ready;
       await chain.create(url);
       await chain.verify(url);

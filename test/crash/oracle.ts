@@ -30,6 +30,28 @@ export function vectorOf(id: number, number: number): number[] {
   return vector;
 }
 
+/** What the vectors of a collection are. */
+export type Shape = 'plain' | 'named';
+
+/** The multi-vector that goes with a point's id and number. */
+function rowsOf(id: number, number: number): number[][] {
+  return [
+    [number % 97, id % 89, 1, 0],
+    [0, 1, number % 13, 2],
+  ];
+}
+
+/** The vectors that go with a point's id and number, as they are sent and read back. */
+export function vectorsOf(shape: Shape, id: number, number: number): unknown {
+  const dense = vectorOf(id, number);
+  if (shape === 'plain') return dense;
+  return {
+    dense,
+    rows: rowsOf(id, number),
+    sparse: { indices: [id, 1_000_000], values: [1 + (number % 7), 0.5] },
+  };
+}
+
 /** One client's ids: it sends one write at a time, so at most one is of unknown fate when the server dies. */
 export class Oracle {
   #known: Points = new Map();
@@ -39,6 +61,7 @@ export class Oracle {
   constructor(
     readonly first: number,
     readonly collection: string,
+    readonly shape: Shape,
   ) {}
 
   get points(): Points {
@@ -97,7 +120,7 @@ export class Oracle {
       const id = this.first + Math.floor(Math.random() * IDS);
       const tag = `u${number}`;
       after.set(id, { number, tag });
-      points.set(id, { id, vector: vectorOf(id, number), payload: { number, tag } });
+      points.set(id, { id, vector: vectorsOf(this.shape, id, number), payload: { number, tag } });
     }
     return [...points.values()];
   }

@@ -8,9 +8,18 @@ export interface Exit {
 }
 
 const LAUNCHER = join(__dirname, '..', '..', 'bin', 'kithdb.js');
+/** A server whose background work is always busy. */
+export const HURRIED = join(__dirname, 'hurried-server.cjs');
 
 /** The real server as a child process, on a free port. */
 export class ServerChild {
+  static readonly #running = new Set<ChildProcess>();
+
+  /** Kills every server that has not ended. */
+  static readonly killAll = (): void => {
+    for (const child of ServerChild.#running) child.kill('SIGKILL');
+  };
+
   readonly #child: ChildProcess;
   /** Resolves when the process is gone. */
   readonly exit: Promise<Exit>;
@@ -18,16 +27,18 @@ export class ServerChild {
   readonly ready: Promise<string>;
   #output = '';
 
-  constructor(dataDir: string) {
+  constructor(dataDir: string, launcher = LAUNCHER) {
     const env = { PATH: process.env['PATH'], KITHDB_LOG_LEVEL: 'warn', KITHDB_LOG_FORMAT: 'json' };
-    const child = spawn(process.execPath, [LAUNCHER, '--port', '0', '--data-dir', dataDir], {
+    const child = spawn(process.execPath, [launcher, '--port', '0', '--data-dir', dataDir], {
       env,
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     this.#child = child;
+    ServerChild.#running.add(child);
     this.exit = new Promise((resolve, reject) => {
       child.once('error', reject);
       child.once('close', (code, signal) => {
+        ServerChild.#running.delete(child);
         resolve({ code, signal });
       });
     });

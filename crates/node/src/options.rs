@@ -1,8 +1,9 @@
 //! Options of `open`, as they come from JavaScript.
 
 use kithdb_engine::engine::Options;
-use kithdb_engine::limits::Limits;
+use kithdb_engine::limits::{Limits, Thresholds};
 use napi_derive::napi;
+use std::time::Duration;
 
 /// How to open a data directory.
 #[napi(object, object_to_js = false)]
@@ -15,6 +16,8 @@ pub struct OpenOptions {
     pub limits: Option<NativeLimits>,
     /// Makes operations on a collection of a special name panic, for a test.
     pub panic_for_tests: Option<bool>,
+    /// Makes small collections see all that large ones see in the background, many times a second, for a test.
+    pub hurried_for_tests: Option<bool>,
 }
 
 /// The limits of C2.7; absent ones keep their defaults.
@@ -47,9 +50,23 @@ impl OpenOptions {
             search_threads: self.search_threads.map_or(defaults.search_threads, |threads| threads as usize),
             limits: self.limits.as_ref().map_or(defaults.limits, |limits| limits.over(&defaults.limits)),
             panic_for_tests: self.panic_for_tests.unwrap_or(false),
-            ..defaults
+            ..if self.hurried_for_tests.unwrap_or(false) { hurried(defaults) } else { defaults }
         }
     }
+}
+
+/// Thresholds of a few kilobytes and rows: checkpoints, copying forward, vacuums and cut logs all the time.
+fn hurried(options: Options) -> Options {
+    let thresholds = Thresholds {
+        checkpoint_bytes: 48 << 10,
+        log_budget_bytes: 128 << 10,
+        log_segment_bytes: 32 << 10,
+        graph_step_rows: 20,
+        vacuum_rows: 20,
+        order_rows: 100,
+        row_chunk_bytes: 8 << 10,
+    };
+    Options { thresholds, housekeeping: Duration::from_millis(10), ..options }
 }
 
 impl NativeLimits {

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Between two looks at the log.
+/// Longest time of one look at the log.
 const HOUSEKEEPING: Duration = Duration::from_millis(500);
 
 /// The log, and what waits in it for a checkpoint, are kept to one part in so many of the free space.
@@ -31,7 +31,7 @@ impl Background {
     ///
     /// # Errors
     /// The system's, when it refuses a thread.
-    pub fn start(catalog: &Arc<Catalog>) -> std::io::Result<Background> {
+    pub fn start(catalog: &Arc<Catalog>, housekeeping: Duration) -> std::io::Result<Background> {
         let stop = Arc::new(AtomicBool::new(false));
         let keeper_bell = Arc::new(Bell::default());
         let indexers = std::thread::available_parallelism().map_or(1, usize::from);
@@ -48,7 +48,7 @@ impl Background {
             let (catalog, stop, bell) = (Arc::clone(catalog), Arc::clone(&stop), Arc::clone(&keeper_bell));
             std::thread::Builder::new().name("kith-checkpoint".into()).spawn(move || {
                 while !stop.load(Ordering::Acquire) {
-                    bell.wait(HOUSEKEEPING);
+                    bell.wait(housekeeping);
                     keep_house(&catalog);
                 }
             })?

@@ -47,6 +47,8 @@ pub struct Options {
     pub limits: Limits,
     /// Sizes at which work in the background starts.
     pub thresholds: Thresholds,
+    /// Time between two looks at what is to be checkpointed, vacuumed or removed.
+    pub housekeeping: Duration,
     /// Threads of their own, or everything in the caller.
     pub mode: Mode,
     /// How rows are fetched ahead. Without threads nothing is measured.
@@ -62,6 +64,7 @@ impl Default for Options {
             search_threads,
             limits: Limits::default(),
             thresholds: Thresholds::default(),
+            housekeeping: Duration::from_millis(500),
             mode: Mode::Threaded,
             tuning: Tuning::Measured,
             panic_for_tests: false,
@@ -182,7 +185,7 @@ impl Engine {
             };
             let reads = requests("read", options.search_threads, WAITING_READS, Priority::Usual)?;
             let writes = requests("write", cores.max(2), WAITING_WRITES, Priority::Behind)?;
-            let background = Background::start(&catalog).map_err(OpenError::Threads)?;
+            let background = Background::start(&catalog, options.housekeeping).map_err(OpenError::Threads)?;
             let deletions = requests("delete", DELETION_THREADS, WAITING_WRITES, Priority::Behind)?;
             *core.reads.lock() = Some(reads);
             (Some(writes), Some(deletions), Some(background))

@@ -1,0 +1,213 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Oracle, type Point, type Shape, SIZE, vectorOf, vectorsOf } from './oracle';
+
+/** Collections that last, and what differs between them: a kill must lose nothing at any level of durability. */
+const COLLECTIONS = [
+  { name: 'even', shape: 'plain', durability: 'always', clients: 2 },
+  { name: 'odd', shape: 'plain', durability: 'interval', clients: 1 },
+  { name: 'named', shape: 'named', durability: 'os', clients: 1 },
+] as const satisfies readonly { name: string; shape: Shape; durability: string; clients: number }[];
+/** Which of the points a start looks for by searching. */
+const SAMPLE = 0.05;
+
+interface Answer {
+  readonly status: number;
+  readonly result: unknown;
+}
+
+interface Found {
+  readonly id: number;
+  readonly vector: unknown;
+  readonly payload: Point;
+}
+
+/** The server was gone before it had answered. */
+class NoAnswer extends Error {}
+
+async function call(url: string, method: string, path: string, body?: unknown): Promise<Answer> {
+  const content =
+    body === undefined ? {} : { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } };
+  try {
+    const response = await fetch(url + path, { method, ...content });
+    const { result } = (await response.json()) as { result?: unknown };
+    return { status: response.status, result };
+  } catch (cause) {
+    throw new NoAnswer(`${method} ${path}`, { cause });
+  }
+}
+
+async function ok(url: string, method: string, path: string, body?: unknown): Promise<unknown> {
+  const { status, result } = await call(url, method, path, body);
+  if (status !== 200) throw new Error(`${method} ${path} answered ${status}`);
+  return result;
+}
+
+function vectorsConfig(shape: Shape): object {
+  const dense = { size: SIZE, distance: 'Euclid' };
+  if (shape === 'plain') return { vectors: dense };
+  const rows = { size: 4, distance: 'Dot', multivector_config: { comparator: 'max_sim' } };
+  return { vectors: { dense, rows }, sparse_vectors: { sparse: {} } };
+}
+
+function choose<T>(from: readonly T[]): T {
+  return from[Math.floor(Math.random() * from.length)] as T;
+}
+
+/** A data directory with its clients, over many servers. */
+export class Chain {
+  readonly dataDir = mkdtempSync(join(tmpdir(), 'kithdb-kill-'));
+  readonly #oracles = COLLECTIONS.flatMap(({ name, shape, clients }, at) =>
+    Array.from({ length: clients }, (_, client) => new Oracle((at * 10 + client) * 1000, name, shape)),
+  );
+  acknowledged = 0;
+
+  async create(url: string): Promise<void> {
+    for (const { name, shape, durability } of COLLECTIONS) {
+      const { status } = await call(url, 'PUT', `/collections/${name}`, {
+        ...vectorsConfig(shape),
+        hnsw_config: { m: 8, ef_construct: 32, full_scan_threshold: 10 },
+        wal_config: { durability },
+      });
+      // A kill may have come between two of them.
+      expect([200, 409]).toContain(status);
+    }
+  }
+
+  /** Works on every connection until the server stops answering. */
+  async load(url: string): Promise<void> {
+    const work = [
+      ...this.#oracles.map((oracle) => this.#write(url, oracle)),
+      this.#comeAndGo(url),
+      this.#change(url),
+    ];
+    await Promise.all(work);
+  }
+
+  async #write(url: string, oracle: Oracle): Promise<void> {
+    for (;;) {
+      const write = oracle.choose();
+      oracle.sent(write);
+      try {
+        const { status } = await call(url, write.method, write.path, write.body);
+        oracle.answered(status === 200);
+        if (status === 503) return;
+        expect(status).toBe(200);
+        this.acknowledged += 1;
+      } catch (error) {
+        if (error instanceof NoAnswer) return;
+        throw error;
+      }
+    }
+  }
+
+  /** A collection that is created and deleted all the time. */
+  async #comeAndGo(url: string): Promise<void> {
+    const vectors = { size: 2, distance: 'Dot' };
+    const upsert = { points: [{ id: 1, vector: [1, 2] }] };
+    try {
+      for (;;) {
+        const created = await call(url, 'PUT', '/collections/passing', { vectors });
+        if (created.status === 503) return;
+        expect([200, 409]).toContain(created.status);
+        const wrote = await call(url, 'PUT', '/collections/passing/points', upsert);
+        const deleted = await call(url, 'DELETE', '/collections/passing');
+        if (wrote.status === 503 || deleted.status === 503) return;
+        expect([wrote.status, deleted.status, deleted.result]).toEqual([200, 200, true]);
+      }
+    } catch (error) {
+      if (!(error instanceof NoAnswer)) throw error;
+    }
+  }
+
+  /** Field indexes that come and go, and settings that build graphs anew or change what an answer waits for. */
+  async #change(url: string): Promise<void> {
+    try {
+      for (;;) {
+        const { name } = choose(COLLECTIONS);
+        const [field_name, field_schema] = choose([
+          ['number', 'integer'],
+          ['tag', 'keyword'],
+        ] as const);
+        const [method, path, body] = choose([
+          ['PUT', `/collections/${name}/index?wait=true`, { field_name, field_schema }],
+          ['DELETE', `/collections/${name}/index/${field_name}`, undefined],
+          ['PATCH', `/collections/${name}`, { hnsw_config: { m: choose([8, 10]) } }],
+          [
+            'PATCH',
+            '/collections/named',
+            { wal_config: { durability: choose(['always', 'interval', 'os']) } },
+          ],
+        ] as const);
+        const { status } = await call(url, method, path, body);
+        if (status === 503) return;
+        expect([method, path, status]).toEqual([method, path, 200]);
+      }
+    } catch (error) {
+      if (!(error instanceof NoAnswer)) throw error;
+    }
+  }
+
+  /** Everything acknowledged is there with its exact content, nothing is half there, and searches find it. */
+  async verify(url: string): Promise<void> {
+    for (const { name, shape } of COLLECTIONS) {
+      const page = { limit: 10_000, with_vector: true };
+      const path = `/collections/${name}/points`;
+      const { points } = (await ok(url, 'POST', `${path}/scroll`, page)) as { points: Found[] };
+      for (const { id, vector, payload } of points) {
+        expect(vector).toEqual(vectorsOf(shape, id, payload.number));
+      }
+      const clients = this.#oracles.filter((oracle) => oracle.collection === name);
+      for (const oracle of clients) {
+        const mine = points.filter(({ id }) => oracle.owns(id));
+        expect(oracle.settle(new Map(mine.map(({ id, payload }) => [id, payload])))).toBeUndefined();
+      }
+      expect(points.every(({ id }) => clients.some((oracle) => oracle.owns(id)))).toBe(true);
+      await verifyCounts(url, path, points);
+      await verifySearches(url, path, shape, points);
+    }
+    const passing = await call(url, 'POST', '/collections/passing/points/count', {});
+    if (passing.status === 200) {
+      expect([{ count: 0 }, { count: 1 }]).toContainEqual(passing.result);
+    } else {
+      expect(passing.status).toBe(404);
+    }
+  }
+
+  remove(): void {
+    rmSync(this.dataDir, { recursive: true });
+  }
+}
+
+/** The count of all, and of what a field index may answer for. */
+async function verifyCounts(url: string, path: string, points: readonly Found[]): Promise<void> {
+  expect(await ok(url, 'POST', `${path}/count`, {})).toEqual({ count: points.length });
+  const bound = choose(points)?.payload.number ?? 0;
+  const filter = { must: [{ key: 'number', range: { gte: bound } }] };
+  const count = points.filter(({ payload }) => payload.number >= bound).length;
+  expect(await ok(url, 'POST', `${path}/count`, { filter })).toEqual({ count });
+}
+
+/** Some points are found by their own vectors, exactly and through the graph. */
+async function verifySearches(
+  url: string,
+  path: string,
+  shape: Shape,
+  points: readonly Found[],
+): Promise<void> {
+  const sample = points.filter(() => Math.random() < SAMPLE);
+  if (sample.length === 0) return;
+  const searches = sample.flatMap(({ id, payload: { number } }) => {
+    const own = vectorOf(id, number);
+    const vector = shape === 'plain' ? own : { name: 'dense', vector: own };
+    const near = [true, false].map((exact) => ({ vector, limit: 1, params: { exact, hnsw_ef: 400 } }));
+    if (shape === 'plain') return near;
+    return [...near, { vector: { name: 'sparse', vector: { indices: [id], values: [1] } }, limit: 1 }];
+  });
+  const expected = sample.flatMap(({ id, payload: { number } }) => {
+    const near = [[{ id, score: 0 }], [{ id, score: 0 }]];
+    return shape === 'plain' ? near : [...near, [{ id, score: 1 + (number % 7) }]];
+  });
+  expect(await ok(url, 'POST', `${path}/search/batch`, { searches })).toMatchObject(expected);
+}
