@@ -1,0 +1,200 @@
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { ServerChild } from './server-child';
+
+const SIZE = 256;
+const BATCH = 50;
+const TIMEOUT_MS = 120_000;
+
+/** A small file system of its own, mounted. */
+interface SmallDisk {
+  readonly path: string;
+  unmount(): void;
+}
+
+function run(command: string, ...args: string[]): void {
+  execFileSync(command, args, { stdio: 'pipe' });
+}
+
+/** Mounts where the test may: as root, and where the kernel has such file systems. */
+function mount(kind: 'tmpfs' | 'ext4', folder: string): SmallDisk | undefined {
+  const path = join(folder, 'disk');
+  mkdirSync(path);
+  try {
+    if (kind === 'tmpfs') {
+      run('mount', '-t', 'tmpfs', '-o', 'size=6m', 'kithdb-test', path);
+    } else {
+      const image = join(folder, 'image');
+      writeFileSync(image, '');
+      truncateSync(image, 12 * 1024 * 1024);
+      // No blocks set aside for root: what is full for others is full for this test too.
+      run('mkfs.ext4', '-q', '-F', '-m', '0', image);
+      run('mount', '-o', 'loop', image, path);
+    }
+  } catch {
+    return undefined;
+  }
+  return {
+    path,
+    unmount: (): void => {
+      run('umount', path);
+    },
+  };
+}
+
+interface Answer {
+  readonly status: number;
+  readonly error: string | undefined;
+  readonly result: unknown;
+}
+
+async function call(url: string, method: string, path: string, body?: unknown): Promise<Answer> {
+  const content =
+    body === undefined ? {} : { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } };
+  const response = await fetch(url + path, { method, ...content });
+  const { status, result } = (await response.json()) as { status: { error?: string }; result?: unknown };
+  return { status: response.status, error: status.error, result };
+}
+
+async function ok(url: string, method: string, path: string, body?: unknown): Promise<unknown> {
+  const answer = await call(url, method, path, body);
+  expect([method, path, answer.status, answer.error]).toEqual([method, path, 200, undefined]);
+  return answer.result;
+}
+
+function points(first: number): object {
+  return {
+    points: Array.from({ length: BATCH }, (_, at) => ({
+      id: first + at,
+      vector: Array.from({ length: SIZE }, (_, dim) => ((first + at) * 31 + dim * 7) % 101),
+      payload: { n: first + at },
+    })),
+  };
+}
+
+function create(url: string, name: string): Promise<unknown> {
+  return ok(url, 'PUT', `/collections/${name}`, { vectors: { size: SIZE, distance: 'Euclid' } });
+}
+
+async function count(url: string, name: string): Promise<number> {
+  return ((await ok(url, 'POST', `/collections/${name}/points/count`, {})) as { count: number }).count;
+}
+
+/** Upserts until the disk is full, also after what the server can tidy up by itself; says how many points it took. */
+async function fill(url: string, name: string): Promise<number> {
+  let taken = 0;
+  for (let refused = 0; refused < 3;) {
+    const { status, error } = await call(url, 'PUT', `/collections/${name}/points`, points(taken));
+    if (status === 200) {
+      taken += BATCH;
+      refused = 0;
+    } else {
+      expect([status, error]).toEqual([507, 'Upsert failed: storage full']);
+      refused += 1;
+      await sleep(700);
+    }
+  }
+  return taken;
+}
+
+function sleep(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}
+
+/** What a server must go on doing on a full disk: reading, and everything that deletes. */
+async function expectReadsAndDeletions(url: string, name: string, taken: number): Promise<number> {
+  const path = `/collections/${name}/points`;
+  expect(await count(url, name)).toBe(taken);
+  expect(await ok(url, 'GET', `${path}/7`)).toMatchObject({ id: 7, payload: { n: 7 } });
+  const { points: made } = points(7) as { points: { vector: number[] }[] };
+  const search = { vector: made[0]?.vector, limit: 1, params: { exact: true } };
+  expect(await ok(url, 'POST', `${path}/search`, search)).toMatchObject([{ id: 7 }]);
+  await ok(url, 'POST', `${path}/delete`, { points: [0, 1] });
+  await ok(url, 'POST', `${path}/delete`, { filter: { must: [{ key: 'n', range: { gte: 10, lt: 20 } }] } });
+  await ok(url, 'POST', `${path}/payload/clear`, { points: [7] });
+  expect(await count(url, name)).toBe(taken - 12);
+  return taken - 12;
+}
+
+async function resumes(url: string, name: string): Promise<void> {
+  for (let attempt = 0; attempt < 60; attempt += 1) {
+    const { status } = await call(url, 'PUT', `/collections/${name}/points`, points(1_000_000));
+    if (status === 200) return;
+    expect(status).toBe(507);
+    await sleep(250);
+  }
+  throw new Error('writes did not resume');
+}
+
+afterEach(ServerChild.killAll);
+
+describe.each(['tmpfs', 'ext4'] as const)('C1.5 a full %s', (kind) => {
+  const folder = mkdtempSync(join(tmpdir(), 'kithdb-full-'));
+  const disk = mount(kind, folder);
+  const onDisk = disk === undefined ? it.skip : it;
+
+  afterAll(() => {
+    disk?.unmount();
+    rmSync(folder, { recursive: true });
+  });
+
+  onDisk(
+    'refuses what grows, serves and deletes, and takes writes again when a collection is gone',
+    async () => {
+      const dataDir = join(disk?.path ?? folder, 'cycles');
+      let server = new ServerChild(dataDir);
+      let url = await server.ready;
+      await create(url, 'kept');
+      await ok(url, 'PUT', '/collections/kept/points', points(0));
+      for (let cycle = 0; cycle < 3; cycle += 1) {
+        await create(url, 'passing');
+        const taken = await fill(url, 'passing');
+        expect(taken).toBeGreaterThan(0);
+        const left = await expectReadsAndDeletions(url, 'passing', taken);
+        if (cycle === 1) {
+          // A full disk must not keep a server from starting.
+          server.signal('SIGKILL');
+          await server.exit;
+          server = new ServerChild(dataDir);
+          url = await server.ready;
+          expect(await count(url, 'passing')).toBe(left);
+        }
+        expect(await ok(url, 'DELETE', '/collections/passing')).toBe(true);
+        await resumes(url, 'kept');
+      }
+      expect(await count(url, 'kept')).toBe(2 * BATCH);
+      server.signal('SIGTERM');
+      expect(await server.exit).toEqual({ code: 0, signal: null });
+      rmSync(dataDir, { recursive: true });
+    },
+    TIMEOUT_MS,
+  );
+
+  onDisk(
+    'takes writes again when somebody else makes room, without a restart, and has lost nothing',
+    async () => {
+      const dataDir = join(disk?.path ?? folder, 'others');
+      const ballast = join(disk?.path ?? folder, 'ballast');
+      writeFileSync(ballast, Buffer.alloc(2 * 1024 * 1024, 1));
+      let server = new ServerChild(dataDir);
+      let url = await server.ready;
+      await create(url, 'c');
+      const taken = await fill(url, 'c');
+      const left = await expectReadsAndDeletions(url, 'c', taken);
+      rmSync(ballast);
+      await resumes(url, 'c');
+      expect(await count(url, 'c')).toBe(left + BATCH);
+      server.signal('SIGKILL');
+      await server.exit;
+      server = new ServerChild(dataDir);
+      url = await server.ready;
+      expect(await count(url, 'c')).toBe(left + BATCH);
+      server.signal('SIGTERM');
+      expect(await server.exit).toEqual({ code: 0, signal: null });
+      rmSync(dataDir, { recursive: true });
+    },
+    TIMEOUT_MS,
+  );
+});
