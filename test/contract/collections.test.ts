@@ -155,6 +155,28 @@ describe('C4.2, C4.3 what a collection says of itself', () => {
     expect((await server.ok('GET', `/collections/durable-${durability}`)).points_count).toBe(1);
   });
 
+  it('C4.4 the durability is changed by PATCH, shown in the info, and kept', async () => {
+    const { config } = await infoOf('durable-later', { vectors: DOT, wal_config: { wal_capacity_mb: 48 } });
+    expect(config.wal_config.durability).toBe('always');
+    for (const durability of ['os', 'interval', 'always', 'os']) {
+      expect(await server.ok('PATCH', '/collections/durable-later', { wal_config: { durability } })).toBe(
+        true,
+      );
+      const points = [{ id: durability.length, vector: [1, 2] }];
+      await server.ok('PUT', '/collections/durable-later/points', { points });
+      const info = await server.ok('GET', '/collections/durable-later');
+      expect(info.config.wal_config).toMatchObject({ wal_capacity_mb: 48, durability });
+    }
+    const bad = { wal_config: { durability: 'sometimes' } };
+    expect(await server.refused('PATCH', '/collections/durable-later', bad)).toEqual([
+      400,
+      expect.stringContaining('wal_config.durability'),
+    ]);
+    await server.restart();
+    const info = await server.ok('GET', '/collections/durable-later');
+    expect([info.config.wal_config.durability, info.points_count]).toEqual(['os', 3]);
+  });
+
   it('C4.3 vectors_config is vectors, and an unnamed vector is told from named ones', async () => {
     expect((await infoOf('alias', { vectors_config: DOT })).config.params.vectors).toEqual(DOT);
     const named = { size: DOT, distance: { size: 3, distance: 'Euclid' } };

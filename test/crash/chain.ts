@@ -183,7 +183,7 @@ export class Chain {
 /** The count of all, and of what a field index may answer for. */
 async function verifyCounts(url: string, path: string, points: readonly Found[]): Promise<void> {
   expect(await ok(url, 'POST', `${path}/count`, {})).toEqual({ count: points.length });
-  const bound = choose(points)?.payload.number ?? 0;
+  const bound = points[Math.floor(points.length / 2)]?.payload.number ?? 0;
   const filter = { must: [{ key: 'number', range: { gte: bound } }] };
   const count = points.filter(({ payload }) => payload.number >= bound).length;
   expect(await ok(url, 'POST', `${path}/count`, { filter })).toEqual({ count });
