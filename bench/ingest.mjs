@@ -6,21 +6,25 @@ import { Worker, isMainThread, parentPort, workerData } from 'node:worker_thread
 import { Connection } from './connection.mjs';
 
 /**
- * Starts to send the requests, over and over, on so many connections.
+ * Starts to send the requests, over and over, on so many connections, and waits for the first answer.
  *
  * @param {URL} url
  * @param {number} connections
  * @param {Buffer[]} requests
- * @returns {() => Promise<{seconds: number, requests: number, refused: number}>} stops it and tells what was answered
+ * @returns {Promise<() => Promise<{seconds: number, requests: number, refused: number}>>} what stops it and tells what
+ *   was answered
  */
-export function startIngest(url, connections, requests) {
+export async function startIngest(url, connections, requests) {
   const worker = new Worker(new URL(import.meta.url), {
     workerData: { url: url.href, connections, requests },
   });
-  const ended = new Promise((resolve, reject) => {
-    worker.once('message', resolve);
-    worker.once('error', reject);
-  });
+  const message = () =>
+    new Promise((resolve, reject) => {
+      worker.once('message', resolve);
+      worker.once('error', reject);
+    });
+  await message();
+  const ended = message();
   // Whoever stops it hears of an error; nobody need listen before.
   ended.catch(() => undefined);
   return () => {
@@ -31,6 +35,7 @@ export function startIngest(url, connections, requests) {
 
 if (!isMainThread && workerData?.requests) {
   let stopped = false;
+  let answered = false;
   parentPort.once('message', () => (stopped = true));
   const { url, connections, requests } = workerData;
   const startedAt = performance.now();
@@ -44,6 +49,8 @@ if (!isMainThread && workerData?.requests) {
       if (status === 429) refused++;
       else if (status !== 200)
         throw new Error(`the server answered ${status}: ${Buffer.from(body).toString('utf8', 0, 500)}`);
+      if (!answered) parentPort.postMessage('answered');
+      answered = true;
     }
     connection.close();
   };

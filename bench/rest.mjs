@@ -299,7 +299,7 @@ async function searchUnderLoad() {
   const seconds = Number(flags.seconds);
   const ingest = upserts(set.rows);
   const idle = await measureRate(url(), UNDER_LOAD.readers, requests, seconds);
-  const stop = startIngest(url(), UNDER_LOAD.writers, ingest);
+  const stop = await startIngest(url(), UNDER_LOAD.writers, ingest);
   const busy = await measureRate(url(), UNDER_LOAD.readers, requests, seconds);
   const written = await stop();
   report.underLoad = {

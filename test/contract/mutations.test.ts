@@ -26,6 +26,15 @@ const REPLACEMENTS: readonly unknown[] = [
 const NAMED_OTHERWISE =
   /^(searches\[\d+\]: )?(vectors_config is required|Missing required field: points$|Dimension mismatch for vector '|Vector not found: |Point not found: |Collection not found: )/;
 
+/**
+ * Values whose absence or replacement is first missed elsewhere: a query against the unnamed vector is compared with
+ * its kind, and weights are counted against the prefetches.
+ */
+const MISSED_ELSEWHERE: readonly (readonly [place: RegExp, message: RegExp])[] = [
+  [/^using$/, /^query: vector '' is compared with/],
+  [/^prefetch(\[\d\])?$/, /^query\.rrf\.weights: Number of weights in RRF should match/],
+];
+
 /** Examples of what is described and not yet served; whoever serves it takes it out. */
 const NOT_YET: readonly string[] = [];
 
@@ -165,7 +174,8 @@ function judge(
     return isRuledOut(operation, body) ? 'accepted, and the description rules it out' : undefined;
   }
   if (![400, 404, 409, 413].includes(status)) return `${status} ${text}`;
-  if (status === 400 && !NAMED_OTHERWISE.test(message) && !namesPlace(message, place)) {
+  const elsewhere = MISSED_ELSEWHERE.some(([at, says]) => at.test(place) && says.test(message));
+  if (status === 400 && !elsewhere && !NAMED_OTHERWISE.test(message) && !namesPlace(message, place)) {
     return `does not name the place: ${message.slice(0, 200)}`;
   }
   return undefined;

@@ -157,7 +157,7 @@ fn batch(ids: std::ops::Range<u64>, dim: u64) -> Vec<u8> {
 fn place(id: u64) -> (f64, f64) {
     let share = |seed: u64| (mix(seed) % 1_000_000) as f64 / 1e6;
     let (lon, lat) = (share(id * 2) * 360.0 - 180.0, share(id * 2 + 1) * 170.0 - 85.0);
-    if id % 2 == 0 {
+    if id.is_multiple_of(2) {
         return (lon, lat);
     }
     let town = mix(id) % 20;

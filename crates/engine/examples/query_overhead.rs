@@ -35,6 +35,9 @@ impl Lookup for Nowhere {
     }
 }
 
+/// A name, and how a number is written.
+type Form = (&'static str, fn(f32) -> String);
+
 fn main() -> Fallible<()> {
     let (mut dim, mut rounds) = (384, 200);
     let mut args = std::env::args().skip(1);
@@ -55,7 +58,7 @@ fn main() -> Fallible<()> {
     let snapshot = engine.catalog().enter(COLLECTION)?.collection()?.snapshot();
 
     println!("{:>10} {:>8} {:>9} {:>9}", "digits", "bytes", "parse µs", "plan µs");
-    let forms: [(&str, fn(f32) -> String); 2] = [
+    let forms: [Form; 2] = [
         ("double", |component| f64::from(component).to_string()),
         ("single", |component| component.to_string()),
     ];

@@ -95,8 +95,11 @@ fn wait_until_green(engine: &Engine) {
     }
 }
 
+/// A filter, and whether a payload matches it.
+type Case = (Value, fn(&Value) -> bool);
+
 /// Filters on each field, with a test for the payloads that match.
-fn filters() -> Vec<(Value, fn(&Value) -> bool)> {
+fn filters() -> Vec<Case> {
     vec![
         (json!({"key": "tag", "match": {"value": "tag 3"}}), |payload| payload["tag"] == "tag 3"),
         (json!({"key": "n", "range": {"lt": 500}}), |payload| payload["n"].as_u64() < Some(500)),

@@ -78,7 +78,11 @@ fn fusions_have_their_defaults_c6_3() {
 
 #[test]
 fn a_prefetch_is_one_or_many_and_has_fields_of_its_own_c6_3() {
-    same("query", r#"{"query":1,"prefetch":{"limit":3}}"#, r#"{"query":1,"prefetch":[{"limit":3}]}"#);
+    for (prefetch, place) in [(r#"{"limit":3}"#, "prefetch"), (r#"[{"limit":3}]"#, "prefetch[0]")] {
+        let root = node(&format!(r#"{{"query":1,"prefetch":{prefetch}}}"#));
+        let [inner] = &root.prefetch[..] else { panic!("{root:?}") };
+        assert_eq!((inner.limit, &*inner.place), (3, place));
+    }
     let root = node(
         r#"{"query":1,"prefetch":[{"query":[1],"using":"a","filter":{},"score_threshold":1,"limit":4,
             "params":{"exact":true},"lookup_from":{"collection":"c"},"prefetch":{},"shard_key":null}]}"#,

@@ -184,7 +184,7 @@ mod tests {
         let places: Vec<Vec<GeoPoint>> = (0..20_000u32)
             .map(|n| {
                 let (x, y) =
-                    (f64::from(n.wrapping_mul(2_654_435_761)), f64::from(n.wrapping_mul(40_503) << 16));
+                    (f64::from(n.wrapping_mul(2_654_435_761)), f64::from(n.wrapping_mul(48_271) << 16));
                 let most = f64::from(u32::MAX);
                 vec![GeoPoint { lon: x / most * 360.0 - 180.0, lat: y / most * 180.0 - 90.0 }]
             })
