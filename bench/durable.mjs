@@ -27,6 +27,7 @@ const USAGE = `npm run bench:durable -- --data FOLDER [flags]
   --data FOLDER         a folder with meta.json (see data/debian-small/README.md); required
   --folder FOLDER       where the server's data go, to choose the disk; default: the system's temporary folder
   --durability LEVEL    always, interval or os; default: always
+  --only PARTS          of wide (768 dimensions), whole (the set with its payload), single; default: all of them
   --points N            points of 768 dimensions, each made of two vectors of the set; default: 40000
   --batch N             points in an upsert; default: 256
   --connections N       connections that upsert; default: 4
@@ -39,6 +40,7 @@ const options = {
   data: { type: 'string' },
   folder: { type: 'string', default: tmpdir() },
   durability: { type: 'string', default: 'always' },
+  only: { type: 'string', default: 'wide,whole,single' },
   points: { type: 'string', default: '40000' },
   batch: { type: 'string', default: '256' },
   connections: { type: 'string', default: '4' },
@@ -64,9 +66,10 @@ const server = await startServer(join(root, 'bin', 'kithdb.js'), [
 ]);
 try {
   const url = new URL(server.url);
-  report.wide = await ingest(url, 'wide', 2 * set.dims, wideUpserts(url));
-  report.whole = await ingest(url, 'whole', set.dims, setUpserts(url));
-  report.single = await singles(url);
+  const parts = flags.only.split(',');
+  if (parts.includes('wide')) report.wide = await ingest(url, 'wide', 2 * set.dims, wideUpserts(url));
+  if (parts.includes('whole')) report.whole = await ingest(url, 'whole', set.dims, setUpserts(url));
+  if (parts.includes('single')) report.single = await singles(url);
   if (flags.out) writeFileSync(flags.out, `${JSON.stringify(report, null, 2)}\n`);
 } finally {
   await server.stop();
