@@ -147,7 +147,7 @@ fn amplification(dir: &Path, mib: u64) -> Outcome<()> {
         create(&engine, load.dim())?;
         let mut number = 0;
         let mut longest = 0;
-        while bytes.log.load(Ordering::Relaxed) < (4 * mib) << 20 && number < 20_000 {
+        while bytes.log.load(Ordering::Relaxed) < (4 * mib) << 20 && number < 2_500 {
             let (operation, body) = load.request(number);
             call(&engine, operation, body)?;
             longest = longest.max(engine.catalog().shared().unsaved_work.load(Ordering::Relaxed));
