@@ -110,6 +110,8 @@ impl Catalog {
         let body = file::encode_entry(id, name, &config);
         ledger.last_lsn = self.append(CREATE, &body)?;
         ledger.next_id = id + 1;
+        // Without it a full disk refuses deletions as well; the next look tries again.
+        let _ = self.shared.reserve.keep_for_data(self.shared.log.size_bytes());
         let config = Arc::new(config);
         let collection = Collection::create(id, Arc::clone(&self.shared), Arc::clone(&config));
         let state = EntryState::Active(Arc::new(collection));

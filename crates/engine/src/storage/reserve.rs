@@ -18,6 +18,10 @@ const START_PATH: &str = "reserve.start";
 const MOST_BYTES: u64 = 64 << 20;
 /// A log shorter than this needs no reserve: an empty server stays small.
 const LEAST_BYTES: u64 = 64 << 10;
+/// With less than this free the disk may be full before anybody looks again, so the length of the log does not matter.
+const LITTLE_FREE: u64 = 1 << 30;
+/// A log of this length holds data.
+const DATA_BYTES: u64 = 4 << 10;
 /// The file for a start has one part in so many of the other's length.
 const START_SHARE: u64 = 4;
 /// At most one part in so many of what is free is taken.
@@ -46,7 +50,15 @@ impl Reserve {
         // A file that cannot be opened is made again, or is not there.
         let len = |path| storage.open_append(path).map_or(0, |file| file.len());
         let held = Held { usual: len(PATH), start: len(START_PATH) };
-        Reserve { storage, held: Mutex::new(held), spent: AtomicBool::new(false), wanted: AtomicU64::new(0) }
+        // Only a full disk leaves the second file without the first.
+        let spent = held.usual == 0 && held.start > 0;
+        let wanted = if spent { held.start * START_SHARE } else { 0 };
+        Reserve {
+            storage,
+            held: Mutex::new(held),
+            spent: AtomicBool::new(spent),
+            wanted: AtomicU64::new(wanted),
+        }
     }
 
     /// Gives the space back because the disk is full. Answers whether there was any.
@@ -98,8 +110,17 @@ impl Reserve {
         self.storage.free_bytes().is_none_or(|free| free >= 2 * wanted)
     }
 
+    /// [`keep`](Self::keep), before there are data: what follows may fill a small disk within a moment.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn keep_for_data(&self, log_bytes: u64) -> Result<()> {
+        self.keep(log_bytes.max(DATA_BYTES))
+    }
+
     /// Makes the file, makes it longer, or makes it again. It is as long as the log, within its bounds, because that is
-    /// what a checkpoint may have to write; it grows when it should be twice as long.
+    /// what a checkpoint may have to write, and as long as may be where little is free; it grows when it should be twice
+    /// as long.
     ///
     /// # Errors
     /// The disk's. Nothing depends on it: the next call tries again.
@@ -109,7 +130,8 @@ impl Reserve {
         }
         let mut held = self.held.lock();
         let free = self.storage.free_bytes().unwrap_or(u64::MAX);
-        let wanted = log_bytes.max(self.wanted.load(Ordering::Acquire)).min(MOST_BYTES);
+        let enough = if free < LITTLE_FREE && log_bytes >= DATA_BYTES { MOST_BYTES } else { log_bytes };
+        let wanted = enough.max(self.wanted.load(Ordering::Acquire)).min(MOST_BYTES);
         let wanted = wanted.min(free.saturating_add(held.usual) / SHARE_OF_FREE);
         if wanted >= LEAST_BYTES {
             self.lengthen(START_PATH, &mut held.start, wanted / START_SHARE)?;
@@ -167,7 +189,7 @@ mod tests {
 
     #[test]
     fn it_is_as_long_as_the_log_and_grows_by_doubling_within_its_bounds() {
-        let disk = disk(1 << 30);
+        let disk = disk(1 << 31);
         let reserve = Reserve::open(Arc::new(disk.clone()));
         let mut lengths = Vec::new();
         for log in [0, LEAST_BYTES - 1, 100_000, 199_999, 200_000, 1 << 30] {
@@ -187,7 +209,7 @@ mod tests {
         let disk = disk(8 << 20);
         let reserve = Reserve::open(Arc::new(disk.clone()));
         reserve.keep(400_000).expect("there is room");
-        disk.create("data").expect("a file").append(&vec![0; (8 << 20) - 500_000]).expect("there is room");
+        disk.create("data").expect("a file").append(&vec![0; (8 << 20) - 700_000]).expect("there is room");
         assert!(reserve.admits_growth());
         assert!(reserve.release());
         assert_eq!(held(&disk), 0);
@@ -196,20 +218,21 @@ mod tests {
         reserve.keep(400_000).expect("nothing is tried");
         assert!(reserve.is_spent() && held(&disk) == 0);
         let again = Reserve::open(Arc::new(disk.clone()));
+        assert!(!again.admits_growth(), "the disk is as full as it was");
         assert!(again.release_for_start(), "the part for a start was left alone");
         assert!(!again.release_for_start());
         disk.remove("data").expect("a file");
         assert!(reserve.admits_growth());
         reserve.keep(0).expect("there is room");
         assert!(!reserve.is_spent());
-        assert_eq!(held(&disk), 400_000, "as long as before, whatever the log is now");
+        assert_eq!(held(&disk), 512 << 10, "as long as before, whatever the log is now");
     }
 
     #[test]
     fn a_disk_that_fails_meanwhile_costs_only_the_reserve() {
         for call in 1..6 {
             for fault in [Fault::Eio, Fault::Enospc, Fault::ShortWrite, Fault::FsyncFails] {
-                let disk = disk(1 << 30);
+                let disk = disk(1 << 31);
                 let reserve = Reserve::open(Arc::new(disk.clone()));
                 disk.fail_nth(call, fault);
                 let _ = reserve.keep(1 << 20);
