@@ -15,11 +15,11 @@ import {
 } from 'node:fs';
 import { cpus, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
 import { readVectorSet } from '../data/vector-set.mjs';
 import { root } from '../scripts/build/tree.mjs';
 import { startServer } from '../scripts/server-process.mjs';
 import { Connection, requestBytes } from './connection.mjs';
+import { readFlags } from './flags.mjs';
 import { sendAll } from './load.mjs';
 
 const USAGE = `npm run bench:durable -- --data FOLDER [flags]
@@ -52,7 +52,7 @@ const options = {
 /** Requests, or bare appends, before the other kind has its turn: both see the disk in the same moods. */
 const TURN = 100;
 
-const flags = readFlags();
+const flags = readFlags(options, USAGE);
 const set = readVectorSet(flags.data);
 const dataDir = mkdtempSync(join(flags.folder, 'kithdb-bench-durable-'));
 const report = { set: set.name, cores: cpus().length, durability: flags.durability };
@@ -74,17 +74,6 @@ try {
 } finally {
   await server.stop();
   rmSync(dataDir, { recursive: true, force: true });
-}
-
-function readFlags() {
-  try {
-    const { values } = parseArgs({ options });
-    if (values.data) return values;
-  } catch (error) {
-    console.error(error.message);
-  }
-  console.error(USAGE);
-  process.exit(2);
 }
 
 /** Upserts of points whose vector is that of two rows, one after the other, without a payload. */

@@ -5,11 +5,11 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { cpus, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
 import { readVectorSet } from '../data/vector-set.mjs';
 import { root } from '../scripts/build/tree.mjs';
 import { startServer } from '../scripts/server-process.mjs';
 import { requestBytes } from './connection.mjs';
+import { readFlags } from './flags.mjs';
 import { startIngest } from './ingest.mjs';
 import { measureRate, sendAll } from './load.mjs';
 import { recall } from './recall.mjs';
@@ -69,7 +69,7 @@ const SELECTIVITIES_PERMILLE = [500, 100, 10, 1];
 /** Connections of `--search-under-load`. */
 const UNDER_LOAD = { readers: 4, writers: 2 };
 
-const flags = readFlags();
+const flags = readFlags(options, USAGE);
 const set = readVectorSet(flags.data);
 const collectionPath = `/collections/${encodeURIComponent(flags.collection)}`;
 const report = {
@@ -98,17 +98,6 @@ try {
 } finally {
   await server?.stop?.();
   if (dataDir) rmSync(dataDir, { recursive: true, force: true });
-}
-
-function readFlags() {
-  try {
-    const { values } = parseArgs({ options });
-    if (values.data) return values;
-  } catch (error) {
-    console.error(error.message);
-  }
-  console.error(USAGE);
-  process.exit(2);
 }
 
 function start() {

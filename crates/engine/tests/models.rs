@@ -13,7 +13,7 @@ use kithdb_engine::collection::{Collection, IndexQueue, IndexScratch, Shared, Vi
 use kithdb_engine::deadline::Deadline;
 use kithdb_engine::error::Error;
 use kithdb_engine::limits::{Limits, Thresholds};
-use kithdb_engine::storage::{Fault, SimDisk};
+use kithdb_engine::storage::{Fault, Reserve, SimDisk};
 use kithdb_engine::types::PointId;
 use kithdb_engine::wal::{Durability, GroupCommit, GroupOptions, Log, LogError, LogOptions, Replayed};
 use shuttle::scheduler::RandomScheduler;
@@ -65,6 +65,20 @@ fn append(log: &GroupCommit, told: &Told, collection: u64, name: &str) {
     log.append_group(&[(collection, 1, body), (collection, 1, body)], durability, Box::new(done));
 }
 
+/// Appends six groups from three threads, two from each, and waits for the threads.
+fn append_from_three_threads(log: &Arc<GroupCommit>, told: &Told) {
+    let writers: Vec<_> = (1..=3)
+        .map(|collection| {
+            let (log, told) = (Arc::clone(log), Arc::clone(told));
+            thread::spawn(move || {
+                append(&log, &told, collection, &format!("{collection} first"));
+                append(&log, &told, collection, &format!("{collection} second"));
+            })
+        })
+        .collect();
+    writers.into_iter().for_each(|writer| writer.join().expect("no panic"));
+}
+
 /// Every group was told once, is whole where it succeeded, and absent where it failed.
 fn is_as_told(disk: &SimDisk, told: &Told, groups: usize) {
     let told = told.lock().expect("nobody panics");
@@ -86,16 +100,7 @@ fn writers_that_share_a_sync_hear_what_is_true() {
     try_orders(1, |_| {
         let disk = SimDisk::new();
         let (log, told) = (Arc::new(threaded(&disk)), Told::default());
-        let writers: Vec<_> = (1..=3)
-            .map(|collection| {
-                let (log, told) = (Arc::clone(&log), Arc::clone(&told));
-                thread::spawn(move || {
-                    append(&log, &told, collection, &format!("{collection} first"));
-                    append(&log, &told, collection, &format!("{collection} second"));
-                })
-            })
-            .collect();
-        writers.into_iter().for_each(|writer| writer.join().expect("no panic"));
+        append_from_three_threads(&log, &told);
         log.close().expect("the last sync succeeds");
         disk.power_cut(1);
         is_as_told(&disk, &told, 6);
@@ -110,16 +115,7 @@ fn a_failure_reaches_every_writer_that_was_built_on_it() {
         let (log, told) = (Arc::new(threaded(&disk)), Told::default());
         let faults = [Fault::Enospc, Fault::ShortWrite, Fault::FsyncFails, Fault::Eio];
         disk.fail_nth(1 + number / 4 % 9, faults[(number % 4) as usize]);
-        let writers: Vec<_> = (1..=3)
-            .map(|collection| {
-                let (log, told) = (Arc::clone(&log), Arc::clone(&told));
-                thread::spawn(move || {
-                    append(&log, &told, collection, &format!("{collection} first"));
-                    append(&log, &told, collection, &format!("{collection} second"));
-                })
-            })
-            .collect();
-        writers.into_iter().for_each(|writer| writer.join().expect("no panic"));
+        append_from_three_threads(&log, &told);
         let _ = log.close();
         disk.kill();
         is_as_told(&disk, &told, 6);
@@ -173,6 +169,8 @@ impl Server {
             indexer: IndexQueue::default(),
             limits: Limits::default(),
             thresholds: Thresholds { row_chunk_bytes, vacuum_rows: 4, ..Thresholds::default() },
+            reserve: Arc::new(Reserve::open(Arc::new(disk.clone()))),
+            unsaved_work: Arc::default(),
         });
         let body = format!(
             r#"{{"vectors":{{"size":{size},"distance":"Euclid"}},"hnsw_config":{{"m":4,"ef_construct":8,"full_scan_threshold":10}}}}"#

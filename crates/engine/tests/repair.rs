@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Random, TestEngine};
+use common::{Random, SHORT_FILES, TestEngine, setting};
 use kithdb_engine::collection::OpeningOptions;
 use kithdb_engine::integrity::{RepairReport, SALVAGE, Severity, check, repair};
 use kithdb_engine::limits::Thresholds;
@@ -12,15 +12,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 const NAMES: [&str; 3] = ["flat", "multi", "fresh"];
-const THRESHOLDS: Thresholds = Thresholds {
-    checkpoint_bytes: 64 << 20,
-    log_budget_bytes: 1 << 30,
-    log_segment_bytes: 6 << 10,
-    graph_step_rows: 1,
-    vacuum_rows: 10,
-    order_rows: 30,
-    row_chunk_bytes: 4 << 10,
-};
+const THRESHOLDS: Thresholds = SHORT_FILES;
 const OPTIONS: OpeningOptions = OpeningOptions { threads: 1, row_chunk_bytes: THRESHOLDS.row_chunk_bytes };
 
 fn open(disk: &SimDisk) -> Result<TestEngine, String> {
@@ -156,7 +148,7 @@ fn a_graph_that_is_damaged_is_built_again_and_no_point_is_lost() {
 
 #[test]
 fn a_repair_keeps_what_verifies_names_the_rest_and_sets_it_aside() {
-    let damages = std::env::var("KITHDB_DAMAGES").map_or(200, |text| text.parse().expect("a number"));
+    let damages = setting("KITHDB_DAMAGES").unwrap_or(200);
     let (disk, expected) = settled();
     let files: Vec<String> =
         contents(&disk).into_iter().map(|(path, _)| path).filter(|path| !path.ends_with("CATALOG")).collect();

@@ -183,14 +183,14 @@ pub fn open(storage: &dyn Storage, path: &str, collection: u64, number: u32) -> 
     Ok(map)
 }
 
-/// Checks the header of a data file.
+/// Checks the header of a data file, with which `bytes` begin.
 ///
 /// # Errors
 /// A sentence that says what is wrong with the file.
-pub fn check_header(map: &Map, collection: u64, number: u32) -> Result<(), String> {
+pub fn check_header(bytes: &[u8], collection: u64, number: u32) -> Result<(), String> {
     let name = file_name(number);
     let damaged = || format!("the file {name} has a damaged header");
-    let mut input = Input(map.get(..HEADER_BYTES).ok_or_else(damaged)?);
+    let mut input = Input(bytes.get(..HEADER_BYTES).ok_or_else(damaged)?);
     let mut read = || -> Result<u32, Undecodable> {
         if &input.array::<8>()? != MAGIC {
             return Err(Undecodable);
@@ -199,7 +199,7 @@ pub fn check_header(map: &Map, collection: u64, number: u32) -> Result<(), Strin
         let found = u32::from_le_bytes(input.array()?);
         let owner = u64::from_le_bytes(input.array()?);
         let crc = u32::from_le_bytes(input.array()?);
-        let whole = crc == crc32c::crc32c(&map[..24]) && found == number && owner == collection;
+        let whole = crc == crc32c::crc32c(&bytes[..24]) && found == number && owner == collection;
         if whole { Ok(version) } else { Err(Undecodable) }
     };
     match read() {
@@ -209,17 +209,4 @@ pub fn check_header(map: &Map, collection: u64, number: u32) -> Result<(), Strin
         }
         Err(Undecodable) => Err(damaged()),
     }
-}
-
-/// Whether bytes are the header of that file of that collection.
-pub fn header_is_sound(header: &[u8], collection: u64, number: u32) -> bool {
-    let mut input = Input(header);
-    let mut read = || -> Result<bool, Undecodable> {
-        let known = &input.array::<8>()? == MAGIC && u32::from_le_bytes(input.array()?) == VERSION;
-        let found = u32::from_le_bytes(input.array()?);
-        let owner = u64::from_le_bytes(input.array()?);
-        let crc = u32::from_le_bytes(input.array()?);
-        Ok(known && crc == crc32c::crc32c(&header[..24]) && found == number && owner == collection)
-    };
-    read().unwrap_or(false)
 }

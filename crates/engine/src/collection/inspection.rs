@@ -154,7 +154,7 @@ fn file(
         _ => Part::File,
     };
     match storage.read_range(path, 0, extents::HEADER_BYTES) {
-        Ok(header) if extents::header_is_sound(&header, collection, number) => Ok(()),
+        Ok(header) if extents::check_header(&header, collection, number).is_ok() => Ok(()),
         Ok(_) => Err((part, "the header of the file is damaged".to_string(), false)),
         Err(error) if error.kind() == ErrorKind::NotFound => {
             Err((part, "the file is missing".to_string(), false))

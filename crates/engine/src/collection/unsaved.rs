@@ -1,8 +1,8 @@
 //! Accounting of what a start would have to replay.
 
 use super::Change;
+use crate::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// What replaying one point of a record costs beside the record's bytes, in bytes of the same cost. Measured with
 /// `examples/checkpoint_bench`: vectors are replayed at several hundred MB/s, points without any at about a million a second.

@@ -11,6 +11,24 @@ use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
+/// Segments so short that damage also hits others than the last, and chunks and graphs of a few rows.
+pub const SHORT_FILES: Thresholds = Thresholds {
+    checkpoint_bytes: 64 << 20,
+    log_budget_bytes: 1 << 30,
+    log_segment_bytes: 6 << 10,
+    graph_step_rows: 1,
+    vacuum_rows: 10,
+    order_rows: 30,
+    row_chunk_bytes: 4 << 10,
+};
+
+/// A number from the environment, for longer and for repeated runs.
+pub fn setting(name: &str) -> Option<u64> {
+    std::env::var(name)
+        .ok()
+        .map(|text| text.parse().unwrap_or_else(|_| panic!("{name} is not a number: {text}")))
+}
+
 /// See the module.
 pub struct TestEngine {
     /// The disk, which outlives the engine.

@@ -10,7 +10,7 @@ mod files;
 mod specimen;
 mod suite;
 
-use common::TestEngine;
+use common::{SHORT_FILES, TestEngine};
 use files::{Kind, files};
 use kithdb_engine::limits::Thresholds;
 use kithdb_engine::storage::{SimDisk, Storage};
@@ -18,16 +18,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 const NAMES: [&str; 4] = ["flat", "graph", "half", "fresh"];
-/// Segments so short that damage also hits others than the last.
-const THRESHOLDS: Thresholds = Thresholds {
-    checkpoint_bytes: 64 << 20,
-    log_budget_bytes: 1 << 30,
-    log_segment_bytes: 6 << 10,
-    graph_step_rows: 1,
-    vacuum_rows: 10,
-    order_rows: 30,
-    row_chunk_bytes: 4 << 10,
-};
+const THRESHOLDS: Thresholds = SHORT_FILES;
 
 /// Components of a collection's vectors; those of `graph` soon outgrow the scan.
 fn size(name: &str) -> u64 {

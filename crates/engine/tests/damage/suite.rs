@@ -1,6 +1,6 @@
 //! Random damage to random directories.
 
-use crate::common::{Random, TestEngine};
+use crate::common::{Random, TestEngine, setting};
 use crate::files::{File, Kind, damage, files};
 use crate::specimen::{self, NAMES, Sizes};
 use crate::{THRESHOLDS, is_quarantined_properly};
@@ -133,7 +133,6 @@ impl Directory {
 
 #[test]
 fn damage_never_makes_an_answer_wrong_c10_2() {
-    let setting = |name: &str| std::env::var(name).map(|text| text.parse().expect("a number"));
     let damages: u64 = setting("KITHDB_ROT").unwrap_or(DAMAGES);
     let first: u64 = setting("KITHDB_FIRST_ROT").unwrap_or(0);
     let next = AtomicU64::new(first / A_DIRECTORY);

@@ -4,12 +4,12 @@
 //! The crashes during earlier operations are those of the shorter programs. (Most bugs of file systems need no more than
 //! three operations and a crash right after a sync: Mohan and others, OSDI 2018.)
 
-use crate::common::{Random, TestEngine};
+use crate::common::{Random, TestEngine, setting};
 use crate::model::Model;
 use crate::run::THRESHOLDS;
 use crate::scenario::{Kind, prepared};
 use crate::session::Session;
-use crate::{commit, on_every_core, setting};
+use crate::{commit, on_every_core};
 use kithdb_engine::storage::SimDisk;
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};

@@ -19,6 +19,7 @@ mod session;
 mod turns;
 mod verify;
 
+use common::setting;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -27,12 +28,6 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 const SEEDS: u64 = 20_000;
 /// Failures after which a run ends.
 const MOST_FAILURES: usize = 5;
-
-fn setting(name: &str) -> Option<u64> {
-    std::env::var(name)
-        .ok()
-        .map(|text| text.parse().unwrap_or_else(|_| panic!("{name} is not a number: {text}")))
-}
 
 /// What is tested, for the report of a failure; empty where nobody knows.
 fn commit() -> String {

@@ -1,11 +1,11 @@
 //! Every call of one scenario fails once, or from then on: the answer is the right error or a success that holds, reads
 //! go on, and what is left opens.
 
-use crate::common::TestEngine;
+use crate::common::{TestEngine, setting};
 use crate::model::Model;
 use crate::scenario::{Kind, prepared};
 use crate::session::Session;
-use crate::{commit, on_every_core, setting, verify};
+use crate::{commit, on_every_core, verify};
 use kithdb_engine::error::Error;
 use kithdb_engine::storage::{Call, Fault};
 use std::sync::Mutex;
