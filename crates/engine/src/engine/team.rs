@@ -36,7 +36,7 @@ pub fn share_out<J: From<Help> + Send + 'static>(
             // The member that panics says so in the state, and that reaches the caller.
             let help: Help = Box::new(move || drop(catch_unwind(AssertUnwindSafe(|| team.work()))));
             // A queue that is full has better things to do than to hurry one request.
-            if pool.submit(J::from(help)).is_err() {
+            if pool.submit_large(J::from(help)).is_err() {
                 break;
             }
         }
