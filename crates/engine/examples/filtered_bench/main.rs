@@ -13,8 +13,11 @@
 //! and how many of a hundred searches fell back to another plan.
 
 mod data;
+#[path = "../shared/data_set.rs"]
+mod data_set;
 
-use data::{Cells, DataSet, SHARES};
+use data::{Cells, SHARES};
+use data_set::DataSet;
 use kithdb_engine::collection::Snapshot;
 use kithdb_engine::deadline::Deadline;
 use kithdb_engine::engine::{Engine, Operation, Options, Request};

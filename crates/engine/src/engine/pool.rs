@@ -139,15 +139,18 @@ impl<J> Drop for Pool<J> {
 /// put behind every other thread of a busy machine each time, and a job that comes meanwhile would wait with it:
 /// the scheduler favours who is woken, and makes who yields wait for its turn.
 ///
-/// To wake a thread costs the caller, the woken and the caches of two processors about as much as a short job. So
-/// while a thread is at work, another is woken only for what is worth it: jobs that are long, or many. One sleeper then
-/// stands by and looks at intervals whether the queue gets on, so that nothing waits behind a job that is much longer
-/// than the others were. Who fell asleep last is woken first, and finds its caches warm.
+/// To wake a thread costs the caller, the woken and the caches of two processors about as much as a short job. So when
+/// those at work and the event loop have a processor each and there is no other, one more is woken only for what is
+/// worth it: jobs that are long, or many. One sleeper then stands by and looks at intervals whether the queue gets on,
+/// so that nothing waits behind a job that is much longer than the others were. Who fell asleep last is woken first,
+/// and finds its caches warm.
 struct Queue<J> {
     longest: usize,
     state: Mutex<State<J>>,
     /// Where each thread sleeps.
     beds: Vec<Condvar>,
+    /// Threads that are woken for any job: as many as there are processors beside that of the event loop.
+    enough: usize,
 }
 
 struct State<J> {
@@ -173,7 +176,13 @@ impl<J> Queue<J> {
             typical_nanos: 0,
             closed: false,
         };
-        Queue { longest, state: Mutex::new(state), beds: (0..threads).map(|_| Condvar::new()).collect() }
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        Queue {
+            longest,
+            enough: cores.saturating_sub(2),
+            state: Mutex::new(state),
+            beds: (0..threads).map(|_| Condvar::new()).collect(),
+        }
     }
 
     fn put(&self, job: J, is_large: bool) -> Result<(), (J, Error)> {
@@ -185,8 +194,9 @@ impl<J> Queue<J> {
             return Err((job, Error::Overloaded("too many requests wait for the engine".into())));
         }
         state.jobs.push_back(job);
-        let nobody_works = state.asleep.len() == self.beds.len();
-        let wakes = is_large || nobody_works || state.standby.is_none() || state.are_worth_a_thread();
+        let working = self.beds.len() - state.asleep.len();
+        let wakes =
+            working <= self.enough || is_large || state.standby.is_none() || state.are_worth_a_thread();
         let woken = if wakes { state.wake() } else { None };
         drop(state);
         if let Some(thread) = woken {

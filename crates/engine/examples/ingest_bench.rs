@@ -1,0 +1,184 @@
+//! Searches beside writes at full speed, in one process without HTTP: what ingest does to those who read.
+//!
+//! ```text
+//! cargo run --release -p kithdb-engine --example ingest_bench -- DIR [--readers 1] [--writers 2] [--ef 64] [--seconds 5]
+//!     [--rounds 3]
+//! ```
+//!
+//! `DIR` holds a `meta.json` as `hnsw_bench` reads it. Half of the points are there and indexed. Readers then search in
+//! closed loops, alone and while writers upsert the other half, in requests of 256 points that are durable before
+//! they are answered; when all are there, the same points are replaced. Latencies are from the request's body to the
+//! answer's, through the queues and threads that a server has.
+
+#[path = "shared/data_set.rs"]
+mod data_set;
+
+use data_set::DataSet;
+use kithdb_engine::engine::{Engine, Operation, Options, Request};
+use kithdb_engine::storage::RealDisk;
+use serde_json::{Value, json};
+use std::ops::Range;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, mpsc};
+use std::time::{Duration, Instant};
+
+/// Points in a request.
+const BATCH: usize = 256;
+
+type Fallible<T> = Result<T, Box<dyn std::error::Error>>;
+
+struct Arguments {
+    dir: String,
+    readers: usize,
+    writers: usize,
+    ef: usize,
+    seconds: u64,
+    rounds: usize,
+}
+
+impl Arguments {
+    fn parse() -> Fallible<Arguments> {
+        let mut args = std::env::args().skip(1);
+        let dir = args.next().ok_or("the folder of a data set is needed")?;
+        let mut parsed = Arguments { dir, readers: 1, writers: 2, ef: 64, seconds: 5, rounds: 3 };
+        while let Some(flag) = args.next() {
+            let value = args.next().ok_or("a flag needs a value")?;
+            match flag.as_str() {
+                "--readers" => parsed.readers = value.parse()?,
+                "--writers" => parsed.writers = value.parse()?,
+                "--ef" => parsed.ef = value.parse()?,
+                "--seconds" => parsed.seconds = value.parse()?,
+                "--rounds" => parsed.rounds = value.parse()?,
+                _ => return Err(format!("unknown flag {flag}").into()),
+            }
+        }
+        Ok(parsed)
+    }
+}
+
+fn main() -> Fallible<()> {
+    let arguments = Arguments::parse()?;
+    let data = DataSet::load(Path::new(&arguments.dir))?;
+    let folder = std::env::temp_dir().join(format!("kithdb-ingest-{}", std::process::id()));
+    std::fs::create_dir_all(&folder)?;
+    let result = run(&arguments, &data, &folder);
+    std::fs::remove_dir_all(&folder)?;
+    result
+}
+
+fn run(arguments: &Arguments, data: &DataSet, folder: &Path) -> Fallible<()> {
+    let engine = Engine::open(Arc::new(RealDisk::open(folder)?), Options::default())?;
+    let create = json!({"vectors": {"size": data.base[0].len(), "distance": data.metric}});
+    call(&engine, "create_collection", create.to_string().into_bytes())?;
+    let half = data.base.len() / 2;
+    for body in upserts(data, 0..half) {
+        call(&engine, "upsert_points", body)?;
+    }
+    while call(&engine, "collection_info", Vec::new())?["status"] != json!("green") {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    println!(
+        "{}: {half} rows × {} are indexed, {} readers",
+        data.name,
+        data.base[0].len(),
+        arguments.readers
+    );
+    let searches: Vec<Vec<u8>> = data
+        .queries
+        .iter()
+        .map(|query| json!({"vector": query, "limit": 10, "params": {"hnsw_ef": arguments.ef}}))
+        .map(|body| body.to_string().into_bytes())
+        .collect();
+    let writes = upserts(data, half..data.base.len());
+    for _ in 0..arguments.rounds {
+        let idle = read(&engine, &searches, arguments)?;
+        let stop = AtomicBool::new(false);
+        let written = AtomicUsize::new(0);
+        let started = Instant::now();
+        let busy = std::thread::scope(|scope| {
+            let writer = || {
+                while !stop.load(Ordering::Relaxed) {
+                    let at = written.fetch_add(1, Ordering::Relaxed);
+                    call(&engine, "upsert_points", writes[at % writes.len()].clone()).expect("an upsert");
+                }
+            };
+            (0..arguments.writers).for_each(|_| drop(scope.spawn(writer)));
+            let busy = read(&engine, &searches, arguments);
+            stop.store(true, Ordering::Relaxed);
+            busy
+        })?;
+        let rate = (written.into_inner() * BATCH) as f64 / started.elapsed().as_secs_f64();
+        println!("idle  {idle}");
+        println!("busy  {busy}  beside {rate:.0} points/s");
+        println!("busy ÷ idle: p50 {:.2}, p99 {:.2}", busy.p50 / idle.p50, busy.p99 / idle.p99);
+    }
+    engine.close();
+    Ok(())
+}
+
+fn upserts(data: &DataSet, rows: Range<usize>) -> Vec<Vec<u8>> {
+    let body = |from: usize| {
+        let rows = from..rows.end.min(from + BATCH);
+        let points: Vec<Value> = rows.map(|row| json!({"id": row, "vector": data.base[row]})).collect();
+        json!({ "points": points }).to_string().into_bytes()
+    };
+    rows.clone().step_by(BATCH).map(body).collect()
+}
+
+/// Latencies in microseconds, and searches a second.
+struct Latencies {
+    p50: f64,
+    p99: f64,
+    rate: f64,
+}
+
+impl std::fmt::Display for Latencies {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "{:.0} searches/s, p50 {:.0} µs, p99 {:.0} µs", self.rate, self.p50, self.p99)
+    }
+}
+
+/// Searches in closed loops until the time is over.
+fn read(engine: &Engine, searches: &[Vec<u8>], arguments: &Arguments) -> Fallible<Latencies> {
+    let time = Duration::from_secs(arguments.seconds);
+    let started = Instant::now();
+    let mut micros: Vec<f64> = std::thread::scope(|scope| {
+        let reader = |first: usize| {
+            let mut micros = Vec::new();
+            for body in searches.iter().cycle().skip(first) {
+                if started.elapsed() >= time {
+                    break;
+                }
+                let body = body.clone();
+                let asked = Instant::now();
+                call(engine, "search", body).expect("an answer");
+                micros.push(asked.elapsed().as_secs_f64() * 1e6);
+            }
+            micros
+        };
+        let readers: Vec<_> = (0..arguments.readers)
+            .map(|number| scope.spawn(move || reader(number * 97 % searches.len())))
+            .collect();
+        readers.into_iter().flat_map(|reader| reader.join().expect("a reader")).collect()
+    });
+    micros.sort_by(f64::total_cmp);
+    let at = |share: f64| micros[((micros.len() - 1) as f64 * share) as usize];
+    Ok(Latencies { p50: at(0.5), p99: at(0.99), rate: micros.len() as f64 / time.as_secs_f64() })
+}
+
+fn call(engine: &Engine, operation: &str, body: Vec<u8>) -> Fallible<Value> {
+    let (send, receive) = mpsc::channel();
+    let request = Request {
+        operation: Operation::parse(operation).ok_or("an unknown operation")?,
+        collection: "bench".to_string(),
+        target: None,
+        wait: true,
+        timeout: None,
+        body: Box::new(body),
+        start: Instant::now(),
+    };
+    engine.execute(request, Box::new(move |result| drop(send.send(result))));
+    let envelope = receive.recv()?.map_err(|error| error.to_string())?;
+    Ok(serde_json::from_slice::<Value>(&envelope)?["result"].clone())
+}
