@@ -216,10 +216,19 @@ impl Collection {
         self.view.load_full()
     }
 
-    /// A consistent snapshot for a search.
+    /// A consistent snapshot for a search. From here on the tail that the search scans is kept short.
     pub fn snapshot(&self) -> Snapshot {
         // The graphs' boundaries first, the view after them: see `FieldGraph::indexed`.
         let graphs = self
+        let snapshot = self.look();
+        for (slot, table) in self.graphs.iter().zip(&*snapshot.view.fields) {
+            slot.note_search(table.len());
+        }
+        snapshot
+    }
+
+    /// A consistent snapshot for whoever does not search.
+    fn look(&self) -> Snapshot {
             .graphs
             .iter()
             .map(|slot| {
