@@ -7,9 +7,9 @@ import {
   fdatasyncSync,
   mkdtempSync,
   openSync,
+  readFileSync,
   readdirSync,
   rmSync,
-  statSync,
   writeFileSync,
   writeSync,
 } from 'node:fs';
@@ -188,7 +188,7 @@ async function singles(url) {
       if (status !== 200) throw new Error(`the server answered ${status}`);
     }
     const grown = logBytes() - logBefore;
-    // A turn in which a segment was cut says nothing about the length of a record.
+    // A turn in which a segment was begun says nothing about the length of a record.
     if (grown > 0) recordBytes = Math.round(grown / turn.length);
     const record = Buffer.alloc(recordBytes, 7);
     for (let at = 0; at < turn.length; at++) {
@@ -214,10 +214,12 @@ async function singles(url) {
   return line;
 }
 
+/** Bytes of the records in the newest segment of the log, behind which there may be zeros. */
 function logBytes() {
   const folder = join(dataDir, 'server', 'log');
   const names = readdirSync(folder).filter((name) => name.endsWith('.log'));
-  return names.reduce((sum, name) => sum + statSync(join(folder, name)).size, 0);
+  const bytes = readFileSync(join(folder, names.sort().at(-1)));
+  return bytes.findLastIndex((byte) => byte !== 0) + 1;
 }
 
 function shown(times) {

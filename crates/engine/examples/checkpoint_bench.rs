@@ -362,13 +362,13 @@ struct CountingFile {
 }
 
 impl StorageFile for CountingFile {
-    fn append(&mut self, bytes: &[u8]) -> StorageResult<()> {
+    fn write_at(&mut self, offset: u64, bytes: &[u8]) -> StorageResult<()> {
         let counter =
             if self.in_log { Some(&self.bytes.log) } else { self.in_data.then_some(&self.bytes.data) };
         if let Some(counter) = counter {
             counter.fetch_add(bytes.len() as u64, Ordering::Relaxed);
         }
-        self.file.append(bytes)
+        self.file.write_at(offset, bytes)
     }
     fn sync(&mut self) -> StorageResult<()> {
         self.file.sync()

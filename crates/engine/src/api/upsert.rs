@@ -49,13 +49,14 @@ pub(super) fn read(reader: &mut Reader<'_>, budget: &mut Budget<'_>) -> Result<U
 fn read_points(reader: &mut Reader<'_>, budget: &mut Budget<'_>) -> Result<Vec<PointInput>> {
     let limits = budget.limits;
     let mut forms = VectorReader::default();
+    let mut scratch = Vec::new();
     budget.list(reader, |r| {
         let (mut id, mut vectors, mut payload) = (None, None, None);
         r.object(|r, key| {
             match key {
                 "id" => id = r.optional(read_id)?,
                 "vector" | "vectors" => vectors = r.optional(|r| forms.of_point(r, limits))?,
-                "payload" => payload = r.optional(object_bytes)?,
+                "payload" => payload = r.optional(|r| object_bytes_by(r, &mut scratch))?,
                 _ => r.unknown()?,
             }
             Ok(())
@@ -191,6 +192,13 @@ pub(super) fn object_bytes(reader: &mut Reader<'_>) -> Result<Box<[u8]>> {
     let mut out = Vec::new();
     read_payload(reader, &mut out)?;
     Ok(out.into_boxed_slice())
+}
+
+/// As [`object_bytes`], for many of them: what is read goes through memory that has grown already.
+fn object_bytes_by(reader: &mut Reader<'_>, scratch: &mut Vec<u8>) -> Result<Box<[u8]>> {
+    scratch.clear();
+    read_payload(reader, scratch)?;
+    Ok(Box::from(&scratch[..]))
 }
 
 fn empty_object() -> Box<[u8]> {

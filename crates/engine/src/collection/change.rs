@@ -103,6 +103,8 @@ pub struct Undecodable;
 
 /// Encodes the body of a record: the operation number, then the changes.
 pub fn encode(op: u64, changes: &[Change], out: &mut Vec<u8>) {
+    // An upsert of many points is a megabyte: growing step by step would copy it several times.
+    out.reserve(changes.iter().map(usual_len).sum());
     out.extend_from_slice(&op.to_le_bytes());
     put_len(out, changes.len());
     for change in changes {
@@ -184,6 +186,19 @@ pub fn decode(body: &[u8]) -> Result<(u64, Vec<Change>), Undecodable> {
         });
     }
     if input.0.is_empty() { Ok((op, changes)) } else { Err(Undecodable) }
+}
+
+/// About as many bytes as a change is encoded in, where that is many.
+fn usual_len(change: &Change) -> usize {
+    /// What stands around a vector, a payload, and the rest of a change.
+    const AROUND: usize = 32;
+    match change {
+        Change::Put { vectors, payload, .. } => {
+            let vectors = vectors.iter().map(|(_, vector)| AROUND + vector.bytes());
+            AROUND + vectors.sum::<usize>() + payload.len()
+        }
+        _ => AROUND,
+    }
 }
 
 fn put_len(out: &mut Vec<u8>, len: usize) {

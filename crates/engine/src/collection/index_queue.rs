@@ -5,34 +5,59 @@ use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::sync::{Condvar, Mutex};
 use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 /// Collections whose graphs may have something to do, in the order in which they said so. Each stands in it at most
 /// once, so that a collection that is written all the time gets no more turns than the others, and one that is not
 /// written costs nothing.
 #[derive(Default)]
 pub struct IndexQueue {
-    waiting: Mutex<VecDeque<Weak<Collection>>>,
+    line: Mutex<Line>,
     arrived: Condvar,
     closed: AtomicBool,
+}
+
+#[derive(Default)]
+struct Line {
+    waiting: VecDeque<Weak<Collection>>,
+    /// Somebody rests and will look by himself soon: there is no need to wake anybody.
+    is_watched: bool,
 }
 
 impl IndexQueue {
     /// Queues a collection, unless it waits already.
     pub fn push(&self, collection: &Arc<Collection>) {
         if !collection.queued.swap(true, Ordering::AcqRel) {
-            self.waiting.lock().push_back(Arc::downgrade(collection));
-            self.arrived.notify_one();
+            let mut line = self.line.lock();
+            line.waiting.push_back(Arc::downgrade(collection));
+            if !line.is_watched {
+                self.arrived.notify_one();
+            }
+        }
+    }
+
+    /// For an indexer that has nothing to do: waits so long, unless somebody else does so already. Whatever is queued
+    /// meanwhile wakes nobody, so that a stream of small writes is not accompanied by a thread that gets up for each.
+    pub fn rest(&self, pause: Duration) {
+        let mut line = self.line.lock();
+        if line.waiting.is_empty() && !line.is_watched && !self.is_closed() {
+            line.is_watched = true;
+            self.arrived.wait_for(&mut line, pause);
+            line.is_watched = false;
+            if line.waiting.len() > 1 {
+                self.arrived.notify_one();
+            }
         }
     }
 
     /// Waits for a collection; `None` when the queue is closed.
     pub fn pop(&self) -> Option<Arc<Collection>> {
-        let mut waiting = self.waiting.lock();
+        let mut line = self.line.lock();
         loop {
             if self.is_closed() {
                 return None;
             }
-            match waiting.pop_front() {
+            match line.waiting.pop_front() {
                 Some(next) => {
                     // One that is gone was deleted while it waited.
                     if let Some(collection) = next.upgrade() {
@@ -41,7 +66,7 @@ impl IndexQueue {
                         return Some(collection);
                     }
                 }
-                None => self.arrived.wait(&mut waiting),
+                None => self.arrived.wait(&mut line),
             }
         }
     }
@@ -53,9 +78,33 @@ impl IndexQueue {
 
     /// Sends everybody home who waits, now and later.
     pub fn close(&self) {
-        let waiting = self.waiting.lock();
+        let line = self.line.lock();
         self.closed.store(true, Ordering::Release);
-        drop(waiting);
+        drop(line);
         self.arrived.notify_all();
+    }
+}
+
+#[cfg(all(test, not(feature = "shuttle")))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn closing_ends_a_rest() {
+        let queue = Arc::new(IndexQueue::default());
+        let resting = {
+            let queue = Arc::clone(&queue);
+            std::thread::spawn(move || {
+                queue.rest(Duration::from_secs(3600));
+                queue.pop().is_none()
+            })
+        };
+        while !queue.line.lock().is_watched {
+            std::thread::yield_now();
+        }
+        // Another one has no reason to rest too.
+        queue.rest(Duration::from_secs(3600));
+        queue.close();
+        assert!(resting.join().unwrap());
     }
 }

@@ -1,23 +1,27 @@
 //! Work on the graphs of a collection: taking in the tails, building anew after a change of configuration.
 
 use super::config::Indexing;
-use super::field::FieldTable;
 use super::graph::IndexScratch;
 use super::{Collection, FieldGraph, View};
 use crate::sync::Mutex;
-use crate::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use crate::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use arc_swap::ArcSwapOption;
 use std::sync::Arc;
 
-/// Work of a search over the tail, in components of `f32`, above which writers help with indexing. About 2,730
-/// rows of 384 components: 0.15 ms of scanning on one core, and 4 MiB that stay in its caches.
-const TAIL_COMPONENTS: u64 = 1 << 20;
+/// Components in the tail above which writers help with indexing, of rows that were there when the field was last
+/// searched. About 2,730 rows of 384 components: 0.15 ms of scanning on one core, and 4 MiB that stay in its caches.
+const SEARCHED_COMPONENTS: u64 = 1 << 20;
+/// The same for all rows. Those that were written since the last search cost nothing until the next one, which then
+/// scans 128 MiB at most: some 8 ms on one core.
+const TAIL_COMPONENTS: u64 = 32 << 20;
 
 /// The graph of a field, and the one that is being built to replace it.
 #[derive(Default)]
 pub(super) struct GraphSlot {
     pub current: ArcSwapOption<FieldGraph>,
     pub next: ArcSwapOption<FieldGraph>,
+    /// Rows of the field when it was last searched.
+    searched: AtomicU32,
     /// Held while one of the two is put in place or taken away. Never waited for: who holds it comes back.
     changing: Mutex<()>,
 }
@@ -66,7 +70,7 @@ impl Collection {
 
     /// Live vectors that are in a graph, or in a field too small to need one.
     pub fn indexed_vectors(&self) -> u64 {
-        let snapshot = self.snapshot();
+        let snapshot = self.look();
         let view = &snapshot.view;
         let count = |field: usize| {
             let table = &view.fields[field];
@@ -89,7 +93,7 @@ impl Collection {
         if !self.has_all_indexes() {
             return false;
         }
-        let snapshot = self.snapshot();
+        let snapshot = self.look();
         let view = &snapshot.view;
         (0..view.fields.len()).all(|field| {
             if !self.wants_graph(view, field) {
@@ -166,7 +170,7 @@ impl Collection {
             _ => None,
         };
         // Searches scan what the graph that they use does not have: it comes first as soon as that takes long.
-        let urgent = next.is_none() || is_long(table, current.indexed());
+        let urgent = next.is_none() || slot.is_long(table.len(), table.dim as u64, current.indexed());
         if urgent && current.index_some(table, view.op, scratch) {
             return true;
         }
@@ -203,9 +207,10 @@ impl Collection {
     pub(super) fn tail_is_long(&self) -> bool {
         let view = self.view();
         (0..view.fields.len()).any(|field| {
-            let is_long = |graph: &FieldGraph| is_long(&view.fields[field], graph.indexed());
-            self.graphs[field].tended().iter().flatten().any(|graph| is_long(graph))
-                && self.wants_graph(&view, field)
+            let slot = &self.graphs[field];
+            let table = &view.fields[field];
+            let is_long = |graph: &FieldGraph| slot.is_long(table.len(), table.dim as u64, graph.indexed());
+            slot.tended().iter().flatten().any(|graph| is_long(graph)) && self.wants_graph(&view, field)
         })
     }
 
@@ -222,12 +227,23 @@ impl Collection {
     }
 }
 
-/// Whether searches scan so many rows behind a boundary that writers should help.
-fn is_long(table: &FieldTable, indexed: u32) -> bool {
-    u64::from(table.len().saturating_sub(indexed)) * table.dim as u64 > TAIL_COMPONENTS
-}
-
 impl GraphSlot {
+    /// A search begins that sees so many rows.
+    pub(super) fn note_search(&self, rows: u32) {
+        // Searches all write the same while nothing is written: they need not fight for the word.
+        if self.searched.load(Ordering::Relaxed) != rows {
+            self.searched.store(rows, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether so many rows stand behind a boundary that writers should help. Where nobody searches, what is written
+    /// may wait: a bulk load has the processors to itself, and the graph is built when it pauses.
+    fn is_long(&self, rows: u32, dim: u64, indexed: u32) -> bool {
+        let searched = self.searched.load(Ordering::Relaxed).min(rows);
+        let components = |end: u32| u64::from(end.saturating_sub(indexed)) * dim;
+        components(searched) > SEARCHED_COMPONENTS || components(rows) > TAIL_COMPONENTS
+    }
+
     /// The graphs whose tails writers keep short: the one that searches use, and one that it was rewritten to, which
     /// would else never catch up with writes that do not pause. One that is built from the start is not among them.
     fn tended(&self) -> [Option<Arc<FieldGraph>>; 2] {
@@ -243,5 +259,30 @@ impl GraphSlot {
         let Some(_held) = self.changing.try_lock() else { return false };
         step();
         true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DIM: u64 = 1024;
+
+    #[test]
+    fn what_was_written_since_the_last_search_may_wait_up_to_a_bound() {
+        let rows = |components: u64| (components / DIM) as u32;
+        let (searched, all) = (rows(SEARCHED_COMPONENTS), rows(TAIL_COMPONENTS));
+        let slot = GraphSlot::default();
+        let is_long = |indexed| slot.is_long(all + 2, DIM, indexed);
+        assert!(!is_long(2), "nobody has searched");
+        assert!(is_long(1), "but the first search must not take for ever");
+        slot.note_search(2 + searched);
+        assert!(!is_long(2), "the search saw a short tail");
+        slot.note_search(3 + searched);
+        assert!(is_long(2));
+        assert!(!is_long(3), "the indexers have caught up with what it saw");
+        slot.note_search(all + 2);
+        assert!(is_long(all + 1 - searched));
+        assert!(!is_long(all + 2 - searched));
     }
 }

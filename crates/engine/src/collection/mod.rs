@@ -42,6 +42,7 @@ pub mod update;
 mod vacuum;
 mod view;
 mod write;
+mod write_queue;
 
 pub use bell::Bell;
 pub use change::{Change, PayloadEdit};
@@ -84,7 +85,8 @@ use index_waiters::IndexWaiters;
 use indexing::{GraphSlot, Indexers};
 use std::sync::Arc;
 use unsaved::Unsaved;
-use write::{Queue, Writer};
+use write::Writer;
+use write_queue::Queue;
 
 /// What the collections of one engine share.
 pub struct Shared {
@@ -216,8 +218,17 @@ impl Collection {
         self.view.load_full()
     }
 
-    /// A consistent snapshot for a search.
+    /// A consistent snapshot for a search. From here on the tail that the search scans is kept short.
     pub fn snapshot(&self) -> Snapshot {
+        let snapshot = self.look();
+        for (slot, table) in self.graphs.iter().zip(&*snapshot.view.fields) {
+            slot.note_search(table.len());
+        }
+        snapshot
+    }
+
+    /// A consistent snapshot for whoever does not search.
+    fn look(&self) -> Snapshot {
         // The graphs' boundaries first, the view after them: see `FieldGraph::indexed`.
         let graphs = self
             .graphs

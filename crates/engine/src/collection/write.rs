@@ -11,20 +11,12 @@ use super::{Collection, FieldGraph, IndexScratch, Shared};
 use crate::deadline::Deadline;
 use crate::error::Error;
 use crate::payload::{FieldSchema, JsonPath};
+use crate::sync::MutexGuard;
 use crate::sync::atomic::{AtomicBool, Ordering};
-use crate::sync::{Mutex, MutexGuard};
 use crate::wal::{Appender, Durability, LogError};
 use std::cell::RefCell;
-use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-
-/// Operations that are applied before their records are appended together.
-const GROUP_OPERATIONS: usize = 256;
-/// Bytes of request bodies in a group; a group has at least one operation.
-const GROUP_BYTES: usize = 8 << 20;
-/// Bytes of requests that wait for the writer of one collection; more are refused with 429.
-const QUEUE_BYTES: usize = 256 << 20;
 
 /// Rows that a writer indexes for each row it wrote, when the tail is too long.
 const HELP_FACTOR: u64 = 3;
@@ -97,43 +89,6 @@ pub struct WriteRequest {
     pub reply: WriteReply,
 }
 
-/// Writes that wait for the writer.
-pub(super) struct Queue {
-    waiting: Mutex<Waiting>,
-}
-
-struct Waiting {
-    requests: VecDeque<WriteRequest>,
-    bytes: usize,
-    /// A writer is running or about to.
-    scheduled: bool,
-}
-
-impl Queue {
-    pub fn new() -> Queue {
-        Queue { waiting: Mutex::new(Waiting { requests: VecDeque::new(), bytes: 0, scheduled: false }) }
-    }
-
-    /// Takes the next group, or leaves the writer's seat when there is none.
-    fn take_group(&self) -> Vec<WriteRequest> {
-        let mut waiting = self.waiting.lock();
-        let mut group = Vec::new();
-        let mut bytes = 0;
-        while let Some(next) = waiting.requests.front() {
-            if group.len() == GROUP_OPERATIONS || (bytes > 0 && bytes + next.bytes > GROUP_BYTES) {
-                break;
-            }
-            bytes += next.bytes.max(1);
-            group.extend(waiting.requests.pop_front());
-        }
-        waiting.bytes -= group.iter().map(|request| request.bytes).sum::<usize>();
-        if group.is_empty() {
-            waiting.scheduled = false;
-        }
-        group
-    }
-}
-
 /// What only the thread in the writer's seat touches.
 pub(super) struct Writer {
     pub head: Head,
@@ -147,30 +102,43 @@ impl Collection {
     /// Queues a write. Answers whether the caller must see to it that [`Collection::run_writes`] runs.
     /// One that finds the queue full is answered with `Overloaded`.
     pub fn enqueue(&self, request: WriteRequest) -> bool {
-        let mut waiting = self.queue.waiting.lock();
-        if waiting.bytes + request.bytes > QUEUE_BYTES && !waiting.requests.is_empty() {
-            drop(waiting);
-            (request.reply)(Err(Error::Overloaded("the collection's write queue is full".into())));
-            return false;
-        }
-        waiting.bytes += request.bytes;
-        waiting.requests.push_back(request);
-        !std::mem::replace(&mut waiting.scheduled, true)
+        self.queue.put(request).unwrap_or_else(|refused| {
+            (refused.reply)(Err(Error::Overloaded("the collection's write queue is full".into())));
+            false
+        })
     }
 
     /// Works the queue off, group by group. Only the thread that [`Collection::enqueue`] told so may call this.
     pub fn run_writes(self: &Arc<Self>) {
+        let log = &self.shared.log;
+        // The level of the last group, as long as nobody has been told to write it.
+        let mut unwritten = None;
         loop {
             let group = self.queue.take_group();
             if group.is_empty() {
+                // The seat is free: whoever takes it now need not wait for this sync.
+                match unwritten {
+                    Some(Durability::Always) => log.drive(),
+                    Some(Durability::Interval | Durability::Os) => log.wake(),
+                    None => {}
+                }
                 return;
+            }
+            if unwritten.is_some() {
+                log.wake();
             }
             // The seat must be left in order: a writer that died in it would stop the collection's writes for ever.
             let rows_before = self.rows();
-            if catch_unwind(AssertUnwindSafe(|| self.write_group(group))).is_err() {
+            unwritten = catch_unwind(AssertUnwindSafe(|| self.write_group(group))).unwrap_or_else(|_| {
                 self.poison("a write failed inside the engine; restart the server to reopen the collection");
+                log.wake();
+                None
+            });
+            if self.tail_is_long() {
+                log.wake();
+                unwritten = None;
+                self.help_indexing(self.rows().saturating_sub(rows_before));
             }
-            self.help_indexing(self.rows().saturating_sub(rows_before));
         }
     }
 
@@ -193,7 +161,8 @@ impl Collection {
         }
     }
 
-    fn write_group(self: &Arc<Self>, group: Vec<WriteRequest>) {
+    /// Applies a group and queues its records. Answers their level, if there are any, for the log to be driven.
+    fn write_group(self: &Arc<Self>, group: Vec<WriteRequest>) -> Option<Durability> {
         let mut writer = self.writer.lock();
         self.restore_if_stale(&mut writer);
         // Until the group is through, the head is not to be trusted: a panic leaves it marked.
@@ -203,7 +172,7 @@ impl Collection {
             for request in group {
                 (request.reply)(Err(error.clone()));
             }
-            return;
+            return None;
         }
         writer.head.settle(self.view.load().op);
         let mut bodies: Vec<Vec<u8>> = Vec::with_capacity(group.len());
@@ -235,17 +204,19 @@ impl Collection {
                     reply(Err(Error::Panic));
                     let error = Error::CollectionFault(self.fault().unwrap_or_default());
                     answers.drain(..).for_each(|(reply, _)| reply(Err(error.clone())));
-                    return;
+                    return None;
                 }
             }
         }
-        if !answers.is_empty() {
+        let has_records = !answers.is_empty();
+        if has_records {
             self.append(&writer.head, bodies, durability, work, answers);
         }
         unfinished.finish();
+        has_records.then_some(durability)
     }
 
-    /// Appends a group's records; the view is published and the callers are answered when they are as durable as asked.
+    /// Queues a group's records for the log; the view is published and the callers are answered when they are as durable as asked.
     fn append(
         self: &Arc<Self>,
         head: &Head,
@@ -275,7 +246,7 @@ impl Collection {
             bodies.into_iter().try_for_each(|body| log.append(id, CHANGES, body).map(drop))
         };
         // Whatever becomes of the group, `done` hears of it.
-        let _ = self.shared.log.with_log(fill, durability, Box::new(done));
+        let _ = self.shared.log.enqueue(fill, durability, Box::new(done));
     }
 
     fn publish(self: &Arc<Self>, view: View, work: usize) {

@@ -13,6 +13,9 @@ use std::time::{Duration, Instant};
 /// Longest time of one look at the log.
 const HOUSEKEEPING: Duration = Duration::from_millis(500);
 
+/// How long an indexer that has done its work leaves what is written next alone.
+const REST: Duration = Duration::from_millis(5);
+
 /// The log, and what waits in it for a checkpoint, are kept to one part in so many of the free space.
 const SHARE_OF_FREE: u64 = 4;
 /// Below this, a log is not worth a checkpoint, however full the disk is.
@@ -73,7 +76,9 @@ fn index_until_closed(catalog: &Catalog) {
     Priority::Behind.take();
     let queue = &catalog.shared().indexer;
     let mut scratch = IndexScratch::default();
-    while let Some(collection) = queue.pop() {
+    loop {
+        queue.rest(REST);
+        let Some(collection) = queue.pop() else { return };
         if collection.fault().is_some() {
             // What failed once would fail again.
             continue;

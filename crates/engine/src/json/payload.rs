@@ -4,6 +4,7 @@
 use super::reader::{Kind, Reader};
 use super::writer::write_string;
 use crate::error::Error;
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -51,7 +52,15 @@ fn value(reader: &mut Reader<'_>, out: &mut Vec<u8>, deepest: usize) -> Result<(
             Ok(())
         }
         Kind::String => {
-            write_string(out, &reader.string()?);
+            match reader.string()? {
+                // Without an escape it holds nothing that needs one.
+                Cow::Borrowed(plain) => {
+                    out.push(b'"');
+                    out.extend_from_slice(plain.as_bytes());
+                    out.push(b'"');
+                }
+                Cow::Owned(text) => write_string(out, &text),
+            }
             Ok(())
         }
         Kind::Number => {
@@ -83,8 +92,9 @@ fn level(reader: &Reader<'_>, deepest: usize) -> Result<(), Error> {
 
 fn object(reader: &mut Reader<'_>, out: &mut Vec<u8>, deepest: usize) -> Result<(), Error> {
     let start = out.len();
-    let mut fields: Vec<(String, Range<usize>)> = Vec::new();
-    let mut by_key: HashMap<String, usize> = HashMap::new();
+    // Where in `out` the keys are, and the fields that count.
+    let mut fields: Vec<(Range<usize>, Range<usize>)> = Vec::new();
+    let mut by_key: HashMap<Box<[u8]>, usize> = HashMap::new();
     let mut repeated = false;
     out.push(b'{');
     reader.object(|r, key| {
@@ -93,13 +103,14 @@ fn object(reader: &mut Reader<'_>, out: &mut Vec<u8>, deepest: usize) -> Result<
         }
         let from = out.len();
         write_string(out, key);
+        let written_key = from..out.len();
         out.push(b':');
         value(r, out, deepest)?;
         let range = from..out.len();
         let earlier = if fields.len() > SMALL_OBJECT {
-            by_key.get(key).copied()
+            by_key.get(&out[written_key.clone()]).copied()
         } else {
-            fields.iter().position(|(known, _)| known == key)
+            fields.iter().position(|(known, _)| out[known.clone()] == out[written_key.clone()])
         };
         match earlier {
             Some(at) => {
@@ -107,12 +118,13 @@ fn object(reader: &mut Reader<'_>, out: &mut Vec<u8>, deepest: usize) -> Result<
                 repeated = true;
             }
             None => {
-                fields.push((key.to_string(), range));
+                fields.push((written_key.clone(), range));
                 if fields.len() > SMALL_OBJECT {
+                    let key_of = |range: &Range<usize>| Box::from(&out[range.clone()]);
                     if by_key.is_empty() {
-                        by_key.extend(fields.iter().enumerate().map(|(at, (known, _))| (known.clone(), at)));
+                        by_key.extend(fields.iter().enumerate().map(|(at, (known, _))| (key_of(known), at)));
                     } else {
-                        by_key.insert(key.to_string(), fields.len() - 1);
+                        by_key.insert(key_of(&written_key), fields.len() - 1);
                     }
                 }
             }

@@ -467,23 +467,20 @@ impl<'a> Reader<'a> {
     fn string_token(&mut self) -> Result<Cow<'a, str>> {
         let bytes = self.text.as_bytes();
         let start = self.at + 1;
-        let mut at = start;
-        loop {
-            match bytes.get(at) {
-                Some(b'"') => {
-                    self.at = at + 1;
-                    return Ok(Cow::Borrowed(&self.text[start..at]));
-                }
-                Some(b'\\') => break,
-                Some(0..=0x1f) => {
-                    self.at = at;
-                    return Err(self.syntax("control character in a string"));
-                }
-                Some(_) => at += 1,
-                None => {
-                    self.at = at;
-                    return Err(self.syntax("unterminated string"));
-                }
+        let at = plain_end(bytes, start);
+        match bytes.get(at) {
+            Some(b'"') => {
+                self.at = at + 1;
+                return Ok(Cow::Borrowed(&self.text[start..at]));
+            }
+            Some(b'\\') => {}
+            Some(_) => {
+                self.at = at;
+                return Err(self.syntax("control character in a string"));
+            }
+            None => {
+                self.at = at;
+                return Err(self.syntax("unterminated string"));
             }
         }
         let mut out = String::from(&self.text[start..at]);
@@ -497,9 +494,7 @@ impl<'a> Reader<'a> {
         let bytes = self.text.as_bytes();
         loop {
             let from = self.at;
-            while !matches!(bytes.get(self.at), None | Some(b'"' | b'\\' | 0..=0x1f)) {
-                self.at += 1;
-            }
+            self.at = plain_end(bytes, from);
             out.push_str(&self.text[from..self.at]);
             match bytes.get(self.at) {
                 Some(b'"') => {
@@ -559,6 +554,28 @@ impl<'a> Reader<'a> {
         }
         Ok(value)
     }
+}
+
+/// The place of the first character from `at` on that does not simply stand for itself in a string: a quote, a backslash
+/// or a control character. Eight at a time.
+fn plain_end(bytes: &[u8], mut at: usize) -> usize {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    const HIGH_BITS: u64 = 0x80 * ONES;
+    // Marks the bytes that are below a limit of at most 128, and maybe some behind the first such one.
+    let below = |word: u64, limit: u64| word.wrapping_sub(ONES * limit) & !word & HIGH_BITS;
+    let equal = |word: u64, byte: u8| below(word ^ (ONES * u64::from(byte)), 1);
+    while let Some(group) = bytes.get(at..).and_then(|rest| rest.first_chunk::<8>()) {
+        let word = u64::from_le_bytes(*group);
+        let special = below(word, 0x20) | equal(word, b'"') | equal(word, b'\\');
+        if special != 0 {
+            return at + (special.trailing_zeros() / 8) as usize;
+        }
+        at += 8;
+    }
+    while !matches!(bytes.get(at), None | Some(b'"' | b'\\' | 0..=0x1f)) {
+        at += 1;
+    }
+    at
 }
 
 fn digits(bytes: &[u8], mut at: usize) -> usize {
@@ -672,6 +689,17 @@ mod tests {
             let mut text = Vec::new();
             super::super::write_f32(&mut text, value);
             prop_assert_eq!(Reader::new(&text).unwrap().f32().unwrap().to_bits(), bits);
+        }
+
+        #[test]
+        fn strings_end_at_the_first_character_that_is_special(
+            bytes in prop::collection::vec(prop_oneof![8 => any::<u8>(), 1 => Just(b'"'), 1 => 0x1e..0x24u8], 0..40),
+            from in 0usize..9,
+        ) {
+            let from = from.min(bytes.len());
+            let is_special = |byte: &u8| matches!(byte, b'"' | b'\\' | 0..=0x1f);
+            let expected = bytes[from..].iter().position(is_special).map_or(bytes.len(), |at| from + at);
+            prop_assert_eq!(plain_end(&bytes, from), expected);
         }
 
         #[test]

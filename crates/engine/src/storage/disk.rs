@@ -5,7 +5,7 @@ use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
 #[cfg(unix)]
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 
 use super::{ErrorKind, LockGuard, Map, Result, Storage, StorageError, StorageFile, path};
 
@@ -51,6 +51,17 @@ fn owner_only(options: &mut OpenOptions) -> &mut OpenOptions {
     options
 }
 
+#[cfg(unix)]
+fn write_all_at(file: &mut File, bytes: &[u8], offset: u64) -> io::Result<()> {
+    file.write_all_at(bytes, offset)
+}
+
+#[cfg(not(unix))]
+fn write_all_at(file: &mut File, bytes: &[u8], offset: u64) -> io::Result<()> {
+    file.seek(io::SeekFrom::Start(offset))?;
+    file.write_all(bytes)
+}
+
 /// A directory can be synced only where it can be opened as a file.
 fn sync_directory(path: &Path) -> io::Result<()> {
     if cfg!(unix) { File::open(path)?.sync_all() } else { Ok(()) }
@@ -64,7 +75,7 @@ impl Storage for RealDisk {
 
     fn create(&self, path: &str) -> Result<Box<dyn StorageFile>> {
         let full = self.file_at("create", path)?;
-        let file = owner_only(OpenOptions::new().append(true).create_new(true))
+        let file = owner_only(OpenOptions::new().write(true).create_new(true))
             .open(full)
             .map_err(|e| StorageError::from_io("create", path, &e))?;
         Ok(Box::new(DiskFile { file, path: path.to_owned(), len: 0 }))
@@ -73,7 +84,7 @@ impl Storage for RealDisk {
     fn open_append(&self, path: &str) -> Result<Box<dyn StorageFile>> {
         let full = self.file_at("open", path)?;
         let open = || {
-            let file = OpenOptions::new().append(true).open(full)?;
+            let file = OpenOptions::new().write(true).open(full)?;
             let len = file.metadata()?.len();
             Ok((file, len))
         };
@@ -230,10 +241,10 @@ struct DiskFile {
 }
 
 impl StorageFile for DiskFile {
-    fn append(&mut self, bytes: &[u8]) -> Result<()> {
-        match self.file.write_all(bytes) {
+    fn write_at(&mut self, offset: u64, bytes: &[u8]) -> Result<()> {
+        match write_all_at(&mut self.file, bytes, offset) {
             Ok(()) => {
-                self.len += bytes.len() as u64;
+                self.len = self.len.max(offset + bytes.len() as u64);
                 Ok(())
             }
             Err(e) => {
@@ -241,7 +252,7 @@ impl StorageFile for DiskFile {
                 if let Ok(metadata) = self.file.metadata() {
                     self.len = metadata.len();
                 }
-                Err(StorageError::from_io("append", &self.path, &e))
+                Err(StorageError::from_io("write", &self.path, &e))
             }
         }
     }

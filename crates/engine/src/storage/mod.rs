@@ -110,10 +110,16 @@ pub trait Storage: Send + Sync {
     }
 }
 
-/// A file open for appending.
+/// A file open for writing.
 pub trait StorageFile: Send {
     /// Writes all of `bytes` at the end. After an error any part of them may be there: see [`len`](Self::len).
-    fn append(&mut self, bytes: &[u8]) -> Result<()>;
+    fn append(&mut self, bytes: &[u8]) -> Result<()> {
+        self.write_at(self.len(), bytes)
+    }
+
+    /// Writes all of `bytes` from `offset` on, in the place of what is there and behind it; `offset` is at most
+    /// [`len`](Self::len). After an error any part of them may be there.
+    fn write_at(&mut self, offset: u64, bytes: &[u8]) -> Result<()>;
 
     /// Makes content and length durable. Not the name: that is [`Storage::sync_dir`].
     fn sync(&mut self) -> Result<()>;

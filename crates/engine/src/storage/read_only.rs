@@ -98,7 +98,7 @@ struct Unwritable {
 }
 
 impl StorageFile for Unwritable {
-    fn append(&mut self, _bytes: &[u8]) -> Result<()> {
+    fn write_at(&mut self, _offset: u64, _bytes: &[u8]) -> Result<()> {
         Err(refuse("append", &self.path))
     }
 

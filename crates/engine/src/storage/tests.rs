@@ -58,6 +58,36 @@ fn what_was_appended_is_read_and_mapped() {
 }
 
 #[test]
+fn bytes_are_written_in_the_place_of_others_and_behind_them() {
+    on_both(|disk| {
+        let mut file = disk.create("x").unwrap();
+        file.append(b"hello world").unwrap();
+        file.write_at(6, b"W").unwrap();
+        assert_eq!((disk.read("x").unwrap(), file.len()), (b"hello World".to_vec(), 11));
+        file.write_at(9, b"k and more").unwrap();
+        file.append(b"!").unwrap();
+        assert_eq!((disk.read("x").unwrap(), file.len()), (b"hello Work and more!".to_vec(), 20));
+    });
+}
+
+#[test]
+fn bytes_that_were_written_over_others_are_torn_where_they_stand() {
+    let disk = SimDisk::new();
+    durable(&disk, "x", &[0; 9000]);
+    let mut file = disk.open_append("x").unwrap();
+    file.write_at(700, &[9; 6000]).unwrap();
+    let seen = outcomes(&disk, |d| d.read("x").unwrap());
+    assert!(seen.iter().all(|bytes| bytes.len() == 9000 && bytes[..700] == [0; 700]));
+    assert!(seen.iter().all(|bytes| bytes[6700..] == [0; 2300]), "nothing else is touched");
+    assert!(seen.iter().any(|bytes| bytes[700..6700] == [9; 6000]));
+    assert!(seen.iter().any(|bytes| bytes[700..6700] == [0; 6000]));
+    assert!(seen.iter().any(|bytes| bytes[700] == 9 && bytes[6699] == 0), "torn");
+    file.sync().unwrap();
+    disk.power_cut(1);
+    assert_eq!(disk.read("x").unwrap()[700..6700], [9; 6000]);
+}
+
+#[test]
 fn an_empty_file_can_be_mapped() {
     on_both(|disk| {
         disk.create("x").unwrap();

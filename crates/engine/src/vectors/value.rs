@@ -36,6 +36,15 @@ impl VectorValue {
             VectorValue::Multi(_) => VectorKind::Multi,
         }
     }
+
+    /// Bytes of its numbers.
+    pub fn bytes(&self) -> usize {
+        4 * match self {
+            VectorValue::Dense(components) => components.len(),
+            VectorValue::Sparse(vector) => vector.indices.len() + vector.values.len(),
+            VectorValue::Multi(vector) => vector.components.len(),
+        }
+    }
 }
 
 impl From<Vec<f32>> for VectorValue {

@@ -6,46 +6,20 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::sync::thread::{self, JoinHandle};
-use crate::sync::{Condvar, Mutex, mpsc};
+use crate::sync::{Condvar, Mutex, MutexGuard, mpsc};
 
+use super::durability::{Durability, GroupOptions};
 use super::log::{Log, Pending};
 use super::{LogError, MAX_BODY_BYTES};
 
-/// When a group counts as done; the strictest first.
-///
-/// Whatever the levels of its records, what a power cut leaves of the log is a prefix of it: a record is never there
-/// without all that came before, so a collection loses the last of its operations, if any, and never one in between.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Durability {
-    /// After the sync: it survives a power cut.
-    #[default]
-    Always,
-    /// After the write: it survives the end of the process. A sync follows within [`GroupOptions::sync_interval`].
-    Interval,
-    /// After the write. A sync comes with the next group that wants one, the next segment, a checkpoint, or the end.
-    Os,
-}
+/// Bytes that wait for the log, up to which whoever brings them writes them: the sync takes so little longer for them
+/// that the way to another thread and back counts.
+const DRIVEN_BYTES: usize = 64 << 10;
 
 /// Told once how a group ended: the sequence of its last record (for an empty group the last durable one) or why none
-/// of its records is in the log. Called on the log's thread, the groups of a collection in the order of their
-/// sequences; it must not block, and must not call the log.
+/// of its records is in the log. Called on the thread that wrote it, one at a time and the groups of a collection in the
+/// order of their sequences; it must not block, and must not call the log.
 pub type Completion = Box<dyn FnOnce(Result<u64, LogError>) + Send>;
-
-/// Limits of the group commit.
-#[derive(Clone, Debug)]
-pub struct GroupOptions {
-    /// Bytes of bodies that may wait for the log (256 MiB); a single group may be longer when nothing else waits.
-    pub waiting_bytes: usize,
-    /// Records of [`Durability::Interval`] are synced at the latest so long after they were written (1 s). Without a
-    /// thread of the log nobody measures it: they are synced like those of [`Durability::Os`].
-    pub sync_interval: Duration,
-}
-
-impl Default for GroupOptions {
-    fn default() -> Self {
-        Self { waiting_bytes: 256 << 20, sync_interval: Duration::from_secs(1) }
-    }
-}
 
 /// The log, shared by all writers of the server.
 ///
@@ -64,6 +38,8 @@ struct Shared {
     arrived: Condvar,
     /// Locked before `queue` by whoever moves groups from the queue to the log.
     log: Mutex<Log>,
+    /// Held while writers are told, and taken before `log` is let go: the groups that the next one writes are told later.
+    telling: Mutex<()>,
     waiting_bytes: usize,
     sync_interval: Duration,
 }
@@ -139,6 +115,19 @@ impl GroupCommit {
         durability: Durability,
         done: Completion,
     ) -> Result<R, LogError> {
+        let queued = self.enqueue(fill, durability, done);
+        self.wake();
+        queued
+    }
+
+    /// As [`with_log`](Self::with_log), for somebody who then calls [`wake`](Self::wake) or [`drive`](Self::drive), and
+    /// soon: the group waits until then.
+    pub fn enqueue<R>(
+        &self,
+        fill: impl FnOnce(&mut Appender<'_>) -> Result<R, LogError>,
+        durability: Durability,
+        done: Completion,
+    ) -> Result<R, LogError> {
         let mut queue = self.shared.queue.lock();
         let staged = match queue.refusal() {
             Some(refusal) => Err(refusal),
@@ -166,11 +155,30 @@ impl GroupCommit {
         queue.groups.push_back(Group { records, last, bytes, durability, done });
         drop(queue);
         if self.inline {
-            self.shared.write_batch(false);
-        } else {
-            self.shared.arrived.notify_one();
+            self.shared.write_batch(self.shared.log.lock(), false);
         }
         Ok(value)
+    }
+
+    /// Has the log's thread write and sync what is queued.
+    pub fn wake(&self) {
+        if !self.inline {
+            self.shared.arrived.notify_one();
+        }
+    }
+
+    /// Writes and syncs what is queued in the caller, if it is short and nobody is at the log; else as
+    /// [`wake`](Self::wake). The completions are called here, so the caller must hold nothing that they need.
+    pub fn drive(&self) {
+        if self.inline {
+            return;
+        }
+        let is_short = self.shared.queue.lock().bytes <= DRIVEN_BYTES;
+        match is_short.then(|| self.shared.log.try_lock()).flatten() {
+            // With a sync: the one after a pause, of records that did not ask for one, is the thread's.
+            Some(log) => drop(self.shared.write_batch(log, true)),
+            None => self.wake(),
+        }
     }
 
     /// Accepts records of `collection` again after a failure. To be called once its state holds nothing that failed and
@@ -242,8 +250,10 @@ impl GroupCommit {
             // The thread catches what completions throw; its own panic would be a bug that the sync below reports.
             let _ = thread.join();
         }
-        self.shared.write_batch(true);
-        self.shared.log.lock().sync()
+        self.shared.write_batch(self.shared.log.lock(), true);
+        let mut log = self.shared.log.lock();
+        log.sync()?;
+        log.give_back_zeros()
     }
 }
 
@@ -319,6 +329,7 @@ impl Shared {
             queue: Mutex::new(queue),
             arrived: Condvar::new(),
             log: Mutex::new(log),
+            telling: Mutex::new(()),
             waiting_bytes: options.waiting_bytes,
             sync_interval: options.sync_interval,
         }
@@ -343,7 +354,7 @@ impl Shared {
             }
             drop(queue);
             let overdue = sync_at.is_some_and(|at| at <= Instant::now());
-            if self.write_batch(overdue) {
+            if self.write_batch(self.log.lock(), overdue) {
                 sync_at.get_or_insert_with(|| Instant::now() + self.sync_interval);
             } else if overdue {
                 sync_at = None;
@@ -356,8 +367,7 @@ impl Shared {
 
     /// Writes everything that waits and tells the writers. Syncs if one of them wants it or `sync` says so. Answers
     /// whether records were written that want a sync soon.
-    fn write_batch(&self, sync: bool) -> bool {
-        let mut log = self.log.lock();
+    fn write_batch(&self, mut log: MutexGuard<'_, Log>, sync: bool) -> bool {
         let mut batch = std::mem::take(&mut self.queue.lock().groups);
         let sync = sync || batch.iter().any(|group| group.durability == Durability::Always);
         let wants_sync_soon = !sync && batch.iter().any(|group| group.durability == Durability::Interval);
@@ -384,12 +394,18 @@ impl Shared {
         outcome = outcome.and_then(|()| log.write()).map(drop);
         if sync && outcome.is_ok() {
             let mut eager = eager.into_iter();
-            let (written, waiting) = batch.into_iter().partition(|_| eager.next() == Some(true));
+            let (written, waiting): (VecDeque<Group>, _) =
+                batch.into_iter().partition(|_| eager.next() == Some(true));
             batch = waiting;
-            tell(self.settle(&log, written, &touched, &outcome));
+            if !written.is_empty() {
+                let outcomes = self.settle(&log, written, &touched, &outcome);
+                let _telling = self.telling.lock();
+                tell(outcomes);
+            }
             outcome = log.sync();
         }
         let outcomes = self.settle(&log, batch, &touched, &outcome);
+        let _telling = self.telling.lock();
         drop(log);
         tell(outcomes);
         wants_sync_soon && outcome.is_ok()

@@ -18,6 +18,13 @@ use super::segment::{self, CreateError, Segment};
 /// The encoding buffer is given back when it has grown beyond this.
 const KEPT_BUFFER_BYTES: usize = 4 << 20;
 
+/// A segment is filled with zeros ahead of its records in steps of one part in so many of its length (2 MiB of 64).
+const STEPS_A_SEGMENT: u64 = 32;
+/// Nor do they take more than one part in so many of what is free.
+const SHARE_OF_FREE: u64 = 256;
+/// A longer write gains less from zeros that are there already than it costs to write them.
+const FILLED_FOR_BYTES: usize = 32 << 10;
+
 /// How a log behaves.
 #[derive(Clone, Debug)]
 pub struct LogOptions {
@@ -236,7 +243,7 @@ impl Log {
 
     /// Starts a new segment if the pending records do not fit into the current one.
     fn make_room(&mut self) -> Result<(), LogError> {
-        let current = self.file.len();
+        let current = self.end();
         if current <= SEGMENT_HEADER_LEN as u64 || current + self.pending_bytes <= self.segment_bytes {
             return Ok(());
         }
@@ -246,12 +253,13 @@ impl Log {
     /// Ends the segment that grows, so that a cut can take it too. One that holds no record stays.
     pub fn rotate(&mut self) -> Result<(), LogError> {
         self.check()?;
-        if self.file.len() <= SEGMENT_HEADER_LEN as u64 { Ok(()) } else { self.start_segment() }
+        if self.end() <= SEGMENT_HEADER_LEN as u64 { Ok(()) } else { self.start_segment() }
     }
 
     fn start_segment(&mut self) -> Result<(), LogError> {
         // A later segment proves that everything before it was durable.
         self.sync()?;
+        self.give_back_zeros()?;
         let first = self.written + 1;
         let plan = NewSegment { first, after_damage: false, epoch: self.epoch, records: &[] };
         match plan.create(&*self.storage, &mut self.entropy) {
@@ -265,6 +273,34 @@ impl Log {
             // Records appended to the old segment would be ignored if the name survived after all.
             Err(CreateError::Unknown(e)) => Err(self.poison(e)),
         }
+    }
+
+    /// Where the next record goes: behind it the segment holds zeros, if anything.
+    fn end(&self) -> u64 {
+        self.segments.back().map_or(0, |segment| segment.bytes)
+    }
+
+    /// Writes zeros behind the records, so that the syncs of the next ones have no new length and no new blocks of the
+    /// file to write. A disk that has no room for them has none to spare: the records do without.
+    fn fill_ahead(&mut self, end: u64) {
+        let spare = self.storage.free_bytes().map_or(u64::MAX, |free| free / SHARE_OF_FREE);
+        let step = spare.min(self.segment_bytes / STEPS_A_SEGMENT);
+        let room = self.segment_bytes.saturating_sub(end).min(step);
+        if room > 0 && self.file.append(&vec![0; room as usize]).is_err() {
+            // What is left of them are zeros all the same.
+            let _ = self.file.truncate(end);
+        }
+    }
+
+    /// Cuts the zeros off, so that a segment that is complete is as long as its records.
+    pub(super) fn give_back_zeros(&mut self) -> Result<(), LogError> {
+        self.check()?;
+        let end = self.end();
+        if self.file.len() > end {
+            self.file.truncate(end).map_err(LogError::from_storage)?;
+            self.file.sync().map_err(|e| self.poison(e))?;
+        }
+        Ok(())
     }
 
     fn write_pending(&mut self) -> Result<(), LogError> {
@@ -287,8 +323,9 @@ impl Log {
             self.encoded.extend_from_slice(&header.encode(self.seeded));
             self.encoded.extend_from_slice(&record.body);
         }
-        let before = self.file.len();
-        if let Err(error) = self.file.append(&self.encoded) {
+        let before = self.end();
+        let end = before + self.encoded.len() as u64;
+        if let Err(error) = self.file.write_at(before, &self.encoded) {
             // Synced before anybody hears of the failure: a record that was reported failed must never come back.
             let undone = self.file.truncate(before).and_then(|()| self.file.sync());
             return match undone {
@@ -299,9 +336,13 @@ impl Log {
                 Err(e) => Err(self.poison(e)),
             };
         }
+        let is_synced_each_time = self.durable == self.written;
         self.written = sequence;
         if let Some(segment) = self.segments.back_mut() {
-            segment.bytes = self.file.len();
+            segment.bytes = end;
+        }
+        if is_synced_each_time && self.encoded.len() <= FILLED_FOR_BYTES && self.file.len() == end {
+            self.fill_ahead(end);
         }
         if self.encoded.capacity() > KEPT_BUFFER_BYTES {
             self.encoded = Vec::new();
@@ -360,6 +401,10 @@ fn continue_after(
         let path = segment::path(last.first);
         let reopen = || {
             let mut file = storage.open_append(&path)?;
+            // Zeros that were written ahead of records that never came.
+            if file.len() > last.bytes {
+                file.truncate(last.bytes)?;
+            }
             // A truncation whose sync failed before a restart must not be undone by a later power cut: the bytes it
             // took away would stand where new records are expected.
             file.sync()?;

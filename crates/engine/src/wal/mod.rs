@@ -10,13 +10,15 @@
 //!
 //! **Opening.** Records that nothing proves durable (the last group, which may live only in the page cache after a
 //! failed sync) are copied into a new, synced segment before the owner may rely on them. A segment ends where the next
-//! begins: what it holds beyond is ignored. No file is changed in place and damaged bytes are never touched.
+//! begins: what it holds beyond is ignored, and the last where only zeros follow, which are written ahead of records. No
+//! file is changed in place but for them, and damaged bytes are never touched.
 //!
 //! **Failing.** A write that fails before its sync is taken back, and its sequences are given out again, so that the
 //! log stays contiguous. A failed sync, or a write that cannot be taken back, poisons the log: every later call answers
 //! [`LogError::Poisoned`] until the log is opened again.
 
 mod cut_mark;
+mod durability;
 mod entropy;
 mod error;
 mod format;
@@ -29,9 +31,10 @@ mod report;
 mod scan;
 mod segment;
 
+pub use durability::{Durability, GroupOptions};
 pub use error::LogError;
 pub use format::MAX_BODY_BYTES;
-pub use group::{Appender, Completion, Durability, GroupCommit, GroupOptions};
+pub use group::{Appender, Completion, GroupCommit};
 pub use inspection::{inspect, path_holding, remove_segments, salvage, segment_path, start_behind};
 pub use log::{Log, LogOptions};
 pub use report::{Damage, DamageKind, LogReport, Replayed};

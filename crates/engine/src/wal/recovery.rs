@@ -59,6 +59,16 @@ impl Loaded {
         Ok(Self { first, bytes, header, header_sound, items })
     }
 
+    /// Bytes up to the end of the last record; what follows are zeros.
+    fn content_len(&self) -> u64 {
+        let end = match self.items.last() {
+            Some(Item::Record { header, body_at, .. }) => body_at + header.body_len as usize,
+            Some(Item::Hole { .. }) => self.bytes.len(),
+            None => SEGMENT_HEADER_LEN,
+        };
+        end.min(self.bytes.len()) as u64
+    }
+
     /// The last sequence that this segment, as the last one, proves durable.
     fn synced_through(&self) -> u64 {
         let at_birth = match &self.header {
@@ -214,7 +224,7 @@ pub(super) fn recover(
             continue;
         }
         let mut loaded = Loaded::read(storage, first, end)?;
-        segments.push(Segment { first, bytes: loaded.bytes.len() as u64 });
+        segments.push(Segment { first, bytes: loaded.content_len() });
         if first > next {
             let (kind, lost_to) = (DamageKind::Gap, Some(first - 1));
             let gap = Damage { kind, segment: first, offset: 0, lost_from: next, lost_to };

@@ -28,7 +28,8 @@ impl Item {
     }
 }
 
-/// Everything after the segment header, up to the record `end`, which the next segment starts with.
+/// Everything after the segment header, up to the record `end`, which the next segment starts with. Where none does,
+/// zeros to the end of the file are what was written ahead of records that never came.
 pub(super) fn scan(
     bytes: &[u8],
     seeded: Seeded,
@@ -42,6 +43,9 @@ pub(super) fn scan(
         let found = RecordHeader::decode(&bytes[at..], seeded).filter(|h| h.sequence >= expected);
         let Some(header) = found else {
             let offset = at;
+            if end.is_none() && bytes[at..].iter().all(|byte| *byte == 0) {
+                break;
+            }
             match find_header(bytes, at + 1, seeded, expected) {
                 Some((next_at, next)) => {
                     at = next_at;

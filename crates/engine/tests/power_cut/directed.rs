@@ -20,7 +20,11 @@ fn engine_with_points(seed: u64) -> TestEngine {
 
 #[test]
 fn a_full_disk_refuses_writes_until_there_is_room_and_serves_reads_c1_5() {
-    let mut engine = engine_with_points(1);
+    // Segments so short that hardly anything fits into the zeros behind the records.
+    let thresholds = Thresholds { log_segment_bytes: 1 << 10, ..Thresholds::default() };
+    let mut engine = TestEngine::with(SimDisk::new(), 1, thresholds).expect("an empty disk opens");
+    engine.ok("create_collection", "c", json!({"vectors": {"size": 2, "distance": "Euclid"}}));
+    engine.ok("upsert_points", "c", points(0..20));
     let before = engine.digest("c");
     engine.disk.set_capacity(Some(0));
     for _ in 0..3 {
@@ -218,9 +222,9 @@ fn payloads_that_were_copied_forward_are_found_after_a_failed_write() {
     // Less than half of the first file is still in use.
     engine.ok("upsert_points", "c", points(0..16));
     engine.checkpoint();
-    engine.disk.set_capacity(Some(0));
+    engine.disk.fail_from(1, Fault::Enospc);
     assert_eq!(engine.refused("delete_points", "c", json!({"points": [19]})).0, "storage_full");
-    engine.disk.set_capacity(None);
+    engine.disk.clear_faults();
     for id in 0..3 {
         engine.ok("set_payload", "c", json!({"payload": {"again": true}, "points": [id]}));
         engine.checkpoint();

@@ -7,7 +7,11 @@ use super::dice::Dice;
 /// A change that no sync has covered yet.
 #[derive(Clone, Debug)]
 enum Change {
-    Append(Vec<u8>),
+    /// At most at the end of what was there: see [`Content::write`].
+    Write {
+        at: usize,
+        bytes: Vec<u8>,
+    },
     Truncate(usize),
 }
 
@@ -34,10 +38,12 @@ impl Content {
         &self.live
     }
 
-    pub(super) fn append(&mut self, bytes: &[u8]) {
+    /// Writes `bytes` from `at` on, which is at most the length.
+    pub(super) fn write(&mut self, at: usize, bytes: &[u8]) {
         if !bytes.is_empty() {
-            self.live.extend_from_slice(bytes);
-            self.pending.push(Change::Append(bytes.to_vec()));
+            let change = Change::Write { at, bytes: bytes.to_vec() };
+            apply(&mut self.live, &change);
+            self.pending.push(change);
         }
     }
 
@@ -59,11 +65,12 @@ impl Content {
 
     /// A sync that reports failure: see [`doubtful`](Self::doubtful).
     pub(super) fn fail_sync(&mut self) {
-        let start = stable_len(self.durable.len(), &self.pending);
-        let old = self.durable[start..].to_vec();
+        let touched = touched(self.durable.len(), &self.pending);
+        let old = self.durable[touched.start..].to_vec();
         self.sync();
-        if start < self.live.len() {
-            self.doubtful.push(Doubt { range: start..self.live.len(), old });
+        let range = touched.start..touched.end.min(self.live.len());
+        if !range.is_empty() {
+            self.doubtful.push(Doubt { range, old });
         }
     }
 
@@ -90,24 +97,9 @@ impl Content {
     /// whole. A place that nothing arrived for reads as zeros.
     pub(super) fn lose_power_keeping(&mut self, mut arrived: impl FnMut() -> bool) {
         let mut image = std::mem::take(&mut self.durable);
-        let mut len = image.len();
         for change in self.pending.drain(..) {
-            let arrived = arrived();
-            match change {
-                Change::Append(bytes) => {
-                    let start = len;
-                    len += bytes.len();
-                    if arrived {
-                        image.resize(image.len().max(len), 0);
-                        image[start..len].copy_from_slice(&bytes);
-                    }
-                }
-                Change::Truncate(to) => {
-                    len = to;
-                    if arrived {
-                        image.truncate(to);
-                    }
-                }
+            if arrived() {
+                apply(&mut image, &change);
             }
         }
         self.live.clone_from(&image);
@@ -153,26 +145,32 @@ impl Content {
     fn torn(&mut self, dice: &mut Dice) -> Vec<u8> {
         let mut image = std::mem::take(&mut self.durable);
         let arrived = dice.below(self.pending.len() + 1);
-        let stable = stable_len(image.len(), &self.pending[..arrived]);
-        let before = image[stable..].to_vec();
-        for change in &self.pending[..arrived] {
+        let in_part = match self.pending.get(arrived) {
+            Some(Change::Write { at, bytes }) => {
+                let grain = [1, 512, 4096][dice.below(3)];
+                let end = at + dice.below(bytes.len() + 1);
+                // Whole grains of the disk arrive, counted from the start of the file.
+                let end = (end / grain * grain).max(*at);
+                Some(Change::Write { at: *at, bytes: bytes[..end - at].to_vec() })
+            }
+            _ => None,
+        };
+        self.pending.truncate(arrived);
+        self.pending.extend(in_part);
+        let touched = touched(image.len(), &self.pending);
+        let before = image[touched.start..].to_vec();
+        for change in &self.pending {
             apply(&mut image, change);
         }
-        if let Some(Change::Append(bytes)) = self.pending.get(arrived) {
-            let grain = [1, 512, 4096][dice.below(3)];
-            let end = image.len() + dice.below(bytes.len() + 1);
-            // Whole grains of the disk arrive, counted from the start of the file.
-            let end = (end / grain * grain).max(image.len());
-            image.extend_from_slice(&bytes[..end - image.len()]);
-        }
+        let touched = touched.start..touched.end.min(image.len());
         if dice.chance(60) {
             let sector = [512, 4096][dice.below(2)];
             let percent = [10, 50, 90][dice.below(3)];
-            let mut start = stable;
-            while start < image.len() {
-                let end = ((start / sector + 1) * sector).min(image.len());
+            let mut start = touched.start;
+            while start < touched.end {
+                let end = ((start / sector + 1) * sector).min(touched.end);
                 if dice.chance(percent) {
-                    let old = before.get(start - stable..).unwrap_or_default();
+                    let old = before.get(start - touched.start..).unwrap_or_default();
                     spoil(&mut image[start..end], old, dice);
                 }
                 start = end;
@@ -182,17 +180,21 @@ impl Content {
     }
 }
 
-/// How many leading bytes no pending change has touched.
-fn stable_len(durable_len: usize, pending: &[Change]) -> usize {
-    pending.iter().fold(durable_len, |stable, change| match change {
-        Change::Append(_) => stable,
-        Change::Truncate(len) => stable.min(*len),
+/// From the first byte that a pending change has touched to behind the last that one has written.
+fn touched(durable_len: usize, pending: &[Change]) -> Range<usize> {
+    pending.iter().fold(durable_len..0, |Range { start, end }, change| match change {
+        Change::Write { at, bytes } => start.min(*at)..end.max(at + bytes.len()),
+        Change::Truncate(len) => start.min(*len)..end,
     })
 }
 
 fn apply(image: &mut Vec<u8>, change: &Change) {
     match change {
-        Change::Append(bytes) => image.extend_from_slice(bytes),
+        Change::Write { at, bytes } => {
+            // A place that nothing arrived for reads as zeros.
+            image.resize(image.len().max(at + bytes.len()), 0);
+            image[*at..at + bytes.len()].copy_from_slice(bytes);
+        }
         Change::Truncate(len) => image.truncate(*len),
     }
 }

@@ -41,17 +41,24 @@ impl SimFile {
 }
 
 impl StorageFile for SimFile {
-    fn append(&mut self, bytes: &[u8]) -> Result<()> {
+    fn write_at(&mut self, offset: u64, bytes: &[u8]) -> Result<()> {
         let Entered { mut world, fault } = self.enter(Call::Append, "append")?;
+        let at = usize::try_from(offset).unwrap_or(usize::MAX);
+        let overwritten = world.content_mut("append", &self.path, self.file)?.live().len().checked_sub(at);
+        let Some(overwritten) = overwritten else {
+            return Err(StorageError::new(ErrorKind::Io, "append", &self.path, "behind the end of the file"));
+        };
         let room = match world.capacity_bytes {
-            Some(capacity) => capacity.saturating_sub(world.tree.used_bytes()),
+            Some(capacity) => {
+                capacity.saturating_sub(world.tree.used_bytes()).saturating_add(overwritten as u64)
+            }
             None => u64::MAX,
         };
         let accepted = match fault {
             Some(_) => bytes.len() / 2,
             None => bytes.len().min(usize::try_from(room).unwrap_or(usize::MAX)),
         };
-        world.content_mut("append", &self.path, self.file)?.append(&bytes[..accepted]);
+        world.content_mut("append", &self.path, self.file)?.write(at, &bytes[..accepted]);
         if accepted < bytes.len() || fault.is_some() {
             return Err(StorageError::new(ErrorKind::Full, "append", &self.path, "simulated full disk"));
         }

@@ -286,3 +286,52 @@ fn many_threads_on_a_real_disk_keep_the_order_of_their_collection() {
         assert!(mine.eq(0..GROUPS), "collection {collection} is in its own order");
     }
 }
+
+#[test]
+fn whoever_is_alone_writes_syncs_and_hears_in_his_own_thread() {
+    let disk = SimDisk::new();
+    let log = GroupCommit::threaded(open(&disk).0, &GroupOptions::default()).unwrap();
+    for number in 1..=20 {
+        let (sender, receiver) = mpsc::channel();
+        let done = Box::new(move |outcome| sender.send((outcome, std::thread::current().id())).unwrap());
+        log.enqueue(|log| log.append(1, 1, vec![1; 40]), Durability::Always, done).unwrap();
+        log.drive();
+        let told = receiver.try_recv().expect("told before the call returns");
+        assert_eq!(told, (Ok(number), std::thread::current().id()));
+        assert_eq!(log.durable_sequence(), number);
+    }
+}
+
+#[test]
+fn a_long_group_is_left_to_the_thread_of_the_log() {
+    let log = GroupCommit::threaded(open(&SimDisk::new()).0, &GroupOptions::default()).unwrap();
+    let (sender, receiver) = mpsc::channel();
+    let done = Box::new(move |outcome| sender.send((outcome, std::thread::current().id())).unwrap());
+    log.enqueue(|log| log.append(1, 1, vec![1; 1 << 20]), Durability::Always, done).unwrap();
+    log.drive();
+    let (outcome, thread) = receiver.recv().unwrap();
+    assert_eq!(outcome, Ok(1));
+    assert_ne!(thread, std::thread::current().id());
+}
+
+#[test]
+fn writers_that_drive_the_log_are_told_in_the_order_of_their_sequences() {
+    let dir = tempfile::tempdir().unwrap();
+    let disk = Arc::new(RealDisk::open(dir.path()).unwrap());
+    let (log, _) = Log::open(disk, 1, LogOptions::default(), 0, &mut |_| {}).unwrap();
+    let log = Arc::new(GroupCommit::threaded(log, &GroupOptions::default()).unwrap());
+    let heard = Heard::default();
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                for _ in 0..100 {
+                    let body = |log: &mut crate::wal::Appender<'_>| log.append(1, 1, vec![1; 20]);
+                    log.enqueue(body, Durability::Always, hear(&heard)).unwrap();
+                    log.drive();
+                }
+            });
+        }
+    });
+    log.close().unwrap();
+    assert_eq!(*heard.lock(), (1..=400).map(Ok).collect::<Vec<_>>());
+}

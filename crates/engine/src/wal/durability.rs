@@ -1,0 +1,34 @@
+//! What writers may ask of the log, and its limits.
+
+use std::time::Duration;
+
+/// When a group counts as done; the strictest first.
+///
+/// Whatever the levels of its records, what a power cut leaves of the log is a prefix of it: a record is never there
+/// without all that came before, so a collection loses the last of its operations, if any, and never one in between.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Durability {
+    /// After the sync: it survives a power cut.
+    #[default]
+    Always,
+    /// After the write: it survives the end of the process. A sync follows within [`GroupOptions::sync_interval`].
+    Interval,
+    /// After the write. A sync comes with the next group that wants one, the next segment, a checkpoint, or the end.
+    Os,
+}
+
+/// Limits of the group commit.
+#[derive(Clone, Debug)]
+pub struct GroupOptions {
+    /// Bytes of bodies that may wait for the log (256 MiB); a single group may be longer when nothing else waits.
+    pub waiting_bytes: usize,
+    /// Records of [`Durability::Interval`] are synced at the latest so long after they were written (1 s). Without a
+    /// thread of the log nobody measures it: they are synced like those of [`Durability::Os`].
+    pub sync_interval: Duration,
+}
+
+impl Default for GroupOptions {
+    fn default() -> Self {
+        Self { waiting_bytes: 256 << 20, sync_interval: Duration::from_secs(1) }
+    }
+}
