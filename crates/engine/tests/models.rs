@@ -5,7 +5,7 @@
 //! cargo test -p kithdb-engine --features shuttle --test models
 //! ```
 //!
-//! `KITHDB_SCHEDULES` sets how many orders each model tries.
+//! `KITHDB_SCHEDULES` sets how many orders each model tries (20,000; less where one takes long).
 
 use kithdb_engine::api;
 use kithdb_engine::collection::config::CollectionConfig;
@@ -26,7 +26,7 @@ use std::time::{Duration, Instant};
 
 /// Tries random orders, `share` times less of them where one takes long. The model gets the number of the try.
 fn try_orders(share: u64, model: impl Fn(u64) + Send + Sync + 'static) {
-    let schedules = std::env::var("KITHDB_SCHEDULES").map_or(2_000, |text| text.parse().expect("a number"));
+    let schedules = std::env::var("KITHDB_SCHEDULES").map_or(20_000, |text| text.parse().expect("a number"));
     let tried = AtomicU64::new(0);
     let run = move || model(tried.fetch_add(1, Ordering::Relaxed));
     let scheduler = RandomScheduler::new((schedules / share).max(1) as usize);
