@@ -278,6 +278,36 @@ fn readers_see_whole_requests_in_their_order_and_writers_their_own() {
     });
 }
 
+/// A record is in the log before any view has it: whoever cuts must not take the collection for one without records.
+#[test]
+fn the_log_is_not_cut_under_a_write_that_no_view_has_yet() {
+    try_orders(4, |_| {
+        let server = Server::new(2, 1 << 10);
+        let keeper = {
+            let server = Arc::clone(&server);
+            thread::spawn(move || {
+                for _ in 0..4 {
+                    // As the catalog does it for all collections.
+                    let log = &server.shared.log;
+                    let bound = log.next_sequence();
+                    let pinned = server.collection.pinned_lsn().unwrap_or(bound);
+                    log.rotate().expect("a sound disk");
+                    log.cut(bound.min(pinned)).expect("a sound disk");
+                    thread::yield_now();
+                }
+            })
+        };
+        for number in 1..4 {
+            server.upsert(0..2, number).expect("a write");
+        }
+        keeper.join().expect("no panic");
+        server.close();
+        server.disk.kill();
+        let (_, seen) = open_log(&server.disk);
+        assert_eq!(seen.len(), 3, "no checkpoint has any of it");
+    });
+}
+
 #[test]
 fn every_row_is_in_the_graph_or_in_the_tail_while_indexers_take_it_in() {
     try_orders(40, |_| {
