@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ServerChild } from './server-child';
 
-const TIMEOUT_MS = 60_000;
+const TIMEOUT_MS = 120_000;
 const CLOSED = 'the log cannot be written until the server is restarted';
 
 const folder = mkdtempSync(join(tmpdir(), 'kithdb-sync-'));
