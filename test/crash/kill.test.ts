@@ -24,13 +24,13 @@ function report(progress: string): void {
 async function killOnce(chain: Chain): Promise<void> {
   if (Math.random() < 0.15) {
     // In the middle of a start.
-    const early = new ServerChild(chain.dataDir, HURRIED);
+    const early = new ServerChild(chain.dataDir, { launcher: HURRIED });
     await sleep(Math.random() * 400);
     early.signal('SIGKILL');
     await early.exit;
     return;
   }
-  const server = new ServerChild(chain.dataDir, HURRIED);
+  const server = new ServerChild(chain.dataDir, { launcher: HURRIED });
   const url = await server.ready;
   await chain.create(url);
   await chain.verify(url);
@@ -64,7 +64,7 @@ test(
         if (left % 500 === 0) report(`${KILLS - left} kills, ${chain.acknowledged} writes acknowledged`);
         await killOnce(chain);
       }
-      const server = new ServerChild(chain.dataDir, HURRIED);
+      const server = new ServerChild(chain.dataDir, { launcher: HURRIED });
       const url = await server.ready;
       await chain.create(url);
       await chain.verify(url);

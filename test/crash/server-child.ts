@@ -11,6 +11,14 @@ const LAUNCHER = join(__dirname, '..', '..', 'bin', 'kithdb.js');
 /** A server whose background work is always busy. */
 export const HURRIED = join(__dirname, 'hurried-server.cjs');
 
+/** What is unusual about a server. */
+export interface Launch {
+  /** The script that starts it. */
+  readonly launcher?: string;
+  /** More of its environment. */
+  readonly env?: NodeJS.ProcessEnv;
+}
+
 /** The real server as a child process, on a free port. */
 export class ServerChild {
   static readonly #running = new Set<ChildProcess>();
@@ -27,8 +35,9 @@ export class ServerChild {
   readonly ready: Promise<string>;
   #output = '';
 
-  constructor(dataDir: string, launcher = LAUNCHER) {
-    const env = { PATH: process.env['PATH'], KITHDB_LOG_LEVEL: 'warn', KITHDB_LOG_FORMAT: 'json' };
+  constructor(dataDir: string, { launcher = LAUNCHER, env: added = {} }: Launch = {}) {
+    const usual = { PATH: process.env['PATH'], KITHDB_LOG_LEVEL: 'warn', KITHDB_LOG_FORMAT: 'json' };
+    const env = { ...usual, ...added };
     const child = spawn(process.execPath, [launcher, '--port', '0', '--data-dir', dataDir], {
       env,
       stdio: ['ignore', 'pipe', 'pipe'],

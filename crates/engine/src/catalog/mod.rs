@@ -130,6 +130,7 @@ impl Catalog {
         if !entry.start_deleting() {
             return Err(Error::CollectionDeleted(name.to_string()));
         }
+        self.shared.storage.turn("marking a collection for deletion");
         let marked = {
             let mut ledger = self.ledger.lock();
             self.append(DROP, &entry.id.to_le_bytes()).map(|lsn| {

@@ -55,7 +55,7 @@ pub enum GraphPolicy {
 pub(super) struct Checkpoints {
     pub dir: String,
     pub manifest: Option<Manifest>,
-    /// Manifests whose writing failed half-way: one of them may be what the next start reads.
+    /// Manifests whose writing failed half-way, or that are to be replaced: one of them may be what the next start reads.
     doubtful: Vec<Manifest>,
     pub next_file: u32,
 }
@@ -64,6 +64,13 @@ impl Checkpoints {
     /// Nothing yet.
     pub fn none(collection: u64) -> Checkpoints {
         Checkpoints { dir: directory(collection), manifest: None, doubtful: Vec::new(), next_file: 1 }
+    }
+
+    /// Nothing yet that is built on, while a manifest on disk may be in force: its files stay until another takes its
+    /// place.
+    pub fn beside(collection: u64, in_force: Option<Manifest>, next_file: u32) -> Checkpoints {
+        let doubtful = in_force.into_iter().collect();
+        Checkpoints { dir: directory(collection), manifest: None, doubtful, next_file }
     }
 
     /// Log sequence up to which the checkpoint holds everything.

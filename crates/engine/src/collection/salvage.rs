@@ -64,6 +64,8 @@ impl Opening {
             losses.notes.push(format!("{why}: nothing of the checkpoint can be found without it"));
             None
         });
+        // A repair that is cut short must leave its successor what this one has found.
+        let checkpoints = Checkpoints::beside(id, manifest.clone(), next_file(storage, id));
         let loaded =
             manifest.map(|manifest| (manifest.lsn, load(id, storage, manifest, options, &mut losses)));
         let (lsn, head) = match loaded {
@@ -75,8 +77,6 @@ impl Opening {
                 (0, Head::new(Arc::clone(config), options.row_chunk_bytes))
             }
         };
-        let mut checkpoints = Checkpoints::none(id);
-        checkpoints.next_file = next_file(storage, id);
         let graphs = head.fields.iter().map(|_| None).collect();
         let opening = Opening {
             id,

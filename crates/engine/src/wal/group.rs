@@ -198,6 +198,11 @@ impl GroupCommit {
         receiver.recv().unwrap_or(Err(LogError::Closed))
     }
 
+    /// Why the log takes no writes until it is opened again, if it does not: a sync failed.
+    pub fn fault(&self) -> Option<String> {
+        self.shared.queue.lock().poison.as_ref().map(LogError::public)
+    }
+
     /// The sequence that the next record would get at this moment.
     pub fn next_sequence(&self) -> u64 {
         self.shared.queue.lock().next

@@ -3,8 +3,9 @@
 use crate::common::TestEngine;
 use kithdb_engine::collection::GraphPolicy;
 use kithdb_engine::limits::Thresholds;
-use kithdb_engine::storage::{Fault, SimDisk, Storage};
+use kithdb_engine::storage::{Call, Fault, SimDisk, Storage};
 use serde_json::{Value, json};
+use std::sync::Arc;
 
 fn points(ids: std::ops::Range<u64>) -> Value {
     let point = |id| json!({"id": id, "vector": [id, 1.0], "payload": {"n": id, "text": "x".repeat(100)}});
@@ -68,6 +69,8 @@ fn a_failed_sync_stops_writes_and_not_reads_until_the_engine_is_opened_again() {
         assert_eq!(engine.refused("delete_points", "c", json!({"points": [1]})).0, "internal");
         assert_eq!(engine.refused("delete_collection", "c", json!(null)).0, "internal");
         assert_eq!(engine.digest("c"), before);
+        let info = engine.ok("collection_info", "c", json!(null));
+        assert_eq!(info["status"], json!("red"), "whoever looks is told");
         if cut {
             engine.power_cut(4);
         } else {
@@ -116,6 +119,46 @@ fn a_deleted_collection_stays_deleted_wherever_the_power_goes_c4_5() {
             assert!(left.iter().all(|name| name != "0000000000000001"), "its files go: {left:?}");
         }
     }
+}
+
+/// The catalog's file may be written between the first step of a deletion and its record, which may then fail.
+#[test]
+fn a_deletion_that_fails_leaves_the_collection_where_it_was_c4_5() {
+    let mut engine = engine_with_points(1);
+    engine.checkpoint();
+    engine.ok("create_collection", "d", json!({"vectors": {"size": 2, "distance": "Dot"}}));
+    let (catalog, disk) = (engine.engine().catalog().clone(), engine.disk.clone());
+    engine.disk.take_turns(Some(Arc::new(move |place: &str| {
+        if place == "marking a collection for deletion" {
+            catalog.checkpoint().expect("the disk is sound");
+            disk.fail_nth_of(Call::Append, 1, Fault::Eio);
+        }
+    })));
+    assert_eq!(engine.refused("delete_collection", "c", json!(null)).0, "internal");
+    engine.disk.take_turns(None);
+    engine.power_cut(1);
+    assert_eq!(engine.ok("count", "c", json!({})), json!({"count": 20}));
+}
+
+/// Without its records in the log nothing but its files says that a collection had data.
+#[test]
+fn a_manifest_that_is_gone_is_noticed_although_the_log_was_cut_c10_2() {
+    let thresholds = Thresholds { log_segment_bytes: 1, ..Thresholds::default() };
+    let mut engine = TestEngine::with(SimDisk::new(), 1, thresholds).expect("an empty disk opens");
+    for name in ["c", "d"] {
+        engine.ok("create_collection", name, json!({"vectors": {"size": 2, "distance": "Euclid"}}));
+        engine.ok("upsert_points", name, points(0..20));
+    }
+    engine.checkpoint();
+    // The segment that grows is never cut.
+    engine.ok("upsert_points", "d", points(20..21));
+    engine.checkpoint();
+    engine.kill();
+    engine.disk.remove("collections/0000000000000001/MANIFEST").expect("it is there");
+    engine.open().expect("the others are served");
+    let faults = engine.engine().status().faults;
+    assert_eq!(faults.len(), 1, "{faults:?}");
+    assert!(faults[0].0 == "c" && faults[0].1.contains("MANIFEST is missing"), "{faults:?}");
 }
 
 /// A graph that grows while nothing is written was once checkpointed together with payloads that had a place already;

@@ -6,6 +6,7 @@
 //! to programs of four operations whose recovery crashes twice.
 
 mod body;
+mod commands;
 #[path = "../common/mod.rs"]
 mod common;
 mod directed;

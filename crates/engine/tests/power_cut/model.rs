@@ -12,6 +12,27 @@ const UUIDS: u128 = 0x0000_0000_0000_4000_8000 << 48;
 /// Everything that a server holds.
 pub type Model = BTreeMap<String, Collection>;
 
+/// After which step the writes of a collection are answered; the strictest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    Always,
+    Interval,
+    Os,
+}
+
+impl Level {
+    pub const ALL: [Level; 3] = [Level::Always, Level::Interval, Level::Os];
+
+    /// As `wal_config.durability` has it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Level::Always => "always",
+            Level::Interval => "interval",
+            Level::Os => "os",
+        }
+    }
+}
+
 /// The id as requests and answers show it.
 pub fn shown(id: u64) -> Value {
     if id < FIRST_UUID { json!(id) } else { json!(format!("00000000-0000-4000-8000-{id:012x}")) }
@@ -66,13 +87,14 @@ impl Schema {
     }
 
     /// The body that creates such a collection.
-    pub fn creation(self, m: u64) -> Value {
+    pub fn creation(self, m: u64, level: Level) -> Value {
         let hnsw = json!({"m": m, "ef_construct": 16, "full_scan_threshold": 10});
         let vectors = match self {
             Schema::Small => json!({"size": 3, "distance": "Dot"}),
             Schema::Graph => json!({"size": 128, "distance": "Euclid"}),
             Schema::Named => json!({
-                "a": {"size": 128, "distance": "Euclid"},
+                // A graph without codes.
+                "a": {"size": 128, "distance": "Manhattan"},
                 "b": {"size": 2, "distance": "Manhattan"},
                 MULTI: {"size": ROW, "distance": "Dot", "multivector_config": {"comparator": "max_sim"}},
             }),
@@ -82,7 +104,10 @@ impl Schema {
             Schema::Named | Schema::Sparse => json!({SPARSE: {}}),
             _ => json!(null),
         };
-        json!({"vectors": vectors, "sparse_vectors": sparse, "hnsw_config": hnsw})
+        json!({
+            "vectors": vectors, "sparse_vectors": sparse, "hnsw_config": hnsw,
+            "wal_config": {"durability": level.name()},
+        })
     }
 
     /// The schema whose creation the server describes so.
@@ -183,10 +208,12 @@ pub struct Collection {
     pub m: u64,
     /// Whether vectors are quantised, likewise.
     pub quantized: bool,
+    /// `wal_config.durability`, likewise.
+    pub level: Level,
 }
 
 impl Collection {
-    pub fn new(schema: Schema, m: u64) -> Collection {
+    pub fn new(schema: Schema, m: u64, level: Level) -> Collection {
         Collection {
             schema,
             points: BTreeMap::new(),
@@ -194,6 +221,7 @@ impl Collection {
             note: None,
             m,
             quantized: false,
+            level,
         }
     }
 

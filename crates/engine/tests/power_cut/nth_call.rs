@@ -2,7 +2,7 @@
 //! go on, and what is left opens.
 
 use crate::common::{TestEngine, setting};
-use crate::model::Model;
+use crate::model::{Level, Model};
 use crate::scenario::{Kind, prepared};
 use crate::session::Session;
 use crate::{commit, on_every_core, verify};
@@ -88,7 +88,7 @@ fn run(trial: Trial, engine: &TestEngine, model: &Model) -> bool {
     }
     for by_cut in [false, true] {
         let mut left = engine.twin();
-        let mut session = Session { maybe: session.maybe.clone(), ..Session::new(n, session.model.clone()) };
+        let mut session = session.left_behind(n, by_cut);
         if by_cut {
             left.cut(n);
         } else {
@@ -107,7 +107,7 @@ fn run(trial: Trial, engine: &TestEngine, model: &Model) -> bool {
 #[test]
 fn every_nth_call_may_fail_in_every_way_c1_5_c1_7() {
     let all = setting("KITHDB_EXHAUSTIVE").is_some();
-    let (engine, model) = prepared();
+    let starts = [prepared(Level::Always), prepared(Level::Os)];
     let mut ways: Vec<(Fault, Option<Call>, bool)> = Vec::new();
     for fault in Fault::ALL {
         ways.extend([(fault, None, false), (fault, None, true)]);
@@ -117,17 +117,19 @@ fn every_nth_call_may_fail_in_every_way_c1_5_c1_7() {
     }
     let most = if all { u64::MAX } else { CALLS };
     let met = Mutex::new(0);
-    let failed = on_every_core(0..ways.len() as u64, |way| {
-        let (fault, of, lasting) = ways[way as usize];
+    let runs = (ways.len() * starts.len()) as u64;
+    let failed = on_every_core(0..runs, |number| {
+        let (engine, model) = &starts[number as usize % starts.len()];
+        let (fault, of, lasting) = ways[number as usize / starts.len()];
         let most = if of.is_some() { most.min(10) } else { most };
         for n in 1..=most {
-            if !run(Trial { fault, of, lasting, n }, &engine, &model) {
+            if !run(Trial { fault, of, lasting, n }, engine, model) {
                 break;
             }
             *met.lock().unwrap() += 1;
         }
     });
     println!("{} faults met in {} ways", met.into_inner().unwrap(), ways.len());
-    let named: Vec<_> = failed.iter().map(|way| ways[*way as usize]).collect();
+    let named: Vec<_> = failed.iter().map(|number| ways[*number as usize / starts.len()]).collect();
     assert!(failed.is_empty(), "failed{}: {named:?}", commit());
 }

@@ -2,7 +2,9 @@
 
 use crate::body::{self, Vectors};
 use crate::common::Random;
-use crate::model::{Collection, FIRST_UUID, Filter, MULTI, Model, Point, ROW, SPARSE, Schema, Sides, shown};
+use crate::model::{
+    Collection, FIRST_UUID, Filter, Level, MULTI, Model, Point, ROW, SPARSE, Schema, Sides, shown,
+};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -79,10 +81,10 @@ pub fn step(random: &mut Random, model: &Model) -> Step {
         }
         let schemas = [Schema::Small, Schema::Graph, Schema::Named, Schema::Sparse];
         let schema = schemas[random.below(4) as usize];
-        let m = 4 + random.below(3);
+        let (m, level) = (4 + random.below(3), level(random));
         let mut after = model.clone();
-        after.insert(name.to_string(), Collection::new(schema, m));
-        return step("create_collection", schema.creation(m).to_string(), Ok(after));
+        after.insert(name.to_string(), Collection::new(schema, m, level));
+        return step("create_collection", schema.creation(m, level).to_string(), Ok(after));
     };
     match random.below(100) {
         0..3 => {
@@ -91,7 +93,8 @@ pub fn step(random: &mut Random, model: &Model) -> Step {
             step("delete_collection", String::new(), Ok(after))
         }
         3..5 => {
-            step("create_collection", collection.schema.creation(4).to_string(), Err("collection_exists"))
+            let body = collection.schema.creation(4, collection.level).to_string();
+            step("create_collection", body, Err("collection_exists"))
         }
         5..13 => declare(random, model, name, step),
         13..17 => patch(random, model, name, step),
@@ -137,7 +140,12 @@ fn declare(
     }
 }
 
-/// Changes a note, the graphs' degree, or whether vectors are quantised.
+/// Half of the collections wait for no sync.
+fn level(random: &mut Random) -> Level {
+    if random.chance(50) { Level::Always } else { Level::ALL[1 + random.below(2) as usize] }
+}
+
+/// Changes a note, the graphs' degree, whether vectors are quantised, or what writes wait for.
 fn patch(
     random: &mut Random,
     model: &Model,
@@ -147,7 +155,11 @@ fn patch(
     let mut after = model.clone();
     let changed = after.get_mut(name).expect("it exists");
     let mut body = json!({});
-    if random.chance(50) {
+    let which = random.below(10);
+    if which < 3 {
+        changed.level = level(random);
+        body["wal_config"] = json!({"durability": changed.level.name()});
+    } else if which < 7 {
         let (note, m) = (random.below(1 << 40), 4 + random.below(3));
         (changed.note, changed.m) = (Some(note), m);
         body = json!({"metadata": {"note": note}, "hnsw_config": {"m": m}});

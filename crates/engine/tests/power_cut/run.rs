@@ -155,14 +155,28 @@ impl Run {
         let before = if self.chance(50) {
             self.kill()
         } else {
-            self.engine.close();
+            self.close();
             None
         };
         self.recover(before);
     }
 
+    /// Stops cleanly; no level of durability loses anything then, whatever comes next.
+    fn close(&mut self) {
+        self.engine.close();
+        let mut session = self.session();
+        session.shaken |= session.armed;
+        if !session.poisoned && !session.shaken {
+            session.synced();
+        }
+    }
+
     fn cut(&mut self) {
-        let seed = self.session().random.next();
+        let seed = {
+            let mut session = self.session();
+            session.lost_power = true;
+            session.random.next()
+        };
         self.engine.cut(seed);
     }
 
@@ -189,6 +203,8 @@ impl Run {
             self.open_and_fail();
         }
         self.disarm();
+        // The power may have gone while what was killed was opened.
+        let before = before.filter(|_| !self.session().may_lose());
         let twin = self.chance(30).then(|| self.engine.twin());
         self.open_and_check();
         let digests = verify::digests(&self.engine.client());
@@ -205,7 +221,7 @@ impl Run {
             if self.chance(50) {
                 self.cut();
             } else {
-                self.engine.close();
+                self.close();
             }
             self.open_and_check();
             assert_eq!(verify::digests(&self.engine.client()), digests, "what a recovery showed stays");

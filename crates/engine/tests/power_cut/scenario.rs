@@ -2,7 +2,7 @@
 
 use crate::body;
 use crate::common::{Client, Random, TestEngine};
-use crate::model::{Collection, Model, Point, Schema, shown};
+use crate::model::{Collection, Level, Model, Point, Schema, shown};
 use crate::program::{self, Step};
 use crate::run::THRESHOLDS;
 use crate::session::Session;
@@ -56,8 +56,8 @@ impl Kind {
         let mut after = model.clone();
         let (operation, body, absent) = match self {
             Kind::Create => {
-                after.insert(NAME.to_string(), Collection::new(Schema::Graph, 4));
-                ("create_collection", Schema::Graph.creation(4).to_string(), Ok(after))
+                after.insert(NAME.to_string(), Collection::new(Schema::Graph, 4, Level::Always));
+                ("create_collection", Schema::Graph.creation(4, Level::Always).to_string(), Ok(after))
             }
             Kind::Upsert => {
                 let points = points(at, 8 * at..8 * at + 20);
@@ -140,13 +140,19 @@ fn points(at: u64, ids: Range<u64>) -> Vec<(u64, Arc<Point>)> {
     .collect()
 }
 
-/// An engine with a collection that has everything: a graph, a checkpoint, a field index, and a log behind it.
-pub fn prepared() -> (TestEngine, Model) {
+/// An engine with a collection that has everything: a graph, a checkpoint, a field index, and a log behind it. From here
+/// on its writes are answered at a level of durability.
+pub fn prepared(level: Level) -> (TestEngine, Model) {
     let engine = TestEngine::with(SimDisk::new(), 1, THRESHOLDS).expect("an empty disk opens");
     let client = engine.client();
     let mut session = Session::new(1, Model::new());
     for kind in [Kind::Create, Kind::Upsert, Kind::Declare, Kind::Checkpoint, Kind::Upsert] {
         kind.run(&mut session, &client, 0);
+    }
+    if level != Level::Always {
+        let body = json!({"wal_config": {"durability": level.name()}});
+        client.ok("update_collection", NAME, body);
+        session.model.get_mut(NAME).expect("it was created").level = level;
     }
     (engine, session.model)
 }

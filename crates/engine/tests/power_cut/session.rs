@@ -1,7 +1,7 @@
 //! A client's side of a program: what was sent, acknowledged, refused, and is of unknown fate.
 
 use crate::common::{Client, Random};
-use crate::model::Model;
+use crate::model::{Level, Model};
 use crate::program::{self, Step};
 use crate::verify;
 use kithdb_engine::error::Error;
@@ -13,6 +13,11 @@ pub struct Session {
     pub random: Random,
     /// What the engine must show now: everything that was acknowledged, nothing that was refused.
     pub model: Model,
+    /// The states before it back to the last that is known to be durable, which is the first: what was acknowledged
+    /// without a sync may be gone after a power cut, but only from the end, over all collections.
+    unsynced: Vec<Model>,
+    /// The power went since the last settled state.
+    pub lost_power: bool,
     /// The state after a request of unknown fate, which the next boot may show instead, whole.
     pub maybe: Option<Model>,
     /// A fault is planned, or the disk is full: requests may fail.
@@ -32,6 +37,8 @@ impl Session {
         Session {
             random: Random(seed),
             model,
+            unsynced: Vec::new(),
+            lost_power: false,
             maybe: None,
             armed: false,
             poisoned: false,
@@ -58,7 +65,7 @@ impl Session {
                 if let Some(status) = result.get("status") {
                     assert_eq!(status, if wait { "completed" } else { "acknowledged" }, "{operation}");
                 }
-                self.model = after;
+                self.acknowledged(&collection, after);
                 // C5: a write that was acknowledged is seen by what follows.
                 self.counts_agree(client, &collection);
                 None
@@ -74,6 +81,47 @@ impl Session {
             }
             (Ok(_), Err(code)) => panic!("{operation} must be refused with {code}"),
         }
+    }
+
+    /// A request on a collection was acknowledged: as durable as the stricter of the levels before and after it; what
+    /// creates and deletes collections always is.
+    fn acknowledged(&mut self, collection: &str, after: Model) {
+        let level = |model: &Model| model.get(collection).map(|held| held.level);
+        let waited = level(&self.model).min(level(&after)).is_none_or(|level| level == Level::Always);
+        let before = std::mem::replace(&mut self.model, after);
+        if waited { self.synced() } else { self.unsynced.push(before) }
+    }
+
+    /// Whether the power went while something may not have been synced; operations that move rows are among it.
+    pub fn may_lose(&self) -> bool {
+        self.lost_power && self.model.values().any(|held| held.level != Level::Always)
+    }
+
+    /// What a power cut may leave, oldest first.
+    pub fn possible(&self) -> Vec<Model> {
+        self.unsynced.iter().chain([&self.model]).cloned().collect()
+    }
+
+    /// The same promises, to be checked on a copy of the disk after a power cut or a kill.
+    pub fn left_behind(&self, seed: u64, lost_power: bool) -> Session {
+        Session {
+            unsynced: self.unsynced.clone(),
+            lost_power,
+            maybe: self.maybe.clone(),
+            shaken: self.shaken || self.poisoned,
+            ..Session::new(seed, self.model.clone())
+        }
+    }
+
+    /// A session after a power cut that may have left each of some states, oldest first.
+    pub fn after_cut(seed: u64, mut possible: Vec<Model>) -> Session {
+        let model = possible.pop().expect("at least one state");
+        Session { unsynced: possible, lost_power: true, ..Session::new(seed, model) }
+    }
+
+    /// Everything so far is known to be durable.
+    pub fn synced(&mut self) {
+        self.unsynced.clear();
     }
 
     fn counts_agree(&self, client: &Client, collection: &str) {
@@ -99,15 +147,18 @@ impl Session {
         }
     }
 
-    /// The engine shows what was acknowledged, or that and the request of unknown fate; which of the two it was is
-    /// known from here on.
+    /// The engine shows what was acknowledged, or that and the request of unknown fate, or, where the power went or a
+    /// sync may have failed, a state between the last durable one and these. Which it was is known from here on, and
+    /// what a start has shown is durable.
     pub fn settle(&mut self, client: &Client) {
-        let candidates: Vec<&Model> = [&self.model].into_iter().chain(&self.maybe).collect();
-        let place = verify::one_of(client, &candidates);
-        if let (1, Some(maybe)) = (place, self.maybe.take()) {
-            self.model = maybe;
-        }
-        (self.maybe, self.poisoned, self.shaken) = (None, false, false);
+        let may_be_gone = self.lost_power || self.poisoned || self.shaken;
+        let gone = std::mem::take(&mut self.unsynced).into_iter().filter(|_| may_be_gone);
+        let mut candidates = vec![std::mem::take(&mut self.model)];
+        candidates.extend(self.maybe.take());
+        candidates.extend(gone.rev());
+        let place = verify::one_of(client, &candidates.iter().collect::<Vec<_>>());
+        self.model = candidates.swap_remove(place);
+        (self.lost_power, self.poisoned, self.shaken) = (false, false, false);
     }
 
     /// Counts, pages and searches agree with what the engine must show.
