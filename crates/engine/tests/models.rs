@@ -15,7 +15,9 @@ use kithdb_engine::error::Error;
 use kithdb_engine::limits::{Limits, Thresholds};
 use kithdb_engine::storage::{Fault, Reserve, SimDisk};
 use kithdb_engine::types::PointId;
-use kithdb_engine::wal::{Durability, GroupCommit, GroupOptions, Log, LogError, LogOptions, Replayed};
+use kithdb_engine::wal::{
+    Appender, Durability, GroupCommit, GroupOptions, Log, LogError, LogOptions, Replayed,
+};
 use shuttle::scheduler::RandomScheduler;
 use shuttle::sync::mpsc;
 use shuttle::{Config, Runner, thread};
@@ -55,14 +57,24 @@ fn threaded(disk: &SimDisk) -> GroupCommit {
 /// What the writers of a log were told: name of the group, and the sequence of its last record.
 type Told = Arc<Mutex<Vec<(String, Result<u64, LogError>)>>>;
 
-/// Appends a group of two records and hears of its end.
+/// Appends a group of two records and hears of its end. The second group of a writer is written in its own thread when
+/// nobody is at the log.
 fn append(log: &GroupCommit, told: &Told, collection: u64, name: &str) {
     let heard = Arc::clone(told);
     let group = name.to_string();
     let durability = [Durability::Always, Durability::Os][(collection % 2) as usize];
     let body = name.as_bytes();
     let done = move |result| heard.lock().expect("nobody panics").push((group, result));
-    log.append_group(&[(collection, 1, body), (collection, 1, body)], durability, Box::new(done));
+    if name.ends_with("second") {
+        let twice = |log: &mut Appender<'_>| {
+            (0..2).try_for_each(|_| log.append(collection, 1, body.into()).map(drop))
+        };
+        // The completion hears of a refusal too.
+        let _ = log.enqueue(twice, durability, Box::new(done));
+        log.drive();
+    } else {
+        log.append_group(&[(collection, 1, body), (collection, 1, body)], durability, Box::new(done));
+    }
 }
 
 /// Appends six groups from three threads, two from each, and waits for the threads.

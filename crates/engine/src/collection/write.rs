@@ -102,10 +102,7 @@ impl Collection {
     /// Queues a write. Answers whether the caller must see to it that [`Collection::run_writes`] runs.
     /// One that finds the queue full is answered with `Overloaded`.
     pub fn enqueue(&self, request: WriteRequest) -> bool {
-        self.queue.put(request).unwrap_or_else(|refused| {
-            (refused.reply)(Err(Error::Overloaded("the collection's write queue is full".into())));
-            false
-        })
+        self.queue.put(request)
     }
 
     /// Works the queue off, group by group. Only the thread that [`Collection::enqueue`] told so may call this.
@@ -216,7 +213,8 @@ impl Collection {
         has_records.then_some(durability)
     }
 
-    /// Queues a group's records for the log; the view is published and the callers are answered when they are as durable as asked.
+    /// Queues a group's records for the log; the view is published and the callers are answered when they are as durable
+    /// as asked.
     fn append(
         self: &Arc<Self>,
         head: &Head,

@@ -1,6 +1,7 @@
 //! Writes that wait for the writer of a collection, and who is to write them.
 
 use super::WriteRequest;
+use crate::error::Error;
 use crate::sync::Mutex;
 use std::collections::VecDeque;
 
@@ -29,15 +30,18 @@ impl Queue {
         Queue { waiting: Mutex::new(Waiting { requests: VecDeque::new(), bytes: 0, scheduled: false }) }
     }
 
-    /// Adds a write, or gives it back when there is no room. Answers whether the caller has to take the writer's seat.
-    pub fn put(&self, request: WriteRequest) -> Result<bool, WriteRequest> {
+    /// Adds a write, or answers it with `Overloaded` when there is no room. Says whether the caller has to take the
+    /// writer's seat.
+    pub fn put(&self, request: WriteRequest) -> bool {
         let mut waiting = self.waiting.lock();
         if waiting.bytes + request.bytes > QUEUE_BYTES && !waiting.requests.is_empty() {
-            return Err(request);
+            drop(waiting);
+            (request.reply)(Err(Error::Overloaded("the collection's write queue is full".into())));
+            return false;
         }
         waiting.bytes += request.bytes;
         waiting.requests.push_back(request);
-        Ok(!std::mem::replace(&mut waiting.scheduled, true))
+        !std::mem::replace(&mut waiting.scheduled, true)
     }
 
     /// Takes the next group, or leaves the writer's seat when there is none.
