@@ -201,9 +201,14 @@ pub fn checkpoint_everything(catalog: &Catalog) {
 fn checkpoint(collection: &Arc<Collection>, policy: GraphPolicy) {
     let shared = collection.shared();
     let free = shared.storage.free_bytes().unwrap_or(u64::MAX);
-    if shared.reserve.is_spent() && free < collection.unsaved_work() as u64 {
-        // It would fill the last of the disk for nothing.
-        return;
+    let needed = collection.unsaved_work() as u64;
+    if shared.reserve.is_spent() && free < needed {
+        if free.saturating_add(shared.reserve.held_for_start()) < needed {
+            // It would fill the last of the disk for nothing.
+            return;
+        }
+        // What the checkpoint frees is more than a start would need, and without it nothing is ever freed.
+        shared.reserve.release_for_start();
     }
     let written = guarded(collection, "a checkpoint", || collection.checkpoint(policy));
     let is_full =

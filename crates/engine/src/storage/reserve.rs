@@ -4,7 +4,8 @@
 //! back only when checkpoints were written. So a file of useless bytes is kept beside the data, and is removed when a
 //! write meets the end of the disk. From then on requests that make the data grow are refused, so that what was freed
 //! is there for deletions and checkpoints, until there is room to make the file again. A second, shorter file is left
-//! alone until a start needs it: the log may have to copy its last records before it can be relied on.
+//! alone until a start needs it (the log may have to copy its last records before it can be relied on), or until a
+//! checkpoint that would free the log fits with it and not without.
 
 use super::{ErrorKind, Result, Storage, StorageFile};
 use parking_lot::Mutex;
@@ -71,10 +72,16 @@ impl Reserve {
         released > 0
     }
 
-    /// Gives back all of it, because the log cannot be opened without. Answers whether there was any.
+    /// Gives back all of it, because nothing goes on without: the log cannot be opened, or no checkpoint fits. Answers
+    /// whether there was any.
     pub fn release_for_start(&self) -> bool {
         let released = self.release();
         self.remove(START_PATH, &mut self.held.lock().start) > 0 || released
+    }
+
+    /// Bytes that are kept for a start.
+    pub fn held_for_start(&self) -> u64 {
+        self.held.lock().start
     }
 
     /// Answers how many bytes became free.
