@@ -187,7 +187,7 @@ impl Catalog {
         let Some(collection) = entry.collection() else { return };
         collection.poison(fault);
         let pinned_lsn = Some(collection.checkpointed_lsn() + 1);
-        let state = EntryState::Quarantined { fault: fault.to_string(), pinned_lsn };
+        let state = EntryState::quarantined(fault, pinned_lsn);
         let aside = Arc::new(Entry::new(entry.id, entry.name.clone(), entry.current_config(), state));
         self.entries.rcu(|entries| match entries.get(&entry.name) {
             // Whoever is deleting it holds the entry that it found, and will remove it.
@@ -196,6 +196,15 @@ impl Catalog {
             }
             _ => OrdMap::clone(entries),
         });
+    }
+
+    /// Quarantines a collection that has found its own files to be damaged.
+    pub fn set_aside_damaged(&self, collection: &Collection) {
+        let Some(damage) = collection.damage() else { return };
+        let entry = self.entries().into_iter().find(|entry| entry.id == collection.id);
+        if let Some(entry) = entry {
+            self.quarantine(&entry, &damage);
+        }
     }
 
     /// Log sequence from which on quarantined collections need the log.

@@ -18,10 +18,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// Epoch of the log's records. It changes only when a log is succeeded by another one.
 const EPOCH: u32 = 1;
 
-/// What to do about a collection that cannot be opened.
-const ADVICE: &str = "nothing of it was changed; stop the server, see what is damaged with `kithdb check`, and save what \
-                      can be saved with `kithdb repair`, or restore a backup";
-
 /// Why a data directory cannot be opened at all.
 #[derive(Debug)]
 pub enum OpenError {
@@ -185,9 +181,7 @@ fn open_with(
         let state = match opening.and_then(complete) {
             Ok(opening) => EntryState::Active(Arc::new(opening.finish(Arc::clone(&shared)))),
             // The log keeps everything from the start: what can be saved of the collection is still in it.
-            Err(fault) => {
-                EntryState::Quarantined { fault: format!("{fault}; {ADVICE}"), pinned_lsn: Some(0) }
-            }
+            Err(fault) => EntryState::quarantined(&fault, Some(0)),
         };
         (name.clone(), Arc::new(Entry::new(id, name, config, state)))
     });

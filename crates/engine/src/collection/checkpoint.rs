@@ -8,12 +8,15 @@ use super::Collection;
 use super::checkpoint_pass::{Moved, Pass, WrittenRows, worn_files};
 use super::config::Placement;
 use super::declared_index::DeclaredIndex;
-use super::extents::{self, Extent, ExtentWriter, file_name};
+use super::edited_payloads::EditedPayloads;
+use super::extents::{Extent, ExtentWriter, file_name};
 use super::graph::FieldGraph;
 use super::graph_file;
 use super::manifest::{Manifest, make_dir};
 use super::point::{Payload, Point, StoredPayload};
+use super::verification::{Unsound, verify_extent};
 use super::view::View;
+use super::write::Writer;
 use crate::storage::{ErrorKind, Map, Storage, StorageError};
 use crate::wal::LogError;
 use std::collections::BTreeSet;
@@ -106,7 +109,7 @@ impl Collection {
             return Ok(());
         }
         let unsaved = self.unsaved.get();
-        let view = self.settled_view();
+        let (view, edited) = self.settled_view();
         let storage = &*self.shared.storage;
         let first = checkpoints.manifest.is_none();
         let previous = checkpoints.manifest.clone().unwrap_or_default();
@@ -122,13 +125,15 @@ impl Collection {
         // Numbers are never used twice, not even after a failure.
         checkpoints.next_file = number + 1 + fresh_graphs.len() as u32;
         let (manifest, moved, rows) =
-            match self.write_files(&view, &checkpoints, &previous, number, fresh_graphs) {
+            match self.write_files(&view, &edited, &checkpoints, &previous, number, fresh_graphs) {
                 Ok(written) => written,
                 Err(error) => {
+                    // The next one writes them, and has to look again.
+                    self.writer.lock().head.edited.add(edited);
                     // The space goes back at once: on a full disk the log needs it.
                     let _ = checkpoints.remove_strays(storage);
                     if let CheckpointError::Damaged(why) = &error {
-                        self.poison(&format!("{why}, since the server started"));
+                        self.report_damage(why);
                     }
                     return Err(error);
                 }
@@ -147,26 +152,34 @@ impl Collection {
             self.seal(rows, &map);
             drop(view);
             storage.turn("between rows and the view");
-            self.settled_view();
+            self.publish_settled(&self.quiet_writer());
         }
         Ok(checkpoints.remove_strays(storage)?)
     }
 
-    /// The current view, with every payload where the head says it is.
+    /// The current view, with every payload where the head says it is, and where those came from that were edited since
+    /// the checkpoint before.
     ///
     /// A checkpoint moves payloads in the head only ([`Collection::adopt`]). Views that were made before have them
     /// where they were; a checkpoint of one of those would lose track of which files are in use.
-    fn settled_view(&self) -> Arc<View> {
-        let writer = self.quiet_writer();
+    fn settled_view(&self) -> (Arc<View>, EditedPayloads) {
+        let mut writer = self.quiet_writer();
+        let edited = std::mem::take(&mut writer.head.edited);
+        self.publish_settled(&writer);
+        (self.view(), edited)
+    }
+
+    /// Lets readers see the head with nothing in flight.
+    fn publish_settled(&self, writer: &Writer) {
         let lsn = self.view().lsn;
         self.view.store(Arc::new(writer.head.view(lsn)));
-        self.view()
     }
 
     /// Writes and syncs data and graphs of a view; answers the manifest that names them, and the payloads moved.
     fn write_files(
         &self,
         view: &View,
+        edited: &EditedPayloads,
         checkpoints: &Checkpoints,
         previous: &Manifest,
         number: u32,
@@ -183,7 +196,7 @@ impl Collection {
         let (mut manifest, moved, rows) = if checkpoints.manifest.is_some() && view.op == previous.op {
             (previous.clone(), Vec::new(), Vec::new())
         } else {
-            self.write_data(view, previous, dir, number)?
+            self.write_data(view, edited, previous, dir, number)?
         };
         manifest.next_file = checkpoints.next_file;
         let folder = graph_file::Folder { storage, dir, collection: self.id };
@@ -203,13 +216,14 @@ impl Collection {
     fn write_data(
         &self,
         view: &View,
+        edited: &EditedPayloads,
         previous: &Manifest,
         dir: &str,
         number: u32,
     ) -> Result<(Manifest, Vec<Moved>, Vec<WrittenRows>), CheckpointError> {
         let storage = &*self.shared.storage;
         let worn = worn_files(view, previous, storage, dir);
-        self.verify_worn(previous, &worn, dir)?;
+        self.verify_copied(previous, &worn, edited)?;
         let mut pass = Pass {
             view,
             previous,
@@ -244,31 +258,31 @@ impl Collection {
         Ok((manifest, pass.moved, pass.rows))
     }
 
-    /// Checks files once more before what is in use of them is copied forward: under a new checksum, what has decayed
-    /// since they were opened would pass for sound for ever.
-    fn verify_worn(
+    /// Checks once more what is about to be written anew: files of which what is in use is copied forward, and the
+    /// payloads that were edited since. Under a new checksum, what has decayed since it was opened would pass for sound
+    /// for ever.
+    fn verify_copied(
         &self,
         previous: &Manifest,
         worn: &BTreeSet<u32>,
-        dir: &str,
+        edited: &EditedPayloads,
     ) -> Result<(), CheckpointError> {
         let rows = previous.fields.iter().flat_map(|field| field.chunks.iter().flatten());
-        let all: Vec<&Extent> = previous.point_chunks.iter().chain(&previous.payloads).chain(rows).collect();
-        for &number in worn {
-            let map = match self.shared.storage.map(&file_path(dir, number)) {
-                Ok(map) => map,
-                // A disk that fails now may answer the next time; a file that is gone is gone.
-                Err(error) if error.kind() == ErrorKind::NotFound => {
-                    let name = extents::file_name(number);
-                    return Err(CheckpointError::Damaged(format!("the file {name} is missing")));
-                }
-                Err(error) => return Err(error.into()),
-            };
-            extents::check_header(&map, self.id, number).map_err(CheckpointError::Damaged)?;
-            let mut of_file = all.iter().filter(|extent| extent.file == number);
-            of_file.try_for_each(|extent| extent.verify(&map)).map_err(CheckpointError::Damaged)?;
+        let of_worn = previous.point_chunks.iter().chain(&previous.payloads).chain(rows);
+        let of_worn = of_worn.filter(|extent| worn.contains(&extent.file));
+        let of_edited =
+            previous.payloads.iter().filter(|extent| !worn.contains(&extent.file) && edited.touches(extent));
+        of_worn.chain(of_edited).try_for_each(|extent| self.verify_extent(extent))
+    }
+
+    /// Compares an extent in the collection's folder with its checksum.
+    pub(super) fn verify_extent(&self, extent: &Extent) -> Result<(), CheckpointError> {
+        match verify_extent(&*self.shared.storage, &directory(self.id), extent, &mut |_| true) {
+            // A disk that fails now may answer the next time; a file that is gone is gone.
+            Err(Unsound::Unreadable(error)) if error.kind() != ErrorKind::NotFound => Err(error.into()),
+            Err(why) => Err(CheckpointError::Damaged(why.sentence(extent))),
+            Ok(()) => Ok(()),
         }
-        Ok(())
     }
 
     /// Removes the files of a deleted collection, for good.

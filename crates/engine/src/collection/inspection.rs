@@ -1,19 +1,17 @@
 //! The files of one collection against its manifest, without loading them.
 //!
-//! Used by checks of a directory at rest and by the scrub of one that is served. Files are read piece by piece and
-//! not mapped, so that a page that the device cannot give is a finding and not the end of the process.
+//! Used by checks of a directory at rest and by the scrub of one that is served.
 
 use super::checkpoint::{directory, file_path};
 use super::config::CollectionConfig;
 use super::extents::{self, Extent};
 use super::head::Head;
 use super::manifest::Manifest;
+use super::verification::{Unsound, verify_extent};
 use crate::storage::{ErrorKind, Storage};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-/// Bytes that are read at once.
-const PIECE_BYTES: usize = 1 << 20;
 /// Points in a chunk of the points column.
 const CHUNK_POINTS: u32 = super::checkpoint_pass::CHUNK_POINTS as u32;
 
@@ -123,19 +121,22 @@ pub fn inspect(
             continue;
         }
         for Piece { extent, part } in pieces {
-            match piece(storage, &path, &extent, pace) {
-                Ok(Some(true)) => found.bytes += extent.len,
-                Ok(Some(false)) => found.faults.push(FileFault {
-                    path: path.clone(),
-                    part,
-                    what: format!("{} bytes at {} do not have their checksum", extent.len, extent.offset),
-                    unreadable: false,
-                }),
-                Ok(None) => return found,
-                Err(what) => {
-                    found.faults.push(FileFault { path: path.clone(), part, what, unreadable: true });
+            let what = match verify_extent(storage, &dir, &extent, pace) {
+                Ok(()) => {
+                    found.bytes += extent.len;
+                    continue;
                 }
-            }
+                Err(Unsound::Stopped) => return found,
+                Err(Unsound::Unreadable(error)) => {
+                    let what = error.public();
+                    found.faults.push(FileFault { path: path.clone(), part, what, unreadable: true });
+                    continue;
+                }
+                Err(Unsound::Short | Unsound::Damaged) => {
+                    format!("{} bytes at {} do not have their checksum", extent.len, extent.offset)
+                }
+            };
+            found.faults.push(FileFault { path: path.clone(), part, what, unreadable: false });
         }
     }
     found
@@ -161,30 +162,6 @@ fn file(
         }
         Err(error) => Err((part, error.public(), true)),
     }
-}
-
-/// Whether an extent has its checksum; `None` when `pace` stopped it.
-fn piece(
-    storage: &dyn Storage,
-    path: &str,
-    extent: &Extent,
-    pace: &mut dyn FnMut(u64) -> bool,
-) -> Result<Option<bool>, String> {
-    let (mut crc, mut done) = (0, 0);
-    while done < extent.len {
-        let want = PIECE_BYTES.min(usize::try_from(extent.len - done).unwrap_or(PIECE_BYTES));
-        let at = extent.offset.saturating_add(done);
-        let bytes = storage.read_range(path, at, want).map_err(|error| error.public())?;
-        if bytes.len() < want {
-            return Ok(Some(false));
-        }
-        crc = crc32c::crc32c_append(crc, &bytes);
-        done += want as u64;
-        if !pace(want as u64) {
-            return Ok(None);
-        }
-    }
-    Ok(Some(crc == extent.crc))
 }
 
 /// Everything that a manifest names, by file and then by place.

@@ -14,6 +14,7 @@ use super::opening::{ChunkPoint, Opening, OpeningOptions, load_indexes, load_row
 use super::point::{Payload, Point, Rows};
 use super::sparse_field::SparseArena;
 use super::sparse_file;
+use super::verification::verify_extent;
 use crate::limits::MAX_REPORTED_IDS;
 use crate::storage::{Map, Storage};
 use crate::types::PointId;
@@ -142,7 +143,9 @@ fn load(
             maps.insert(number, map);
         }
     }
-    let is_sound = |extent: &Extent| maps.get(&extent.file).is_some_and(|map| extent.verify(map).is_ok());
+    let is_sound = |extent: &Extent| {
+        maps.contains_key(&extent.file) && verify_extent(storage, &dir, extent, &mut |_| true).is_ok()
+    };
     let chunk_rows: Vec<u32> = head
         .fields
         .iter()

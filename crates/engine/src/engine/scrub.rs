@@ -150,10 +150,10 @@ fn pass(catalog: &Catalog, report: &Mutex<ScrubReport>, pace: &mut dyn FnMut(u64
         SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).ok().map(|since| since.as_secs());
 }
 
-/// What a client is told: the name of the file without its folders.
+/// What a client is told, and advised what to do: the name of the file without its folders.
 fn sentence(fault: &FileFault) -> String {
     let file = fault.path.rsplit('/').next().unwrap_or_default();
-    format!("{} in {file}; restore a backup, or stop the server and run kithdb repair", fault.what)
+    format!("{} in {file}, since the server started", fault.what)
 }
 
 fn note(report: &mut ScrubReport, collection: &str, fault: &FileFault, done: &str) {

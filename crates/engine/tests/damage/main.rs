@@ -6,6 +6,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod files;
+mod served;
 #[path = "../specimen/mod.rs"]
 mod specimen;
 mod suite;
@@ -114,28 +115,6 @@ fn a_damaged_graph_is_built_again_and_nothing_else_changes() {
     let info = engine.ok("collection_info", "graph", json!(null));
     assert_eq!((info["status"].as_str(), info["indexed_vectors_count"].as_u64()), (Some("green"), Some(60)));
     assert_eq!(shown(&engine, "graph"), expected["graph"]);
-}
-
-#[test]
-fn what_decays_after_the_start_is_not_copied_forward_under_a_new_checksum() {
-    let mut engine = TestEngine::with(SimDisk::new(), 1, THRESHOLDS).expect("an empty disk opens");
-    engine.ok("create_collection", "flat", json!({"vectors": {"size": 4, "distance": "Euclid"}}));
-    upsert(&engine, "flat", 0..20);
-    engine.checkpoint();
-    let data = files(&engine.disk).into_iter().find(|file| file.kind == Kind::Data).expect("a data file");
-    let last_text = |bytes: &mut Vec<u8>| {
-        let at = bytes.windows(3).rposition(|window| window == b"yyy").expect("a payload");
-        bytes[at] ^= 1;
-    };
-    engine.disk.decay(&data.path, last_text).expect("it is there");
-    // Most of the file is of no use any more, so the rest would be copied.
-    upsert(&engine, "flat", 0..15);
-    engine.checkpoint();
-    let (code, details) = engine.refused("delete_points", "flat", json!({"points": [1]}));
-    assert_eq!(code, "collection_fault");
-    assert!(details.to_string().contains("the file 00000001.data is damaged"), "{details}");
-    engine.restart();
-    assert_eq!(engine.ok("collection_info", "flat", json!(null))["status"], json!("red"));
 }
 
 #[test]
