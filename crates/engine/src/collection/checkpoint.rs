@@ -20,6 +20,7 @@ use super::write::Writer;
 use crate::storage::{ErrorKind, Map, Storage, StorageError};
 use crate::wal::LogError;
 use std::collections::BTreeSet;
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -37,6 +38,16 @@ pub enum CheckpointError {
     Log(LogError),
     /// A file that was to be copied forward has been damaged since it was opened: says which.
     Damaged(String),
+}
+
+impl fmt::Display for CheckpointError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            CheckpointError::Storage(error) => error.fmt(f),
+            CheckpointError::Log(error) => error.fmt(f),
+            CheckpointError::Damaged(what) => f.write_str(what),
+        }
+    }
 }
 
 impl From<StorageError> for CheckpointError {
@@ -61,12 +72,20 @@ pub(super) struct Checkpoints {
     /// Manifests whose writing failed half-way: one of them may be what the next start reads.
     doubtful: Vec<Manifest>,
     pub next_file: u32,
+    /// What is in the folder is to stay until there is a manifest: it is what a repair that fails begins again with.
+    pub keeps_strays: bool,
 }
 
 impl Checkpoints {
     /// Nothing yet.
     pub fn none(collection: u64) -> Checkpoints {
-        Checkpoints { dir: directory(collection), manifest: None, doubtful: Vec::new(), next_file: 1 }
+        Checkpoints {
+            dir: directory(collection),
+            manifest: None,
+            doubtful: Vec::new(),
+            next_file: 1,
+            keeps_strays: false,
+        }
     }
 
     /// Log sequence up to which the checkpoint holds everything.
@@ -76,6 +95,9 @@ impl Checkpoints {
 
     /// Removes what no manifest names: leftovers of failed checkpoints, and files that were copied forward.
     fn remove_strays(&self, storage: &dyn Storage) -> Result<(), StorageError> {
+        if self.keeps_strays {
+            return Ok(());
+        }
         let manifests = self.manifest.iter().chain(&self.doubtful);
         let named: BTreeSet<String> = manifests.flat_map(Manifest::files).map(file_name).collect();
         for name in storage.list(&self.dir)? {
@@ -141,6 +163,7 @@ impl Collection {
         checkpoints.doubtful.push(manifest.clone());
         manifest.store(storage, &checkpoints.dir)?;
         checkpoints.doubtful.clear();
+        checkpoints.keeps_strays = false;
         checkpoints.manifest = Some(manifest);
         self.checkpointed_lsn.store(view.lsn, Ordering::Release);
         // What was published meanwhile still counts.

@@ -3,7 +3,8 @@
 //! The format is described byte by byte in `docs/formats.md`.
 
 use super::change::{Input, Undecodable};
-use crate::storage::{Map, Storage, StorageError, StorageFile};
+use crate::storage::{Map, OtherFormat, Storage, StorageError, StorageFile};
+use std::fmt;
 
 /// First bytes of a data file and of a graph file.
 const MAGIC: &[u8; 8] = b"KITHDATA";
@@ -133,17 +134,36 @@ impl ExtentWriter {
 /// A sentence that says what is wrong with the file.
 pub fn open(storage: &dyn Storage, path: &str, collection: u64, number: u32) -> Result<Map, String> {
     let of_file = |error: StorageError| format!("the file {}: {}", file_name(number), error.public());
-    check_header(&storage.read_range(path, 0, HEADER_BYTES).map_err(of_file)?, collection, number)?;
+    let header = storage.read_range(path, 0, HEADER_BYTES).map_err(of_file)?;
+    check_header(&header, collection, number).map_err(|bad| bad.to_string())?;
     storage.map(path).map_err(of_file)
+}
+
+/// Why the header of a data file cannot be relied on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BadHeader {
+    /// It is not what was written: a sentence.
+    Damaged(String),
+    /// Another release wrote the file.
+    OtherFormat(OtherFormat),
+}
+
+impl fmt::Display for BadHeader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            BadHeader::Damaged(what) => f.write_str(what),
+            BadHeader::OtherFormat(other) => other.fmt(f),
+        }
+    }
 }
 
 /// Checks the header of a data file, with which `bytes` begin.
 ///
 /// # Errors
-/// A sentence that says what is wrong with the file.
-pub fn check_header(bytes: &[u8], collection: u64, number: u32) -> Result<(), String> {
-    let name = file_name(number);
-    let damaged = || format!("the file {name} has a damaged header");
+/// What is wrong with the file.
+pub fn check_header(bytes: &[u8], collection: u64, number: u32) -> Result<(), BadHeader> {
+    let file = file_name(number);
+    let damaged = || BadHeader::Damaged(format!("the file {file} has a damaged header"));
     let mut input = Input(bytes.get(..HEADER_BYTES).ok_or_else(damaged)?);
     let mut read = || -> Result<u32, Undecodable> {
         if &input.array::<8>()? != MAGIC {
@@ -158,9 +178,7 @@ pub fn check_header(bytes: &[u8], collection: u64, number: u32) -> Result<(), St
     };
     match read() {
         Ok(VERSION) => Ok(()),
-        Ok(version) => {
-            Err(format!("the file {name} has format version {version}; this release reads version {VERSION}"))
-        }
+        Ok(found) => Err(BadHeader::OtherFormat(OtherFormat { file, found, known: VERSION })),
         Err(Undecodable) => Err(damaged()),
     }
 }

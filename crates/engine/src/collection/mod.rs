@@ -58,7 +58,7 @@ pub use head::Head;
 pub use index_queue::IndexQueue;
 pub use index_waiters::BuiltReply;
 pub use indexing::IndexTurn;
-pub use inspection::{FileFault, Inspection, Part, inspect};
+pub use inspection::{Cause, FileFault, Inspection, Part, inspect};
 pub(crate) use manifest::Manifest;
 pub use manifest::{make_dir, replace};
 pub use memory::MemoryReport;

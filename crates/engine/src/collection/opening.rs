@@ -67,7 +67,8 @@ impl Opening {
     ) -> Result<Opening, String> {
         let OpeningOptions { threads, row_chunk_bytes } = options;
         let mut checkpoints = Checkpoints::none(id);
-        let Some(mut manifest) = Manifest::load(storage, &checkpoints.dir)? else {
+        let Some(mut manifest) = Manifest::load(storage, &checkpoints.dir).map_err(|bad| bad.to_string())?
+        else {
             let graphs = config.fields().iter().map(|_| None).collect();
             let has_strays = extents::any_in(storage, &checkpoints.dir)?;
             return Ok(Opening {

@@ -9,7 +9,7 @@ use super::checkpoint_pass::CHUNK_POINTS;
 use super::config::CollectionConfig;
 use super::extents::{self, Extent};
 use super::head::Head;
-use super::manifest::Manifest;
+use super::manifest::{BadManifest, Manifest};
 use super::opening::{ChunkPoint, Opening, OpeningOptions, load_indexes, load_rows};
 use super::point::{Payload, Point, Rows};
 use super::sparse_field::SparseArena;
@@ -61,9 +61,12 @@ impl Opening {
         options: OpeningOptions,
     ) -> (Opening, Losses) {
         let mut losses = Losses::default();
-        let manifest = Manifest::load(storage, &directory(id)).unwrap_or_else(|why| {
-            losses.notes.push(format!("{why}: nothing of the checkpoint can be found without it"));
-            None
+        let manifest = Manifest::load(storage, &directory(id)).unwrap_or_else(|bad| match bad {
+            BadManifest::Header { manifest, .. } => Some(*manifest),
+            bad => {
+                losses.notes.push(format!("{bad}: nothing of the checkpoint can be found without it"));
+                None
+            }
         });
         let loaded =
             manifest.map(|manifest| (manifest.lsn, load(id, storage, manifest, options, &mut losses)));
@@ -78,6 +81,7 @@ impl Opening {
         };
         let mut checkpoints = Checkpoints::none(id);
         checkpoints.next_file = next_file(storage, id);
+        checkpoints.keeps_strays = true;
         let graphs = head.fields.iter().map(|_| None).collect();
         let opening = Opening {
             id,

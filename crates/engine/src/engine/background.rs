@@ -184,6 +184,17 @@ fn shrink_log(catalog: &Catalog, budget_bytes: u64) {
     }
 }
 
+/// Checkpoints whatever needs the log up to a sequence, and cuts it.
+pub fn checkpoint_up_to(catalog: &Catalog, sequence: u64) {
+    for collection in catalog.collections() {
+        if collection.pinned_lsn().is_some_and(|pinned| pinned <= sequence) {
+            checkpoint(catalog, &collection, GraphPolicy::WhenGrown);
+        }
+    }
+    let _ = catalog.checkpoint();
+    catalog.cut_log();
+}
+
 /// Checkpoints everything, graphs included: a clean stop.
 pub fn checkpoint_everything(catalog: &Catalog) {
     catalog.remove_detached();

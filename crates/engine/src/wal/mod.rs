@@ -28,6 +28,7 @@ mod recovery;
 mod report;
 mod scan;
 mod segment;
+mod verification;
 
 pub use error::LogError;
 pub use format::MAX_BODY_BYTES;
@@ -35,6 +36,7 @@ pub use group::{Appender, Completion, Durability, GroupCommit, GroupOptions};
 pub use inspection::{inspect, path_holding, remove_segments, salvage, segment_path, start_behind};
 pub use log::{Log, LogOptions};
 pub use report::{Damage, DamageKind, LogReport, Replayed};
+pub use verification::{LogInspection, SegmentFault, verify_closed};
 
 #[cfg(test)]
 mod tests;
