@@ -139,27 +139,27 @@ impl Collection {
         if !first && view.op == previous.op && fresh_graphs.is_empty() {
             return Ok(());
         }
-        if first {
-            make_dir(storage, &checkpoints.dir)?;
-        }
-        checkpoints.remove_strays(storage)?;
         let number = checkpoints.next_file;
         // Numbers are never used twice, not even after a failure.
         checkpoints.next_file = number + 1 + fresh_graphs.len() as u32;
-        let (manifest, moved, rows) =
-            match self.write_files(&view, &edited, &checkpoints, &previous, number, fresh_graphs) {
-                Ok(written) => written,
-                Err(error) => {
-                    // The next one writes them, and has to look again.
-                    self.writer.lock().head.edited.add(edited);
-                    // The space goes back at once: on a full disk the log needs it.
-                    let _ = checkpoints.remove_strays(storage);
-                    if let CheckpointError::Damaged(why) = &error {
-                        self.report_damage(why);
-                    }
-                    return Err(error);
+        let made = if first { make_dir(storage, &checkpoints.dir) } else { Ok(()) };
+        let written = made
+            .and_then(|()| checkpoints.remove_strays(storage))
+            .map_err(CheckpointError::from)
+            .and_then(|()| self.write_files(&view, &edited, &checkpoints, &previous, number, fresh_graphs));
+        let (manifest, moved, rows) = match written {
+            Ok(written) => written,
+            Err(error) => {
+                // The next one writes what was edited, and has to look again.
+                self.writer.lock().head.edited.add(edited);
+                // The space goes back at once: on a full disk the log needs it.
+                let _ = checkpoints.remove_strays(storage);
+                if let CheckpointError::Damaged(why) = &error {
+                    self.report_damage(why);
                 }
-            };
+                return Err(error);
+            }
+        };
         checkpoints.doubtful.push(manifest.clone());
         manifest.store(storage, &checkpoints.dir)?;
         checkpoints.doubtful.clear();
