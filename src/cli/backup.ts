@@ -1,10 +1,10 @@
 import type { Config } from '../config';
-import type { Console } from './console';
+import { EXIT, type Console, type ExitCode } from './console';
 import { optionalFlag, requiredFlag } from './flags';
 import type { GivenFlags } from './verbs';
 
 /** `kithdb backup`: a consistent copy of a data directory, whether a server has it open or not. */
-export async function backup(config: Config, console: Console, flags: GivenFlags): Promise<undefined> {
+export async function backup(config: Config, console: Console, flags: GivenFlags): Promise<ExitCode> {
   const to = requiredFlag(flags, 'to', 'FOLDER');
   const { makeBackup } = await import('../operations/backup.js');
   const base = optionalFlag(flags, 'base');
@@ -14,13 +14,22 @@ export async function backup(config: Config, console: Console, flags: GivenFlags
     tokenStore: config.tokenStore,
     ...(base !== undefined && { base }),
   });
+  const code = outcome.damaged.length > 0 || outcome.quarantined.length > 0 ? EXIT.damaged : EXIT.success;
   if (flags.has('json')) {
     console.stdout.write(`${JSON.stringify(outcome, undefined, 2)}\n`);
-    return;
+    return code;
   }
   for (const name of outcome.quarantined) {
     console.stderr.write(
       `kithdb: collection ${name} is quarantined: the backup holds its files as they are\n`,
+    );
+  }
+  for (const { file, what } of outcome.damaged) {
+    console.stderr.write(`kithdb: ${file} is damaged in the data directory, and so in the backup: ${what}\n`);
+  }
+  if (code !== EXIT.success) {
+    console.stderr.write(
+      'kithdb: keep earlier backups: what is damaged here may be whole in them; kithdb check says what it means\n',
     );
   }
   const linked = outcome.linked === 0 ? '' : `, ${outcome.linked} of them linked to the base`;
@@ -28,4 +37,5 @@ export async function backup(config: Config, console: Console, flags: GivenFlags
   console.stdout.write(
     `Backup ${source} in ${outcome.to}: ${outcome.files} files, ${outcome.bytes} bytes${linked}\n`,
   );
+  return code;
 }

@@ -15,6 +15,8 @@ export const EXIT = {
   failure: 1,
   /** Wrong arguments or settings. */
   usage: 2,
+  /** A backup was made of data some of which are damaged. */
+  damaged: 3,
 } as const;
 
 /** An exit code. */

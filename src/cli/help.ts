@@ -19,7 +19,7 @@ export function overview(verbs: readonly Verb[]): string {
 }
 
 /** What `kithdb <verb> --help` prints. */
-export function verbHelp({ name, about, usesSettings, flags = [], settings: keys }: Verb): string {
+export function verbHelp({ name, about, usesSettings, flags = [], settings: keys, exitCodes }: Verb): string {
   const head = [`kithdb ${name}: ${about}`, '', ...flags.map(flagHelp)];
   const settings = [
     'A flag beats the environment, which beats the file of --config.',
@@ -27,7 +27,7 @@ export function verbHelp({ name, about, usesSettings, flags = [], settings: keys
     settingsHelp(keys),
     '',
   ];
-  return [...head, ...(usesSettings ? settings : []), EXIT_CODES, ''].join('\n');
+  return [...head, ...(usesSettings ? settings : []), exitCodes ?? EXIT_CODES, ''].join('\n');
 }
 
 function flagHelp({ name, placeholder, about }: VerbFlag): string {

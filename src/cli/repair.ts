@@ -33,13 +33,16 @@ function told(report: RepairReport): string {
   if (report.sound) {
     return 'Nothing to repair.\n';
   }
-  const { mended, notes, replacesLog, salvage, done } = report;
+  const { mended, notes, replacesLog, replacesCatalog, salvage, done } = report;
   const lines = [...notes];
   for (const one of mended) {
     lines.push(`collection ${one.name}:`, ...one.faults.map((fault) => `  damaged: ${fault}`));
     lines.push(...losses(one).map((loss) => `  ${done ? 'lost' : 'would be lost'}: ${loss}`));
     lines.push(...one.notes.map((note) => `  ${note}`));
     lines.push(`  ${done ? 'kept' : 'would be kept'}: ${one.points} points`);
+  }
+  if (replacesCatalog) {
+    lines.push(`${done ? 'The' : 'Would be done: the'} list of collections is written again`);
   }
   if (replacesLog) {
     lines.push(`${done ? 'The' : 'Would be done: the'} damaged log is replaced by a new one`);

@@ -19,6 +19,8 @@ export type Verb = {
   readonly about: string;
   /** Flags beside the settings. */
   readonly flags?: readonly VerbFlag[];
+  /** What its exit codes mean, where they say more than those of every command. */
+  readonly exitCodes?: string;
   /** The few settings that its help lists; all of them when absent. */
   readonly settings?: readonly SettingKey[];
 } & (
@@ -47,8 +49,8 @@ export const VERBS: readonly Verb[] = [
   },
   {
     name: 'check',
-    about:
-      'Verifies a data directory that no server has open, without changing it. Exit code 0: sound; 1: something was found; 2: it cannot be checked.',
+    about: 'Verifies a data directory that no server has open, without changing it.',
+    exitCodes: 'Exit codes: 0 sound, 1 something was found, 2 wrong arguments, or it cannot be checked.',
     flags: [
       { name: 'json', about: 'Prints the report as JSON.' },
       {
@@ -64,6 +66,8 @@ export const VERBS: readonly Verb[] = [
   {
     name: 'backup',
     about: 'Copies a data directory, also while a server serves it, into a new folder.',
+    exitCodes:
+      'Exit codes: 0 made, 1 not made, 2 wrong arguments or settings, 3 made of data some of which are damaged.',
     flags: [
       { name: 'to', placeholder: 'FOLDER', about: 'Where the backup goes: a new or empty folder.' },
       {
@@ -92,6 +96,8 @@ export const VERBS: readonly Verb[] = [
     name: 'repair',
     about:
       'Keeps what verifies of a damaged data directory that no server has open, names what is lost, and sets aside what it replaces.',
+    exitCodes:
+      'Exit codes: 0 sound, repaired, or said with --dry-run; 1 not repaired, or --yes is missing; 2 wrong arguments.',
     flags: [
       { name: 'dry-run', about: 'Says what would be done, and changes nothing.' },
       { name: 'yes', about: 'Does it: without this flag nothing is changed.' },

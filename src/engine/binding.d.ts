@@ -202,6 +202,8 @@ export interface NativeRepairReport {
   mended: Array<NativeMended>
   /** Whether a new log takes the place of a damaged one. */
   replacesLog: boolean
+  /** Whether the list of collections is written again, the file or its copy being damaged. */
+  replacesCatalog: boolean
   /** What there is to say of the log and the catalog. */
   notes: Array<string>
   /** Folder in the data directory with what was replaced. */
@@ -222,6 +224,10 @@ export interface NativeScrub {
   graphFailures: number
   /** Manifests that failed. */
   manifestFailures: number
+  /** Times that the catalog's file or its copy failed. */
+  catalogFailures: number
+  /** Segments of the log that failed. */
+  logFailures: number
   /** The last findings, oldest first. */
   findings: Array<NativeScrubFinding>
 }
@@ -230,8 +236,8 @@ export interface NativeScrub {
 export interface NativeScrubFinding {
   /** Counts the findings of this process, from 1. */
   number: number
-  /** Name of the collection. */
-  collection: string
+  /** Name of the collection, where the file belongs to one. */
+  collection?: string
   /** The file, relative to the data directory. */
   file: string
   /** What is wrong, and what was done. */
@@ -284,6 +290,16 @@ export interface NativeStatus {
   kernels: NativeKernels
 }
 
+/** A file that is not what was written. */
+export interface NativeUnsoundFile {
+  /** Relative to the data directory. */
+  file: string
+  /** What is wrong with it. */
+  what: string
+  /** Whether it can be made again from the others. */
+  isDerived: boolean
+}
+
 /** How to open a data directory. */
 export interface OpenOptions {
   /** The directory; created when it is not there. */
@@ -305,3 +321,9 @@ export interface OpenOptions {
  * replaced.
  */
 export declare function repairDataDir(dataDir: string, stamp: string, dryRun: boolean): Promise<NativeRepairReport>
+
+/**
+ * Compares the files of a data directory that nobody writes to with their checksums, on a thread of its own. Nothing in
+ * it changes, and no lock is taken.
+ */
+export declare function verifyDataFiles(dataDir: string): Promise<Array<NativeUnsoundFile>>

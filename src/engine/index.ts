@@ -29,6 +29,8 @@ const NO_SCRUB: ScrubReport = {
   dataFailures: 0,
   graphFailures: 0,
   manifestFailures: 0,
+  catalogFailures: 0,
+  logFailures: 0,
   findings: [],
 };
 

@@ -1,5 +1,5 @@
 import { loadBinding } from './load';
-import type { NativeCheckReport, NativeClaim, NativeRepairReport } from './binding';
+import type { NativeCheckReport, NativeClaim, NativeRepairReport, NativeUnsoundFile } from './binding';
 
 /** A data directory that this process holds, as a server would: no server starts on it meanwhile. */
 export type Claim = NativeClaim;
@@ -15,6 +15,14 @@ export function claimDataDir(dataDir: string): Claim {
 /** The engine's part of a check. @throws Error when the directory cannot be checked at all. */
 export function checkEngineFiles(dataDir: string, collection?: string): Promise<NativeCheckReport> {
   return loadBinding().checkDataDir(dataDir, collection);
+}
+
+/**
+ * Compares the engine's files in a folder with their checksums, in little memory and without a claim.
+ * @throws Error when the folder cannot be read.
+ */
+export function verifyEngineFiles(dataDir: string): Promise<readonly NativeUnsoundFile[]> {
+  return loadBinding().verifyDataFiles(dataDir);
 }
 
 /** What a repair did, or would do. */

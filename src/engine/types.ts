@@ -122,11 +122,14 @@ export interface ScrubReport {
   readonly dataFailures: number;
   readonly graphFailures: number;
   readonly manifestFailures: number;
+  readonly catalogFailures: number;
+  readonly logFailures: number;
   /** The last findings, oldest first. */
   readonly findings: readonly {
     /** Counts the findings of this process, from 1. */
     readonly number: number;
-    readonly collection: string;
+    /** Its name, where the file belongs to one. */
+    readonly collection?: string;
     /** Relative to the data directory. */
     readonly file: string;
     /** What is wrong, and what was done. */

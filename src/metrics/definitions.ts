@@ -69,8 +69,14 @@ export function scrubFamilies(report: ScrubReport): readonly Family[] {
       help: 'Pieces of files that were not as they were written, by the kind of file; any at all is an alert',
       labels: ['file'],
       samples: () => {
-        const { dataFailures, graphFailures, manifestFailures } = report;
-        return labelled('file', { data: dataFailures, graph: graphFailures, manifest: manifestFailures });
+        const { dataFailures, graphFailures, manifestFailures, catalogFailures, logFailures } = report;
+        return labelled('file', {
+          data: dataFailures,
+          graph: graphFailures,
+          manifest: manifestFailures,
+          catalog: catalogFailures,
+          log: logFailures,
+        });
       },
     },
     {

@@ -3,7 +3,7 @@ import { open, readFile, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isDataFile, syncFolder } from './data-files';
 import type { Digest } from './copying';
-import { BackupError, reasonOf } from './failure';
+import { BackupError, explained } from './failure';
 
 /** Folder of a backup that holds the files, laid out as in a data directory. */
 export const FILES = 'data';
@@ -65,8 +65,8 @@ export async function readManifest(folder: string): Promise<BackupManifest> {
     text = await readFile(path, 'utf8');
   } catch (error) {
     throw (error as NodeJS.ErrnoException).code === 'ENOENT'
-      ? new BackupError(`${folder} holds no finished backup: there is no ${MANIFEST}`)
-      : new BackupError(`${path} cannot be read: ${reasonOf(error)}`);
+      ? new BackupError(`${folder} holds no finished backup: there is no ${MANIFEST} in it`)
+      : new BackupError(explained(error));
   }
   let manifest: BackupManifest & { readonly checksum?: unknown };
   try {

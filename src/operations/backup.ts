@@ -1,14 +1,23 @@
-import { link, mkdir, readdir, realpath } from 'node:fs/promises';
-import { dirname, join, resolve, sep } from 'node:path';
+import { link, mkdir, realpath } from 'node:fs/promises';
+import { basename, dirname, join, resolve, sep } from 'node:path';
 import type { Config } from '../config';
 import { copyStoreAtRest } from '../auth/store/copy';
-import { claimDataDir } from '../engine/offline';
+import { claimDataDir, verifyEngineFiles } from '../engine/offline';
 import { productVersion } from '../system/version';
 import { FILES, readManifest, writeManifest, type BackupFile, type BackupManifest } from './backup-manifest';
 import { stageLive, type Staged } from './control-client';
 import { copyVerified, digestOf, isSame } from './copying';
-import { folderState, listDataFiles, makeFolders, STORE_FILE, syncFolder, syncFolders } from './data-files';
-import { BackupError, reasonOf } from './failure';
+import { requireDataDir } from './data-dir';
+import {
+  folderState,
+  listDataFiles,
+  makeFolder,
+  makeFolders,
+  STORE_FILE,
+  syncFolder,
+  syncFolders,
+} from './data-files';
+import { BackupError, explained, reasonOf } from './failure';
 
 /** What to back up, and where to. */
 export interface BackupRequest {
@@ -32,6 +41,8 @@ export interface BackupOutcome {
   readonly linked: number;
   readonly linkedBytes: number;
   readonly quarantined: readonly string[];
+  /** Files that are damaged in the data directory already, and so in the backup: an earlier one may have them whole. */
+  readonly damaged: readonly { readonly file: string; readonly what: string }[];
 }
 
 /** An earlier backup, by path. */
@@ -47,9 +58,20 @@ interface Base {
  * @throws BackupError that says why there is none; what was copied so far is left, without a manifest.
  */
 export async function makeBackup(request: BackupRequest): Promise<BackupOutcome> {
+  try {
+    return await copyDataDir(request);
+  } catch (error) {
+    if (error instanceof BackupError) {
+      throw error;
+    }
+    throw new BackupError(`There is no backup in ${request.to}: ${explained(error)}`, { cause: error });
+  }
+}
+
+async function copyDataDir(request: BackupRequest): Promise<BackupOutcome> {
   const dataDir = resolve(request.dataDir);
   const to = resolve(request.to);
-  await checkSource(dataDir);
+  checkSource(dataDir);
   const base = request.base === undefined ? undefined : await openBase(resolve(request.base));
   await prepareTarget(to, dataDir);
   const staged = await stageLive(dataDir);
@@ -72,12 +94,11 @@ export async function makeBackup(request: BackupRequest): Promise<BackupOutcome>
   }
 }
 
-async function checkSource(dataDir: string): Promise<void> {
-  const names = await readdir(dataDir).catch((error: unknown) => {
-    throw new BackupError(`${dataDir} cannot be read: ${reasonOf(error)}`);
-  });
-  if (!names.includes('log') && !names.includes(STORE_FILE)) {
-    throw new BackupError(`No server has run on ${dataDir} yet: is --data-dir right?`);
+function checkSource(dataDir: string): void {
+  try {
+    requireDataDir(dataDir);
+  } catch (error) {
+    throw new BackupError(`${dataDir} cannot be backed up: ${reasonOf(error)}`);
   }
 }
 
@@ -91,13 +112,26 @@ async function prepareTarget(to: string, dataDir: string): Promise<void> {
   if (state === 'used' || state === 'no folder') {
     throw new BackupError(`${to} is not an empty folder: a backup goes into a new or empty one`);
   }
-  if (state === 'absent') {
-    await mkdir(to, { recursive: true, mode: 0o700 });
-    await syncFolder(dirname(to));
-  }
-  const [target, source] = await Promise.all([realpath(to), realpath(dataDir)]);
+  // Before anything is made: where it would lie, links followed.
+  const [target, source] = await Promise.all([placeOf(to), realpath(dataDir)]);
   if (target === source || target.startsWith(source + sep) || source.startsWith(target + sep)) {
     throw new BackupError(`${to} and the data directory ${dataDir} must not lie in one another`);
+  }
+  if (state === 'absent') {
+    await makeFolder(to);
+    await syncFolder(dirname(to));
+  }
+}
+
+/** The real path of a folder that may be missing. */
+async function placeOf(path: string): Promise<string> {
+  try {
+    return await realpath(path);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || dirname(path) === path) {
+      throw error;
+    }
+    return join(await placeOf(dirname(path)), basename(path));
   }
 }
 
@@ -181,6 +215,7 @@ async function finish(
     quarantined,
     files,
   };
+  const unsound = await verifyEngineFiles(join(to, FILES));
   await writeManifest(to, manifest);
   return {
     to,
@@ -190,6 +225,8 @@ async function finish(
     linked: linked.length,
     linkedBytes: total(linked),
     quarantined,
+    // A graph is made again wherever the backup is restored.
+    damaged: unsound.filter(({ isDerived }) => !isDerived).map(({ file, what }) => ({ file, what })),
   };
 }
 

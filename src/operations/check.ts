@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { Config } from '../config';
 import { storeProblems } from '../auth/store/copy';
 import { checkEngineFiles } from '../engine/offline';
+import { requireDataDir } from './data-dir';
 import { STORE_FILE } from './data-files';
 
 /** One line of a report. */
@@ -45,9 +46,7 @@ export async function checkDataDir(
   tokenStore: Config['tokenStore'],
   collection?: string,
 ): Promise<CheckReport> {
-  if (!existsSync(join(dataDir, 'log')) && !existsSync(join(dataDir, 'catalog'))) {
-    throw new Error('no server has run on it yet: is --data-dir right?');
-  }
+  requireDataDir(dataDir);
   const native = await checkEngineFiles(dataDir, collection);
   const findings: Finding[] = native.findings.map((finding) => ({
     ...finding,

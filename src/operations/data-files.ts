@@ -79,6 +79,29 @@ export async function folderState(path: string): Promise<'absent' | 'empty' | 'u
   }
 }
 
+/**
+ * Makes a private folder, and those above it that are missing. One after the other: Node's own way tries for ever where
+ * the system keeps denying that there is a parent, as below `/proc`.
+ */
+export async function makeFolder(path: string): Promise<void> {
+  try {
+    await mkdir(path, { mode: 0o700 });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || (await exists(dirname(path)))) {
+      throw error;
+    }
+    await makeFolder(dirname(path));
+    await mkdir(path, { mode: 0o700 });
+  }
+}
+
+function exists(path: string): Promise<boolean> {
+  return stat(path).then(
+    () => true,
+    () => false,
+  );
+}
+
 /** Makes the folders above each of the paths below a folder, private, and makes their names durable. */
 export async function makeFolders(folder: string, paths: readonly string[]): Promise<void> {
   const folders = new Set(paths.map((path) => dirname(path)));

@@ -1,6 +1,5 @@
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
 import { repairEngineFiles, type EngineRepairReport } from '../engine/offline';
+import { requireDataDir } from './data-dir';
 
 /** What a repair did, or would do; the JSON of `kithdb repair --json`. */
 export interface RepairReport extends EngineRepairReport {
@@ -15,11 +14,9 @@ export interface RepairReport extends EngineRepairReport {
  * @throws Error when it cannot be repaired: no data directory, a server that holds it, a catalog that cannot be read.
  */
 export async function repairDataDir(dataDir: string, dryRun: boolean): Promise<RepairReport> {
-  if (!existsSync(join(dataDir, 'log')) && !existsSync(join(dataDir, 'catalog'))) {
-    throw new Error('no server has run on it yet: is --data-dir right?');
-  }
+  requireDataDir(dataDir);
   const stamp = new Date().toISOString().replaceAll(/[-:.]/g, '');
   const report = await repairEngineFiles(dataDir, stamp, dryRun);
-  const sound = report.mended.length === 0 && !report.replacesLog;
+  const sound = report.mended.length === 0 && !report.replacesLog && !report.replacesCatalog;
   return { ...report, sound, done: !dryRun && !sound };
 }

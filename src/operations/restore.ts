@@ -1,4 +1,4 @@
-import { mkdir, open, rm } from 'node:fs/promises';
+import { open, rm } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { FILES, readManifest } from './backup-manifest';
 import { copyVerified, digestOf, isSame } from './copying';
@@ -6,12 +6,13 @@ import {
   folderState,
   holdsUnfinishedRestore,
   isFile,
+  makeFolder,
   makeFolders,
   syncFolder,
   syncFolders,
   UNFINISHED_RESTORE,
 } from './data-files';
-import { BackupError } from './failure';
+import { BackupError, explained } from './failure';
 
 /** A backup that was restored. */
 export interface RestoreOutcome {
@@ -28,11 +29,27 @@ export interface RestoreOutcome {
  * @throws BackupError that says what is wrong with the backup or the target.
  */
 export async function restoreBackup(from: string, to: string): Promise<RestoreOutcome> {
+  try {
+    return await copyBackup(from, to);
+  } catch (error) {
+    if (error instanceof BackupError) {
+      throw error;
+    }
+    const begun = await holdsUnfinishedRestore(to);
+    const left = begun ? `. Empty ${resolve(to)} and restore again when that is mended` : '';
+    throw new BackupError(`Nothing was restored: ${explained(error)}${left}`, { cause: error });
+  }
+}
+
+async function copyBackup(from: string, to: string): Promise<RestoreOutcome> {
   const folder = resolve(from);
   const dataDir = resolve(to);
   const { files, created_at: createdAt } = await readManifest(folder);
   const state = await folderState(dataDir);
-  if (state === 'used' || state === 'no folder') {
+  if (state === 'no folder') {
+    throw new BackupError(`${dataDir} is no folder: a backup is restored into a new or empty one`);
+  }
+  if (state === 'used') {
     throw new BackupError(
       (await holdsUnfinishedRestore(dataDir))
         ? `${dataDir} holds a restore that did not come to its end: empty it and restore again`
@@ -49,7 +66,7 @@ export async function restoreBackup(from: string, to: string): Promise<RestoreOu
     }
   }
   if (state === 'absent') {
-    await mkdir(dataDir, { recursive: true, mode: 0o700 });
+    await makeFolder(dataDir);
     await syncFolder(dirname(dataDir));
   }
   await mark(dataDir);

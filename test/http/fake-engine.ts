@@ -96,6 +96,8 @@ export class FakeEngine implements Engine {
       dataFailures: 303,
       graphFailures: 304,
       manifestFailures: 305,
+      catalogFailures: 306,
+      logFailures: 307,
       findings: [],
     };
   }

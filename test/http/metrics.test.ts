@@ -124,6 +124,8 @@ describe('C3.16 GET /metrics', () => {
       'kithdb_checksum_failures_total data': 303,
       'kithdb_checksum_failures_total graph': 304,
       'kithdb_checksum_failures_total manifest': 305,
+      'kithdb_checksum_failures_total catalog': 306,
+      'kithdb_checksum_failures_total log': 307,
       kithdb_scrub_passes_total: 1,
       kithdb_scrub_bytes_total: 302,
       kithdb_scrub_last_finished_timestamp_seconds: 301,

@@ -103,6 +103,59 @@ describe('C11.4 backup and restore', () => {
     expect(await copy.points('new')).toHaveLength(50);
   });
 
+  it('says that what it copied is damaged already, with an exit code of its own', async () => {
+    const server = await serve();
+    await server.create('c');
+    await server.upsert('c', 0, 300);
+    await server.stop();
+    servers = [];
+    const [data] = dataFiles(dataDir);
+    damage(join(dataDir, data!));
+    const [b1, b2] = [join(folder, 'b1'), join(folder, 'b2')];
+    const { code, err } = await kithdb('backup', '--data-dir', dataDir, '--to', b1);
+    expect({ code, err }).toEqual({
+      code: 3,
+      err: expect.stringMatching(
+        /^kithdb: collections\/0*1\/\w+\.data is damaged in the data directory, and so in the backup: .*\nkithdb: keep earlier backups/,
+      ),
+    });
+    const told = await kithdb('backup', '--data-dir', dataDir, '--to', b2, '--json');
+    expect(told.code).toBe(3);
+    expect(JSON.parse(told.out)).toMatchObject({
+      damaged: [{ file: data, what: expect.stringMatching(/do not have their checksum/) }],
+    });
+    // It is a backup all the same: of everything else.
+    await ok('restore', '--from', b1, '--data-dir', join(folder, 'restored'));
+  });
+
+  it('leaves out the space that is kept back, which a server keeps again', async () => {
+    const server = await serve();
+    await server.create('c');
+    await server.upsert('c', 0, 3000);
+    const reserves = (dir: string): readonly string[] =>
+      readdirSync(dir).filter((name) => name.startsWith('reserve'));
+    const kept = async (dir: string): Promise<void> => {
+      while (reserves(dir).length < 2) await new Promise((resolve) => setTimeout(resolve, 20));
+    };
+    await kept(dataDir);
+    await server.stop();
+    servers = [];
+    const [backup, restored] = [join(folder, 'b'), join(folder, 'restored')];
+    await ok('backup', '--data-dir', dataDir, '--to', backup);
+    expect(readdirSync(join(backup, 'data')).sort()).toEqual([
+      'auth.sqlite3',
+      'catalog',
+      'collections',
+      'log',
+    ]);
+    await ok('restore', '--from', backup, '--data-dir', restored);
+    expect(await kithdb('repair', '--data-dir', restored)).toMatchObject({ out: 'Nothing to repair.\n' });
+    const copy = await serve(restored);
+    await copy.upsert('c', 3000, 6000);
+    await kept(restored);
+    expect(await copy.points('c')).toHaveLength(6000);
+  });
+
   it('does not link to a file of the base that has decayed', async () => {
     const server = await serve();
     await server.create('c');

@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { CheckReport } from '../../src/operations/check';
+import { crc32c } from './crc32c';
 import { kithdb } from './command';
 import { Served } from './served';
 
@@ -102,24 +103,57 @@ describe('C11.4 check', () => {
   });
 
   it.each([
-    ['a manifest', /0*1\/MANIFEST$/, 40, /MANIFEST is damaged/],
-    ['the catalog', /CATALOG$/, 20, /CATALOG is damaged/],
+    ['a manifest', 'damage', /0*1\/MANIFEST$/, 40, /MANIFEST is damaged/],
+    ['the catalog', 'derived', /catalog\/CATALOG$/, 20, /CATALOG is damaged/],
+    ['the copy of the catalog', 'derived', /collections\/CATALOG$/, 20, /CATALOG is damaged/],
     [
       'the store of authentication',
+      'damage',
       /auth\.sqlite3$/,
       100,
       /malformed|corrupt|b-tree|invalid|btree|disk image/i,
     ],
-  ])('finds damage of %s', async (_, name, at, what) => {
+  ])('finds damage of %s', async (_, severity, name, at, what) => {
     const path = files(dataDir).find((path) => name.test(path));
     damage(path!, at);
     const { code, report: found } = await report();
     expect(code).toBe(1);
     expect(found.findings[0]).toMatchObject({
-      severity: 'damage',
+      severity,
       file: path,
       what: expect.stringMatching(what),
     });
+  });
+
+  it('knows what a lost catalog means, and that a later release is no damage', async () => {
+    damage('catalog/CATALOG', 20);
+    damage('collections/CATALOG', 20);
+    const { code, report: found } = await report();
+    expect(code).toBe(1);
+    expect(found.findings[0]).toMatchObject({
+      severity: 'damage',
+      file: 'catalog/CATALOG',
+      effect: expect.stringMatching(/the server does not start/),
+      advice: expect.stringMatching(/restore a backup; or let `kithdb repair` find the collections/),
+    });
+    const log = readdirSync(join(dataDir, 'log')).find((name) => name.endsWith('.log'))!;
+    const bytes = readFileSync(join(dataDir, 'log', log));
+    bytes[8] = 9;
+    bytes.writeUInt32LE(crc32c(bytes.subarray(0, 48)), 48);
+    writeFileSync(join(dataDir, 'log', log), bytes);
+    cpSync(join(sound, 'catalog'), join(dataDir, 'catalog'), { recursive: true });
+    for (const verb of ['check', 'repair']) {
+      expect(await kithdb(verb, '--data-dir', dataDir)).toMatchObject({
+        code: verb === 'check' ? 2 : 1,
+        err: expect.stringMatching(/format version 9.*use the release that wrote it, or a later one/),
+      });
+    }
+  });
+
+  it('takes the space that a server keeps back for what it is', async () => {
+    writeFileSync(join(dataDir, 'reserve'), 'anything');
+    writeFileSync(join(dataDir, 'reserve.start'), '');
+    expect(await report()).toMatchObject({ code: 0, report: { clean: true, findings: [] } });
   });
 
   it('counts what a crash leaves behind as sound', async () => {
@@ -141,12 +175,25 @@ describe('C11.4 check', () => {
     const server = await Served.on(dataDir);
     const held = await kithdb('check', '--data-dir', dataDir);
     await server.stop();
-    expect(held).toMatchObject({ code: 2, err: expect.stringMatching(/in use by process \d+/) });
+    expect(held).toMatchObject({
+      code: 2,
+      err: expect.stringMatching(/in use by process \d+: stop it first/),
+    });
     expect(await kithdb('check', '--data-dir', join(folder, 'nowhere'))).toMatchObject({
+      code: 2,
+      err: expect.stringMatching(/there is no such folder: is --data-dir right/),
+    });
+    expect(readdirSync(folder)).not.toContain('nowhere');
+    expect(await kithdb('check', '--data-dir', folder)).toMatchObject({
       code: 2,
       err: expect.stringMatching(/no server has run on it yet/),
     });
-    expect(readdirSync(folder)).not.toContain('nowhere');
+    const backup = join(folder, 'backup');
+    await kithdb('backup', '--data-dir', dataDir, '--to', backup);
+    expect(await kithdb('check', '--data-dir', backup)).toMatchObject({
+      code: 2,
+      err: expect.stringMatching(/it is a backup and no data directory: `kithdb restore` makes one of it/),
+    });
     expect(await kithdb('check', '--data-dir', dataDir, '--collection', 'x')).toMatchObject({
       code: 2,
       err: expect.stringMatching(/there is no collection x/),

@@ -12,9 +12,22 @@ export interface Ended {
 
 /** Runs the real command in a process of its own. */
 export function kithdb(...argv: readonly string[]): Promise<Ended> {
+  return run({}, argv);
+}
+
+/** The same as a user without rights; only root can. */
+export function kithdbAsNobody(...argv: readonly string[]): Promise<Ended> {
+  return run({ uid: 65534, gid: 65534 }, argv);
+}
+
+function run(
+  user: { readonly uid?: number; readonly gid?: number },
+  argv: readonly string[],
+): Promise<Ended> {
   const child = spawn(process.execPath, [LAUNCHER, ...argv], {
     env: { PATH: process.env['PATH'] },
     stdio: ['ignore', 'pipe', 'pipe'],
+    ...user,
   });
   const ended = { out: '', err: '' };
   child.stdout.on('data', (piece: Buffer) => (ended.out += piece.toString()));

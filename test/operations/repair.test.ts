@@ -60,6 +60,28 @@ describe('C11.4 repair', () => {
     await second.stop();
   });
 
+  it('finds the collections of a lost catalog, and says how they are called from now on', async () => {
+    const first = await Served.on(dataDir);
+    await first.create('c');
+    await first.upsert('c', 0, 100);
+    await first.stop();
+    rmSync(join(dataDir, 'catalog', 'CATALOG'));
+    const second = await Served.on(dataDir);
+    expect(await second.points('c')).toHaveLength(100);
+    await second.stop();
+    for (const path of ['catalog/CATALOG', 'collections/CATALOG']) writeFileSync(join(dataDir, path), 'x');
+    await expect(Served.on(dataDir)).rejects.toThrow(
+      /the file CATALOG is too short, and its copy .*restore a backup, or let `kithdb repair` find the collections/,
+    );
+    const done = await kithdb('repair', '--data-dir', dataDir, '--yes');
+    expect(done).toMatchObject({ code: 0, err: '' });
+    const name = /the collection in collections\/0*1 is called (\S+)/.exec(done.out)![1]!;
+    expect(done.out).toMatch(/The list of collections is written again\n/);
+    const third = await Served.on(dataDir);
+    expect(await third.points(name)).toHaveLength(100);
+    await third.stop();
+  });
+
   it('refuses what a server holds, what is no data directory, and flags that contradict each other', async () => {
     const server = await Served.on(dataDir);
     const held = await kithdb('repair', '--data-dir', dataDir, '--yes');

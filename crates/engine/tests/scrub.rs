@@ -2,10 +2,10 @@
 
 mod common;
 
-use common::TestEngine;
+use common::{SHORT_FILES, TestEngine};
 use kithdb_engine::collection::OpeningOptions;
 use kithdb_engine::integrity::check;
-use kithdb_engine::storage::Storage;
+use kithdb_engine::storage::{Call, Fault, SimDisk, Storage};
 use serde_json::json;
 use std::sync::Arc;
 
@@ -34,7 +34,11 @@ fn file(engine: &TestEngine, graph: bool) -> String {
 }
 
 fn is_clean(engine: &TestEngine) -> bool {
-    let options = OpeningOptions { threads: 1, ..OpeningOptions::default() };
+    is_clean_with(engine, OpeningOptions::default().row_chunk_bytes)
+}
+
+fn is_clean_with(engine: &TestEngine, row_chunk_bytes: usize) -> bool {
+    let options = OpeningOptions { threads: 1, row_chunk_bytes };
     let storage: Arc<dyn Storage> = Arc::new(engine.disk.duplicate());
     check(storage, None, options).expect("it can be checked").is_clean()
 }
@@ -57,7 +61,7 @@ fn damaged_data_quarantine_their_collection_and_say_what_to_do() {
     engine.engine().scrub_once();
     let report = engine.engine().scrub_report();
     assert_eq!((report.data_failures, report.graph_failures, report.manifest_failures), (1, 0, 0));
-    assert_eq!((report.findings[0].collection.as_str(), &report.findings[0].file), ("hit", &path));
+    assert_eq!((report.findings[0].collection.as_deref(), &report.findings[0].file), (Some("hit"), &path));
     for restarted in [false, true] {
         let info = engine.ok("collection_info", "hit", json!(null));
         assert_eq!(info["status"], json!("red"), "{restarted}");
@@ -97,4 +101,104 @@ fn a_damaged_graph_or_manifest_is_written_again_while_the_collection_serves() {
     assert_eq!(engine.digest("hit"), before);
     engine.engine().scrub_once();
     assert_eq!(engine.engine().scrub_report().findings.len(), 2);
+}
+
+#[test]
+fn a_device_that_refuses_once_is_asked_again_and_one_that_goes_on_has_its_collection_set_aside() {
+    let engine = served();
+    // The first calls read the manifest.
+    engine.disk.fail_nth_of(Call::Read, 5, Fault::Eio);
+    engine.engine().scrub_once();
+    assert!(!engine.disk.has_faults(), "the fault has happened");
+    assert_eq!(engine.engine().scrub_report().findings.len(), 0);
+    let bad = file(&engine, false);
+    let disk = engine.disk.clone();
+    let refuse = move |place: &str| {
+        if place == bad {
+            disk.fail_nth(1, Fault::Eio);
+        }
+    };
+    engine.disk.take_turns(Some(Arc::new(refuse)));
+    engine.engine().scrub_once();
+    engine.disk.take_turns(None);
+    let (code, details) = engine.refused("count", "hit", json!({}));
+    assert_eq!(code, "collection_fault");
+    assert!(details.to_string().contains("input/output error during read in 00000001.data"), "{details}");
+}
+
+#[test]
+fn what_a_damaged_segment_of_the_log_holds_goes_into_checkpoints_and_a_kill_loses_nothing() {
+    // Of a segment's header, and of a record.
+    for part in [10, 2000] {
+        let mut engine = TestEngine::with(SimDisk::new(), 1, SHORT_FILES).expect("an empty disk opens");
+        for name in ["one", "two"] {
+            engine.ok("create_collection", name, json!({"vectors": {"size": 2, "distance": "Euclid"}}));
+            for id in 0..200 {
+                let point = json!({"id": id, "vector": [id, 1], "payload": {"text": "y".repeat(100)}});
+                engine.ok("upsert_points", name, json!({"points": [point]}));
+            }
+        }
+        let digests = [engine.digest("one"), engine.digest("two")];
+        engine.engine().scrub_once();
+        assert_eq!(engine.engine().scrub_report().findings.len(), 0);
+        let segments = engine.disk.list("log").expect("a log");
+        assert!(segments.len() > 5, "{segments:?}");
+        let path = format!("log/{}", segments[2]);
+        engine.disk.decay(&path, |bytes| bytes[part] ^= 1).expect("it is there");
+        engine.engine().scrub_once();
+        let report = engine.engine().scrub_report();
+        assert_eq!((report.log_failures, report.findings.len()), (1, 1));
+        let finding = &report.findings[0];
+        assert_eq!((&finding.file, finding.collection.as_deref()), (&path, None));
+        assert!(
+            finding.what.ends_with("what it held is in checkpoints, and it was removed"),
+            "{}",
+            finding.what
+        );
+        assert!(!engine.disk.list("log").expect("a log").contains(&segments[2]));
+        engine.restart();
+        assert_eq!([engine.digest("one"), engine.digest("two")], digests);
+        assert!(is_clean_with(&engine, SHORT_FILES.row_chunk_bytes));
+    }
+}
+
+#[test]
+fn a_damaged_segment_that_a_quarantined_collection_needs_stays_and_the_finding_says_so() {
+    let engine = TestEngine::with(SimDisk::new(), 1, SHORT_FILES).expect("an empty disk opens");
+    engine.ok("create_collection", "hit", json!({"vectors": {"size": 2, "distance": "Euclid"}}));
+    let upsert = |from: u64| {
+        for id in from..from + 100 {
+            let point = json!({"id": id, "vector": [id, 1], "payload": {"text": "y".repeat(100)}});
+            engine.ok("upsert_points", "hit", json!({"points": [point]}));
+        }
+    };
+    upsert(0);
+    engine.checkpoint();
+    upsert(100);
+    engine.disk.decay(&file(&engine, false), |bytes| bytes[100] ^= 1).expect("it is there");
+    let segments = engine.disk.list("log").expect("a log");
+    let first = segments.iter().find(|name| name.ends_with(".log")).expect("a segment");
+    engine.disk.decay(&format!("log/{first}"), |bytes| bytes[2000] ^= 1).expect("it is there");
+    engine.engine().scrub_once();
+    let report = engine.engine().scrub_report();
+    assert_eq!((report.data_failures, report.log_failures), (1, 1));
+    let what = &report.findings[1].what;
+    assert!(what.ends_with("make a backup before the server stops"), "{what}");
+    assert!(engine.disk.list("log").expect("a log").contains(first));
+}
+
+#[test]
+fn a_damaged_catalog_or_copy_of_it_is_written_again() {
+    let engine = served();
+    for (number, path) in (1..).zip(["catalog/CATALOG", "collections/CATALOG"]) {
+        engine.disk.decay(path, |bytes| bytes[20] ^= 1).expect("it is there");
+        assert!(!is_clean(&engine));
+        engine.engine().scrub_once();
+        let report = engine.engine().scrub_report();
+        assert_eq!(report.catalog_failures, number);
+        let finding = report.findings.back().expect("a finding");
+        assert_eq!((finding.file.as_str(), finding.collection.as_deref()), (path, None));
+        assert_eq!(finding.what, "the file CATALOG is damaged; it is written again");
+        assert!(is_clean(&engine));
+    }
 }

@@ -2,8 +2,10 @@
 
 use kithdb_engine::catalog::{OpenError, claim};
 use kithdb_engine::collection::OpeningOptions;
-use kithdb_engine::integrity::{CheckReport, Finding, Findings, Mended, RepairReport, check, repair};
-use kithdb_engine::storage::{LockGuard, RealDisk, Storage};
+use kithdb_engine::integrity::{
+    CheckReport, Finding, Findings, Mended, RepairReport, UnsoundFile, check, repair, verify_files,
+};
+use kithdb_engine::storage::{LockGuard, ReadOnly, RealDisk, Storage};
 use napi::bindgen_prelude::AsyncTask;
 use napi::{Env, Task};
 use napi_derive::napi;
@@ -135,6 +137,8 @@ pub struct NativeRepairReport {
     pub mended: Vec<NativeMended>,
     /// Whether a new log takes the place of a damaged one.
     pub replaces_log: bool,
+    /// Whether the list of collections is written again, the file or its copy being damaged.
+    pub replaces_catalog: bool,
     /// What there is to say of the log and the catalog.
     pub notes: Vec<String>,
     /// Folder in the data directory with what was replaced.
@@ -183,10 +187,59 @@ impl Task for Repair {
         Ok(NativeRepairReport {
             mended: report.mended.into_iter().map(mended).collect(),
             replaces_log: report.replaces_log,
+            replaces_catalog: report.replaces_catalog,
             notes: report.notes,
             salvage: report.salvage,
         })
     }
+}
+
+/// A file that is not what was written.
+#[napi(object, object_from_js = false)]
+pub struct NativeUnsoundFile {
+    /// Relative to the data directory.
+    pub file: String,
+    /// What is wrong with it.
+    pub what: String,
+    /// Whether it can be made again from the others.
+    pub is_derived: bool,
+}
+
+/// Compares the files of a data directory that nobody writes to with their checksums, on a thread of its own. Nothing in
+/// it changes, and no lock is taken.
+#[napi(catch_unwind, ts_return_type = "Promise<Array<NativeUnsoundFile>>")]
+pub fn verify_data_files(data_dir: String) -> AsyncTask<Verify> {
+    AsyncTask::new(Verify { data_dir })
+}
+
+/// See [`verify_data_files`].
+pub struct Verify {
+    data_dir: String,
+}
+
+impl Task for Verify {
+    type Output = Vec<UnsoundFile>;
+    type JsValue = Vec<NativeUnsoundFile>;
+
+    fn compute(&mut self) -> napi::Result<Vec<UnsoundFile>> {
+        let run = || {
+            let disk: Arc<dyn Storage> = Arc::new(RealDisk::open(&self.data_dir)?);
+            verify_files(&ReadOnly::new(disk), OpeningOptions::default().row_chunk_bytes)
+        };
+        told(catch_unwind(AssertUnwindSafe(run)))
+    }
+
+    fn resolve(&mut self, _env: Env, found: Vec<UnsoundFile>) -> napi::Result<Vec<NativeUnsoundFile>> {
+        let native = |UnsoundFile { file, what, is_derived }| NativeUnsoundFile { file, what, is_derived };
+        Ok(found.into_iter().map(native).collect())
+    }
+}
+
+/// An outcome as Node is told of it. A panic must not end the process without a word about the directory.
+fn told<T>(done: std::thread::Result<Result<T, OpenError>>) -> napi::Result<T> {
+    let done =
+        done.map_err(|_| napi::Error::from_reason("the engine failed while reading the data directory"))?;
+    done.map_err(|error| napi::Error::from_reason(error.to_string()))
 }
 
 /// Does something with a data directory while this process holds it.
@@ -199,11 +252,7 @@ fn at_rest<T>(
         let _lock = claim(&*disk)?;
         work(disk)
     };
-    // A panic must not end the process without a word about the directory.
-    let done = catch_unwind(AssertUnwindSafe(run));
-    let done =
-        done.map_err(|_| napi::Error::from_reason("the engine failed while reading the data directory"))?;
-    done.map_err(|error| napi::Error::from_reason(error.to_string()))
+    told(catch_unwind(AssertUnwindSafe(run)))
 }
 
 /// A data directory that this process holds: no server starts on it until it is released.

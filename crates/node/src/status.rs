@@ -38,6 +38,10 @@ pub struct NativeScrub {
     pub graph_failures: f64,
     /// Manifests that failed.
     pub manifest_failures: f64,
+    /// Times that the catalog's file or its copy failed.
+    pub catalog_failures: f64,
+    /// Segments of the log that failed.
+    pub log_failures: f64,
     /// The last findings, oldest first.
     pub findings: Vec<NativeScrubFinding>,
 }
@@ -47,8 +51,8 @@ pub struct NativeScrub {
 pub struct NativeScrubFinding {
     /// Counts the findings of this process, from 1.
     pub number: f64,
-    /// Name of the collection.
-    pub collection: String,
+    /// Name of the collection, where the file belongs to one.
+    pub collection: Option<String>,
     /// The file, relative to the data directory.
     pub file: String,
     /// What is wrong, and what was done.
@@ -170,6 +174,8 @@ impl From<ScrubReport> for NativeScrub {
             data_failures: report.data_failures as f64,
             graph_failures: report.graph_failures as f64,
             manifest_failures: report.manifest_failures as f64,
+            catalog_failures: report.catalog_failures as f64,
+            log_failures: report.log_failures as f64,
             findings: report.findings.into_iter().map(finding).collect(),
         }
     }

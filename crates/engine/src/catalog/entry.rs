@@ -29,6 +29,17 @@ pub(super) enum EntryState {
     Quarantined { fault: String, pinned_lsn: Option<u64> },
 }
 
+/// What to do about a quarantined collection.
+const ADVICE: &str = "nothing of it was changed; stop the server, see what is damaged with `kithdb check`, and save what \
+                      can be saved with `kithdb repair`, or restore a backup";
+
+impl EntryState {
+    /// A collection that is set aside: what is wrong with it, and from which log sequence on it needs the log.
+    pub(super) fn quarantined(fault: &str, pinned_lsn: Option<u64>) -> EntryState {
+        EntryState::Quarantined { fault: format!("{fault}; {ADVICE}"), pinned_lsn }
+    }
+}
+
 /// Stages of a deletion, and the requests that still use the collection.
 #[derive(Default)]
 struct Life {

@@ -1,9 +1,22 @@
-//! The file `CATALOG` and the bodies of the catalog's records.
+//! The file `CATALOG`, its copy, and the bodies of the catalog's records.
+//!
+//! It is the only file with the names of the collections, so there are two of it.
 
 use crate::collection::config::CollectionConfig;
-use crate::collection::{make_dir, replace};
-use crate::storage::{Storage, StorageError};
+use crate::collection::{Manifest, directory, make_dir, replace};
+use crate::storage::{ErrorKind, OtherFormat, Storage, StorageError};
+use std::fmt;
 use std::sync::Arc;
+
+/// Folder of the file.
+const DIR: &str = "catalog";
+/// Folder of its copy: the one of the collections, because a folder can be lost too.
+const COPY_DIR: &str = "collections";
+const NAME: &str = "CATALOG";
+/// Path of the file.
+pub const PATH: &str = "catalog/CATALOG";
+/// Path of its copy.
+pub const COPY_PATH: &str = "collections/CATALOG";
 
 const MAGIC: &[u8; 8] = b"KITHCATA";
 /// Version of the format that this release writes and reads.
@@ -14,7 +27,7 @@ const HEADER_BYTES: usize = 16;
 pub type SavedEntry = (u64, String, Arc<CollectionConfig>);
 
 /// What the file holds.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct CatalogFile {
     /// Log sequence of the last record that it includes.
     pub lsn: u64,
@@ -49,52 +62,112 @@ fn text(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     bytes.split_at_checked(u32::from_le_bytes(*len) as usize)
 }
 
+/// Why there is no catalog to go by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NoCatalog {
+    /// Neither the file nor its copy can be used: why the file cannot.
+    Lost(String),
+    /// One of them is of another format: nothing is to be touched.
+    Refused(String),
+}
+
+/// What the two files say.
+pub struct Found {
+    /// The catalog.
+    pub file: CatalogFile,
+    /// Files that cannot be used, with what is wrong: there is at most one.
+    pub fault: Option<(&'static str, String)>,
+    /// Folder of the one that is not what the catalog is, and is to be written again.
+    pub stale: Option<&'static str>,
+}
+
 impl CatalogFile {
-    /// Replaces the file.
+    /// Replaces both files, the copy first: it is never behind the other.
+    ///
+    /// # Errors
+    /// The disk's.
     pub fn store(&self, storage: &dyn Storage) -> Result<(), StorageError> {
+        [COPY_DIR, DIR].into_iter().try_for_each(|dir| self.store_in(storage, dir))
+    }
+
+    /// Replaces the file in one of the two folders.
+    ///
+    /// # Errors
+    /// The disk's.
+    pub fn store_in(&self, storage: &dyn Storage, dir: &str) -> Result<(), StorageError> {
         let body = self.encode();
         let mut bytes = Vec::with_capacity(HEADER_BYTES + body.len());
         bytes.extend_from_slice(MAGIC);
         bytes.extend_from_slice(&VERSION.to_le_bytes());
         bytes.extend_from_slice(&crc32c::crc32c(&body).to_le_bytes());
         bytes.extend_from_slice(&body);
-        make_dir(storage, "catalog")?;
-        replace(storage, "catalog", "CATALOG", &bytes)
+        make_dir(storage, dir)?;
+        replace(storage, dir, NAME, &bytes)
     }
 
-    /// Reads the file; an empty catalog when there is none.
+    /// Reads the file, or its copy where the file cannot be used; an empty catalog when there is neither, as before the
+    /// first checkpoint.
     ///
     /// # Errors
-    /// A sentence that says what is wrong with it.
-    pub fn load(storage: &dyn Storage) -> Result<CatalogFile, String> {
-        let of_catalog = |error: StorageError| format!("the file CATALOG: {}", error.public());
-        if !storage.exists("catalog/CATALOG").map_err(of_catalog)? {
-            // The log is cut only behind what the file has.
-            if storage.exists("log/cut").map_err(of_catalog)? {
-                return Err("the file CATALOG is missing".to_string());
+    /// [`NoCatalog`].
+    pub fn load(storage: &dyn Storage) -> Result<Found, NoCatalog> {
+        let (main, copy) = (read(storage, DIR), read(storage, COPY_DIR));
+        for (read, other) in [(&main, &copy), (&copy, &main)] {
+            if let Err(Unusable::OtherFormat(format)) = read
+                && (std::ptr::eq(read, &main) || !matches!(other, Ok(Some(_))))
+            {
+                return Err(NoCatalog::Refused(format.to_string()));
             }
-            return Ok(CatalogFile { lsn: 0, next_id: 1, entries: Vec::new() });
         }
-        let bytes = storage.read("catalog/CATALOG").map_err(of_catalog)?;
-        // As for a manifest: the log is cut on the strength of this file, so its name must be durable.
-        storage.sync_dir("catalog").map_err(of_catalog)?;
-        let (header, body) = bytes.split_at_checked(HEADER_BYTES).ok_or("the file CATALOG is too short")?;
-        let number = |range: std::ops::Range<usize>| {
-            u32::from_le_bytes(header[range].try_into().expect("four bytes of the header"))
+        let damage = |read: &Result<Option<CatalogFile>, Unusable>| {
+            read.as_ref().err().map(|why| format!("the file CATALOG {why}"))
         };
-        let (version, crc) = (number(8..12), number(12..16));
-        if &header[..8] != MAGIC {
-            return Err("the file CATALOG is not a catalog".to_string());
+        let missing = || "the file CATALOG is missing".to_string();
+        let (main_damage, copy_damage) = (damage(&main), damage(&copy));
+        match (main.ok().flatten(), copy.ok().flatten()) {
+            (Some(file), copy) => {
+                let stale = copy.is_none_or(|copy| copy.lsn != file.lsn).then_some(COPY_DIR);
+                Ok(Found { file, fault: copy_damage.map(|what| (COPY_PATH, what)), stale })
+            }
+            (None, Some(file)) => {
+                let fault = Some((PATH, main_damage.unwrap_or_else(missing)));
+                Ok(Found { file, fault, stale: Some(DIR) })
+            }
+            (None, None) => {
+                if let Some(what) = main_damage.or(copy_damage) {
+                    return Err(NoCatalog::Lost(what));
+                }
+                // The log is cut only behind what the file has.
+                match storage.exists("log/cut") {
+                    Ok(false) => Ok(Found {
+                        file: CatalogFile { lsn: 0, next_id: 1, entries: Vec::new() },
+                        fault: None,
+                        stale: None,
+                    }),
+                    Ok(true) => Err(NoCatalog::Lost(missing())),
+                    Err(error) => Err(NoCatalog::Lost(format!("the file CATALOG: {}", error.public()))),
+                }
+            }
         }
-        if version != VERSION {
-            return Err(format!(
-                "the file CATALOG has format version {version}; this release reads version {VERSION}"
-            ));
+    }
+
+    /// What the folders of collections still tell of a catalog that is lost: numbers and configurations. Names stood
+    /// nowhere else, so each gets one of its number. The log may have more.
+    ///
+    /// # Errors
+    /// The disk's.
+    pub fn from_folders(storage: &dyn Storage) -> Result<CatalogFile, StorageError> {
+        let mut file = CatalogFile { lsn: 0, next_id: 1, entries: Vec::new() };
+        for name in storage.list(COPY_DIR)? {
+            let Ok(id) = u64::from_str_radix(&name, 16) else { continue };
+            file.next_id = file.next_id.max(id.saturating_add(1));
+            let manifest = Manifest::load(storage, &directory(id)).ok().flatten();
+            let config = manifest.and_then(|manifest| CollectionConfig::restore(&manifest.config).ok());
+            if let Some(config) = config {
+                file.entries.push((id, format!("recovered-{id}"), Arc::new(config)));
+            }
         }
-        if crc != crc32c::crc32c(body) {
-            return Err("the file CATALOG is damaged".to_string());
-        }
-        Self::decode(body).ok_or_else(|| "the file CATALOG cannot be decoded".to_string())
+        Ok(file)
     }
 
     /// What follows the header.
@@ -119,5 +192,140 @@ impl CatalogFile {
             rest = after;
         }
         Some(CatalogFile { lsn: u64::from_le_bytes(*lsn), next_id: u64::from_le_bytes(*next_id), entries })
+    }
+}
+
+/// What is wrong with the catalog's file or its copy: the path, a sentence, and whether the other is sound.
+pub fn catalog_fault(storage: &dyn Storage) -> Option<(&'static str, String, bool)> {
+    match CatalogFile::load(storage) {
+        Ok(Found { fault, .. }) => fault.map(|(path, what)| (path, what, true)),
+        Err(NoCatalog::Lost(what) | NoCatalog::Refused(what)) => Some((PATH, what, false)),
+    }
+}
+
+/// Why one of the files cannot be used.
+#[derive(Clone, Debug)]
+enum Unusable {
+    /// Another release wrote it.
+    OtherFormat(OtherFormat),
+    /// The rest of a sentence that begins with its name.
+    Damaged(String),
+    /// The disk does not give it.
+    Storage(StorageError),
+}
+
+impl fmt::Display for Unusable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Unusable::OtherFormat(other) => write!(f, "has format version {}", other.found),
+            Unusable::Damaged(what) => f.write_str(what),
+            Unusable::Storage(error) => write!(f, "cannot be read: {}", error.public()),
+        }
+    }
+}
+
+/// Reads one of the files; `None` when it is not there.
+fn read(storage: &dyn Storage, dir: &str) -> Result<Option<CatalogFile>, Unusable> {
+    let bytes = match storage.read(&format!("{dir}/{NAME}")) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        bytes => bytes.map_err(Unusable::Storage)?,
+    };
+    // As for a manifest: the log is cut on the strength of this file, so its name must be durable.
+    storage.sync_dir(dir).map_err(Unusable::Storage)?;
+    let (header, body) =
+        bytes.split_at_checked(HEADER_BYTES).ok_or(Unusable::Damaged("is too short".to_string()))?;
+    let number = |range: std::ops::Range<usize>| {
+        u32::from_le_bytes(header[range].try_into().expect("four bytes of the header"))
+    };
+    let (version, crc) = (number(8..12), number(12..16));
+    if crc != crc32c::crc32c(body) {
+        return Err(Unusable::Damaged("is damaged".to_string()));
+    }
+    match (CatalogFile::decode(body), &header[..8] == MAGIC, version == VERSION) {
+        (Some(file), true, true) => Ok(Some(file)),
+        (None, true, false) => {
+            let file = NAME.to_string();
+            Err(Unusable::OtherFormat(OtherFormat { file, found: version, known: VERSION }))
+        }
+        // The checksum leaves the header out. Another version differs in more than its number.
+        (Some(_), true, false) => Err(Unusable::Damaged(format!(
+            "is damaged: it has format version {version} and the body of version {VERSION}"
+        ))),
+        (Some(_), ..) | (None, false, _) => Err(Unusable::Damaged("is damaged".to_string())),
+        (None, true, true) => Err(Unusable::Damaged("cannot be decoded".to_string())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::storage::SimDisk;
+
+    fn file(lsn: u64) -> CatalogFile {
+        CatalogFile { lsn, next_id: 7, entries: Vec::new() }
+    }
+
+    fn spoil(disk: &SimDisk, path: &str, at: usize) {
+        disk.decay(path, |bytes| bytes[at] ^= 1).expect("the file is there");
+    }
+
+    #[test]
+    fn the_copy_stands_in_for_a_file_that_cannot_be_used_and_both_are_to_be_written_again() {
+        let disk = SimDisk::new();
+        file(5).store(&disk).expect("a disk that works");
+        let found = CatalogFile::load(&disk).unwrap_or_else(|_| panic!("both are sound"));
+        assert!(found.file.lsn == 5 && found.fault.is_none() && found.stale.is_none());
+        spoil(&disk, COPY_PATH, 20);
+        let found = CatalogFile::load(&disk).unwrap_or_else(|_| panic!("the file is sound"));
+        assert_eq!(found.fault, Some((COPY_PATH, "the file CATALOG is damaged".to_string())));
+        assert_eq!(found.stale, Some(COPY_DIR));
+        file(6).store(&disk).expect("a disk that works");
+        for (lost, what) in [(false, "the file CATALOG is damaged"), (true, "the file CATALOG is missing")] {
+            if lost {
+                disk.remove(PATH).expect("it is there");
+            } else {
+                spoil(&disk, PATH, 20);
+            }
+            let found = CatalogFile::load(&disk).unwrap_or_else(|_| panic!("the copy is sound"));
+            assert_eq!((found.file.lsn, found.fault), (6, Some((PATH, what.to_string()))));
+        }
+        spoil(&disk, COPY_PATH, 20);
+        let lost = NoCatalog::Lost("the file CATALOG is damaged".to_string());
+        assert_eq!(CatalogFile::load(&disk).err(), Some(lost));
+    }
+
+    /// What a later release may write: its body is something else, and its checksum is right.
+    fn write_later(disk: &SimDisk, path: &str) {
+        let later = |bytes: &mut Vec<u8>| {
+            bytes[8] = 9;
+            bytes.truncate(HEADER_BYTES + 5);
+            let crc = crc32c::crc32c(&bytes[HEADER_BYTES..]);
+            bytes[12..16].copy_from_slice(&crc.to_le_bytes());
+        };
+        disk.decay(path, later).expect("the file is there");
+    }
+
+    #[test]
+    fn a_later_format_is_refused_and_a_number_alone_makes_none() {
+        let disk = SimDisk::new();
+        file(5).store(&disk).expect("a disk that works");
+        spoil(&disk, PATH, 9);
+        let found = CatalogFile::load(&disk).unwrap_or_else(|_| panic!("the copy is sound"));
+        assert!(
+            found.fault.is_some_and(|(path, what)| path == PATH && what.contains("the body of version 1"))
+        );
+        file(5).store(&disk).expect("a disk that works");
+        write_later(&disk, PATH);
+        let refused = CatalogFile::load(&disk).err();
+        assert!(matches!(refused, Some(NoCatalog::Refused(why)) if why.contains("format version 9")));
+        write_later(&disk, COPY_PATH);
+        assert!(matches!(CatalogFile::load(&disk).err(), Some(NoCatalog::Refused(_))));
+        // A later release that ended between the two: it had not begun with the file.
+        file(5).store(&disk).expect("a disk that works");
+        write_later(&disk, COPY_PATH);
+        assert!(
+            CatalogFile::load(&disk)
+                .is_ok_and(|found| found.fault.is_some() && found.stale == Some(COPY_DIR))
+        );
     }
 }

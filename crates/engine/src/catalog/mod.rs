@@ -10,17 +10,20 @@ mod rehearsal;
 mod staging;
 
 pub use entry::{Entry, Use};
+pub use file::{COPY_PATH as CATALOG_COPY, catalog_fault};
 pub use open::{Mode, OpenError, Opened, UNFINISHED_RESTORE, claim, open};
-pub use rehearsal::{DamagedRecord, Rehearsal, Rehearsed, SavedCatalog, rehearse, salvage_catalog};
+pub use rehearsal::{DamagedRecord, Rehearsal, Rehearsed, SavedCatalog, Source, rehearse, salvage_catalog};
 pub use staging::STAGING;
 
 use crate::collection::config::CollectionConfig;
 use crate::collection::{Collection, Shared, directory};
 use crate::error::Error;
+use crate::storage::StorageError;
 use crate::wal::{Durability, LogError};
 use arc_swap::ArcSwap;
 use entry::EntryState;
 pub(crate) use file::CatalogFile;
+use file::{Found, NoCatalog};
 use imbl::OrdMap;
 use parking_lot::{Mutex, RwLock};
 use std::sync::Arc;
@@ -52,6 +55,8 @@ struct Ledger {
     last_lsn: u64,
     /// Log sequence that the catalog's file includes.
     saved_lsn: u64,
+    /// The file or its copy is not what it should be: both are to be written again.
+    is_stale: bool,
 }
 
 impl Catalog {
@@ -188,7 +193,7 @@ impl Catalog {
         let Some(collection) = entry.collection() else { return };
         collection.poison(fault);
         let pinned_lsn = Some(collection.checkpointed_lsn() + 1);
-        let state = EntryState::Quarantined { fault: fault.to_string(), pinned_lsn };
+        let state = EntryState::quarantined(fault, pinned_lsn);
         let aside = Arc::new(Entry::new(entry.id, entry.name.clone(), entry.current_config(), state));
         self.entries.rcu(|entries| match entries.get(&entry.name) {
             // Whoever is deleting it holds the entry that it found, and will remove it.
@@ -197,6 +202,15 @@ impl Catalog {
             }
             _ => OrdMap::clone(entries),
         });
+    }
+
+    /// Quarantines a collection that has found its own files to be damaged.
+    pub fn set_aside_damaged(&self, collection: &Collection) {
+        let Some(damage) = collection.damage() else { return };
+        let entry = self.entries().into_iter().find(|entry| entry.id == collection.id);
+        if let Some(entry) = entry {
+            self.quarantine(&entry, &damage);
+        }
     }
 
     /// Log sequence from which on quarantined collections need the log.
@@ -232,13 +246,27 @@ impl Catalog {
         let _ = log.cut(bound.min(pinned));
     }
 
-    /// Writes the catalog's file, so that the log no longer has to hold its records.
+    /// Reads the catalog's file and its copy, and writes both again when one of them is not what was written. Answers
+    /// which that was, what is wrong with it, and what came of it.
+    pub fn scrub_file(&self) -> Option<(&'static str, String, Result<(), StorageError>)> {
+        // Nothing may replace the files between a look at one and at the other.
+        let mut ledger = self.ledger.lock();
+        let (path, what) = match CatalogFile::load(&*self.shared.storage) {
+            Ok(Found { fault, .. }) => fault?,
+            Err(NoCatalog::Lost(what) | NoCatalog::Refused(what)) => (file::PATH, what),
+        };
+        ledger.is_stale = true;
+        drop(ledger);
+        Some((path, what, self.checkpoint()))
+    }
+
+    /// Writes the catalog's file and its copy, so that the log no longer has to hold its records.
     ///
     /// # Errors
     /// The disk's; the file before it stays in force.
-    pub fn checkpoint(&self) -> Result<(), crate::storage::StorageError> {
+    pub fn checkpoint(&self) -> Result<(), StorageError> {
         let mut ledger = self.ledger.lock();
-        if ledger.last_lsn == ledger.saved_lsn {
+        if ledger.last_lsn == ledger.saved_lsn && !ledger.is_stale {
             return Ok(());
         }
         let entries = self.entries.load();
@@ -250,6 +278,7 @@ impl Catalog {
         };
         file.store(&*self.shared.storage)?;
         ledger.saved_lsn = ledger.last_lsn;
+        ledger.is_stale = false;
         Ok(())
     }
 

@@ -1,7 +1,7 @@
 //! Opening a data directory: catalog, checkpoints, replay.
 
 use super::entry::{Entry, EntryState};
-use super::file::{self, CatalogFile, SavedEntry};
+use super::file::{self, CatalogFile, Found, NoCatalog, SavedEntry};
 use super::{CATALOG, CREATE, Catalog, DROP, Ledger, STAGING};
 use crate::collection::config::CollectionConfig;
 use crate::collection::{CHANGES, IndexQueue, Opening, OpeningOptions, Shared};
@@ -18,10 +18,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// Epoch of the log's records. It changes only when a log is succeeded by another one.
 const EPOCH: u32 = 1;
 
-/// What to do about a collection that cannot be opened.
-const ADVICE: &str = "nothing of it was changed; stop the server, see what is damaged with `kithdb check`, and save what \
-                      can be saved with `kithdb repair`, or restore a backup";
-
 /// Why a data directory cannot be opened at all.
 #[derive(Debug)]
 pub enum OpenError {
@@ -31,6 +27,8 @@ pub enum OpenError {
     Log(LogError),
     /// The catalog: what is wrong with it.
     Catalog(String),
+    /// The catalog's file and its copy are both of no use: why the file is not.
+    CatalogLost(String),
     /// The system refuses a thread.
     Threads(std::io::Error),
 }
@@ -41,12 +39,27 @@ impl fmt::Display for OpenError {
             OpenError::Storage(error) => error.fmt(f),
             OpenError::Log(error) => error.fmt(f),
             OpenError::Catalog(error) => f.write_str(error),
+            OpenError::CatalogLost(error) => write!(
+                f,
+                "{error}, and its copy in the folder collections is of no use either: nobody knows the names of the \
+                 collections. Nothing was changed; restore a backup, or let `kithdb repair` find the collections and \
+                 give them names of their numbers"
+            ),
             OpenError::Threads(error) => write!(f, "the system refuses a thread: {error}"),
         }
     }
 }
 
 impl std::error::Error for OpenError {}
+
+impl From<NoCatalog> for OpenError {
+    fn from(error: NoCatalog) -> Self {
+        match error {
+            NoCatalog::Lost(why) => OpenError::CatalogLost(why),
+            NoCatalog::Refused(why) => OpenError::Catalog(why),
+        }
+    }
+}
 
 impl From<StorageError> for OpenError {
     fn from(error: StorageError) -> Self {
@@ -145,7 +158,8 @@ fn open_with(
     thresholds: Thresholds,
     mode: Mode,
 ) -> Result<Opened, OpenError> {
-    let saved = CatalogFile::load(&**storage).map_err(OpenError::Catalog)?;
+    let Found { file: saved, stale, .. } = CatalogFile::load(&**storage)?;
+    let stale = stale.map(|dir| (dir, saved.clone()));
     let mut replay = Replay::load(
         Arc::clone(storage),
         saved,
@@ -185,14 +199,15 @@ fn open_with(
         let state = match opening.and_then(complete) {
             Ok(opening) => EntryState::Active(Arc::new(opening.finish(Arc::clone(&shared)))),
             // The log keeps everything from the start: what can be saved of the collection is still in it.
-            Err(fault) => {
-                EntryState::Quarantined { fault: format!("{fault}; {ADVICE}"), pinned_lsn: Some(0) }
-            }
+            Err(fault) => EntryState::quarantined(&fault, Some(0)),
         };
         (name.clone(), Arc::new(Entry::new(id, name, config, state)))
     });
     let entries = entries.collect();
-    let ledger = Ledger { next_id: replay.next_id, last_lsn: replay.last_lsn, saved_lsn: replay.saved_lsn };
+    let (next_id, last_lsn, saved_lsn) = (replay.next_id, replay.last_lsn, replay.saved_lsn);
+    // What cannot be written now is written with the next checkpoint.
+    let is_stale = stale.is_some_and(|(dir, saved)| saved.store_in(&**storage, dir).is_err());
+    let ledger = Ledger { next_id, last_lsn, saved_lsn, is_stale };
     let catalog = Catalog {
         shared,
         entries: ArcSwap::from_pointee(entries),

@@ -1,6 +1,6 @@
 //! A start that changes nothing: what would be served, and what would not.
 
-use super::file::{self, CatalogFile, SavedEntry};
+use super::file::{self, CatalogFile, Found, SavedEntry};
 use super::open::{OpenError, Replay, Slot};
 use super::{CATALOG, CREATE, DROP};
 use crate::collection::{Opening, OpeningOptions};
@@ -32,6 +32,8 @@ pub struct Rehearsed {
 pub struct Rehearsal {
     /// What the log says of itself.
     pub report: LogReport,
+    /// What is wrong with the catalog's file or its copy: the path, and a sentence. The other was read.
+    pub catalog_fault: Option<(&'static str, String)>,
     /// Records with damaged bodies, in order.
     pub damaged: Vec<DamagedRecord>,
     /// Why the server would not start at all.
@@ -44,17 +46,38 @@ pub struct Rehearsal {
     pub next_id: u64,
 }
 
+/// Where the list of collections comes from, before the log goes on from there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// The catalog's file, or its copy.
+    File,
+    /// The folders of the collections, when both files are lost: names are made up.
+    Folders,
+}
+
+impl Source {
+    fn load(self, storage: &dyn Storage) -> Result<Found, OpenError> {
+        match self {
+            Source::File => Ok(CatalogFile::load(storage)?),
+            Source::Folders => {
+                Ok(Found { file: CatalogFile::from_folders(storage)?, fault: None, stale: None })
+            }
+        }
+    }
+}
+
 /// Goes through a start without writing, whatever `storage` allows: catalog, checkpoints, the log after them. With a
 /// name, other collections are left out.
 ///
 /// # Errors
-/// What a start could not get past; the catalog's file is one of these.
+/// What a start could not get past.
 pub fn rehearse(
     storage: &Arc<dyn Storage>,
+    source: Source,
     only: Option<&str>,
     options: OpeningOptions,
 ) -> Result<Rehearsal, OpenError> {
-    let mut saved = CatalogFile::load(&**storage).map_err(OpenError::Catalog)?;
+    let Found { file: mut saved, fault: catalog_fault, .. } = source.load(&**storage)?;
     saved.entries.retain(|(_, name, _)| only.is_none_or(|only| name == only));
     let mut replay = Replay::load(Arc::clone(storage), saved, options);
     replay.only = only.map(str::to_string);
@@ -70,7 +93,7 @@ pub fn rehearse(
     let Replay { slots, fault, last_lsn, next_id, .. } = replay;
     let found = |(id, Slot { name, opening, .. })| Rehearsed { id, name, outcome: opening };
     let collections = slots.into_iter().map(found).collect();
-    Ok(Rehearsal { report, damaged, fault, collections, last_lsn, next_id })
+    Ok(Rehearsal { report, catalog_fault, damaged, fault, collections, last_lsn, next_id })
 }
 
 /// The catalog as its file and every record that can be read say.
@@ -79,9 +102,9 @@ pub struct SavedCatalog(CatalogFile);
 /// The catalog, whatever is missing of the log.
 ///
 /// # Errors
-/// The catalog's file, and what reading the log cannot get past.
-pub fn salvage_catalog(storage: &dyn Storage) -> Result<SavedCatalog, OpenError> {
-    let mut saved = CatalogFile::load(storage).map_err(OpenError::Catalog)?;
+/// What keeps the source from being read, and what reading the log cannot get past.
+pub fn salvage_catalog(storage: &dyn Storage, source: Source) -> Result<SavedCatalog, OpenError> {
+    let mut saved = source.load(storage)?.file;
     let mut entries: BTreeMap<u64, SavedEntry> =
         std::mem::take(&mut saved.entries).into_iter().map(|entry| (entry.0, entry)).collect();
     let visit = &mut |item: Replayed<'_>| {

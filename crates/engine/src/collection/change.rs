@@ -97,6 +97,13 @@ pub enum PayloadEdit {
     Clear,
 }
 
+impl PayloadEdit {
+    /// Whether anything of the payload before may be left in the one after.
+    pub(super) fn keeps_a_part(&self) -> bool {
+        !matches!(self, PayloadEdit::Overwrite { at: None, .. } | PayloadEdit::Clear)
+    }
+}
+
 /// Why a record's body cannot be decoded: its checksum held, so it was written by something else.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Undecodable;

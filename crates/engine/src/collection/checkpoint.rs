@@ -8,15 +8,19 @@ use super::Collection;
 use super::checkpoint_pass::{Moved, Pass, WrittenRows, worn_files};
 use super::config::Placement;
 use super::declared_index::DeclaredIndex;
-use super::extents::{self, Extent, ExtentWriter, file_name};
+use super::edited_payloads::EditedPayloads;
+use super::extents::{Extent, ExtentWriter, file_name};
 use super::graph::FieldGraph;
 use super::graph_file;
 use super::manifest::{Manifest, make_dir};
 use super::point::{Payload, Point, StoredPayload};
+use super::verification::{Unsound, verify_extent};
 use super::view::View;
+use super::write::Writer;
 use crate::storage::{ErrorKind, Map, Storage, StorageError};
 use crate::wal::LogError;
 use std::collections::BTreeSet;
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -34,6 +38,16 @@ pub enum CheckpointError {
     Log(LogError),
     /// A file that was to be copied forward has been damaged since it was opened: says which.
     Damaged(String),
+}
+
+impl fmt::Display for CheckpointError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            CheckpointError::Storage(error) => error.fmt(f),
+            CheckpointError::Log(error) => error.fmt(f),
+            CheckpointError::Damaged(what) => f.write_str(what),
+        }
+    }
 }
 
 impl From<StorageError> for CheckpointError {
@@ -58,19 +72,20 @@ pub(super) struct Checkpoints {
     /// Manifests whose writing failed half-way, or that are to be replaced: one of them may be what the next start reads.
     doubtful: Vec<Manifest>,
     pub next_file: u32,
+    /// What is in the folder is to stay until there is a manifest: it is what a repair that fails begins again with.
+    pub keeps_strays: bool,
 }
 
 impl Checkpoints {
     /// Nothing yet.
     pub fn none(collection: u64) -> Checkpoints {
-        Checkpoints { dir: directory(collection), manifest: None, doubtful: Vec::new(), next_file: 1 }
-    }
-
-    /// Nothing yet that is built on, while a manifest on disk may be in force: its files stay until another takes its
-    /// place.
-    pub fn beside(collection: u64, in_force: Option<Manifest>, next_file: u32) -> Checkpoints {
-        let doubtful = in_force.into_iter().collect();
-        Checkpoints { dir: directory(collection), manifest: None, doubtful, next_file }
+        Checkpoints {
+            dir: directory(collection),
+            manifest: None,
+            doubtful: Vec::new(),
+            next_file: 1,
+            keeps_strays: false,
+        }
     }
 
     /// Log sequence up to which the checkpoint holds everything.
@@ -80,6 +95,9 @@ impl Checkpoints {
 
     /// Removes what no manifest names: leftovers of failed checkpoints, and files that were copied forward.
     fn remove_strays(&self, storage: &dyn Storage) -> Result<(), StorageError> {
+        if self.keeps_strays {
+            return Ok(());
+        }
         let manifests = self.manifest.iter().chain(&self.doubtful);
         let named: BTreeSet<String> = manifests.flat_map(Manifest::files).map(file_name).collect();
         for name in storage.list(&self.dir)? {
@@ -113,7 +131,7 @@ impl Collection {
             return Ok(());
         }
         let unsaved = self.unsaved.get();
-        let view = self.settled_view();
+        let (view, edited) = self.settled_view();
         let storage = &*self.shared.storage;
         let first = checkpoints.manifest.is_none();
         let previous = checkpoints.manifest.clone().unwrap_or_default();
@@ -121,28 +139,31 @@ impl Collection {
         if !first && view.op == previous.op && fresh_graphs.is_empty() {
             return Ok(());
         }
-        if first {
-            make_dir(storage, &checkpoints.dir)?;
-        }
-        checkpoints.remove_strays(storage)?;
         let number = checkpoints.next_file;
         // Numbers are never used twice, not even after a failure.
         checkpoints.next_file = number + 1 + fresh_graphs.len() as u32;
-        let (manifest, moved, rows) =
-            match self.write_files(&view, &checkpoints, &previous, number, fresh_graphs) {
-                Ok(written) => written,
-                Err(error) => {
-                    // The space goes back at once: on a full disk the log needs it.
-                    let _ = checkpoints.remove_strays(storage);
-                    if let CheckpointError::Damaged(why) = &error {
-                        self.poison(&format!("{why}, since the server started"));
-                    }
-                    return Err(error);
+        let made = if first { make_dir(storage, &checkpoints.dir) } else { Ok(()) };
+        let written = made
+            .and_then(|()| checkpoints.remove_strays(storage))
+            .map_err(CheckpointError::from)
+            .and_then(|()| self.write_files(&view, &edited, &checkpoints, &previous, number, fresh_graphs));
+        let (manifest, moved, rows) = match written {
+            Ok(written) => written,
+            Err(error) => {
+                // The next one writes what was edited, and has to look again.
+                self.writer.lock().head.edited.add(edited);
+                // The space goes back at once: on a full disk the log needs it.
+                let _ = checkpoints.remove_strays(storage);
+                if let CheckpointError::Damaged(why) = &error {
+                    self.report_damage(why);
                 }
-            };
+                return Err(error);
+            }
+        };
         checkpoints.doubtful.push(manifest.clone());
         manifest.store(storage, &checkpoints.dir)?;
         checkpoints.doubtful.clear();
+        checkpoints.keeps_strays = false;
         checkpoints.manifest = Some(manifest);
         self.checkpointed_lsn.store(view.lsn, Ordering::Release);
         // What was published meanwhile still counts.
@@ -154,26 +175,34 @@ impl Collection {
             self.seal(rows, &map);
             drop(view);
             storage.turn("between rows and the view");
-            self.settled_view();
+            self.publish_settled(&self.quiet_writer());
         }
         Ok(checkpoints.remove_strays(storage)?)
     }
 
-    /// The current view, with every payload where the head says it is.
+    /// The current view, with every payload where the head says it is, and where those came from that were edited since
+    /// the checkpoint before.
     ///
     /// A checkpoint moves payloads in the head only ([`Collection::adopt`]). Views that were made before have them
     /// where they were; a checkpoint of one of those would lose track of which files are in use.
-    fn settled_view(&self) -> Arc<View> {
-        let writer = self.quiet_writer();
+    fn settled_view(&self) -> (Arc<View>, EditedPayloads) {
+        let mut writer = self.quiet_writer();
+        let edited = std::mem::take(&mut writer.head.edited);
+        self.publish_settled(&writer);
+        (self.view(), edited)
+    }
+
+    /// Lets readers see the head with nothing in flight.
+    fn publish_settled(&self, writer: &Writer) {
         let lsn = self.view().lsn;
         self.view.store(Arc::new(writer.head.view(lsn)));
-        self.view()
     }
 
     /// Writes and syncs data and graphs of a view; answers the manifest that names them, and the payloads moved.
     fn write_files(
         &self,
         view: &View,
+        edited: &EditedPayloads,
         checkpoints: &Checkpoints,
         previous: &Manifest,
         number: u32,
@@ -190,7 +219,7 @@ impl Collection {
         let (mut manifest, moved, rows) = if checkpoints.manifest.is_some() && view.op == previous.op {
             (previous.clone(), Vec::new(), Vec::new())
         } else {
-            self.write_data(view, previous, dir, number)?
+            self.write_data(view, edited, previous, dir, number)?
         };
         manifest.next_file = checkpoints.next_file;
         let folder = graph_file::Folder { storage, dir, collection: self.id };
@@ -210,13 +239,14 @@ impl Collection {
     fn write_data(
         &self,
         view: &View,
+        edited: &EditedPayloads,
         previous: &Manifest,
         dir: &str,
         number: u32,
     ) -> Result<(Manifest, Vec<Moved>, Vec<WrittenRows>), CheckpointError> {
         let storage = &*self.shared.storage;
         let worn = worn_files(view, previous, storage, dir);
-        self.verify_worn(previous, &worn, dir)?;
+        self.verify_copied(previous, &worn, edited)?;
         let mut pass = Pass {
             view,
             previous,
@@ -251,31 +281,31 @@ impl Collection {
         Ok((manifest, pass.moved, pass.rows))
     }
 
-    /// Checks files once more before what is in use of them is copied forward: under a new checksum, what has decayed
-    /// since they were opened would pass for sound for ever.
-    fn verify_worn(
+    /// Checks once more what is about to be written anew: files of which what is in use is copied forward, and the
+    /// payloads that were edited since. Under a new checksum, what has decayed since it was opened would pass for sound
+    /// for ever.
+    fn verify_copied(
         &self,
         previous: &Manifest,
         worn: &BTreeSet<u32>,
-        dir: &str,
+        edited: &EditedPayloads,
     ) -> Result<(), CheckpointError> {
         let rows = previous.fields.iter().flat_map(|field| field.chunks.iter().flatten());
-        let all: Vec<&Extent> = previous.point_chunks.iter().chain(&previous.payloads).chain(rows).collect();
-        for &number in worn {
-            let map = match self.shared.storage.map(&file_path(dir, number)) {
-                Ok(map) => map,
-                // A disk that fails now may answer the next time; a file that is gone is gone.
-                Err(error) if error.kind() == ErrorKind::NotFound => {
-                    let name = extents::file_name(number);
-                    return Err(CheckpointError::Damaged(format!("the file {name} is missing")));
-                }
-                Err(error) => return Err(error.into()),
-            };
-            extents::check_header(&map, self.id, number).map_err(CheckpointError::Damaged)?;
-            let mut of_file = all.iter().filter(|extent| extent.file == number);
-            of_file.try_for_each(|extent| extent.verify(&map)).map_err(CheckpointError::Damaged)?;
+        let of_worn = previous.point_chunks.iter().chain(&previous.payloads).chain(rows);
+        let of_worn = of_worn.filter(|extent| worn.contains(&extent.file));
+        let of_edited =
+            previous.payloads.iter().filter(|extent| !worn.contains(&extent.file) && edited.touches(extent));
+        of_worn.chain(of_edited).try_for_each(|extent| self.verify_extent(extent))
+    }
+
+    /// Compares an extent in the collection's folder with its checksum.
+    pub(super) fn verify_extent(&self, extent: &Extent) -> Result<(), CheckpointError> {
+        match verify_extent(&*self.shared.storage, &directory(self.id), extent, &mut |_| true) {
+            // A disk that fails now may answer the next time; a file that is gone is gone.
+            Err(Unsound::Unreadable(error)) if error.kind() != ErrorKind::NotFound => Err(error.into()),
+            Err(why) => Err(CheckpointError::Damaged(why.sentence(extent))),
+            Ok(()) => Ok(()),
         }
-        Ok(())
     }
 
     /// Removes the files of a deleted collection, for good.

@@ -3,8 +3,8 @@
 //! The format is described byte by byte in `docs/formats.md`.
 
 use super::change::{Input, Undecodable};
-use crate::storage::{Map, Storage, StorageError, StorageFile};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use crate::storage::{Map, OtherFormat, Storage, StorageError, StorageFile};
+use std::fmt;
 
 /// First bytes of a data file and of a graph file.
 const MAGIC: &[u8; 8] = b"KITHDATA";
@@ -60,55 +60,11 @@ impl Extent {
             end.ok_or_else(|| format!("the file {} is shorter than MANIFEST says", file_name(self.file)))?;
         Ok(&map[self.offset as usize..end as usize])
     }
-
-    /// Checks the extent's bytes against its checksum.
-    ///
-    /// # Errors
-    /// A sentence when the file is too short or the checksum does not hold.
-    pub fn verify(&self, map: &Map) -> Result<(), String> {
-        let bytes = self.bytes(map)?;
-        if crc32c::crc32c(bytes) == self.crc {
-            Ok(())
-        } else {
-            let (file, from, to) = (file_name(self.file), self.offset, self.offset + self.len);
-            Err(format!("the file {file} is damaged between the bytes {from} and {to}"))
-        }
-    }
 }
 
 /// Name of a data or graph file in its collection's folder.
 pub fn file_name(number: u32) -> String {
     format!("{number:08x}.data")
-}
-
-/// Checks extents against their checksums, on several threads.
-///
-/// # Errors
-/// The sentence of the first that does not hold.
-pub fn verify<'a>(
-    extents: &[Extent],
-    map_of: impl Fn(u32) -> &'a Map + Sync,
-    threads: usize,
-) -> Result<(), String> {
-    let next = AtomicUsize::new(0);
-    let check = || {
-        loop {
-            let at = next.fetch_add(1, Ordering::Relaxed);
-            let Some(extent) = extents.get(at) else { return Ok(()) };
-            extent.verify(map_of(extent.file)).map_err(|why| (at, why))?;
-        }
-    };
-    let checked: Vec<Result<(), (usize, String)>> = if threads <= 1 || extents.len() <= 1 {
-        vec![check()]
-    } else {
-        std::thread::scope(|scope| {
-            let workers: Vec<_> = (0..threads.min(extents.len())).map(|_| scope.spawn(check)).collect();
-            let failed = |_| Err((0, "the check of a data file failed".to_string()));
-            workers.into_iter().map(|worker| worker.join().unwrap_or_else(failed)).collect()
-        })
-    };
-    let first = checked.into_iter().filter_map(Result::err).min_by_key(|(at, _)| *at);
-    first.map_or(Ok(()), |(_, why)| Err(why))
 }
 
 /// Whether a folder has data files with anything in them.
@@ -117,7 +73,7 @@ pub fn verify<'a>(
 /// A sentence, when the disk refuses.
 pub fn any_in(storage: &dyn Storage, dir: &str) -> Result<bool, String> {
     let has_data = |name: &String| -> Result<bool, StorageError> {
-        Ok(name.ends_with(".data") && storage.map(&format!("{dir}/{name}"))?.len() > HEADER_BYTES)
+        Ok(name.ends_with(".data") && storage.len_of(&format!("{dir}/{name}"))? > HEADER_BYTES as u64)
     };
     let names = storage.list(dir).map_err(|error| error.public())?;
     let found: Result<Vec<bool>, StorageError> = names.iter().map(has_data).collect();
@@ -172,24 +128,42 @@ impl ExtentWriter {
     }
 }
 
-/// Opens a data file and checks its header.
+/// Opens a data file and checks its header, which it reads: nothing of the map is touched yet.
 ///
 /// # Errors
 /// A sentence that says what is wrong with the file.
 pub fn open(storage: &dyn Storage, path: &str, collection: u64, number: u32) -> Result<Map, String> {
-    let map =
-        storage.map(path).map_err(|error| format!("the file {}: {}", file_name(number), error.public()))?;
-    check_header(&map, collection, number)?;
-    Ok(map)
+    let of_file = |error: StorageError| format!("the file {}: {}", file_name(number), error.public());
+    let header = storage.read_range(path, 0, HEADER_BYTES).map_err(of_file)?;
+    check_header(&header, collection, number).map_err(|bad| bad.to_string())?;
+    storage.map(path).map_err(of_file)
+}
+
+/// Why the header of a data file cannot be relied on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BadHeader {
+    /// It is not what was written: a sentence.
+    Damaged(String),
+    /// Another release wrote the file.
+    OtherFormat(OtherFormat),
+}
+
+impl fmt::Display for BadHeader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            BadHeader::Damaged(what) => f.write_str(what),
+            BadHeader::OtherFormat(other) => other.fmt(f),
+        }
+    }
 }
 
 /// Checks the header of a data file, with which `bytes` begin.
 ///
 /// # Errors
-/// A sentence that says what is wrong with the file.
-pub fn check_header(bytes: &[u8], collection: u64, number: u32) -> Result<(), String> {
-    let name = file_name(number);
-    let damaged = || format!("the file {name} has a damaged header");
+/// What is wrong with the file.
+pub fn check_header(bytes: &[u8], collection: u64, number: u32) -> Result<(), BadHeader> {
+    let file = file_name(number);
+    let damaged = || BadHeader::Damaged(format!("the file {file} has a damaged header"));
     let mut input = Input(bytes.get(..HEADER_BYTES).ok_or_else(damaged)?);
     let mut read = || -> Result<u32, Undecodable> {
         if &input.array::<8>()? != MAGIC {
@@ -204,9 +178,7 @@ pub fn check_header(bytes: &[u8], collection: u64, number: u32) -> Result<(), St
     };
     match read() {
         Ok(VERSION) => Ok(()),
-        Ok(version) => {
-            Err(format!("the file {name} has format version {version}; this release reads version {VERSION}"))
-        }
+        Ok(found) => Err(BadHeader::OtherFormat(OtherFormat { file, found, known: VERSION })),
         Err(Undecodable) => Err(damaged()),
     }
 }

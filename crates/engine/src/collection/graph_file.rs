@@ -10,6 +10,7 @@ use super::extents::{self, Extent, ExtentWriter};
 use super::field::FieldTable;
 use super::graph::{FieldGraph, NodeCodes};
 use super::manifest::put_extents;
+use super::verification::verify_all;
 use crate::index::{BuildScratch, Codes, Hnsw};
 use crate::storage::{Storage, StorageError};
 use crate::vectors::{CodeParams, CodeTable, Encoder};
@@ -147,7 +148,7 @@ pub(super) fn load(
         extents::open(folder.storage, &file_path(folder.dir, kept.file()), folder.collection, kept.file());
     let map = map.ok()?;
     let all: Vec<Extent> = kept.extents().collect();
-    extents::verify(&all, |_| &map, threads).ok()?;
+    verify_all(folder.storage, folder.dir, &all, threads).ok()?;
     // What a checkpoint of another operation left behind is no graph of these rows.
     let indexed = kept.indexed.min(table.len());
     let metric = config.fields()[field].1.metric;

@@ -7,6 +7,7 @@
 use super::change::{Change, FieldVector, PayloadEdit};
 use super::config::CollectionConfig;
 use super::declared_index::DeclaredIndex;
+use super::edited_payloads::EditedPayloads;
 use super::field::{FieldArena, FieldCounts};
 use super::point::{NO_ROW, Payload, Point, Rows};
 use super::sparse_field::{SparseArena, SparseMark};
@@ -35,6 +36,8 @@ pub struct Head {
     pub op: u64,
     /// Deaths that a restore may have to take back, oldest first.
     deaths: VecDeque<Death>,
+    /// Where payloads came from that were edited since a checkpoint looked.
+    pub(super) edited: EditedPayloads,
     /// The row that is being written.
     scratch: Vec<u8>,
 }
@@ -55,7 +58,8 @@ impl Head {
         let sparse = config.sparse_fields().iter();
         let sparse = sparse.map(|(_, params)| SparseArena::new(params, row_chunk_bytes)).collect();
         let (deaths, scratch) = (VecDeque::new(), Vec::new());
-        Head { state: State::new(config), fields, sparse, op: 0, deaths, scratch }
+        let edited = EditedPayloads::default();
+        Head { state: State::new(config), fields, sparse, op: 0, deaths, edited, scratch }
     }
 
     /// Positions of fields of every kind.
@@ -325,6 +329,11 @@ impl Head {
     fn edit_payload(&mut self, op: u64, id: PointId, edit: &PayloadEdit) -> Result<(), String> {
         let Some((offset, mut point)) = self.take(id) else { return Ok(()) };
         let before = point.payload.clone();
+        if let Payload::Stored(stored) = &before
+            && edit.keeps_a_part()
+        {
+            self.edited.read_from(stored);
+        }
         let after = edited(before.bytes(), edit)?;
         self.unindex(offset, before.bytes());
         self.index(offset, &after);

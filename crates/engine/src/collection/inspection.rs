@@ -1,19 +1,17 @@
 //! The files of one collection against its manifest, without loading them.
 //!
-//! Used by checks of a directory at rest and by the scrub of one that is served. Files are read piece by piece and
-//! not mapped, so that a page that the device cannot give is a finding and not the end of the process.
+//! Used by checks of a directory at rest and by the scrub of one that is served.
 
 use super::checkpoint::{directory, file_path};
 use super::config::CollectionConfig;
-use super::extents::{self, Extent};
+use super::extents::{self, BadHeader, Extent};
 use super::head::Head;
-use super::manifest::Manifest;
+use super::manifest::{BadManifest, Manifest};
+use super::verification::{Unsound, verify_extent};
 use crate::storage::{ErrorKind, Storage};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-/// Bytes that are read at once.
-const PIECE_BYTES: usize = 1 << 20;
 /// Points in a chunk of the points column.
 const CHUNK_POINTS: u32 = super::checkpoint_pass::CHUNK_POINTS as u32;
 
@@ -58,8 +56,19 @@ pub struct FileFault {
     pub part: Part,
     /// What is wrong with it: words without a path.
     pub what: String,
-    /// Whether the device refused to read it, rather than that what it read is wrong.
-    pub unreadable: bool,
+    /// What the matter is.
+    pub cause: Cause,
+}
+
+/// Why a piece of a file cannot be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// It is not what was written.
+    Damaged,
+    /// The device refuses to read it.
+    Unreadable,
+    /// Another release wrote it: nothing is wrong with it.
+    OtherFormat,
 }
 
 /// What [`inspect`] found.
@@ -93,23 +102,28 @@ pub fn inspect(
 ) -> Inspection {
     let dir = directory(id);
     let mut found = Inspection::default();
-    let manifest_fault = |what: String| FileFault {
+    let manifest_fault = |what: String, cause: Cause| FileFault {
         path: format!("{dir}/MANIFEST"),
         part: Part::Manifest,
         what,
-        unreadable: false,
+        cause,
     };
     let manifest = match Manifest::load(storage, &dir) {
         Ok(manifest) => manifest,
-        Err(what) => {
-            found.faults.push(manifest_fault(what));
+        Err(bad) => {
+            let cause = match bad {
+                BadManifest::OtherFormat(_) => Cause::OtherFormat,
+                BadManifest::Unreadable(_) => Cause::Unreadable,
+                BadManifest::Damaged(_) | BadManifest::Header { .. } => Cause::Damaged,
+            };
+            found.faults.push(manifest_fault(bad.to_string(), cause));
             return found;
         }
     };
     let pieces = match manifest.as_ref().map(|manifest| pieces(manifest, row_chunk_bytes)).transpose() {
         Ok(pieces) => pieces.unwrap_or_default(),
         Err(what) => {
-            found.faults.push(manifest_fault(what));
+            found.faults.push(manifest_fault(what, Cause::Damaged));
             return found;
         }
     };
@@ -118,73 +132,56 @@ pub fn inspect(
     found.strays = strays(storage, &dir, &pieces);
     for (number, pieces) in pieces {
         let path = file_path(&dir, number);
-        if let Err((part, what, unreadable)) = file(storage, &path, id, number, &pieces) {
-            found.faults.push(FileFault { path, part, what, unreadable });
+        if let Err((part, what, cause)) = file(storage, &path, id, number, &pieces) {
+            found.faults.push(FileFault { path, part, what, cause });
             continue;
         }
         for Piece { extent, part } in pieces {
-            match piece(storage, &path, &extent, pace) {
-                Ok(Some(true)) => found.bytes += extent.len,
-                Ok(Some(false)) => found.faults.push(FileFault {
-                    path: path.clone(),
-                    part,
-                    what: format!("{} bytes at {} do not have their checksum", extent.len, extent.offset),
-                    unreadable: false,
-                }),
-                Ok(None) => return found,
-                Err(what) => {
-                    found.faults.push(FileFault { path: path.clone(), part, what, unreadable: true });
+            let what = match verify_extent(storage, &dir, &extent, pace) {
+                Ok(()) => {
+                    found.bytes += extent.len;
+                    continue;
                 }
-            }
+                Err(Unsound::Stopped) => return found,
+                Err(Unsound::Unreadable(error)) => {
+                    let what = error.public();
+                    found.faults.push(FileFault { path: path.clone(), part, what, cause: Cause::Unreadable });
+                    continue;
+                }
+                Err(Unsound::Short | Unsound::Damaged) => {
+                    format!("{} bytes at {} do not have their checksum", extent.len, extent.offset)
+                }
+            };
+            found.faults.push(FileFault { path: path.clone(), part, what, cause: Cause::Damaged });
         }
     }
     found
 }
 
-/// Checks the header of a file. The error says which part goes with it, and whether the file could not be read.
+/// Checks the header of a file. The error says which part goes with it.
 fn file(
     storage: &dyn Storage,
     path: &str,
     collection: u64,
     number: u32,
     pieces: &[Piece],
-) -> Result<(), (Part, String, bool)> {
+) -> Result<(), (Part, String, Cause)> {
     let part = match pieces {
         [Piece { part, .. }, ..] if part.is_derived() => part.clone(),
         _ => Part::File,
     };
-    match storage.read_range(path, 0, extents::HEADER_BYTES) {
-        Ok(header) if extents::check_header(&header, collection, number).is_ok() => Ok(()),
-        Ok(_) => Err((part, "the header of the file is damaged".to_string(), false)),
+    let (what, cause) = match storage.read_range(path, 0, extents::HEADER_BYTES) {
+        Ok(header) => match extents::check_header(&header, collection, number) {
+            Ok(()) => return Ok(()),
+            Err(BadHeader::Damaged(_)) => ("the header of the file is damaged".to_string(), Cause::Damaged),
+            Err(BadHeader::OtherFormat(other)) => (other.to_string(), Cause::OtherFormat),
+        },
         Err(error) if error.kind() == ErrorKind::NotFound => {
-            Err((part, "the file is missing".to_string(), false))
+            ("the file is missing".to_string(), Cause::Damaged)
         }
-        Err(error) => Err((part, error.public(), true)),
-    }
-}
-
-/// Whether an extent has its checksum; `None` when `pace` stopped it.
-fn piece(
-    storage: &dyn Storage,
-    path: &str,
-    extent: &Extent,
-    pace: &mut dyn FnMut(u64) -> bool,
-) -> Result<Option<bool>, String> {
-    let (mut crc, mut done) = (0, 0);
-    while done < extent.len {
-        let want = PIECE_BYTES.min(usize::try_from(extent.len - done).unwrap_or(PIECE_BYTES));
-        let at = extent.offset.saturating_add(done);
-        let bytes = storage.read_range(path, at, want).map_err(|error| error.public())?;
-        if bytes.len() < want {
-            return Ok(Some(false));
-        }
-        crc = crc32c::crc32c_append(crc, &bytes);
-        done += want as u64;
-        if !pace(want as u64) {
-            return Ok(None);
-        }
-    }
-    Ok(Some(crc == extent.crc))
+        Err(error) => (error.public(), Cause::Unreadable),
+    };
+    Err((part, what, cause))
 }
 
 /// Everything that a manifest names, by file and then by place.

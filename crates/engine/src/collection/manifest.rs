@@ -3,7 +3,8 @@
 use super::change::{Input, Undecodable};
 use super::extents::Extent;
 use super::graph_file::GraphManifest;
-use crate::storage::{Storage, StorageError};
+use crate::storage::{OtherFormat, Storage, StorageError};
+use std::fmt;
 
 const MAGIC: &[u8; 8] = b"KITHMANI";
 /// Version of the format that this release writes and reads.
@@ -149,10 +150,11 @@ impl Manifest {
     /// The manifest of a directory; `None` when there is none.
     ///
     /// # Errors
-    /// A sentence that says what is wrong with it.
-    pub fn load(storage: &dyn Storage, dir: &str) -> Result<Option<Manifest>, String> {
+    /// What is wrong with it.
+    pub fn load(storage: &dyn Storage, dir: &str) -> Result<Option<Manifest>, BadManifest> {
         let path = format!("{dir}/MANIFEST");
-        let of_manifest = |error: StorageError| format!("the file MANIFEST: {}", error.public());
+        let of_manifest =
+            |error: StorageError| BadManifest::Unreadable(format!("the file MANIFEST: {}", error.public()));
         if !storage.exists(&path).map_err(of_manifest)? {
             return Ok(None);
         }
@@ -160,20 +162,63 @@ impl Manifest {
         // A process that was killed may have left a name that only the cache knows. What is read here decides what
         // is deleted and how far the log is cut, so it must not be taken back by a power cut.
         storage.sync_dir(dir).map_err(of_manifest)?;
-        let mut input = Input(&bytes);
-        let header = |input: &mut Input<'_>| -> Result<(bool, u32, u32), Undecodable> {
-            let known = &input.array::<8>()? == MAGIC;
-            Ok((known, u32::from_le_bytes(input.array()?), u32::from_le_bytes(input.array()?)))
-        };
-        match header(&mut input) {
-            Ok((true, VERSION, crc)) if crc == crc32c::crc32c(input.0) => Manifest::decode(input.0)
-                .map(Some)
-                .map_err(|_| "the file MANIFEST cannot be decoded".to_string()),
-            Ok((true, version, _)) if version != VERSION => Err(format!(
-                "the file MANIFEST has format version {version}; this release reads version {VERSION}"
-            )),
-            _ => Err("the file MANIFEST is damaged".to_string()),
+        parse(&bytes).map(Some)
+    }
+}
+
+/// Why a manifest cannot be used.
+#[derive(Clone, Debug)]
+pub enum BadManifest {
+    /// What is wrong with it.
+    Damaged(String),
+    /// The disk does not give it: a sentence.
+    Unreadable(String),
+    /// The header is damaged; what follows it is as it was written, and says this.
+    Header {
+        /// The version in the header.
+        version: u32,
+        /// What the body says.
+        manifest: Box<Manifest>,
+    },
+    /// Another release wrote it.
+    OtherFormat(OtherFormat),
+}
+
+impl fmt::Display for BadManifest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            BadManifest::Damaged(what) | BadManifest::Unreadable(what) => f.write_str(what),
+            BadManifest::Header { version: VERSION, .. } => f.write_str("the file MANIFEST is damaged"),
+            BadManifest::Header { version, .. } => write!(
+                f,
+                "the file MANIFEST is damaged: it has format version {version} and the body of version {VERSION}"
+            ),
+            BadManifest::OtherFormat(other) => other.fmt(f),
         }
+    }
+}
+
+fn parse(bytes: &[u8]) -> Result<Manifest, BadManifest> {
+    let damaged = || BadManifest::Damaged("the file MANIFEST is damaged".to_string());
+    let mut input = Input(bytes);
+    let mut header = || -> Result<([u8; 8], u32, u32), Undecodable> {
+        let magic = input.array::<8>()?;
+        Ok((magic, u32::from_le_bytes(input.array()?), u32::from_le_bytes(input.array()?)))
+    };
+    let (magic, version, crc) = header().map_err(|_| damaged())?;
+    if crc != crc32c::crc32c(input.0) {
+        return Err(damaged());
+    }
+    match (Manifest::decode(input.0), &magic == MAGIC, version == VERSION) {
+        (Ok(manifest), true, true) => Ok(manifest),
+        // The checksum leaves the header out. Another version differs in more than its number.
+        (Ok(manifest), ..) => Err(BadManifest::Header { version, manifest: Box::new(manifest) }),
+        (Err(_), true, true) => Err(BadManifest::Damaged("the file MANIFEST cannot be decoded".to_string())),
+        (Err(_), true, false) => {
+            let file = "MANIFEST".to_string();
+            Err(BadManifest::OtherFormat(OtherFormat { file, found: version, known: VERSION }))
+        }
+        (Err(_), false, _) => Err(damaged()),
     }
 }
 

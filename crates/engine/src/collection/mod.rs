@@ -12,7 +12,9 @@ mod checkpoint_pass;
 pub mod config;
 mod declared_index;
 mod digest;
+mod edited_payloads;
 mod extents;
+mod fault;
 mod field;
 mod graph;
 mod graph_file;
@@ -40,6 +42,7 @@ mod state;
 mod unsaved;
 pub mod update;
 mod vacuum;
+mod verification;
 mod view;
 mod write;
 mod write_queue;
@@ -56,7 +59,7 @@ pub use head::Head;
 pub use index_queue::IndexQueue;
 pub use index_waiters::BuiltReply;
 pub use indexing::IndexTurn;
-pub use inspection::{FileFault, Inspection, Part, inspect};
+pub use inspection::{Cause, FileFault, Inspection, Part, inspect};
 pub(crate) use manifest::Manifest;
 pub use manifest::{make_dir, replace};
 pub use memory::MemoryReport;
@@ -81,6 +84,7 @@ use crate::wal::GroupCommit;
 use arc_swap::ArcSwap;
 use checkpoint::Checkpoints;
 use config::CollectionConfig;
+use fault::Faults;
 use index_waiters::IndexWaiters;
 use indexing::{GraphSlot, Indexers};
 use std::sync::Arc;
@@ -142,8 +146,7 @@ pub struct Collection {
     landed: Condvar,
     /// A group failed: the head is ahead of what is durable and must be restored before the next write.
     head_is_stale: AtomicBool,
-    /// Why writes are refused until the collection is reopened.
-    fault: Mutex<Option<String>>,
+    faults: Mutex<Faults>,
     checkpoints: Mutex<Checkpoints>,
     /// Log sequence of the last record that belongs to this collection.
     last_lsn: AtomicU64,
@@ -192,7 +195,7 @@ impl Collection {
             in_flight: Mutex::new(0),
             landed: Condvar::new(),
             head_is_stale: AtomicBool::new(false),
-            fault: Mutex::new(None),
+            faults: Mutex::new(Faults::default()),
             checkpointed_lsn: AtomicU64::new(checkpoints.lsn()),
             checkpoints: Mutex::new(checkpoints),
             last_lsn: AtomicU64::new(last_lsn),
@@ -248,17 +251,6 @@ impl Collection {
         self.retired.load(Ordering::Relaxed)
     }
 
-    /// Why the collection takes no writes, if it does not.
-    pub fn fault(&self) -> Option<String> {
-        self.fault.lock().clone()
-    }
-
-    /// Refuses all writes from now on, until the collection is reopened.
-    pub fn poison(&self, why: &str) {
-        self.fault.lock().get_or_insert_with(|| why.to_string());
-        self.stop_waiting();
-    }
-
     /// Has `reply` called when no field index of that path is being built any more, or the deadline has passed.
     pub fn when_built(&self, path: JsonPath, deadline: Deadline, reply: BuiltReply) {
         self.index_waiters.add(path, deadline, reply);
@@ -291,10 +283,5 @@ impl Collection {
     /// What replaying the log records since the last data checkpoint costs, in bytes.
     pub fn unsaved_work(&self) -> usize {
         self.unsaved.get()
-    }
-
-    /// An error when the collection takes no writes.
-    pub fn check_writable(&self) -> Result<(), Error> {
-        self.fault().map_or(Ok(()), |why| Err(Error::CollectionFault(why)))
     }
 }

@@ -13,6 +13,7 @@ use super::manifest::{FieldManifest, Manifest};
 use super::point::{Payload, Point, Rows, StoredPayload};
 use super::sparse_field::SparseArena;
 use super::unsaved::replay_work;
+use super::verification::verify_all;
 use super::{Collection, Shared, sparse_file};
 use crate::limits::Thresholds;
 use crate::payload::JsonPath;
@@ -66,7 +67,8 @@ impl Opening {
     ) -> Result<Opening, String> {
         let OpeningOptions { threads, row_chunk_bytes } = options;
         let mut checkpoints = Checkpoints::none(id);
-        let Some(mut manifest) = Manifest::load(storage, &checkpoints.dir)? else {
+        let Some(mut manifest) = Manifest::load(storage, &checkpoints.dir).map_err(|bad| bad.to_string())?
+        else {
             let graphs = config.fields().iter().map(|_| None).collect();
             let has_strays = extents::any_in(storage, &checkpoints.dir)?;
             return Ok(Opening {
@@ -103,7 +105,8 @@ impl Opening {
         let rows = manifest.fields.iter().flat_map(|field| field.chunks.iter().flatten());
         let extents: Vec<Extent> =
             manifest.point_chunks.iter().chain(&manifest.payloads).chain(rows).copied().collect();
-        extents::verify(&extents, |file| &maps[&file], threads)?;
+        verify_all(storage, &checkpoints.dir, &extents, threads)
+            .map_err(|(extent, why)| why.sentence(&extent))?;
         let config = Arc::clone(&head.state.config);
         for (position, kept) in manifest.fields.iter().enumerate() {
             let placement = config.placement(position);

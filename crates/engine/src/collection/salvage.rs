@@ -9,11 +9,12 @@ use super::checkpoint_pass::CHUNK_POINTS;
 use super::config::CollectionConfig;
 use super::extents::{self, Extent};
 use super::head::Head;
-use super::manifest::Manifest;
+use super::manifest::{BadManifest, Manifest};
 use super::opening::{ChunkPoint, Opening, OpeningOptions, load_indexes, load_rows};
 use super::point::{Payload, Point, Rows};
 use super::sparse_field::SparseArena;
 use super::sparse_file;
+use super::verification::verify_extent;
 use crate::limits::MAX_REPORTED_IDS;
 use crate::storage::{Map, Storage};
 use crate::types::PointId;
@@ -60,12 +61,13 @@ impl Opening {
         options: OpeningOptions,
     ) -> (Opening, Losses) {
         let mut losses = Losses::default();
-        let manifest = Manifest::load(storage, &directory(id)).unwrap_or_else(|why| {
-            losses.notes.push(format!("{why}: nothing of the checkpoint can be found without it"));
-            None
+        let manifest = Manifest::load(storage, &directory(id)).unwrap_or_else(|bad| match bad {
+            BadManifest::Header { manifest, .. } => Some(*manifest),
+            bad => {
+                losses.notes.push(format!("{bad}: nothing of the checkpoint can be found without it"));
+                None
+            }
         });
-        // A repair that is cut short must leave its successor what this one has found.
-        let checkpoints = Checkpoints::beside(id, manifest.clone(), next_file(storage, id));
         let loaded =
             manifest.map(|manifest| (manifest.lsn, load(id, storage, manifest, options, &mut losses)));
         let (lsn, head) = match loaded {
@@ -77,6 +79,10 @@ impl Opening {
                 (0, Head::new(Arc::clone(config), options.row_chunk_bytes))
             }
         };
+        let mut checkpoints = Checkpoints::none(id);
+        checkpoints.next_file = next_file(storage, id);
+        // A repair that is cut short must leave its successor what this one has found.
+        checkpoints.keeps_strays = true;
         let graphs = head.fields.iter().map(|_| None).collect();
         let opening = Opening {
             id,
@@ -142,7 +148,9 @@ fn load(
             maps.insert(number, map);
         }
     }
-    let is_sound = |extent: &Extent| maps.get(&extent.file).is_some_and(|map| extent.verify(map).is_ok());
+    let is_sound = |extent: &Extent| {
+        maps.contains_key(&extent.file) && verify_extent(storage, &dir, extent, &mut |_| true).is_ok()
+    };
     let chunk_rows: Vec<u32> = head
         .fields
         .iter()

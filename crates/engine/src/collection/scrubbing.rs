@@ -1,25 +1,34 @@
 //! Looking after the files of a collection that is served.
 
 use super::Collection;
-use super::inspection::{Inspection, Part, inspect};
+use super::inspection::{Cause, Inspection, Part, inspect};
 use super::manifest::Manifest;
 use crate::storage::StorageError;
 
-/// Looks at a collection whose checkpoints keep replacing each other under the inspection.
+/// Looks at a collection whose checkpoints keep replacing each other under the inspection, or whose disk refuses to read.
 const ATTEMPTS: usize = 3;
 
 impl Collection {
     /// Compares everything that the checkpoint names with its checksums. `pace` hears of every piece that was read, in
     /// bytes, and stops it by answering false. What a checkpoint removed meanwhile is no fault.
     pub fn verify_files(&self, pace: &mut dyn FnMut(u64) -> bool) -> Inspection {
+        let mut refused = Inspection::default();
         for _ in 0..ATTEMPTS {
             let Some(before) = self.manifest() else { break };
             let found = inspect(&*self.shared.storage, self.id, self.shared.thresholds.row_chunk_bytes, pace);
-            if found.faults.is_empty() || (self.manifest().as_ref() == Some(&before) && !self.is_retired()) {
+            let is_current = || self.manifest().as_ref() == Some(&before) && !self.is_retired();
+            if found.faults.is_empty() {
                 return found;
             }
+            if is_current() {
+                // A device that refuses once may give it the next time.
+                if !found.faults.iter().any(|fault| fault.cause == Cause::Unreadable) {
+                    return found;
+                }
+                refused = found;
+            }
         }
-        Inspection::default()
+        refused
     }
 
     /// Makes good what the server itself still has: a manifest is written again, a graph with the next checkpoint.

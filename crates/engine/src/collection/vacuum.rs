@@ -5,6 +5,7 @@
 //! node for one of its rows; readers of older views keep it in memory until they leave, the checkpoint after that
 //! forgets it on disk.
 
+use super::checkpoint::CheckpointError;
 use super::field::FieldTable;
 use super::sparse_field::SparseTable;
 use super::write::{Write, WriteRequest};
@@ -108,6 +109,9 @@ impl Collection {
 
     /// Moves the live rows of a chunk to the end, a few with each operation. Answers false when the writer refused.
     fn empty_chunk(self: &Arc<Self>, field: usize, chunk: u32) -> bool {
+        if !self.is_sound_on_disk(field, chunk) {
+            return false;
+        }
         let mut before = usize::MAX;
         loop {
             let live = self.live_rows_of(&self.view(), field, chunk);
@@ -132,6 +136,26 @@ impl Collection {
             if !receive.recv().unwrap_or(false) || self.shared.indexer.is_closed() {
                 return false;
             }
+        }
+    }
+
+    /// Whether a chunk still has its checksum, where it lies in a file: what is moved gets a new one, and would pass for
+    /// sound for ever. Damage is reported; what cannot be read now is looked at again when something has changed.
+    fn is_sound_on_disk(&self, field: usize, chunk: u32) -> bool {
+        let on_disk = || {
+            let checkpoints = self.checkpoints.lock();
+            let kept = checkpoints.manifest.as_ref()?.fields.get(field)?;
+            kept.chunks.get(chunk as usize).copied().flatten()
+        };
+        let Some(extent) = on_disk() else { return true };
+        match self.verify_extent(&extent) {
+            Ok(()) => true,
+            // A checkpoint may have copied the chunk and removed the file meanwhile.
+            Err(CheckpointError::Damaged(why)) if on_disk() == Some(extent) => {
+                self.report_damage(&why);
+                false
+            }
+            Err(_) => false,
         }
     }
 

@@ -129,8 +129,9 @@ pub fn keep_house(catalog: &Catalog) {
             && guarded(&collection, "the vacuum", || collection.vacuum_rows()) == Some(true)
             && started.elapsed() < HOUSEKEEPING
         {}
+        catalog.set_aside_damaged(&collection);
         if collection.unsaved_work() >= checkpoint_work || collection.has_unwritten_graph() {
-            checkpoint(&collection, GraphPolicy::WhenGrown);
+            checkpoint(catalog, &collection, GraphPolicy::WhenGrown);
         }
     }
     shorten_replay(catalog, log_budget_bytes);
@@ -150,7 +151,7 @@ fn shorten_replay(catalog: &Catalog, budget: u64) {
             break;
         };
         let before = most.unsaved_work();
-        checkpoint(&most, GraphPolicy::WhenGrown);
+        checkpoint(catalog, &most, GraphPolicy::WhenGrown);
         if most.unsaved_work() >= before {
             break;
         }
@@ -180,7 +181,7 @@ fn shrink_log(catalog: &Catalog, budget_bytes: u64) {
             }
             break;
         };
-        checkpoint(&collection, GraphPolicy::WhenGrown);
+        checkpoint(catalog, &collection, GraphPolicy::WhenGrown);
         catalog.cut_log();
         if collection.pinned_lsn() == Some(pinned) {
             break;
@@ -188,17 +189,28 @@ fn shrink_log(catalog: &Catalog, budget_bytes: u64) {
     }
 }
 
-/// Checkpoints everything, graphs included: a clean stop.
-pub fn checkpoint_everything(catalog: &Catalog) {
-    catalog.remove_detached();
+/// Checkpoints whatever needs the log up to a sequence, and cuts it.
+pub fn checkpoint_up_to(catalog: &Catalog, sequence: u64) {
     for collection in catalog.collections() {
-        checkpoint(&collection, GraphPolicy::Always);
+        if collection.pinned_lsn().is_some_and(|pinned| pinned <= sequence) {
+            checkpoint(catalog, &collection, GraphPolicy::WhenGrown);
+        }
     }
     let _ = catalog.checkpoint();
     catalog.cut_log();
 }
 
-fn checkpoint(collection: &Arc<Collection>, policy: GraphPolicy) {
+/// Checkpoints everything, graphs included: a clean stop.
+pub fn checkpoint_everything(catalog: &Catalog) {
+    catalog.remove_detached();
+    for collection in catalog.collections() {
+        checkpoint(catalog, &collection, GraphPolicy::Always);
+    }
+    let _ = catalog.checkpoint();
+    catalog.cut_log();
+}
+
+fn checkpoint(catalog: &Catalog, collection: &Arc<Collection>, policy: GraphPolicy) {
     let shared = collection.shared();
     let free = shared.storage.free_bytes().unwrap_or(u64::MAX);
     let needed = collection.unsaved_work() as u64;
@@ -218,6 +230,7 @@ fn checkpoint(collection: &Arc<Collection>, policy: GraphPolicy) {
     {
         let _ = guarded(collection, "a checkpoint", || collection.checkpoint(policy));
     }
+    catalog.set_aside_damaged(collection);
 }
 
 /// Runs a step; a panic in it stops the collection's writes and nothing else.

@@ -1,12 +1,15 @@
 //! Reading at leisure what nobody asks for: decay is found while a backup that is sound still exists.
 //!
-//! Data files, graphs and manifests are compared with their checksums at a bounded rate. (The log is not read: its
-//! records are in memory and soon in a checkpoint.) A collection with a damaged data file is quarantined, since its
-//! answers could be wrong; what the server still has in memory is written again.
+//! Data files, graphs, manifests, the catalog and the closed segments of the log are compared with their checksums at a
+//! bounded rate. A collection with a damaged data file is quarantined, since its answers could be wrong; what the server
+//! still has in memory is written again, or to checkpoints.
 
-use crate::catalog::Catalog;
+use super::background::checkpoint_up_to;
+use crate::catalog::{Catalog, Entry};
 use crate::collection::{Bell, FileFault, Part};
 use crate::limits::MAX_SCRUB_FINDINGS;
+use crate::storage::StorageError;
+use crate::wal;
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -28,8 +31,8 @@ pub struct ScrubOptions {
 pub struct ScrubFinding {
     /// Counts the findings of this process, from 1.
     pub number: u64,
-    /// Name of the collection.
-    pub collection: String,
+    /// Name of the collection, where the file belongs to one.
+    pub collection: Option<String>,
     /// The file, relative to the data directory.
     pub file: String,
     /// What is wrong, and what was done.
@@ -51,6 +54,10 @@ pub struct ScrubReport {
     pub graph_failures: u64,
     /// Manifests that failed.
     pub manifest_failures: u64,
+    /// Times that the catalog's file or its copy failed.
+    pub catalog_failures: u64,
+    /// Segments of the log that failed.
+    pub log_failures: u64,
     /// The last findings, oldest first.
     pub findings: VecDeque<ScrubFinding>,
 }
@@ -115,34 +122,20 @@ impl Scrub {
 
 fn pass(catalog: &Catalog, report: &Mutex<ScrubReport>, pace: &mut dyn FnMut(u64) -> bool) {
     let mut goes_on = true;
+    let mut pace = |bytes| {
+        goes_on = goes_on && pace(bytes);
+        goes_on
+    };
     for entry in catalog.entries() {
-        let Some(collection) = entry.collection() else { continue };
-        let inspection = collection.verify_files(&mut |bytes| {
-            goes_on = pace(bytes);
-            goes_on
-        });
-        report.lock().bytes += inspection.bytes;
-        for fault in &inspection.faults {
-            let done = match &fault.part {
-                Part::Graph { .. } | Part::Manifest => match collection.write_again(&fault.part) {
-                    Ok(()) => "it is written again".to_string(),
-                    Err(error) => format!("it cannot be written again: {error}"),
-                },
-                // A device that refuses once may give it the next time: wrong answers are not to be feared.
-                _ if fault.unreadable => {
-                    "the collection is still served; move it to another disk".to_string()
-                }
-                _ => {
-                    catalog.quarantine(&entry, &sentence(fault));
-                    "the collection is quarantined: restore a backup, or stop the server and run kithdb repair"
-                        .to_string()
-                }
-            };
-            note(&mut report.lock(), &entry.name, fault, &done);
-        }
-        if !goes_on {
+        scrub_collection(catalog, &entry, report, &mut pace);
+        if !pace(0) {
             return;
         }
+    }
+    scrub_catalog(catalog, report);
+    scrub_log(catalog, report, &mut pace);
+    if !pace(0) {
+        return;
     }
     let mut report = report.lock();
     report.passes += 1;
@@ -150,27 +143,91 @@ fn pass(catalog: &Catalog, report: &Mutex<ScrubReport>, pace: &mut dyn FnMut(u64
         SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).ok().map(|since| since.as_secs());
 }
 
-/// What a client is told: the name of the file without its folders.
-fn sentence(fault: &FileFault) -> String {
-    let file = fault.path.rsplit('/').next().unwrap_or_default();
-    format!("{} in {file}; restore a backup, or stop the server and run kithdb repair", fault.what)
+fn scrub_collection(
+    catalog: &Catalog,
+    entry: &Arc<Entry>,
+    report: &Mutex<ScrubReport>,
+    pace: &mut dyn FnMut(u64) -> bool,
+) {
+    let Some(collection) = entry.collection() else { return };
+    let inspection = collection.verify_files(pace);
+    report.lock().bytes += inspection.bytes;
+    for fault in &inspection.faults {
+        let (done, counter): (String, Counter) = match &fault.part {
+            Part::Graph { .. } => (rewritten(collection.write_again(&fault.part)), |r| &mut r.graph_failures),
+            Part::Manifest => (rewritten(collection.write_again(&fault.part)), |r| &mut r.manifest_failures),
+            _ => {
+                // Also where the device only refuses to read: a search that met the page would end the process.
+                catalog.quarantine(entry, &sentence(fault));
+                let done = "the collection is quarantined: restore a backup, or stop the server and run kithdb repair";
+                (done.to_string(), |r| &mut r.data_failures)
+            }
+        };
+        let what = format!("{}; {done}", fault.what);
+        note(&mut report.lock(), counter, Some(entry.name.clone()), &fault.path, what);
+    }
 }
 
-fn note(report: &mut ScrubReport, collection: &str, fault: &FileFault, done: &str) {
-    let counter = match fault.part {
-        Part::Graph { .. } => &mut report.graph_failures,
-        Part::Manifest => &mut report.manifest_failures,
-        _ => &mut report.data_failures,
+fn rewritten(result: Result<(), StorageError>) -> String {
+    match result {
+        Ok(()) => "it is written again".to_string(),
+        Err(error) => format!("it cannot be written again: {error}"),
+    }
+}
+
+fn scrub_catalog(catalog: &Catalog, report: &Mutex<ScrubReport>) {
+    if let Some((path, what, result)) = catalog.scrub_file() {
+        let what = format!("{what}; {}", rewritten(result));
+        note(&mut report.lock(), |r| &mut r.catalog_failures, None, path, what);
+    }
+}
+
+/// Damage of the log does no harm as long as the server runs: it has applied every record. So whatever a damaged segment
+/// holds goes into checkpoints, before a start would need it.
+fn scrub_log(catalog: &Catalog, report: &Mutex<ScrubReport>, pace: &mut dyn FnMut(u64) -> bool) {
+    let storage = &*catalog.shared().storage;
+    let paths = || -> Vec<String> {
+        let segments = catalog.shared().log.with_segments(|segments| segments.to_vec());
+        segments.unwrap_or_default().into_iter().map(|(path, _)| path).collect()
     };
-    *counter += 1;
-    let number = report.data_failures + report.graph_failures + report.manifest_failures;
+    let inspection = wal::verify_closed(storage, &paths(), pace);
+    report.lock().bytes += inspection.bytes;
+    for fault in inspection.faults {
+        // What was cut meanwhile is no fault.
+        if !paths().contains(&fault.path) {
+            continue;
+        }
+        checkpoint_up_to(catalog, fault.last);
+        let done = if !paths().contains(&fault.path) {
+            "what it held is in checkpoints, and it was removed"
+        } else if catalog.pinned_lsn().is_some_and(|pinned| pinned <= fault.last) {
+            "it cannot be replaced by checkpoints now: make a backup before the server stops"
+        } else {
+            "what it held is in checkpoints, and it goes when the log is cut the next time"
+        };
+        let what = format!("{}; {done}", fault.what);
+        note(&mut report.lock(), |r| &mut r.log_failures, None, &fault.path, what);
+    }
+}
+
+/// What a client is told, and advised what to do: the name of the file without its folders.
+fn sentence(fault: &FileFault) -> String {
+    let file = fault.path.rsplit('/').next().unwrap_or_default();
+    format!("{} in {file}, since the server started", fault.what)
+}
+
+/// One of the counters of a report.
+type Counter = fn(&mut ScrubReport) -> &mut u64;
+
+fn note(report: &mut ScrubReport, counter: Counter, collection: Option<String>, file: &str, what: String) {
+    *counter(report) += 1;
+    let number = report.data_failures
+        + report.graph_failures
+        + report.manifest_failures
+        + report.catalog_failures
+        + report.log_failures;
     if report.findings.len() == MAX_SCRUB_FINDINGS {
         report.findings.pop_front();
     }
-    report.findings.push_back(ScrubFinding {
-        number,
-        collection: collection.to_string(),
-        file: fault.path.clone(),
-        what: format!("{}; {done}", fault.what),
-    });
+    report.findings.push_back(ScrubFinding { number, collection, file: file.to_string(), what });
 }

@@ -11,7 +11,7 @@ type Shown = Vec<(u64, u64, u8, Option<Vec<u8>>)>;
 /// are the cut mark; bits 2 and 3, how many segments, less one. Each begins with its length in two bytes.
 ///
 /// However little is left of it, the log opens or says why not, and shows the same when it is opened again; what is
-/// written then is there after that.
+/// written then is there after that. Where a start found nothing wrong, the scrub finds nothing either.
 pub fn log(bytes: &[u8]) {
     let Some((&flags, mut rest)) = bytes.split_first() else { return };
     let disk = SimDisk::new();
@@ -48,9 +48,9 @@ pub fn log(bytes: &[u8]) {
         }
         put(&wal::fuzzing::path_of(&segment), &segment);
     }
-    let Ok((_, first)) = open(&disk) else { return };
+    let Ok((_, first, is_sound)) = open(&disk) else { return };
     disk.kill();
-    let (mut log, second) = open(&disk).expect("a log that was opened opens again");
+    let (mut log, second, _) = open(&disk).expect("a log that was opened opens again");
     assert_eq!(second, first, "a log shows something else when it is opened again");
     if log.next_sequence() > u64::MAX / 4 {
         // So many records nobody writes; the next ones would have no sequences.
@@ -60,12 +60,18 @@ pub fn log(bytes: &[u8]) {
     log.flush().expect("an open log takes records");
     drop(log);
     disk.power_cut(u64::from(flags));
-    let (_, third) = open(&disk).expect("a log that was written opens again");
+    let (_, third, _) = open(&disk).expect("a log that was written opens again");
     let expected: Shown = first.into_iter().chain([(sequence, 3, 1, Some(b"new".to_vec()))]).collect();
     assert_eq!(third, expected, "what was acknowledged is not all that is shown");
+    let names = disk.list("log").expect("the disk works");
+    let paths: Vec<String> = names.iter().map(|name| format!("log/{name}")).collect();
+    let faults = wal::verify_closed(&disk, &paths, &mut |_| true).faults;
+    // A start does not look at what was cut.
+    assert!(faults.is_empty() || !is_sound || flags & 2 != 0, "only the scrub finds {faults:?}");
 }
 
-fn open(disk: &SimDisk) -> Result<(Log, Shown), LogError> {
+/// The log, what it shows, and whether nothing is wrong with it.
+fn open(disk: &SimDisk) -> Result<(Log, Shown, bool), LogError> {
     let mut shown = Shown::new();
     let mut visit = |item: Replayed<'_>| match item {
         Replayed::Record { sequence, collection, kind, body, .. } => {
@@ -74,6 +80,7 @@ fn open(disk: &SimDisk) -> Result<(Log, Shown), LogError> {
         Replayed::BadBody { sequence, collection, kind } => shown.push((sequence, collection, kind, None)),
     };
     let options = LogOptions { segment_bytes: 4096, highest_applied: 0, entropy: Some(1) };
-    let (log, _) = Log::open(Arc::new(disk.clone()), 1, options, 0, &mut visit)?;
-    Ok((log, shown))
+    let (log, report) = Log::open(Arc::new(disk.clone()), 1, options, 0, &mut visit)?;
+    let is_sound = report.damages.is_empty() && shown.iter().all(|(.., body)| body.is_some());
+    Ok((log, shown, is_sound))
 }

@@ -1,8 +1,8 @@
 //! `kithdb check`: a data directory at rest, looked at as a start would, and deeper. Nothing is written.
 
 use super::finding::{Finding, Findings, Severity};
-use crate::catalog::{self, CATALOG, DamagedRecord, OpenError, Rehearsal, Rehearsed};
-use crate::collection::{FileFault, Inspection, OpeningOptions, Part, directory, inspect};
+use crate::catalog::{self, CATALOG, DamagedRecord, OpenError, Rehearsal, Rehearsed, Source};
+use crate::collection::{Cause, FileFault, Inspection, OpeningOptions, Part, directory, inspect};
 use crate::storage::{ErrorKind, ReadOnly, Storage};
 use crate::wal::{self, Damage, DamageKind};
 use std::collections::BTreeSet;
@@ -13,6 +13,8 @@ const MEND: &str =
     "restore a backup; or salvage what verifies with `kithdb repair`; or delete the collection";
 const REBUILD: &str = "nothing: the server builds it again in the background, while searches are exact";
 const NOTHING: &str = "nothing";
+const OTHER_RELEASE: &str = "use the release that wrote it, or a later one";
+const QUARANTINED: &str = "the collection is quarantined: its reads and writes answer an error";
 
 /// A collection that was looked at.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,9 +54,9 @@ pub fn check(
 ) -> Result<CheckReport, OpenError> {
     let storage: Arc<dyn Storage> = Arc::new(ReadOnly::new(storage));
     let mut run = Run { storage, row_chunk_bytes: options.row_chunk_bytes, report: CheckReport::default() };
-    let rehearsal = match catalog::rehearse(&run.storage, only, options) {
+    let rehearsal = match catalog::rehearse(&run.storage, Source::File, only, options) {
         Ok(rehearsal) => rehearsal,
-        Err(OpenError::Catalog(what)) => {
+        Err(OpenError::CatalogLost(what)) => {
             run.without_catalog(&what)?;
             return Ok(run.report);
         }
@@ -62,6 +64,11 @@ pub fn check(
     };
     if let Some(only) = only.filter(|only| !rehearsal.collections.iter().any(|found| found.name == *only)) {
         return Err(OpenError::Catalog(format!("there is no collection {only}")));
+    }
+    if let Some((file, what)) = &rehearsal.catalog_fault {
+        let effect = "none: there are two of this file, and the other is sound";
+        let advice = "nothing: the next start writes it again";
+        run.find(Severity::Derived, *file, None, [what, effect, advice]);
     }
     run.log(&rehearsal)?;
     for found in &rehearsal.collections {
@@ -106,8 +113,10 @@ impl Run {
 
     /// Without the catalog nobody knows names; the files of the folders can be checked all the same.
     fn without_catalog(&mut self, what: &str) -> Result<(), OpenError> {
+        let what = &format!("{what}, and so is its copy in the folder collections, or it is missing");
         let effect = "the server does not start: nobody knows the names of the collections";
-        let advice = "restore a backup; the collections' files can be kept beside it";
+        let advice =
+            "restore a backup; or let `kithdb repair` find the collections and name them after their numbers";
         self.find(Severity::Damage, "catalog/CATALOG", None, [what, effect, advice]);
         for id in folders(&*self.storage)? {
             let found = self.inspect(id);
@@ -162,8 +171,7 @@ impl Run {
         let folder = directory(*id);
         match outcome {
             Err(fault) if !has_data_faults => {
-                let effect = "the collection is quarantined: its reads and writes answer an error";
-                self.find(Severity::Damage, folder, Some(name), [fault, effect, MEND]);
+                self.find(Severity::Damage, folder, Some(name), [fault, QUARANTINED, MEND]);
             }
             Err(_) => {}
             Ok(opening) => {
@@ -199,15 +207,17 @@ impl Run {
 
     /// One finding for each piece of a collection's files that is not as it was written.
     fn faults(&mut self, name: &str, faults: &[FileFault]) {
-        for FileFault { path, part, what, .. } in faults {
+        for FileFault { path, part, what, cause } in faults {
             let what = format!("{}: {what}", part_name(part));
-            if part.is_derived() {
-                let effect = "none for the data: searches are exact until it is built again";
-                self.find(Severity::Derived, path.clone(), Some(name), [&what, effect, REBUILD]);
-            } else {
-                let effect = "the collection is quarantined: its reads and writes answer an error";
-                self.find(Severity::Damage, path.clone(), Some(name), [&what, effect, MEND]);
-            }
+            let (severity, effect, advice) = match (part.is_derived(), cause) {
+                (true, _) => {
+                    let effect = "none for the data: searches are exact until it is built again";
+                    (Severity::Derived, effect, REBUILD)
+                }
+                (false, Cause::OtherFormat) => (Severity::Damage, QUARANTINED, OTHER_RELEASE),
+                (false, _) => (Severity::Damage, QUARANTINED, MEND),
+            };
+            self.find(severity, path.clone(), Some(name), [&what, effect, advice]);
         }
     }
 

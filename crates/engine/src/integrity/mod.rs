@@ -4,7 +4,9 @@
 mod check;
 mod finding;
 mod repair;
+mod verify;
 
 pub use check::{CheckReport, CheckedCollection, check};
 pub use finding::{Finding, Findings, Severity};
 pub use repair::{Mended, RepairReport, SALVAGE, repair};
+pub use verify::{UnsoundFile, verify_files};

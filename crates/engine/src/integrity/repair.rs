@@ -5,14 +5,14 @@
 //! all collections do, so that a new log can take its place. Each step is durable before the next; a repair that did
 //! not come to its end is begun again.
 
-use super::check::part_name;
-use crate::catalog::{self, CATALOG, OpenError, Rehearsal, Rehearsed, SavedCatalog};
+use super::check::{folders, part_name};
+use crate::catalog::{self, CATALOG, CATALOG_COPY, OpenError, Rehearsal, Rehearsed, SavedCatalog, Source};
 use crate::collection::{
-    GraphPolicy, IndexQueue, IndexScratch, Losses, Opening, OpeningOptions, Part, Shared, directory, inspect,
-    link_folder,
+    Cause, GraphPolicy, IndexQueue, IndexScratch, Losses, Opening, OpeningOptions, Part, Shared, directory,
+    inspect, link_folder,
 };
 use crate::limits::{Limits, Thresholds};
-use crate::storage::{ErrorKind, ReadOnly, Reserve, SimDisk, Storage, StorageError};
+use crate::storage::{ErrorKind, ReadOnly, Reserve, SimDisk, Storage};
 use crate::wal::{self, GroupCommit, GroupOptions, Log, LogOptions, Replayed};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -42,6 +42,8 @@ pub struct RepairReport {
     pub mended: Vec<Mended>,
     /// Whether the log is damaged and a new one takes its place.
     pub replaces_log: bool,
+    /// Whether the catalog's file or its copy is damaged and both are written again.
+    pub replaces_catalog: bool,
     /// What there is to say of the log and the catalog.
     pub notes: Vec<String>,
     /// Folder with what was replaced, relative to the data directory; none when nothing was.
@@ -51,7 +53,7 @@ pub struct RepairReport {
 impl RepairReport {
     /// Whether there is nothing to repair.
     pub fn is_sound(&self) -> bool {
-        self.mended.is_empty() && !self.replaces_log
+        self.mended.is_empty() && !self.replaces_log && !self.replaces_catalog
     }
 }
 
@@ -59,8 +61,7 @@ impl RepairReport {
 /// what is replaced.
 ///
 /// # Errors
-/// What a start could not get past but for damage of the log; the catalog's file is one of these, since without it
-/// nobody knows the names of the collections.
+/// What a start could not get past but for damage of the catalog and the log.
 pub fn repair(
     storage: &Arc<dyn Storage>,
     stamp: &str,
@@ -68,9 +69,14 @@ pub fn repair(
     options: OpeningOptions,
 ) -> Result<RepairReport, OpenError> {
     let reading: Arc<dyn Storage> = Arc::new(ReadOnly::new(Arc::clone(storage)));
-    let rehearsal = catalog::rehearse(&reading, None, options)?;
-    let mut run =
-        Run { reading, options, report: RepairReport::default(), openings: BTreeMap::new(), end: 1 };
+    let (source, rehearsal) = match catalog::rehearse(&reading, Source::File, None, options) {
+        Err(OpenError::CatalogLost(_)) => {
+            (Source::Folders, catalog::rehearse(&reading, Source::Folders, None, options)?)
+        }
+        rehearsal => (Source::File, rehearsal?),
+    };
+    let (report, openings) = (RepairReport::default(), BTreeMap::new());
+    let mut run = Run { reading, options, source, report, openings, end: 1 };
     let catalog = run.plan(rehearsal)?;
     if !dry_run && !run.report.is_sound() {
         run.carry_out(storage, stamp, &catalog)?;
@@ -81,6 +87,7 @@ pub fn repair(
 struct Run {
     reading: Arc<dyn Storage>,
     options: OpeningOptions,
+    source: Source,
     report: RepairReport,
     /// The collections that get new checkpoints.
     openings: BTreeMap<u64, Opening>,
@@ -91,7 +98,7 @@ struct Run {
 impl Run {
     /// Finds out what is damaged, and loads what verifies of it.
     fn plan(&mut self, rehearsal: Rehearsal) -> Result<SavedCatalog, OpenError> {
-        let Rehearsal { report, damaged, fault, .. } = &rehearsal;
+        let Rehearsal { report, catalog_fault, damaged, fault, .. } = &rehearsal;
         self.report.replaces_log = !report.damages.is_empty() || !damaged.is_empty() || fault.is_some();
         for damage in &report.damages {
             let to = damage.lost_to.map_or_else(|| "its end".to_string(), |to| to.to_string());
@@ -103,13 +110,27 @@ impl Run {
             }
         }
         self.report.notes.extend(fault.clone());
-        let catalog = catalog::salvage_catalog(&*self.reading)?;
+        self.report.replaces_catalog = catalog_fault.is_some() || self.source == Source::Folders;
+        let catalog = catalog::salvage_catalog(&*self.reading, self.source)?;
+        match catalog_fault {
+            Some((path, what)) => {
+                self.report
+                    .notes
+                    .push(format!("{path}: {what}; there are two of this file, and the other is sound"));
+            }
+            None if self.source == Source::Folders => self.tell_of_lost_catalog(&catalog)?,
+            None => {}
+        }
         let mut mended: BTreeMap<u64, Mended> = BTreeMap::new();
         let mut found: BTreeMap<u64, Rehearsed> =
             rehearsal.collections.into_iter().map(|found| (found.id, found)).collect();
         for (id, name, config) in catalog.entries() {
             let outcome = found.remove(id).map(|found| found.outcome);
             let inspection = inspect(&*self.reading, *id, self.options.row_chunk_bytes, &mut |_| true);
+            if let Some(other) = inspection.faults.iter().find(|fault| fault.cause == Cause::OtherFormat) {
+                // It is whole, for whoever can read it.
+                return Err(OpenError::Catalog(format!("{}: {}", other.path, other.what)));
+            }
             let mut faults: Vec<String> = inspection
                 .faults
                 .iter()
@@ -142,6 +163,25 @@ impl Run {
         Ok(catalog)
     }
 
+    /// Says what becomes of collections of which the catalog was lost.
+    fn tell_of_lost_catalog(&mut self, catalog: &SavedCatalog) -> Result<(), OpenError> {
+        let notes = &mut self.report.notes;
+        notes.push(
+            "the file CATALOG and its copy are lost: a new one lists what the folders and the log tell of"
+                .to_string(),
+        );
+        for (id, name, _) in catalog.entries() {
+            notes.push(format!("the collection in {} is called {name}", directory(*id)));
+        }
+        for id in folders(&*self.reading)? {
+            if !catalog.entries().iter().any(|(known, ..)| *known == id) {
+                let folder = directory(id);
+                notes.push(format!("{folder} is set aside: nothing tells what the vectors in it are"));
+            }
+        }
+        Ok(())
+    }
+
     fn mended(&self, id: u64, name: &str, faults: Vec<String>, losses: Losses) -> Mended {
         Mended { id, name: name.to_string(), faults, losses, points: 0 }
     }
@@ -172,21 +212,28 @@ impl Run {
     ) -> Result<(), OpenError> {
         let folder = format!("{SALVAGE}/{stamp}");
         self.set_aside(&**storage, &folder)?;
-        self.report.salvage = Some(folder);
+        self.report.salvage = Some(folder.clone());
         let shared = Arc::new(shared_over(Arc::clone(storage), self.options.row_chunk_bytes)?);
         let mut scratch = IndexScratch::default();
-        for opening in std::mem::take(&mut self.openings).into_values() {
+        for (id, opening) in std::mem::take(&mut self.openings) {
+            let name =
+                catalog.entries().iter().find(|(known, ..)| *known == id).map_or("", |(_, name, _)| name);
             let collection = opening.finish(Arc::clone(&shared));
             collection.build_indexes();
             while collection.index_some(&mut scratch) {}
-            collection
-                .checkpoint(GraphPolicy::Always)
-                .map_err(|error| OpenError::Catalog(format!("a checkpoint failed: {error:?}")))?;
+            collection.checkpoint(GraphPolicy::Always).map_err(|error| {
+                OpenError::Catalog(format!(
+                    "the repair of collection {name} failed: {error}. Nothing is lost: what was there is in \
+                         {folder} too. Repair again when that is mended"
+                ))
+            })?;
             // Where nothing but a graph was damaged and none is wanted any more, no checkpoint was due.
             collection.write_again(&Part::Manifest)?;
         }
-        if self.report.replaces_log {
+        if self.report.replaces_catalog || self.report.replaces_log {
             catalog.store(&**storage, self.end - 1)?;
+        }
+        if self.report.replaces_log {
             // The note first: what stands below it counts as cut from here on.
             wal::start_behind(&**storage, self.end - 1).map_err(OpenError::Log)?;
             wal::remove_segments(&**storage).map_err(OpenError::Log)?;
@@ -195,14 +242,17 @@ impl Run {
     }
 
     /// Gives everything that will be replaced a second name.
-    fn set_aside(&self, storage: &dyn Storage, folder: &str) -> Result<(), StorageError> {
+    fn set_aside(&self, storage: &dyn Storage, folder: &str) -> Result<(), OpenError> {
         for dir in ["catalog", "collections", "log"] {
             storage.create_dir_all(&format!("{folder}/{dir}"))?;
         }
-        for id in self.openings.keys() {
-            link_folder(storage, *id, folder)?;
-            match storage.sync_dir(&format!("{folder}/{}", directory(*id))) {
-                Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+        // A folder that no catalog lists is removed by the next start.
+        let every = self.source == Source::Folders;
+        let aside = if every { folders(storage)? } else { self.openings.keys().copied().collect() };
+        for id in aside {
+            link_folder(storage, id, folder)?;
+            match storage.sync_dir(&format!("{folder}/{}", directory(id))) {
+                Err(error) if error.kind() != ErrorKind::NotFound => return Err(error.into()),
                 _ => {}
             }
         }
@@ -211,12 +261,15 @@ impl Run {
                 storage.link(&format!("{dir}/{name}"), &format!("{folder}/{dir}/{name}"))?;
             }
         }
+        if storage.exists(CATALOG_COPY)? {
+            storage.link(CATALOG_COPY, &format!("{folder}/{CATALOG_COPY}"))?;
+        }
         for dir in ["catalog", "collections", "log"] {
             storage.sync_dir(&format!("{folder}/{dir}"))?;
         }
         storage.sync_dir(folder)?;
         storage.sync_dir(SALVAGE)?;
-        storage.sync_dir("")
+        Ok(storage.sync_dir("")?)
     }
 }
 

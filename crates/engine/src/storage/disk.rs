@@ -199,7 +199,7 @@ impl Storage for RealDisk {
         let fail = |e: &io::Error| StorageError::from_io("lock", LOCK_FILE, e);
         let mut file = owner_only(OpenOptions::new().read(true).write(true).create(true).truncate(false))
             .open(self.root.join(LOCK_FILE))
-            .map_err(|e| fail(&e))?;
+            .map_err(|e| StorageError::from_io("open", LOCK_FILE, &e))?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Err(held_by(&mut file)),
@@ -228,8 +228,8 @@ fn held_by(file: &mut File) -> StorageError {
     let mut text = String::new();
     let holder = file.take(32).read_to_string(&mut text).ok().and_then(|_| text.trim().parse::<u32>().ok());
     let detail = match holder {
-        Some(pid) => format!("the data directory is in use by process {pid}"),
-        None => "the data directory is in use by another process".to_owned(),
+        Some(pid) => format!("the data directory is in use by process {pid}: stop it first"),
+        None => "the data directory is in use by another process: stop it first".to_owned(),
     };
     StorageError::new(ErrorKind::Locked, "lock", "", detail)
 }

@@ -13,6 +13,7 @@
 mod disk;
 mod error;
 mod map;
+mod other_format;
 mod path;
 mod read_only;
 mod reserve;
@@ -21,6 +22,7 @@ pub mod sim;
 pub use disk::RealDisk;
 pub use error::{ErrorKind, StorageError};
 pub use map::Map;
+pub use other_format::OtherFormat;
 pub use read_only::ReadOnly;
 pub use reserve::Reserve;
 pub use sim::{Call, Fault, SimDisk, Turn};

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::format::VERSION;
-use crate::storage::{ErrorKind, StorageError};
+use crate::storage::{ErrorKind, OtherFormat, StorageError};
 
 /// A failed log call. Cheap to clone: one failure answers every writer whose record was in the failed group.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,10 +67,7 @@ impl fmt::Display for LogError {
             Self::Superseded => f.write_str("an earlier write of this collection failed"),
             Self::Closed => f.write_str("the log is closed"),
             Self::Unsupported { file, version } => {
-                write!(
-                    f,
-                    "the file {file} has format version {version}; this release reads version {VERSION}"
-                )
+                OtherFormat { file: file.clone(), found: *version, known: VERSION }.fmt(f)
             }
         }
     }

@@ -29,6 +29,11 @@ impl Seeded {
         Self(crc32c::crc32c(&seed.to_le_bytes()))
     }
 
+    /// What continues the checksum behind these bytes.
+    pub(super) fn followed_by(self, bytes: &[u8]) -> Self {
+        Self(crc32c::crc32c_append(self.0, bytes))
+    }
+
     pub(super) fn checksum(self, bytes: &[u8]) -> u32 {
         crc32c::crc32c_append(self.0, bytes)
     }

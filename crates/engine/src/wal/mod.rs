@@ -30,6 +30,7 @@ mod recovery;
 mod report;
 mod scan;
 mod segment;
+mod verification;
 
 pub use durability::{Durability, GroupOptions};
 pub use error::LogError;
@@ -38,6 +39,7 @@ pub use group::{Appender, Completion, GroupCommit};
 pub use inspection::{inspect, path_holding, remove_segments, salvage, segment_path, start_behind};
 pub use log::{Log, LogOptions};
 pub use report::{Damage, DamageKind, LogReport, Replayed};
+pub use verification::{LogInspection, SegmentFault, verify_closed};
 
 #[cfg(test)]
 mod tests;

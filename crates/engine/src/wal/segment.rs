@@ -20,6 +20,11 @@ pub(super) fn path(first: u64) -> String {
     format!("{DIR}/{first:016x}.log")
 }
 
+/// First sequence of the segment at a path.
+pub(super) fn first_of(path: &str) -> Option<u64> {
+    parse(path.strip_prefix(DIR)?.strip_prefix('/')?)
+}
+
 /// First sequences of the segments, ascending. Other files are ignored.
 pub(super) fn list(storage: &dyn Storage) -> Result<Vec<u64>, StorageError> {
     let mut firsts: Vec<u64> = storage.list(DIR)?.iter().filter_map(|name| parse(name)).collect();

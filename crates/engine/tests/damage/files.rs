@@ -7,6 +7,8 @@ use kithdb_engine::storage::{SimDisk, Storage};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
     Catalog,
+    /// The other file of the same content.
+    CatalogCopy,
     /// A segment of the log.
     Segment,
     /// The mark that says how far the log was cut.
@@ -18,8 +20,15 @@ pub enum Kind {
 }
 
 impl Kind {
-    pub const ALL: [Kind; 6] =
-        [Kind::Catalog, Kind::Segment, Kind::CutMark, Kind::Manifest, Kind::Data, Kind::Graph];
+    pub const ALL: [Kind; 7] = [
+        Kind::Catalog,
+        Kind::CatalogCopy,
+        Kind::Segment,
+        Kind::CutMark,
+        Kind::Manifest,
+        Kind::Data,
+        Kind::Graph,
+    ];
 }
 
 /// A file of a data directory.
@@ -37,11 +46,12 @@ pub fn files(disk: &SimDisk) -> Vec<File> {
     let mut files = Vec::new();
     let mut add = |path: String, kind: Kind| files.push(File { path, kind, may_vanish: false });
     add("catalog/CATALOG".to_string(), Kind::Catalog);
+    add("collections/CATALOG".to_string(), Kind::CatalogCopy);
     for name in list("log") {
         let kind = if name == "cut" { Kind::CutMark } else { Kind::Segment };
         add(format!("log/{name}"), kind);
     }
-    for dir in list("collections") {
+    for dir in list("collections").into_iter().filter(|name| name != "CATALOG") {
         for name in list(&format!("collections/{dir}")) {
             let path = format!("collections/{dir}/{name}");
             let start = disk.read(&path).expect("a file").get(64..72).map(<[u8]>::to_vec);

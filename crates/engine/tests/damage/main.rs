@@ -6,6 +6,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod files;
+mod served;
 #[path = "../specimen/mod.rs"]
 mod specimen;
 mod suite;
@@ -13,9 +14,11 @@ mod suite;
 use common::{SHORT_FILES, TestEngine};
 use files::{Kind, files};
 use kithdb_engine::limits::Thresholds;
-use kithdb_engine::storage::{SimDisk, Storage};
+use kithdb_engine::storage::{Fault, SimDisk, Storage};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 const NAMES: [&str; 4] = ["flat", "graph", "half", "fresh"];
 const THRESHOLDS: Thresholds = SHORT_FILES;
@@ -117,34 +120,59 @@ fn a_damaged_graph_is_built_again_and_nothing_else_changes() {
 }
 
 #[test]
-fn what_decays_after_the_start_is_not_copied_forward_under_a_new_checksum() {
-    let mut engine = TestEngine::with(SimDisk::new(), 1, THRESHOLDS).expect("an empty disk opens");
-    engine.ok("create_collection", "flat", json!({"vectors": {"size": 4, "distance": "Euclid"}}));
-    upsert(&engine, "flat", 0..20);
-    engine.checkpoint();
-    let data = files(&engine.disk).into_iter().find(|file| file.kind == Kind::Data).expect("a data file");
-    let last_text = |bytes: &mut Vec<u8>| {
-        let at = bytes.windows(3).rposition(|window| window == b"yyy").expect("a payload");
-        bytes[at] ^= 1;
-    };
-    engine.disk.decay(&data.path, last_text).expect("it is there");
-    // Most of the file is of no use any more, so the rest would be copied.
-    upsert(&engine, "flat", 0..15);
-    engine.checkpoint();
-    let (code, details) = engine.refused("delete_points", "flat", json!({"points": [1]}));
-    assert_eq!(code, "collection_fault");
-    assert!(details.to_string().contains("the file 00000001.data is damaged"), "{details}");
-    engine.restart();
-    assert_eq!(engine.ok("collection_info", "flat", json!(null))["status"], json!("red"));
+fn a_catalog_that_is_damaged_or_missing_is_read_from_its_copy_and_written_again() {
+    for is_removed in [false, true] {
+        let (disk, expected) = settled();
+        let whole = disk.read("catalog/CATALOG").expect("a file");
+        if is_removed {
+            disk.remove("catalog/CATALOG").expect("it is there");
+            disk.kill();
+        } else {
+            disk.decay("catalog/CATALOG", |bytes| bytes[20] ^= 1).expect("the file is there");
+        }
+        let engine = TestEngine::with(disk, 1, THRESHOLDS).expect("it opens");
+        assert_eq!(engine.engine().status().faults.len(), 0);
+        for name in NAMES {
+            assert_eq!(shown(&engine, name), expected[name]);
+        }
+        // What the log had beside is in it now too.
+        let again = engine.disk.read("catalog/CATALOG").expect("a file");
+        assert!(again.len() >= whole.len());
+        assert_eq!(engine.disk.read("collections/CATALOG").expect("a file"), again);
+    }
 }
 
 #[test]
-fn a_catalog_that_cannot_be_read_stops_the_start_with_a_sentence() {
+fn a_start_without_catalog_and_copy_says_what_is_lost_and_what_to_do() {
     let (disk, _) = settled();
-    disk.decay("catalog/CATALOG", |bytes| *bytes.last_mut().expect("not empty") ^= 1)
-        .expect("the file is there");
-    let refusal = TestEngine::with(disk, 1, THRESHOLDS).err();
-    assert_eq!(refusal.as_deref(), Some("the file CATALOG is damaged"));
+    for path in ["catalog/CATALOG", "collections/CATALOG"] {
+        disk.decay(path, |bytes| *bytes.last_mut().expect("not empty") ^= 1).expect("the file is there");
+    }
+    let refusal = TestEngine::with(disk, 1, THRESHOLDS).err().expect("it does not open");
+    assert!(refusal.starts_with("the file CATALOG is damaged, and its copy"), "{refusal}");
+    assert!(refusal.contains("restore a backup") && refusal.contains("kithdb repair"), "{refusal}");
+}
+
+#[test]
+fn a_sector_that_the_disk_refuses_quarantines_its_collection_before_a_search_meets_it() {
+    let (disk, expected) = settled();
+    let bad = files(&disk).into_iter().find(|file| file.kind == Kind::Data).expect("a data file").path;
+    let (refusing, calls) = (disk.clone(), AtomicU64::new(0));
+    let refuse = move |place: &str| {
+        // The first calls read the header and make the map, which reads nothing.
+        if place == bad && calls.fetch_add(1, Ordering::Relaxed) >= 2 {
+            refusing.fail_nth(1, Fault::Eio);
+        }
+    };
+    disk.take_turns(Some(Arc::new(refuse)));
+    let engine = TestEngine::with(disk.clone(), 1, THRESHOLDS).expect("it opens");
+    disk.take_turns(None);
+    let fault = engine.ok("collection_info", "flat", json!(null))["optimizer_status"]["error"].clone();
+    let fault = fault.as_str().expect("a fault");
+    assert!(fault.starts_with("the file 00000001.data: input/output error during read; "), "{fault}");
+    for name in ["graph", "half", "fresh"] {
+        assert_eq!(shown(&engine, name), expected[name]);
+    }
 }
 
 #[test]

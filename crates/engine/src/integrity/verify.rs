@@ -1,0 +1,42 @@
+//! The files of a directory against their checksums, without opening it: in little memory, and nothing is written.
+
+use super::check::{folders, part_name};
+use crate::catalog::{OpenError, catalog_fault};
+use crate::collection::inspect;
+use crate::storage::Storage;
+use crate::wal;
+
+/// A file that is not what was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnsoundFile {
+    /// Relative to the data directory.
+    pub file: String,
+    /// What is wrong with it.
+    pub what: String,
+    /// Whether it can be made again from the others.
+    pub is_derived: bool,
+}
+
+/// Compares the catalog, all segments of the log but the last, manifests, data and graph files with their checksums.
+/// `row_chunk_bytes` is that of the server.
+///
+/// # Errors
+/// The disk's, when a folder cannot be listed.
+pub fn verify_files(storage: &dyn Storage, row_chunk_bytes: usize) -> Result<Vec<UnsoundFile>, OpenError> {
+    let mut found = Vec::new();
+    let mut add = |file: String, what: String, is_derived| found.push(UnsoundFile { file, what, is_derived });
+    if let Some((file, what, has_other)) = catalog_fault(storage) {
+        add(file.to_string(), what, has_other);
+    }
+    let segments: Vec<String> = storage.list("log")?.iter().map(|name| format!("log/{name}")).collect();
+    for fault in wal::verify_closed(storage, &segments, &mut |_| true).faults {
+        add(fault.path, fault.what, false);
+    }
+    for id in folders(storage)? {
+        for fault in inspect(storage, id, row_chunk_bytes, &mut |_| true).faults {
+            let what = format!("{}: {}", part_name(&fault.part), fault.what);
+            add(fault.path, what, fault.part.is_derived());
+        }
+    }
+    Ok(found)
+}

@@ -1,0 +1,27 @@
+import { readdirSync } from 'node:fs';
+import { MANIFEST } from './backup-manifest';
+import { STORE_FILE } from './data-files';
+import { explained } from './failure';
+
+/**
+ * Makes sure that a folder is a data directory that a server has used.
+ * @throws Error that says what it is instead, and what to do.
+ */
+export function requireDataDir(dataDir: string): void {
+  let names: readonly string[];
+  try {
+    names = readdirSync(dataDir);
+  } catch (error) {
+    throw (error as NodeJS.ErrnoException).code === 'ENOENT'
+      ? new Error('there is no such folder: is --data-dir right?')
+      : new Error(explained(error));
+  }
+  if (names.includes(MANIFEST)) {
+    throw new Error(
+      'it is a backup and no data directory: `kithdb restore` makes one of it, and the files to check are in its folder data',
+    );
+  }
+  if (!['log', 'catalog', STORE_FILE].some((name) => names.includes(name))) {
+    throw new Error('no server has run on it yet: is --data-dir right?');
+  }
+}

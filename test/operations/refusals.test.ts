@@ -1,0 +1,130 @@
+import { execFileSync } from 'node:child_process';
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { kithdb, kithdbAsNobody } from './command';
+import { Served } from './served';
+
+let folder: string;
+let dataDir: string;
+let backup: string;
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'kithdb-refusals-'));
+  dataDir = join(folder, 'data');
+  backup = join(folder, 'backup');
+  const server = await Served.on(dataDir);
+  await server.create('c');
+  await server.upsert('c', 0, 3000);
+  await server.stop();
+  expect((await kithdb('backup', '--data-dir', dataDir, '--to', backup)).code).toBe(0);
+});
+afterAll(() => {
+  rmSync(folder, { recursive: true });
+});
+
+const isRoot = process.getuid?.() === 0;
+
+/** A file system of that many KiB; undefined where this process may not mount one. */
+function smallDisk(name: string, kib: number): string | undefined {
+  const path = join(folder, name);
+  mkdirSync(path);
+  try {
+    execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${kib}k`, 'kithdb-test', path], { stdio: 'pipe' });
+    return path;
+  } catch {
+    return undefined;
+  }
+}
+
+describe('C11.4 what commands say when they cannot', () => {
+  it('names the folder and the cause for whoever has no right to it', async () => {
+    if (!isRoot) return;
+    chmodSync(folder, 0o755);
+    for (const argv of [
+      ['check', '--data-dir', dataDir],
+      ['repair', '--data-dir', dataDir],
+      ['backup', '--data-dir', dataDir, '--to', join(folder, 'b')],
+    ]) {
+      const { code, err } = await kithdbAsNobody(...argv);
+      expect(code).toBe(argv[0] === 'check' ? 2 : 1);
+      expect(err).toMatch(
+        /^kithdb: .*\/data: this user has no right to it: run the command as the user of the server \(EACCES\)\n$/,
+      );
+    }
+    const open = join(folder, 'open');
+    cpSync(backup, open, { recursive: true });
+    execFileSync('chmod', ['-R', 'a+rX', open]);
+    const { code, err } = await kithdbAsNobody('restore', '--from', open, '--data-dir', join(folder, 'new'));
+    expect({ code, err }).toEqual({
+      code: 1,
+      err: expect.stringMatching(/^kithdb: Nothing was restored: .*\/new: this user has no right to it.*\n$/),
+    });
+  });
+
+  it('says that the disk of the target is full, and leaves nothing that passes for a backup or a data directory', async () => {
+    const disk = smallDisk('disk', 300);
+    if (disk === undefined) return;
+    try {
+      const to = join(disk, 'b');
+      expect(await kithdb('backup', '--data-dir', dataDir, '--to', to)).toEqual({
+        code: 1,
+        out: '',
+        err: expect.stringMatching(/^kithdb: There is no backup in .*: .*: its disk is full \(ENOSPC\)\n$/),
+      });
+      expect(existsSync(join(to, 'BACKUP.json'))).toBe(false);
+      rmSync(to, { recursive: true });
+      const target = join(disk, 'data');
+      expect(await kithdb('restore', '--from', backup, '--data-dir', target)).toEqual({
+        code: 1,
+        out: '',
+        err: expect.stringMatching(
+          /^kithdb: Nothing was restored: .*: its disk is full \(ENOSPC\)\. Empty .* and restore again/,
+        ),
+      });
+      expect((await kithdb('check', '--data-dir', target)).err).toMatch(/did not come to its end/);
+    } finally {
+      execFileSync('umount', [disk]);
+    }
+  });
+
+  it('makes nothing in a data directory that was taken for a place for backups', async () => {
+    const before = readdirSync(dataDir);
+    expect(await kithdb('backup', '--data-dir', dataDir, '--to', join(dataDir, 'a', 'b'))).toMatchObject({
+      code: 1,
+      err: expect.stringMatching(/must not lie in one another/),
+    });
+    expect(readdirSync(dataDir)).toEqual(before);
+  });
+
+  it('ends where no folder can be made, and where there is a file in the way', async () => {
+    if (process.platform === 'linux') {
+      expect(await kithdb('backup', '--data-dir', dataDir, '--to', '/proc/kithdb')).toMatchObject({
+        code: 1,
+        err: expect.stringMatching(/There is no backup in \/proc\/kithdb/),
+      });
+    }
+    const file = join(folder, 'file');
+    writeFileSync(file, '');
+    expect(await kithdb('restore', '--from', backup, '--data-dir', file)).toMatchObject({
+      code: 1,
+      err: expect.stringMatching(/file is no folder/),
+    });
+    expect(await kithdb('backup', '--data-dir', file, '--to', join(folder, 'b'))).toMatchObject({ code: 1 });
+    expect(await kithdb('backup', '--data-dir', join(folder, 'no'), '--to', join(folder, 'b'))).toMatchObject(
+      {
+        code: 1,
+        err: expect.stringMatching(/no cannot be backed up: there is no such folder: is --data-dir right/),
+      },
+    );
+    expect(existsSync(join(folder, 'b'))).toBe(false);
+  });
+});
