@@ -27,8 +27,12 @@ const THRESHOLDS: Thresholds = Thresholds {
 type Points = BTreeMap<u64, Vec<f32>>;
 
 fn engine(seed: u64, quantization: Value) -> TestEngine {
-    let engine = TestEngine::with(SimDisk::new(), seed, THRESHOLDS).expect("an empty disk opens");
-    let vectors = json!({"size": SIZE, "distance": "Euclid"});
+    engine_of("Euclid", THRESHOLDS, seed, quantization)
+}
+
+fn engine_of(distance: &str, thresholds: Thresholds, seed: u64, quantization: Value) -> TestEngine {
+    let engine = TestEngine::with(SimDisk::new(), seed, thresholds).expect("an empty disk opens");
+    let vectors = json!({"size": SIZE, "distance": distance});
     let hnsw = json!({"m": 8, "ef_construct": 64, "full_scan_threshold": 10});
     let body = json!({"vectors": vectors, "hnsw_config": hnsw, "quantization_config": quantization});
     engine.ok("create_collection", "c", body);
@@ -194,5 +198,34 @@ fn chunks_without_a_live_row_are_dropped_and_stay_dropped_after_a_restart() {
         assert_whole(&engine, &points, &mut random, "after a restart");
         put(&engine, &mut points, &(400..450).collect::<Vec<_>>(), &mut random);
         engine.work(GraphPolicy::Always);
+    }
+}
+
+/// A graph without codes was kept by a checkpoint that dropped rows which the graph in memory no longer led through, but
+/// the one on disk did: after a restart its walks ended there.
+#[test]
+fn a_graph_on_disk_leads_through_no_row_that_was_dropped() {
+    let thresholds = Thresholds { graph_step_rows: 1000, ..THRESHOLDS };
+    let mut engine = engine_of("Manhattan", thresholds, 6, json!(null));
+    let mut random = Random(6);
+    let mut points = Points::new();
+    put(&engine, &mut points, &(0..200).collect::<Vec<_>>(), &mut random);
+    engine.work(GraphPolicy::Always);
+    delete(&engine, &mut points, &(0..100).collect::<Vec<_>>());
+    let served = collection(&engine);
+    let mut scratch = IndexScratch::default();
+    while served.index_some(&mut scratch) {}
+    // A tail, because of which the graph is not written again.
+    put(&engine, &mut points, &(200..210).collect::<Vec<_>>(), &mut random);
+    while served.vacuum_rows() {}
+    served.checkpoint(GraphPolicy::WhenGrown).expect("a sound disk");
+    drop(served);
+    engine.restart();
+    let snapshot = collection(&engine).snapshot();
+    let rows = &snapshot.view.fields[0].rows;
+    assert!((0..rows.len()).any(|row| !rows.holds(row)), "some rows must have been dropped");
+    if let Some((graph, _)) = &snapshot.graphs[0] {
+        let mut nodes = 0..graph.hnsw.len();
+        assert!(nodes.all(|node| rows.holds(graph.hnsw.row_of(node))), "a node of a row that is gone");
     }
 }

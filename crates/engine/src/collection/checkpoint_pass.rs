@@ -135,13 +135,15 @@ impl Pass<'_> {
             let chunk_rows = table.rows.chunk_rows();
             let kept = self.previous.fields.get(field).cloned().unwrap_or_default();
             let mut chunks = Vec::new();
+            let mut is_dropping = false;
             for chunk in 0..table.len().div_ceil(chunk_rows) {
                 let range = chunk * chunk_rows..table.len().min((chunk + 1) * chunk_rows);
+                let old = kept.chunks.get(chunk as usize).copied().flatten();
                 if !table.rows.holds(range.start) {
+                    is_dropping |= old.is_some();
                     chunks.push(None);
                     continue;
                 }
-                let old = kept.chunks.get(chunk as usize).copied().flatten();
                 let old = old.filter(|extent| range.end <= kept.rows && !self.worn.contains(&extent.file));
                 chunks.push(Some(match old {
                     Some(extent) => extent,
@@ -158,7 +160,10 @@ impl Pass<'_> {
                     }
                 }));
             }
-            fields.push(FieldManifest { rows: table.len(), chunks, graph: kept.graph });
+            // The graph in memory has no node for a row of these chunks, the one on disk may be older. One without codes
+            // leads nowhere through rows that cannot be read.
+            let graph = kept.graph.filter(|graph| !is_dropping || graph.recipe.codes.is_some());
+            fields.push(FieldManifest { rows: table.len(), chunks, graph });
         }
         Ok(fields)
     }

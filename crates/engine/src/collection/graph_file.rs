@@ -154,6 +154,8 @@ pub(super) fn load(
     let metric = config.fields()[field].1.metric;
     let hnsw = Hnsw::read_from(kept.links.bytes(&map).ok()?, indexed).ok()?;
     let codes = match (kept.recipe.codes, &kept.encoder) {
+        // A walk reads the rows: behind one that was dropped it would find nothing.
+        (None, _) if (0..hnsw.len()).any(|node| !table.rows.holds(hnsw.row_of(node))) => return None,
         (None, _) => None,
         (Some(params), encoder) => {
             let encoder = Encoder::read_from(encoder.as_ref()?.bytes(&map).ok()?).ok()?;
