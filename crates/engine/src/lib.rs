@@ -3,6 +3,9 @@
 //! The modules are floors of one house; each uses only those before it:
 //! [`types`], [`name`], [`error`], [`limits`], [`deadline`], [`json`] → [`storage`] → [`wal`] → [`arena`] → [`vectors`] → [`index`] → [`payload`] → [`filter`] →
 //! [`collection`] → [`query`] → [`catalog`] → [`integrity`] → [`api`] → [`engine`].
+//!
+//! Beside the house stand `sync`, the locks and atomics that a scheduler of tests can take the place of, and [`fuzzing`], what the
+//! fuzzers call.
 
 pub mod api;
 pub mod arena;
