@@ -101,7 +101,11 @@ try {
 
 function readFlags() {
   try {
-    const { values } = parseArgs({ options });
+    const { values } = parseArgs({ options: { ...options, help: { type: 'boolean', short: 'h' } } });
+    if (values.help) {
+      console.log(USAGE);
+      process.exit(0);
+    }
     const preset = values.quick ? QUICK : FULL;
     const flags = {
       ...values,
@@ -128,8 +132,9 @@ function readFlags() {
     flags.efs = [...new Set(flags.efs.filter((ef) => ef >= flags.k))].sort((a, b) => a - b);
     if (flags.efs.length === 0) throw new Error('every --ef is below --limit');
     if (values.data) return flags;
+    throw new Error('--data FOLDER is required; data/debian-small comes with the repository');
   } catch (error) {
-    console.error(error.message);
+    console.error(`${error.message}\n`);
   }
   console.error(USAGE);
   process.exit(2);

@@ -44,6 +44,13 @@ const QUESTIONS = [
   },
 ];
 
+const USAGE = `npm run example [-- flags]
+
+  --url URL          the server; default: http://127.0.0.1:6363
+  --token TOKEN      credential with read and write permission, where authentication is enabled
+  --collection NAME  default: debian
+`;
+
 /** An outcome to tell the user in a sentence. */
 class ExampleError extends Error {}
 
@@ -68,14 +75,18 @@ try {
 
 function readFlags() {
   const options = {
+    help: { type: 'boolean', short: 'h', default: false },
     url: { type: 'string', default: process.env.EXAMPLE_URL ?? 'http://127.0.0.1:6363' },
     token: { type: 'string', default: process.env.EXAMPLE_TOKEN ?? '' },
     collection: { type: 'string', default: 'debian' },
   };
   try {
-    return parseArgs({ options }).values;
+    const { values } = parseArgs({ options });
+    if (!values.help) return values;
+    console.log(USAGE);
+    process.exit(0);
   } catch (error) {
-    console.error(error.message);
+    console.error(`${error.message}\n${USAGE}`);
     process.exit(2);
   }
 }
@@ -170,7 +181,9 @@ function parse(text) {
 
 function explain(status, text) {
   if (status === 401)
-    return 'The server wants a credential: pass one with --token (read and write permission).';
+    return flags.token
+      ? 'The server does not know this token: it is mistyped, expired or deleted.'
+      : 'The server wants a credential: pass one with --token (read and write permission).';
   if (status === 403) return `The server refused: ${text}. The token needs read and write permission.`;
   if (status === 400 && text.includes('Dimension mismatch')) {
     return `The collection ${flags.collection} holds something else: choose another name with --collection.`;

@@ -1,5 +1,5 @@
 import type { Config } from '../config';
-import { EXIT, type Console, type ExitCode } from './console';
+import { counted, EXIT, type Console, type ExitCode } from './console';
 import { optionalFlag, requiredFlag } from './flags';
 import type { GivenFlags } from './verbs';
 
@@ -35,7 +35,7 @@ export async function backup(config: Config, console: Console, flags: GivenFlags
   const linked = outcome.linked === 0 ? '' : `, ${outcome.linked} of them linked to the base`;
   const source = outcome.live ? 'of the running server' : 'of the data directory at rest';
   console.stdout.write(
-    `Backup ${source} in ${outcome.to}: ${outcome.files} files, ${outcome.bytes} bytes${linked}\n`,
+    `Backup ${source} in ${outcome.to}: ${counted(outcome.files, 'file')}, ${counted(outcome.bytes, 'byte')}${linked}\n`,
   );
   return code;
 }

@@ -1,5 +1,5 @@
 import type { Config } from '../config';
-import { CommandError, EXIT, type Console, type ExitCode } from './console';
+import { CommandError, counted, EXIT, type Console, type ExitCode } from './console';
 import { optionalFlag } from './flags';
 import type { GivenFlags } from './verbs';
 import type { CheckReport, Finding } from '../operations/check';
@@ -22,15 +22,17 @@ function told(report: CheckReport): string {
   const { findings, unlisted, collections, files, bytes, clean } = report;
   const lines = findings.map(line);
   if (unlisted > 0) {
-    lines.push(`… and ${unlisted} more findings`);
+    lines.push(`… and ${counted(unlisted, 'more finding')}`);
   }
   for (const { name, points, fault } of collections) {
     lines.push(
-      `collection ${name}: ${points === null ? `quarantined: ${fault ?? ''}` : `sound, ${points} points`}`,
+      `collection ${name}: ${points === null ? `quarantined: ${fault ?? ''}` : `sound, ${counted(points, 'point')}`}`,
     );
   }
   const verdict = clean ? 'sound' : 'NOT SOUND';
-  lines.push(`${verdict}: ${collections.length} collections, ${files} files, ${bytes} bytes verified`);
+  lines.push(
+    `${verdict}: ${counted(collections.length, 'collection')}, ${counted(files, 'file')}, ${counted(bytes, 'byte')} verified`,
+  );
   return `${lines.join('\n')}\n`;
 }
 

@@ -8,6 +8,11 @@ export interface Console {
   readonly stderr: Writable & { readonly isTTY?: boolean };
 }
 
+/** A number with its noun, in the plural where there is not exactly one. */
+export function counted(number: number, noun: string): string {
+  return `${number} ${noun}${number === 1 ? '' : 's'}`;
+}
+
 /** The exit codes of every command. */
 export const EXIT = {
   success: 0,

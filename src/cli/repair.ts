@@ -1,6 +1,6 @@
 import type { Config } from '../config';
 import type { RepairReport } from '../operations/repair';
-import { CommandError, EXIT, type Console, type ExitCode } from './console';
+import { CommandError, counted, EXIT, type Console, type ExitCode } from './console';
 import type { GivenFlags } from './verbs';
 
 /** Ids that are printed for a collection; `--json` has more. */
@@ -39,7 +39,7 @@ function told(report: RepairReport): string {
     lines.push(`collection ${one.name}:`, ...one.faults.map((fault) => `  damaged: ${fault}`));
     lines.push(...losses(one).map((loss) => `  ${done ? 'lost' : 'would be lost'}: ${loss}`));
     lines.push(...one.notes.map((note) => `  ${note}`));
-    lines.push(`  ${done ? 'kept' : 'would be kept'}: ${one.points} points`);
+    lines.push(`  ${done ? 'kept' : 'would be kept'}: ${counted(one.points, 'point')}`);
   }
   if (replacesCatalog) {
     lines.push(`${done ? 'The' : 'Would be done: the'} list of collections is written again`);
@@ -58,7 +58,7 @@ function losses(one: RepairReport['mended'][number]): readonly string[] {
   if (one.lostPoints > 0) {
     const ids = one.lostIds.slice(0, PRINTED_IDS).join(', ');
     const more = one.lostPoints > PRINTED_IDS ? `, and ${one.lostPoints - PRINTED_IDS} more` : '';
-    found.push(`${one.lostPoints} points: ${ids}${more}`);
+    found.push(`${counted(one.lostPoints, 'point')}: ${ids}${more}`);
   }
   if (one.unknownPoints > 0) {
     found.push(`up to ${one.unknownPoints} points whose ids cannot be read`);

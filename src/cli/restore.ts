@@ -1,5 +1,5 @@
 import type { Config } from '../config';
-import type { Console } from './console';
+import { counted, type Console } from './console';
 import { requiredFlag } from './flags';
 import type { GivenFlags } from './verbs';
 
@@ -11,6 +11,6 @@ export async function restore(config: Config, console: Console, flags: GivenFlag
   console.stdout.write(
     flags.has('json')
       ? `${JSON.stringify(outcome, undefined, 2)}\n`
-      : `Restored the backup of ${outcome.createdAt} into ${outcome.dataDir}: ${outcome.files} files, ${outcome.bytes} bytes, all verified\n`,
+      : `Restored the backup of ${outcome.createdAt} into ${outcome.dataDir}: ${counted(outcome.files, 'file')}, ${counted(outcome.bytes, 'byte')}, all verified\n`,
   );
 }

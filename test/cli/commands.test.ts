@@ -68,6 +68,9 @@ describe('C11.2 the command line', () => {
     expect(out).toMatch(/--port N, KITHDB_PORT\n.*Default: 6363/);
     expect(out).toMatch(/KITHDB_JWT_SECRET\[_FILE\], SERVICE_JWT_SECRET\[_FILE\]/);
     expect(out).toMatch(/Exit codes/);
+    for (const verb of ['check', 'backup', 'restore', 'repair']) {
+      expect((await kithdb([verb, '--help'])).out).toMatch(/--config FILE, [^]*--data-dir FOLDER, /);
+    }
     expect((await kithdb(['admin', 'reset-password', '--help'])).out).toMatch(/^kithdb admin reset-password/);
     expect(started).not.toHaveBeenCalled();
   });

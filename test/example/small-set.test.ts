@@ -79,6 +79,63 @@ describe('the small data set', () => {
     });
   });
 
+  test('the example says which flags it has, and that a token is not known', async () => {
+    const server = await serve(join(folder, 'guarded'));
+    const script = join(root, 'scripts', 'example.mjs');
+    const call = (path: string, method: string, body: object, token = ''): Promise<Response> =>
+      fetch(server.url + path, {
+        method,
+        headers: { 'content-type': 'application/json', ...(token && { authorization: `Bearer ${token}` }) },
+        body: JSON.stringify(body),
+      });
+    const password = { password: 'Correct-Horse-7-Battery' };
+    await call('/auth/admin', 'POST', password);
+    const { token } = (await (await call('/auth/admin/login', 'POST', password)).json()) as { token: string };
+    await call('/auth/enabled', 'PATCH', { enabled: true }, token);
+
+    const failure = async (...flags: string[]): Promise<unknown> =>
+      run(process.execPath, [script, ...flags]).catch((error: unknown) => error);
+    const none = await failure('--url', server.url);
+    const unknown = await failure('--url', server.url, '--token', 'nonsense');
+    const misspelt = await failure('--tokn', 'x');
+    const help = await run(process.execPath, [script, '--help']);
+    await server.stop();
+
+    expect(none).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('pass one with --token') as string,
+    });
+    expect(unknown).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('not know this token') as string,
+    });
+    expect(misspelt).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/'--tokn'[^]*--token TOKEN/) as string,
+    });
+    expect(help.stdout).toContain('--token TOKEN');
+  });
+
+  test.each(['rest', 'index', 'durable'])('bench:%s says what it needs', async (name) => {
+    const script = join(root, 'bench', `${name}.mjs`);
+    const failure = async (...flags: string[]): Promise<unknown> =>
+      run(process.execPath, [script, ...flags]).catch((error: unknown) => error);
+
+    const help = await run(process.execPath, [script, '--help']);
+    expect(help).toMatchObject({ stderr: '', stdout: expect.stringContaining('--data FOLDER') as string });
+    expect(await failure()).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/--data FOLDER is required; data\/debian-small/) as string,
+    });
+    const nowhere = join(folder, 'nowhere');
+    expect(await failure('--data', nowhere)).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(
+        new RegExp(`^${nowhere} (has no meta\\.json|is no folder)[^\\n]*\\n$`),
+      ) as string,
+    });
+  });
+
   test('exact search over REST finds every true neighbour, the graph nearly all, and a restart is clean', async () => {
     const out = join(folder, 'report.json');
     await run(process.execPath, [

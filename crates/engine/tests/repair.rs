@@ -353,3 +353,39 @@ fn a_repair_keeps_what_verifies_names_the_rest_and_sets_it_aside() {
     }
     assert!(mended > damages / 4, "{mended} of {damages} damages had to be repaired");
 }
+
+#[test]
+fn operations_of_a_collection_whose_creation_is_lost_are_told_and_those_of_deleted_ones_are_not() {
+    let mut engine = open(&SimDisk::new()).expect("an empty disk opens");
+    let config = json!({"vectors": {"size": 64, "distance": "Euclid"}});
+    for name in ["kept", "orphan", "deleted"] {
+        engine.ok("create_collection", name, config.clone());
+        upsert(&engine, name, 0..5, 0);
+        upsert(&engine, name, 5..10, 0);
+    }
+    engine.ok("delete_collection", "deleted", json!({}));
+    let kept = points(&engine, "kept");
+    engine.kill();
+    let disk = engine.disk.clone();
+    let position = |bytes: &[u8]| bytes.windows(6).position(|window| window == b"orphan");
+    let mut segments = disk.list("log").expect("a folder").into_iter().map(|name| format!("log/{name}"));
+    let (log, at) = segments
+        .find_map(|path| position(&disk.read(&path).expect("a file")).map(|at| (path, at)))
+        .expect("the creation");
+    disk.decay(&log, |bytes| bytes[at] ^= 1).expect("a file");
+    let refused = open(&disk).err().expect("the list of collections is not whole");
+    assert!(refused.contains("`kithdb check`") && refused.contains("`kithdb repair`"), "{refused}");
+
+    for dry_run in [true, false] {
+        let report = mend(&disk, dry_run).expect("it can be repaired");
+        let told: Vec<&String> =
+            report.notes.iter().filter(|note| note.starts_with("operations of")).collect();
+        assert!(
+            matches!(told[..], [note] if note.contains("with the number 2 cannot be kept: 2.")),
+            "{:?}",
+            report.notes
+        );
+    }
+    let engine = open(&disk).expect("it was repaired");
+    assert_eq!(points(&engine, "kept"), kept);
+}

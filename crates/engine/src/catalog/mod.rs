@@ -12,7 +12,9 @@ mod staging;
 pub use entry::{Entry, Use};
 pub use file::{COPY_PATH as CATALOG_COPY, catalog_fault};
 pub use open::{Mode, OpenError, Opened, UNFINISHED_RESTORE, claim, open};
-pub use rehearsal::{DamagedRecord, Rehearsal, Rehearsed, SavedCatalog, Source, rehearse, salvage_catalog};
+pub use rehearsal::{
+    DamagedRecord, Rehearsal, Rehearsed, SavedCatalog, Source, dropped, rehearse, salvage_catalog,
+};
 pub use staging::STAGING;
 
 use crate::collection::config::CollectionConfig;

@@ -175,7 +175,10 @@ fn open_with(
     let log = log.with_reserve(Arc::clone(reserve));
     replay.lose(&report);
     if let Some(fault) = replay.fault {
-        return Err(OpenError::Catalog(fault));
+        return Err(OpenError::Catalog(format!(
+            "{fault}. Nothing was changed; `kithdb check` says more. Restore a backup, or let `kithdb repair` say what \
+             can be kept"
+        )));
     }
     refuse_unknown(&**storage, replay.next_id)?;
     // What cannot be removed now is tried again at the next start.

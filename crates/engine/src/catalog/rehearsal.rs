@@ -120,15 +120,18 @@ pub fn salvage_catalog(storage: &dyn Storage, source: Source) -> Result<SavedCat
         {
             saved.next_id = saved.next_id.max(entry.0 + 1);
             entries.insert(entry.0, entry);
-        } else if kind == DROP
-            && let Ok(id) = body.try_into()
-        {
-            entries.remove(&u64::from_le_bytes(id));
+        } else if let Some(id) = dropped(kind, body) {
+            entries.remove(&id);
         }
     };
     wal::salvage(storage, visit).map_err(OpenError::Log)?;
     saved.entries = entries.into_values().collect();
     Ok(SavedCatalog(saved))
+}
+
+/// The collection that a record of the catalog deletes, if that is what it does.
+pub fn dropped(kind: u8, body: &[u8]) -> Option<u64> {
+    (kind == DROP).then(|| body.try_into().ok().map(u64::from_le_bytes)).flatten()
 }
 
 impl SavedCatalog {

@@ -14,11 +14,14 @@ use crate::collection::{
 use crate::limits::{Limits, Thresholds};
 use crate::storage::{ErrorKind, ReadOnly, Reserve, SimDisk, Storage};
 use crate::wal::{self, GroupCommit, GroupOptions, Log, LogOptions, Replayed};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// Folder in the data directory for what a repair replaced.
 pub const SALVAGE: &str = "salvage";
+
+/// How many collections that no list names are told of one by one.
+const NAMED_STRAYS: usize = 20;
 
 /// What a repair does, or would do, about one collection.
 #[derive(Clone, Debug)]
@@ -155,7 +158,7 @@ impl Run {
                 }
             }
         }
-        self.replay(&mut mended)?;
+        self.replay(&catalog, &mut mended)?;
         for (id, mended) in &mut mended {
             mended.points = self.openings.get(id).map_or(0, |opening| opening.points_count() as u64);
         }
@@ -186,12 +189,27 @@ impl Run {
         Mended { id, name: name.to_string(), faults, losses, points: 0 }
     }
 
-    /// Applies every record of the log that can be read to the collections that need it.
-    fn replay(&mut self, mended: &mut BTreeMap<u64, Mended>) -> Result<(), OpenError> {
+    /// Applies every record of the log that can be read to the collections that need it, and says of which it cannot
+    /// because nothing tells what the collection is.
+    fn replay(
+        &mut self,
+        catalog: &SavedCatalog,
+        mended: &mut BTreeMap<u64, Mended>,
+    ) -> Result<(), OpenError> {
+        let listed: BTreeSet<u64> = catalog.entries().iter().map(|(id, ..)| *id).collect();
+        let mut strays: BTreeMap<u64, u64> = BTreeMap::new();
         let openings = &mut self.openings;
         let end = wal::salvage(&*self.reading, &mut |item| match item {
-            Replayed::Record { collection: CATALOG, .. } | Replayed::BadBody { .. } => {}
+            Replayed::Record { collection: CATALOG, kind, body, .. } => {
+                if let Some(dropped) = catalog::dropped(kind, body) {
+                    strays.remove(&dropped);
+                }
+            }
+            Replayed::BadBody { .. } => {}
             Replayed::Record { sequence, collection, body, .. } => {
+                if !listed.contains(&collection) {
+                    *strays.entry(collection).or_default() += 1;
+                }
                 // Any other is of a collection that was deleted, or that has the record already.
                 if let Some(opening) = openings.get_mut(&collection)
                     && let Some(mended) = mended.get_mut(&collection)
@@ -201,6 +219,17 @@ impl Run {
             }
         });
         self.end = end.map_err(OpenError::Log)?;
+        self.report.notes.extend(strays.iter().take(NAMED_STRAYS).map(|(id, records)| {
+            format!(
+                "operations of the collection with the number {id} cannot be kept: {records}. Its creation, or its \
+                 deletion, is lost with the log, and with it what its vectors are"
+            )
+        }));
+        if strays.len() > NAMED_STRAYS {
+            self.report
+                .notes
+                .push(format!("… and those of {} more collections", strays.len() - NAMED_STRAYS));
+        }
         Ok(())
     }
 
