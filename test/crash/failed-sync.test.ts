@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { call, ok, type Answer } from './requests';
 import { ServerChild } from './server-child';
 
 const TIMEOUT_MS = 120_000;
@@ -21,26 +22,6 @@ function compiled(): string | undefined {
     return undefined;
   }
   return process.platform === 'linux' ? library : undefined;
-}
-
-interface Answer {
-  readonly status: number;
-  readonly error: string | undefined;
-  readonly result: unknown;
-}
-
-async function call(url: string, method: string, path: string, body?: unknown): Promise<Answer> {
-  const content =
-    body === undefined ? {} : { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } };
-  const response = await fetch(url + path, { method, ...content });
-  const { status, result } = (await response.json()) as { status: { error?: string }; result?: unknown };
-  return { status: response.status, error: status.error, result };
-}
-
-async function ok(url: string, method: string, path: string, body?: unknown): Promise<unknown> {
-  const answer = await call(url, method, path, body);
-  expect([method, path, answer.status, answer.error]).toEqual([method, path, 200, undefined]);
-  return answer.result;
 }
 
 function upsert(url: string, ...ids: number[]): Promise<Answer> {

@@ -6,13 +6,17 @@
 //!
 //! Vectors and payloads are synthetic; a document has some 300 bytes.
 
-use kithdb_engine::engine::{Engine, Operation, Options, Request};
+#[path = "shared/served.rs"]
+mod served;
+
+use kithdb_engine::engine::{Engine, Options};
 use kithdb_engine::storage::RealDisk;
 use serde_json::{Value, json};
+use served::call;
 use std::error::Error;
 use std::fmt::Write;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 /// Points in a request.
@@ -87,27 +91,6 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     std::fs::remove_dir_all(&dir)?;
     Ok(())
-}
-
-fn call(
-    engine: &Engine,
-    operation: &str,
-    target: Option<&str>,
-    body: Vec<u8>,
-) -> Result<Value, Box<dyn Error>> {
-    let (send, receive) = mpsc::channel();
-    let request = Request {
-        operation: Operation::parse(operation).ok_or("an unknown operation")?,
-        collection: "bench".to_string(),
-        target: target.map(str::to_string),
-        wait: true,
-        timeout: None,
-        body: Box::new(body),
-        start: Instant::now(),
-    };
-    engine.execute(request, Box::new(move |result| drop(send.send(result))));
-    let envelope = receive.recv()?.map_err(|error| error.to_string())?;
-    Ok(serde_json::from_slice::<Value>(&envelope)?["result"].clone())
 }
 
 fn info(engine: &Engine) -> Result<Value, Box<dyn Error>> {

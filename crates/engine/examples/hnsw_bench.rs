@@ -17,8 +17,10 @@
 //! Times are those that the thread was on a core, where the system tells (Linux), so that a machine with other work
 //! disturbs them less.
 
+#[path = "shared/data_set.rs"]
+mod data_set;
+
 use std::error::Error;
-use std::io::Read;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
@@ -405,45 +407,26 @@ fn load(dir: &Path) -> Result<DataSet, Box<dyn Error>> {
     let meta: serde_json::Value = serde_json::from_slice(&std::fs::read(dir.join("meta.json"))?)?;
     let text = |key: &str| meta[key].as_str().map(str::to_owned).ok_or(format!("meta.json lacks {key}"));
     let number = |key: &str| meta[key].as_u64().map(|n| n as usize).ok_or(format!("meta.json lacks {key}"));
-    let metric = match text("metric")?.as_str() {
-        "cosine" => Metric::Cosine,
-        "euclid" => Metric::Euclid,
+    let set = data_set::DataSet::load(dir)?;
+    let metric = match set.metric {
+        "Cosine" => Metric::Cosine,
+        "Euclid" => Metric::Euclid,
         other => return Err(format!("unknown metric {other}").into()),
     };
     let dim = number("dims")?;
-    let vectors = |file: &str| -> Result<Vec<Vec<f32>>, Box<dyn Error>> {
-        let bytes = read(&dir.join(file))?;
-        let values: Vec<f32> = match text("dtype")?.as_str() {
-            "u8" => bytes.into_iter().map(f32::from).collect(),
-            "f16" => bytes.as_chunks::<2>().0.iter().map(|&b| half::f16::from_le_bytes(b).to_f32()).collect(),
-            "f32" => bytes.as_chunks::<4>().0.iter().map(|&b| f32::from_le_bytes(b)).collect(),
-            other => return Err(format!("unknown dtype {other}").into()),
-        };
-        Ok(values.chunks_exact(dim).map(<[f32]>::to_vec).collect())
-    };
     let mut arena = RowArena::new(RowFormat::F32.row_bytes(dim));
     let mut bytes = Vec::new();
-    for row in vectors(&text("base")?)? {
+    for row in &set.base {
         bytes.clear();
-        RowFormat::F32.encode(&row, &mut bytes);
+        RowFormat::F32.encode(row, &mut bytes);
         arena.push(&bytes);
     }
     let rows = arena.table();
-    let queries = vectors(&text("query")?)?;
-    let truth = read(&dir.join(text("groundtruth")?))?;
+    let queries = set.queries;
+    let truth = data_set::read(&dir.join(text("groundtruth")?))?;
     let truth: Vec<u32> = truth.as_chunks::<4>().0.iter().map(|&b| u32::from_le_bytes(b)).collect();
     let nearest = truth.chunks_exact(number("groundtruth_k")?);
     let distance = Distance::of(metric, RowFormat::F32);
     let kth = queries.iter().zip(nearest).map(|(query, near)| distance.one(query, rows.row(near[K - 1])));
-    Ok(DataSet { name: text("name")?, dim, metric, kth: kth.collect(), rows, queries })
-}
-
-fn read(path: &Path) -> Result<Vec<u8>, Box<dyn Error>> {
-    let bytes = std::fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
-    if path.extension().is_some_and(|extension| extension == "gz") {
-        let mut plain = Vec::new();
-        flate2::read::GzDecoder::new(&bytes[..]).read_to_end(&mut plain)?;
-        return Ok(plain);
-    }
-    Ok(bytes)
+    Ok(DataSet { name: set.name, dim, metric, kth: kth.collect(), rows, queries })
 }

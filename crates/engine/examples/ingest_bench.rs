@@ -12,15 +12,18 @@
 
 #[path = "shared/data_set.rs"]
 mod data_set;
+#[path = "shared/served.rs"]
+mod served;
 
 use data_set::DataSet;
-use kithdb_engine::engine::{Engine, Operation, Options, Request};
+use kithdb_engine::engine::{Engine, Options};
 use kithdb_engine::storage::RealDisk;
 use serde_json::{Value, json};
+use served::call;
 use std::ops::Range;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 /// Points in a request.
@@ -70,12 +73,12 @@ fn main() -> Fallible<()> {
 fn run(arguments: &Arguments, data: &DataSet, folder: &Path) -> Fallible<()> {
     let engine = Engine::open(Arc::new(RealDisk::open(folder)?), Options::default())?;
     let create = json!({"vectors": {"size": data.base[0].len(), "distance": data.metric}});
-    call(&engine, "create_collection", create.to_string().into_bytes())?;
+    call(&engine, "create_collection", None, create.to_string().into_bytes())?;
     let half = data.base.len() / 2;
     for body in upserts(data, 0..half) {
-        call(&engine, "upsert_points", body)?;
+        call(&engine, "upsert_points", None, body)?;
     }
-    while call(&engine, "collection_info", Vec::new())?["status"] != json!("green") {
+    while call(&engine, "collection_info", None, Vec::new())?["status"] != json!("green") {
         std::thread::sleep(Duration::from_millis(20));
     }
     println!(
@@ -100,7 +103,8 @@ fn run(arguments: &Arguments, data: &DataSet, folder: &Path) -> Fallible<()> {
             let writer = || {
                 while !stop.load(Ordering::Relaxed) {
                     let at = written.fetch_add(1, Ordering::Relaxed);
-                    call(&engine, "upsert_points", writes[at % writes.len()].clone()).expect("an upsert");
+                    call(&engine, "upsert_points", None, writes[at % writes.len()].clone())
+                        .expect("an upsert");
                 }
             };
             (0..arguments.writers).for_each(|_| drop(scope.spawn(writer)));
@@ -152,7 +156,7 @@ fn read(engine: &Engine, searches: &[Vec<u8>], arguments: &Arguments) -> Fallibl
                 }
                 let body = body.clone();
                 let asked = Instant::now();
-                call(engine, "search", body).expect("an answer");
+                call(engine, "search", None, body).expect("an answer");
                 micros.push(asked.elapsed().as_secs_f64() * 1e6);
             }
             micros
@@ -165,20 +169,4 @@ fn read(engine: &Engine, searches: &[Vec<u8>], arguments: &Arguments) -> Fallibl
     micros.sort_by(f64::total_cmp);
     let at = |share: f64| micros[((micros.len() - 1) as f64 * share) as usize];
     Ok(Latencies { p50: at(0.5), p99: at(0.99), rate: micros.len() as f64 / time.as_secs_f64() })
-}
-
-fn call(engine: &Engine, operation: &str, body: Vec<u8>) -> Fallible<Value> {
-    let (send, receive) = mpsc::channel();
-    let request = Request {
-        operation: Operation::parse(operation).ok_or("an unknown operation")?,
-        collection: "bench".to_string(),
-        target: None,
-        wait: true,
-        timeout: None,
-        body: Box::new(body),
-        start: Instant::now(),
-    };
-    engine.execute(request, Box::new(move |result| drop(send.send(result))));
-    let envelope = receive.recv()?.map_err(|error| error.to_string())?;
-    Ok(serde_json::from_slice::<Value>(&envelope)?["result"].clone())
 }

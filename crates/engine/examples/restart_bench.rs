@@ -7,14 +7,17 @@
 //! The vectors are synthetic: clusters around random centres. A small `ef_construct` makes a graph of the same size in
 //! a fraction of the time. With `--dir` the files stay, and a second run only opens them.
 
-use kithdb_engine::engine::{Engine, Operation, Options, Request};
+#[path = "shared/served.rs"]
+mod served;
+
+use kithdb_engine::engine::{Engine, Options};
 use kithdb_engine::storage::RealDisk;
 use serde_json::{Value, json};
 use std::error::Error;
 use std::fmt::Write;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 /// Points in a request.
@@ -69,23 +72,12 @@ fn open(dir: &Path) -> Result<Engine, Box<dyn Error>> {
 }
 
 fn call(engine: &Engine, operation: &str, body: &Value) -> Result<Value, Box<dyn Error>> {
-    call_bytes(engine, operation, if body.is_null() { Vec::new() } else { body.to_string().into_bytes() })
-}
-
-fn call_bytes(engine: &Engine, operation: &str, body: Vec<u8>) -> Result<Value, Box<dyn Error>> {
-    let (send, receive) = mpsc::channel();
-    let request = Request {
-        operation: Operation::parse(operation).ok_or("an unknown operation")?,
-        collection: "bench".to_string(),
-        target: None,
-        wait: true,
-        timeout: None,
-        body: Box::new(body),
-        start: Instant::now(),
-    };
-    engine.execute(request, Box::new(move |result| drop(send.send(result))));
-    let envelope = receive.recv()?.map_err(|error| error.to_string())?;
-    Ok(serde_json::from_slice::<Value>(&envelope)?["result"].clone())
+    served::call(
+        engine,
+        operation,
+        None,
+        if body.is_null() { Vec::new() } else { body.to_string().into_bytes() },
+    )
 }
 
 fn fill(engine: &Engine, rows: u64, dim: u64, ef: u64) -> Result<(), Box<dyn Error>> {
@@ -101,7 +93,7 @@ fn fill(engine: &Engine, rows: u64, dim: u64, ef: u64) -> Result<(), Box<dyn Err
                     if from >= rows {
                         return;
                     }
-                    call_bytes(engine, "upsert_points", batch(from..rows.min(from + BATCH), dim))
+                    served::call(engine, "upsert_points", None, batch(from..rows.min(from + BATCH), dim))
                         .expect("an upsert");
                 }
             });

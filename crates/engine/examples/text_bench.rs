@@ -7,13 +7,16 @@
 //! `DIR` has `payload.jsonl.gz` and `base.f16.gz` in the form of the data set debian-384: documents with `description`
 //! and `synopsis`, and their vectors of 384 half floats. The words asked for are those of the synopses.
 
-use kithdb_engine::engine::{Engine, Operation, Options, Request};
+#[path = "shared/served.rs"]
+mod served;
+
+use kithdb_engine::engine::{Engine, Options};
 use kithdb_engine::storage::RealDisk;
 use serde_json::{Value, json};
 use std::error::Error;
 use std::io::Read;
 use std::path::Path;
-use std::sync::{Arc, mpsc};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 const DIM: usize = 384;
@@ -61,7 +64,7 @@ fn main() -> Fallible<()> {
         for kind in ["text", "text_any", "phrase"] {
             measure(&engine, name, kind, &queries, &vectors)?;
         }
-        call_on(&engine, "delete_field_index", Some("description"), Vec::new())?;
+        served::call(&engine, "delete_field_index", Some("description"), Vec::new())?;
     }
     engine.close();
     Ok(std::fs::remove_dir_all(&dir)?)
@@ -110,12 +113,12 @@ fn measure(engine: &Engine, name: &str, kind: &str, queries: &[String], vectors:
         let filter = json!({"must": {"key": "description", "match": {kind: words}}});
         let body = json!({"filter": filter}).to_string();
         let start = Instant::now();
-        let counted = call_on(engine, "count", None, body.into_bytes())?;
+        let counted = served::call(engine, "count", None, body.into_bytes())?;
         counts.push(start.elapsed());
         found.push(counted["count"].as_u64().ok_or("no count")?);
         let body = json!({"vector": vector(vectors, at), "filter": filter, "limit": 10}).to_string();
         let start = Instant::now();
-        call_on(engine, "search", None, body.into_bytes())?;
+        served::call(engine, "search", None, body.into_bytes())?;
         searches.push(start.elapsed());
     }
     found.sort_unstable();
@@ -134,23 +137,12 @@ fn quantiles(times: &mut [Duration]) -> String {
 }
 
 fn call(engine: &Engine, operation: &str, body: &Value) -> Fallible<Value> {
-    call_on(engine, operation, None, if body.is_null() { Vec::new() } else { body.to_string().into_bytes() })
-}
-
-fn call_on(engine: &Engine, operation: &str, target: Option<&str>, body: Vec<u8>) -> Fallible<Value> {
-    let (send, receive) = mpsc::channel();
-    let request = Request {
-        operation: Operation::parse(operation).ok_or_else(|| format!("unknown operation {operation}"))?,
-        collection: "bench".to_string(),
-        target: target.map(Into::into),
-        wait: true,
-        timeout: None,
-        body: Box::new(body),
-        start: Instant::now(),
-    };
-    engine.execute(request, Box::new(move |result| drop(send.send(result))));
-    let envelope = receive.recv()?.map_err(|error| error.to_string())?;
-    Ok(serde_json::from_slice::<Value>(&envelope)?["result"].clone())
+    served::call(
+        engine,
+        operation,
+        None,
+        if body.is_null() { Vec::new() } else { body.to_string().into_bytes() },
+    )
 }
 
 /// Memory of the process, in KiB.

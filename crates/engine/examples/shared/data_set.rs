@@ -46,7 +46,11 @@ impl DataSet {
     }
 }
 
-fn read(path: &Path) -> Result<Vec<u8>, Box<dyn Error>> {
+/// Bytes of a file, unpacked where its name ends in `.gz`.
+///
+/// # Errors
+/// The disk's, with the path.
+pub fn read(path: &Path) -> Result<Vec<u8>, Box<dyn Error>> {
     let bytes = std::fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
     if path.extension().is_some_and(|extension| extension == "gz") {
         let mut plain = Vec::new();

@@ -189,9 +189,7 @@ fn by_point(columns: VectorColumns) -> Box<dyn Iterator<Item = NamedVectors>> {
 
 /// A payload as it is kept.
 pub(super) fn object_bytes(reader: &mut Reader<'_>) -> Result<Box<[u8]>> {
-    let mut out = Vec::new();
-    read_payload(reader, &mut out)?;
-    Ok(out.into_boxed_slice())
+    object_bytes_by(reader, &mut Vec::new())
 }
 
 /// As [`object_bytes`], for many of them: what is read goes through memory that has grown already.
