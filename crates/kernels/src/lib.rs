@@ -1,6 +1,8 @@
 //! Distance kernels over `f32` vectors and over [codes](CodeKernels), and [what makes codes](CodingKernels): one
 //! module per instruction set, chosen once at run time.
 //!
+//! What a client sends comes as text: [`read_list`] makes a vector of the numbers of a JSON list.
+//!
 //! A query is always `f32`; rows are `f32` vectors too, or rows of bytes that hold `f32`, `f16` or `u8` components
 //! ([`RowKernels`]).
 //!
@@ -15,6 +17,7 @@
 
 mod codes;
 mod coding;
+mod decimals;
 mod normalise;
 pub mod peak;
 mod prefetch;
@@ -35,6 +38,7 @@ pub use codes::{
     CODE_LINE_BYTES, CodeDot, CodeKernels, CodeLevel, CodeWidth, FourCodes, OneCode, QueryLine, code_kernels,
 };
 pub use coding::{CodingKernels, CodingLevel, Quantised, ROUNDS, Residual, coding_kernels};
+pub use decimals::{read_f32, read_list};
 pub use normalise::{norm, normalise};
 pub use prefetch::{Hint, prefetch_l1, prefetch_l2, prefetch_range};
 pub use rows::{FourByteRows, OneByteRow, RowKernels, Widen, bytes_of};

@@ -3,7 +3,6 @@
 //! [`Reader`] is a pull parser over the request's bytes: the typed parsers above it ask for what they expect,
 //! and every error names the place (C1.11). The writers append to a byte buffer.
 
-mod number;
 mod payload;
 mod reader;
 mod writer;

@@ -1,7 +1,7 @@
 //! A pull parser over the bytes of a request.
 
-use super::number::read_f32;
 use crate::error::Error;
+use kithdb_kernels::{read_f32, read_list};
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
@@ -351,16 +351,11 @@ impl<'a> Reader<'a> {
     /// Appends the numbers of an array to `out`: a dense vector. What is usual is read without keeping the path,
     /// which only an error needs.
     pub fn f32_array(&mut self, out: &mut Vec<f32>) -> Result<()> {
-        let bytes = self.text.as_bytes();
         let first = out.len();
         self.array(|r, _| {
-            while let Some((value, end)) = read_f32(bytes, r.at)
-                && bytes.get(end) == Some(&b',')
-            {
-                out.push(value);
-                r.at = end + 1;
-                r.skip_space();
-            }
+            r.skip_space();
+            r.at = read_list(r.text.as_bytes(), r.at, out);
+            r.skip_space();
             *r.path.last_mut().expect("an array is entered") = Step::Index(out.len() - first);
             out.push(r.f32()?);
             Ok(())

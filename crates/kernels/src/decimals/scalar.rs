@@ -1,11 +1,11 @@
 //! Decimal numbers to 32-bit floats, correctly rounded, eight digits at a time.
 
 /// Powers of ten that an `f64` holds exactly.
-const POWERS: [f64; 23] = [
+pub(super) const POWERS: [f64; 23] = [
     1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18,
     1e19, 1e20, 1e21, 1e22,
 ];
-const LARGEST_POWER: usize = POWERS.len() - 1;
+pub(super) const LARGEST_POWER: usize = POWERS.len() - 1;
 
 /// Powers of ten by which a group of up to eight digits shifts what stands before it.
 const SHIFTS: [u64; 9] = [1, 10, 100, 1000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000];
@@ -29,7 +29,7 @@ const ERROR_UNITS: u64 = 8;
 /// of its last place at most. Rounding it to `f32` is then right unless the middle between two `f32` is that near
 /// (the idea of Clinger's fast path, PLDI 1990, with the wider format in place of exactness).
 #[inline]
-pub(super) fn read_f32(bytes: &[u8], mut at: usize) -> Option<(f32, usize)> {
+pub fn read_f32(bytes: &[u8], mut at: usize) -> Option<(f32, usize)> {
     let negative = bytes.get(at) == Some(&b'-');
     at += usize::from(negative);
     let whole_from = at;
@@ -76,12 +76,43 @@ pub(super) fn read_f32(bytes: &[u8], mut at: usize) -> Option<(f32, usize)> {
         Ok(_) => return None,
         Err(_) => digits * POWERS.get(usize::try_from(-scale).ok()?)?,
     };
+    rounds_safely(value).then(|| {
+        let value = value as f32;
+        (if negative { -value } else { value }, at)
+    })
+}
+
+/// Whether the nearest `f32` of a positive value is that of the decimal number too, from which it differs by the error
+/// of at most three operations.
+#[inline]
+pub(super) fn rounds_safely(value: f64) -> bool {
     let from_halfway = (value.to_bits() & DROPPED_BITS).abs_diff(HALFWAY);
-    if from_halfway <= ERROR_UNITS || value <= f64::from(f32::MIN_POSITIVE) || value >= f64::from(f32::MAX) {
+    from_halfway > ERROR_UNITS && value > f64::from(f32::MIN_POSITIVE) && value < f64::from(f32::MAX)
+}
+
+/// Reads the numbers of a list with [`read_f32`], as [`super::read_list`] says.
+pub(super) fn read_list(text: &[u8], mut at: usize, out: &mut Vec<f32>) -> usize {
+    while let Some(behind) = read_one(text, at, out) {
+        at = behind;
+    }
+    at
+}
+
+/// Appends the number at `at` if a comma follows; answers the place behind that and one space.
+#[inline]
+pub(super) fn read_one(text: &[u8], at: usize, out: &mut Vec<f32>) -> Option<usize> {
+    let (value, end) = read_f32(text, at)?;
+    if text.get(end) != Some(&b',') {
         return None;
     }
-    let value = value as f32;
-    Some((if negative { -value } else { value }, at))
+    out.push(value);
+    Some(behind(text, end))
+}
+
+/// The place behind a comma and one space.
+#[inline]
+pub(super) fn behind(text: &[u8], comma: usize) -> usize {
+    comma + 1 + usize::from(text.get(comma + 1) == Some(&b' '))
 }
 
 /// Appends the decimal digits from `at` on to `mantissa`, which wraps, and answers the place behind them.
@@ -102,6 +133,16 @@ fn read_digits(bytes: &[u8], mut at: usize, mantissa: &mut u64) -> usize {
     at
 }
 
+/// The value of eight digits, each its value and not its character, the first in the lowest byte.
+#[inline]
+pub(super) fn eight_digits(digits: u64) -> u64 {
+    // Neighbours are joined: to pairs, to fours, to all eight.
+    let pairs = digits.wrapping_mul(10).wrapping_add(digits >> 8);
+    let low = (pairs & 0x0000_00ff_0000_00ff).wrapping_mul(0x000f_4240_0000_0064);
+    let high = ((pairs >> 16) & 0x0000_00ff_0000_00ff).wrapping_mul(0x0000_2710_0000_0001);
+    low.wrapping_add(high) >> 32
+}
+
 /// The value of the digits with which eight characters begin, the first in the lowest byte, and how many there are.
 #[inline]
 fn leading_digits(characters: u64) -> (u64, usize) {
@@ -112,11 +153,7 @@ fn leading_digits(characters: u64) -> (u64, usize) {
     let count = (others.trailing_zeros() / 8) as usize;
     // Zeros in front in place of what follows the digits.
     let digits = if count == 0 { 0 } else { flipped << (64 - 8 * count) };
-    // Neighbours are joined: to pairs, to fours, to all eight.
-    let pairs = (digits.wrapping_mul(10)).wrapping_add(digits >> 8);
-    let low = (pairs & 0x0000_00ff_0000_00ff).wrapping_mul(0x000f_4240_0000_0064);
-    let high = ((pairs >> 16) & 0x0000_00ff_0000_00ff).wrapping_mul(0x0000_2710_0000_0001);
-    (low.wrapping_add(high) >> 32, count)
+    (eight_digits(digits), count)
 }
 
 /// Digits from the first that is not zero on.
