@@ -86,6 +86,29 @@ proptest! {
     }
 
     #[test]
+    fn codes_are_read_back_as_the_integers_that_they_stand_for(codes in prop::collection::vec(any::<u8>(), 0..900)) {
+        for level in CodingLevel::available() {
+            let k = CodingKernels::at(level).expect("an available level");
+            for width in CodeWidth::ALL {
+                for plane in 0..width.planes() {
+                    let integers = codes.iter().map(|&byte| match width {
+                        CodeWidth::Eight => i32::from(byte) - 128,
+                        _ => {
+                            let top = (1 << width.bits()) - 1;
+                            2 * (i32::from(byte) >> (plane * width.bits()) & top) - top
+                        }
+                    });
+                    let expected: Vec<i32> = integers.collect();
+                    let mut got = vec![0i8; codes.len()];
+                    let sum = (k.decode)(&codes, width, plane, &mut got);
+                    prop_assert_eq!(sum, expected.iter().sum::<i32>());
+                    prop_assert!(got.iter().map(|&v| i32::from(v)).eq(expected), "{:?}, {:?}", level, width);
+                }
+            }
+        }
+    }
+
+    #[test]
     fn a_rotation_keeps_lengths_and_inner_products(x in vector(), seed in any::<u64>()) {
         let signs: Vec<u8> = (0..x.len() as u64).map(|i| ((i ^ seed).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8).collect();
         let y: Vec<f32> = x.iter().rev().map(|x| x.sin()).collect();

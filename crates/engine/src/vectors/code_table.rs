@@ -2,13 +2,16 @@
 
 use std::ops::Range;
 
-use kithdb_kernels::{CodeDot, CodeWidth, Hint, QueryLine, code_kernels};
+use kithdb_kernels::{CodeDot, CodeWidth, Hint, QueryLine, code_kernels, coding_kernels};
 
 use super::code_query::CodeQuery;
 use super::encoder::{Encoder, FormatError, take};
 use super::layout::Layout;
 use crate::arena::CodeArena;
 use crate::types::Metric;
+
+/// [`kithdb_kernels::CodingKernels::decode`].
+type Decode = fn(&[u8], CodeWidth, usize, &mut [i8]) -> i32;
 
 /// The codes of a graph's nodes, each with its scale and bias, and distances to them.
 ///
@@ -19,6 +22,7 @@ pub struct CodeTable {
     arena: CodeArena,
     layout: Layout,
     dot: CodeDot,
+    decode: Decode,
     metric: Metric,
     kappa: f32,
     /// What a row's scale is multiplied with when the row stands as a query. Below 1 where codes keep a part of the
@@ -35,6 +39,7 @@ impl CodeTable {
             layout,
             metric: encoder.metric(),
             dot: code_kernels().dot(layout.width),
+            decode: coding_kernels().decode,
             kappa: encoder.kappa(),
             query_share: layout.components as f32 / encoder.dim() as f32,
         }
@@ -102,7 +107,7 @@ impl CodeTable {
         let lines = QueryLine::components_mut(&mut query.lines);
         let mut sum = 0;
         for (plane, (components, places)) in self.layout.planes().enumerate() {
-            sum += unpack(self.layout, plane, &payload[..components.len()], &mut lines[places]);
+            sum += (self.decode)(&payload[..components.len()], self.layout.width, plane, &mut lines[places]);
         }
         query.factor = self.kappa * self.query_share * scale;
         query.bias = bias;
@@ -203,19 +208,4 @@ fn tag_of(scale: f32, bias: f32) -> u64 {
 #[inline(always)]
 fn factors_of(tag: u64) -> (f32, f32) {
     (f32::from_bits(tag as u32), f32::from_bits((tag >> 32) as u32))
-}
-
-/// Unpacks one plane of a payload to the integers that its codes stand for, and returns their sum.
-fn unpack(layout: Layout, plane: usize, payload: &[u8], out: &mut [i8]) -> i32 {
-    if layout.width == CodeWidth::Eight {
-        for (out, &code) in out.iter_mut().zip(payload) {
-            *out = (code ^ 0x80) as i8;
-        }
-    } else {
-        let (shift, mask) = (plane * layout.width.bits(), layout.origin() as u8);
-        for (out, &byte) in out.iter_mut().zip(payload) {
-            *out = 2 * ((byte >> shift) & mask) as i8 - mask as i8;
-        }
-    }
-    out.iter().map(|&v| i32::from(v)).sum()
 }

@@ -1,4 +1,4 @@
-//! What turns a vector into a code: subtract a mean, rotate, round.
+//! What turns a vector into a code: subtract a mean, rotate, round. And back into the integers that it was rounded to.
 //!
 //! The code is written once, portably and in a shape that compilers turn into vector instructions, and compiled for
 //! each level; only the rotation is written out for AVX-512, where compilers fail. No operation is fused or
@@ -72,6 +72,9 @@ pub struct CodingKernels {
     /// vᵢ = uᵢ − 128 = round(f·xᵢ), at most 127 in absolute value. With fewer bits b it stands for the odd number
     /// vᵢ = 2uᵢ − (2ᵇ − 1) that is nearest to 2·f·xᵢ.
     pub encode: fn(&[f32], f32, CodeWidth, &mut [u8]) -> Quantised,
+    /// `decode(u, width, plane, v)` writes the integers vᵢ that codes stand for, a byte of which holds as many as fit,
+    /// those of plane p in its bits from p · `width` on, and returns Σ vᵢ. At most 65,536 at a time.
+    pub decode: fn(&[u8], CodeWidth, usize, &mut [i8]) -> i32,
 }
 
 impl CodingKernels {
@@ -112,6 +115,7 @@ static BASELINE: CodingKernels = CodingKernels {
     max_abs: round::max_abs,
     quantise: round::quantise,
     encode: round::encode,
+    decode: round::decode,
 };
 
 /// The same functions compiled with more CPU features.
@@ -124,7 +128,7 @@ macro_rules! level {
             /// Handed out by `CodingKernels::at` only where the CPU has the features; every SAFETY note below rests
             /// on that.
             pub(super) static KERNELS: CodingKernels =
-                CodingKernels { level: $level, residual, rotate, max_abs, quantise, encode };
+                CodingKernels { level: $level, residual, rotate, max_abs, quantise, encode, decode };
 
             fn residual(x: &[f32], mean: &[f32], out: &mut [f32]) -> Residual {
                 #[target_feature(enable = $features)]
@@ -169,6 +173,15 @@ macro_rules! level {
                 }
                 // SAFETY: the CPU has the features, see `KERNELS`.
                 unsafe { compiled(x, factor, width, out) }
+            }
+
+            fn decode(codes: &[u8], width: CodeWidth, plane: usize, out: &mut [i8]) -> i32 {
+                #[target_feature(enable = $features)]
+                fn compiled(codes: &[u8], width: CodeWidth, plane: usize, out: &mut [i8]) -> i32 {
+                    round::decode(codes, width, plane, out)
+                }
+                // SAFETY: the CPU has the features, see `KERNELS`.
+                unsafe { compiled(codes, width, plane, out) }
             }
         }
     };

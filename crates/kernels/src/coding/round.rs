@@ -6,6 +6,9 @@ use super::{CodeWidth, LANES, Quantised, Residual};
 /// the low bits of the sum.
 const ROUNDER: f32 = 12_582_912.0;
 
+/// Codes that are read at a time.
+const BLOCK: usize = 128;
+
 #[inline(always)]
 pub(super) fn residual(x: &[f32], mean: &[f32], out: &mut [f32]) -> Residual {
     assert_eq!(x.len(), mean.len(), "a mean of another length");
@@ -95,6 +98,33 @@ pub(super) fn encode(x: &[f32], factor: f32, width: CodeWidth, out: &mut [u8]) -
         sums.add(lane, x, (rounded - ROUNDER) * stretch - origin);
     }
     sums.total()
+}
+
+#[inline(always)]
+pub(super) fn decode(codes: &[u8], width: CodeWidth, plane: usize, out: &mut [i8]) -> i32 {
+    assert_eq!(codes.len(), out.len(), "integers of another length");
+    let mut sum = 0;
+    let blocks = codes.chunks(BLOCK).zip(out.chunks_mut(BLOCK));
+    if width == CodeWidth::Eight {
+        for (codes, out) in blocks {
+            for (out, &code) in out.iter_mut().zip(codes) {
+                *out = (code ^ 0x80) as i8;
+            }
+            sum += codes.iter().map(|&code| u32::from(code)).sum::<u32>() as i32 - 128 * codes.len() as i32;
+        }
+    } else {
+        let (shift, mask) = (plane * width.bits(), (1u8 << width.bits()) - 1);
+        for (codes, out) in blocks {
+            let mut shifted = 0;
+            for (out, &byte) in out.iter_mut().zip(codes) {
+                let code = (byte >> shift) & mask;
+                *out = 2 * code as i8 - mask as i8;
+                shifted += u32::from(code);
+            }
+            sum += 2 * shifted as i32 - i32::from(mask) * codes.len() as i32;
+        }
+    }
+    sum
 }
 
 /// ⟨x, v⟩ and Σ v in lanes. Both are sums of `f32`: that of up to 65,536 integers below 256 is exact.
