@@ -149,24 +149,28 @@ impl<'a> Show<'a> {
                 Some(self.payload.as_slice())
             }
         };
+        let vectors = (self.with.vector != VectorSelector::None).then(|| self.vectors(point));
+        let shown = response::PointView {
+            id: point.id,
+            payload,
+            vectors: vectors.as_deref(),
+            order_value: hit.order_value,
+        };
+        write(&shown);
+    }
+
+    fn vectors(&self, point: &Point) -> Vec<(&str, VectorValue)> {
         let config = &self.view.state.config;
         let wanted = |name: &str| match &self.with.vector {
             VectorSelector::None => false,
             VectorSelector::All => true,
             VectorSelector::Named(names) => names.iter().any(|named| **named == *name),
         };
-        let vectors: Vec<(&str, VectorValue)> = (0..config.positions())
+        (0..config.positions())
             .map(|position| (config.name_at(position), position))
             .filter(|(name, _)| wanted(name))
             .filter_map(|(name, position)| Some((name, self.view.vector(point, position)?)))
-            .collect();
-        let shown = response::PointView {
-            id: point.id,
-            payload,
-            vectors: (self.with.vector != VectorSelector::None).then_some(vectors.as_slice()),
-            order_value: hit.order_value,
-        };
-        write(&shown);
+            .collect()
     }
 }
 
