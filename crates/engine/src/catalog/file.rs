@@ -6,6 +6,7 @@ use crate::collection::config::CollectionConfig;
 use crate::collection::{Manifest, directory};
 use crate::storage::header::{BadBody, read_body, with_body_header};
 use crate::storage::{ErrorKind, OtherFormat, Storage, StorageError, make_dir, replace};
+use crate::wal;
 use std::fmt;
 use std::sync::Arc;
 
@@ -132,7 +133,7 @@ impl CatalogFile {
                     return Err(NoCatalog::Lost(what));
                 }
                 // The log is cut only behind what the file has.
-                match storage.exists("log/cut") {
+                match wal::was_cut(storage) {
                     Ok(false) => Ok(Found {
                         file: CatalogFile { lsn: 0, next_id: 1, entries: Vec::new() },
                         fault: None,
