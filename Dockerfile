@@ -38,7 +38,7 @@ COPY --from=build /build/native native
 COPY --from=build /build/dist dist
 COPY bin bin
 COPY LICENSE README.md ./
-RUN mkdir -m 700 /data && chown node:node /data \
+RUN mkdir -m 700 /data /backups && chown node:node /data /backups \
  && ln -s /app/bin/kithdb.js /usr/local/bin/kithdb
 USER node
 # An image listens on every address, so it starts with authentication enabled. Without an admin password

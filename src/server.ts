@@ -209,12 +209,18 @@ async function takeOrders(
   }
 }
 
-/** The line that says that the server is ready, and a warning for each collection that could not be opened (C10.2). */
+/**
+ * The line that says that the server is ready, and an error for each piece of damage of the log and each collection that
+ * could not be opened (C10.2).
+ */
 function announce(
   engine: Engine,
   start: { url: string; startedAt: number; log: Logger; print: (line: string) => void },
 ): void {
-  const { collections, points, faults } = engine.status();
+  const { collections, points, faults, logDamages } = engine.status();
+  for (const { file, what } of logDamages) {
+    start.log.error({ file, what }, 'the log is damaged: kithdb check says what it means for the data');
+  }
   for (const { name, fault } of faults) {
     start.log.error({ collection: name, fault }, 'collection cannot be opened, the others are served');
   }

@@ -24,9 +24,10 @@ function told(report: CheckReport): string {
   if (unlisted > 0) {
     lines.push(`… and ${counted(unlisted, 'more finding')}`);
   }
-  for (const { name, points, fault } of collections) {
+  for (const { id, name, points, fault } of collections) {
+    const which = name ?? `with the number ${id}`;
     lines.push(
-      `collection ${name}: ${points === null ? `quarantined: ${fault ?? ''}` : `sound, ${counted(points, 'point')}`}`,
+      `collection ${which}: ${points === null ? `not served: ${fault ?? ''}` : `sound, ${counted(points, 'point')}`}`,
     );
   }
   const verdict = clean ? 'sound' : 'NOT SOUND';

@@ -1,4 +1,13 @@
-import { ConfigError, loadConfig, nearest, readFlags, type CommandLine, type VerbFlag } from '../config';
+import {
+  ConfigError,
+  flagNames,
+  flagName,
+  loadConfig,
+  readFlags,
+  suggestion,
+  type CommandLine,
+  type VerbFlag,
+} from '../config';
 import { CommandError, EXIT, type Console, type ExitCode } from './console';
 import { overview, verbHelp } from './help';
 import { VERBS, type Verb } from './verbs';
@@ -10,9 +19,12 @@ import { VERBS, type Verb } from './verbs';
 export async function run(argv: readonly string[], console: Console): Promise<ExitCode | undefined> {
   try {
     const commandLine = readFlags(argv, verbFlags());
-    const verb = findVerb(commandLine.positionals);
-    if (commandLine.help) {
-      console.stdout.write(commandLine.positionals.length === 0 ? overview(VERBS) : verbHelp(verb));
+    const words = commandLine.positionals;
+    // `kithdb help check` is `kithdb check --help`.
+    const isAbout = words[0] === 'help' && words.length > 1 && words[1] !== 'configuration';
+    const verb = findVerb(isAbout ? words.slice(1) : words);
+    if (commandLine.help || isAbout) {
+      console.stdout.write(words.length === 0 ? overview(VERBS) : verbHelp(verb));
     } else if (commandLine.version) {
       await execute(findVerb(['version']), commandLine, console);
     } else {
@@ -27,17 +39,14 @@ export async function run(argv: readonly string[], console: Console): Promise<Ex
 }
 
 async function execute(verb: Verb, commandLine: CommandLine, console: Console): Promise<ExitCode> {
-  const problems = foreignFlags(verb, commandLine);
-  if (problems.length > 0) {
-    throw new ConfigError([...commandLine.problems, ...problems]);
-  }
+  const problems = [...foreignFlags(verb, commandLine), ...commandLine.problems];
   if (verb.usesSettings) {
     const terminal = console.stderr.isTTY === true;
-    const config = loadConfig({ commandLine, env: console.env, terminal });
+    const config = loadConfig({ commandLine: { ...commandLine, problems }, env: console.env, terminal });
     return (await verb.run(config, console, commandLine.flags)) ?? EXIT.success;
   }
-  if (commandLine.problems.length > 0) {
-    throw new ConfigError(commandLine.problems);
+  if (problems.length > 0) {
+    throw new ConfigError(problems);
   }
   verb.run(console);
   return EXIT.success;
@@ -48,24 +57,45 @@ function verbFlags(): readonly VerbFlag[] {
   return VERBS.flatMap(({ flags = [] }) => flags);
 }
 
-function foreignFlags(verb: Verb, { flags }: CommandLine): readonly string[] {
-  const own = new Set((verb.flags ?? []).map(({ name }) => name));
-  return [...flags.keys()]
-    .filter((name) => !own.has(name))
-    .map((name) => `kithdb ${verb.name} has no flag --${name}`);
+/** Flags that the verb does not have, one sentence each. */
+function foreignFlags(verb: Verb, { flags, unknownFlags }: CommandLine): readonly string[] {
+  const own = (verb.flags ?? []).map(({ name }) => name);
+  const ofOthers = [...flags.keys()]
+    .filter((name) => !own.includes(name))
+    .map((name) => {
+      const owners = VERBS.filter(({ flags: theirs = [] }) => theirs.some((flag) => flag.name === name));
+      const those = owners.map((owner) => `kithdb ${owner.name}`).join(' and ');
+      return `kithdb ${verb.name} has no flag --${name}: it is one of ${those}`;
+    });
+  const settings = verb.usesSettings ? (verb.settings?.map(flagName) ?? [...flagNames().keys()]) : [];
+  const candidates = [...own, ...settings, 'help', 'version'];
+  const unknown = unknownFlags.map((flag) => {
+    const meant = suggestion(flag.replace(/^-+/, ''), candidates);
+    const hint =
+      meant === undefined ? `kithdb ${verb.name} --help lists its flags` : `Did you mean --${meant}?`;
+    return `Unknown flag ${flag}. ${hint}`;
+  });
+  return [...unknown, ...ofOthers];
 }
 
 function findVerb(words: readonly string[]): Verb {
   const asked = words.length === 0 ? 'serve' : words.join(' ');
   const verb = VERBS.find(({ name }) => name === asked);
-  if (verb === undefined) {
-    const names = VERBS.map(({ name }) => name);
+  if (verb !== undefined) {
+    return verb;
+  }
+  const names = VERBS.map(({ name }) => name);
+  const begun = names.find((name) => asked.startsWith(`${name} `));
+  if (begun !== undefined) {
+    const rest = asked.slice(begun.length + 1);
     throw new CommandError(
-      `Unknown verb ${asked}. Did you mean ${nearest(asked, names) ?? 'serve'}? There are: ${names.join(', ')}`,
+      `kithdb ${begun} takes no argument ${rest}: kithdb ${begun} --help lists its flags`,
       EXIT.usage,
     );
   }
-  return verb;
+  const meant = suggestion(asked, names);
+  const hint = meant === undefined ? '' : ` Did you mean ${meant}?`;
+  throw new CommandError(`Unknown verb ${asked}.${hint} There are: ${names.join(', ')}`, EXIT.usage);
 }
 
 function exitCodeOf(error: unknown): ExitCode {

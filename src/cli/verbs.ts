@@ -83,7 +83,8 @@ export const VERBS: readonly Verb[] = [
   },
   {
     name: 'restore',
-    about: 'Makes a data directory of a backup, verifying every file before and after it is copied.',
+    about:
+      'Makes a data directory of a backup, verifying every file before and after it is copied. It goes where kithdb serve looks for it, --data-dir says otherwise, and must be new or empty.',
     flags: [
       { name: 'from', placeholder: 'FOLDER', about: 'The backup.' },
       { name: 'json', about: 'Prints the outcome as JSON.' },

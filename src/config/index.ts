@@ -1,8 +1,8 @@
 export { ConfigError, loadConfig, type Config, type ConfigSources } from './load';
-export { nearest } from './nearest';
+export { suggestion } from './nearest';
 export { settingsHelp, settingsReference } from './reference';
 export { environmentName, flagName, type SettingKey } from './settings';
-export { readFlags, type CommandLine, type VerbFlag } from './sources';
+export { flagNames, readFlags, type CommandLine, type VerbFlag } from './sources';
 
 /** The environment of this process. Only this folder reads it, and only the table of settings says what is in it. */
 export function environmentOfProcess(): Readonly<Record<string, string | undefined>> {

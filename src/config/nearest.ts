@@ -12,6 +12,40 @@ export function nearest(word: string, candidates: Iterable<string>): string | un
   return best;
 }
 
+/**
+ * What somebody who wrote `word` meant, if it is likely enough to be said: a candidate that is a few letters away, or one
+ * that has the word, or the beginning of one, among its own.
+ */
+export function suggestion(word: string, candidates: readonly string[]): string | undefined {
+  const near = nearest(word, candidates);
+  if (near !== undefined && isNear(word, near)) {
+    return near;
+  }
+  const asked = wordsOf(word).join('-');
+  return asked.length < SHORTEST_PART
+    ? undefined
+    : candidates.find((candidate) => `-${wordsOf(candidate).join('-')}`.includes(`-${asked}`));
+}
+
+/** Whether a name is so close that it was probably meant: one letter in four may be wrong, and two of any four. */
+export function isNear(word: string, name: string): boolean {
+  const length = Math.max(word.length, name.length);
+  return (
+    editDistance(word.toLowerCase(), name.toLowerCase()) <=
+    (length < 4 ? 1 : Math.max(2, Math.floor(length / 4)))
+  );
+}
+
+/** Letters below which a word is no hint. */
+const SHORTEST_PART = 3;
+
+function wordsOf(name: string): readonly string[] {
+  return name
+    .toLowerCase()
+    .split(/[^a-z0-9]+/)
+    .filter((part) => part !== '');
+}
+
 /** Insertions, deletions, substitutions and swaps of neighbours (optimal string alignment) between two words. */
 export function editDistance(from: string, to: string): number {
   let beforePrevious: number[] = [];

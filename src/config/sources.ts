@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { isMap, isScalar, parseDocument } from 'yaml';
-import { nearest } from './nearest';
+import { isNear, nearest } from './nearest';
 import { describe, environmentName, fileKey, flagName, SETTING_KEYS, type SettingKey } from './settings';
 import type { RawValue } from './setting';
 
@@ -35,6 +35,8 @@ export interface CommandLine {
   readonly flags: ReadonlyMap<string, string | true>;
   readonly help: boolean;
   readonly version: boolean;
+  /** Flags that no verb has and that are no settings, with their dashes. */
+  readonly unknownFlags: readonly string[];
   readonly problems: readonly string[];
 }
 
@@ -58,7 +60,8 @@ export function readFlags(argv: readonly string[], verbFlags: readonly VerbFlag[
     options[name] = { type: placeholder === undefined ? 'boolean' : 'string' };
   }
   const { tokens } = parseArgs({
-    args: [...argv],
+    // A word behind one dash would be read as a flag for each of its letters.
+    args: argv.map((argument) => (isWordOfOneDash(argument) ? `--${argument}` : argument)),
     options,
     strict: false,
     allowPositionals: true,
@@ -68,6 +71,7 @@ export function readFlags(argv: readonly string[], verbFlags: readonly VerbFlag[
   const positionals: string[] = [];
   const flags = new Map<string, string | true>();
   const problems: string[] = [];
+  const unknownFlags = new Set<string>();
   let help = false;
   let version = false;
   /** A switch, or a flag that does not exist: what follows it may be its value. */
@@ -86,8 +90,11 @@ export function readFlags(argv: readonly string[], verbFlags: readonly VerbFlag[
       const name = names.get(token.name);
       const ofVerb = ofVerbs.get(token.name);
       if (ofVerb !== undefined) {
-        const value = ofVerb.placeholder === undefined ? true : token.value;
-        if (value === undefined || value === '' || (value !== true && value.startsWith('--'))) {
+        const isSwitch = ofVerb.placeholder === undefined;
+        const value = token.value ?? (isSwitch ? true : undefined);
+        if (isSwitch && value !== true) {
+          problems.push(`${token.rawName} takes no value`);
+        } else if (value === undefined || value === '' || (value !== true && value.startsWith('--'))) {
           problems.push(`${token.rawName} needs a value: ${token.rawName} ${ofVerb.placeholder ?? ''}`);
         } else {
           flags.set(token.name, value);
@@ -97,7 +104,7 @@ export function readFlags(argv: readonly string[], verbFlags: readonly VerbFlag[
       } else if (token.name === 'version') {
         version = true;
       } else if (name === undefined) {
-        problems.push(unknownFlag(token.rawName, [...names.keys(), ...ofVerbs.keys()]));
+        unknownFlags.add(isWordOfOneDash(token.name) ? token.name : token.rawName);
         open = token.value === undefined ? 'unknown' : undefined;
       } else {
         const { isSwitch, placeholder } = describe(name.key);
@@ -112,12 +119,20 @@ export function readFlags(argv: readonly string[], verbFlags: readonly VerbFlag[
       }
     }
   }
-  return { settings, positionals, flags, help, version, problems };
+  return { settings, positionals, flags, help, version, unknownFlags: [...unknownFlags], problems };
 }
 
-function unknownFlag(flag: string, known: Iterable<string>): string {
-  const candidates = Array.from(known, (name) => `--${name}`);
-  return `Unknown flag ${flag}. Did you mean ${nearest(flag, candidates) ?? '--help'}?`;
+/** Such as `-data-dir`, where two dashes were meant. */
+function isWordOfOneDash(argument: string): boolean {
+  return /^-[a-z]{2}/i.test(argument);
+}
+
+/** What to write instead of a name that is not known, and where there is no such name the nearest. */
+function instead(word: string, names: Iterable<string>): string {
+  const near = nearest(word, names) ?? '';
+  return isNear(word, near)
+    ? `Did you mean ${near}?`
+    : `The nearest is ${near}; kithdb serve --help lists them all`;
 }
 
 /** Reads environment variables; every `KITHDB_*` that is no setting is a problem. */
@@ -136,9 +151,7 @@ export function readEnvironment(env: Readonly<Record<string, string | undefined>
     if (name !== undefined) {
       add(settings, name, variable, raw);
     } else if (variable.startsWith('KITHDB_')) {
-      problems.push(
-        `Unknown environment variable ${variable}. Did you mean ${nearest(variable, names.keys()) ?? ''}?`,
-      );
+      problems.push(`Unknown environment variable ${variable}. ${instead(variable, names.keys())}`);
     }
   }
   return { settings, problems };
@@ -184,7 +197,7 @@ export function readFile(path: string): { readonly settings: Source; readonly pr
     const name = names.get(key);
     const raw: unknown = value === null ? null : (value as { toJSON(): unknown }).toJSON();
     if (name === undefined) {
-      problems.push(`Unknown key ${key} in ${path}. Did you mean ${nearest(key, names.keys()) ?? ''}?`);
+      problems.push(`Unknown key ${key} in ${path}. ${instead(key, names.keys())}`);
     } else if (raw !== null) {
       if (isRawValue(raw)) {
         add(settings, name, `${key} in ${path}`, raw);

@@ -86,8 +86,8 @@ export interface Completion {
 export interface NativeCheckedCollection {
   /** Its number, which its folder carries. */
   id: number
-  /** Its name. */
-  name: string
+  /** Its name; nothing where that is lost. */
+  name?: string
   /** Live points; nothing when it would be quarantined. */
   points?: number
   /** Why it would be quarantined. */
@@ -158,6 +158,14 @@ export interface NativeLimits {
   maxFieldIndexes?: number
   /** Collections of a server. */
   maxCollections?: number
+}
+
+/** A piece of damage of the log. */
+export interface NativeLogDamage {
+  /** The file, relative to the data directory. */
+  file: string
+  /** What is wrong, and which records it takes. */
+  what: string
 }
 
 /** Bytes by component. */
@@ -282,6 +290,8 @@ export interface NativeStatus {
   points: number
   /** Quarantined collections. */
   faults: Array<NativeFault>
+  /** Damage that the log had when the engine was opened. */
+  logDamages: Array<NativeLogDamage>
   /** Bytes that all collections hold. */
   memory: NativeMemory
   /** What searches did since the engine was opened. */

@@ -115,7 +115,7 @@ class Facade implements Engine {
 
   status(): EngineStatus {
     if (this.state !== 'ready' || this.native === undefined) {
-      return { state: this.state, collections: 0, points: 0, faults: [] };
+      return { state: this.state, collections: 0, points: 0, faults: [], logDamages: [] };
     }
     const { memory, searches, kernels, ...served } = this.native.status();
     return { state: this.state, ...served, internals: { memory, searches, kernels } };

@@ -107,6 +107,8 @@ export interface EngineStatus {
   readonly points: number;
   /** Collections that could not be opened and are quarantined (C10.2). */
   readonly faults: readonly { readonly name: string; readonly fault: string }[];
+  /** Damage that the log had when the engine was opened: the file, relative to the data directory, and what is wrong. */
+  readonly logDamages: readonly { readonly file: string; readonly what: string }[];
   /** How it does it; present while it is ready. */
   readonly internals?: EngineInternals;
 }

@@ -28,8 +28,9 @@ export interface CheckReport {
   readonly unlisted: number;
   readonly collections: readonly {
     readonly id: number;
-    readonly name: string;
-    /** Live points; null when it would be quarantined. */
+    /** Null where it is lost. */
+    readonly name: string | null;
+    /** Live points; null when it would be quarantined, or would not be known. */
     readonly points: number | null;
     readonly fault: string | null;
   }[];
@@ -61,8 +62,9 @@ export async function checkDataDir(
     clean: native.unlisted === 0 && findings.every(({ severity }) => severity === 'note'),
     findings,
     unlisted: native.unlisted,
-    collections: native.collections.map(({ points, fault, ...rest }) => ({
-      ...rest,
+    collections: native.collections.map(({ id, name, points, fault }) => ({
+      id,
+      name: name ?? null,
       points: points ?? null,
       fault: fault ?? null,
     })),

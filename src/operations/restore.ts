@@ -53,7 +53,7 @@ async function copyBackup(from: string, to: string): Promise<RestoreOutcome> {
     throw new BackupError(
       (await holdsUnfinishedRestore(dataDir))
         ? `${dataDir} holds a restore that did not come to its end: empty it and restore again`
-        : `${dataDir} is not empty: a backup is restored into a new or empty folder`,
+        : `${dataDir} is not empty: a backup is restored into a new or empty folder, which --data-dir names`,
     );
   }
   const source = join(folder, FILES);

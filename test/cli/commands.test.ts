@@ -72,6 +72,7 @@ describe('C11.2 the command line', () => {
       expect((await kithdb([verb, '--help'])).out).toMatch(/--config FILE, [^]*--data-dir FOLDER, /);
     }
     expect((await kithdb(['admin', 'reset-password', '--help'])).out).toMatch(/^kithdb admin reset-password/);
+    expect(await kithdb(['help', 'restore'])).toEqual(await kithdb(['restore', '--help']));
     expect(started).not.toHaveBeenCalled();
   });
 
@@ -84,11 +85,27 @@ describe('C11.2 the command line', () => {
   });
 
   it.each([
-    [['srve'], /^kithdb: Unknown verb srve\. Did you mean serve\?/],
-    [['serve', 'now'], /^kithdb: Unknown verb serve now/],
-    [['admin'], /Did you mean admin reset-password|There are: serve, admin reset-password/],
+    [['srve'], /^kithdb: Unknown verb srve\. Did you mean serve\? There are: serve, /],
+    [['start'], /^kithdb: Unknown verb start\. There are: serve, /],
+    [['serve', 'now'], /^kithdb: kithdb serve takes no argument now: kithdb serve --help lists its flags\n$/],
+    [['restore', '/some/backup'], /^kithdb: kithdb restore takes no argument \/some\/backup: /],
+    [['admin'], /^kithdb: Unknown verb admin\. Did you mean admin reset-password\?/],
+    [['admin', '--help'], /^kithdb: Unknown verb admin\. Did you mean admin reset-password\?/],
+    [['help', 'chekc'], /^kithdb: Unknown verb chekc\. Did you mean check\?/],
     [['--prot', '1'], /^kithdb: Unknown flag --prot\. Did you mean --port\?\n$/],
-    [['version', '--prot', '1'], /^kithdb: Unknown flag --prot/],
+    [['--data-dri=x'], /^kithdb: Unknown flag --data-dri\. Did you mean --data-dir\?\n$/],
+    [['-data-dir', 'x'], /^kithdb: Unknown flag -data-dir\. Did you mean --data-dir\?\n$/],
+    [
+      ['--admin-password', 'x'],
+      /^kithdb: Unknown flag --admin-password\. Did you mean --admin-password-file\?\n$/,
+    ],
+    [['version', '--prot', '1'], /^kithdb: Unknown flag --prot\. kithdb version --help lists its flags\n$/],
+    [['backup', '--output', 'x'], /^kithdb: Unknown flag --output\. kithdb backup --help lists its flags\n$/],
+    [['check', '--prot', '1'], /^kithdb: Unknown flag --prot\. kithdb check --help lists its flags\n$/],
+    [['backup', '--from', 'x'], /^kithdb: kithdb backup has no flag --from: it is one of kithdb restore\n$/],
+    [['repair', '--yes=false'], /^kithdb: --yes takes no value\n$/],
+    [['restore', '--from'], /^kithdb: --from needs a value: --from FOLDER\n$/],
+    [['restore'], /^kithdb: --from FOLDER is required\n$/],
     [['--port', 'x', '--log-level', 'y'], /^kithdb: --port must be .*\n {2}--log-level must be .*\n$/],
   ])('%j is a wrong use: exit code 2', async (argv, message) => {
     expect(await kithdb(argv)).toEqual({ code: 2, out: '', err: expect.stringMatching(message) });

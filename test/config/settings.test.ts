@@ -10,7 +10,7 @@ import {
   settingsReference,
   type Config,
 } from '../../src/config';
-import { editDistance, nearest } from '../../src/config/nearest';
+import { editDistance, nearest, suggestion } from '../../src/config/nearest';
 import { settingsHelp } from '../../src/config/reference';
 import { describe as lineOf, fileKey, flagName, SETTING_KEYS } from '../../src/config/settings';
 
@@ -126,7 +126,7 @@ describe('C11.2 sources', () => {
       const changed = key === 'tlsCert' || key === 'tlsKey' ? byVariable.tls : byVariable;
       expect(changed).not.toEqual(load());
       if (lineOf(key).secret === true) {
-        expect(problems([`--${flagName(key)}`, value])).toHaveLength(1);
+        expect(readFlags([`--${flagName(key)}`, value]).unknownFlags).toEqual([`--${flagName(key)}`]);
         const secretFile = file('secret', value);
         expect(load([`--${flagName(key)}-file`, secretFile])).toEqual(byVariable);
         expect(load([], { [`${environmentName(key)}_FILE`]: secretFile })).toEqual(byVariable);
@@ -181,9 +181,13 @@ describe('C11.2 mistakes are errors that name what is right', () => {
       'Unknown environment variable KITHDB_MAX_BODY_SIZE. Did you mean KITHDB_MAX_BODY_BYTES?',
     ],
     [[], { KITHDB_PORT_FILE: '/x' }, undefined],
-    [['--prot', '1'], {}, 'Unknown flag --prot. Did you mean --port?'],
-    [['--data-dri=x'], {}, 'Unknown flag --data-dri. Did you mean --data-dir?'],
-    [['--admin-password', 'x'], {}, 'Unknown flag --admin-password. Did you mean --admin-password-file?'],
+    [
+      [],
+      { KITHDB_COLOUR_OF_THE_LOGO: 'red' },
+      expect.stringMatching(
+        /^Unknown environment variable KITHDB_COLOUR_OF_THE_LOGO\. The nearest is KITHDB_\w+; kithdb serve --help lists/,
+      ),
+    ],
     [['--port'], {}, '--port needs a value: --port N'],
     [['--host', '--port', '1'], {}, '--host needs a value: --host ADDRESS'],
     [['--port', '65536'], {}, '--port must be a whole number from 0 to 65535, not "65536"'],
@@ -237,7 +241,7 @@ describe('C11.2 mistakes are errors that name what is right', () => {
 
   it('reports every mistake at once', () => {
     expect(
-      problems(['--prot', '1', '--port', 'x'], { KITHDB_HOTS: 'y', KITHDB_LOG_LEVEL: 'z' }),
+      problems(['--log-format', 'x', '--port', 'x'], { KITHDB_HOTS: 'y', KITHDB_LOG_LEVEL: 'z' }),
     ).toHaveLength(4);
   });
 
@@ -257,6 +261,31 @@ describe('C11.2 mistakes are errors that name what is right', () => {
     };
     expect(load([], env).port).toBe(6363);
     expect(problems(['--port', 'tcp://10.0.0.1:6363'])).toHaveLength(1);
+  });
+
+  it.each([
+    ['data-dri', 'data-dir'],
+    ['data_dir', 'data-dir'],
+    ['dir', 'data-dir'],
+    ['password', 'admin-password-file'],
+    ['dry', 'dry-run'],
+    ['reset-password', 'admin reset-password'],
+    ['admin', 'admin-password-file'],
+    ['output', undefined],
+    ['p', undefined],
+    ['start', undefined],
+    ['', undefined],
+  ])('suggests for %s what was probably meant: %s', (word, expected) => {
+    const names = [
+      'to',
+      'from',
+      'data-dir',
+      'admin-password-file',
+      'dry-run',
+      'restore',
+      'admin reset-password',
+    ];
+    expect(suggestion(word, names)).toBe(expected);
   });
 
   it('finds the nearest name with the fewest edits', () => {

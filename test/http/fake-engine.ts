@@ -85,7 +85,7 @@ export class FakeEngine implements Engine {
   }
 
   status(): EngineStatus {
-    return { state: 'ready', collections: 3, points: 42, faults: [], internals: INTERNALS };
+    return { state: 'ready', collections: 3, points: 42, faults: [], logDamages: [], internals: INTERNALS };
   }
 
   scrub(): ScrubReport {

@@ -63,6 +63,8 @@ pub const MAX_SCRUB_FINDINGS: usize = 100;
 pub const MAX_REPORTED_IDS: usize = 10_000;
 /// Findings that one check of a data directory lists; the rest are counted.
 pub const MAX_FINDINGS: usize = 10_000;
+/// Pieces of damage of the log that a start tells of.
+pub const MAX_TOLD_DAMAGES: usize = 20;
 
 /// Sizes at which work in the background starts. Tests make them small, so that short runs see every step.
 #[derive(Clone, Copy, Debug)]

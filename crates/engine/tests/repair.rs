@@ -233,6 +233,35 @@ fn a_repair_that_is_interrupted_anywhere_loses_nothing_to_the_one_that_begins_ag
 }
 
 #[test]
+fn a_repair_of_a_disk_that_refuses_a_read_changes_nothing_and_says_why() {
+    let (disk, expected) = settled();
+    let damaged = &data_files(&disk, 1)[0];
+    disk.decay(damaged, |bytes| bytes[5_000] ^= 1).expect("the file is there");
+    let before = contents(&disk);
+    for call in 1.. {
+        disk.fail_nth(call, Fault::Eio);
+        // A repair that changes something reads the same before it does.
+        let outcome = mend(&disk, call > 30 || call % 3 > 0);
+        let happened = !disk.has_faults();
+        disk.clear_faults();
+        if !happened {
+            assert!(call > 50, "{call} calls are few");
+            break;
+        }
+        let refusal = outcome.expect_err("what the disk hides is not given up");
+        assert!(refusal.starts_with("the disk does not give a file: "), "call {call}: {refusal}");
+        assert!(refusal.contains("repair the copy"), "{refusal}");
+        assert_eq!(contents(&disk), before, "call {call}");
+    }
+    // It gives everything again: nothing was lost to the refusals but what is damaged.
+    mend_at("later", &disk, false).expect("it can be repaired");
+    let engine = open(&disk).expect("it opens");
+    assert_eq!(points(&engine, "multi"), expected["multi"]);
+    let (kept, all) = (points(&engine, "flat"), &expected["flat"]);
+    assert!(kept.iter().all(|(id, point)| all.get(id) == Some(point)) && kept.len() > all.len() / 2);
+}
+
+#[test]
 fn what_another_release_wrote_is_neither_repaired_nor_called_damaged() {
     let (disk, _) = settled();
     let later = |bytes: &mut Vec<u8>| {

@@ -34,8 +34,8 @@ pub struct NativeFinding {
 pub struct NativeCheckedCollection {
     /// Its number, which its folder carries.
     pub id: f64,
-    /// Its name.
-    pub name: String,
+    /// Its name; nothing where that is lost.
+    pub name: Option<String>,
     /// Live points; nothing when it would be quarantined.
     pub points: Option<f64>,
     /// Why it would be quarantined.

@@ -15,6 +15,8 @@ pub struct NativeStatus {
     pub points: f64,
     /// Quarantined collections.
     pub faults: Vec<NativeFault>,
+    /// Damage that the log had when the engine was opened.
+    pub log_damages: Vec<NativeLogDamage>,
     /// Bytes that all collections hold.
     pub memory: NativeMemory,
     /// What searches did since the engine was opened.
@@ -66,6 +68,15 @@ pub struct NativeFault {
     pub name: String,
     /// What is wrong with it.
     pub fault: String,
+}
+
+/// A piece of damage of the log.
+#[napi(object, object_from_js = false)]
+pub struct NativeLogDamage {
+    /// The file, relative to the data directory.
+    pub file: String,
+    /// What is wrong, and which records it takes.
+    pub what: String,
 }
 
 /// Bytes by component.
@@ -123,6 +134,11 @@ impl From<Status> for NativeStatus {
             collections: status.collections as u32,
             points: status.points as f64,
             faults: status.faults.into_iter().map(|(name, fault)| NativeFault { name, fault }).collect(),
+            log_damages: status
+                .log_damages
+                .into_iter()
+                .map(|(file, what)| NativeLogDamage { file, what })
+                .collect(),
             memory: status.memory.into(),
             searches: status.searches.into(),
             kernels: NativeKernels { rows: kernels().level.name(), codes: code_kernels().level.name() },

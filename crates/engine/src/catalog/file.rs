@@ -3,8 +3,10 @@
 //! It is the only file with the names of the collections, so there are two of it.
 
 use crate::collection::config::CollectionConfig;
-use crate::collection::{Manifest, directory, make_dir, replace};
-use crate::storage::{ErrorKind, OtherFormat, Storage, StorageError};
+use crate::collection::{Manifest, directory};
+use crate::storage::header::{BadBody, read_body, with_body_header};
+use crate::storage::{ErrorKind, OtherFormat, Storage, StorageError, make_dir, replace};
+use crate::wal;
 use std::fmt;
 use std::sync::Arc;
 
@@ -21,7 +23,6 @@ pub const COPY_PATH: &str = "collections/CATALOG";
 const MAGIC: &[u8; 8] = b"KITHCATA";
 /// Version of the format that this release writes and reads.
 const VERSION: u32 = 1;
-const HEADER_BYTES: usize = 16;
 
 /// Number, name and configuration at creation of a collection.
 pub type SavedEntry = (u64, String, Arc<CollectionConfig>);
@@ -95,14 +96,8 @@ impl CatalogFile {
     /// # Errors
     /// The disk's.
     pub fn store_in(&self, storage: &dyn Storage, dir: &str) -> Result<(), StorageError> {
-        let body = self.encode();
-        let mut bytes = Vec::with_capacity(HEADER_BYTES + body.len());
-        bytes.extend_from_slice(MAGIC);
-        bytes.extend_from_slice(&VERSION.to_le_bytes());
-        bytes.extend_from_slice(&crc32c::crc32c(&body).to_le_bytes());
-        bytes.extend_from_slice(&body);
         make_dir(storage, dir)?;
-        replace(storage, dir, NAME, &bytes)
+        replace(storage, dir, NAME, &with_body_header(MAGIC, VERSION, &self.encode()))
     }
 
     /// Reads the file, or its copy where the file cannot be used; an empty catalog when there is neither, as before the
@@ -138,7 +133,7 @@ impl CatalogFile {
                     return Err(NoCatalog::Lost(what));
                 }
                 // The log is cut only behind what the file has.
-                match storage.exists("log/cut") {
+                match wal::was_cut(storage) {
                     Ok(false) => Ok(Found {
                         file: CatalogFile { lsn: 0, next_id: 1, entries: Vec::new() },
                         fault: None,
@@ -232,34 +227,23 @@ fn read(storage: &dyn Storage, dir: &str) -> Result<Option<CatalogFile>, Unusabl
     };
     // As for a manifest: the log is cut on the strength of this file, so its name must be durable.
     storage.sync_dir(dir).map_err(Unusable::Storage)?;
-    let (header, body) =
-        bytes.split_at_checked(HEADER_BYTES).ok_or(Unusable::Damaged("is too short".to_string()))?;
-    let number = |range: std::ops::Range<usize>| {
-        u32::from_le_bytes(header[range].try_into().expect("four bytes of the header"))
-    };
-    let (version, crc) = (number(8..12), number(12..16));
-    if crc != crc32c::crc32c(body) {
-        return Err(Unusable::Damaged("is damaged".to_string()));
-    }
-    match (CatalogFile::decode(body), &header[..8] == MAGIC, version == VERSION) {
-        (Some(file), true, true) => Ok(Some(file)),
-        (None, true, false) => {
-            let file = NAME.to_string();
-            Err(Unusable::OtherFormat(OtherFormat { file, found: version, known: VERSION }))
-        }
-        // The checksum leaves the header out. Another version differs in more than its number.
-        (Some(_), true, false) => Err(Unusable::Damaged(format!(
+    read_body(&bytes, MAGIC, VERSION, CatalogFile::decode).map(Some).map_err(|bad| match bad {
+        BadBody::Undecodable => Unusable::Damaged("cannot be decoded".to_string()),
+        BadBody::Header { version, .. } if version != VERSION => Unusable::Damaged(format!(
             "is damaged: it has format version {version} and the body of version {VERSION}"
-        ))),
-        (Some(_), ..) | (None, false, _) => Err(Unusable::Damaged("is damaged".to_string())),
-        (None, true, true) => Err(Unusable::Damaged("cannot be decoded".to_string())),
-    }
+        )),
+        BadBody::Damaged | BadBody::Header { .. } => Unusable::Damaged("is damaged".to_string()),
+        BadBody::OtherFormat { version: found } => {
+            Unusable::OtherFormat(OtherFormat { file: NAME.to_string(), found, known: VERSION })
+        }
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::storage::SimDisk;
+    use crate::storage::header::BODY_HEADER_BYTES;
 
     fn file(lsn: u64) -> CatalogFile {
         CatalogFile { lsn, next_id: 7, entries: Vec::new() }
@@ -298,8 +282,8 @@ mod tests {
     fn write_later(disk: &SimDisk, path: &str) {
         let later = |bytes: &mut Vec<u8>| {
             bytes[8] = 9;
-            bytes.truncate(HEADER_BYTES + 5);
-            let crc = crc32c::crc32c(&bytes[HEADER_BYTES..]);
+            bytes.truncate(BODY_HEADER_BYTES + 5);
+            let crc = crc32c::crc32c(&bytes[BODY_HEADER_BYTES..]);
             bytes[12..16].copy_from_slice(&crc.to_le_bytes());
         };
         disk.decay(path, later).expect("the file is there");

@@ -9,11 +9,12 @@ mod open;
 mod rehearsal;
 mod staging;
 
+pub use crate::wal::CATALOG;
 pub use entry::{Entry, Use};
 pub use file::{COPY_PATH as CATALOG_COPY, catalog_fault};
 pub use open::{Mode, OpenError, Opened, UNFINISHED_RESTORE, claim, open};
 pub use rehearsal::{
-    DamagedRecord, Rehearsal, Rehearsed, SavedCatalog, Source, dropped, rehearse, salvage_catalog,
+    DamagedRecord, Rehearsal, Rehearsed, SavedCatalog, Source, Strays, rehearse, salvage_catalog,
 };
 pub use staging::STAGING;
 
@@ -32,8 +33,6 @@ use std::sync::Arc;
 use std::sync::mpsc;
 use std::time::Instant;
 
-/// Collection number of the catalog's own records.
-pub const CATALOG: u64 = 0;
 /// Kind of the record that creates a collection.
 const CREATE: u8 = 16;
 /// Kind of the record that marks a collection for deletion.

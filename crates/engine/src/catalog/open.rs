@@ -7,7 +7,7 @@ use crate::collection::config::CollectionConfig;
 use crate::collection::{CHANGES, IndexQueue, Opening, OpeningOptions, Shared};
 use crate::limits::{Limits, Thresholds};
 use crate::storage::{LockGuard, Reserve, Storage, StorageError};
-use crate::wal::{GroupCommit, GroupOptions, Log, LogError, LogOptions, LogReport, Replayed};
+use crate::wal::{DamageKind, GroupCommit, GroupOptions, Log, LogError, LogOptions, LogReport, Replayed};
 use arc_swap::ArcSwap;
 use parking_lot::{Mutex, RwLock};
 use std::collections::BTreeMap;
@@ -29,6 +29,8 @@ pub enum OpenError {
     Catalog(String),
     /// The catalog's file and its copy are both of no use: why the file is not.
     CatalogLost(String),
+    /// The device refuses to read what a repair has to judge.
+    Unreadable(StorageError),
     /// The system refuses a thread.
     Threads(std::io::Error),
 }
@@ -44,6 +46,12 @@ impl fmt::Display for OpenError {
                 "{error}, and its copy in the folder collections is of no use either: nobody knows the names of the \
                  collections. Nothing was changed; restore a backup, or let `kithdb repair` find the collections and \
                  give them names of their numbers"
+            ),
+            OpenError::Unreadable(error) => write!(
+                f,
+                "the disk does not give a file: {error}. What it refuses now it may give another time, so nothing of it \
+                 is taken for lost, and nothing was changed. The disk or the way to it fails: copy the data directory to \
+                 one that works (ddrescue puts zeros in the place of what cannot be read), and repair the copy"
             ),
             OpenError::Threads(error) => write!(f, "the system refuses a thread: {error}"),
         }
@@ -173,6 +181,7 @@ fn open_with(
     let (log, report) = Log::open(Arc::clone(storage), EPOCH, options, 0, &mut |item| replay.visit(item))
         .map_err(OpenError::Log)?;
     let log = log.with_reserve(Arc::clone(reserve));
+    replay.lose_catalog(&report);
     replay.lose(&report);
     if let Some(fault) = replay.fault {
         return Err(OpenError::Catalog(format!(
@@ -322,22 +331,39 @@ impl Replay {
         Some(())
     }
 
-    /// Takes note of what the log has lost.
+    /// Takes note of records of the catalog that the log has lost, so that collections may be missing from the list.
+    pub(super) fn lose_catalog(&mut self, report: &LogReport) {
+        let highest_id = report.behind.keys().copied().max().unwrap_or(0).max(self.highest_id);
+        let is_behind = report.behind.get(&CATALOG).is_some_and(|&highest| highest > self.saved_lsn);
+        let fault = match report.catalog_before.filter(|sequence| *sequence > self.saved_lsn) {
+            Some(sequence) => {
+                let gap = report.damages.iter().find(|damage| damage.kind == DamageKind::Gap);
+                let why = gap.map_or_else(String::new, |gap| format!(". {}: {gap}", gap.file()));
+                format!(
+                    "record {sequence} of the log is lost, which created or deleted a collection, so nobody knows all \
+                     collections{why}"
+                )
+            }
+            None if is_behind || highest_id >= self.next_id => {
+                "records of the catalog in the log are damaged".to_string()
+            }
+            None => return,
+        };
+        self.fault.get_or_insert(fault);
+    }
+
+    /// Takes note of what else the log has lost.
     ///
     /// Whose records stood where nothing can be read is unknown: every collection that has no later record and no
     /// later checkpoint may have lost its last changes, and is quarantined rather than served as it was before them.
     pub(super) fn lose(&mut self, report: &LogReport) {
         let lost = report.damages.iter().filter(|damage| damage.loses_above(0));
-        let Some(lost_to) = lost.map(|damage| damage.lost_to.unwrap_or(u64::MAX)).max() else { return };
-        let highest_id = report.behind.keys().copied().max().unwrap_or(0).max(self.highest_id);
-        let catalog_behind = report.behind.get(&CATALOG).is_some_and(|&highest| highest > self.saved_lsn);
-        if catalog_behind || highest_id >= self.next_id {
-            self.fault.get_or_insert_with(|| "records of the catalog in the log are damaged".to_string());
-        }
+        let lost = lost.max_by_key(|damage| damage.lost_to.unwrap_or(u64::MAX));
+        let Some(damage) = lost else { return };
+        let lost_to = damage.lost_to.unwrap_or(u64::MAX);
         for slot in self.slots.values_mut().filter(|slot| slot.created < lost_to) {
             if slot.opening.as_ref().is_ok_and(|opening| opening.lsn() < lost_to) {
-                slot.opening =
-                    Err("records of the log are damaged that may be this collection's".to_string());
+                slot.opening = Err(may_be_its_own(damage.kind).to_string());
             }
         }
         for (&collection, &highest) in &report.behind {
@@ -356,6 +382,20 @@ impl Replay {
     fn quarantine(&mut self, collection: u64, fault: &str) {
         if let Some(slot) = self.slots.get_mut(&collection) {
             slot.opening = Err(fault.to_string());
+        }
+    }
+}
+
+/// What is wrong with a collection whose records may be among those that were lost.
+fn may_be_its_own(kind: DamageKind) -> &'static str {
+    match kind {
+        DamageKind::Gap => "segments of the log are missing whose records may be this collection's",
+        DamageKind::CutMark => {
+            "the mark of how far the log was cut is damaged, and so is its copy: whether segments of the log \
+             with records of this collection are missing nobody can tell"
+        }
+        DamageKind::RecordHeader | DamageKind::SegmentHeader => {
+            "records of the log are damaged that may be this collection's"
         }
     }
 }

@@ -6,7 +6,7 @@ use super::{CATALOG, CREATE, DROP};
 use crate::collection::{Opening, OpeningOptions};
 use crate::storage::Storage;
 use crate::wal::{self, LogReport, Replayed};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// A record of the log whose body is damaged under an intact header.
@@ -89,6 +89,10 @@ pub fn rehearse(
         replay.visit(item);
     };
     let report = wal::inspect(&**storage, visit).map_err(OpenError::Log)?;
+    if source == Source::File {
+        // Without it nothing tells what was cut from what is lost.
+        replay.lose_catalog(&report);
+    }
     replay.lose(&report);
     let Replay { slots, fault, last_lsn, next_id, .. } = replay;
     let found = |(id, Slot { name, opening, .. })| Rehearsed { id, name, outcome: opening };
@@ -129,8 +133,48 @@ pub fn salvage_catalog(storage: &dyn Storage, source: Source) -> Result<SavedCat
     Ok(SavedCatalog(saved))
 }
 
+/// Collections with records in the log that no list names: their creation, or their deletion, is lost.
+pub struct Strays {
+    listed: BTreeSet<u64>,
+    /// Records of each, by the collection's number.
+    pub records: BTreeMap<u64, u64>,
+}
+
+impl Strays {
+    /// None yet.
+    pub fn of(catalog: &SavedCatalog) -> Strays {
+        let listed = catalog.entries().iter().map(|(id, ..)| *id).collect();
+        Strays { listed, records: BTreeMap::new() }
+    }
+
+    /// Every collection that the log tells of and `catalog` does not list.
+    ///
+    /// # Errors
+    /// What reading the log cannot get past.
+    pub fn find(storage: &dyn Storage, catalog: &SavedCatalog) -> Result<Strays, OpenError> {
+        let mut strays = Strays::of(catalog);
+        wal::salvage(storage, &mut |item| strays.see(&item)).map_err(OpenError::Log)?;
+        Ok(strays)
+    }
+
+    /// Takes note of a record, which may stand behind damage.
+    pub fn see(&mut self, item: &Replayed<'_>) {
+        match *item {
+            Replayed::Record { collection: CATALOG, kind, body, .. } => {
+                if let Some(id) = dropped(kind, body) {
+                    self.records.remove(&id);
+                }
+            }
+            Replayed::Record { collection, .. } if !self.listed.contains(&collection) => {
+                *self.records.entry(collection).or_default() += 1;
+            }
+            Replayed::Record { .. } | Replayed::BadBody { .. } => {}
+        }
+    }
+}
+
 /// The collection that a record of the catalog deletes, if that is what it does.
-pub fn dropped(kind: u8, body: &[u8]) -> Option<u64> {
+fn dropped(kind: u8, body: &[u8]) -> Option<u64> {
     (kind == DROP).then(|| body.try_into().ok().map(u64::from_le_bytes)).flatten()
 }
 

@@ -3,6 +3,7 @@
 //! The format is described byte by byte in `docs/formats.md`.
 
 use super::change::{Input, Undecodable};
+use crate::storage::header::{Sealed, seal, unseal};
 use crate::storage::{Map, OtherFormat, Storage, StorageError, StorageFile};
 use std::fmt;
 
@@ -12,6 +13,8 @@ const MAGIC: &[u8; 8] = b"KITHDATA";
 const VERSION: u32 = 1;
 /// Bytes of the header: magic, version, file number, collection, checksum of these, zeros.
 pub(super) const HEADER_BYTES: usize = 64;
+/// Bytes of the header before the zeros.
+const SEALED_BYTES: usize = 28;
 /// Extents start at multiples of this.
 const ALIGN: u64 = 64;
 
@@ -95,12 +98,8 @@ impl ExtentWriter {
         collection: u64,
         number: u32,
     ) -> Result<Self, StorageError> {
-        let mut header = Vec::with_capacity(HEADER_BYTES);
-        header.extend_from_slice(MAGIC);
-        header.extend_from_slice(&VERSION.to_le_bytes());
-        header.extend_from_slice(&number.to_le_bytes());
-        header.extend_from_slice(&collection.to_le_bytes());
-        header.extend_from_slice(&crc32c::crc32c(&header).to_le_bytes());
+        let fields = [number.to_le_bytes().as_slice(), &collection.to_le_bytes()].concat();
+        let mut header = seal(MAGIC, VERSION, &fields);
         header.resize(HEADER_BYTES, 0);
         let mut file = storage.create(path)?;
         file.append(&header)?;
@@ -164,21 +163,14 @@ impl fmt::Display for BadHeader {
 pub fn check_header(bytes: &[u8], collection: u64, number: u32) -> Result<(), BadHeader> {
     let file = file_name(number);
     let damaged = || BadHeader::Damaged(format!("the file {file} has a damaged header"));
-    let mut input = Input(bytes.get(..HEADER_BYTES).ok_or_else(damaged)?);
-    let mut read = || -> Result<u32, Undecodable> {
-        if &input.array::<8>()? != MAGIC {
-            return Err(Undecodable);
-        }
-        let version = u32::from_le_bytes(input.array()?);
-        let found = u32::from_le_bytes(input.array()?);
-        let owner = u64::from_le_bytes(input.array()?);
-        let crc = u32::from_le_bytes(input.array()?);
-        let whole = crc == crc32c::crc32c(&bytes[..24]) && found == number && owner == collection;
-        if whole { Ok(version) } else { Err(Undecodable) }
-    };
-    match read() {
-        Ok(VERSION) => Ok(()),
-        Ok(found) => Err(BadHeader::OtherFormat(OtherFormat { file, found, known: VERSION })),
-        Err(Undecodable) => Err(damaged()),
+    let header = bytes.get(..HEADER_BYTES).ok_or_else(damaged)?;
+    let Sealed { version, fields } = unseal(&header[..SEALED_BYTES], MAGIC).ok_or_else(damaged)?;
+    if fields != [number.to_le_bytes().as_slice(), &collection.to_le_bytes()].concat() {
+        return Err(damaged());
+    }
+    if version == VERSION {
+        Ok(())
+    } else {
+        Err(BadHeader::OtherFormat(OtherFormat { file, found: version, known: VERSION }))
     }
 }

@@ -3,14 +3,13 @@
 use super::change::{Input, Undecodable};
 use super::extents::Extent;
 use super::graph_file::GraphManifest;
-use crate::storage::{OtherFormat, Storage, StorageError};
+use crate::storage::header::{BadBody, read_body, with_body_header};
+use crate::storage::{OtherFormat, Storage, StorageError, replace};
 use std::fmt;
 
 const MAGIC: &[u8; 8] = b"KITHMANI";
 /// Version of the format that this release writes and reads.
 const VERSION: u32 = 2;
-/// Magic, version, checksum of the body.
-const HEADER_BYTES: usize = 16;
 
 /// Stands for a chunk of rows that was dropped. No file has the number 0.
 const DROPPED: Extent = Extent { file: 0, crc: 0, offset: 0, len: 0 };
@@ -138,13 +137,7 @@ impl Manifest {
 
     /// Replaces the manifest in a directory: written beside it, synced, renamed over it, the directory synced.
     pub fn store(&self, storage: &dyn Storage, dir: &str) -> Result<(), StorageError> {
-        let body = self.encode();
-        let mut bytes = Vec::with_capacity(HEADER_BYTES + body.len());
-        bytes.extend_from_slice(MAGIC);
-        bytes.extend_from_slice(&VERSION.to_le_bytes());
-        bytes.extend_from_slice(&crc32c::crc32c(&body).to_le_bytes());
-        bytes.extend_from_slice(&body);
-        replace(storage, dir, "MANIFEST", &bytes)
+        replace(storage, dir, "MANIFEST", &with_body_header(MAGIC, VERSION, &self.encode()))
     }
 
     /// The manifest of a directory; `None` when there is none.
@@ -199,48 +192,15 @@ impl fmt::Display for BadManifest {
 }
 
 fn parse(bytes: &[u8]) -> Result<Manifest, BadManifest> {
-    let damaged = || BadManifest::Damaged("the file MANIFEST is damaged".to_string());
-    let mut input = Input(bytes);
-    let mut header = || -> Result<([u8; 8], u32, u32), Undecodable> {
-        let magic = input.array::<8>()?;
-        Ok((magic, u32::from_le_bytes(input.array()?), u32::from_le_bytes(input.array()?)))
-    };
-    let (magic, version, crc) = header().map_err(|_| damaged())?;
-    if crc != crc32c::crc32c(input.0) {
-        return Err(damaged());
-    }
-    match (Manifest::decode(input.0), &magic == MAGIC, version == VERSION) {
-        (Ok(manifest), true, true) => Ok(manifest),
-        // The checksum leaves the header out. Another version differs in more than its number.
-        (Ok(manifest), ..) => Err(BadManifest::Header { version, manifest: Box::new(manifest) }),
-        (Err(_), true, true) => Err(BadManifest::Damaged("the file MANIFEST cannot be decoded".to_string())),
-        (Err(_), true, false) => {
-            let file = "MANIFEST".to_string();
-            Err(BadManifest::OtherFormat(OtherFormat { file, found: version, known: VERSION }))
+    let damaged = |what: &str| BadManifest::Damaged(format!("the file MANIFEST {what}"));
+    read_body(bytes, MAGIC, VERSION, |body| Manifest::decode(body).ok()).map_err(|bad| match bad {
+        BadBody::Damaged => damaged("is damaged"),
+        BadBody::Undecodable => damaged("cannot be decoded"),
+        BadBody::Header { version, body } => BadManifest::Header { version, manifest: Box::new(body) },
+        BadBody::OtherFormat { version: found } => {
+            BadManifest::OtherFormat(OtherFormat { file: "MANIFEST".to_string(), found, known: VERSION })
         }
-        (Err(_), false, _) => Err(damaged()),
-    }
-}
-
-/// Creates a directory, and makes its name and those above it durable.
-pub fn make_dir(storage: &dyn Storage, dir: &str) -> Result<(), StorageError> {
-    storage.create_dir_all(dir)?;
-    storage.sync_dir("")?;
-    dir.match_indices('/').try_for_each(|(end, _)| storage.sync_dir(&dir[..end]))
-}
-
-/// Replaces a small file atomically and durably.
-pub fn replace(storage: &dyn Storage, dir: &str, name: &str, bytes: &[u8]) -> Result<(), StorageError> {
-    let (path, temporary) = (format!("{dir}/{name}"), format!("{dir}/{name}.new"));
-    if storage.exists(&temporary)? {
-        storage.remove(&temporary)?;
-    }
-    let mut file = storage.create(&temporary)?;
-    file.append(bytes)?;
-    file.sync()?;
-    drop(file);
-    storage.rename(&temporary, &path)?;
-    storage.sync_dir(dir)
+    })
 }
 
 fn put_count(out: &mut Vec<u8>, count: usize) {

@@ -61,7 +61,6 @@ pub use index_waiters::BuiltReply;
 pub use indexing::IndexTurn;
 pub use inspection::{Cause, FileFault, Inspection, Part, inspect};
 pub(crate) use manifest::Manifest;
-pub use manifest::{make_dir, replace};
 pub use memory::MemoryReport;
 pub use opening::{Opening, OpeningOptions};
 pub use point::{Payload, Point, Rows};

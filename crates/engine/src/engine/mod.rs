@@ -16,10 +16,10 @@ pub use operation::Operation;
 pub use scrub::{ScrubFinding, ScrubOptions, ScrubReport};
 pub use tuning::Tuning;
 
-use crate::catalog::{self, Catalog, Mode, OpenError};
+use crate::catalog::{self, Catalog, Mode, OpenError, Opened};
 use crate::collection::{GraphPolicy, IndexScratch, MemoryReport};
 use crate::error::Error;
-use crate::limits::{Limits, Thresholds};
+use crate::limits::{Limits, MAX_TOLD_DAMAGES, Thresholds};
 use crate::query::{Tally, Totals};
 use crate::storage::{LockGuard, Storage};
 use background::Background;
@@ -111,6 +111,9 @@ pub struct Status {
     pub points: usize,
     /// Name and fault of each quarantined collection.
     pub faults: Vec<(String, String)>,
+    /// File, relative to the data directory, and a sentence for each piece of damage that the log had when it was opened;
+    /// at most [`MAX_TOLD_DAMAGES`].
+    pub log_damages: Vec<(String, String)>,
     /// What searches did since the engine was opened.
     pub searches: Tally,
     /// What all collections hold in memory.
@@ -154,6 +157,8 @@ struct Core {
     panic_for_tests: bool,
     /// Everything runs in the caller: nobody builds in the background.
     inline: bool,
+    /// What the log said of itself when it was opened.
+    log_damages: Vec<(String, String)>,
     /// Threads that answer reads; a batch is split over those that are free.
     reads: Mutex<Option<Jobs>>,
     /// What searches did since the engine was opened.
@@ -167,14 +172,15 @@ impl Engine {
     /// [`OpenError`] when nothing can be served. A collection that cannot be opened is no error: it is quarantined.
     pub fn open(storage: Arc<dyn Storage>, options: Options) -> Result<Engine, OpenError> {
         let lock = catalog::claim(&*storage)?;
-        let catalog =
-            catalog::open(Arc::clone(&storage), options.limits, options.thresholds, options.mode)?.catalog;
+        let Opened { catalog, report } =
+            catalog::open(Arc::clone(&storage), options.limits, options.thresholds, options.mode)?;
         let inline = options.mode != Mode::Threaded;
         let core = Arc::new(Core {
             catalog: Arc::clone(&catalog),
             limits: options.limits,
             panic_for_tests: options.panic_for_tests,
             inline,
+            log_damages: report.sentences(MAX_TOLD_DAMAGES),
             reads: Mutex::new(None),
             searches: Arc::default(),
         });
@@ -233,7 +239,8 @@ impl Engine {
 
     /// What the engine serves now.
     pub fn status(&self) -> Status {
-        let mut status = Status { searches: self.core.searches.sum(), ..Status::default() };
+        let log_damages = self.core.log_damages.clone();
+        let mut status = Status { searches: self.core.searches.sum(), log_damages, ..Status::default() };
         for entry in self.core.catalog.entries() {
             status.collections += 1;
             if let Some(collection) = entry.collection() {

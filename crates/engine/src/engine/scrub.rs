@@ -186,6 +186,14 @@ fn scrub_catalog(catalog: &Catalog, report: &Mutex<ScrubReport>) {
 /// holds goes into checkpoints, before a start would need it.
 fn scrub_log(catalog: &Catalog, report: &Mutex<ScrubReport>, pace: &mut dyn FnMut(u64) -> bool) {
     let storage = &*catalog.shared().storage;
+    if let Some((fault, mended)) = catalog.shared().log.mend_mark() {
+        let done = mended.map_or_else(
+            |error| format!("it cannot be written again: {error}"),
+            |()| "it is written again".to_string(),
+        );
+        let what = format!("{}; {done}", fault.what);
+        note(&mut report.lock(), |r| &mut r.log_failures, None, fault.path, what);
+    }
     let paths = || -> Vec<String> {
         let segments = catalog.shared().log.with_segments(|segments| segments.to_vec());
         segments.unwrap_or_default().into_iter().map(|(path, _)| path).collect()

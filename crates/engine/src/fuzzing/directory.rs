@@ -2,10 +2,10 @@
 
 use crate::catalog::{CatalogFile, Mode};
 use crate::collection::config::CollectionConfig;
-use crate::collection::{Extent, ExtentWriter, GraphPolicy, Manifest, directory, make_dir};
+use crate::collection::{Extent, ExtentWriter, GraphPolicy, Manifest, directory};
 use crate::engine::{Engine, Operation, Options, Request};
 use crate::error::Error;
-use crate::storage::{SimDisk, StorageError};
+use crate::storage::{SimDisk, StorageError, make_dir};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 

@@ -1,10 +1,11 @@
 //! `kithdb check`: a data directory at rest, looked at as a start would, and deeper. Nothing is written.
 
 use super::finding::{Finding, Findings, Severity};
-use crate::catalog::{self, CATALOG, DamagedRecord, OpenError, Rehearsal, Rehearsed, Source};
+use super::repair::NAMED_STRAYS;
+use crate::catalog::{self, CATALOG, DamagedRecord, OpenError, Rehearsal, Rehearsed, Source, Strays};
 use crate::collection::{Cause, FileFault, Inspection, OpeningOptions, Part, directory, inspect};
 use crate::storage::{ErrorKind, ReadOnly, Storage};
-use crate::wal::{self, Damage, DamageKind};
+use crate::wal;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -13,6 +14,9 @@ const MEND: &str =
     "restore a backup; or salvage what verifies with `kithdb repair`; or delete the collection";
 const REBUILD: &str = "nothing: the server builds it again in the background, while searches are exact";
 const NOTHING: &str = "nothing";
+const TWICE: &str = "none: there are two of this file, and the other is sound";
+const WRITTEN_AGAIN: &str = "nothing: the next start writes it again";
+const COPY: &str = "copy the directory to a disk that works, and check the copy";
 const OTHER_RELEASE: &str = "use the release that wrote it, or a later one";
 const QUARANTINED: &str = "the collection is quarantined: its reads and writes answer an error";
 
@@ -21,8 +25,8 @@ const QUARANTINED: &str = "the collection is quarantined: its reads and writes a
 pub struct CheckedCollection {
     /// Its number, which its folder carries.
     pub id: u64,
-    /// Its name.
-    pub name: String,
+    /// Its name; nothing where that is lost.
+    pub name: Option<String>,
     /// Live points, log included; nothing when it would be quarantined.
     pub points: Option<u64>,
     /// Why it would be quarantined.
@@ -66,15 +70,14 @@ pub fn check(
         return Err(OpenError::Catalog(format!("there is no collection {only}")));
     }
     if let Some((file, what)) = &rehearsal.catalog_fault {
-        let effect = "none: there are two of this file, and the other is sound";
-        let advice = "nothing: the next start writes it again";
-        run.find(Severity::Derived, *file, None, [what, effect, advice]);
+        run.find(Severity::Derived, *file, None, [what, TWICE, WRITTEN_AGAIN]);
     }
     run.log(&rehearsal)?;
     for found in &rehearsal.collections {
         run.collection(found);
     }
     if only.is_none() {
+        run.unlisted(&rehearsal)?;
         run.leftovers(&rehearsal)?;
     }
     Ok(run.report)
@@ -121,6 +124,43 @@ impl Run {
         for id in folders(&*self.storage)? {
             let found = self.inspect(id);
             self.faults(&format!("number {id}"), &found.faults);
+            self.nameless(id, None, "the list of collections is lost");
+        }
+        Ok(())
+    }
+
+    /// Lists a collection that a start would not know.
+    fn nameless(&mut self, id: u64, name: Option<&str>, fault: &str) {
+        let (name, fault) = (name.map(str::to_string), Some(fault.to_string()));
+        self.report.collections.push(CheckedCollection { id, name, points: None, fault });
+    }
+
+    /// Collections of which the log tells and whose creation a start would not find.
+    fn unlisted(&mut self, rehearsal: &Rehearsal) -> Result<(), OpenError> {
+        let Rehearsal { report, fault, .. } = rehearsal;
+        if fault.is_none() && report.damages.is_empty() {
+            return Ok(());
+        }
+        let catalog = catalog::salvage_catalog(&*self.storage, Source::File)?;
+        let known: BTreeSet<u64> = rehearsal.collections.iter().map(|found| found.id).collect();
+        for (id, name, _) in catalog.entries().iter().filter(|(id, ..)| !known.contains(id)) {
+            self.nameless(*id, Some(name), "its creation stands behind damage of the log");
+        }
+        let strays = Strays::find(&*self.storage, &catalog)?.records;
+        let advice = "restore a backup: without its creation nobody knows what its vectors are";
+        for (&id, records) in strays.iter().take(NAMED_STRAYS) {
+            let what = format!(
+                "records of the collection with the number {id} that no list has: {records}. Its creation, or its \
+                 deletion, is lost with the log"
+            );
+            let effect = "nothing of it can be served, nor kept by a repair";
+            self.find(Severity::Damage, "log", None, [&what, effect, advice]);
+            self.nameless(id, None, "the record of its creation, or of its deletion, is lost");
+        }
+        if strays.len() > NAMED_STRAYS {
+            let what =
+                format!("records of {} more collections that no list has", strays.len() - NAMED_STRAYS);
+            self.find(Severity::Damage, "log", None, [&what, "as above", advice]);
         }
         Ok(())
     }
@@ -131,10 +171,12 @@ impl Run {
             self.report.files += 1;
             self.report.bytes += self.storage.len_of(&format!("log/{name}"))?;
         }
+        if let Some(fault) = report.mark_fault.as_ref().filter(|fault| fault.has_other) {
+            self.find(Severity::Derived, fault.path, None, [&fault.what, TWICE, WRITTEN_AGAIN]);
+        }
         let effect = log_effect(rehearsal);
         for damage in &report.damages {
-            let (what, file) = describe(damage);
-            self.find(Severity::Damage, file, None, [&what, &effect, MEND]);
+            self.find(Severity::Damage, damage.file(), None, [&damage.to_string(), &effect, MEND]);
         }
         let name_of = |id: u64| rehearsal.collections.iter().find(|found| found.id == id);
         for &DamagedRecord { sequence, collection } in damaged {
@@ -199,7 +241,7 @@ impl Run {
         }
         self.report.collections.push(CheckedCollection {
             id: *id,
-            name: name.clone(),
+            name: Some(name.clone()),
             points: outcome.as_ref().ok().map(|opening| opening.points_count() as u64),
             fault: outcome.as_ref().err().cloned(),
         });
@@ -215,6 +257,7 @@ impl Run {
                     (Severity::Derived, effect, REBUILD)
                 }
                 (false, Cause::OtherFormat) => (Severity::Damage, QUARANTINED, OTHER_RELEASE),
+                (false, Cause::Unreadable) => (Severity::Damage, QUARANTINED, COPY),
                 (false, _) => (Severity::Damage, QUARANTINED, MEND),
             };
             self.find(severity, path.clone(), Some(name), [&what, effect, advice]);
@@ -264,27 +307,6 @@ fn log_effect(rehearsal: &Rehearsal) -> String {
         [first, ..] => {
             format!("{} collections may have lost changes and are quarantined, {first} first", lost.len())
         }
-    }
-}
-
-/// Words for damage of the log, and the file.
-fn describe(damage: &Damage) -> (String, String) {
-    let sequences = match damage.lost_to {
-        Some(to) if to < damage.lost_from => "no record is lost".to_string(),
-        Some(to) if to == damage.lost_from => format!("record {to} cannot be read"),
-        Some(to) => format!("records {} to {to} cannot be read", damage.lost_from),
-        None => format!("records from {} on cannot be read", damage.lost_from),
-    };
-    let file = wal::segment_path(damage.segment);
-    match damage.kind {
-        DamageKind::RecordHeader => {
-            (format!("the bytes from {} on are no record: {sequences}", damage.offset), file)
-        }
-        DamageKind::SegmentHeader => (format!("the header of the segment is damaged: {sequences}"), file),
-        DamageKind::Gap => (format!("the segments before this one are missing: {sequences}"), file),
-        DamageKind::CutMark => (format!("the note of how far the log was cut is damaged: {sequences}"), {
-            "log/cut".to_string()
-        }),
     }
 }
 

@@ -6,22 +6,22 @@
 //! not come to its end is begun again.
 
 use super::check::{folders, part_name};
-use crate::catalog::{self, CATALOG, CATALOG_COPY, OpenError, Rehearsal, Rehearsed, SavedCatalog, Source};
+use crate::catalog::{self, CATALOG_COPY, OpenError, Rehearsal, Rehearsed, SavedCatalog, Source, Strays};
 use crate::collection::{
     Cause, GraphPolicy, IndexQueue, IndexScratch, Losses, Opening, OpeningOptions, Part, Shared, directory,
     inspect, link_folder,
 };
 use crate::limits::{Limits, Thresholds};
 use crate::storage::{ErrorKind, ReadOnly, Reserve, SimDisk, Storage};
-use crate::wal::{self, GroupCommit, GroupOptions, Log, LogOptions, Replayed};
-use std::collections::{BTreeMap, BTreeSet};
+use crate::wal::{self, DamageKind, GroupCommit, GroupOptions, Log, LogOptions, Replayed};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Folder in the data directory for what a repair replaced.
 pub const SALVAGE: &str = "salvage";
 
 /// How many collections that no list names are told of one by one.
-const NAMED_STRAYS: usize = 20;
+pub(super) const NAMED_STRAYS: usize = 20;
 
 /// What a repair does, or would do, about one collection.
 #[derive(Clone, Debug)]
@@ -64,23 +64,21 @@ impl RepairReport {
 /// what is replaced.
 ///
 /// # Errors
-/// What a start could not get past but for damage of the catalog and the log.
+/// What a start could not get past but for damage of the catalog and the log; and [`OpenError::Unreadable`] when the
+/// device refuses a read of what is there, since nothing tells that from damage but time.
 pub fn repair(
     storage: &Arc<dyn Storage>,
     stamp: &str,
     dry_run: bool,
     options: OpeningOptions,
 ) -> Result<RepairReport, OpenError> {
-    let reading: Arc<dyn Storage> = Arc::new(ReadOnly::new(Arc::clone(storage)));
-    let (source, rehearsal) = match catalog::rehearse(&reading, Source::File, None, options) {
-        Err(OpenError::CatalogLost(_)) => {
-            (Source::Folders, catalog::rehearse(&reading, Source::Folders, None, options)?)
-        }
-        rehearsal => (Source::File, rehearsal?),
-    };
-    let (report, openings) = (RepairReport::default(), BTreeMap::new());
-    let mut run = Run { reading, options, source, report, openings, end: 1 };
-    let catalog = run.plan(rehearsal)?;
+    let reading = Arc::new(ReadOnly::new(Arc::clone(storage)));
+    let planned = Run::planned(Arc::<ReadOnly>::clone(&reading), options);
+    if let Some(error) = reading.refused() {
+        // What is damaged is lost. What is only refused is not, and a repair would leave it out all the same.
+        return Err(OpenError::Unreadable(error));
+    }
+    let (mut run, catalog) = planned?;
     if !dry_run && !run.report.is_sound() {
         run.carry_out(storage, stamp, &catalog)?;
     }
@@ -99,18 +97,30 @@ struct Run {
 }
 
 impl Run {
+    /// What is to be done, before anything is.
+    fn planned(reading: Arc<dyn Storage>, options: OpeningOptions) -> Result<(Run, SavedCatalog), OpenError> {
+        let (source, rehearsal) = match catalog::rehearse(&reading, Source::File, None, options) {
+            Err(OpenError::CatalogLost(_)) => {
+                (Source::Folders, catalog::rehearse(&reading, Source::Folders, None, options)?)
+            }
+            rehearsal => (Source::File, rehearsal?),
+        };
+        let (report, openings) = (RepairReport::default(), BTreeMap::new());
+        let mut run = Run { reading, options, source, report, openings, end: 1 };
+        let catalog = run.plan(rehearsal)?;
+        Ok((run, catalog))
+    }
+
     /// Finds out what is damaged, and loads what verifies of it.
     fn plan(&mut self, rehearsal: Rehearsal) -> Result<SavedCatalog, OpenError> {
         let Rehearsal { report, catalog_fault, damaged, fault, .. } = &rehearsal;
         self.report.replaces_log = !report.damages.is_empty() || !damaged.is_empty() || fault.is_some();
-        for damage in &report.damages {
-            let to = damage.lost_to.map_or_else(|| "its end".to_string(), |to| to.to_string());
-            if damage.lost_to.is_none_or(|to| to >= damage.lost_from) {
-                self.report.notes.push(format!(
-                    "records {} to {to} of the log cannot be read; whose they were is unknown",
-                    damage.lost_from
-                ));
-            }
+        for damage in report.damages.iter().filter(|damage| damage.loses_above(0)) {
+            let whose = match damage.kind {
+                DamageKind::CutMark => "",
+                _ => "; whose they were is unknown",
+            };
+            self.report.notes.push(format!("{}: {damage}{whose}", damage.file()));
         }
         self.report.notes.extend(fault.clone());
         self.report.replaces_catalog = catalog_fault.is_some() || self.source == Source::Folders;
@@ -196,28 +206,19 @@ impl Run {
         catalog: &SavedCatalog,
         mended: &mut BTreeMap<u64, Mended>,
     ) -> Result<(), OpenError> {
-        let listed: BTreeSet<u64> = catalog.entries().iter().map(|(id, ..)| *id).collect();
-        let mut strays: BTreeMap<u64, u64> = BTreeMap::new();
+        let mut strays = Strays::of(catalog);
         let openings = &mut self.openings;
-        let end = wal::salvage(&*self.reading, &mut |item| match item {
-            Replayed::Record { collection: CATALOG, kind, body, .. } => {
-                if let Some(dropped) = catalog::dropped(kind, body) {
-                    strays.remove(&dropped);
-                }
-            }
-            Replayed::BadBody { .. } => {}
-            Replayed::Record { sequence, collection, body, .. } => {
-                if !listed.contains(&collection) {
-                    *strays.entry(collection).or_default() += 1;
-                }
-                // Any other is of a collection that was deleted, or that has the record already.
-                if let Some(opening) = openings.get_mut(&collection)
-                    && let Some(mended) = mended.get_mut(&collection)
-                {
-                    opening.replay_anyway(sequence, body, &mut mended.losses);
-                }
+        let end = wal::salvage(&*self.reading, &mut |item| {
+            strays.see(&item);
+            // Any other is of a collection that was deleted, or that has the record already.
+            if let Replayed::Record { sequence, collection, body, .. } = item
+                && let Some(opening) = openings.get_mut(&collection)
+                && let Some(mended) = mended.get_mut(&collection)
+            {
+                opening.replay_anyway(sequence, body, &mut mended.losses);
             }
         });
+        let strays = strays.records;
         self.end = end.map_err(OpenError::Log)?;
         self.report.notes.extend(strays.iter().take(NAMED_STRAYS).map(|(id, records)| {
             format!(

@@ -17,7 +17,8 @@ pub struct UnsoundFile {
     pub is_derived: bool,
 }
 
-/// Compares the catalog, all segments of the log but the last, manifests, data and graph files with their checksums.
+/// Compares the catalog, the mark of how far the log was cut, all segments of the log but the last, manifests, data and
+/// graph files with their checksums.
 /// `row_chunk_bytes` is that of the server.
 ///
 /// # Errors
@@ -27,6 +28,11 @@ pub fn verify_files(storage: &dyn Storage, row_chunk_bytes: usize) -> Result<Vec
     let mut add = |file: String, what: String, is_derived| found.push(UnsoundFile { file, what, is_derived });
     if let Some((file, what, has_other)) = catalog_fault(storage) {
         add(file.to_string(), what, has_other);
+    }
+    match wal::mark_fault(storage) {
+        Ok(None) => {}
+        Ok(Some(fault)) => add(fault.path.to_string(), fault.what, fault.has_other),
+        Err(error) => add("log/cut".to_string(), error.public(), false),
     }
     let segments: Vec<String> = storage.list("log")?.iter().map(|name| format!("log/{name}")).collect();
     for fault in wal::verify_closed(storage, &segments, &mut |_| true).faults {

@@ -12,10 +12,12 @@
 
 mod disk;
 mod error;
+pub mod header;
 mod map;
 mod other_format;
 mod path;
 mod read_only;
+mod replace;
 mod reserve;
 pub mod sim;
 
@@ -24,6 +26,7 @@ pub use error::{ErrorKind, StorageError};
 pub use map::Map;
 pub use other_format::OtherFormat;
 pub use read_only::ReadOnly;
+pub use replace::{make_dir, replace};
 pub use reserve::Reserve;
 pub use sim::{Call, Fault, SimDisk, Turn};
 

@@ -1,18 +1,34 @@
 //! A data directory that cannot be changed, for whoever only looks.
 
 use super::{ErrorKind, LockGuard, Map, Result, Storage, StorageError, StorageFile};
+use parking_lot::Mutex;
 use std::sync::Arc;
 
 /// Reads what is below, and refuses every call that would change it. Syncs of directories do nothing: what was read
 /// is not relied on beyond the report that is made of it.
 pub struct ReadOnly {
     below: Arc<dyn Storage>,
+    refused: Mutex<Option<StorageError>>,
 }
 
 impl ReadOnly {
     /// A view of `below` that cannot write.
     pub fn new(below: Arc<dyn Storage>) -> ReadOnly {
-        ReadOnly { below }
+        ReadOnly { below, refused: Mutex::default() }
+    }
+
+    /// The first read that the device refused, whatever came of it: another time it may give what it did not give now.
+    pub fn refused(&self) -> Option<StorageError> {
+        self.refused.lock().clone()
+    }
+
+    fn noted<T>(&self, outcome: Result<T>) -> Result<T> {
+        if let Err(error) = &outcome
+            && error.kind() == ErrorKind::Io
+        {
+            self.refused.lock().get_or_insert_with(|| error.clone());
+        }
+        outcome
     }
 }
 
@@ -30,32 +46,32 @@ impl Storage for ReadOnly {
     }
 
     fn open_append(&self, path: &str) -> Result<Box<dyn StorageFile>> {
-        let len = self.below.len_of(path)?;
+        let len = self.len_of(path)?;
         Ok(Box::new(Unwritable { path: path.to_owned(), len }))
     }
 
     fn read(&self, path: &str) -> Result<Vec<u8>> {
-        self.below.read(path)
+        self.noted(self.below.read(path))
     }
 
     fn read_range(&self, path: &str, offset: u64, len: usize) -> Result<Vec<u8>> {
-        self.below.read_range(path, offset, len)
+        self.noted(self.below.read_range(path, offset, len))
     }
 
     fn len_of(&self, path: &str) -> Result<u64> {
-        self.below.len_of(path)
+        self.noted(self.below.len_of(path))
     }
 
     fn map(&self, path: &str) -> Result<Map> {
-        self.below.map(path)
+        self.noted(self.below.map(path))
     }
 
     fn list(&self, dir: &str) -> Result<Vec<String>> {
-        self.below.list(dir)
+        self.noted(self.below.list(dir))
     }
 
     fn exists(&self, path: &str) -> Result<bool> {
-        self.below.exists(path)
+        self.noted(self.below.exists(path))
     }
 
     fn rename(&self, from: &str, _to: &str) -> Result<()> {

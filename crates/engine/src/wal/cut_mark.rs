@@ -1,73 +1,147 @@
 //! How far the log was cut, so that segments which are missing for another reason are noticed.
 //!
-//! The mark is written and synced before the first segment it covers is deleted.
+//! The mark stands in two files in two folders, because nothing else tells a segment that was cut from one that was
+//! lost. Both are durable before the first segment that they cover is deleted, the copy first. So whichever of them a
+//! crash or a failure leaves behind, the higher one is right: what lies between them is still there, and is in
+//! checkpoints.
 
-use crate::storage::{ErrorKind, Storage, StorageError};
+use std::fmt;
+
+use crate::storage::header::{Sealed, seal, unseal};
+use crate::storage::{ErrorKind, Storage, StorageError, make_dir, replace};
 
 use super::LogError;
 use super::format::is_sequence;
 use super::segment::DIR;
 
-const PATH: &str = "log/cut";
-const UNFINISHED: &str = "log/cut.tmp";
-const MAGIC: [u8; 8] = *b"KITHCUT\0";
+const NAME: &str = "cut";
+/// Path of the mark.
+pub(super) const PATH: &str = "log/cut";
+/// Folder of the copy: that of the catalog, since a folder can be lost too.
+const COPY_DIR: &str = "catalog";
+/// Path of the copy.
+pub(super) const COPY_PATH: &str = "catalog/cut";
+
+const MAGIC: &[u8; 8] = b"KITHCUT\0";
 const VERSION: u32 = 1;
-const LEN: usize = 24;
 
-/// What the mark says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum CutMark {
-    /// Every sequence below this one was deliberately deleted, or is about to be; 1 before the first cut.
-    Below(u64),
-    /// The file cannot be read: what is missing at the start cannot be told from what was cut.
+/// One of the two files that is not what was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MarkFault {
+    /// Its path in the data directory.
+    pub path: &'static str,
+    /// The rest of a sentence that begins with its name.
+    pub what: String,
+    /// Whether the other one is sound, so that nothing is lost.
+    pub has_other: bool,
+}
+
+impl MarkFault {
+    /// What there is to say where neither can be read.
+    pub(super) fn unreadable(error: &LogError) -> MarkFault {
+        MarkFault { path: PATH, what: format!("cannot be read: {}", error.public()), has_other: false }
+    }
+}
+
+/// What the two files say.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct CutMark {
+    /// Every sequence below this one was deliberately deleted, or is about to be; 1 before the first cut. `None` where
+    /// neither file says so: what is missing at the start cannot be told from what was cut.
+    pub(super) below: Option<u64>,
+    /// A file that cannot be used.
+    pub(super) fault: Option<MarkFault>,
+    /// The files differ, or one is missing: both are to be written again.
+    pub(super) is_stale: bool,
+}
+
+/// Why one of the files cannot be used.
+#[derive(Clone, Debug)]
+enum Unusable {
     Damaged,
+    OtherFormat(u32),
+    Storage(StorageError),
 }
 
+impl fmt::Display for Unusable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Unusable::Damaged => f.write_str("is damaged"),
+            Unusable::OtherFormat(version) => write!(f, "has format version {version}"),
+            Unusable::Storage(error) => write!(f, "cannot be read: {}", error.public()),
+        }
+    }
+}
+
+/// Reads both files.
+///
+/// # Errors
+/// [`LogError::Unsupported`] for a later format, and the disk's where it gives neither file.
 pub(super) fn load(storage: &dyn Storage) -> Result<CutMark, LogError> {
-    let bytes = match storage.read(PATH) {
-        Ok(bytes) => bytes,
-        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(CutMark::Below(1)),
-        Err(e) => return Err(LogError::from_storage(e)),
-    };
-    if let Some(version) = other_version(&bytes) {
-        return Err(LogError::Unsupported { file: PATH.to_owned(), version });
+    let (main, copy) = (read(storage, PATH), read(storage, COPY_PATH));
+    for (path, read, other) in [(PATH, &main, None), (COPY_PATH, &copy, Some(&main))] {
+        // A later release that ended between the two had begun with the copy.
+        if let Err(Unusable::OtherFormat(version)) = read
+            && !matches!(other, Some(Ok(Some(_))))
+        {
+            return Err(LogError::Unsupported { file: path.to_owned(), version: *version });
+        }
     }
-    let mut below = [0; 8];
-    match bytes.get(12..20) {
-        Some(field) => below.copy_from_slice(field),
-        None => return Ok(CutMark::Damaged),
+    let fault = |path, why: &Unusable, has_other| MarkFault { path, what: why.to_string(), has_other };
+    let mark = |below, fault, is_stale| Ok(CutMark { below: Some(below), fault, is_stale });
+    match (main, copy) {
+        (Ok(Some(main)), Ok(Some(copy))) => mark(main.max(copy), None, main != copy),
+        // A crash at the first cut, or a directory of a release that had no copy, or a backup.
+        (Ok(Some(one)), Ok(None)) | (Ok(None), Ok(Some(one))) => mark(one, None, true),
+        (Ok(None), Ok(None)) => mark(1, None, false),
+        (Ok(Some(main)), Err(why)) => mark(main, Some(fault(COPY_PATH, &why, true)), true),
+        (Err(why), Ok(Some(copy))) => mark(copy, Some(fault(PATH, &why, true)), true),
+        // The device may give it another time: nothing is concluded from that.
+        (Err(Unusable::Storage(error)), _) | (_, Err(Unusable::Storage(error))) => {
+            Err(LogError::from_storage(error))
+        }
+        (Err(why), _) => Ok(CutMark { below: None, fault: Some(fault(PATH, &why, false)), is_stale: false }),
+        (_, Err(why)) => {
+            Ok(CutMark { below: None, fault: Some(fault(COPY_PATH, &why, false)), is_stale: false })
+        }
     }
-    let below = u64::from_le_bytes(below);
-    Ok(if is_sequence(below) && bytes == encode(below) { CutMark::Below(below) } else { CutMark::Damaged })
 }
 
-/// The version of an intact mark that this code does not read: whatever is in it, its checksum is at the end.
-fn other_version(bytes: &[u8]) -> Option<u32> {
-    let (content, checksum) = bytes.split_last_chunk()?;
-    let version = u32::from_le_bytes(*content.strip_prefix(&MAGIC)?.first_chunk()?);
-    (version != VERSION && crc32c::crc32c(content) == u32::from_le_bytes(*checksum)).then_some(version)
+/// Whether the log was ever cut, as far as anything says so.
+///
+/// # Errors
+/// The disk's.
+pub fn was_cut(storage: &dyn Storage) -> Result<bool, StorageError> {
+    Ok(storage.exists(PATH)? || storage.exists(COPY_PATH)?)
 }
 
-/// Makes the mark durable.
+/// What is wrong with the mark or its copy, if anything is.
+///
+/// # Errors
+/// As for opening the log.
+pub fn mark_fault(storage: &dyn Storage) -> Result<Option<MarkFault>, LogError> {
+    load(storage).map(|mark| mark.fault)
+}
+
+/// Makes the mark durable in both files.
 pub(super) fn store(storage: &dyn Storage, below: u64) -> Result<(), StorageError> {
-    match storage.remove(UNFINISHED) {
-        Err(e) if e.kind() != ErrorKind::NotFound => return Err(e),
-        _ => {}
+    let bytes = seal(MAGIC, VERSION, &below.to_le_bytes());
+    if !storage.exists(COPY_DIR)? {
+        make_dir(storage, COPY_DIR)?;
     }
-    let mut file = storage.create(UNFINISHED)?;
-    file.append(&encode(below))?;
-    file.sync()?;
-    drop(file);
-    storage.rename(UNFINISHED, PATH)?;
-    storage.sync_dir(DIR)
+    [COPY_DIR, DIR].into_iter().try_for_each(|dir| replace(storage, dir, NAME, &bytes))
 }
 
-fn encode(below: u64) -> [u8; LEN] {
-    let mut out = [0; LEN];
-    out[..8].copy_from_slice(&MAGIC);
-    out[8..12].copy_from_slice(&VERSION.to_le_bytes());
-    out[12..20].copy_from_slice(&below.to_le_bytes());
-    let checksum = crc32c::crc32c(&out[..20]);
-    out[20..].copy_from_slice(&checksum.to_le_bytes());
-    out
+/// One of the files; `None` when it is not there.
+fn read(storage: &dyn Storage, path: &str) -> Result<Option<u64>, Unusable> {
+    let bytes = match storage.read(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        bytes => bytes.map_err(Unusable::Storage)?,
+    };
+    let Sealed { version, fields } = unseal(&bytes, MAGIC).ok_or(Unusable::Damaged)?;
+    if version != VERSION {
+        return Err(Unusable::OtherFormat(version));
+    }
+    let below = fields.try_into().map(u64::from_le_bytes).map_err(|_| Unusable::Damaged)?;
+    if is_sequence(below) { Ok(Some(below)) } else { Err(Unusable::Damaged) }
 }

@@ -1,5 +1,7 @@
 //! Bytes of the log: segment headers and record headers. `docs/formats.md` has the tables.
 
+use crate::storage::header::{Sealed, seal, unseal};
+
 /// First bytes of every segment.
 const MAGIC: [u8; 8] = *b"KITHLOG\0";
 /// Format of segments and records that this code writes and reads.
@@ -10,6 +12,9 @@ pub(super) const SEGMENT_HEADER_LEN: usize = 52;
 pub(super) const RECORD_HEADER_LEN: usize = 60;
 /// The longest body of a record: 1 GiB.
 pub const MAX_BODY_BYTES: usize = 1 << 30;
+/// The collection whose records say which collections there are. Segments name the last of them, so that the loss of one
+/// is noticed whatever else is lost with it.
+pub const CATALOG: u64 = 0;
 
 /// Whether a number can be a sequence: they start at 1, and half of the range is far more than will ever be used, so that
 /// arithmetic on numbers read from disk cannot overflow.
@@ -49,6 +54,8 @@ pub(super) struct SegmentHeader {
     pub(super) first: u64,
     /// The last sequence that was durable when the segment got its name.
     pub(super) synced_through: u64,
+    /// The last record of [`CATALOG`] before the first of this segment; 0 where that is unknown.
+    pub(super) catalog: u64,
 }
 
 /// Why a segment header could not be used.
@@ -61,30 +68,29 @@ pub(super) enum HeaderFault {
 }
 
 impl SegmentHeader {
-    pub(super) fn encode(&self) -> [u8; SEGMENT_HEADER_LEN] {
-        let mut out = [0; SEGMENT_HEADER_LEN];
-        out[..8].copy_from_slice(&MAGIC);
-        out[8..12].copy_from_slice(&VERSION.to_le_bytes());
-        out[12..16].copy_from_slice(&(if self.after_damage { AFTER_DAMAGE } else { 0 }).to_le_bytes());
-        out[16..20].copy_from_slice(&self.epoch.to_le_bytes());
-        out[24..32].copy_from_slice(&self.seed.to_le_bytes());
-        out[32..40].copy_from_slice(&self.first.to_le_bytes());
-        out[40..48].copy_from_slice(&self.synced_through.to_le_bytes());
-        let checksum = crc32c::crc32c(&out[..48]);
-        out[48..].copy_from_slice(&checksum.to_le_bytes());
-        out
+    pub(super) fn encode(&self) -> Vec<u8> {
+        // One that is 2^32 records away is in the catalog's own file by far.
+        let catalog = (1..self.first).contains(&self.catalog).then(|| self.first - self.catalog);
+        let catalog = catalog.and_then(|distance| u32::try_from(distance).ok()).unwrap_or(0);
+        let flags = if self.after_damage { AFTER_DAMAGE } else { 0 };
+        let mut fields = Vec::with_capacity(SEGMENT_HEADER_LEN);
+        for number in [flags, self.epoch, catalog] {
+            fields.extend_from_slice(&number.to_le_bytes());
+        }
+        for number in [self.seed, self.first, self.synced_through] {
+            fields.extend_from_slice(&number.to_le_bytes());
+        }
+        seal(&MAGIC, VERSION, &fields)
     }
 
     pub(super) fn decode(bytes: &[u8]) -> Result<Self, HeaderFault> {
         let header = bytes.get(..SEGMENT_HEADER_LEN).ok_or(HeaderFault::Damaged)?;
-        if header[..8] != MAGIC || crc32c::crc32c(&header[..48]) != u32_at(header, 48) {
-            return Err(HeaderFault::Damaged);
-        }
+        let Sealed { version, .. } = unseal(header, &MAGIC).ok_or(HeaderFault::Damaged)?;
         let fields = Self::fields(header);
         if !is_sequence(fields.first) || !is_sequence(fields.synced_through.max(1)) {
             return Err(HeaderFault::Damaged);
         }
-        match (u32_at(header, 8), u32_at(header, 12)) {
+        match (version, u32_at(header, 12)) {
             (VERSION, flags) if flags & !AFTER_DAMAGE == 0 => Ok(fields),
             (VERSION, _) => Err(HeaderFault::Unsupported(VERSION + 1)),
             (version, _) => Err(HeaderFault::Unsupported(version)),
@@ -97,12 +103,14 @@ impl SegmentHeader {
     }
 
     fn fields(header: &[u8]) -> Self {
+        let (first, distance) = (u64_at(header, 32), u64::from(u32_at(header, 20)));
         Self {
             after_damage: u32_at(header, 12) & AFTER_DAMAGE != 0,
             epoch: u32_at(header, 16),
             seed: u64_at(header, 24),
-            first: u64_at(header, 32),
+            first,
             synced_through: u64_at(header, 40),
+            catalog: if distance == 0 { 0 } else { first.saturating_sub(distance) },
         }
     }
 

@@ -10,7 +10,7 @@ use crate::sync::{Condvar, Mutex, MutexGuard, mpsc};
 
 use super::durability::{Durability, GroupOptions};
 use super::log::{Log, Pending};
-use super::{LogError, MAX_BODY_BYTES};
+use super::{LogError, MAX_BODY_BYTES, MarkFault};
 
 /// Bytes that wait for the log, up to which whoever brings them writes them: the sync takes so little longer for them
 /// that the way to another thread and back counts.
@@ -216,6 +216,11 @@ impl GroupCommit {
     /// See [`Log::cut`]; waits for a running sync.
     pub fn cut(&self, below: u64) -> Result<(), LogError> {
         self.shared.log.lock().cut(below)
+    }
+
+    /// See [`Log::mend_mark`]; waits for a running sync.
+    pub fn mend_mark(&self) -> Option<(MarkFault, Result<(), LogError>)> {
+        self.shared.log.lock().mend_mark()
     }
 
     /// See [`Log::rotate`]; waits for a running sync.

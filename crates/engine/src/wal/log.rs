@@ -6,12 +6,13 @@ use std::sync::Arc;
 use crate::storage::{ErrorKind, Reserve, Storage, StorageError, StorageFile};
 
 use super::LogError;
-use super::cut_mark;
+use super::continuation::{NewSegment, continue_after};
+use super::cut_mark::{self, MarkFault};
 use super::entropy::Entropy;
 use super::format::{
-    MAX_BODY_BYTES, RECORD_HEADER_LEN, RecordHeader, SEGMENT_HEADER_LEN, Seeded, SegmentHeader, VERSION,
+    CATALOG, MAX_BODY_BYTES, RECORD_HEADER_LEN, RecordHeader, SEGMENT_HEADER_LEN, Seeded, VERSION,
 };
-use super::recovery::{Recovered, Shadowed, TailRecord, recover};
+use super::recovery::{Shadowed, recover};
 use super::report::{LogReport, Replayed};
 use super::segment::{self, CreateError, Segment};
 
@@ -68,6 +69,10 @@ pub struct Log {
     written: u64,
     /// The last sequence that is durable.
     durable: u64,
+    /// The last record of [`CATALOG`]; 0 where that is unknown.
+    catalog: u64,
+    /// Everything below was cut, or was about to be, as the mark says; `None` where it cannot be read.
+    mark: Option<u64>,
     poison: Option<StorageError>,
     reserve: Option<Arc<Reserve>>,
 }
@@ -107,6 +112,10 @@ impl Log {
         let mut entropy = Entropy::new(options.entropy);
         let mut segments: VecDeque<Segment> = found.segments.iter().copied().collect();
         let (file, seeded) = continue_after(&*storage, &found, next, epoch, &mut entropy, &mut segments)?;
+        if let Some(below) = found.mark.below.filter(|_| found.mark.is_stale) {
+            // What cannot be written now is written with the next cut.
+            let _ = cut_mark::store(&*storage, below);
+        }
         let written = next - 1;
         let log = Self {
             storage,
@@ -121,6 +130,8 @@ impl Log {
             encoded: Vec::new(),
             written,
             durable: written,
+            catalog: found.catalog,
+            mark: found.mark.below,
             poison: None,
             reserve: None,
         };
@@ -182,8 +193,7 @@ impl Log {
         if doomed == 0 {
             return Ok(());
         }
-        let mark = cut_mark::store(&*self.storage, self.segments[doomed].first);
-        mark.map_err(LogError::from_storage)?;
+        self.mark_cut(self.segments[doomed].first)?;
         for _ in 0..doomed {
             match self.storage.remove(&segment::path(self.segments[0].first)) {
                 Err(e) if e.kind() != ErrorKind::NotFound => return Err(LogError::from_storage(e)),
@@ -192,6 +202,29 @@ impl Log {
             self.segments.pop_front();
         }
         self.storage.sync_dir(segment::DIR).map_err(LogError::from_storage)
+    }
+
+    /// Makes the mark durable before anything below it goes.
+    fn mark_cut(&mut self, below: u64) -> Result<(), LogError> {
+        cut_mark::store(&*self.storage, below).map_err(LogError::from_storage)?;
+        self.mark = Some(below);
+        Ok(())
+    }
+
+    /// Reads the mark of how far the log was cut and its copy, and writes both again when they are not what was written.
+    /// Answers what is wrong with one of them, and what came of it.
+    pub fn mend_mark(&mut self) -> Option<(MarkFault, Result<(), LogError>)> {
+        let found = cut_mark::load(&*self.storage);
+        let (is_stale, fault) = match found {
+            Ok(mark) => (mark.is_stale, mark.fault),
+            Err(error) => (true, Some(MarkFault::unreadable(&error))),
+        };
+        let mended = match self.mark {
+            Some(below) if is_stale || fault.is_some() => self.mark_cut(below),
+            // Neither said so when the log was opened: the next cut will.
+            _ => return None,
+        };
+        fault.map(|fault| (fault, mended))
     }
 
     /// Path and length in bytes of every segment, oldest first.
@@ -261,7 +294,8 @@ impl Log {
         self.sync()?;
         self.give_back_zeros()?;
         let first = self.written + 1;
-        let plan = NewSegment { first, after_damage: false, epoch: self.epoch, records: &[] };
+        let (epoch, catalog) = (self.epoch, self.catalog);
+        let plan = NewSegment { first, after_damage: false, epoch, catalog, records: &[] };
         match plan.create(&*self.storage, &mut self.entropy) {
             Ok((file, seeded)) => {
                 self.segments.push_back(Segment { first, bytes: file.len() });
@@ -336,6 +370,9 @@ impl Log {
                 Err(e) => Err(self.poison(e)),
             };
         }
+        let catalog =
+            (self.written + 1..).zip(&self.pending).filter(|(_, record)| record.collection == CATALOG);
+        self.catalog = catalog.map(|(sequence, _)| sequence).last().unwrap_or(self.catalog);
         let is_synced_each_time = self.durable == self.written;
         self.written = sequence;
         if let Some(segment) = self.segments.back_mut() {
@@ -348,92 +385,5 @@ impl Log {
             self.encoded = Vec::new();
         }
         Ok(())
-    }
-}
-
-/// A segment to be made, with the records it starts with.
-struct NewSegment<'a> {
-    first: u64,
-    after_damage: bool,
-    epoch: u32,
-    records: &'a [TailRecord],
-}
-
-impl NewSegment<'_> {
-    fn create(
-        &self,
-        storage: &dyn Storage,
-        entropy: &mut Entropy,
-    ) -> Result<(Box<dyn StorageFile>, Seeded), CreateError> {
-        let header = SegmentHeader {
-            after_damage: self.after_damage,
-            epoch: self.epoch,
-            seed: entropy.next(),
-            first: self.first,
-            synced_through: self.records.last().map_or(self.first - 1, |record| record.header.sequence),
-        };
-        let seeded = header.seeded();
-        let mut content = header.encode().to_vec();
-        for TailRecord { header, body } in self.records {
-            let header = RecordHeader { body_checksum: seeded.checksum(body), ..*header };
-            content.extend_from_slice(&header.encode(seeded));
-            content.extend_from_slice(body);
-        }
-        Ok((segment::create(storage, self.first, &content)?, seeded))
-    }
-}
-
-/// Makes the old tail durable and answers the segment that takes the record `next`.
-fn continue_after(
-    storage: &dyn Storage,
-    found: &Recovered,
-    next: u64,
-    epoch: u32,
-    entropy: &mut Entropy,
-    segments: &mut VecDeque<Segment>,
-) -> Result<(Box<dyn StorageFile>, Seeded), LogError> {
-    // Sequences are skipped only when log files were lost; the mark keeps that gap from hiding what follows it.
-    let mark = found.in_shadow || next > found.next;
-    if found.last_is_usable
-        && !mark
-        && let Some(last) = segments.back()
-    {
-        let path = segment::path(last.first);
-        let reopen = || {
-            let mut file = storage.open_append(&path)?;
-            // Zeros that were written ahead of records that never came.
-            if file.len() > last.bytes {
-                file.truncate(last.bytes)?;
-            }
-            // A truncation whose sync failed before a restart must not be undone by a later power cut: the bytes it
-            // took away would stand where new records are expected.
-            file.sync()?;
-            Ok((file, storage.read(&path)?))
-        };
-        let (file, bytes) = reopen().map_err(LogError::from_storage)?;
-        if let Ok(header) = SegmentHeader::decode(&bytes) {
-            return Ok((file, header.seeded()));
-        }
-    }
-    let mut create = |first, after_damage, records: &[TailRecord]| {
-        // A segment of the same name held nothing but what the new one starts with; it keeps its mark.
-        let replaced = segments.back().filter(|last| last.first == first).copied();
-        let after_damage = after_damage || (replaced.is_some() && found.last_is_marked);
-        let made = NewSegment { first, after_damage, epoch, records }.create(storage, entropy);
-        let (file, seeded) = made.map_err(|error| match error {
-            CreateError::Absent(e) | CreateError::Unknown(e) => LogError::from_storage(e),
-        })?;
-        if replaced.is_some() {
-            segments.pop_back();
-        }
-        segments.push_back(Segment { first, bytes: file.len() });
-        Ok((file, seeded))
-    };
-    match found.tail.first() {
-        None => create(next, mark, &[]),
-        Some(first) => {
-            let copied = create(first.header.sequence, false, &found.tail)?;
-            if mark { create(next, true, &[]) } else { Ok(copied) }
-        }
     }
 }

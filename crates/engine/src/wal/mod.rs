@@ -17,6 +17,7 @@
 //! log stays contiguous. A failed sync, or a write that cannot be taken back, poisons the log: every later call answers
 //! [`LogError::Poisoned`] until the log is opened again.
 
+mod continuation;
 mod cut_mark;
 mod durability;
 mod entropy;
@@ -32,9 +33,10 @@ mod scan;
 mod segment;
 mod verification;
 
+pub use cut_mark::{MarkFault, mark_fault, was_cut};
 pub use durability::{Durability, GroupOptions};
 pub use error::LogError;
-pub use format::MAX_BODY_BYTES;
+pub use format::{CATALOG, MAX_BODY_BYTES};
 pub use group::{Appender, Completion, GroupCommit};
 pub use inspection::{inspect, path_holding, remove_segments, salvage, segment_path, start_behind};
 pub use log::{Log, LogOptions};

@@ -4,7 +4,9 @@ use crate::storage::Storage;
 
 use super::LogError;
 use super::cut_mark::{self, CutMark};
-use super::format::{HeaderFault, RECORD_HEADER_LEN, RecordHeader, SEGMENT_HEADER_LEN, SegmentHeader};
+use super::format::{
+    CATALOG, HeaderFault, RECORD_HEADER_LEN, RecordHeader, SEGMENT_HEADER_LEN, SegmentHeader,
+};
 use super::report::{Damage, DamageKind, LogReport, Replayed};
 use super::scan::{Item, scan};
 use super::segment::{self, Segment};
@@ -31,6 +33,10 @@ pub(super) struct Recovered {
     pub(super) last_is_marked: bool,
     /// Damage was found that no later segment's mark has acknowledged.
     pub(super) in_shadow: bool,
+    /// How far the log was cut.
+    pub(super) mark: CutMark,
+    /// The last record of the catalog that the log has, or had; 0 where nothing says so.
+    pub(super) catalog: u64,
 }
 
 /// One segment as it stands on disk.
@@ -135,6 +141,8 @@ struct Replay<'a> {
     report: LogReport,
     in_shadow: bool,
     shadowed: Shadowed,
+    /// The last record of the catalog that was met.
+    catalog: u64,
 }
 
 impl Replay<'_> {
@@ -148,6 +156,9 @@ impl Replay<'_> {
 
     fn record(&mut self, header: &RecordHeader, body: Option<&[u8]>) {
         let &RecordHeader { sequence, epoch, op_id, collection, kind, .. } = header;
+        if collection == CATALOG {
+            self.catalog = sequence;
+        }
         if sequence <= self.from {
             return;
         }
@@ -167,6 +178,12 @@ impl Replay<'_> {
 
     /// Visits a segment; answers the sequence after its last.
     fn segment(&mut self, loaded: &Loaded, end: Option<u64>) -> u64 {
+        let named = loaded.header.filter(|_| loaded.header_sound).map_or(0, |header| header.catalog);
+        if named > self.catalog {
+            // It was cut, or it is lost: whoever has the catalog's own file can tell.
+            self.report.catalog_before = Some(named);
+            self.catalog = named;
+        }
         let mut next = loaded.first;
         for item in &loaded.items {
             match *item {
@@ -203,14 +220,12 @@ pub(super) fn recover(
     let firsts = segment::list(storage).map_err(LogError::from_storage)?;
     let mark = cut_mark::load(storage)?;
     let oldest = firsts.first().copied().unwrap_or(1);
-    let from = match mark {
-        CutMark::Below(below) => from.max(below.saturating_sub(1)),
-        CutMark::Damaged => from.max(oldest - 1),
-    };
-    let mut replay = Replay { from, visit, report: LogReport::default(), in_shadow: false, shadowed };
-    if mark == CutMark::Damaged {
+    let from = from.max(mark.below.unwrap_or(oldest) - 1);
+    let report = LogReport { mark_fault: mark.fault.clone(), ..LogReport::default() };
+    let mut replay = Replay { from, visit, report, in_shadow: false, shadowed, catalog: 0 };
+    if mark.below.is_none() {
         let (kind, lost_to) = (DamageKind::CutMark, Some(oldest - 1));
-        replay.damage(Damage { kind, segment: oldest, offset: 0, lost_from: oldest, lost_to });
+        replay.damage(Damage { kind, segment: oldest, offset: 0, lost_from: 1, lost_to });
     }
     let mut segments = Vec::new();
     let mut next = from + 1;
@@ -266,7 +281,7 @@ pub(super) fn recover(
             next = replay.segment(&loaded, end);
         }
     }
-    let Replay { report, in_shadow, .. } = replay;
+    let Replay { report, in_shadow, catalog, .. } = replay;
     let (tail, intact, header) = last.unwrap_or_default();
     Ok(Recovered {
         last_is_usable: intact && tail.is_empty() && report.torn_bytes == 0,
@@ -277,5 +292,7 @@ pub(super) fn recover(
         next,
         covered: from,
         in_shadow,
+        mark,
+        catalog,
     })
 }

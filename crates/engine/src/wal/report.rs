@@ -1,6 +1,10 @@
 //! What opening a log tells its owner.
 
 use std::collections::BTreeMap;
+use std::fmt;
+
+use super::cut_mark::{self, MarkFault};
+use super::segment;
 
 /// One finding of the replay, in sequence order.
 #[derive(Debug)]
@@ -40,7 +44,8 @@ pub enum DamageKind {
     SegmentHeader,
     /// Segments are missing between two others, or before the first although no cut took them.
     Gap,
-    /// The note of how far the log was cut cannot be read; segments missing before the first go unnoticed.
+    /// Neither the note of how far the log was cut nor its copy can be read: what is missing before the first segment
+    /// was cut, or is lost.
     CutMark,
 }
 
@@ -60,9 +65,45 @@ pub struct Damage {
 }
 
 impl Damage {
+    /// The file that it is about, as a path in the data directory: for a gap the one behind it.
+    pub fn file(&self) -> String {
+        match self.kind {
+            DamageKind::CutMark => cut_mark::PATH.to_string(),
+            _ => segment::path(self.segment),
+        }
+    }
+
     /// Whether sequences above `from` are lost.
     pub fn loses_above(&self, from: u64) -> bool {
         self.lost_to.is_none_or(|to| to >= self.lost_from && to > from)
+    }
+}
+
+impl fmt::Display for Damage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Damage { lost_from, .. } = self;
+        let sequences = match self.lost_to {
+            Some(to) if to < *lost_from => "no record is lost".to_string(),
+            Some(to) if to == *lost_from => format!("record {to} cannot be read"),
+            Some(to) => format!("records {lost_from} to {to} cannot be read"),
+            None => format!("records from {lost_from} on cannot be read"),
+        };
+        match self.kind {
+            DamageKind::RecordHeader => {
+                write!(f, "the bytes from {} on are no record: {sequences}", self.offset)
+            }
+            DamageKind::SegmentHeader => write!(f, "the header of the segment is damaged: {sequences}"),
+            DamageKind::Gap => write!(f, "the segments before this one are missing: {sequences}"),
+            DamageKind::CutMark => {
+                f.write_str("the mark of how far the log was cut, and its copy, cannot be read: ")?;
+                match self.lost_to {
+                    Some(to) if to >= *lost_from => {
+                        write!(f, "whether records up to {to} were cut or are lost nobody can tell")
+                    }
+                    _ => f.write_str("no record is lost"),
+                }
+            }
+        }
     }
 }
 
@@ -82,6 +123,23 @@ pub struct LogReport {
     /// collections the lost records themselves belonged to is unknown. Records appended after the damage was first
     /// reported are visited as usual and not listed, so the other collections go on through every restart.
     pub behind: BTreeMap<u64, u64>,
+    /// A file of the cut mark that cannot be used. Where the other can, nothing is lost.
+    pub mark_fault: Option<MarkFault>,
+    /// The last record of the catalog that a segment names and that was not met: it was cut, and then the catalog's own
+    /// file has it; or it is lost.
+    pub catalog_before: Option<u64>,
     /// Records visited, damaged bodies included.
     pub visited: u64,
+}
+
+impl LogReport {
+    /// File, relative to the data directory, and words for each piece of damage, `limit` of them at most.
+    pub fn sentences(&self, limit: usize) -> Vec<(String, String)> {
+        let mark = self.mark_fault.iter().filter(|fault| fault.has_other).map(|fault| {
+            let what = format!("{}; there are two of this file, and the other is sound", fault.what);
+            (fault.path.to_string(), what)
+        });
+        let damages = self.damages.iter().map(|damage| (damage.file(), damage.to_string()));
+        mark.chain(damages).take(limit).collect()
+    }
 }

@@ -2,6 +2,7 @@
 
 mod ahead;
 mod crashes;
+mod cut;
 mod decay;
 mod group;
 

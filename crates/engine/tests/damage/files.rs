@@ -13,6 +13,8 @@ pub enum Kind {
     Segment,
     /// The mark that says how far the log was cut.
     CutMark,
+    /// The other file of the same content.
+    CutMarkCopy,
     Manifest,
     /// Rows, points and payloads.
     Data,
@@ -20,11 +22,12 @@ pub enum Kind {
 }
 
 impl Kind {
-    pub const ALL: [Kind; 7] = [
+    pub const ALL: [Kind; 8] = [
         Kind::Catalog,
         Kind::CatalogCopy,
         Kind::Segment,
         Kind::CutMark,
+        Kind::CutMarkCopy,
         Kind::Manifest,
         Kind::Data,
         Kind::Graph,
@@ -47,6 +50,7 @@ pub fn files(disk: &SimDisk) -> Vec<File> {
     let mut add = |path: String, kind: Kind| files.push(File { path, kind, may_vanish: false });
     add("catalog/CATALOG".to_string(), Kind::Catalog);
     add("collections/CATALOG".to_string(), Kind::CatalogCopy);
+    add("catalog/cut".to_string(), Kind::CutMarkCopy);
     for name in list("log") {
         let kind = if name == "cut" { Kind::CutMark } else { Kind::Segment };
         add(format!("log/{name}"), kind);

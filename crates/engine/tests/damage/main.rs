@@ -6,6 +6,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod files;
+mod segments;
 mod served;
 #[path = "../specimen/mod.rs"]
 mod specimen;

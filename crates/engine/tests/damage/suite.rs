@@ -66,11 +66,12 @@ impl Directory {
 
     fn open(&self, disk: SimDisk, damaged: &BTreeMap<&str, Kind>) -> String {
         let is = |kinds: &[Kind]| damaged.values().any(|kind| kinds.contains(kind));
+        let is_log = is(&[Kind::Segment]) || is(&[Kind::CutMark]) && is(&[Kind::CutMarkCopy]);
         let mut engine = match TestEngine::with(disk, 1, THRESHOLDS) {
             Ok(engine) => engine,
             Err(sentence) => {
                 let has_catalog = !(is(&[Kind::Catalog]) && is(&[Kind::CatalogCopy]));
-                assert!(!has_catalog || is(&[Kind::Segment, Kind::CutMark]), "does not open: {sentence}");
+                assert!(!has_catalog || is_log, "does not open: {sentence}");
                 assert!(sentence.contains("CATALOG") || sentence.contains("log"), "{sentence}");
                 return "does not open".to_string();
             }
@@ -93,7 +94,7 @@ impl Directory {
                 );
             }
         }
-        if !is(&[Kind::Segment, Kind::CutMark]) {
+        if !is_log {
             let folders: BTreeSet<&str> = damaged
                 .iter()
                 .filter(|(_, kind)| matches!(kind, Kind::Manifest | Kind::Data))

@@ -181,26 +181,6 @@ fn a_missing_segment_is_a_gap() {
 }
 
 #[test]
-fn what_was_cut_is_no_gap_and_what_is_missing_besides_is() {
-    let disk = SimDisk::new();
-    filled(&disk, 20, 300);
-    open_with(&disk, options(300), 0).unwrap().0.cut(11).unwrap();
-    let (log, report, seen) = open_with(&disk, options(300), 0).unwrap();
-    assert!(report.damages.is_empty());
-    assert_eq!(sequences(&seen), (log.oldest_sequence()..=20).collect::<Vec<_>>());
-    drop(log);
-    let oldest = segments(&disk).remove(0);
-    disk.decay("log/cut", |bytes| bytes[13] ^= 1).unwrap();
-    let (_, report, again) = open_with(&disk, options(300), 0).unwrap();
-    assert_eq!((again, report.damages[0].kind), (seen, DamageKind::CutMark));
-    assert_eq!(report.bad_header, None);
-    disk.decay("log/cut", |bytes| bytes[13] ^= 1).unwrap();
-    disk.remove(&format!("log/{oldest}")).unwrap();
-    let (_, report, _) = open_with(&disk, options(300), 0).unwrap();
-    assert_eq!(report.bad_header.map(|damage| damage.kind), Some(DamageKind::Gap));
-}
-
-#[test]
 fn a_destroyed_segment_never_gives_its_sequences_out_again() {
     let (disk, path) = six();
     disk.decay(&path, |bytes| bytes[..HEADER + RECORD].fill(0xAA)).unwrap();
