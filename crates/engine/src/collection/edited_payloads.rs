@@ -1,6 +1,6 @@
 //! Where payloads came from that were edited: the part that an edit leaves alone is copied.
 
-use super::extents::Extent;
+use super::checkpoint::extents::Extent;
 use super::point::StoredPayload;
 use std::collections::BTreeSet;
 

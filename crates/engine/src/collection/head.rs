@@ -5,13 +5,13 @@
 //! [`Head::restore`].
 
 use super::change::{Change, FieldVector, PayloadEdit};
+use super::checkpoint::sparse_file;
 use super::config::CollectionConfig;
 use super::declared_index::DeclaredIndex;
 use super::edited_payloads::EditedPayloads;
 use super::field::{FieldArena, FieldCounts};
 use super::point::{NO_ROW, Payload, Point, Rows};
 use super::sparse_field::{SparseArena, SparseMark};
-use super::sparse_file;
 use super::state::State;
 use super::view::View;
 use crate::payload::edit;

@@ -1,5 +1,8 @@
 //! A collection: the writer's head, the view that readers hold, the graphs, and what is on disk.
 //!
+//! `checkpoint` is what is on disk: writing it, opening, verifying and salvaging it. `indexing` is what happens behind
+//! the writes: graphs and indexes of fields are built and built anew. What stands beside the two is the data itself.
+//!
 //! A write goes queue → [`Head`] → log → view. One thread at a time takes what is queued (a *group*), resolves
 //! and applies each operation to the private head, appends the group's records to the log, and goes on; when
 //! the log has synced them, the view is published and the callers are answered. Readers take the view and
@@ -8,66 +11,48 @@
 mod bell;
 pub(crate) mod change;
 mod checkpoint;
-mod checkpoint_pass;
 pub mod config;
 mod declared_index;
 mod digest;
 mod edited_payloads;
-mod extents;
 mod fault;
 mod field;
-mod graph;
-mod graph_file;
-mod graph_search;
 mod head;
-mod index_building;
-mod index_queue;
-mod index_waiters;
 mod indexing;
-mod inspection;
-mod manifest;
 mod memory;
-mod opening;
 mod point;
 mod resolve;
-mod rewriting;
 mod run;
-mod salvage;
-mod scrubbing;
 mod sparse_field;
-mod sparse_file;
 mod sparse_rows;
-mod staging;
 mod state;
-mod unsaved;
 pub mod update;
 mod vacuum;
-mod verification;
 mod view;
 mod write;
 mod write_queue;
 
 pub use bell::Bell;
 pub use change::{Change, PayloadEdit};
+pub(crate) use checkpoint::extents::{Extent, ExtentWriter};
+pub use checkpoint::inspection::{Cause, FileFault, Inspection, Part, inspect};
+pub(crate) use checkpoint::manifest::Manifest;
+pub use checkpoint::opening::{Opening, OpeningOptions};
+pub use checkpoint::salvage::Losses;
+pub use checkpoint::staging::link_folder;
 pub use checkpoint::{CheckpointError, GraphPolicy, directory};
 pub use declared_index::{DeclaredIndex, IndexDraft};
-pub(crate) use extents::{Extent, ExtentWriter};
 pub use field::{FieldArena, FieldTable};
-pub use graph::{FieldGraph, IndexScratch};
-pub use graph_search::How;
 pub use head::Head;
-pub use index_queue::IndexQueue;
-pub use index_waiters::BuiltReply;
 pub use indexing::IndexTurn;
-pub use inspection::{Cause, FileFault, Inspection, Part, inspect};
-pub(crate) use manifest::Manifest;
+pub use indexing::graph::{FieldGraph, IndexScratch};
+pub use indexing::graph_search::How;
+pub use indexing::queue::IndexQueue;
+pub use indexing::waiters::BuiltReply;
 pub use memory::MemoryReport;
-pub use opening::{Opening, OpeningOptions};
 pub use point::{Payload, Point, Rows};
 pub use resolve::not_found;
-pub use salvage::Losses;
 pub use sparse_field::{SparseArena, SparseTable};
-pub use staging::link_folder;
 pub use state::{State, Subject};
 pub use view::View;
 pub use write::{CHANGES, Write, WriteDone, WriteReply, WriteRequest, refused};
@@ -82,12 +67,12 @@ use crate::sync::{Condvar, Mutex};
 use crate::wal::GroupCommit;
 use arc_swap::ArcSwap;
 use checkpoint::Checkpoints;
+use checkpoint::unsaved::Unsaved;
 use config::CollectionConfig;
 use fault::Faults;
-use index_waiters::IndexWaiters;
+use indexing::waiters::IndexWaiters;
 use indexing::{GraphSlot, Indexers};
 use std::sync::Arc;
-use unsaved::Unsaved;
 use write::Writer;
 use write_queue::Queue;
 

@@ -1,10 +1,10 @@
 //! The write path of a collection.
 
 use super::change::{self, Change};
+use super::checkpoint::unsaved::replay_work;
 use super::config::CollectionPatch;
 use super::head::Head;
 use super::resolve::resolve;
-use super::unsaved::replay_work;
 use super::update::Update;
 use super::view::View;
 use super::{Collection, FieldGraph, IndexScratch, Shared};

@@ -1,8 +1,8 @@
 //! Writing a graph anew: without its dead nodes, and in the order in which walks meet the others.
 
-use super::field::FieldTable;
 use super::graph::{FieldGraph, IndexScratch, NodeCodes};
-use super::{Collection, View};
+use crate::collection::field::FieldTable;
+use crate::collection::{Collection, View};
 use crate::index::{Codes, Stopped};
 use crate::vectors::CodeTable;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ const ORDER_GROWTH: u32 = 4;
 
 impl Collection {
     /// Whether a graph has so many dead nodes that it is to be rewritten.
-    pub(super) fn is_worn(&self, view: &View, field: usize, graph: &FieldGraph) -> bool {
+    pub(in crate::collection) fn is_worn(&self, view: &View, field: usize, graph: &FieldGraph) -> bool {
         let nodes = graph.hnsw.len();
         let optimizers = &view.state.config.optimizers;
         // Of the live rows some may not be nodes yet: there are at least so many dead nodes.
@@ -22,13 +22,13 @@ impl Collection {
     }
 
     /// Whether a graph grew so much since its nodes were last in order that it is worth rewriting.
-    pub(super) fn is_out_of_order(&self, graph: &FieldGraph) -> bool {
+    pub(in crate::collection) fn is_out_of_order(&self, graph: &FieldGraph) -> bool {
         let nodes = graph.hnsw.len();
         nodes >= self.shared.thresholds.order_rows && nodes / ORDER_GROWTH >= graph.ordered
     }
 
     /// Rewrites a graph; `None` when the engine stops or the collection is deleted meanwhile.
-    pub(super) fn rewritten(
+    pub(in crate::collection) fn rewritten(
         &self,
         view: &View,
         field: usize,

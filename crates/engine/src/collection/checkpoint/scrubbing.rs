@@ -1,8 +1,8 @@
 //! Looking after the files of a collection that is served.
 
-use super::Collection;
 use super::inspection::{Cause, Inspection, Part, inspect};
 use super::manifest::Manifest;
+use crate::collection::Collection;
 use crate::storage::StorageError;
 
 /// Looks at a collection whose checkpoints keep replacing each other under the inspection, or whose disk refuses to read.

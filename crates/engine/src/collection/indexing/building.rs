@@ -3,10 +3,10 @@
 //! A builder reads a view, then what was changed meanwhile, and takes the writer's seat for the rest: the changes of
 //! the last moments. Searches and writes go on as if the index was not declared.
 
-use super::Collection;
-use super::declared_index::{DeclaredIndex, IndexDraft};
-use super::state::State;
-use super::view::View;
+use crate::collection::Collection;
+use crate::collection::declared_index::{DeclaredIndex, IndexDraft};
+use crate::collection::state::State;
+use crate::collection::view::View;
 use crate::payload::FieldIndex;
 use roaring::RoaringBitmap;
 use std::sync::Arc;
@@ -43,7 +43,7 @@ impl Collection {
     }
 
     /// Whether every declared index is built.
-    pub(super) fn has_all_indexes(&self) -> bool {
+    pub(in crate::collection) fn has_all_indexes(&self) -> bool {
         self.view.load().state.indexes.iter().all(|index| index.built().is_some())
     }
 

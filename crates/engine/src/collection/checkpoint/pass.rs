@@ -1,21 +1,21 @@
 //! One pass of a checkpoint over a view: writing what is new of points, payloads and rows.
 
-use super::change::put_id;
-use super::checkpoint::file_path;
 use super::extents::{Extent, ExtentWriter};
+use super::file_path;
 use super::manifest::{FieldManifest, Manifest};
-use super::point::{Payload, Point, Rows, StoredPayload};
-use super::view::View;
+use crate::collection::change::put_id;
+use crate::collection::point::{Payload, Point, Rows, StoredPayload};
+use crate::collection::view::View;
 use crate::storage::{Storage, StorageError};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Points in a chunk of the points column.
-pub(super) const CHUNK_POINTS: usize = 2048;
+pub(in crate::collection) const CHUNK_POINTS: usize = 2048;
 /// Payloads are gathered into extents of about this size.
 const PAYLOAD_EXTENT_BYTES: usize = 1 << 20;
 
 /// A payload that the checkpoint has written: the point's offset, the payload as it was, its place.
-pub(super) struct Moved {
+pub(in crate::collection) struct Moved {
     pub offset: u32,
     pub from: Payload,
     pub extent_offset: u64,
@@ -23,7 +23,7 @@ pub(super) struct Moved {
 }
 
 /// One pass over a view, writing what is new.
-pub(super) struct Pass<'a> {
+pub(in crate::collection) struct Pass<'a> {
     pub view: &'a View,
     pub previous: &'a Manifest,
     /// Files whose payloads the manifest before names. A payload in another one must be written again.
@@ -37,7 +37,7 @@ pub(super) struct Pass<'a> {
 }
 
 /// A full chunk of rows that the checkpoint has written.
-pub(super) struct WrittenRows {
+pub(in crate::collection) struct WrittenRows {
     pub field: usize,
     pub chunk: u32,
     pub offset: u64,
@@ -198,7 +198,7 @@ fn encode_point(point: &Point, place: Option<&StoredPlace>, out: &mut Vec<u8>) {
 }
 
 /// Data files of which less than half is still named or pointed at.
-pub(super) fn worn_files(
+pub(in crate::collection) fn worn_files(
     view: &View,
     previous: &Manifest,
     storage: &dyn Storage,

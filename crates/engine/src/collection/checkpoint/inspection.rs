@@ -2,18 +2,18 @@
 //!
 //! Used by checks of a directory at rest and by the scrub of one that is served.
 
-use super::checkpoint::{directory, file_path};
-use super::config::CollectionConfig;
 use super::extents::{self, BadHeader, Extent};
-use super::head::Head;
 use super::manifest::{BadManifest, Manifest};
 use super::verification::{Unsound, verify_extent};
+use super::{directory, file_path};
+use crate::collection::config::CollectionConfig;
+use crate::collection::head::Head;
 use crate::storage::{ErrorKind, Storage};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 /// Points in a chunk of the points column.
-const CHUNK_POINTS: u32 = super::checkpoint_pass::CHUNK_POINTS as u32;
+const CHUNK_POINTS: u32 = super::pass::CHUNK_POINTS as u32;
 
 /// What a piece of a collection's files holds.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,18 +3,18 @@
 //! A point is kept whole or not at all: one whose payload or one of whose vectors is lost goes with it, and its id is
 //! reported. Graphs are not kept, since they may name rows that are lost; they are built again.
 
-use super::change::Input;
-use super::checkpoint::{Checkpoints, directory, file_path};
-use super::checkpoint_pass::CHUNK_POINTS;
-use super::config::CollectionConfig;
 use super::extents::{self, Extent};
-use super::head::Head;
 use super::manifest::{BadManifest, Manifest};
 use super::opening::{ChunkPoint, Opening, OpeningOptions, load_indexes, load_rows};
-use super::point::{Payload, Point, Rows};
-use super::sparse_field::SparseArena;
+use super::pass::CHUNK_POINTS;
 use super::sparse_file;
 use super::verification::verify_extent;
+use super::{Checkpoints, directory, file_path};
+use crate::collection::change::Input;
+use crate::collection::config::CollectionConfig;
+use crate::collection::head::Head;
+use crate::collection::point::{Payload, Point, Rows};
+use crate::collection::sparse_field::SparseArena;
 use crate::limits::MAX_REPORTED_IDS;
 use crate::storage::{Map, Storage};
 use crate::types::PointId;
@@ -99,7 +99,7 @@ impl Opening {
 
     /// Applies a record whatever is missing before it, and takes note of what is.
     pub fn replay_anyway(&mut self, lsn: u64, body: &[u8], losses: &mut Losses) {
-        let Ok((op, changes)) = super::change::decode(body) else {
+        let Ok((op, changes)) = crate::collection::change::decode(body) else {
             losses.notes.push(format!("record {lsn} of the log cannot be decoded"));
             return;
         };

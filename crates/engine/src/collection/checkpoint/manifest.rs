@@ -1,8 +1,8 @@
 //! The manifest: what a data checkpoint consists of. Written last, replaced as a whole.
 
-use super::change::{Input, Undecodable};
 use super::extents::Extent;
 use super::graph_file::GraphManifest;
+use crate::collection::change::{Input, Undecodable};
 use crate::storage::header::{BadBody, read_body, with_body_header};
 use crate::storage::{OtherFormat, Storage, StorageError, replace};
 use std::fmt;
@@ -212,7 +212,7 @@ fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     out.extend_from_slice(bytes);
 }
 
-pub(super) fn put_extents(out: &mut Vec<u8>, extents: &[Extent]) {
+pub(in crate::collection) fn put_extents(out: &mut Vec<u8>, extents: &[Extent]) {
     put_count(out, extents.len());
     extents.iter().for_each(|extent| extent.encode(out));
 }

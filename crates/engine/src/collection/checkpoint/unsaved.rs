@@ -1,6 +1,6 @@
 //! Accounting of what a start would have to replay.
 
-use super::Change;
+use crate::collection::Change;
 use crate::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
 
@@ -9,12 +9,12 @@ use std::sync::Arc;
 const POINT_WORK: usize = 256;
 
 /// What replaying a record costs: its bytes, and for each point that it touches as much as 256 bytes more.
-pub(super) fn replay_work(body: &[u8], changes: &[Change]) -> usize {
+pub(in crate::collection) fn replay_work(body: &[u8], changes: &[Change]) -> usize {
     body.len() + POINT_WORK * changes.iter().map(Change::touched).sum::<usize>()
 }
 
 /// Work that waits in the log of one collection, counted in the sum of all collections too for as long as this lives.
-pub(super) struct Unsaved {
+pub(in crate::collection) struct Unsaved {
     own: AtomicUsize,
     all: Arc<AtomicUsize>,
 }

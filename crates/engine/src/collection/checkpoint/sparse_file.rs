@@ -2,11 +2,11 @@
 //!
 //! A chunk is the length of each row in bytes, the owner of each row, and the rows; see `docs/formats.md`.
 
-use super::checkpoint::OWNER_BYTES;
-use super::checkpoint_pass::{Pass, WrittenRows};
-use super::config::Placement;
+use super::OWNER_BYTES;
 use super::manifest::FieldManifest;
-use super::sparse_field::{SparseArena, SparseTable};
+use super::pass::{Pass, WrittenRows};
+use crate::collection::config::Placement;
+use crate::collection::sparse_field::{SparseArena, SparseTable};
 use crate::storage::{Map, StorageError};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -60,7 +60,7 @@ fn encoded(table: &SparseTable, rows: Range<u32>) -> Vec<u8> {
 }
 
 /// Where the rows of a full chunk begin in its extent.
-pub(super) fn rows_at(chunk_rows: u32) -> usize {
+pub(in crate::collection) fn rows_at(chunk_rows: u32) -> usize {
     chunk_rows as usize * (LENGTH_BYTES + OWNER_BYTES)
 }
 
@@ -68,7 +68,7 @@ pub(super) fn rows_at(chunk_rows: u32) -> usize {
 ///
 /// # Errors
 /// A sentence that says what does not fit.
-pub(super) fn load(
+pub(in crate::collection) fn load(
     arena: &mut SparseArena,
     kept: &FieldManifest,
     placement: Placement,

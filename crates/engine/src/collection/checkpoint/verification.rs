@@ -3,8 +3,8 @@
 //! Files are read piece by piece and not through their maps: a page that the device cannot give is an error here, while
 //! touching it in a map ends the process, and with it the service of every other collection.
 
-use super::checkpoint::file_path;
 use super::extents::{Extent, file_name};
+use super::file_path;
 use crate::storage::{Storage, StorageError};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -13,7 +13,7 @@ const PIECE_BYTES: u64 = 1 << 20;
 
 /// Why an extent cannot be relied on.
 #[derive(Clone, Debug)]
-pub(super) enum Unsound {
+pub(in crate::collection) enum Unsound {
     /// The file ends before it.
     Short,
     /// Its bytes do not have their checksum.
@@ -45,7 +45,7 @@ impl Unsound {
 ///
 /// # Errors
 /// Why it cannot be relied on.
-pub(super) fn verify_extent(
+pub(in crate::collection) fn verify_extent(
     storage: &dyn Storage,
     dir: &str,
     extent: &Extent,
@@ -73,7 +73,7 @@ pub(super) fn verify_extent(
 ///
 /// # Errors
 /// The first that cannot be relied on, and why.
-pub(super) fn verify_all(
+pub(in crate::collection) fn verify_all(
     storage: &dyn Storage,
     dir: &str,
     extents: &[Extent],

@@ -1,20 +1,20 @@
 //! Opening a collection: its checkpoint, then the log after it.
 
-use super::change::{Input, Undecodable};
-use super::checkpoint::{Checkpoints, file_path};
-use super::config::{CollectionConfig, Placement};
-use super::declared_index::DeclaredIndex;
 use super::extents::{self, Extent};
-use super::field::{FieldArena, FieldTable, stored_places};
-use super::graph::FieldGraph;
 use super::graph_file::{self, GraphManifest};
-use super::head::Head;
 use super::manifest::{FieldManifest, Manifest};
-use super::point::{Payload, Point, Rows, StoredPayload};
-use super::sparse_field::SparseArena;
 use super::unsaved::replay_work;
 use super::verification::verify_all;
-use super::{Collection, Shared, sparse_file};
+use super::{Checkpoints, file_path, sparse_file};
+use crate::collection::change::{Input, Undecodable};
+use crate::collection::config::{CollectionConfig, Placement};
+use crate::collection::declared_index::DeclaredIndex;
+use crate::collection::field::{FieldArena, FieldTable, stored_places};
+use crate::collection::head::Head;
+use crate::collection::indexing::graph::FieldGraph;
+use crate::collection::point::{Payload, Point, Rows, StoredPayload};
+use crate::collection::sparse_field::SparseArena;
+use crate::collection::{Collection, Shared};
 use crate::limits::Thresholds;
 use crate::payload::JsonPath;
 use crate::storage::{Map, Storage};
@@ -41,17 +41,17 @@ impl Default for OpeningOptions {
 
 /// A collection between its checkpoint and the end of the replay.
 pub struct Opening {
-    pub(super) id: u64,
-    pub(super) head: Head,
-    pub(super) lsn: u64,
+    pub(in crate::collection) id: u64,
+    pub(in crate::collection) head: Head,
+    pub(in crate::collection) lsn: u64,
     /// What the records applied after the checkpoint cost.
-    pub(super) replayed_work: usize,
-    pub(super) checkpoints: Checkpoints,
-    pub(super) graphs: Vec<Option<FieldGraph>>,
+    pub(in crate::collection) replayed_work: usize,
+    pub(in crate::collection) checkpoints: Checkpoints,
+    pub(in crate::collection) graphs: Vec<Option<FieldGraph>>,
     /// Fields whose graph in the checkpoint cannot be used.
-    pub(super) refused_graphs: Vec<String>,
+    pub(in crate::collection) refused_graphs: Vec<String>,
     /// There is no manifest, and yet files with data.
-    pub(super) has_strays: bool,
+    pub(in crate::collection) has_strays: bool,
 }
 
 impl Opening {
@@ -162,8 +162,8 @@ impl Opening {
     /// # Errors
     /// A sentence when the record cannot follow what is here.
     pub fn replay(&mut self, lsn: u64, body: &[u8]) -> Result<(), String> {
-        let (op, changes) =
-            super::change::decode(body).map_err(|_| "a record of the log cannot be decoded".to_string())?;
+        let (op, changes) = crate::collection::change::decode(body)
+            .map_err(|_| "a record of the log cannot be decoded".to_string())?;
         if op <= self.head.op {
             return Ok(());
         }
@@ -249,7 +249,7 @@ impl Opening {
 }
 
 /// Loads the rows of a field. Those of full chunks stay on their maps, unless they are wanted in memory.
-pub(super) fn load_rows(
+pub(in crate::collection) fn load_rows(
     arena: &mut FieldArena,
     kept: &FieldManifest,
     placement: Placement,
@@ -292,7 +292,7 @@ pub(super) fn load_rows(
 }
 
 /// A point as a chunk of the points column has it.
-pub(super) struct ChunkPoint {
+pub(in crate::collection) struct ChunkPoint {
     pub live: bool,
     pub id: PointId,
     pub version: u64,
@@ -302,7 +302,10 @@ pub(super) struct ChunkPoint {
 }
 
 impl ChunkPoint {
-    pub(super) fn decode(input: &mut Input<'_>, positions: usize) -> Result<ChunkPoint, Undecodable> {
+    pub(in crate::collection) fn decode(
+        input: &mut Input<'_>,
+        positions: usize,
+    ) -> Result<ChunkPoint, Undecodable> {
         let live = input.byte()? == 1;
         let id = input.id()?;
         let version = u64::from_le_bytes(input.array()?);
@@ -322,7 +325,11 @@ impl ChunkPoint {
     }
 
     /// Appends the point to the head.
-    pub(super) fn load(self, head: &mut Head, maps: &BTreeMap<u32, Map>) -> Result<(), Undecodable> {
+    pub(in crate::collection) fn load(
+        self,
+        head: &mut Head,
+        maps: &BTreeMap<u32, Map>,
+    ) -> Result<(), Undecodable> {
         let ChunkPoint { live, id, version, payload, rows } = self;
         let payload = match payload {
             None => Payload::Empty,
@@ -372,7 +379,7 @@ fn load_points(head: &mut Head, manifest: &Manifest, maps: &BTreeMap<u32, Map>) 
     load_indexes(head, manifest)
 }
 
-pub(super) fn load_indexes(head: &mut Head, manifest: &Manifest) -> Result<(), String> {
+pub(in crate::collection) fn load_indexes(head: &mut Head, manifest: &Manifest) -> Result<(), String> {
     for (path, schema) in &manifest.indexes {
         let path = std::str::from_utf8(path).ok().and_then(|text| JsonPath::parse(text).ok());
         let path = path.ok_or("MANIFEST names an index on a malformed path")?;

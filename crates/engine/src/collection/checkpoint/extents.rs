@@ -2,7 +2,7 @@
 //!
 //! The format is described byte by byte in `docs/formats.md`.
 
-use super::change::{Input, Undecodable};
+use crate::collection::change::{Input, Undecodable};
 use crate::storage::header::{Sealed, seal, unseal};
 use crate::storage::{Map, OtherFormat, Storage, StorageError, StorageFile};
 use std::fmt;
@@ -12,7 +12,7 @@ const MAGIC: &[u8; 8] = b"KITHDATA";
 /// Version of the format that this release writes and reads.
 const VERSION: u32 = 1;
 /// Bytes of the header: magic, version, file number, collection, checksum of these, zeros.
-pub(super) const HEADER_BYTES: usize = 64;
+pub(in crate::collection) const HEADER_BYTES: usize = 64;
 /// Bytes of the header before the zeros.
 const SEALED_BYTES: usize = 28;
 /// Extents start at multiples of this.
@@ -44,7 +44,7 @@ impl Extent {
     }
 
     /// Reads what [`Extent::encode`] wrote.
-    pub(super) fn decode(input: &mut Input<'_>) -> Result<Extent, Undecodable> {
+    pub(in crate::collection) fn decode(input: &mut Input<'_>) -> Result<Extent, Undecodable> {
         Ok(Extent {
             file: u32::from_le_bytes(input.array()?),
             crc: u32::from_le_bytes(input.array()?),

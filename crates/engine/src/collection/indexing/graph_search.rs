@@ -1,7 +1,7 @@
 //! Searches of a field's graph: by codes first, then the best of them by their originals.
 
-use super::field::FieldTable;
 use super::graph::{FieldGraph, NodeCodes};
+use crate::collection::field::FieldTable;
 use crate::index::{Candidate, Codes, Distance, SearchScratch, Space, Stopped, TopK, Traversal, Walk};
 use crate::vectors::CodeQuery;
 use kithdb_kernels::prefetch_l2;

@@ -1,6 +1,6 @@
 //! Requests that are answered when a field index is built.
 
-use super::view::View;
+use crate::collection::view::View;
 use crate::deadline::Deadline;
 use crate::payload::JsonPath;
 use crate::sync::Mutex;
@@ -10,7 +10,7 @@ pub type BuiltReply = Box<dyn FnOnce(bool) + Send>;
 
 /// See the module.
 #[derive(Default)]
-pub(super) struct IndexWaiters {
+pub(in crate::collection) struct IndexWaiters {
     waiting: Mutex<Waiting>,
 }
 
@@ -29,7 +29,7 @@ struct Waiter {
 
 impl IndexWaiters {
     /// Adds one. Whoever calls settles afterwards: the index may be there already.
-    pub(super) fn add(&self, path: JsonPath, deadline: Deadline, reply: BuiltReply) {
+    pub(in crate::collection) fn add(&self, path: JsonPath, deadline: Deadline, reply: BuiltReply) {
         let mut waiting = self.waiting.lock();
         if waiting.closed {
             drop(waiting);
@@ -39,7 +39,7 @@ impl IndexWaiters {
     }
 
     /// Answers those whose index is not being built in this view, and those whose time is over.
-    pub(super) fn settle(&self, view: &View) {
+    pub(in crate::collection) fn settle(&self, view: &View) {
         let mut waiting = self.waiting.lock();
         if waiting.requests.is_empty() {
             return;
@@ -58,7 +58,7 @@ impl IndexWaiters {
     }
 
     /// Answers everybody, now and later: nothing will be built any more.
-    pub(super) fn close(&self) {
+    pub(in crate::collection) fn close(&self) {
         let mut waiting = self.waiting.lock();
         waiting.closed = true;
         let requests = std::mem::take(&mut waiting.requests);

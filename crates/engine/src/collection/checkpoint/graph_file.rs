@@ -3,14 +3,14 @@
 //! A graph is derived data. One that is missing, damaged or of another recipe is built again in the background, while
 //! searches scan.
 
-use super::change::{Input, Undecodable};
-use super::checkpoint::file_path;
-use super::config::{CollectionConfig, Recipe};
 use super::extents::{self, Extent, ExtentWriter};
-use super::field::FieldTable;
-use super::graph::{FieldGraph, NodeCodes};
+use super::file_path;
 use super::manifest::put_extents;
 use super::verification::verify_all;
+use crate::collection::change::{Input, Undecodable};
+use crate::collection::config::{CollectionConfig, Recipe};
+use crate::collection::field::FieldTable;
+use crate::collection::indexing::graph::{FieldGraph, NodeCodes};
 use crate::index::{BuildScratch, Codes, Hnsw};
 use crate::storage::{Storage, StorageError};
 use crate::vectors::{CodeParams, CodeTable, Encoder};
@@ -48,7 +48,7 @@ impl GraphManifest {
     }
 
     /// Appends it to a manifest.
-    pub(super) fn encode(&self, out: &mut Vec<u8>) {
+    pub(in crate::collection) fn encode(&self, out: &mut Vec<u8>) {
         for number in [self.recipe.m as u32, self.recipe.ef_construct as u32, self.indexed, self.ordered] {
             out.extend_from_slice(&number.to_le_bytes());
         }
@@ -65,7 +65,7 @@ impl GraphManifest {
     }
 
     /// Reads what [`GraphManifest::encode`] wrote.
-    pub(super) fn decode(input: &mut Input<'_>) -> Result<GraphManifest, Undecodable> {
+    pub(in crate::collection) fn decode(input: &mut Input<'_>) -> Result<GraphManifest, Undecodable> {
         let mut number = || -> Result<u32, Undecodable> { Ok(u32::from_le_bytes(input.array()?)) };
         let (m, ef_construct, indexed, ordered) = (number()?, number()?, number()?, number()?);
         let links = Extent::decode(input)?;
@@ -88,7 +88,7 @@ impl GraphManifest {
 }
 
 /// The folder of a collection.
-pub(super) struct Folder<'a> {
+pub(in crate::collection) struct Folder<'a> {
     pub storage: &'a dyn Storage,
     /// Its path.
     pub dir: &'a str,
@@ -100,7 +100,7 @@ pub(super) struct Folder<'a> {
 ///
 /// # Errors
 /// The disk's.
-pub(super) fn write(
+pub(in crate::collection) fn write(
     folder: &Folder<'_>,
     number: u32,
     graph: &FieldGraph,
@@ -136,7 +136,7 @@ pub(super) fn write(
 }
 
 /// The graph that a checkpoint kept, or `None` when it cannot be used.
-pub(super) fn load(
+pub(in crate::collection) fn load(
     folder: &Folder<'_>,
     kept: &GraphManifest,
     config: &CollectionConfig,

@@ -1,11 +1,18 @@
 //! Work on the graphs of a collection: taking in the tails, building anew after a change of configuration.
 
-use super::config::Indexing;
-use super::graph::IndexScratch;
-use super::{Collection, FieldGraph, View};
+mod building;
+pub(in crate::collection) mod graph;
+pub(in crate::collection) mod graph_search;
+pub(in crate::collection) mod queue;
+mod rewriting;
+pub(in crate::collection) mod waiters;
+
+use crate::collection::config::Indexing;
+use crate::collection::{Collection, FieldGraph, View};
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use arc_swap::ArcSwapOption;
+use graph::IndexScratch;
 use std::sync::Arc;
 
 /// Components in the tail above which writers help with indexing, of rows that were there when the field was last
@@ -18,7 +25,7 @@ const TAIL_COMPONENTS: u64 = 32 << 20;
 
 /// The graph of a field, and the one that is being built to replace it.
 #[derive(Default)]
-pub(super) struct GraphSlot {
+pub(in crate::collection) struct GraphSlot {
     pub current: ArcSwapOption<FieldGraph>,
     pub next: ArcSwapOption<FieldGraph>,
     /// Rows of the field when it was last searched.
@@ -29,7 +36,7 @@ pub(super) struct GraphSlot {
 
 /// The background threads at work on one collection.
 #[derive(Default)]
-pub(super) struct Indexers {
+pub(in crate::collection) struct Indexers {
     working: AtomicUsize,
     /// One found all places taken: whoever leaves next queues the collection again.
     turned_away: AtomicBool,
@@ -130,7 +137,7 @@ impl Collection {
     }
 
     /// Moves some rows of the tails into the graphs that writers help with. Answers whether there is more to do.
-    pub(super) fn index_tails(&self, scratch: &mut IndexScratch) -> bool {
+    pub(in crate::collection) fn index_tails(&self, scratch: &mut IndexScratch) -> bool {
         let view = self.view();
         (0..view.fields.len()).fold(false, |more, field| {
             let index = |graph: &FieldGraph, scratch: &mut IndexScratch| {
@@ -200,12 +207,12 @@ impl Collection {
     }
 
     /// Rows of all fields that readers see, dead ones included.
-    pub(super) fn rows(&self) -> u64 {
+    pub(in crate::collection) fn rows(&self) -> u64 {
         self.view.load().fields.iter().map(|table| u64::from(table.len())).sum()
     }
 
     /// Whether the tails are so long that writers should help to index them.
-    pub(super) fn tail_is_long(&self) -> bool {
+    pub(in crate::collection) fn tail_is_long(&self) -> bool {
         let view = self.view();
         (0..view.fields.len()).any(|field| {
             let slot = &self.graphs[field];
@@ -230,7 +237,7 @@ impl Collection {
 
 impl GraphSlot {
     /// A search begins that sees so many rows.
-    pub(super) fn note_search(&self, rows: u32) {
+    pub(in crate::collection) fn note_search(&self, rows: u32) {
         // Searches all write the same while nothing is written: they need not fight for the word.
         if self.searched.load(Ordering::Relaxed) != rows {
             self.searched.store(rows, Ordering::Relaxed);

@@ -1,6 +1,6 @@
 //! Collections that wait for an indexer.
 
-use super::Collection;
+use crate::collection::Collection;
 use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::sync::{Condvar, Mutex};
 use std::collections::VecDeque;

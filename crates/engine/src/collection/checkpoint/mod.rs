@@ -4,28 +4,40 @@
 //! changed point, and only payloads that no file holds yet. Files of which less than half is still in use are
 //! copied forward and dropped. Deaths of rows are not kept: a row lives if its owner points at it.
 
-use super::Collection;
-use super::checkpoint_pass::{Moved, Pass, WrittenRows, worn_files};
-use super::config::Placement;
-use super::declared_index::DeclaredIndex;
-use super::edited_payloads::EditedPayloads;
-use super::extents::{Extent, ExtentWriter, file_name};
-use super::graph::FieldGraph;
-use super::graph_file;
-use super::manifest::Manifest;
-use super::point::{Payload, Point, StoredPayload};
-use super::verification::{Unsound, verify_extent};
-use super::view::View;
-use super::write::Writer;
+pub(in crate::collection) mod extents;
+mod graph_file;
+pub(in crate::collection) mod inspection;
+pub(in crate::collection) mod manifest;
+pub(in crate::collection) mod opening;
+mod pass;
+pub(in crate::collection) mod salvage;
+mod scrubbing;
+pub(in crate::collection) mod sparse_file;
+pub(in crate::collection) mod staging;
+pub(in crate::collection) mod unsaved;
+mod verification;
+
+use crate::collection::Collection;
+use crate::collection::config::Placement;
+use crate::collection::declared_index::DeclaredIndex;
+use crate::collection::edited_payloads::EditedPayloads;
+use crate::collection::indexing::graph::FieldGraph;
+use crate::collection::point::{Payload, Point, StoredPayload};
+use crate::collection::view::View;
+use crate::collection::write::Writer;
 use crate::storage::{ErrorKind, Map, Storage, StorageError, make_dir};
 use crate::wal::LogError;
+use extents::{Extent, ExtentWriter, file_name};
+use manifest::Manifest;
+use pass::{Moved, Pass, WrittenRows, worn_files};
 use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use verification::{Unsound, verify_extent};
 
 /// Bytes of a row's owner behind the rows of a chunk.
-pub(super) const OWNER_BYTES: usize = 4;
+pub(in crate::collection) const OWNER_BYTES: usize = 4;
 /// Points whose payloads are moved to the files under one hold of the writer's seat.
 const ADOPT_BATCH: usize = 4096;
 
@@ -66,7 +78,7 @@ pub enum GraphPolicy {
 }
 
 /// What is on disk of a collection.
-pub(super) struct Checkpoints {
+pub(in crate::collection) struct Checkpoints {
     pub dir: String,
     pub manifest: Option<Manifest>,
     /// Manifests whose writing failed half-way, or that are to be replaced: one of them may be what the next start reads.
@@ -115,7 +127,7 @@ pub fn directory(collection: u64) -> String {
 }
 
 /// Path of a data or graph file in a collection's folder.
-pub(super) fn file_path(dir: &str, number: u32) -> String {
+pub(in crate::collection) fn file_path(dir: &str, number: u32) -> String {
     format!("{dir}/{}", file_name(number))
 }
 
@@ -299,7 +311,7 @@ impl Collection {
     }
 
     /// Compares an extent in the collection's folder with its checksum.
-    pub(super) fn verify_extent(&self, extent: &Extent) -> Result<(), CheckpointError> {
+    pub(in crate::collection) fn verify_extent(&self, extent: &Extent) -> Result<(), CheckpointError> {
         match verify_extent(&*self.shared.storage, &directory(self.id), extent, &mut |_| true) {
             // A disk that fails now may answer the next time; a file that is gone is gone.
             Err(Unsound::Unreadable(error)) if error.kind() != ErrorKind::NotFound => Err(error.into()),

@@ -1,8 +1,8 @@
 //! The graph of a vector field, filled in the background from the rows that readers already see.
 
-use super::config::Recipe;
-use super::field::FieldTable;
 use crate::arena::LinkArena;
+use crate::collection::config::Recipe;
+use crate::collection::field::FieldTable;
 use crate::index::{BuildScratch, Codes, Distance, Hnsw, HnswParams, Originals};
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicU32, Ordering};
@@ -19,11 +19,11 @@ const SAMPLE_ROWS: u32 = 1_000;
 pub struct FieldGraph {
     /// The graph itself.
     pub hnsw: Hnsw,
-    pub(super) recipe: Recipe,
-    pub(super) metric: Metric,
+    pub(in crate::collection) recipe: Recipe,
+    pub(in crate::collection) metric: Metric,
     /// Codes of the nodes; `None` where these are compared by their originals.
-    pub(super) codes: Option<NodeCodes>,
-    pub(super) nodes: NodesOfRows,
+    pub(in crate::collection) codes: Option<NodeCodes>,
+    pub(in crate::collection) nodes: NodesOfRows,
     /// First row that no indexer has claimed.
     claimed: AtomicU32,
     /// Every row below it is in the graph, or was dead when its turn came.
@@ -31,11 +31,11 @@ pub struct FieldGraph {
     /// Finished claims beyond `indexed`: start → end.
     finished: Mutex<BTreeMap<u32, u32>>,
     /// Nodes when the graph was last written in the order of its walks; 0 for never.
-    pub(super) ordered: u32,
+    pub(in crate::collection) ordered: u32,
 }
 
 /// The codes of a graph's nodes, and how vectors become codes.
-pub(super) struct NodeCodes {
+pub(in crate::collection) struct NodeCodes {
     pub encoder: Arc<Encoder>,
     pub table: CodeTable,
 }
@@ -64,7 +64,7 @@ impl FieldGraph {
     }
 
     /// A graph whose nodes are all the rows below `indexed` that were alive when their turn came.
-    pub(super) fn with(
+    pub(in crate::collection) fn with(
         hnsw: Hnsw,
         recipe: Recipe,
         metric: Metric,
@@ -121,7 +121,7 @@ impl FieldGraph {
         true
     }
 
-    pub(super) fn insert(&self, table: &FieldTable, row: u32, scratch: &mut IndexScratch) {
+    pub(in crate::collection) fn insert(&self, table: &FieldTable, row: u32, scratch: &mut IndexScratch) {
         let slot = self.hnsw.claim(row);
         let node = slot.node();
         table.vector(row, &mut scratch.vector);
@@ -145,7 +145,7 @@ impl FieldGraph {
     }
 
     /// The nodes as their original vectors in a table.
-    pub(super) fn originals<'a>(&'a self, table: &'a FieldTable) -> Originals<'a> {
+    pub(in crate::collection) fn originals<'a>(&'a self, table: &'a FieldTable) -> Originals<'a> {
         let distance = Distance::of(self.metric, table.format);
         Originals::new(&table.rows, distance, table.dim, &self.hnsw)
     }
@@ -184,7 +184,7 @@ fn sample(table: &FieldTable, op: u64) -> Vec<Vec<f32>> {
 }
 
 /// The node of each row: for searches that start from rows instead of walking.
-pub(super) struct NodesOfRows {
+pub(in crate::collection) struct NodesOfRows {
     /// Rows below this have no node.
     first: u32,
     /// One more than the node, 0 for none.

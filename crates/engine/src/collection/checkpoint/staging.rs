@@ -1,6 +1,6 @@
 //! Giving the files of a collection second names, so that they stay as they are while they are copied.
 
-use super::{Collection, checkpoint::directory};
+use crate::collection::{Collection, checkpoint::directory};
 use crate::storage::{Storage, StorageError};
 
 impl Collection {
