@@ -53,6 +53,18 @@ impl Extent {
         })
     }
 
+    /// Appends the number of some extents and each of them.
+    pub fn encode_all(extents: &[Extent], out: &mut Vec<u8>) {
+        let count = u32::try_from(extents.len()).expect("a list in a manifest has fewer than 2^32 extents");
+        out.extend_from_slice(&count.to_le_bytes());
+        extents.iter().for_each(|extent| extent.encode(out));
+    }
+
+    /// Reads what [`Extent::encode_all`] wrote.
+    pub(in crate::collection) fn decode_all(input: &mut Input<'_>) -> Result<Vec<Extent>, Undecodable> {
+        (0..input.len()?).map(|_| Extent::decode(input)).collect()
+    }
+
     /// The extent's bytes, unchecked.
     ///
     /// # Errors

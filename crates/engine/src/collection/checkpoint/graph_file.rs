@@ -5,7 +5,6 @@
 
 use super::extents::{self, Extent, ExtentWriter};
 use super::file_path;
-use super::manifest::put_extents;
 use super::verification::verify_all;
 use crate::collection::change::{Input, Undecodable};
 use crate::collection::config::{CollectionConfig, Recipe};
@@ -58,7 +57,7 @@ impl GraphManifest {
                 out.extend_from_slice(&[params.bits, u8::from(params.half)]);
                 out.extend_from_slice(&params.quantile.unwrap_or(0.0).to_le_bytes());
                 encoder.encode(out);
-                put_extents(out, &self.codes);
+                Extent::encode_all(&self.codes, out);
             }
             _ => out.push(0),
         }
@@ -81,7 +80,7 @@ impl GraphManifest {
         Ok(GraphManifest {
             recipe: Recipe { codes: Some(codes), ..recipe },
             encoder: Some(Extent::decode(input)?),
-            codes: (0..input.len()?).map(|_| Extent::decode(input)).collect::<Result<_, _>>()?,
+            codes: Extent::decode_all(input)?,
             ..plain
         })
     }

@@ -80,8 +80,8 @@ impl Manifest {
             put_bytes(&mut out, schema);
         }
         out.extend_from_slice(&self.points.to_le_bytes());
-        put_extents(&mut out, &self.point_chunks);
-        put_extents(&mut out, &self.payloads);
+        Extent::encode_all(&self.point_chunks, &mut out);
+        Extent::encode_all(&self.payloads, &mut out);
         put_count(&mut out, self.fields.len());
         for field in &self.fields {
             out.extend_from_slice(&field.rows.to_le_bytes());
@@ -119,11 +119,11 @@ impl Manifest {
             manifest.indexes.push((path, input.bytes()?.to_vec()));
         }
         manifest.points = u32::from_le_bytes(input.array()?);
-        manifest.point_chunks = extents(input)?;
-        manifest.payloads = extents(input)?;
+        manifest.point_chunks = Extent::decode_all(input)?;
+        manifest.payloads = Extent::decode_all(input)?;
         for _ in 0..input.len()? {
             let rows = u32::from_le_bytes(input.array()?);
-            let chunks = extents(input)?;
+            let chunks = Extent::decode_all(input)?;
             let chunks = chunks.into_iter().map(|chunk| (chunk != DROPPED).then_some(chunk)).collect();
             let graph = match input.byte()? {
                 0 => None,
@@ -210,13 +210,4 @@ fn put_count(out: &mut Vec<u8>, count: usize) {
 fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     put_count(out, bytes.len());
     out.extend_from_slice(bytes);
-}
-
-pub(in crate::collection) fn put_extents(out: &mut Vec<u8>, extents: &[Extent]) {
-    put_count(out, extents.len());
-    extents.iter().for_each(|extent| extent.encode(out));
-}
-
-fn extents(input: &mut Input<'_>) -> Result<Vec<Extent>, Undecodable> {
-    (0..input.len()?).map(|_| Extent::decode(input)).collect()
 }
