@@ -125,7 +125,9 @@ describe.each(durableKinds)('the file of the %s store', (kind) => {
     await store.storeSetting('jwt_secret', 'x'.repeat(40));
     // As a kill leaves them; the log of SQLite grows with each write.
     const names = [storePath('.'), `${storePath('.')}-wal`];
-    names.forEach((name) => copyFileSync(join(from, name), join(to, name)));
+    names.forEach((name) => {
+      copyFileSync(join(from, name), join(to, name));
+    });
     await store.close();
     const sizes = (): readonly number[] => names.map((name) => statSync(join(to, name)).size);
     const before = sizes();
