@@ -33,7 +33,7 @@ function told(report: RepairReport): string {
   if (report.sound) {
     return 'Nothing to repair.\n';
   }
-  const { mended, notes, replacesLog, replacesCatalog, salvage, done } = report;
+  const { mended, notes, replacesLog, replacesCatalog, replacesMark, salvage, done } = report;
   const lines = [...notes];
   for (const one of mended) {
     lines.push(`collection ${one.name}:`, ...one.faults.map((fault) => `  damaged: ${fault}`));
@@ -43,6 +43,9 @@ function told(report: RepairReport): string {
   }
   if (replacesCatalog) {
     lines.push(`${done ? 'The' : 'Would be done: the'} list of collections is written again`);
+  }
+  if (replacesMark) {
+    lines.push(`${done ? 'The' : 'Would be done: the'} mark of how far the log was cut is written again`);
   }
   if (replacesLog) {
     lines.push(`${done ? 'The' : 'Would be done: the'} damaged log is replaced by a new one`);

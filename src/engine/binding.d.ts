@@ -212,6 +212,8 @@ export interface NativeRepairReport {
   replacesLog: boolean
   /** Whether the list of collections is written again, the file or its copy being damaged. */
   replacesCatalog: boolean
+  /** Whether one of the two files that say how far the log was cut is damaged and both are written again. */
+  replacesMark: boolean
   /** What there is to say of the log and the catalog. */
   notes: Array<string>
   /** Folder in the data directory with what was replaced. */

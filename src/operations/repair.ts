@@ -17,6 +17,7 @@ export async function repairDataDir(dataDir: string, dryRun: boolean): Promise<R
   requireDataDir(dataDir);
   const stamp = new Date().toISOString().replaceAll(/[-:.]/g, '');
   const report = await repairEngineFiles(dataDir, stamp, dryRun);
-  const sound = report.mended.length === 0 && !report.replacesLog && !report.replacesCatalog;
+  const { mended, replacesLog, replacesCatalog, replacesMark } = report;
+  const sound = mended.length === 0 && !replacesLog && !replacesCatalog && !replacesMark;
   return { ...report, sound, done: !dryRun && !sound };
 }

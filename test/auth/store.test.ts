@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, copyFileSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, sep } from 'node:path';
 import {
@@ -119,6 +119,24 @@ describe.each(kinds)('the %s store', (kind) => {
 });
 
 describe.each(durableKinds)('the file of the %s store', (kind) => {
+  it('is opened on a disk that is full: nothing is written to a store that has its schema', async () => {
+    const [from, to] = [newFolder(), newFolder()];
+    const store = await openStore(from, kind);
+    await store.storeSetting('jwt_secret', 'x'.repeat(40));
+    // As a kill leaves them; the log of SQLite grows with each write.
+    const names = [storePath('.'), `${storePath('.')}-wal`];
+    names.forEach((name) => {
+      copyFileSync(join(from, name), join(to, name));
+    });
+    await store.close();
+    const sizes = (): readonly number[] => names.map((name) => statSync(join(to, name)).size);
+    const before = sizes();
+    const again = await openStore(to, kind);
+    expect(await again.setting('jwt_secret')).toBe('x'.repeat(40));
+    expect(sizes()).toEqual(before);
+    await again.close();
+  });
+
   it('keeps everything from one start to the next', async () => {
     const folder = newFolder();
     const first = await openStore(folder, kind);

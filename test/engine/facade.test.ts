@@ -61,7 +61,13 @@ describe('the engine facade', () => {
     await expect(closed.execute({ operation: 'list_collections' })).rejects.toMatchObject({
       code: 'not_ready',
     });
-    expect(closed.status()).toEqual({ state: 'closed', collections: 0, points: 0, faults: [], logDamages: [] });
+    expect(closed.status()).toEqual({
+      state: 'closed',
+      collections: 0,
+      points: 0,
+      faults: [],
+      logDamages: [],
+    });
     const closing = engine.close();
     await expect(engine.execute({ operation: 'list_collections' })).rejects.toMatchObject({
       code: 'shutting_down',
@@ -186,7 +192,13 @@ describe('the engine facade', () => {
     expect(internals?.kernels.rows).toMatch(/^(avx512|avx2|neon|scalar)$/);
     expect(internals?.kernels.codes).toMatch(/^(avx512_vnni|avx_vnni|avx2|neon|scalar)$/);
     await engine.close();
-    expect(engine.status()).toEqual({ state: 'closed', collections: 0, points: 0, faults: [], logDamages: [] });
+    expect(engine.status()).toEqual({
+      state: 'closed',
+      collections: 0,
+      points: 0,
+      faults: [],
+      logDamages: [],
+    });
   });
 
   test('a directory that is in use is refused with a sentence, and close releases it', async () => {

@@ -139,6 +139,8 @@ pub struct NativeRepairReport {
     pub replaces_log: bool,
     /// Whether the list of collections is written again, the file or its copy being damaged.
     pub replaces_catalog: bool,
+    /// Whether one of the two files that say how far the log was cut is damaged and both are written again.
+    pub replaces_mark: bool,
     /// What there is to say of the log and the catalog.
     pub notes: Vec<String>,
     /// Folder in the data directory with what was replaced.
@@ -188,6 +190,7 @@ impl Task for Repair {
             mended: report.mended.into_iter().map(mended).collect(),
             replaces_log: report.replaces_log,
             replaces_catalog: report.replaces_catalog,
+            replaces_mark: report.replaces_mark,
             notes: report.notes,
             salvage: report.salvage,
         })

@@ -61,6 +61,9 @@ const SCHEMA = `
   COMMIT;
 `;
 
+/** Takes the lock, and writes nothing. */
+const LOCK = 'BEGIN EXCLUSIVE; COMMIT;';
+
 const TOKEN_COLUMNS = 'id, name, description, permission, created_at, expires_at';
 
 /** The store in a SQLite file. Both libraries write the same file. */
@@ -79,7 +82,8 @@ export class SqlStore implements TokenStore {
       if (version > SCHEMA_VERSION) {
         throw new Error(`${path} was written by a later release of KithDB (schema ${version})`);
       }
-      await connection.script(SCHEMA);
+      // A store that has its schema is not written to: a full disk must not keep a server from starting.
+      await connection.script(version === SCHEMA_VERSION ? LOCK : SCHEMA);
     } catch (error) {
       await connection.close().catch(() => undefined);
       throw isBusy(error) ? new StoreInUse(path) : error;

@@ -13,7 +13,7 @@ use crate::collection::{
 };
 use crate::limits::{Limits, Thresholds};
 use crate::storage::{ErrorKind, ReadOnly, Reserve, SimDisk, Storage};
-use crate::wal::{self, DamageKind, GroupCommit, GroupOptions, Log, LogOptions, Replayed};
+use crate::wal::{self, DamageKind, GroupCommit, GroupOptions, Log, LogOptions, MarkFault, Replayed};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -47,6 +47,8 @@ pub struct RepairReport {
     pub replaces_log: bool,
     /// Whether the catalog's file or its copy is damaged and both are written again.
     pub replaces_catalog: bool,
+    /// Whether one of the two files of the log's cut mark is damaged and both are written again.
+    pub replaces_mark: bool,
     /// What there is to say of the log and the catalog.
     pub notes: Vec<String>,
     /// Folder with what was replaced, relative to the data directory; none when nothing was.
@@ -56,7 +58,7 @@ pub struct RepairReport {
 impl RepairReport {
     /// Whether there is nothing to repair.
     pub fn is_sound(&self) -> bool {
-        self.mended.is_empty() && !self.replaces_log && !self.replaces_catalog
+        self.mended.is_empty() && !self.replaces_log && !self.replaces_catalog && !self.replaces_mark
     }
 }
 
@@ -123,6 +125,12 @@ impl Run {
             self.report.notes.push(format!("{}: {damage}{whose}", damage.file()));
         }
         self.report.notes.extend(fault.clone());
+        if let Some(MarkFault { path, what, has_other: true }) = &report.mark_fault {
+            self.report.replaces_mark = true;
+            self.report
+                .notes
+                .push(format!("{path} {what}; there are two of this file, and the other is sound"));
+        }
         self.report.replaces_catalog = catalog_fault.is_some() || self.source == Source::Folders;
         let catalog = catalog::salvage_catalog(&*self.reading, self.source)?;
         match catalog_fault {
@@ -262,6 +270,9 @@ impl Run {
         }
         if self.report.replaces_catalog || self.report.replaces_log {
             catalog.store(&**storage, self.end - 1)?;
+        }
+        if self.report.replaces_mark {
+            wal::mend_mark(&**storage).map_err(OpenError::Log)?;
         }
         if self.report.replaces_log {
             // The note first: what stands below it counts as cut from here on.

@@ -123,6 +123,15 @@ pub fn mark_fault(storage: &dyn Storage) -> Result<Option<MarkFault>, LogError> 
     load(storage).map(|mark| mark.fault)
 }
 
+/// Writes both files again where one of them is not what was written.
+///
+/// # Errors
+/// As for opening the log.
+pub fn mend_mark(storage: &dyn Storage) -> Result<(), LogError> {
+    let mark = load(storage)?;
+    mark.below.map_or(Ok(()), |below| store(storage, below)).map_err(LogError::from_storage)
+}
+
 /// Makes the mark durable in both files.
 pub(super) fn store(storage: &dyn Storage, below: u64) -> Result<(), StorageError> {
     let bytes = seal(MAGIC, VERSION, &below.to_le_bytes());

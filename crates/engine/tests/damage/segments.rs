@@ -130,6 +130,11 @@ fn one_damaged_mark_does_no_harm_and_is_written_again() {
                 .all(|found| found.severity.name() == "derived" && found.file == path)
         );
         assert!(!report.is_clean());
+        let repaired = disk.duplicate();
+        assert!(
+            mend(&repaired)[0].ends_with("is damaged; there are two of this file, and the other is sound")
+        );
+        assert!(checked(&repaired).is_clean());
         let engine = TestEngine::with(disk.clone(), 1, THRESHOLDS).expect("it opens");
         let status = engine.engine().status();
         assert_eq!((status.faults.len(), status.log_damages.len(), points(&engine, "late")), (0, 1, 3));
