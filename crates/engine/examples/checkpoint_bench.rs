@@ -5,30 +5,29 @@
 //! cargo run --release -p kithdb-engine --example checkpoint_bench -- [--mib 256] [--dir DIR]
 //! ```
 
+#[path = "shared/flags.rs"]
+mod flags;
+#[path = "shared/served.rs"]
+mod served;
+
+use flags::Flags;
 use kithdb_engine::collection::GraphPolicy;
-use kithdb_engine::engine::{Engine, Operation, Options, Request};
+use kithdb_engine::engine::{Engine, Options};
 use kithdb_engine::limits::{Limits, Thresholds};
 use kithdb_engine::storage::{LockGuard, Map, RealDisk, Result as StorageResult, Storage, StorageFile};
 use serde_json::{Value, json};
 use std::error::Error;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
 fn main() -> Outcome<()> {
-    let (mut mib, mut dir) = (256u64, std::env::temp_dir());
-    let mut args = std::env::args().skip(1);
-    while let Some(arg) = args.next() {
-        let value = args.next().ok_or("every option takes a value")?;
-        match arg.as_str() {
-            "--mib" => mib = value.parse()?,
-            "--dir" => dir = value.into(),
-            other => return Err(format!("unknown option {other}").into()),
-        }
-    }
+    let mut flags = Flags::of_this_process();
+    let (mib, dir) = (flags.value("mib", 256u64)?, flags.value("dir", std::env::temp_dir())?);
+    flags.finish()?;
     let dir = dir.join(format!("kithdb-checkpoint-{}", std::process::id()));
     std::fs::create_dir_all(&dir)?;
     let measured =
@@ -186,10 +185,7 @@ fn latency(dir: &Path, mib: u64) -> Outcome<()> {
             call(&engine, operation, body)?;
             number += 1;
         }
-        let unindexed = |info: &Value| info["status"] != json!("green");
-        while unindexed(&call(&engine, "collection_info", Vec::new())?) {
-            std::thread::sleep(Duration::from_millis(50));
-        }
+        served::wait_until_indexed(&engine)?;
         let until = Instant::now() + Duration::from_secs(1);
         while Instant::now() < until {
             idle.measure(&engine)?;
@@ -259,25 +255,19 @@ fn create(engine: &Engine, dim: usize) -> Outcome<()> {
     call(engine, "create_collection", body.to_string().into()).map(drop)
 }
 
+/// Sends a request again as long as the engine has too much to save.
 fn call(engine: &Engine, operation: &str, body: Vec<u8>) -> Outcome<Value> {
     loop {
-        let (send, receive) = mpsc::channel();
-        let request = Request {
-            operation: Operation::parse(operation).ok_or("an unknown operation")?,
-            collection: "bench".to_string(),
-            target: None,
-            wait: true,
-            timeout: None,
-            body: Box::new(body.clone()),
-            start: Instant::now(),
-        };
-        engine.execute(request, Box::new(move |answer| drop(send.send(answer))));
-        match receive.recv()? {
-            Ok(answer) => return Ok(serde_json::from_slice::<Value>(&answer)?["result"].take()),
-            Err(error) if error.code() == "overloaded" => std::thread::sleep(Duration::from_millis(20)),
-            Err(error) => return Err(error.to_string().into()),
+        match served::call(engine, operation, None, body.clone()) {
+            Err(error) if is_overloaded(&*error) => std::thread::sleep(Duration::from_millis(20)),
+            answer => return answer,
         }
     }
+}
+
+fn is_overloaded(error: &(dyn Error + 'static)) -> bool {
+    let refused = error.downcast_ref::<kithdb_engine::error::Error>();
+    refused.is_some_and(|error| error.code() == "overloaded")
 }
 
 fn copy(from: &Path, to: &PathBuf) -> Outcome<()> {

@@ -6,13 +6,19 @@
 //!
 //! Vectors and payloads are synthetic; a document has some 300 bytes.
 
+#[path = "shared/flags.rs"]
+mod flags;
+#[path = "shared/scatter.rs"]
+mod scatter;
 #[path = "shared/served.rs"]
 mod served;
 
+use flags::Flags;
 use kithdb_engine::engine::{Engine, Options};
 use kithdb_engine::storage::RealDisk;
+use scatter::scatter;
 use serde_json::{Value, json};
-use served::call;
+use served::{ask, call};
 use std::error::Error;
 use std::fmt::Write;
 use std::sync::Arc;
@@ -32,17 +38,10 @@ const INDEXES: [(&str, &str); 6] = [
 ];
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let (mut rows, mut dim, mut seconds) = (62_000u64, 384u64, 10u64);
-    let mut args = std::env::args().skip(1);
-    while let Some(arg) = args.next() {
-        let value = args.next().ok_or("every option takes a value")?.parse()?;
-        match arg.as_str() {
-            "--rows" => rows = value,
-            "--dim" => dim = value,
-            "--seconds" => seconds = value,
-            other => return Err(format!("unknown option {other}").into()),
-        }
-    }
+    let mut flags = Flags::of_this_process();
+    let (rows, dim) = (flags.value("rows", 62_000u64)?, flags.value("dim", 384u64)?);
+    let seconds = flags.value("seconds", 10u64)?;
+    flags.finish()?;
     let dir = std::env::temp_dir().join(format!("kithdb-fields-{}", std::process::id()));
     std::fs::create_dir_all(&dir)?;
     let engine = Engine::open(Arc::new(RealDisk::open(&dir)?), Options::default())?;
@@ -83,9 +82,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let start = Instant::now();
         let engine = Engine::open(Arc::new(RealDisk::open(&dir)?), Options::default())?;
         let opened = start.elapsed();
-        while info(&engine)?["status"] != json!("green") {
-            std::thread::sleep(Duration::from_millis(1));
-        }
+        served::wait_until_indexed(&engine)?;
         println!("opened in {opened:.1?}, five indexes built after {:.1?}", start.elapsed());
         engine.close();
     }
@@ -93,24 +90,17 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-fn info(engine: &Engine) -> Result<Value, Box<dyn Error>> {
-    call(engine, "collection_info", None, Vec::new())
-}
-
 fn declare(engine: &Engine, field: &str, schema: &str) -> Result<Value, Box<dyn Error>> {
-    let body = json!({"field_name": field, "field_schema": schema});
-    call(engine, "create_field_index", None, body.to_string().into_bytes())
+    ask(engine, "create_field_index", &json!({"field_name": field, "field_schema": schema}))
 }
 
 fn fill(engine: &Engine, rows: u64, dim: u64) -> Result<(), Box<dyn Error>> {
     let body = json!({"vectors": {"size": dim, "distance": "Cosine"}, "hnsw_config": {"ef_construct": 32}});
-    call(engine, "create_collection", None, body.to_string().into_bytes())?;
+    ask(engine, "create_collection", &body)?;
     for from in (0..rows).step_by(BATCH as usize) {
         call(engine, "upsert_points", None, batch(from..rows.min(from + BATCH), dim))?;
     }
-    while info(engine)?["status"] != json!("green") {
-        std::thread::sleep(Duration::from_millis(50));
-    }
+    served::wait_until_indexed(engine)?;
     println!("{rows} rows × {dim} are there");
     Ok(())
 }
@@ -121,11 +111,11 @@ fn batch(ids: std::ops::Range<u64>, dim: u64) -> Vec<u8> {
         let comma = if id == ids.start { "" } else { "," };
         let (lon, lat) = place(id);
         let payload = json!({
-            "name": format!("package-{}", mix(id) % 50_000),
-            "tag": format!("tag-{}", mix(id) % 37),
-            "n": mix(id) % 1_000_000,
-            "score": (mix(id) % 10_000) as f64 / 100.0,
-            "at": format!("20{:02}-{:02}-{:02}T{:02}:30:00Z", id % 25, mix(id) % 12 + 1, mix(id) % 28 + 1, id % 24),
+            "name": format!("package-{}", scatter(id) % 50_000),
+            "tag": format!("tag-{}", scatter(id) % 37),
+            "n": scatter(id) % 1_000_000,
+            "score": (scatter(id) % 10_000) as f64 / 100.0,
+            "at": format!("20{:02}-{:02}-{:02}T{:02}:30:00Z", id % 25, scatter(id) % 12 + 1, scatter(id) % 28 + 1, id % 24),
             "place": {"lon": lon, "lat": lat},
             "text": "a description that no index covers and that every reader has to skip ".repeat(2),
         });
@@ -138,27 +128,19 @@ fn batch(ids: std::ops::Range<u64>, dim: u64) -> Vec<u8> {
 
 /// Half of the places are in a few towns, the others anywhere.
 fn place(id: u64) -> (f64, f64) {
-    let share = |seed: u64| (mix(seed) % 1_000_000) as f64 / 1e6;
+    let share = |seed: u64| (scatter(seed) % 1_000_000) as f64 / 1e6;
     let (lon, lat) = (share(id * 2) * 360.0 - 180.0, share(id * 2 + 1) * 170.0 - 85.0);
     if id.is_multiple_of(2) {
         return (lon, lat);
     }
-    let town = mix(id) % 20;
+    let town = scatter(id) % 20;
     (share(town * 2) * 300.0 - 150.0 + lon / 900.0, share(town * 2 + 1) * 120.0 - 60.0 + lat / 900.0)
 }
 
 fn vector(id: u64, dim: u64) -> Value {
     (0..dim)
-        .map(|at| (mix(id % 1_000 * dim + at) % 200) as i64 + (mix(id * dim + at) % 100) as i64 - 150)
+        .map(|at| (scatter(id % 1_000 * dim + at) % 200) as i64 + (scatter(id * dim + at) % 100) as i64 - 150)
         .collect()
-}
-
-/// The finaliser of SplitMix64.
-fn mix(value: u64) -> u64 {
-    let value = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    value ^ (value >> 31)
 }
 
 /// Counts by places: with the index that is there.
@@ -210,7 +192,7 @@ fn searches(
     let started = Instant::now();
     let mut latencies = Vec::new();
     while started.elapsed() < time && !stop.load(Ordering::Relaxed) {
-        let body = json!({"vector": vector(mix(latencies.len() as u64), dim), "limit": 10});
+        let body = json!({"vector": vector(scatter(latencies.len() as u64), dim), "limit": 10});
         let body = body.to_string().into_bytes();
         let start = Instant::now();
         call(engine, "search", None, body)?;

@@ -19,12 +19,15 @@
 
 #[path = "shared/data_set.rs"]
 mod data_set;
+#[path = "shared/flags.rs"]
+mod flags;
 
 use std::error::Error;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
+use flags::Flags;
 use kithdb_engine::arena::{RowArena, RowTable};
 use kithdb_engine::index::fetch::FetchTable;
 use kithdb_engine::index::tuning::Measurement;
@@ -62,39 +65,29 @@ struct Options {
 
 impl Options {
     fn parse() -> Result<Options, Box<dyn Error>> {
-        let mut args = std::env::args().skip(1);
-        let mut options = Options {
-            dir: args.next().ok_or("the folder of a data set is needed")?,
-            threads: 1,
-            params: HnswParams { m: 16, ef_construct: 200, seed: 1 },
-            bits: Some(8),
-            rerank: 40,
-            efs: vec![10, 16, 24, 32, 48, 64, 96, 128, 192, 256, 512],
-            churn: false,
-            tuned: false,
+        let mut flags = Flags::of_this_process();
+        let usual = HnswParams { m: 16, ef_construct: 200, seed: 1 };
+        let dir = flags.first("the folder of a data set")?;
+        let bits = match flags.value("mode", "codes".to_string())?.as_str() {
+            "codes" => Some(flags.value("bits", 8)?),
+            "f32" => None,
+            other => return Err(format!("unknown mode {other}").into()),
         };
-        while let Some(flag) = args.next() {
-            if flag == "--churn" {
-                options.churn = true;
-                continue;
-            }
-            if flag == "--tuned" {
-                options.tuned = true;
-                continue;
-            }
-            let value = args.next().ok_or("a flag needs a value")?;
-            match flag.as_str() {
-                "--mode" if value == "f32" => options.bits = None,
-                "--mode" if value == "codes" => {}
-                "--threads" => options.threads = value.parse()?,
-                "--m" => options.params.m = value.parse()?,
-                "--ef-construct" => options.params.ef_construct = value.parse()?,
-                "--bits" => options.bits = Some(value.parse()?),
-                "--rerank" => options.rerank = value.parse()?,
-                "--ef" => options.efs = value.split(',').map(str::parse).collect::<Result<_, _>>()?,
-                _ => return Err(format!("unknown flag {flag} {value}").into()),
-            }
-        }
+        let options = Options {
+            dir,
+            threads: flags.value("threads", 1)?,
+            params: HnswParams {
+                m: flags.value("m", usual.m)?,
+                ef_construct: flags.value("ef-construct", usual.ef_construct)?,
+                ..usual
+            },
+            bits,
+            rerank: flags.value("rerank", 40)?,
+            efs: flags.list("ef", vec![10, 16, 24, 32, 48, 64, 96, 128, 192, 256, 512])?,
+            churn: flags.is_given("churn"),
+            tuned: flags.is_given("tuned"),
+        };
+        flags.finish()?;
         Ok(options)
     }
 }

@@ -12,10 +12,13 @@
 
 #[path = "shared/data_set.rs"]
 mod data_set;
+#[path = "shared/flags.rs"]
+mod flags;
 #[path = "shared/served.rs"]
 mod served;
 
 use data_set::DataSet;
+use flags::Flags;
 use kithdb_engine::engine::{Engine, Options};
 use kithdb_engine::storage::RealDisk;
 use serde_json::{Value, json};
@@ -42,21 +45,17 @@ struct Arguments {
 
 impl Arguments {
     fn parse() -> Fallible<Arguments> {
-        let mut args = std::env::args().skip(1);
-        let dir = args.next().ok_or("the folder of a data set is needed")?;
-        let mut parsed = Arguments { dir, readers: 1, writers: 2, ef: 64, seconds: 5, rounds: 3 };
-        while let Some(flag) = args.next() {
-            let value = args.next().ok_or("a flag needs a value")?;
-            match flag.as_str() {
-                "--readers" => parsed.readers = value.parse()?,
-                "--writers" => parsed.writers = value.parse()?,
-                "--ef" => parsed.ef = value.parse()?,
-                "--seconds" => parsed.seconds = value.parse()?,
-                "--rounds" => parsed.rounds = value.parse()?,
-                _ => return Err(format!("unknown flag {flag}").into()),
-            }
-        }
-        Ok(parsed)
+        let mut flags = Flags::of_this_process();
+        let arguments = Arguments {
+            dir: flags.first("the folder of a data set")?,
+            readers: flags.value("readers", 1)?,
+            writers: flags.value("writers", 2)?,
+            ef: flags.value("ef", 64)?,
+            seconds: flags.value("seconds", 5)?,
+            rounds: flags.value("rounds", 3)?,
+        };
+        flags.finish()?;
+        Ok(arguments)
     }
 }
 
@@ -73,14 +72,12 @@ fn main() -> Fallible<()> {
 fn run(arguments: &Arguments, data: &DataSet, folder: &Path) -> Fallible<()> {
     let engine = Engine::open(Arc::new(RealDisk::open(folder)?), Options::default())?;
     let create = json!({"vectors": {"size": data.base[0].len(), "distance": data.metric}});
-    call(&engine, "create_collection", None, create.to_string().into_bytes())?;
+    served::ask(&engine, "create_collection", &create)?;
     let half = data.base.len() / 2;
     for body in upserts(data, 0..half) {
         call(&engine, "upsert_points", None, body)?;
     }
-    while call(&engine, "collection_info", None, Vec::new())?["status"] != json!("green") {
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    served::wait_until_indexed(&engine)?;
     println!(
         "{}: {half} rows × {} are indexed, {} readers",
         data.name,

@@ -9,53 +9,49 @@
 //! double, once with the fewest digits that a 32-bit float needs. Times are of one call, the best of the rounds, each
 //! of a hundred calls on different bodies.
 
+#[path = "shared/flags.rs"]
+mod flags;
+#[path = "shared/nowhere.rs"]
+mod nowhere;
+#[path = "shared/scatter.rs"]
+mod scatter;
+#[path = "shared/served.rs"]
+mod served;
+
+use flags::Flags;
 use kithdb_engine::api;
-use kithdb_engine::collection::Snapshot;
 use kithdb_engine::deadline::Deadline;
-use kithdb_engine::engine::{Engine, Operation, Options, Request};
-use kithdb_engine::error::Error;
+use kithdb_engine::engine::{Engine, Options};
 use kithdb_engine::limits::Limits;
-use kithdb_engine::query::{self, Lookup};
+use kithdb_engine::query;
 use kithdb_engine::storage::RealDisk;
-use std::sync::{Arc, mpsc};
+use nowhere::Nowhere;
+use scatter::scatter;
+use served::call;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-const COLLECTION: &str = "overhead";
 /// Calls of a round, each with a body of its own: no branch predictor learns them all by heart.
 const CALLS: usize = 100;
 
 type Fallible<T> = Result<T, Box<dyn std::error::Error>>;
 
-/// No query here looks a vector up elsewhere.
-struct Nowhere;
-
-impl Lookup for Nowhere {
-    fn collection(&self, name: &str) -> Result<Arc<Snapshot>, Error> {
-        Err(Error::CollectionNotFound(name.into()))
-    }
-}
-
 /// A name, and how a number is written.
 type Form = (&'static str, fn(f32) -> String);
 
 fn main() -> Fallible<()> {
-    let (mut dim, mut rounds) = (384, 200);
-    let mut args = std::env::args().skip(1);
-    while let Some(flag) = args.next() {
-        let value = args.next().ok_or("a flag needs a value")?.parse()?;
-        match flag.as_str() {
-            "--dim" => dim = value,
-            "--rounds" => rounds = value,
-            _ => return Err(format!("unknown flag {flag}").into()),
-        }
-    }
+    let mut flags = Flags::of_this_process();
+    let (dim, rounds) = (flags.value("dim", 384)?, flags.value("rounds", 200)?);
+    flags.finish()?;
     let folder = std::env::temp_dir().join(format!("kithdb-overhead-{}", std::process::id()));
     std::fs::create_dir_all(&folder)?;
     let engine = Engine::open(Arc::new(RealDisk::open(&folder)?), Options::default())?;
-    call(&engine, "create_collection", format!(r#"{{"vectors":{{"size":{dim},"distance":"Cosine"}}}}"#))?;
+    let body = format!(r#"{{"vectors":{{"size":{dim},"distance":"Cosine"}}}}"#);
+    call(&engine, "create_collection", None, body.into_bytes())?;
     let point = vector(dim, 0, |component| component.to_string());
-    call(&engine, "upsert_points", format!(r#"{{"points":[{{"id":1,"vector":{point}}}]}}"#))?;
-    let snapshot = engine.catalog().enter(COLLECTION)?.collection()?.snapshot();
+    let body = format!(r#"{{"points":[{{"id":1,"vector":{point}}}]}}"#);
+    call(&engine, "upsert_points", None, body.into_bytes())?;
+    let snapshot = engine.catalog().enter(served::COLLECTION)?.collection()?.snapshot();
 
     println!("{:>10} {:>8} {:>9} {:>9}", "digits", "bytes", "parse µs", "plan µs");
     let forms: [Form; 2] = [
@@ -101,22 +97,6 @@ fn each(start: Instant) -> f64 {
     start.elapsed().as_secs_f64() * 1e6 / CALLS as f64
 }
 
-fn call(engine: &Engine, operation: &str, body: String) -> Fallible<()> {
-    let (send, receive) = mpsc::channel();
-    let request = Request {
-        operation: Operation::parse(operation).ok_or("unknown operation")?,
-        collection: COLLECTION.into(),
-        target: None,
-        wait: true,
-        timeout: None,
-        body: Box::new(body.into_bytes()),
-        start: Instant::now(),
-    };
-    engine.execute(request, Box::new(move |result| drop(send.send(result))));
-    receive.recv()??;
-    Ok(())
-}
-
 /// A JSON array of components that look random, of the size that those of embeddings have.
 fn vector(dim: usize, number: usize, print: impl Fn(f32) -> String) -> String {
     let components: Vec<String> = (0..dim)
@@ -126,12 +106,4 @@ fn vector(dim: usize, number: usize, print: impl Fn(f32) -> String) -> String {
         })
         .collect();
     format!("[{}]", components.join(","))
-}
-
-/// A number that looks random (SplitMix64's finaliser).
-fn scatter(number: u64) -> u64 {
-    let mut z = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
 }

@@ -7,42 +7,41 @@
 //! The vectors are synthetic: clusters around random centres. A small `ef_construct` makes a graph of the same size in
 //! a fraction of the time. With `--dir` the files stay, and a second run only opens them.
 
+#[path = "shared/flags.rs"]
+mod flags;
+#[path = "shared/scatter.rs"]
+mod scatter;
 #[path = "shared/served.rs"]
 mod served;
 
+use flags::Flags;
 use kithdb_engine::engine::{Engine, Options};
 use kithdb_engine::storage::RealDisk;
+use scatter::scatter;
 use serde_json::{Value, json};
+use served::ask;
 use std::error::Error;
 use std::fmt::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// Points in a request.
 const BATCH: u64 = 500;
 const CLUSTERS: u64 = 1_000;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let (mut rows, mut dim, mut ef, mut dir) = (200_000u64, 768u64, 16u64, None);
-    let mut args = std::env::args().skip(1);
-    while let Some(arg) = args.next() {
-        let value = args.next().ok_or("every option takes a value")?;
-        match arg.as_str() {
-            "--rows" => rows = value.parse()?,
-            "--dim" => dim = value.parse()?,
-            "--ef" => ef = value.parse()?,
-            "--dir" => dir = Some(value),
-            other => return Err(format!("unknown option {other}").into()),
-        }
-    }
+    let mut flags = Flags::of_this_process();
+    let (rows, dim) = (flags.value("rows", 200_000u64)?, flags.value("dim", 768u64)?);
+    let (ef, dir) = (flags.value("ef", 16u64)?, flags.optional::<PathBuf>("dir")?);
+    flags.finish()?;
     let temporary = std::env::temp_dir().join(format!("kithdb-restart-{}", std::process::id()));
     let kept = dir.is_some();
-    let dir = dir.map_or(temporary, Into::into);
+    let dir = dir.unwrap_or(temporary);
     std::fs::create_dir_all(&dir)?;
     let engine = open(&dir)?;
-    if call(&engine, "collection_exists", &json!(null))? == json!({"exists": false}) {
+    if ask(&engine, "collection_exists", &Value::Null)? == json!({"exists": false}) {
         fill(&engine, rows, dim, ef)?;
     }
     report(&engine)?;
@@ -55,7 +54,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let engine = open(&dir)?;
         let opened = start.elapsed();
         let body = json!({"vector": vec![0.5; dim as usize], "limit": 10});
-        let hits = call(&engine, "search", &body)?;
+        let hits = ask(&engine, "search", &body)?;
         let served = start.elapsed();
         println!("opened in {opened:.2?}, {} hits after {served:.2?}", hits.as_array().map_or(0, Vec::len));
         report(&engine)?;
@@ -71,18 +70,9 @@ fn open(dir: &Path) -> Result<Engine, Box<dyn Error>> {
     Ok(Engine::open(Arc::new(RealDisk::open(dir)?), Options::default())?)
 }
 
-fn call(engine: &Engine, operation: &str, body: &Value) -> Result<Value, Box<dyn Error>> {
-    served::call(
-        engine,
-        operation,
-        None,
-        if body.is_null() { Vec::new() } else { body.to_string().into_bytes() },
-    )
-}
-
 fn fill(engine: &Engine, rows: u64, dim: u64, ef: u64) -> Result<(), Box<dyn Error>> {
     let vectors = json!({"size": dim, "distance": "Cosine"});
-    call(engine, "create_collection", &json!({"vectors": vectors, "hnsw_config": {"ef_construct": ef}}))?;
+    ask(engine, "create_collection", &json!({"vectors": vectors, "hnsw_config": {"ef_construct": ef}}))?;
     let start = Instant::now();
     let next = AtomicU64::new(0);
     std::thread::scope(|scope| {
@@ -100,9 +90,7 @@ fn fill(engine: &Engine, rows: u64, dim: u64, ef: u64) -> Result<(), Box<dyn Err
         }
     });
     println!("{rows} rows × {dim} upserted in {:.2?}", start.elapsed());
-    while call(engine, "collection_info", &json!(null))?["status"] != json!("green") {
-        std::thread::sleep(Duration::from_millis(50));
-    }
+    served::wait_until_indexed(engine)?;
     println!("all indexed in {:.2?}", start.elapsed());
     Ok(())
 }
@@ -115,8 +103,8 @@ fn batch(ids: std::ops::Range<u64>, dim: u64) -> Vec<u8> {
         write!(body, "{comma}{{\"id\":{id},\"payload\":{{\"n\":{id}}},\"vector\":[")
             .expect("a string takes all");
         for at in 0..dim {
-            let centre = mix((id % CLUSTERS) * dim + at) % 200;
-            let noise = mix(id * dim + at) % 100;
+            let centre = scatter((id % CLUSTERS) * dim + at) % 200;
+            let noise = scatter(id * dim + at) % 100;
             let comma = if at == 0 { "" } else { "," };
             write!(body, "{comma}{}", centre as i64 + noise as i64 - 150).expect("a string takes all");
         }
@@ -124,14 +112,6 @@ fn batch(ids: std::ops::Range<u64>, dim: u64) -> Vec<u8> {
     }
     body.push_str("]}");
     body.into_bytes()
-}
-
-/// The finaliser of SplitMix64.
-fn mix(value: u64) -> u64 {
-    let value = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    value ^ (value >> 31)
 }
 
 fn report(engine: &Engine) -> Result<(), Box<dyn Error>> {

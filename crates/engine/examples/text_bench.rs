@@ -7,15 +7,19 @@
 //! `DIR` has `payload.jsonl.gz` and `base.f16.gz` in the form of the data set debian-384: documents with `description`
 //! and `synopsis`, and their vectors of 384 half floats. The words asked for are those of the synopses.
 
+#[path = "shared/flags.rs"]
+mod flags;
 #[path = "shared/served.rs"]
 mod served;
 
+use flags::Flags;
 use kithdb_engine::engine::{Engine, Options};
 use kithdb_engine::storage::RealDisk;
 use serde_json::{Value, json};
+use served::{ask, call};
 use std::error::Error;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -28,8 +32,9 @@ const ROUNDS: usize = 400;
 type Fallible<T> = Result<T, Box<dyn Error>>;
 
 fn main() -> Fallible<()> {
-    let source = std::env::args().nth(1).ok_or("usage: text_bench DIR")?;
-    let source = Path::new(&source);
+    let mut flags = Flags::of_this_process();
+    let source = PathBuf::from(flags.first("the folder of a data set")?);
+    flags.finish()?;
     let dir = std::env::temp_dir().join(format!("kithdb-text-{}", std::process::id()));
     std::fs::create_dir_all(&dir)?;
     let engine = Engine::open(Arc::new(RealDisk::open(&dir)?), Options::default())?;
@@ -55,7 +60,7 @@ fn main() -> Fallible<()> {
     ] {
         let before = resident_kib();
         let start = Instant::now();
-        call(&engine, "create_field_index", &json!({"field_name": "description", "field_schema": options}))?;
+        ask(&engine, "create_field_index", &json!({"field_name": "description", "field_schema": options}))?;
         println!(
             "{name}: built in {:.2?}, about {} MiB more",
             start.elapsed(),
@@ -64,7 +69,7 @@ fn main() -> Fallible<()> {
         for kind in ["text", "text_any", "phrase"] {
             measure(&engine, name, kind, &queries, &vectors)?;
         }
-        served::call(&engine, "delete_field_index", Some("description"), Vec::new())?;
+        call(&engine, "delete_field_index", Some("description"), Vec::new())?;
     }
     engine.close();
     Ok(std::fs::remove_dir_all(&dir)?)
@@ -82,18 +87,15 @@ fn vector(vectors: &[u8], row: usize) -> Vec<f32> {
 }
 
 fn fill(engine: &Engine, documents: &[Value], vectors: &[u8]) -> Fallible<()> {
-    call(engine, "create_collection", &json!({"vectors": {"size": DIM, "distance": "Cosine"}}))?;
+    ask(engine, "create_collection", &json!({"vectors": {"size": DIM, "distance": "Cosine"}}))?;
     for (batch, documents) in documents.chunks(BATCH).enumerate() {
         let points: Vec<Value> = (batch * BATCH..)
             .zip(documents)
             .map(|(id, payload)| json!({"id": id, "vector": vector(vectors, id), "payload": payload}))
             .collect();
-        call(engine, "upsert_points", &json!({"points": points}))?;
+        ask(engine, "upsert_points", &json!({"points": points}))?;
     }
-    while call(engine, "collection_info", &Value::Null)?["status"] != json!("green") {
-        std::thread::sleep(Duration::from_millis(200));
-    }
-    Ok(())
+    served::wait_until_indexed(engine)
 }
 
 /// Two neighbouring words of at least four letters from the synopses of evenly spread documents.
@@ -113,12 +115,12 @@ fn measure(engine: &Engine, name: &str, kind: &str, queries: &[String], vectors:
         let filter = json!({"must": {"key": "description", "match": {kind: words}}});
         let body = json!({"filter": filter}).to_string();
         let start = Instant::now();
-        let counted = served::call(engine, "count", None, body.into_bytes())?;
+        let counted = call(engine, "count", None, body.into_bytes())?;
         counts.push(start.elapsed());
         found.push(counted["count"].as_u64().ok_or("no count")?);
         let body = json!({"vector": vector(vectors, at), "filter": filter, "limit": 10}).to_string();
         let start = Instant::now();
-        served::call(engine, "search", None, body.into_bytes())?;
+        call(engine, "search", None, body.into_bytes())?;
         searches.push(start.elapsed());
     }
     found.sort_unstable();
@@ -134,15 +136,6 @@ fn measure(engine: &Engine, name: &str, kind: &str, queries: &[String], vectors:
 fn quantiles(times: &mut [Duration]) -> String {
     times.sort_unstable();
     format!("{:.3?} median {:.3?} p99", times[times.len() / 2], times[times.len() * 99 / 100])
-}
-
-fn call(engine: &Engine, operation: &str, body: &Value) -> Fallible<Value> {
-    served::call(
-        engine,
-        operation,
-        None,
-        if body.is_null() { Vec::new() } else { body.to_string().into_bytes() },
-    )
 }
 
 /// Memory of the process, in KiB.

@@ -15,23 +15,32 @@
 mod data;
 #[path = "../shared/data_set.rs"]
 mod data_set;
+#[path = "../shared/flags.rs"]
+mod flags;
+#[path = "../shared/nowhere.rs"]
+mod nowhere;
+#[path = "../shared/scatter.rs"]
+mod scatter;
+#[path = "../shared/served.rs"]
+mod served;
 
 use data::{Cells, SHARES};
 use data_set::DataSet;
+use flags::Flags;
 use kithdb_engine::collection::Snapshot;
 use kithdb_engine::deadline::Deadline;
-use kithdb_engine::engine::{Engine, Operation, Options, Request};
-use kithdb_engine::error::Error;
+use kithdb_engine::engine::{Engine, Options};
 use kithdb_engine::limits::Limits;
-use kithdb_engine::query::{self, Hit, Lookup};
+use kithdb_engine::query::{self, Hit};
 use kithdb_engine::storage::RealDisk;
 use kithdb_engine::{api, query::tree::QueryRequest};
+use nowhere::Nowhere;
+use scatter::scatter;
 use serde_json::{Value, json};
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, mpsc};
+use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-const COLLECTION: &str = "filtered";
 const K: usize = 10;
 /// Points of one upsert.
 const BATCH: usize = 500;
@@ -49,20 +58,16 @@ struct Arguments {
 }
 
 fn arguments() -> Fallible<Arguments> {
-    let mut args = std::env::args().skip(1);
-    let dir = args.next().ok_or("the folder of a data set is needed")?.into();
-    let mut parsed = Arguments { dir, folder: None, ef: 64, queries: 300, json: None };
-    while let Some(flag) = args.next() {
-        let value = args.next().ok_or("a flag needs a value")?;
-        match flag.as_str() {
-            "--data" => parsed.folder = Some(value.into()),
-            "--json" => parsed.json = Some(value.into()),
-            "--ef" => parsed.ef = value.parse()?,
-            "--queries" => parsed.queries = value.parse()?,
-            _ => return Err(format!("unknown flag {flag}").into()),
-        }
-    }
-    Ok(parsed)
+    let mut flags = Flags::of_this_process();
+    let arguments = Arguments {
+        dir: flags.first("the folder of a data set")?.into(),
+        folder: flags.optional("data")?,
+        ef: flags.value("ef", 64)?,
+        queries: flags.value("queries", 300)?,
+        json: flags.optional("json")?,
+    };
+    flags.finish()?;
+    Ok(arguments)
 }
 
 fn main() -> Fallible<()> {
@@ -73,10 +78,10 @@ fn main() -> Fallible<()> {
     let scratch = std::env::temp_dir().join(format!("kithdb-filtered-{}", std::process::id()));
     let folder = arguments.folder.as_deref().unwrap_or(&scratch);
     std::fs::create_dir_all(folder)?;
-    let engine = Bench::open(folder)?;
-    engine.fill(&data, &cells)?;
-    let report = engine.measure(&data, &cells, &arguments)?;
-    engine.engine.close();
+    let engine = Engine::open(Arc::new(RealDisk::open(folder)?), Options::default())?;
+    fill(&engine, &data, &cells)?;
+    let report = measure(&engine, &data, &cells, &arguments)?;
+    engine.close();
     if arguments.folder.is_none() {
         std::fs::remove_dir_all(&scratch)?;
     }
@@ -86,120 +91,79 @@ fn main() -> Fallible<()> {
     Ok(())
 }
 
-struct Bench {
-    engine: Engine,
-}
-
-/// No query here looks a vector up elsewhere.
-struct Nowhere;
-
-impl Lookup for Nowhere {
-    fn collection(&self, name: &str) -> Result<Arc<Snapshot>, Error> {
-        Err(Error::CollectionNotFound(name.into()))
-    }
-}
-
-impl Bench {
-    fn open(folder: &Path) -> Fallible<Bench> {
-        let engine = Engine::open(Arc::new(RealDisk::open(folder)?), Options::default())?;
-        Ok(Bench { engine })
-    }
-
-    fn call(&self, operation: &str, body: &Value) -> Fallible<Value> {
-        let (send, receive) = mpsc::channel();
-        let request = Request {
-            operation: Operation::parse(operation).ok_or("unknown operation")?,
-            collection: COLLECTION.into(),
-            target: None,
-            wait: true,
-            timeout: None,
-            body: Box::new(body.to_string().into_bytes()),
-            start: Instant::now(),
+/// Creates and indexes the collection, unless a run before has.
+fn fill(engine: &Engine, data: &DataSet, cells: &[Cells]) -> Fallible<()> {
+    if served::ask(engine, "collection_exists", &Value::Null)?["exists"] != json!(true) {
+        let vectors = json!({"size": data.base[0].len(), "distance": data.metric});
+        let hnsw = json!({"m": 16, "ef_construct": 200});
+        served::ask(engine, "create_collection", &json!({"vectors": vectors, "hnsw_config": hnsw}))?;
+        let points = |from: usize| {
+            let batch = data.base[from..].iter().take(BATCH).zip(from..);
+            batch.map(|(vector, id)| {
+                let mut payload = serde_json::Map::new();
+                for (at, cells) in cells.iter().enumerate() {
+                    payload.insert(format!("cell{at}"), json!(cells.of[id]));
+                }
+                let any = scatter(id as u64) % 1_000;
+                payload.insert("any".into(), json!(any));
+                let shares = SHARES.iter().zip(0..).filter(|((share, _), _)| (any as f64) < share * 10.0);
+                payload.insert("sets".into(), shares.map(|(_, at)| json!(at)).collect());
+                json!({"id": id, "vector": vector, "payload": payload})
+            })
         };
-        self.engine.execute(request, Box::new(move |result| drop(send.send(result))));
-        let answer: Value = serde_json::from_slice(&receive.recv()??)?;
-        Ok(answer["result"].clone())
+        for from in (0..data.base.len()).step_by(BATCH) {
+            served::ask(engine, "upsert_points", &json!({"points": points(from).collect::<Vec<_>>()}))?;
+        }
+        for field in (0..cells.len()).map(|at| format!("cell{at}")).chain(["any".into(), "sets".into()]) {
+            let index = json!({"field_name": field, "field_schema": "integer"});
+            served::ask(engine, "create_field_index", &index)?;
+        }
     }
+    let start = Instant::now();
+    served::wait_until_indexed(engine)?;
+    println!("indexed after {:.1} s", start.elapsed().as_secs_f64());
+    Ok(())
+}
 
-    /// Creates and indexes the collection, unless a run before has.
-    fn fill(&self, data: &DataSet, cells: &[Cells]) -> Fallible<()> {
-        if self.call("collection_exists", &json!({}))?["exists"] != json!(true) {
-            let vectors = json!({"size": data.base[0].len(), "distance": data.metric});
-            let hnsw = json!({"m": 16, "ef_construct": 200});
-            self.call("create_collection", &json!({"vectors": vectors, "hnsw_config": hnsw}))?;
-            let points = |from: usize| {
-                let batch = data.base[from..].iter().take(BATCH).zip(from..);
-                batch.map(|(vector, id)| {
-                    let mut payload = serde_json::Map::new();
-                    for (at, cells) in cells.iter().enumerate() {
-                        payload.insert(format!("cell{at}"), json!(cells.of[id]));
+fn measure(engine: &Engine, data: &DataSet, cells: &[Cells], arguments: &Arguments) -> Fallible<Value> {
+    let snapshot = engine.catalog().enter(served::COLLECTION)?.collection()?.snapshot();
+    let queries = &data.queries[..arguments.queries.min(data.queries.len())];
+    println!("{:>8} {:>7} {:>8} {:>9} {:>9} {:>6}", "filter", "share", "recall", "µs", "plain µs", "ratio");
+    let mut rows = Vec::new();
+    for kind in ["uniform", "range", "near", "far"] {
+        for (at, (share, _)) in SHARES.iter().enumerate() {
+            let wanted = data.base.len() as f64 * share / 100.0;
+            let filters: Vec<Value> = queries
+                .iter()
+                .map(|query| match kind {
+                    "uniform" => json!({"key": "sets", "match": {"value": at}}),
+                    "range" => json!({"key": "any", "range": {"lt": share * 10.0}}),
+                    _ => {
+                        let list = cells[at].around(query, wanted as usize, kind == "near");
+                        json!({"key": format!("cell{at}"), "match": {"any": list}})
                     }
-                    let any = scatter(id as u64) % 1_000;
-                    payload.insert("any".into(), json!(any));
-                    let shares = SHARES.iter().zip(0..).filter(|((share, _), _)| (any as f64) < share * 10.0);
-                    payload.insert("sets".into(), shares.map(|(_, at)| json!(at)).collect());
-                    json!({"id": id, "vector": vector, "payload": payload})
                 })
-            };
-            for from in (0..data.base.len()).step_by(BATCH) {
-                self.call("upsert_points", &json!({"points": points(from).collect::<Vec<_>>()}))?;
-            }
-            for field in (0..cells.len()).map(|at| format!("cell{at}")).chain(["any".into(), "sets".into()]) {
-                let index = json!({"field_name": field, "field_schema": "integer"});
-                self.call("create_field_index", &index)?;
-            }
+                .collect();
+            let row = measure_filter(&snapshot, queries, &filters, arguments.ef)?;
+            println!(
+                "{kind:>8} {share:>6}% {:>8.4} {:>9.1} {:>9.1} {:>6.2} {:>6.0} {:>6.0} {:>4.0}%",
+                row.recall,
+                row.filtered_us,
+                row.plain_us,
+                row.filtered_us / row.plain_us,
+                row.distances,
+                row.scanned,
+                row.fallbacks * 100.0
+            );
+            rows.push(json!({
+                "filter": kind, "share_percent": share, "recall": row.recall,
+                "filtered_us": row.filtered_us, "plain_us": row.plain_us,
+                "ratio": row.filtered_us / row.plain_us, "distances": row.distances,
+                "scanned": row.scanned, "fallbacks": row.fallbacks,
+            }));
         }
-        let start = Instant::now();
-        while self.call("collection_info", &json!({}))?["status"] != json!("green") {
-            std::thread::sleep(Duration::from_millis(100));
-        }
-        println!("indexed after {:.1} s", start.elapsed().as_secs_f64());
-        Ok(())
     }
-
-    fn measure(&self, data: &DataSet, cells: &[Cells], arguments: &Arguments) -> Fallible<Value> {
-        let snapshot = self.engine.catalog().enter(COLLECTION)?.collection()?.snapshot();
-        let queries = &data.queries[..arguments.queries.min(data.queries.len())];
-        println!(
-            "{:>8} {:>7} {:>8} {:>9} {:>9} {:>6}",
-            "filter", "share", "recall", "µs", "plain µs", "ratio"
-        );
-        let mut rows = Vec::new();
-        for kind in ["uniform", "range", "near", "far"] {
-            for (at, (share, _)) in SHARES.iter().enumerate() {
-                let wanted = data.base.len() as f64 * share / 100.0;
-                let filters: Vec<Value> = queries
-                    .iter()
-                    .map(|query| match kind {
-                        "uniform" => json!({"key": "sets", "match": {"value": at}}),
-                        "range" => json!({"key": "any", "range": {"lt": share * 10.0}}),
-                        _ => {
-                            let list = cells[at].around(query, wanted as usize, kind == "near");
-                            json!({"key": format!("cell{at}"), "match": {"any": list}})
-                        }
-                    })
-                    .collect();
-                let row = measure_filter(&snapshot, queries, &filters, arguments.ef)?;
-                println!(
-                    "{kind:>8} {share:>6}% {:>8.4} {:>9.1} {:>9.1} {:>6.2} {:>6.0} {:>6.0} {:>4.0}%",
-                    row.recall,
-                    row.filtered_us,
-                    row.plain_us,
-                    row.filtered_us / row.plain_us,
-                    row.distances,
-                    row.scanned,
-                    row.fallbacks * 100.0
-                );
-                rows.push(json!({
-                    "filter": kind, "share_percent": share, "recall": row.recall,
-                    "filtered_us": row.filtered_us, "plain_us": row.plain_us,
-                    "ratio": row.filtered_us / row.plain_us, "distances": row.distances,
-                    "scanned": row.scanned, "fallbacks": row.fallbacks,
-                }));
-            }
-        }
-        Ok(json!({"data": data.name, "ef": arguments.ef, "k": K, "queries": queries.len(), "filtered": rows}))
-    }
+    Ok(json!({"data": data.name, "ef": arguments.ef, "k": K, "queries": queries.len(), "filtered": rows}))
 }
 
 struct Row {
@@ -270,12 +234,4 @@ fn run(snapshot: &Snapshot, request: &QueryRequest) -> Fallible<(Vec<Hit>, f64)>
 fn median(mut values: Vec<f64>) -> f64 {
     values.sort_unstable_by(f64::total_cmp);
     values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
-}
-
-/// A number that looks random (SplitMix64's finaliser).
-fn scatter(number: u64) -> u64 {
-    let mut z = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
 }

@@ -10,20 +10,26 @@
 //! bytes of its answer on this thread, the best of three rounds. Brute force multiplies every row; recall is at 10, by
 //! score, so ties are hits.
 
+#[path = "../shared/flags.rs"]
+mod flags;
+#[path = "../shared/served.rs"]
+mod served;
+#[path = "../shared/texts.rs"]
 mod texts;
 
+use flags::Flags;
 use kithdb_engine::catalog::Mode;
-use kithdb_engine::engine::{Engine, Operation, Options, Request};
+use kithdb_engine::engine::{Engine, Options};
 use kithdb_engine::storage::RealDisk;
 use kithdb_engine::vectors::SparseVector;
 use serde_json::{Value, json};
+use served::{ask, send};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, mpsc};
+use std::sync::Arc;
 use std::time::Instant;
 use texts::Texts;
 
-const COLLECTION: &str = "sparse";
 const K: usize = 10;
 /// Points of one upsert.
 const BATCH: usize = 500;
@@ -39,19 +45,15 @@ struct Arguments {
 }
 
 fn arguments() -> Fallible<Arguments> {
-    let mut args = std::env::args().skip(1);
-    let dir = args.next().ok_or("the folder of a data set is needed")?.into();
-    let mut parsed = Arguments { dir, rows: usize::MAX, queries: 997, datatype: "float32".into() };
-    while let Some(flag) = args.next() {
-        let value = args.next().ok_or("a flag needs a value")?;
-        match flag.as_str() {
-            "--rows" => parsed.rows = value.parse()?,
-            "--queries" => parsed.queries = value.parse()?,
-            "--datatype" => parsed.datatype = value,
-            _ => return Err(format!("unknown flag {flag}").into()),
-        }
-    }
-    Ok(parsed)
+    let mut flags = Flags::of_this_process();
+    let arguments = Arguments {
+        dir: flags.first("the folder of a data set")?.into(),
+        rows: flags.value("rows", usize::MAX)?,
+        queries: flags.value("queries", 997)?,
+        datatype: flags.value("datatype", "float32".into())?,
+    };
+    flags.finish()?;
+    Ok(arguments)
 }
 
 fn main() -> Fallible<()> {
@@ -69,7 +71,7 @@ fn main() -> Fallible<()> {
     let sets = [("ten words", texts.ten_words(arguments.queries)), ("questions", texts.asked())];
     for idf in [false, true] {
         let modifier = if idf { "idf" } else { "none" };
-        call(&engine, "update_collection", &json!({"sparse_vectors": {"s": {"modifier": modifier}}}))?;
+        ask(&engine, "update_collection", &json!({"sparse_vectors": {"s": {"modifier": modifier}}}))?;
         for (name, queries) in &sets {
             let queries = &queries[..queries.len().min(arguments.queries)];
             measure(&engine, &format!("{name}, {modifier}"), queries, &kept, idf)?;
@@ -91,26 +93,6 @@ fn open(folder: &Path) -> Fallible<Engine> {
     Ok(Engine::open(Arc::new(RealDisk::open(folder)?), options)?)
 }
 
-fn send(engine: &Engine, operation: &str, body: Vec<u8>) -> Fallible<Vec<u8>> {
-    let (send, receive) = mpsc::channel();
-    let request = Request {
-        operation: Operation::parse(operation).ok_or("unknown operation")?,
-        collection: COLLECTION.into(),
-        target: None,
-        wait: true,
-        timeout: None,
-        body: Box::new(body),
-        start: Instant::now(),
-    };
-    engine.execute(request, Box::new(move |result| drop(send.send(result))));
-    Ok(receive.recv()??)
-}
-
-fn call(engine: &Engine, operation: &str, body: &Value) -> Fallible<Value> {
-    let answer: Value = serde_json::from_slice(&send(engine, operation, body.to_string().into_bytes())?)?;
-    Ok(answer["result"].clone())
-}
-
 fn shown(vector: &SparseVector) -> Value {
     json!({"indices": vector.indices, "values": vector.values})
 }
@@ -118,14 +100,14 @@ fn shown(vector: &SparseVector) -> Value {
 fn fill(engine: &Engine, vectors: &[SparseVector], datatype: &str) -> Fallible<()> {
     let durability = json!({"durability": "os"});
     let sparse = json!({"s": {"index": {"datatype": datatype}}});
-    call(engine, "create_collection", &json!({"sparse_vectors": sparse, "wal_config": durability}))?;
+    ask(engine, "create_collection", &json!({"sparse_vectors": sparse, "wal_config": durability}))?;
     let mut spent = 0.0;
     for (batch, vectors) in vectors.chunks(BATCH).enumerate() {
         let point = |(at, vector)| json!({"id": batch * BATCH + at, "vector": {"s": shown(vector)}});
         let points: Vec<Value> = vectors.iter().enumerate().map(point).collect();
         let body = json!({"points": points}).to_string().into_bytes();
         let start = Instant::now();
-        send(engine, "upsert_points", body)?;
+        send(engine, "upsert_points", None, body)?;
         spent += start.elapsed().as_secs_f64();
     }
     println!("{:.0} points a second written and indexed", vectors.len() as f64 / spent);
@@ -137,7 +119,7 @@ fn read_back(engine: &Engine, count: usize) -> Fallible<Vec<SparseVector>> {
     let mut kept = Vec::with_capacity(count);
     for from in (0..count).step_by(BATCH) {
         let body = json!({"offset": from, "limit": BATCH, "with_vector": true, "with_payload": false});
-        let page = call(engine, "scroll", &body)?;
+        let page = ask(engine, "scroll", &body)?;
         for point in page["points"].as_array().ok_or("a page without points")? {
             let vector = &point["vector"]["s"];
             let indices = serde_json::from_value(vector["indices"].clone())?;
@@ -161,7 +143,7 @@ fn measure(
         let bodies: Vec<Vec<u8>> = queries.iter().map(body).collect();
         let start = Instant::now();
         for body in bodies {
-            send(engine, "search", body)?;
+            send(engine, "search", None, body)?;
         }
         best = best.min(start.elapsed().as_secs_f64());
     }
@@ -169,7 +151,7 @@ fn measure(
     rows.iter().flat_map(|row| &row.indices).for_each(|index| *frequencies.entry(*index).or_default() += 1);
     let (mut hits, mut wanted) = (0, 0);
     for query in queries {
-        let found = call(engine, "search", &serde_json::from_slice(&body(query))?)?;
+        let found = ask(engine, "search", &serde_json::from_slice(&body(query))?)?;
         let scores: Vec<f32> = found
             .as_array()
             .ok_or("no hits")?

@@ -59,7 +59,11 @@ impl Filter {
             None => Plan { candidates: None, exact: false, certain: RoaringBitmap::new() },
             Some(bounds) if bounds.is_exact() => {
                 let mut candidates = bounds.into_possible();
-                candidates &= live;
+                // To leave out what is dead from a set of which nothing is would be most of the work on a great one.
+                let has_dead = live.max().is_none_or(|last| live.len() <= u64::from(last));
+                if has_dead || candidates.max() > live.max() {
+                    candidates &= live;
+                }
                 Plan { candidates: Some(candidates), exact: true, certain: RoaringBitmap::new() }
             }
             Some(bounds) => Plan {

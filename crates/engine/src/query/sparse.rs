@@ -64,15 +64,18 @@ impl<'a> SparseSearch<'a> {
             failed: None,
             top: TopK::new(ask.k, |a, b| self.tie(a, b)),
         };
-        if !matching.is_everything() && matching.at_most() * POSTINGS_PER_CANDIDATE <= self.postings() {
-            matching.settle(deadline)?;
-            self.look_at(matching, &mut best, deadline)?;
-        } else {
-            let touched = self.postings().min(self.table.live());
-            matching.expect(touched);
-            best.matching =
-                Some(matching).filter(|matching| !matching.is_everything()).map(|matching| &*matching);
-            self.scan(&mut best, deadline)?;
+        // Counting postings is a good part of adding them up: only where there is a choice.
+        match (!matching.is_everything()).then(|| self.postings()) {
+            None => self.scan(&mut best, deadline)?,
+            Some(postings) if matching.at_most() * POSTINGS_PER_CANDIDATE <= postings => {
+                matching.settle(deadline)?;
+                self.look_at(matching, &mut best, deadline)?;
+            }
+            Some(postings) => {
+                matching.expect(postings.min(self.table.live()));
+                best.matching = Some(&*matching);
+                self.scan(&mut best, deadline)?;
+            }
         }
         if let Some(error) = best.failed {
             return Err(error);
@@ -162,14 +165,15 @@ fn weigh(view: &View, table: &SparseTable, query: &mut SparseVector) {
     let points = table.live() as f64;
     let alive = |row| table.alive(row, view.op);
     let all_alive = table.live() == u64::from(table.len());
-    let tail: Vec<u32> = (table.blocks.indexed()..table.len()).filter(|&row| alive(row)).collect();
-    for (index, weight) in query.indices.iter().zip(&mut query.values) {
+    let mut in_tail = vec![0usize; query.indices.len()];
+    for row in (table.blocks.indexed()..table.len()).filter(|&row| alive(row)) {
+        table.row(row).for_each_shared(&query.indices, |place, _| in_tail[place] += 1);
+    }
+    for ((index, weight), in_tail) in query.indices.iter().zip(&mut query.values).zip(in_tail) {
         let in_block = |block: &Block| {
             if all_alive { block.count(*index) } else { block.count_of(*index, alive) }
         };
         let in_blocks: usize = table.blocks.iter().map(|block| in_block(block)).sum();
-        let one = SparseVector { indices: vec![*index], values: vec![1.0] };
-        let in_tail = tail.iter().filter(|&&row| table.row(row).dot(&one).is_some()).count();
         let shared = (in_blocks + in_tail) as f64;
         *weight = (f64::from(*weight) * ((points - shared + 0.5) / (shared + 0.5) + 1.0).ln()) as f32;
     }

@@ -142,19 +142,26 @@ impl<'a> SparseRow<'a> {
     /// The sum of the products over shared indices, added up in their order; `None` when none is shared.
     pub fn dot(self, query: &SparseVector) -> Option<f32> {
         let mut sum = None;
+        self.for_each_shared(&query.indices, |place, element| {
+            sum = Some(sum.unwrap_or(0.0) + query.values[place] * self.value(element));
+        });
+        sum.map(finite)
+    }
+
+    /// Gives the place among some ascending indices and the element of each index that is shared, in their order.
+    #[inline(always)]
+    pub fn for_each_shared(self, indices: &[u32], mut each: impl FnMut(usize, usize)) {
         let mut from = 0;
-        for (index, weight) in query.iter() {
-            let rest = &self.indices[from..];
-            from += first_at_least(rest, index);
+        for (place, &index) in indices.iter().enumerate() {
+            from += first_at_least(&self.indices[from..], index);
             if from == self.len() {
                 break;
             }
             if self.index(from) == index {
-                sum = Some(sum.unwrap_or(0.0) + weight * self.value(from));
+                each(place, from);
                 from += 1;
             }
         }
-        sum.map(finite)
     }
 }
 

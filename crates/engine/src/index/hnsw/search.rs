@@ -110,8 +110,8 @@ impl Hnsw {
         let len = self.len();
         // A twin leads nowhere.
         let leads_on = |node: u32| node < len && !self.nodes.is_twin(node) && space.can_read(node);
-        let further = walk.starts.iter().copied().filter(|&node| leads_on(node));
-        starts.extend(further.map(|node| Candidate::new(space.one(query, node), node)));
+        let further: Vec<u32> = walk.starts.iter().copied().filter(|&node| leads_on(node)).collect();
+        score(space, query, &further, |candidate| starts.push(candidate));
         let ended = if self.nodes.twins.exist() {
             let any = |node| self.heap(node).any(accept);
             self.walk_from(space, query, walk, &starts, &any, scratch, stop)

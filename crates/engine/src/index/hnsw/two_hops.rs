@@ -6,6 +6,11 @@ use super::search::{HOPS_PER_CHECK, SearchScratch, gather, score};
 use super::visited::{BLOCK, Fresh, Marks};
 use crate::index::{Space, Stopped};
 
+/// Accepted nodes that are enough of a hop: as many as a node has links, divided by this.
+const ENOUGH: usize = 2;
+/// Refused neighbours whose links are asked for ahead of being read.
+const AHEAD: usize = 8;
+
 /// The nodes that a two-hop walk has in hand.
 #[derive(Default)]
 pub(super) struct TwoHops {
@@ -89,8 +94,9 @@ impl Hnsw {
         }
     }
 
-    /// Puts the accepted nodes within two hops that are met for the first time into the batch: the neighbours, then
-    /// those of refused neighbours, until there are as many as a node has links.
+    /// Puts the accepted nodes within two hops that are met for the first time into the batch: the neighbours, and
+    /// unless most of these are accepted, those of refused neighbours too, until there are half as many as a node has
+    /// links.
     fn gather_two_hops<S: Space>(
         &self,
         space: &S,
@@ -109,13 +115,19 @@ impl Hnsw {
                 side.push(near);
             }
         }
+        // Where most neighbours are accepted they lead on by themselves.
+        let is_dense = two_hops.batch.len() >= two_hops.refused.len();
+        let enough = if is_dense { 0 } else { self.nodes.capacity(0) / ENOUGH };
+        if two_hops.batch.len() < enough {
+            two_hops.refused.iter().take(AHEAD).for_each(|&between| self.nodes.prefetch(between));
+        }
         for at in 0..two_hops.refused.len() {
             let between = two_hops.refused[at];
-            if two_hops.batch.len() >= self.nodes.capacity(0) {
+            if two_hops.batch.len() >= enough {
                 two_hops.keep_bridge(between);
                 continue;
             }
-            if let Some(&next) = two_hops.refused.get(at + 1) {
+            if let Some(&next) = two_hops.refused.get(at + AHEAD) {
                 self.nodes.prefetch(next);
             }
             for words in self.nodes.words(between, 0).chunks(BLOCK) {

@@ -4,8 +4,8 @@
 //! the index covers is decided here where its key tells enough; the others leave the point in doubt.
 
 use super::bounds::Bounds;
-use super::column;
 use super::held::float_key;
+use super::postings;
 use super::schema::FieldKind;
 use super::words::Words;
 use super::{FieldIndex, Values};
@@ -74,7 +74,7 @@ impl FieldIndex {
         list: impl Iterator<Item = (&'t str, Option<u128>)>,
         others: &mut bool,
     ) -> RoaringBitmap {
-        column::union(list.filter_map(|(text, uuid)| match (&self.values, uuid) {
+        postings::union(list.filter_map(|(text, uuid)| match (&self.values, uuid) {
             (Values::Texts { texts, .. }, None) => texts.get(text),
             (Values::Texts { uuids, .. } | Values::Uuids(uuids), Some(uuid)) => uuids.get(&uuid),
             (Values::Numbers(column), None) if self.kind() == FieldKind::Datetime => {
@@ -102,12 +102,12 @@ impl FieldIndex {
     pub fn any_integers(&self, list: impl Iterator<Item = i64>) -> Bounds {
         match (&self.values, self.kind()) {
             (Values::Numbers(column), FieldKind::Integer) => {
-                Bounds::exact(column::union(list.filter_map(|number| column.get(&number))))
+                Bounds::exact(postings::union(list.filter_map(|number| column.get(&number))))
             }
             // `1` and `1.0` have one key.
-            (Values::Numbers(column), FieldKind::Float) => {
-                Bounds::within(column::union(list.filter_map(|number| column.get(&float_key(number as f64)))))
-            }
+            (Values::Numbers(column), FieldKind::Float) => Bounds::within(postings::union(
+                list.filter_map(|number| column.get(&float_key(number as f64))),
+            )),
             _ => Bounds::within(self.odd_points()),
         }
     }
@@ -116,7 +116,7 @@ impl FieldIndex {
     pub fn match_bool(&self, value: bool) -> Bounds {
         match (&self.values, self.kind()) {
             (Values::Numbers(column), FieldKind::Bool) => {
-                Bounds::exact(column::union(column.get(&i64::from(value)).into_iter()))
+                Bounds::exact(postings::union(column.get(&i64::from(value)).into_iter()))
             }
             _ => Bounds::within(self.odd_points()),
         }
@@ -164,7 +164,7 @@ impl FieldIndex {
                 let begins =
                     texts.range::<str>((std::ops::Bound::Included(prefix), std::ops::Bound::Unbounded));
                 let begins = begins.take_while(|(text, _)| text.starts_with(prefix));
-                Bounds::exact(column::union(begins.map(|(_, postings)| postings)))
+                Bounds::exact(postings::union(begins.map(|(_, postings)| postings)))
             }
             _ => self.strings(),
         }
@@ -222,9 +222,7 @@ impl FieldIndex {
 
     fn union_of_keys(&self, keys: Option<RangeInclusive<i64>>) -> RoaringBitmap {
         match (&self.values, keys) {
-            (Values::Numbers(column), Some(keys)) => {
-                column::union(column.range(keys).map(|(_, postings)| postings))
-            }
+            (Values::Numbers(column), Some(keys)) => column.union_within(keys, self.points_count()),
             _ => RoaringBitmap::new(),
         }
     }

@@ -6,12 +6,14 @@ mod held;
 mod lookup;
 mod order;
 mod places;
+mod postings;
 mod schema;
 mod words;
+mod zones;
 
 pub use bounds::Bounds;
-pub use column::Postings;
 pub use order::{OrderKey, Ordered};
+pub use postings::Postings;
 pub use schema::{FieldKind, FieldSchema};
 
 use super::path::JsonPath;

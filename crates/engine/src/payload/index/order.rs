@@ -1,8 +1,8 @@
 //! Reading an index in the order of its values.
 
-use super::column::Postings;
 use super::held::float_of_key;
 use super::lookup::{float_keys, keys_within};
+use super::postings::Postings;
 use super::schema::FieldKind;
 use super::{FieldIndex, Values};
 use crate::payload::interval::Interval;

@@ -1,8 +1,8 @@
 //! Places on the globe: kept along a curve through cells, so that a shape is a few ranges of them.
 
 use super::bounds::Bounds;
-use super::column::{self, Postings};
 use super::held::{float_key, float_of_key};
+use super::postings::{self, Postings};
 use super::{FieldIndex, Values};
 use crate::payload::geo::{CellRange, GeoPoint, GeoShape, cell_number, cover};
 use std::cell::Cell;
@@ -78,8 +78,8 @@ impl FieldIndex {
         }
         work.set(left);
         // What is no place on the globe may still have coordinates that the shape's comparisons admit.
-        let open = column::union(open.into_iter()) | self.odd();
-        Bounds::new(column::union(hits.into_iter()), open)
+        let open = postings::union(open.into_iter()) | self.odd();
+        Bounds::new(postings::union(hits.into_iter()), open)
     }
 }
 

@@ -1,7 +1,8 @@
 //! Words of texts, each with the points that hold it, and on request the order in which each point has them.
 
 use super::bounds::Bounds;
-use super::column::{self, Column, Postings};
+use super::column::Column;
+use super::postings::{self, Postings};
 use crate::limits::MAX_TOKENS_PER_PLAN;
 use crate::payload::text::{Pattern, TextMatch, TextOptions, Tokenizer};
 use imbl::{OrdMap, Vector};
@@ -105,7 +106,7 @@ impl Words {
     pub(super) fn matching(&self, pattern: &Pattern, several: &RoaringBitmap) -> Bounds {
         if pattern.how() == TextMatch::Any {
             let found = pattern.tokens().filter_map(|token| self.postings.get(token));
-            return Bounds::exact(column::union(found));
+            return Bounds::exact(postings::union(found));
         }
         let hits = self.with_all(pattern.tokens());
         match pattern.how() {
@@ -130,7 +131,7 @@ impl Words {
     /// Points that have all the tokens.
     fn with_all<'t>(&self, tokens: impl Iterator<Item = &'t str>) -> RoaringBitmap {
         let found: Option<Vec<&Postings>> = tokens.map(|token| self.postings.get(token)).collect();
-        found.map_or_else(RoaringBitmap::new, column::intersection)
+        found.map_or_else(RoaringBitmap::new, postings::intersection)
     }
 
     /// Decides the doubtful points by the order of their tokens, if that is kept, as far as there is time.

@@ -1,0 +1,278 @@
+//! Unions of the points of neighbouring values, so that a wide range is put together from a few of them.
+
+use super::postings::{Postings, Union};
+use imbl::OrdMap;
+use roaring::RoaringBitmap;
+use std::borrow::Borrow;
+use std::ops::{Bound, Range};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+/// Parts of a level that one of the next level covers.
+const FANOUT: usize = 4;
+/// Points of a zone; the two that a range cuts through are read value by value.
+const ZONE_POINTS: u64 = 512;
+const MAX_ZONES: u64 = 1024;
+/// Zones are made anew after changes to one point in so many.
+const WORN: u64 = 8;
+/// They are made once unions without them have read as many points and values as there are, so many times: then they
+/// cost as much as what they are to spare.
+const PATIENCE: u64 = 2;
+
+/// The zones of one version of a column, if there are any. Versions share it until they differ.
+#[derive(Debug)]
+pub(super) struct Shelf<K> {
+    zones: OnceLock<Zones<K>>,
+    /// Points and values that unions of this version have read one by one.
+    spent: AtomicU64,
+}
+
+impl<K> Default for Shelf<K> {
+    fn default() -> Self {
+        Shelf { zones: OnceLock::new(), spent: AtomicU64::new(0) }
+    }
+}
+
+impl<K: Ord + Clone> Shelf<K> {
+    /// The points that hold values from `first` to `last`, of a column with so many points.
+    pub(super) fn union(&self, map: &OrdMap<K, Postings>, first: &K, last: &K, points: u64) -> RoaringBitmap {
+        if first > last {
+            return RoaringBitmap::new();
+        }
+        let zones = self.zones.get().or_else(|| {
+            let is_due =
+                self.spent.load(Ordering::Relaxed) >= PATIENCE * points.max(ZONE_POINTS * FANOUT as u64);
+            is_due.then(|| self.zones.get_or_init(|| Zones::new(map, points)))
+        });
+        if let Some(zones) = zones {
+            return zones.union(map, first, last);
+        }
+        let (mut union, mut read) = (Union::default(), 0);
+        for (_, postings) in map.range::<_, K>((Bound::Included(first), Bound::Included(last))) {
+            read += 1 + postings.len();
+            union.add(postings);
+        }
+        self.spent.fetch_add(read, Ordering::Relaxed);
+        union.finish()
+    }
+
+    /// The shelf of the version after this one, in which other points hold `key`.
+    pub(super) fn changed<Q>(shelf: &mut Arc<Shelf<K>>, key: &Q)
+    where
+        Q: Ord + ?Sized,
+        K: Borrow<Q>,
+    {
+        if let Some(own) = Arc::get_mut(shelf) {
+            *own.spent.get_mut() = 0;
+            let is_worn = own.zones.get_mut().is_some_and(|zones| zones.is_worn_by(key));
+            if is_worn {
+                own.zones = OnceLock::new();
+            }
+            return;
+        }
+        let mut zones = shelf.zones.get().cloned();
+        let is_worn = zones.as_mut().is_some_and(|zones| zones.is_worn_by(key));
+        let zones = zones.filter(|_| !is_worn).map(OnceLock::from).unwrap_or_default();
+        *shelf = Arc::new(Shelf { zones, spent: AtomicU64::new(0) });
+    }
+
+    #[cfg(test)]
+    pub(super) fn has_zones(&self) -> bool {
+        self.zones.get().is_some()
+    }
+}
+
+/// A column cut into zones of about as many points, and unions of zones, of FANOUT of these, and so on. Each is made
+/// when a range first needs it, and dropped by a change to one of its values.
+#[derive(Clone, Debug)]
+struct Zones<K> {
+    /// First value of each zone but the first; any ascending values would do.
+    borders: Arc<[K]>,
+    /// By level; the last has [`FANOUT`] parts at most.
+    levels: Vec<Vec<OnceLock<Postings>>>,
+    changes_left: u64,
+}
+
+impl<K: Ord + Clone> Zones<K> {
+    fn new(map: &OrdMap<K, Postings>, points: u64) -> Zones<K> {
+        let full = ZONE_POINTS.max(points.div_ceil(MAX_ZONES));
+        let (mut borders, mut held) = (Vec::new(), 0);
+        for (key, postings) in map {
+            if held >= full && (borders.len() as u64) < MAX_ZONES {
+                borders.push(key.clone());
+                held = 0;
+            }
+            held += postings.len();
+        }
+        let mut levels = Vec::new();
+        let mut parts = borders.len() + 1;
+        loop {
+            levels.push(vec![OnceLock::new(); parts]);
+            if parts <= FANOUT {
+                break;
+            }
+            parts = parts.div_ceil(FANOUT);
+        }
+        Zones { borders: borders.into(), levels, changes_left: points / WORN }
+    }
+
+    /// Number of the zone that a value is in.
+    fn zone<Q>(&self, key: &Q) -> usize
+    where
+        Q: Ord + ?Sized,
+        K: Borrow<Q>,
+    {
+        self.borders.partition_point(|border| border.borrow() <= key)
+    }
+
+    fn union(&self, map: &OrdMap<K, Postings>, first: &K, last: &K) -> RoaringBitmap {
+        let (from, to) = (self.zone(first), self.zone(last));
+        let mut union = Union::default();
+        let mut read = |values: (Bound<&K>, Bound<&K>)| {
+            map.range::<_, K>(values).for_each(|(_, postings)| union.add(postings));
+        };
+        if from == to {
+            read((Bound::Included(first), Bound::Included(last)));
+            return union.finish();
+        }
+        read((Bound::Included(first), Bound::Excluded(&self.borders[from])));
+        read((Bound::Included(&self.borders[to - 1]), Bound::Included(last)));
+        self.parts(from + 1..to).for_each(|(level, part)| union.add(self.part(map, level, part)));
+        union.finish()
+    }
+
+    /// The parts, of as high levels as there are, that cover exactly these zones.
+    fn parts(&self, zones: Range<usize>) -> impl Iterator<Item = (usize, usize)> {
+        let mut parts = Vec::new();
+        let Range { mut start, mut end } = zones;
+        for (level, all) in self.levels.iter().enumerate() {
+            let is_top = level + 1 == self.levels.len();
+            while start < end && (is_top || !start.is_multiple_of(FANOUT)) {
+                parts.push((level, start));
+                start += 1;
+            }
+            while start < end && !end.is_multiple_of(FANOUT) && end != all.len() {
+                end -= 1;
+                parts.push((level, end));
+            }
+            if start >= end {
+                break;
+            }
+            (start, end) = (start / FANOUT, end.div_ceil(FANOUT));
+        }
+        // The greatest first: what has become bits takes more in as fast as it is read.
+        parts.into_iter().rev()
+    }
+
+    /// The points of a part.
+    fn part(&self, map: &OrdMap<K, Postings>, level: usize, part: usize) -> &Postings {
+        let make = || {
+            let mut union = Union::default();
+            if level == 0 {
+                let from = part.checked_sub(1).map(|before| &self.borders[before]);
+                let to = self.borders.get(part);
+                let values = (
+                    from.map_or(Bound::Unbounded, Bound::Included),
+                    to.map_or(Bound::Unbounded, Bound::Excluded),
+                );
+                map.range::<_, K>(values).for_each(|(_, postings)| union.add(postings));
+            } else {
+                let below = self.levels[level - 1].len();
+                let parts = part * FANOUT..below.min((part + 1) * FANOUT);
+                parts.for_each(|part| union.add(self.part(map, level - 1, part)));
+            }
+            Postings::many(union.finish())
+        };
+        self.levels[level][part].get_or_init(make)
+    }
+
+    /// Drops what a change to a value makes untrue. Whether the zones have seen so many changes that they may have
+    /// become unequal.
+    fn is_worn_by<Q>(&mut self, key: &Q) -> bool
+    where
+        Q: Ord + ?Sized,
+        K: Borrow<Q>,
+    {
+        let mut part = self.zone(key);
+        for level in &mut self.levels {
+            level[part] = OnceLock::new();
+            part /= FANOUT;
+        }
+        self.changes_left = self.changes_left.saturating_sub(1);
+        self.changes_left == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::column::Column;
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Points that hold values within a range, one by one.
+    fn read(column: &Column<i64>, first: i64, last: i64) -> RoaringBitmap {
+        if first > last {
+            return RoaringBitmap::new();
+        }
+        column.range(first..=last).flat_map(|(_, postings)| postings.iter()).collect()
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(24))]
+
+        #[test]
+        fn a_range_has_the_points_of_its_values_before_and_after_changes(
+            values in 1i64..3_000,
+            points in 1u32..30_000,
+            ranges in prop::collection::vec((-10i64..3_010, -10i64..3_010), 40),
+            changes in prop::collection::vec((0u32..40_000, 0i64..3_000, any::<bool>()), 40),
+        ) {
+            let mut column = Column::<i64>::default();
+            for offset in 0..points {
+                column.insert(&(i64::from(offset) * 7919 % values), offset);
+                // One in five holds a second value.
+                if offset % 5 == 0 {
+                    column.insert(&(i64::from(offset) % values), offset);
+                }
+            }
+            let mut versions = Vec::new();
+            for ((first, last), (offset, value, inserts)) in ranges.into_iter().zip(changes) {
+                // Wide ones until there are zones, then the one that is asked for.
+                for (first, last) in [(i64::MIN, i64::MAX), (i64::MIN, last), (first, i64::MAX), (first, last)] {
+                    prop_assert_eq!(
+                        column.union_within(first..=last, u64::from(points)),
+                        read(&column, first, last),
+                        "{}..={}", first, last
+                    );
+                }
+                versions.push(column.clone());
+                if inserts {
+                    column.insert(&value, offset);
+                } else {
+                    column.remove(&value, offset);
+                }
+                let version = &versions[versions.len() / 2];
+                prop_assert_eq!(version.union_within(first..=last, 1), read(version, first, last));
+            }
+        }
+    }
+
+    #[test]
+    fn zones_outlive_a_few_changes_and_are_made_anew_after_many() {
+        let mut column = Column::<i64>::default();
+        let points = 20_000;
+        (0..points).for_each(|offset| column.insert(&i64::from(offset), offset));
+        let ask = |column: &Column<i64>| column.union_within(100..=15_000, u64::from(points)).len();
+        for _ in 0..4 {
+            assert_eq!(ask(&column), 14_901);
+        }
+        assert!(column.has_zones());
+        let snapshot = column.clone();
+        column.remove(&200, 200);
+        assert!(column.has_zones() && snapshot.has_zones());
+        assert_eq!((ask(&column), ask(&snapshot)), (14_900, 14_901));
+        (201..4_000).for_each(|offset| column.remove(&i64::from(offset), offset));
+        assert!(!column.has_zones());
+        assert_eq!((ask(&column), ask(&snapshot)), (11_101, 14_901));
+    }
+}
