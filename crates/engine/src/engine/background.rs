@@ -50,6 +50,7 @@ impl Background {
         let keeper = {
             let (catalog, stop, bell) = (Arc::clone(catalog), Arc::clone(&stop), Arc::clone(&keeper_bell));
             std::thread::Builder::new().name("kith-checkpoint".into()).spawn(move || {
+                Priority::Behind.take();
                 while !stop.load(Ordering::Acquire) {
                     bell.wait(housekeeping);
                     keep_house(&catalog);
