@@ -4,6 +4,7 @@ use super::config::Recipe;
 use super::field::FieldTable;
 use crate::arena::LinkArena;
 use crate::index::{BuildScratch, Codes, Distance, Hnsw, HnswParams, Originals};
+use crate::right_of_way::give_way;
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicU32, Ordering};
 use crate::types::Metric;
@@ -116,6 +117,7 @@ impl FieldGraph {
         for row in from..to {
             if table.alive(row, op) {
                 self.insert(table, row, scratch);
+                give_way();
             }
         }
         self.finish(from, to);

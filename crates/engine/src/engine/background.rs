@@ -3,6 +3,7 @@
 use super::pool::Priority;
 use crate::catalog::Catalog;
 use crate::collection::{Bell, CheckpointError, Collection, GraphPolicy, IndexScratch};
+use crate::right_of_way::Behind;
 use crate::storage::ErrorKind;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -80,6 +81,7 @@ fn index_until_closed(catalog: &Catalog) {
     loop {
         queue.rest(REST);
         let Some(collection) = queue.pop() else { return };
+        let _behind = Behind::begin();
         if collection.fault().is_some() {
             // What failed once would fail again.
             continue;
