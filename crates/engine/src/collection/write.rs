@@ -11,6 +11,7 @@ use super::{Collection, FieldGraph, IndexScratch, Shared};
 use crate::deadline::Deadline;
 use crate::error::Error;
 use crate::payload::{FieldSchema, JsonPath};
+use crate::right_of_way::give_way;
 use crate::sync::MutexGuard;
 use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::wal::{Appender, Durability, LogError};
@@ -388,6 +389,7 @@ fn accept_updates(
             }
             for change in &changes {
                 head.apply(op, change).map_err(|why| Error::bad(format!("{place}payload: {why}")))?;
+                give_way();
             }
             Ok(changes)
         });

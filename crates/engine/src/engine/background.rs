@@ -3,6 +3,7 @@
 use super::pool::Priority;
 use crate::catalog::Catalog;
 use crate::collection::{Bell, CheckpointError, Collection, GraphPolicy, IndexScratch};
+use crate::right_of_way::Behind;
 use crate::storage::ErrorKind;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -50,6 +51,7 @@ impl Background {
         let keeper = {
             let (catalog, stop, bell) = (Arc::clone(catalog), Arc::clone(&stop), Arc::clone(&keeper_bell));
             std::thread::Builder::new().name("kith-checkpoint".into()).spawn(move || {
+                Priority::Behind.take();
                 while !stop.load(Ordering::Acquire) {
                     bell.wait(housekeeping);
                     keep_house(&catalog);
@@ -79,6 +81,7 @@ fn index_until_closed(catalog: &Catalog) {
     loop {
         queue.rest(REST);
         let Some(collection) = queue.pop() else { return };
+        let _behind = Behind::begin();
         if collection.fault().is_some() {
             // What failed once would fail again.
             continue;

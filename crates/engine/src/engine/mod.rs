@@ -21,6 +21,7 @@ use crate::collection::{GraphPolicy, IndexScratch, MemoryReport};
 use crate::error::Error;
 use crate::limits::{Limits, MAX_TOLD_DAMAGES, Thresholds};
 use crate::query::{Tally, Totals};
+use crate::right_of_way::Read;
 use crate::storage::{LockGuard, Storage};
 use background::Background;
 use parking_lot::Mutex;
@@ -122,8 +123,8 @@ pub struct Status {
 
 /// What the threads of a pool do.
 enum Job {
-    /// A request, and whom to answer.
-    Request(Request, Reply),
+    /// A request, whom to answer, and for reads of points their right of way.
+    Request(Request, Reply, Option<Read>),
     /// A part of another thread's request.
     Help(team::Help),
 }
@@ -191,7 +192,10 @@ impl Engine {
             let requests = |name: &str, threads: usize, waiting: usize, priority: Priority| {
                 let core = Arc::clone(&core);
                 Pool::start(name, threads, waiting, priority, move |job| match job {
-                    Job::Request(request, reply) => execute::run(&core, request, reply),
+                    Job::Request(request, reply, read) => {
+                        execute::run(&core, request, reply);
+                        drop(read);
+                    }
                     Job::Help(help) => help(),
                 })
                 .map_err(OpenError::Threads)
@@ -222,17 +226,18 @@ impl Engine {
         if self.core.inline {
             return execute::run(&self.core, request, reply);
         }
-        let pool = match request.operation {
-            Operation::DeleteCollection => &self.deletions,
-            operation if operation.is_write() => &self.writes,
-            _ => &self.core.reads,
+        let (pool, read) = match request.operation {
+            Operation::DeleteCollection => (&self.deletions, None),
+            operation if operation.is_write() => (&self.writes, None),
+            operation => (&self.core.reads, operation.reads_points().then(Read::begin)),
         };
+        let job = Job::Request(request, reply, read);
         let submitted = match &*pool.lock() {
-            Some(pool) => pool.submit(Job::Request(request, reply)),
-            None => Err((Job::Request(request, reply), Error::ShuttingDown)),
+            Some(pool) => pool.submit(job),
+            None => Err((job, Error::ShuttingDown)),
         };
         // A refused request comes back with its reply.
-        if let Err((Job::Request(_, reply), error)) = submitted {
+        if let Err((Job::Request(_, reply, _), error)) = submitted {
             reply(Err(error));
         }
     }

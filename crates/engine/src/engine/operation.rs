@@ -102,4 +102,11 @@ impl Operation {
                 | DeleteFieldIndex
         )
     }
+
+    /// Whether it reads points. Who asks how a collection is does not hurry, and asks again and again.
+    pub fn reads_points(self) -> bool {
+        use Operation::*;
+        let of_collections = matches!(self, ListCollections | CollectionInfo | CollectionExists);
+        !self.is_write() && !of_collections
+    }
 }

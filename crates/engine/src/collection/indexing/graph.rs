@@ -4,6 +4,7 @@ use crate::arena::LinkArena;
 use crate::collection::config::Recipe;
 use crate::collection::field::FieldTable;
 use crate::index::{BuildScratch, Codes, Distance, Hnsw, HnswParams, Originals};
+use crate::right_of_way::give_way;
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicU32, Ordering};
 use crate::types::Metric;
@@ -50,8 +51,9 @@ pub struct IndexScratch {
 }
 
 impl FieldGraph {
-    /// Rows that an indexer claims at a time: short enough to stop quickly, long enough to make claims rare.
-    pub const CLAIM_ROWS: u32 = 128;
+    /// Rows that an indexer claims at a time. The tail ends at the oldest claim that is not finished, so searches scan
+    /// what others have indexed behind an indexer that waits for a processor: few rows if claims are short.
+    pub const CLAIM_ROWS: u32 = 16;
 
     /// An empty graph for the rows of a table, of which a sample decides what codes look like.
     pub fn new(recipe: Recipe, metric: Metric, table: &FieldTable, op: u64, seed: u64) -> FieldGraph {
@@ -115,6 +117,7 @@ impl FieldGraph {
         for row in from..to {
             if table.alive(row, op) {
                 self.insert(table, row, scratch);
+                give_way();
             }
         }
         self.finish(from, to);

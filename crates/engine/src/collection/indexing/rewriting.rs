@@ -4,6 +4,7 @@ use super::graph::{FieldGraph, IndexScratch, NodeCodes};
 use crate::collection::field::FieldTable;
 use crate::collection::{Collection, View};
 use crate::index::{Codes, Stopped};
+use crate::right_of_way::give_way;
 use crate::vectors::CodeTable;
 use std::sync::Arc;
 
@@ -37,6 +38,7 @@ impl Collection {
     ) -> Option<Arc<FieldGraph>> {
         let stop = || {
             self.shared.storage.turn("rewriting a graph");
+            give_way();
             self.shared.indexer.is_closed() || self.is_retired()
         };
         graph.rewritten(&view.fields[field], view.op, scratch, &stop).ok().map(Arc::new)
