@@ -18,7 +18,7 @@ const TWO_HOP_DISTANCE: f64 = 4.0;
 /// not.
 const TWO_HOP_WIDENING: f64 = 2.0;
 /// The same where matches are dense: dead ends are rare.
-const DENSE_WIDENING: f64 = 1.0;
+const DENSE_WIDENING: f64 = 1.5;
 /// Share of matches from which they are dense.
 const DENSE_SHARE: f64 = 0.3;
 /// Share of matches below which neighbours of neighbours hold too few of them to walk along.
