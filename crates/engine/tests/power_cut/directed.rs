@@ -47,6 +47,40 @@ fn a_full_disk_refuses_writes_until_there_is_room_and_serves_reads_c1_5() {
 }
 
 #[test]
+fn a_server_that_is_killed_on_a_full_disk_starts_again_c1_5_c11_3() {
+    let thresholds = Thresholds { log_segment_bytes: 64 << 10, ..Thresholds::default() };
+    for (capacity, batch) in
+        [(3 << 20, 100), ((3 << 20) + 7_777, 300), ((2 << 20) + 12_345, 400), (4 << 20, 800)]
+    {
+        let mut full = TestEngine::with(SimDisk::new(), 1, thresholds).expect("an empty disk opens");
+        full.disk.set_capacity(Some(capacity));
+        full.ok("create_collection", "c", json!({"vectors": {"size": 2, "distance": "Euclid"}}));
+        let mut sent = 0;
+        while full.call("upsert_points", "c", points(sent..sent + batch)).is_ok() {
+            sent += batch;
+        }
+        let before = full.ok("count", "c", json!({}));
+        full.kill();
+        for calls in 0.. {
+            let mut engine = full.twin();
+            engine.open().expect("a server that filled its disk starts");
+            let first = engine.disk.calls();
+            engine.disk.crash_after(calls);
+            engine.work(GraphPolicy::WhenGrown);
+            let is_over = engine.disk.calls() - first <= calls;
+            engine.kill();
+            let place = format!("{capacity} bytes, {batch} points a request, killed after {calls} calls");
+            engine.open().unwrap_or_else(|why| panic!("{place}: {why}"));
+            assert_eq!(engine.ok("count", "c", json!({})), before, "{place}");
+            engine.ok("delete_points", "c", json!({"points": [0]}));
+            if is_over {
+                break;
+            }
+        }
+    }
+}
+
+#[test]
 fn a_checkpoint_that_fails_on_a_full_disk_gives_its_space_back() {
     let engine = engine_with_points(2);
     engine.disk.set_capacity(Some(1 << 30));
