@@ -71,7 +71,7 @@ describe('C11.4 repair', () => {
     await second.stop();
     for (const path of ['catalog/CATALOG', 'collections/CATALOG']) writeFileSync(join(dataDir, path), 'x');
     await expect(Served.on(dataDir)).rejects.toThrow(
-      /the file CATALOG is too short, and its copy .*restore a backup, or let `kithdb repair` find the collections/,
+      /the file CATALOG is damaged, and its copy .*restore a backup, or let `kithdb repair` find the collections/,
     );
     const done = await kithdb('repair', '--data-dir', dataDir, '--yes');
     expect(done).toMatchObject({ code: 0, err: '' });
