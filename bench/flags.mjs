@@ -12,19 +12,33 @@ import { parseArgs } from 'node:util';
  * @returns {Record<string, any>}
  */
 export function readFlags(options, usage) {
+  const flags = flagsOf(options, usage, (values) => values);
+  if (existsSync(join(flags.data, 'meta.json'))) return flags;
+  console.error(
+    `${flags.data} has no meta.json: is --data right? data/debian-small comes with the repository`,
+  );
+  process.exit(1);
+}
+
+/**
+ * The same of a folder of any kind, as `read` makes it of the values; what that throws is wrong with them.
+ *
+ * @template {{data?: string}} T
+ * @param {import('node:util').ParseArgsConfig['options']} options
+ * @param {string} usage
+ * @param {(values: Record<string, any>) => T} read
+ * @returns {T}
+ */
+export function flagsOf(options, usage, read) {
   try {
     const { values } = parseArgs({ options: { ...options, help: { type: 'boolean', short: 'h' } } });
     if (values.help) {
       console.log(usage);
       process.exit(0);
     }
-    if (!values.data)
-      throw new Error('--data FOLDER is required; data/debian-small comes with the repository');
-    if (existsSync(join(values.data, 'meta.json'))) return values;
-    console.error(
-      `${values.data} has no meta.json: is --data right? data/debian-small comes with the repository`,
-    );
-    process.exit(1);
+    const flags = read(values);
+    if (flags.data) return flags;
+    throw new Error('--data FOLDER is required; data/debian-small comes with the repository');
   } catch (error) {
     console.error(`${error.message}\n`);
   }

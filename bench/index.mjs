@@ -6,9 +6,9 @@ import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { cpus, loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
 import { BuildError } from '../scripts/build/process.mjs';
 import { root } from '../scripts/build/tree.mjs';
+import { flagsOf } from './flags.mjs';
 import { Competition } from './index/competition.mjs';
 import { cut, readDataSet } from './index/dataset.mjs';
 import { DataError } from './index/elements.mjs';
@@ -84,7 +84,7 @@ const FILTERED = { ef: 128, queries: 200 };
 /** Values of ef at which recall is compared before and after replacing and deleting points. */
 const CHURN_EFS = [64, 128];
 
-const flags = readFlags();
+const flags = flagsOf(options, USAGE, measured);
 const loadBefore = loadavg()[0];
 const folder = mkdtempSync(join(tmpdir(), 'kithdb-bench-index-'));
 const workers = [];
@@ -99,45 +99,34 @@ try {
   rmSync(folder, { recursive: true, force: true });
 }
 
-function readFlags() {
-  try {
-    const { values } = parseArgs({ options: { ...options, help: { type: 'boolean', short: 'h' } } });
-    if (values.help) {
-      console.log(USAGE);
-      process.exit(0);
-    }
-    const preset = values.quick ? QUICK : FULL;
-    const flags = {
-      ...values,
-      peers: values.peers === 'none' ? [] : values.peers.split(','),
-      efs: (values.ef ?? preset.ef).split(',').map((ef) => count('ef', ef)),
-      rows: values.rows ? count('rows', values.rows) : (preset.rows ?? Infinity),
-      queries: values.queries ? count('queries', values.queries) : (preset.queries ?? Infinity),
-      k: count('limit', values.limit),
-      m: count('m', values.m),
-      efConstruction: count('ef-construct', values['ef-construct']),
-      threads: count('threads', values.threads),
-      rounds: count('rounds', values.rounds ?? preset.rounds),
-      buildRounds: count('build-rounds', values['build-rounds'] ?? preset.buildRounds),
-      seconds: Number(values.seconds ?? preset.seconds),
-      config: JSON.parse(values.config),
-      filtered: !values['no-filtered'] && !values.quick,
-      churn: !values['no-churn'] && !values.quick,
-    };
-    const unknown = flags.peers.filter((name) => !PEER_NAMES.includes(name));
-    if (unknown.length) throw new Error(`unknown peer ${unknown.join(', ')}`);
-    if (!['wall', 'cpu'].includes(flags.clock)) throw new Error(`--clock ${flags.clock}: wall or cpu`);
-    if (!(flags.seconds > 0)) throw new Error(`--seconds ${values.seconds}`);
-    // Fewer candidates than neighbours asked for cannot be answered by every system.
-    flags.efs = [...new Set(flags.efs.filter((ef) => ef >= flags.k))].sort((a, b) => a - b);
-    if (flags.efs.length === 0) throw new Error('every --ef is below --limit');
-    if (values.data) return flags;
-    throw new Error('--data FOLDER is required; data/debian-small comes with the repository');
-  } catch (error) {
-    console.error(`${error.message}\n`);
-  }
-  console.error(USAGE);
-  process.exit(2);
+/** What is to be measured, of what the command line says. */
+function measured(values) {
+  const preset = values.quick ? QUICK : FULL;
+  const flags = {
+    ...values,
+    peers: values.peers === 'none' ? [] : values.peers.split(','),
+    efs: (values.ef ?? preset.ef).split(',').map((ef) => count('ef', ef)),
+    rows: values.rows ? count('rows', values.rows) : (preset.rows ?? Infinity),
+    queries: values.queries ? count('queries', values.queries) : (preset.queries ?? Infinity),
+    k: count('limit', values.limit),
+    m: count('m', values.m),
+    efConstruction: count('ef-construct', values['ef-construct']),
+    threads: count('threads', values.threads),
+    rounds: count('rounds', values.rounds ?? preset.rounds),
+    buildRounds: count('build-rounds', values['build-rounds'] ?? preset.buildRounds),
+    seconds: Number(values.seconds ?? preset.seconds),
+    config: JSON.parse(values.config),
+    filtered: !values['no-filtered'] && !values.quick,
+    churn: !values['no-churn'] && !values.quick,
+  };
+  const unknown = flags.peers.filter((name) => !PEER_NAMES.includes(name));
+  if (unknown.length) throw new Error(`unknown peer ${unknown.join(', ')}`);
+  if (!['wall', 'cpu'].includes(flags.clock)) throw new Error(`--clock ${flags.clock}: wall or cpu`);
+  if (!(flags.seconds > 0)) throw new Error(`--seconds ${values.seconds}`);
+  // Fewer candidates than neighbours asked for cannot be answered by every system.
+  flags.efs = [...new Set(flags.efs.filter((ef) => ef >= flags.k))].sort((a, b) => a - b);
+  if (flags.efs.length === 0) throw new Error('every --ef is below --limit');
+  return flags;
 }
 
 function count(flag, text) {

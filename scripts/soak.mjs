@@ -3,8 +3,8 @@
  * of each in turn. What has run, and of which commit, is kept in docs/soak.json; the next run goes on where this one
  * ends, so that hours add up over days and machines.
  */
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { buildEverything } from './build/everything.mjs';
 import { BuildError, output, run, say, tail } from './build/process.mjs';
@@ -19,29 +19,40 @@ const USAGE = `npm run soak [-- SUITE …] [-- --minutes N]
 Fuzzing wants a nightly compiler and cargo-fuzz, see fuzz/README.md.`;
 
 const RECORD = join(root, 'docs', 'soak.json');
-const TARGETS = ['checkpoint', 'filter', 'graph', 'log', 'manifest', 'record', 'request', 'settings'];
+const TARGETS = readdirSync(join(root, 'fuzz', 'fuzz_targets')).map((file) => basename(file, '.rs'));
 const FUZZ_SECONDS = 300;
 
 /**
  * @typedef {{suite: string, commit: string, first?: number, count: number, seconds?: number, failed?: boolean}} Entry
- * `count` programs, damages, kills or executions of one commit, from number `first` on where they are numbered; seconds passed, on a
- * machine that may have done other things
+ * `count` programs, damages, kills or executions of one commit, from number `first` on where they are numbered;
+ * seconds passed, on a machine that may have done other things
  */
 
-/** @type {Record<string, (first: number) => Promise<{code: number, log: string, count: number}>>} */
+/** Tests of the engine whose cases are numbered: which, how many at a time, and the variables for that and the first. */
+const NUMBERED = {
+  'power-cuts': {
+    test: ['power_cut', 'nothing_'],
+    count: 20_000,
+    many: 'KITHDB_SEEDS',
+    from: 'KITHDB_FIRST_SEED',
+  },
+  damage: { test: ['damage', 'damage_never'], count: 2_000, many: 'KITHDB_ROT', from: 'KITHDB_FIRST_ROT' },
+};
+
+/** @type {Record<string, () => Promise<{code: number, log: string, first?: number, count: number}>>} */
 const suites = {
-  'power-cuts': (first) => numbered('power_cut', 'nothing_', 'SEED', first, 20_000),
-  damage: (first) => numbered('damage', 'damage_never', 'ROT', first, 2_000),
+  ...Object.fromEntries(Object.keys(NUMBERED).map((suite) => [suite, () => numbered(suite)])),
   kills,
   ...Object.fromEntries(TARGETS.map((target) => [`fuzz-${target}`, () => fuzz(target)])),
 };
 
-/** Numbered cases of a test of the engine, built with optimisation and with assertions. */
-async function numbered(test, filter, what, first, count) {
-  const args = ['test', '--profile', 'soak', '-p', 'kithdb-engine', '--test', test, filter];
-  const many = what === 'SEED' ? 'KITHDB_SEEDS' : `KITHDB_${what}`;
-  const env = { [many]: String(count), [`KITHDB_FIRST_${what}`]: String(first) };
-  return { ...(await run(`soak-${test}`, 'cargo', args, { env })), count };
+/** The next cases, of tests that are built with optimisation and with assertions. */
+async function numbered(suite) {
+  const { test, count, many, from } = NUMBERED[suite];
+  const first = nextOf(suite);
+  const args = ['test', '--profile', 'soak', '-p', 'kithdb-engine', '--test', ...test];
+  const env = { [many]: String(count), [from]: String(first) };
+  return { ...(await run(`soak-${suite}`, 'cargo', args, { env })), first, count };
 }
 
 async function kills() {
@@ -81,7 +92,7 @@ function keep(entry) {
       commit === entry.commit &&
       !failed &&
       !entry.failed &&
-      (first === undefined ? entry.first === undefined : first + count === entry.first),
+      (first === undefined || first + count === entry.first),
   );
   if (before) {
     before.count += entry.count;
@@ -104,30 +115,20 @@ async function soak(names, minutes) {
   const until = performance.now() + minutes * 60_000;
   for (let turn = 0; performance.now() < until; turn += 1) {
     const suite = names[turn % names.length];
-    const isNumbered = suite === 'power-cuts' || suite === 'damage';
-    const first = isNumbered ? nextOf(suite) : undefined;
     const startedAt = performance.now();
-    const { code, log, count } = await suites[suite](first);
+    const { code, log, ...done } = await suites[suite]();
     if (code === 127) throw new BuildError(`${suite}: a program that it needs was not found, see ${log}`);
     const seconds = Math.round((performance.now() - startedAt) / 1000);
-    keep({
-      suite,
-      commit: tested,
-      ...(isNumbered ? { first } : {}),
-      count,
-      seconds,
-      ...(code === 0 ? {} : { failed: true }),
-    });
-    say(
-      `${suite}: ${first === undefined ? '' : `from ${first} on, `}${count} in ${seconds} s: ${code === 0 ? 'ok' : 'FAILED'}`,
-    );
+    keep({ suite, commit: tested, ...done, seconds, ...(code === 0 ? {} : { failed: true }) });
+    const from = done.first === undefined ? '' : `from ${done.first} on, `;
+    say(`${suite}: ${from}${done.count} in ${seconds} s: ${code === 0 ? 'ok' : 'FAILED'}`);
     if (code !== 0) throw new BuildError(`${suite} failed (exit code ${code}).\n${tail(log)}`);
   }
   for (const suite of Object.keys(suites)) {
     const entries = readRecord().filter((entry) => entry.suite === suite && !entry.failed);
     const total = entries.reduce((sum, { count }) => sum + count, 0);
-    if (total > 0)
-      say(`${suite}: ${total} in all, over ${entries.length} commit${entries.length > 1 ? 's' : ''}`);
+    const commits = new Set(entries.map(({ commit }) => commit)).size;
+    if (total > 0) say(`${suite}: ${total} in all, over ${commits} commit${commits > 1 ? 's' : ''}`);
   }
 }
 

@@ -218,6 +218,8 @@ export interface NativeRepairReport {
   notes: Array<string>
   /** Folder in the data directory with what was replaced. */
   salvage?: string
+  /** Whether there is nothing to repair. */
+  sound: boolean
 }
 
 /** What the scrub did since the engine was opened. */

@@ -3,8 +3,6 @@ import { requireDataDir } from './data-dir';
 
 /** What a repair did, or would do; the JSON of `kithdb repair --json`. */
 export interface RepairReport extends EngineRepairReport {
-  /** Whether nothing had to be repaired. */
-  readonly sound: boolean;
   /** Whether anything was changed. */
   readonly done: boolean;
 }
@@ -17,7 +15,5 @@ export async function repairDataDir(dataDir: string, dryRun: boolean): Promise<R
   requireDataDir(dataDir);
   const stamp = new Date().toISOString().replaceAll(/[-:.]/g, '');
   const report = await repairEngineFiles(dataDir, stamp, dryRun);
-  const { mended, replacesLog, replacesCatalog, replacesMark } = report;
-  const sound = mended.length === 0 && !replacesLog && !replacesCatalog && !replacesMark;
-  return { ...report, sound, done: !dryRun && !sound };
+  return { ...report, done: !dryRun && !report.sound };
 }

@@ -22,8 +22,8 @@ const LEAST_PAUSE: Duration = Duration::from_micros(200);
 const LOOK: Duration = Duration::from_micros(400);
 /// What counts at most of the time between two questions: a thread that had to wait meanwhile did not work.
 const LONGEST_ROW: Duration = Duration::from_micros(200);
-/// How long a read counts on that has been answered. Between two reads of a client that asks again and again there is none, but whoever passes them on is
-/// at work, and so is the client where it runs on the same machine.
+/// How long a read counts on that has been answered. Between two reads of a client that asks again and again there is
+/// none, but whoever passes them on is at work, and so is the client where it runs on the same machine.
 const RECENT: Duration = Duration::from_millis(2);
 
 static ROAD: Road = Road::empty();

@@ -145,6 +145,8 @@ pub struct NativeRepairReport {
     pub notes: Vec<String>,
     /// Folder in the data directory with what was replaced.
     pub salvage: Option<String>,
+    /// Whether there is nothing to repair.
+    pub sound: bool,
 }
 
 /// Repairs a data directory on a thread of its own, or says what a repair would do. `stamp` names the folder for what is
@@ -186,6 +188,7 @@ impl Task for Repair {
                 .collect(),
             notes: losses.notes,
         };
+        let sound = report.is_sound();
         Ok(NativeRepairReport {
             mended: report.mended.into_iter().map(mended).collect(),
             replaces_log: report.replaces_log,
@@ -193,6 +196,7 @@ impl Task for Repair {
             replaces_mark: report.replaces_mark,
             notes: report.notes,
             salvage: report.salvage,
+            sound,
         })
     }
 }

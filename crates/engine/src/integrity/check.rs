@@ -4,7 +4,7 @@ use super::finding::{Finding, Findings, Severity};
 use super::repair::NAMED_STRAYS;
 use crate::catalog::{self, CATALOG, DamagedRecord, OpenError, Rehearsal, Rehearsed, Source, Strays};
 use crate::collection::{Cause, FileFault, Inspection, OpeningOptions, Part, directory, inspect};
-use crate::storage::{ErrorKind, ReadOnly, Storage};
+use crate::storage::{ErrorKind, OTHER_IS_SOUND, ReadOnly, Storage};
 use crate::wal;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -14,7 +14,6 @@ const MEND: &str =
     "restore a backup; or salvage what verifies with `kithdb repair`; or delete the collection";
 const REBUILD: &str = "nothing: the server builds it again in the background, while searches are exact";
 const NOTHING: &str = "nothing";
-const TWICE: &str = "none: there are two of this file, and the other is sound";
 const WRITTEN_AGAIN: &str = "nothing: the next start writes it again";
 const COPY: &str = "copy the directory to a disk that works, and check the copy";
 const OTHER_RELEASE: &str = "use the release that wrote it, or a later one";
@@ -70,7 +69,7 @@ pub fn check(
         return Err(OpenError::Catalog(format!("there is no collection {only}")));
     }
     if let Some((file, what)) = &rehearsal.catalog_fault {
-        run.find(Severity::Derived, *file, None, [what, TWICE, WRITTEN_AGAIN]);
+        run.one_of_two(file, what);
     }
     run.log(&rehearsal)?;
     for found in &rehearsal.collections {
@@ -129,6 +128,12 @@ impl Run {
         Ok(())
     }
 
+    /// A file of which there are two is damaged, and the other is not.
+    fn one_of_two(&mut self, file: &str, what: &str) {
+        let effect = format!("none: {OTHER_IS_SOUND}");
+        self.find(Severity::Derived, file, None, [what, &effect, WRITTEN_AGAIN]);
+    }
+
     /// Lists a collection that a start would not know.
     fn nameless(&mut self, id: u64, name: Option<&str>, fault: &str) {
         let (name, fault) = (name.map(str::to_string), Some(fault.to_string()));
@@ -172,7 +177,7 @@ impl Run {
             self.report.bytes += self.storage.len_of(&format!("log/{name}"))?;
         }
         if let Some(fault) = report.mark_fault.as_ref().filter(|fault| fault.has_other) {
-            self.find(Severity::Derived, fault.path, None, [&fault.what, TWICE, WRITTEN_AGAIN]);
+            self.one_of_two(fault.path, &fault.what);
         }
         let effect = log_effect(rehearsal);
         for damage in &report.damages {

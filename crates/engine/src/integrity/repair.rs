@@ -12,7 +12,7 @@ use crate::collection::{
     inspect, link_folder,
 };
 use crate::limits::{Limits, Thresholds};
-use crate::storage::{ErrorKind, ReadOnly, Reserve, SimDisk, Storage};
+use crate::storage::{ErrorKind, OTHER_IS_SOUND, ReadOnly, Reserve, SimDisk, Storage};
 use crate::wal::{self, DamageKind, GroupCommit, GroupOptions, Log, LogOptions, MarkFault, Replayed};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -127,17 +127,13 @@ impl Run {
         self.report.notes.extend(fault.clone());
         if let Some(MarkFault { path, what, has_other: true }) = &report.mark_fault {
             self.report.replaces_mark = true;
-            self.report
-                .notes
-                .push(format!("{path} {what}; there are two of this file, and the other is sound"));
+            self.report.notes.push(format!("{path} {what}; {OTHER_IS_SOUND}"));
         }
         self.report.replaces_catalog = catalog_fault.is_some() || self.source == Source::Folders;
         let catalog = catalog::salvage_catalog(&*self.reading, self.source)?;
         match catalog_fault {
             Some((path, what)) => {
-                self.report
-                    .notes
-                    .push(format!("{path}: {what}; there are two of this file, and the other is sound"));
+                self.report.notes.push(format!("{path}: {what}; {OTHER_IS_SOUND}"));
             }
             None if self.source == Source::Folders => self.tell_of_lost_catalog(&catalog)?,
             None => {}

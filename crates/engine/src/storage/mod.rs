@@ -26,7 +26,7 @@ pub use error::{ErrorKind, StorageError};
 pub use map::Map;
 pub use other_format::OtherFormat;
 pub use read_only::ReadOnly;
-pub use replace::{make_dir, replace};
+pub use replace::{OTHER_IS_SOUND, make_dir, replace};
 pub use reserve::Reserve;
 pub use sim::{Call, Fault, SimDisk, Turn};
 

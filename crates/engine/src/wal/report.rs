@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use crate::storage::OTHER_IS_SOUND;
+
 use super::cut_mark::{self, MarkFault};
 use super::segment;
 
@@ -135,10 +137,11 @@ pub struct LogReport {
 impl LogReport {
     /// File, relative to the data directory, and words for each piece of damage, `limit` of them at most.
     pub fn sentences(&self, limit: usize) -> Vec<(String, String)> {
-        let mark = self.mark_fault.iter().filter(|fault| fault.has_other).map(|fault| {
-            let what = format!("{}; there are two of this file, and the other is sound", fault.what);
-            (fault.path.to_string(), what)
-        });
+        let mark = self
+            .mark_fault
+            .iter()
+            .filter(|fault| fault.has_other)
+            .map(|fault| (fault.path.to_string(), format!("{}; {OTHER_IS_SOUND}", fault.what)));
         let damages = self.damages.iter().map(|damage| (damage.file(), damage.to_string()));
         mark.chain(damages).take(limit).collect()
     }

@@ -77,6 +77,11 @@ impl Extent {
     }
 }
 
+/// What the header of a data file says between its version and its checksum.
+fn header_fields(collection: u64, number: u32) -> Vec<u8> {
+    [number.to_le_bytes().as_slice(), &collection.to_le_bytes()].concat()
+}
+
 /// Name of a data or graph file in its collection's folder.
 pub fn file_name(number: u32) -> String {
     format!("{number:08x}.data")
@@ -110,8 +115,7 @@ impl ExtentWriter {
         collection: u64,
         number: u32,
     ) -> Result<Self, StorageError> {
-        let fields = [number.to_le_bytes().as_slice(), &collection.to_le_bytes()].concat();
-        let mut header = seal(MAGIC, VERSION, &fields);
+        let mut header = seal(MAGIC, VERSION, &header_fields(collection, number));
         header.resize(HEADER_BYTES, 0);
         let mut file = storage.create(path)?;
         file.append(&header)?;
@@ -177,7 +181,7 @@ pub fn check_header(bytes: &[u8], collection: u64, number: u32) -> Result<(), Ba
     let damaged = || BadHeader::Damaged(format!("the file {file} has a damaged header"));
     let header = bytes.get(..HEADER_BYTES).ok_or_else(damaged)?;
     let Sealed { version, fields } = unseal(&header[..SEALED_BYTES], MAGIC).ok_or_else(damaged)?;
-    if fields != [number.to_le_bytes().as_slice(), &collection.to_le_bytes()].concat() {
+    if fields != header_fields(collection, number) {
         return Err(damaged());
     }
     if version == VERSION {

@@ -48,6 +48,20 @@ pub struct FieldManifest {
     pub graph: Option<GraphManifest>,
 }
 
+impl FieldManifest {
+    /// Rows and extent of every chunk, of so many rows where it is full; `None` when chunks and rows disagree. Only full
+    /// chunks are dropped.
+    pub fn chunks_of(&self, chunk_rows: u32) -> Option<impl Iterator<Item = (u32, Option<&Extent>)>> {
+        let chunks = move || {
+            let rows = move |at: usize| chunk_rows.min(self.rows - at as u32 * chunk_rows);
+            self.chunks.iter().enumerate().map(move |(at, extent)| (rows(at), extent.as_ref()))
+        };
+        let are_as_many = self.chunks.len() == self.rows.div_ceil(chunk_rows) as usize;
+        let agree = are_as_many && chunks().all(|(rows, extent)| extent.is_some() || rows == chunk_rows);
+        agree.then(chunks)
+    }
+}
+
 impl Manifest {
     /// Files that the manifest names.
     pub fn files(&self) -> impl Iterator<Item = u32> {

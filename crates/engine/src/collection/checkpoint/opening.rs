@@ -69,18 +69,9 @@ impl Opening {
         let mut checkpoints = Checkpoints::none(id);
         let Some(mut manifest) = Manifest::load(storage, &checkpoints.dir).map_err(|bad| bad.to_string())?
         else {
-            let graphs = config.fields().iter().map(|_| None).collect();
+            let head = Head::new(Arc::clone(config), row_chunk_bytes);
             let has_strays = extents::any_in(storage, &checkpoints.dir)?;
-            return Ok(Opening {
-                id,
-                head: Head::new(Arc::clone(config), row_chunk_bytes),
-                lsn: 0,
-                replayed_work: 0,
-                checkpoints,
-                graphs,
-                refused_graphs: Vec::new(),
-                has_strays,
-            });
+            return Ok(Opening { has_strays, ..Opening::of(id, head, 0, checkpoints) });
         };
         let config = CollectionConfig::restore(&manifest.config).map_err(|error| error.to_string())?;
         let mut head = Head::new(Arc::new(config), row_chunk_bytes);
@@ -145,16 +136,14 @@ impl Opening {
         checkpoints.next_file = manifest.next_file;
         let lsn = manifest.lsn;
         checkpoints.manifest = Some(manifest);
-        Ok(Opening {
-            id,
-            head,
-            lsn,
-            replayed_work: 0,
-            checkpoints,
-            graphs,
-            refused_graphs,
-            has_strays: false,
-        })
+        Ok(Opening { graphs, refused_graphs, ..Opening::of(id, head, lsn, checkpoints) })
+    }
+
+    /// What a checkpoint holds, or nothing at all, before the log and without graphs.
+    pub(in crate::collection) fn of(id: u64, head: Head, lsn: u64, checkpoints: Checkpoints) -> Opening {
+        let graphs = head.fields.iter().map(|_| None).collect();
+        let refused_graphs = Vec::new();
+        Opening { id, head, lsn, replayed_work: 0, checkpoints, graphs, refused_graphs, has_strays: false }
     }
 
     /// Applies a record of the log, unless the checkpoint has it.
@@ -255,18 +244,10 @@ pub(in crate::collection) fn load_rows(
     placement: Placement,
     maps: &BTreeMap<u32, Map>,
 ) -> Result<(), String> {
-    let disagree = || "MANIFEST and the vectors in the .data files disagree".to_string();
     let (chunk_rows, row_bytes, place_bytes) = (arena.chunk_rows(), arena.row_bytes(), arena.place_bytes());
-    if kept.chunks.len() != kept.rows.div_ceil(chunk_rows) as usize {
-        return Err(disagree());
-    }
-    for (at, extent) in kept.chunks.iter().enumerate() {
-        let rows = chunk_rows.min(kept.rows - at as u32 * chunk_rows);
+    let chunks = kept.chunks_of(chunk_rows).ok_or("MANIFEST and the vectors in the .data files disagree")?;
+    for (rows, extent) in chunks {
         let Some(extent) = extent else {
-            // Only full chunks are dropped.
-            if rows != chunk_rows {
-                return Err(disagree());
-            }
             arena.load_dropped();
             continue;
         };

@@ -83,18 +83,7 @@ impl Opening {
         checkpoints.next_file = next_file(storage, id);
         // A repair that is cut short must leave its successor what this one has found.
         checkpoints.keeps_strays = true;
-        let graphs = head.fields.iter().map(|_| None).collect();
-        let opening = Opening {
-            id,
-            head,
-            lsn,
-            replayed_work: 0,
-            checkpoints,
-            graphs,
-            refused_graphs: Vec::new(),
-            has_strays: false,
-        };
-        (opening, losses)
+        (Opening::of(id, head, lsn, checkpoints), losses)
     }
 
     /// Applies a record whatever is missing before it, and takes note of what is.

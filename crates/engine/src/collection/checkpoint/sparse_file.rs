@@ -74,18 +74,10 @@ pub(in crate::collection) fn load(
     placement: Placement,
     maps: &BTreeMap<u32, Map>,
 ) -> Result<(), String> {
-    let disagree = || "the manifest and the sparse vectors disagree".to_string();
     let chunk_rows = arena.chunk_rows();
-    if kept.chunks.len() != kept.rows.div_ceil(chunk_rows) as usize {
-        return Err(disagree());
-    }
-    for (at, extent) in kept.chunks.iter().enumerate() {
-        let rows = chunk_rows.min(kept.rows - at as u32 * chunk_rows);
+    let chunks = kept.chunks_of(chunk_rows).ok_or("the manifest and the sparse vectors disagree")?;
+    for (rows, extent) in chunks {
         let Some(extent) = extent else {
-            // Only full chunks are dropped.
-            if rows != chunk_rows {
-                return Err(disagree());
-            }
             arena.load_dropped();
             continue;
         };
