@@ -77,9 +77,9 @@ impl Client {
         body: Vec<u8>,
     ) -> Result<Value, Error> {
         self.answer(operation, collection, target, wait, body).map(|envelope| {
-            let envelope: Value = serde_json::from_slice(&envelope).expect("envelopes are JSON");
+            let mut envelope: Value = serde_json::from_slice(&envelope).expect("envelopes are JSON");
             assert_eq!((&envelope["status"], &envelope["usage"]), (&json!("ok"), &json!({})));
-            envelope["result"].clone()
+            envelope["result"].take()
         })
     }
 
