@@ -215,10 +215,14 @@ pub fn checkpoint_everything(catalog: &Catalog) {
 
 fn checkpoint(catalog: &Catalog, collection: &Arc<Collection>, policy: GraphPolicy) {
     let shared = collection.shared();
-    let free = shared.storage.free_bytes().unwrap_or(u64::MAX);
+    let free = || shared.storage.free_bytes().unwrap_or(u64::MAX);
     let needed = collection.unsaved_work() as u64;
-    if shared.reserve.is_spent() && free < needed {
-        if free.saturating_add(shared.reserve.held_for_start()) < needed {
+    if shared.reserve.is_spent() && free() < needed {
+        // A checkpoint that was killed has left what no manifest names.
+        let _ = collection.remove_strays();
+    }
+    if shared.reserve.is_spent() && free() < needed {
+        if free().saturating_add(shared.reserve.held_for_start()) < needed {
             // It would fill the last of the disk for nothing.
             return;
         }

@@ -2,12 +2,12 @@
 
 use std::collections::VecDeque;
 
-use crate::storage::{Storage, StorageFile};
+use crate::storage::{ErrorKind, Storage, StorageFile};
 
 use super::LogError;
 use super::entropy::Entropy;
 use super::format::{RecordHeader, Seeded, SegmentHeader};
-use super::recovery::{Recovered, TailRecord};
+use super::recovery::{Last, Recovered, TailRecord};
 use super::segment::{self, CreateError, Segment};
 
 /// A segment to be made, with the records it starts with.
@@ -56,47 +56,71 @@ pub(super) fn continue_after(
 ) -> Result<(Box<dyn StorageFile>, Seeded), LogError> {
     // Sequences are skipped only when log files were lost; the mark keeps that gap from hiding what follows it.
     let mark = found.in_shadow || next > found.next;
-    if found.last_is_usable
-        && !mark
-        && let Some(last) = segments.back()
-    {
-        let path = segment::path(last.first);
-        let reopen = || {
-            let mut file = storage.open_append(&path)?;
-            // Zeros that were written ahead of records that never came.
-            if file.len() > last.bytes {
-                file.truncate(last.bytes)?;
-            }
-            // A truncation whose sync failed before a restart must not be undone by a later power cut: the bytes it
-            // took away would stand where new records are expected.
-            file.sync()?;
-            Ok((file, storage.read(&path)?))
-        };
-        let (file, bytes) = reopen().map_err(LogError::from_storage)?;
-        if let Ok(header) = SegmentHeader::decode(&bytes) {
-            return Ok((file, header.seeded()));
-        }
+    let durable = found.tail.is_empty() && found.report.torn_bytes == 0;
+    let sound = found.last.filter(|_| !mark);
+    if let (Some(last), true) = (sound, durable) {
+        return go_on(storage, last, &[], segments);
     }
     let mut create = |first, after_damage, records: &[TailRecord]| {
         // A segment of the same name held nothing but what the new one starts with; it keeps its mark.
-        let replaced = segments.back().filter(|last| last.first == first).copied();
-        let after_damage = after_damage || (replaced.is_some() && found.last_is_marked);
+        let replaced = segments.back().is_some_and(|last| last.first == first);
+        let after_damage =
+            after_damage || (replaced && found.last.is_some_and(|last| last.header.after_damage));
         let made = NewSegment { first, after_damage, epoch, catalog: found.catalog, records }
             .create(storage, entropy);
-        let (file, seeded) = made.map_err(|error| match error {
-            CreateError::Absent(e) | CreateError::Unknown(e) => LogError::from_storage(e),
-        })?;
-        if replaced.is_some() {
+        let (file, seeded) = made?;
+        if replaced {
             segments.pop_back();
         }
         segments.push_back(Segment { first, bytes: file.len() });
         Ok((file, seeded))
     };
-    match found.tail.first() {
+    let made = match found.tail.first() {
         None => create(next, mark, &[]),
-        Some(first) => {
-            let copied = create(first.header.sequence, false, &found.tail)?;
-            if mark { create(next, true, &[]) } else { Ok(copied) }
+        Some(first) => create(first.header.sequence, false, &found.tail)
+            .and_then(|copied| if mark { create(next, true, &[]) } else { Ok(copied) }),
+    };
+    match (made, sound) {
+        // A disk that is full must not keep a server from starting.
+        (Err(CreateError::Absent(error)), Some(last)) if error.kind() == ErrorKind::Full => {
+            go_on(storage, last, &found.tail, segments)
         }
+        (made, _) => made.map_err(|error| match error {
+            CreateError::Absent(error) | CreateError::Unknown(error) => LogError::from_storage(error),
+        }),
     }
+}
+
+/// Goes on in the last segment. Its tail is written once more where it stands, with the bytes that it has: what a sync
+/// that failed before a restart left in the cache alone becomes durable by this, and a power cut meanwhile finds what it
+/// would have found before. Takes no room.
+fn go_on(
+    storage: &dyn Storage,
+    last: Last,
+    tail: &[TailRecord],
+    segments: &mut VecDeque<Segment>,
+) -> Result<(Box<dyn StorageFile>, Seeded), LogError> {
+    let seeded = last.header.seeded();
+    let bytes: Vec<u8> = tail
+        .iter()
+        .flat_map(|TailRecord { header, body }| [&header.encode(seeded)[..], body].concat())
+        .collect();
+    let write = || {
+        let mut file = storage.open_append(&segment::path(last.header.first))?;
+        // What was cut, and zeros that were written ahead of records that never came.
+        if file.len() > last.end {
+            file.truncate(last.end)?;
+        }
+        if !bytes.is_empty() {
+            file.write_at(last.end - bytes.len() as u64, &bytes)?;
+        }
+        // A truncation whose sync failed before a restart must not be undone by a later power cut: the bytes it took
+        // away would stand where new records are expected.
+        file.sync()?;
+        Ok(file)
+    };
+    let file = write().map_err(LogError::from_storage)?;
+    segments.pop_back();
+    segments.push_back(Segment { first: last.header.first, bytes: file.len() });
+    Ok((file, seeded))
 }

@@ -9,9 +9,10 @@
 //! otherwise it and everything behind it was never acknowledged, and is cut.
 //!
 //! **Opening.** Records that nothing proves durable (the last group, which may live only in the page cache after a
-//! failed sync) are copied into a new, synced segment before the owner may rely on them. A segment ends where the next
-//! begins: what it holds beyond is ignored, and the last where only zeros follow, which are written ahead of records. No
-//! file is changed in place but for them, and damaged bytes are never touched.
+//! failed sync) are copied into a new, synced segment before the owner may rely on them; where the disk has no room for
+//! that, the same bytes are written over them. A segment ends where the next begins: what it holds beyond is ignored,
+//! and the last where only zeros follow, which are written ahead of records. No file is changed in place but for these
+//! two, and damaged bytes are never touched.
 //!
 //! **Failing.** A write that fails before its sync is taken back, and its sequences are given out again, so that the
 //! log stays contiguous. A failed sync, or a write that cannot be taken back, poisons the log: every later call answers

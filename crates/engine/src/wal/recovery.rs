@@ -17,6 +17,14 @@ pub(super) struct TailRecord {
     pub(super) body: Vec<u8>,
 }
 
+/// The last segment, of which everything that is not cut is sound.
+#[derive(Clone, Copy)]
+pub(super) struct Last {
+    pub(super) header: SegmentHeader,
+    /// Bytes up to the end of the last record that is not cut.
+    pub(super) end: u64,
+}
+
 /// What the old files amount to.
 pub(super) struct Recovered {
     pub(super) report: LogReport,
@@ -27,10 +35,8 @@ pub(super) struct Recovered {
     pub(super) next: u64,
     /// Records up to this one are not shown, so no new one may be among them.
     pub(super) covered: u64,
-    /// The last segment is sound, durable to its last byte, and can take more records.
-    pub(super) last_is_usable: bool,
-    /// The last segment carries the mark of [`SegmentHeader::after_damage`].
-    pub(super) last_is_marked: bool,
+    /// The last segment, where it is sound up to the end of the tail.
+    pub(super) last: Option<Last>,
     /// Damage was found that no later segment's mark has acknowledged.
     pub(super) in_shadow: bool,
     /// How far the log was cut.
@@ -276,23 +282,14 @@ pub(super) fn recover(
             let intact = loaded.header_sound
                 && replay.report.damages.len() == damages
                 && loaded.items.iter().all(Item::is_sound);
-            last = Some((loaded.tail(synced_through), intact, loaded.header));
+            let end = loaded.content_len();
+            let sound = loaded.header.filter(|_| intact).map(|header| Last { header, end });
+            last = Some((loaded.tail(synced_through), sound));
         } else {
             next = replay.segment(&loaded, end);
         }
     }
     let Replay { report, in_shadow, catalog, .. } = replay;
-    let (tail, intact, header) = last.unwrap_or_default();
-    Ok(Recovered {
-        last_is_usable: intact && tail.is_empty() && report.torn_bytes == 0,
-        last_is_marked: intact && header.is_some_and(|header| header.after_damage),
-        report,
-        segments,
-        tail,
-        next,
-        covered: from,
-        in_shadow,
-        mark,
-        catalog,
-    })
+    let (tail, last) = last.unwrap_or_default();
+    Ok(Recovered { last, report, segments, tail, next, covered: from, in_shadow, mark, catalog })
 }

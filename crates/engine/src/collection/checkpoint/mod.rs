@@ -192,6 +192,14 @@ impl Collection {
         Ok(checkpoints.remove_strays(storage)?)
     }
 
+    /// Removes the files that no checkpoint names, which the next checkpoint does otherwise.
+    ///
+    /// # Errors
+    /// The disk's.
+    pub fn remove_strays(&self) -> Result<(), StorageError> {
+        self.checkpoints.lock().remove_strays(&*self.shared.storage)
+    }
+
     /// The current view, with every payload where the head says it is, and where those came from that were edited since
     /// the checkpoint before.
     ///

@@ -24,13 +24,28 @@ pub(super) struct Content {
     doubtful: Vec<Doubt>,
 }
 
-/// Bytes whose sync failed. The kernel marks such pages clean, so a later sync succeeds without writing them: they look
-/// fine until the power goes, or until the kernel lets go of the pages and reads them from the disk again.
+/// Bytes whose sync failed. The kernel marks such pages clean, so a later sync succeeds without writing them, unless
+/// they were written anew: they look fine until the power goes, or until the kernel lets go of the pages and reads them
+/// from the disk again.
 #[derive(Clone, Debug)]
 struct Doubt {
     range: Range<usize>,
     /// What the disk held in their place before, from the start of the range on.
     old: Vec<u8>,
+}
+
+impl Doubt {
+    /// What is left of it when the bytes in `written` are beyond doubt.
+    fn outside(&self, written: &Range<usize>) -> impl Iterator<Item = Doubt> {
+        let Range { start, end } = self.range;
+        [start..end.min(written.start), start.max(written.end)..end]
+            .into_iter()
+            .filter(|left| !left.is_empty())
+            .map(move |left| Doubt {
+                old: self.old.get(left.start - start..).unwrap_or_default().to_vec(),
+                range: left,
+            })
+    }
 }
 
 impl Content {
@@ -57,6 +72,16 @@ impl Content {
     }
 
     pub(super) fn sync(&mut self) {
+        for change in &self.pending {
+            if let Change::Write { at, bytes } = change {
+                let written = *at..at + bytes.len();
+                self.doubtful = self.doubtful.iter().flat_map(|doubt| doubt.outside(&written)).collect();
+            }
+        }
+        self.settle();
+    }
+
+    fn settle(&mut self) {
         for change in self.pending.drain(..) {
             apply(&mut self.durable, &change);
         }
@@ -67,7 +92,7 @@ impl Content {
     pub(super) fn fail_sync(&mut self) {
         let touched = touched(self.durable.len(), &self.pending);
         let old = self.durable[touched.start..].to_vec();
-        self.sync();
+        self.settle();
         let range = touched.start..touched.end.min(self.live.len());
         if !range.is_empty() {
             self.doubtful.push(Doubt { range, old });

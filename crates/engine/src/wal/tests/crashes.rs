@@ -2,8 +2,8 @@
 //! least as long as what was acknowledged, with the exact bytes.
 
 use super::*;
-use crate::storage::Fault;
 use crate::storage::sim::Dice;
+use crate::storage::{Call, Fault};
 
 /// What the log may and must hold.
 #[derive(Default)]
@@ -291,4 +291,35 @@ fn a_failed_sync_closes_the_log_until_it_is_opened_again() {
         copy.power_cut(seed);
         assert_eq!(sequences(&open(&copy).2), [1]);
     }
+}
+
+#[test]
+fn a_log_opens_on_a_disk_that_has_no_room_and_what_it_shows_is_durable() {
+    let disk = SimDisk::new();
+    let (mut log, _, _) = open(&disk);
+    for n in 1..=3 {
+        log.append(1, 1, vec![n; 700]).unwrap();
+        log.flush().unwrap();
+    }
+    log.append(1, 1, vec![4; 9000]).unwrap();
+    disk.fail_nth_of(Call::Sync, 1, Fault::FsyncFails);
+    assert!(matches!(log.flush(), Err(LogError::Poisoned(_))));
+    drop(log);
+    disk.kill();
+    disk.set_capacity(Some(0));
+    for _ in 0..2 {
+        let (log, report, seen) = open(&disk);
+        assert_eq!((sequences(&seen), report.damages.len(), log.next_sequence()), (vec![1, 2, 3, 4], 0, 5));
+        assert_eq!(segments(&disk).len(), 1);
+    }
+    for seed in 0..100 {
+        let copy = disk.duplicate();
+        copy.power_cut(seed);
+        assert_eq!(sequences(&open(&copy).2), [1, 2, 3, 4]);
+    }
+    disk.set_capacity(None);
+    let (mut log, _, _) = open(&disk);
+    assert_eq!(log.append(1, 1, vec![5; 700]), Ok(5));
+    log.flush().unwrap();
+    assert_eq!(sequences(&open(&disk).2), [1, 2, 3, 4, 5]);
 }
