@@ -6,7 +6,15 @@ use std::mem::size_of;
 use std::sync::Arc;
 
 /// Counters before the value of an `Arc`.
-pub(super) const SHARED_BYTES: u64 = 16;
+const COUNTERS: usize = 16;
+/// What the allocator keeps before a piece of memory, and what lengths it deals in.
+const PIECE_HEADER: usize = 8;
+const PIECE_GRAIN: usize = 16;
+
+/// Bytes of a value behind an `Arc`, where the allocator has it.
+pub(super) fn shared_bytes(value: usize) -> u64 {
+    (PIECE_HEADER + COUNTERS + value).next_multiple_of(PIECE_GRAIN) as u64
+}
 
 /// Bytes of the nodes of an ordered map of so many entries: they are two thirds full.
 pub(super) fn map_bytes<K, V>(entries: usize) -> u64 {
@@ -21,7 +29,7 @@ pub(super) trait Weight {
 
 impl Weight for Arc<str> {
     fn outside(&self) -> u64 {
-        SHARED_BYTES + self.len() as u64
+        shared_bytes(self.len())
     }
 }
 
@@ -40,7 +48,7 @@ in_place!(i64, u128, Place);
 
 impl FieldIndex {
     /// Bytes that the index takes, sets that were kept for searches included. What two snapshots share counts in both.
-    /// An estimate, for the nodes of maps and for what the allocator adds; made by a walk through all values.
+    /// An estimate where nodes of maps are concerned; made by a walk through all values.
     pub fn memory_bytes(&self) -> u64 {
         let sets = [&self.indexed, &self.odd, &self.several, &self.filled, &self.null];
         let sets: usize = sets.into_iter().map(|set| set.serialized_size()).sum();

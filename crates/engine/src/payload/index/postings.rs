@@ -1,6 +1,6 @@
 //! The points that hold one value, and sets of them put together.
 
-use super::memory::{SHARED_BYTES, Weight};
+use super::memory::{Weight, shared_bytes};
 use roaring::RoaringBitmap;
 use std::mem::size_of;
 use std::sync::{Arc, OnceLock};
@@ -92,7 +92,7 @@ impl Weight for Postings {
             Postings::Many(holders) => {
                 let words = holders.words.get().map_or(0, |words| size_of_val(&*words.words));
                 let points = holders.points.serialized_size();
-                SHARED_BYTES + (size_of::<Holders>() + points + words) as u64
+                shared_bytes(size_of::<Holders>()) + (points + words) as u64
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use super::bounds::Bounds;
 use super::column::Column;
-use super::memory::{SHARED_BYTES, Weight, map_bytes};
+use super::memory::{Weight, map_bytes, shared_bytes};
 use super::postings::{self, Postings};
 use crate::limits::MAX_TOKENS_PER_PLAN;
 use crate::payload::text::{Pattern, TextMatch, TextOptions, Tokenizer};
@@ -51,7 +51,7 @@ impl Words {
         let order = self.order.as_ref().map_or(0, |order| {
             let names: u64 = order.numbers.keys().map(Weight::outside).sum();
             let sequences: u64 =
-                order.sequences.values().map(|tokens| SHARED_BYTES + size_of_val(&**tokens) as u64).sum();
+                order.sequences.values().map(|tokens| shared_bytes(size_of_val(&**tokens))).sum();
             let maps = map_bytes::<Arc<str>, u32>(order.numbers.len())
                 + map_bytes::<u32, Arc<[u32]>>(order.sequences.len());
             names + sequences + maps + (order.free.len() * size_of::<u32>()) as u64
