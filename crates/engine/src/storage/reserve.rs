@@ -4,7 +4,7 @@
 //! back only when checkpoints were written. So a file of useless bytes is kept beside the data, and is removed when a
 //! write meets the end of the disk. From then on requests that make the data grow are refused, so that what was freed
 //! is there for deletions and checkpoints, until there is room to make the file again. A second, shorter file is left
-//! alone until a start needs it (the log may have to copy its last records before it can be relied on), or until a
+//! alone until a start needs it (behind damage the log copies its last records before it can be relied on), or until a
 //! checkpoint that would free the log fits with it and not without.
 
 use super::{ErrorKind, Result, Storage, StorageFile};
