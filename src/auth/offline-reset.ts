@@ -15,7 +15,7 @@ export async function resetPasswordOffline(
   password: string,
   kind?: StoreKind,
 ): Promise<OfflineReset> {
-  if (!storeExists(dataDir)) {
+  if (!(await storeExists(dataDir))) {
     return 'no store';
   }
   const store = await openStore(dataDir, kind);

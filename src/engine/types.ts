@@ -63,6 +63,7 @@ export type EngineErrorCode =
   | 'collection_exists' // details.name
   | 'collection_deleted' // details.name
   | 'point_not_found' // details.ids: at most ten, as text; details.total
+  | 'point_without_vector' // details.id, as text; details.name
   | 'not_ready'
   | 'timeout' // details.message
   | 'overloaded' // details.message: a queue or a budget is full
@@ -80,6 +81,7 @@ export interface EngineErrorDetails {
   readonly field?: string;
   readonly expected?: number;
   readonly got?: number;
+  readonly id?: string;
   readonly ids?: readonly string[];
   readonly total?: number;
   /** The part of a batch that the error is about, as a path: `searches[3]`. */

@@ -1,7 +1,7 @@
 import type { Exchange } from './exchange';
 
 /** What a page of another origin may send. */
-const ALLOWED_HEADERS = 'authorization, api-key, content-type, x-request-id';
+const ALLOWED_HEADERS = 'authorization, api-key, content-type, user-agent, x-request-id';
 /** What it may read besides the body. */
 const EXPOSED_HEADERS = 'x-request-id, retry-after';
 const PREFLIGHT_SECONDS = '600';

@@ -34,6 +34,10 @@ const ENGINE_ERRORS: Readonly<Record<EngineErrorCode, EngineRow>> = {
   }),
   collection_deleted: (details) => ({ status: 412, message: `Collection deleted: ${details.name ?? ''}` }),
   point_not_found: (details) => ({ status: 404, message: pointNotFound(details) }),
+  point_without_vector: ({ id = '?', name = '' }) => ({
+    status: 404,
+    message: `Vector with name '${name}' for point ${id} not found`,
+  }),
   not_ready: () => notReady(),
   timeout: (details) => ({
     status: 408,

@@ -4,7 +4,7 @@ import { createServer as createSecureServer } from 'node:https';
 import type { Duplex } from 'node:stream';
 import type { Socket } from 'node:net';
 import { endThenCut, outstandingOn } from './connection';
-import { failureBody } from './envelope';
+import { failureBody, familyOf } from './envelope';
 import { JSON_TYPE } from './exchange';
 import type { HttpListeners } from './listener';
 
@@ -133,7 +133,7 @@ function answerBrokenRequest(error: NodeJS.ErrnoException, socket: Duplex): void
       // A second answer would be taken for part of the first.
       socket.destroy();
     } else {
-      endThenCut(socket, brokenAnswer(error.code));
+      endThenCut(socket, brokenAnswer(error.code, broken?.request.url));
     }
   };
   if (previous === undefined) {
@@ -144,9 +144,10 @@ function answerBrokenRequest(error: NodeJS.ErrnoException, socket: Duplex): void
   }
 }
 
-function brokenAnswer(code: string | undefined): Buffer {
+/** `url`: of the request, where its head has arrived. */
+function brokenAnswer(code: string | undefined, url = ''): Buffer {
   const { status, message } = BROKEN[code ?? ''] ?? MALFORMED;
-  const body = failureBody('general', message, 0);
+  const body = failureBody(familyOf(url.replace(/[?#].*$/s, '')), message, 0);
   const head = [
     `HTTP/1.1 ${status}`,
     'Connection: close',

@@ -24,7 +24,7 @@ const TIMEOUT: Schema['timeout'] = {
   isString: once('timeout'),
   isInt: {
     options: { min: 1, max: 4_294_967_295, allow_leading_zeroes: false },
-    errorMessage: "Query parameter 'timeout' must be a whole number of seconds, at least 1",
+    errorMessage: "Query parameter 'timeout' must be a whole number of seconds from 1 to 4294967295",
   },
   toInt: true,
 };

@@ -57,6 +57,7 @@ describe('C3.3 the first admin', () => {
     const missing = { status: 'error', message: 'Missing required field: password' };
     expect((await client.post('/auth/admin').expect(400)).body).toEqual(missing);
     expect((await client.post('/auth/admin').send([]).expect(400)).body).toEqual(missing);
+    expect((await client.post('/auth/admin').type('json').send('null').expect(400)).body).toEqual(missing);
     const form = await client.post('/auth/admin').type('form').send({ password: PASSWORD }).expect(415);
     expect(form.body.status).toBe('error');
     expect(form.headers['connection']).toBe('close');

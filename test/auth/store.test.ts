@@ -165,8 +165,8 @@ describe.each(durableKinds)('the file of the %s store', (kind) => {
     chmodSync(storePath(folder), 0o644);
     await (await openStore(folder, kind)).close();
     expect(statSync(storePath(folder)).mode & 0o777).toBe(0o600);
-    expect(storeExists(folder)).toBe(true);
-    expect(storeExists(newFolder())).toBe(false);
+    expect(await storeExists(folder)).toBe(true);
+    expect(await storeExists(newFolder())).toBe(false);
   });
 
   it('is used by one opener at a time, and free again after it', async () => {

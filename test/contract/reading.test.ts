@@ -209,11 +209,43 @@ describe('C6.3 query', () => {
       [{ query: 1, lookup_from: { collection: 'absent' } }, 404, 'Collection not found: absent'],
       [{ query: 1, lookup_from: { collection: 'other', vector: 'x' } }, 400, 'Vector not found: x'],
       [{ query: 1, lookup_from: { collection: 'other', vector: 'long' } }, 400, 'expected 2, got 3'],
-      [{ query: 2, lookup_from: lookup }, 404, "query: no vector 'v': Point not found: 2"],
+      [{ query: 2, lookup_from: lookup }, 404, "query: Vector with name 'v' for point 2 not found"],
     ];
     for (const [json, status, message] of refusals) {
       const answer = await server.refused('POST', `${path}/points/query`, json);
       expect(answer).toEqual([status, expect.stringContaining(message)]);
+    }
+  });
+
+  it('C1.11 an example of the wrong kind is named by its place', async () => {
+    const named = await server.collection('named', { vectors: { v: { size: 2, distance: 'Euclid' } } });
+    const sparse = { indices: [1], values: [1] };
+    const refusals: [string, string, object, string][] = [
+      [named, 'search', { vector: { name: 'v', vector: sparse } }, 'vector.vector'],
+      [
+        named,
+        'search/batch',
+        { searches: [{ vector: { name: 'v', vector: sparse } }] },
+        'searches[0].vector.vector',
+      ],
+      [path, 'query', { query: sparse }, 'query'],
+      [
+        path,
+        'query',
+        { query: { recommend: { positive: [1], negative: [[1, 0], sparse] } } },
+        'query.recommend.negative[1]',
+      ],
+      [path, 'query', { query: { discover: { target: sparse, context: [] } } }, 'query.discover.target'],
+      [
+        path,
+        'query',
+        { query: { context: [{ positive: 1, negative: sparse }] } },
+        'query.context[0].negative',
+      ],
+    ];
+    for (const [collection, operation, json, place] of refusals) {
+      const [status, message] = await server.refused('POST', `${collection}/points/${operation}`, json);
+      expect([status, message.split(': vector ')[0]]).toEqual([400, place]);
     }
   });
 

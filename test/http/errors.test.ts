@@ -24,6 +24,7 @@ const ROWS: readonly (readonly [EngineErrorCode, EngineErrorDetails, number, str
   ['collection_deleted', { name: 'c' }, 412, 'Collection deleted: c'],
   ['point_not_found', { ids: ['7'], total: 1 }, 404, 'Point not found: 7'],
   ['point_not_found', { ids: ['7', '8'], total: 14 }, 404, 'Point not found: 7, 8, and 12 more'],
+  ['point_without_vector', { id: '7', name: 'v' }, 404, "Vector with name 'v' for point 7 not found"],
   ['not_ready', {}, 412, 'Engine not initialized'],
   [
     'timeout',

@@ -35,6 +35,8 @@ pub enum Error {
     CollectionDeleted(String),
     /// Ids named in the request that are absent, in the order of the request.
     PointNotFound(Vec<PointId>),
+    /// An example that is a point without the vector that is asked for.
+    PointWithoutVector(PointId, String),
     /// The engine is still opening.
     NotReady,
     /// The request's deadline passed; the sentence says which.
@@ -69,8 +71,8 @@ impl Error {
     /// The same error, with the part of a batch that it is about (C6.2).
     pub fn within(self, place: String) -> Error {
         match self {
-            // A sentence of a parser names its place itself.
-            Error::BadRequest(_) | Error::FilterParse(_) | Error::MissingField(_) => self,
+            // A sentence of a parser names its place itself, and the deadline is that of the whole request.
+            Error::BadRequest(_) | Error::FilterParse(_) | Error::MissingField(_) | Error::Timeout(_) => self,
             error => Error::Within(place, Box::new(error)),
         }
     }
@@ -88,6 +90,7 @@ impl Error {
             Error::CollectionExists(_) => "collection_exists",
             Error::CollectionDeleted(_) => "collection_deleted",
             Error::PointNotFound(_) => "point_not_found",
+            Error::PointWithoutVector(..) => "point_without_vector",
             Error::NotReady => "not_ready",
             Error::Timeout(_) => "timeout",
             Error::Overloaded(_) => "overloaded",
@@ -135,6 +138,13 @@ impl Error {
             Error::DimensionMismatch { name, expected, got } => {
                 field("name", name);
                 out.extend_from_slice(format!(",\"expected\":{expected},\"got\":{got}").as_bytes());
+            }
+            Error::PointWithoutVector(id, name) => {
+                field("id", &id.to_string());
+                out.push(b',');
+                json::write_string(&mut out, "name");
+                out.push(b':');
+                json::write_string(&mut out, name);
             }
             Error::PointNotFound(ids) => {
                 out.extend_from_slice(b"\"ids\":[");

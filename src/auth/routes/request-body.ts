@@ -7,7 +7,13 @@ import { answerFailure } from './answer';
 /** Largest body of an endpoint under `/auth`, in bytes. */
 export const AUTH_BODY_BYTES = 64 * 1024;
 
-const parse: RequestHandler = express.json({ limit: AUTH_BODY_BYTES, type: () => true, inflate: false });
+const parse: RequestHandler = express.json({
+  limit: AUTH_BODY_BYTES,
+  type: () => true,
+  inflate: false,
+  // A number or null is JSON, with no fields in it.
+  strict: false,
+});
 
 /** Parses a JSON body; an absent one is one without fields, one of another type a 415. */
 export const jsonBody: RequestHandler = (request, response, next) => {

@@ -6,7 +6,7 @@ import { openConnection, openStore, storeExists, storePath, type StoreKind } fro
 
 /** Copies the store of a data directory that no server has open. False when there is none. @throws StoreInUse */
 export async function copyStoreAtRest(dataDir: string, path: string, kind?: StoreKind): Promise<boolean> {
-  if (kind === 'memory' || !storeExists(dataDir)) {
+  if (kind === 'memory' || !(await storeExists(dataDir))) {
     return false;
   }
   const store = await openStore(dataDir, kind);

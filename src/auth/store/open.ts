@@ -1,4 +1,3 @@
-import { existsSync } from 'node:fs';
 import { chmod, mkdir, open, stat } from 'node:fs/promises';
 import { dirname, join, sep } from 'node:path';
 import { MemoryStore } from './memory';
@@ -23,8 +22,14 @@ export function storePath(dataDir: string): string {
 }
 
 /** Whether a data directory has a store already. */
-export function storeExists(dataDir: string): boolean {
-  return existsSync(storePath(dataDir));
+export async function storeExists(dataDir: string): Promise<boolean> {
+  try {
+    await stat(storePath(dataDir));
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false;
+    throw error;
+  }
 }
 
 /**

@@ -54,7 +54,7 @@ impl TreeReader<'_> {
         })?;
         let (query, prefetch) = (query.unwrap_or(Query::ById), prefetch.unwrap_or_default());
         check_sources(reader, &query, using.as_deref(), &prefetch)?;
-        let node = fields.finish(reader, query, using.unwrap_or_default())?;
+        let node = fields.finish(reader, "query", query, using.unwrap_or_default())?;
         Ok(QueryNode { lookup_from, prefetch, ..node })
     }
 

@@ -43,7 +43,13 @@ impl NodeFields {
     }
 
     /// The node. `reader` stands behind the object.
-    pub(super) fn finish(self, reader: &Reader<'_>, query: Query, using: Box<str>) -> Result<QueryNode> {
+    pub(super) fn finish(
+        self,
+        reader: &Reader<'_>,
+        query_field: &'static str,
+        query: Query,
+        using: Box<str>,
+    ) -> Result<QueryNode> {
         if self.score_threshold.is_some() {
             let why = match &query {
                 Query::OrderBy(_) => Some("Can't use score_threshold with an order_by query."),
@@ -58,6 +64,7 @@ impl NodeFields {
         Ok(QueryNode {
             place: reader.path().into(),
             query,
+            query_field,
             using,
             filter: self.filter,
             params: self.params.unwrap_or_default(),
@@ -116,7 +123,8 @@ pub(super) fn read_search(reader: &mut Reader<'_>, limits: &Limits) -> Result<Qu
         Ok(())
     })?;
     let (using, vector) = vector.ok_or_else(|| reader.missing("vector"))?;
-    let node = fields.finish(reader, Query::Nearest(Example::Vector(vector)), using)?;
+    let query_field = if using.is_empty() { "vector" } else { "vector.vector" };
+    let node = fields.finish(reader, query_field, Query::Nearest(Example::Vector(vector)), using)?;
     root.finish(reader, limits, node)
 }
 

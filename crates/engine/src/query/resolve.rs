@@ -52,7 +52,13 @@ impl<'a> Resolver<'a> {
         if let Some(from) = &node.lookup_from
             && self.others.iter().all(|(known, _)| *known != from.collection)
         {
-            self.others.push((&from.collection, lookup.collection(&from.collection)?));
+            // A fault does not say whose it is.
+            let place = || format!("{}: collection '{}'", node.path("lookup_from"), from.collection);
+            let other = lookup.collection(&from.collection).map_err(|error| match error {
+                Error::CollectionFault(_) => error.within(place()),
+                error => error,
+            })?;
+            self.others.push((&from.collection, other));
         }
         let place = self.origin(node);
         node.query.for_each_example(&mut |example| {
@@ -182,8 +188,8 @@ impl<'a> Resolver<'a> {
     fn vector(&self, node: &QueryNode, field: usize, example: &Example) -> Result<VectorValue, Error> {
         self.find(node, field, example)?.ok_or_else(|| match example {
             Example::Id(id) => {
-                let place = node.path("query");
-                Error::PointNotFound(vec![*id]).within(format!("{place}: no vector '{}'", origin_name(node)))
+                let (place, name) = (node.path_of(example), origin_name(node));
+                Error::PointWithoutVector(*id, name.to_string()).within(place)
             }
             Example::Vector(_) => Error::Internal("a vector that was sent is there".into()),
         })
@@ -204,11 +210,11 @@ impl<'a> Resolver<'a> {
                 }
             }
         };
-        let vector = scorer::fit(&self.snapshot.view.state.config, field, vector, || node.path("query"))?;
+        let vector = scorer::fit(&self.snapshot.view.state.config, field, vector, || node.path_of(example))?;
         let components = self.components.get() + components_of(&vector);
         self.components.set(components);
         if components > MAX_COMPONENTS {
-            let place = node.path("query");
+            let place = node.path(node.query_field);
             return Err(Error::bad(format!(
                 "{place}: at most {MAX_COMPONENTS} components in all examples of a request"
             )));

@@ -161,6 +161,34 @@ impl Query {
             Query::OrderBy(_) | Query::Fusion(_) | Query::Formula(_) | Query::Sample | Query::ById => {}
         }
     }
+
+    /// Where one of its examples, by identity, stands in it; empty where it is all of the query.
+    fn place_of(&self, example: &Example) -> String {
+        let at = |list: &[Example]| list.iter().position(|one| std::ptr::eq(one, example));
+        let in_pairs = |pairs: &[Pair]| {
+            let sides = pairs
+                .iter()
+                .enumerate()
+                .flat_map(|(at, pair)| [(at, "positive", &pair.positive), (at, "negative", &pair.negative)]);
+            sides
+                .filter(|(_, _, one)| std::ptr::eq(*one, example))
+                .map(|(at, side, _)| format!("context[{at}].{side}"))
+                .next()
+        };
+        let place = match self {
+            Query::Mmr(_) => Some(".nearest".to_string()),
+            Query::Recommend(Recommend { positive, negative, .. }) => at(positive)
+                .map(|at| format!(".recommend.positive[{at}]"))
+                .or_else(|| at(negative).map(|at| format!(".recommend.negative[{at}]"))),
+            Query::Discover(discover) => Some(
+                in_pairs(&discover.context)
+                    .map_or_else(|| ".discover.target".to_string(), |place| format!(".discover.{place}")),
+            ),
+            Query::Context(pairs) => in_pairs(pairs).map(|place| format!(".{place}")),
+            _ => None,
+        };
+        place.unwrap_or_default()
+    }
 }
 
 /// Where the vectors of example ids are looked up (C6.3).
@@ -179,6 +207,8 @@ pub struct QueryNode {
     pub place: Box<str>,
     /// What is asked for.
     pub query: Query,
+    /// Where that stands in it: `query`, or what a search has in its place.
+    pub query_field: &'static str,
     /// Name of the vector; `""` for the unnamed one.
     pub using: Box<str>,
     /// Which points take part. Those of a prefetch pass the filters of all that it is inside of, too.
@@ -199,6 +229,11 @@ impl QueryNode {
     /// Where a field of it stands in the body.
     pub fn path(&self, field: &str) -> String {
         if self.place.is_empty() { field.to_string() } else { format!("{}.{field}", self.place) }
+    }
+
+    /// Where an example of its query stands in the body.
+    pub fn path_of(&self, example: &Example) -> String {
+        self.path(&format!("{}{}", self.query_field, self.query.place_of(example)))
     }
 }
 
