@@ -3,12 +3,14 @@
 mod common;
 
 use common::{Random, TestEngine};
-use kithdb_engine::collection::{Collection, GraphPolicy, IndexScratch};
+use kithdb_engine::collection::{Collection, GraphPolicy, IndexScratch, Write, WriteRequest};
+use kithdb_engine::deadline::Deadline;
 use kithdb_engine::limits::Thresholds;
 use kithdb_engine::storage::{SimDisk, Storage};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 const SIZE: usize = 64;
 
@@ -228,4 +230,34 @@ fn a_graph_on_disk_leads_through_no_row_that_was_dropped() {
         let mut nodes = 0..graph.hnsw.len();
         assert!(nodes.all(|node| rows.holds(graph.hnsw.row_of(node))), "a node of a row that is gone");
     }
+}
+
+/// A vacuum that came to an empty queue wrote for everybody from then on, as long as the queue did not get empty: no
+/// checkpoint was made meanwhile, of any collection.
+#[test]
+fn a_vacuum_writes_for_nobody_else() {
+    let engine = engine(9, json!(null));
+    let mut random = Random(9);
+    let mut points = Points::new();
+    put(&engine, &mut points, &(0..300).collect::<Vec<_>>(), &mut random);
+    engine.checkpoint();
+    delete(&engine, &mut points, &(0..300).filter(|id| id % 3 > 0).collect::<Vec<_>>());
+    let served = collection(&engine);
+    let is_own_writer = Arc::new(Mutex::new(None));
+    let (answer, client) = (Arc::clone(&is_own_writer), Arc::clone(&served));
+    engine.disk.take_turns(Some(Arc::new(move |place: &str| {
+        let mut answer = answer.lock().unwrap();
+        if place.starts_with("log/") && answer.is_none() {
+            let write = Write::Points { updates: Vec::new(), batch: None };
+            let deadline = Deadline::new(Instant::now(), Duration::from_secs(60), "Test");
+            let request = WriteRequest { write, deadline, bytes: 1, reply: Box::new(|_| ()) };
+            *answer = Some(client.enqueue(request));
+        }
+    })));
+    assert!(served.vacuum_rows(), "a chunk is emptied");
+    engine.disk.take_turns(None);
+    let is_own_writer = is_own_writer.lock().unwrap().take();
+    assert_eq!(is_own_writer, Some(true), "who writes beside a vacuum is not written for by it");
+    served.run_writes();
+    assert_whole(&engine, &points, &mut random, "after the vacuum");
 }
