@@ -232,6 +232,43 @@ fn a_graph_on_disk_leads_through_no_row_that_was_dropped() {
     }
 }
 
+/// Tombstones were never used again: each id that came and went left a point behind, in memory and in every checkpoint.
+#[test]
+fn points_that_come_and_go_leave_no_places_behind() {
+    for (seed, quantization) in [(7, json!(null)), (8, json!({"binary": {}}))] {
+        let mut engine = engine(seed, quantization);
+        engine.ok("create_field_index", "c", json!({"field_name": "n", "field_schema": "integer"}));
+        let mut random = Random(seed);
+        let mut points = Points::new();
+        for round in 0..16 {
+            let when = format!("in round {round} of seed {seed}");
+            put(&engine, &mut points, &(round * 50..round * 50 + 50).collect::<Vec<_>>(), &mut random);
+            if round >= 4 {
+                let ids: Vec<u64> = points.keys().copied().collect();
+                let doomed: Vec<u64> = (0..50).map(|_| ids[random.below(150) as usize]).collect();
+                delete(&engine, &mut points, &doomed);
+            }
+            engine.work(GraphPolicy::WhenGrown);
+            assert_whole(&engine, &points, &mut random, &when);
+            let within = json!({"filter": {"must": [{"key": "n", "range": {"gte": round * 25}}]}});
+            let expected = points.keys().filter(|&&id| id >= round * 25).count();
+            assert_eq!(engine.ok("count", "c", within), json!({"count": expected}), "{when}");
+            if round % 4 == 3 {
+                let digest = engine.digest("c");
+                if round % 8 == 3 {
+                    engine.restart()
+                } else {
+                    engine.power_cut(seed)
+                }
+                assert_eq!(engine.digest("c"), digest, "{when}");
+                engine.build_indexes();
+            }
+            let places = collection(&engine).view().state.points.len();
+            assert!(places <= points.len() + 100, "{places} places for {} points {when}", points.len());
+        }
+    }
+}
+
 /// A vacuum that came to an empty queue wrote for everybody from then on, as long as the queue did not get empty: no
 /// checkpoint was made meanwhile, of any collection.
 #[test]
