@@ -182,6 +182,8 @@ export interface NativeMemory {
   points: number
   /** Payloads that no checkpoint has written yet. */
   payloads: number
+  /** Field indexes, as they were when they were last measured, seconds ago. */
+  fieldIndexes: number
 }
 
 /** What a repair did, or would do, about one collection. */

@@ -141,7 +141,7 @@ export interface ScrubReport {
 
 /** What an open engine says of its inside, for whoever operates it. */
 export interface EngineInternals {
-  /** Bytes of all collections; field indexes are left out. */
+  /** Bytes of all collections. */
   readonly memory: {
     /** Original vectors in memory. */
     readonly originals: number;
@@ -152,6 +152,8 @@ export interface EngineInternals {
     readonly points: number;
     /** Payloads that no checkpoint has written yet. */
     readonly payloads: number;
+    /** As they were when they were last measured, seconds ago. */
+    readonly fieldIndexes: number;
   };
   /** Counts over searches for the nearest since the engine was opened: by first plan, then what they did. */
   readonly searches: {

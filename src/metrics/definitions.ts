@@ -105,11 +105,12 @@ function internalFamilies({ memory, searches, kernels }: EngineInternals): reado
     {
       type: 'gauge',
       name: 'kithdb_memory_bytes',
-      help: 'Memory that collections hold, by component; field indexes are left out',
+      help: 'Memory that collections hold, by component; field indexes are measured every ten seconds at most',
       labels: ['component'],
       samples: () => {
-        const { originals, codes, links, points, payloads } = memory;
-        return labelled('component', { originals, codes, links, points, payloads });
+        const { originals, codes, links, points, payloads, fieldIndexes } = memory;
+        const components = { originals, codes, links, points, payloads, field_indexes: fieldIndexes };
+        return labelled('component', components);
       },
     },
     {

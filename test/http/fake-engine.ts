@@ -12,7 +12,15 @@ import {
 
 /** Each figure its own, so that a test sees where it went. */
 const INTERNALS: EngineInternals = {
-  memory: { originals: 101, originalsMapped: 102, codes: 103, links: 104, points: 105, payloads: 106 },
+  memory: {
+    originals: 101,
+    originalsMapped: 102,
+    codes: 103,
+    links: 104,
+    points: 105,
+    payloads: 106,
+    fieldIndexes: 107,
+  },
   searches: {
     exactScans: 201,
     scans: 202,

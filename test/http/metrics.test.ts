@@ -111,6 +111,7 @@ describe('C3.16 GET /metrics', () => {
       'kithdb_memory_bytes links': 104,
       'kithdb_memory_bytes points': 105,
       'kithdb_memory_bytes payloads': 106,
+      'kithdb_memory_bytes field_indexes': 107,
       'kithdb_search_plans_total exact_scan': 201,
       'kithdb_search_plans_total scan': 202,
       'kithdb_search_plans_total wide_walk': 203,

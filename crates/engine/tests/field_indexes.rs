@@ -3,6 +3,7 @@
 mod common;
 
 use common::{Random, TestEngine};
+use kithdb_engine::collection::GraphPolicy;
 use kithdb_engine::deadline::Deadline;
 use kithdb_engine::engine::{Engine, Operation, Options, Request};
 use kithdb_engine::error::Error;
@@ -307,4 +308,32 @@ fn who_waits_is_answered_when_the_time_is_over_c1_10() {
     assert_eq!(wait(Duration::from_secs(3600)).try_recv(), Ok(true), "it is there already");
     collection.stop_waiting();
     assert_eq!(wait(Duration::from_secs(3600)).try_recv(), Ok(false), "nothing will be built");
+}
+
+#[test]
+fn what_indexes_take_is_reported_until_they_are_dropped() {
+    let mut engine = TestEngine::new(1);
+    engine.ok("create_collection", "c", json!({"vectors": {"size": 1, "distance": "Dot"}}));
+    let points: Vec<Value> = (0..500).map(|id| point(id, 0)).collect();
+    engine.ok("upsert_points", "c", json!({"points": points}));
+    let measured = |engine: &TestEngine| {
+        engine.work(GraphPolicy::WhenGrown);
+        let memory = engine.engine().status().memory;
+        assert!(memory.resident() >= memory.field_indexes + memory.originals, "{memory:?}");
+        memory.field_indexes
+    };
+    assert_eq!(measured(&engine), 0);
+    let create = |field: &str, schema: &str| json!({"field_name": field, "field_schema": schema});
+    engine.ok("create_field_index", "c", create("n", "integer"));
+    let one = measured(&engine);
+    assert!(one > 500, "{one} bytes of 500 points");
+    engine.ok("create_field_index", "c", create("tag", "keyword"));
+    let two = measured(&engine);
+    assert!(two > one, "{two} bytes of two indexes, {one} of one");
+    engine.restart();
+    assert_eq!(measured(&engine), two, "the same after a restart");
+    for field in ["n", "tag"] {
+        engine.execute("delete_field_index", "c", Some(field), true, Vec::new()).expect("it is there");
+    }
+    assert_eq!(measured(&engine), 0);
 }

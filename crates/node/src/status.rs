@@ -94,6 +94,8 @@ pub struct NativeMemory {
     pub points: f64,
     /// Payloads that no checkpoint has written yet.
     pub payloads: f64,
+    /// Field indexes, as they were when they were last measured, seconds ago.
+    pub field_indexes: f64,
 }
 
 /// Counts over searches.
@@ -155,6 +157,7 @@ impl From<MemoryReport> for NativeMemory {
             links: report.links as f64,
             points: report.points as f64,
             payloads: report.payloads as f64,
+            field_indexes: report.field_indexes as f64,
         }
     }
 }

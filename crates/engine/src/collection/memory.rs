@@ -1,8 +1,13 @@
 //! What a collection holds in memory, by component.
 
 use super::Collection;
+use super::declared_index::DeclaredIndex;
 use super::point::Point;
+use crate::payload::FieldIndex;
+use crate::sync::Mutex;
+use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::types::PointId;
+use std::time::{Duration, Instant};
 
 /// Bytes of a collection by component. Maps are not memory: the system keeps of them what it has room for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -19,10 +24,30 @@ pub struct MemoryReport {
     pub points: u64,
     /// Payloads that no checkpoint has written yet.
     pub payloads: u64,
+    /// Field indexes, with what they keep for searches, as they were when they were last measured.
+    pub field_indexes: u64,
 }
 
 /// Bytes that an entry of the ordered id map takes beside its key and value: nodes are two thirds full.
 const ID_SHARE: u64 = 3;
+
+/// Field indexes are measured no more often than this, and take no more than one part in so many of a core's time.
+const MEASURED_EVERY: Duration = Duration::from_secs(10);
+const MEASURED_SHARE: u32 = 100;
+
+/// Bytes of a collection's field indexes, which only a walk through all their values tells.
+#[derive(Default)]
+pub(super) struct IndexBytes {
+    measured: AtomicU64,
+    last: Mutex<Option<LastMeasured>>,
+}
+
+struct LastMeasured {
+    /// How many indexes there were.
+    indexes: usize,
+    /// When they are to be measured again.
+    due: Instant,
+}
 
 impl MemoryReport {
     /// Component by component.
@@ -33,19 +58,38 @@ impl MemoryReport {
         self.links += other.links;
         self.points += other.points;
         self.payloads += other.payloads;
+        self.field_indexes += other.field_indexes;
     }
 
     /// Bytes in memory, maps left out.
     pub fn resident(&self) -> u64 {
-        self.originals + self.codes + self.links + self.points + self.payloads
+        self.originals + self.codes + self.links + self.points + self.payloads + self.field_indexes
     }
 }
 
 impl Collection {
-    /// What the collection holds now. Field indexes are left out.
+    /// Measures the field indexes, unless the same were measured lately.
+    pub fn measure_indexes(&self) {
+        let mut last = self.index_bytes.last.lock();
+        let view = self.view();
+        let built = view.state.indexes.iter().filter_map(DeclaredIndex::built);
+        let (indexes, started) = (built.clone().count(), Instant::now());
+        if last.as_ref().is_some_and(|last| last.indexes == indexes && started < last.due) {
+            return;
+        }
+        self.index_bytes.measured.store(built.map(FieldIndex::memory_bytes).sum(), Ordering::Relaxed);
+        let due = started + MEASURED_EVERY.max(started.elapsed() * MEASURED_SHARE);
+        *last = Some(LastMeasured { indexes, due });
+    }
+
+    /// What the collection holds now, its field indexes as they were when they were last measured.
     pub fn memory(&self) -> MemoryReport {
         let view = self.view();
-        let mut report = MemoryReport { payloads: view.state.payload_bytes, ..MemoryReport::default() };
+        let mut report = MemoryReport {
+            payloads: view.state.payload_bytes,
+            field_indexes: self.index_bytes.measured.load(Ordering::Relaxed),
+            ..MemoryReport::default()
+        };
         for table in view.fields.iter() {
             report.originals += table.rows.memory_bytes() as u64;
             report.originals_mapped += table.rows.mapped_bytes() as u64;

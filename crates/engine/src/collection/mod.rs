@@ -72,6 +72,7 @@ use config::CollectionConfig;
 use fault::Faults;
 use indexing::waiters::IndexWaiters;
 use indexing::{GraphSlot, Indexers};
+use memory::IndexBytes;
 use std::sync::Arc;
 use write::Writer;
 use write_queue::Queue;
@@ -140,6 +141,7 @@ pub struct Collection {
     unsaved: Unsaved,
     /// The collection was deleted: long work is to be given up.
     retired: AtomicBool,
+    index_bytes: IndexBytes,
     /// What the rows and graphs were like when the last vacuum of rows had looked at them.
     vacuumed: Mutex<Option<u64>>,
 }
@@ -185,6 +187,7 @@ impl Collection {
             last_lsn: AtomicU64::new(last_lsn),
             unsaved,
             retired: AtomicBool::new(false),
+            index_bytes: IndexBytes::default(),
             vacuumed: Mutex::new(None),
         }
     }

@@ -136,6 +136,7 @@ pub fn keep_house(catalog: &Catalog) {
         if collection.unsaved_work() >= checkpoint_work || collection.has_unwritten_graph() {
             checkpoint(catalog, &collection, GraphPolicy::WhenGrown);
         }
+        collection.measure_indexes();
     }
     shorten_replay(catalog, log_budget_bytes);
     shrink_log(catalog, log_budget_bytes);

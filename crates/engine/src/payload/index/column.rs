@@ -1,5 +1,6 @@
 //! Values in order, each with the points that hold it.
 
+use super::memory::{Weight, map_bytes};
 use super::postings::Postings;
 use super::zones::Shelf;
 use imbl::OrdMap;
@@ -70,6 +71,15 @@ impl<K: Ord + Clone> Column<K> {
     /// The points that hold a value of a range. So many points hold any value.
     pub(super) fn union_within(&self, range: RangeInclusive<K>, points: u64) -> RoaringBitmap {
         self.shelf.union(&self.map, range.start(), range.end(), points)
+    }
+
+    /// Bytes of the values, of their points, and of what is kept for ranges.
+    pub(super) fn memory_bytes(&self) -> u64
+    where
+        K: Weight,
+    {
+        let outside: u64 = self.map.iter().map(|(key, postings)| key.outside() + postings.outside()).sum();
+        map_bytes::<K, Postings>(self.map.len()) + outside + self.shelf.memory_bytes()
     }
 
     #[cfg(test)]

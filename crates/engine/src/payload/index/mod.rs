@@ -4,6 +4,7 @@ mod bounds;
 mod column;
 mod held;
 mod lookup;
+mod memory;
 mod order;
 mod places;
 mod postings;

@@ -1,6 +1,8 @@
 //! The points that hold one value, and sets of them put together.
 
+use super::memory::{Weight, shared_bytes};
 use roaring::RoaringBitmap;
+use std::mem::size_of;
 use std::sync::{Arc, OnceLock};
 
 /// Offsets of the points that hold a value.
@@ -80,6 +82,19 @@ impl Postings {
 
     pub(super) fn many(points: RoaringBitmap) -> Postings {
         Postings::Many(Arc::new(Holders { points, words: OnceLock::new() }))
+    }
+}
+
+impl Weight for Postings {
+    fn outside(&self) -> u64 {
+        match self {
+            Postings::One(_) => 0,
+            Postings::Many(holders) => {
+                let words = holders.words.get().map_or(0, |words| size_of_val(&*words.words));
+                let points = holders.points.serialized_size();
+                shared_bytes(size_of::<Holders>()) + (points + words) as u64
+            }
+        }
     }
 }
 

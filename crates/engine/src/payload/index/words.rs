@@ -2,12 +2,14 @@
 
 use super::bounds::Bounds;
 use super::column::Column;
+use super::memory::{Weight, map_bytes, shared_bytes};
 use super::postings::{self, Postings};
 use crate::limits::MAX_TOKENS_PER_PLAN;
 use crate::payload::text::{Pattern, TextMatch, TextOptions, Tokenizer};
 use imbl::{OrdMap, Vector};
 use roaring::RoaringBitmap;
 use std::collections::{BTreeSet, HashMap};
+use std::mem::{size_of, size_of_val};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -42,6 +44,19 @@ impl Words {
             postings: Column::default(),
             order: options.phrase_matching().then(Order::default),
         }
+    }
+
+    /// Bytes of the tokens, of their points and of their order.
+    pub(super) fn memory_bytes(&self) -> u64 {
+        let order = self.order.as_ref().map_or(0, |order| {
+            let names: u64 = order.numbers.keys().map(Weight::outside).sum();
+            let sequences: u64 =
+                order.sequences.values().map(|tokens| shared_bytes(size_of_val(&**tokens))).sum();
+            let maps = map_bytes::<Arc<str>, u32>(order.numbers.len())
+                + map_bytes::<u32, Arc<[u32]>>(order.sequences.len());
+            names + sequences + maps + (order.free.len() * size_of::<u32>()) as u64
+        });
+        self.postings.memory_bytes() + order
     }
 
     pub(super) fn tokenizer(&self) -> &Tokenizer {

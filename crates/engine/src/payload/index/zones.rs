@@ -1,5 +1,6 @@
 //! Unions of the points of neighbouring values, so that a wide range is put together from a few of them.
 
+use super::memory::Weight;
 use super::postings::{Postings, Union};
 use imbl::OrdMap;
 use roaring::RoaringBitmap;
@@ -76,6 +77,11 @@ impl<K: Ord + Clone> Shelf<K> {
         *shelf = Arc::new(Shelf { zones, spent: AtomicU64::new(0) });
     }
 
+    /// Bytes of the zones.
+    pub(super) fn memory_bytes(&self) -> u64 {
+        self.zones.get().map_or(0, Zones::memory_bytes)
+    }
+
     #[cfg(test)]
     pub(super) fn has_zones(&self) -> bool {
         self.zones.get().is_some()
@@ -114,6 +120,13 @@ impl<K: Ord + Clone> Zones<K> {
             parts = parts.div_ceil(FANOUT);
         }
         Zones { borders: borders.into(), levels, changes_left: points / WORN }
+    }
+
+    /// What a border has outside of itself belongs to the column.
+    fn memory_bytes(&self) -> u64 {
+        let parts = self.levels.iter().flatten();
+        let made: u64 = parts.clone().filter_map(OnceLock::get).map(Weight::outside).sum();
+        (size_of_val(&*self.borders) + parts.count() * size_of::<OnceLock<Postings>>()) as u64 + made
     }
 
     /// Number of the zone that a value is in.

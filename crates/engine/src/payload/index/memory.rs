@@ -1,0 +1,119 @@
+//! What a field index takes in memory.
+
+use super::places::Place;
+use super::{FieldIndex, Values};
+use std::mem::size_of;
+use std::sync::Arc;
+
+/// Counters before the value of an `Arc`.
+const COUNTERS: usize = 16;
+/// What the allocator keeps before a piece of memory, and what lengths it deals in.
+const PIECE_HEADER: usize = 8;
+const PIECE_GRAIN: usize = 16;
+
+/// Bytes of a value behind an `Arc`, where the allocator has it.
+pub(super) fn shared_bytes(value: usize) -> u64 {
+    (PIECE_HEADER + COUNTERS + value).next_multiple_of(PIECE_GRAIN) as u64
+}
+
+/// Bytes of the nodes of an ordered map of so many entries: they are two thirds full.
+pub(super) fn map_bytes<K, V>(entries: usize) -> u64 {
+    entries as u64 * size_of::<(K, V)>() as u64 * 3 / 2
+}
+
+/// A value of an index.
+pub(super) trait Weight {
+    /// Bytes outside of the value itself.
+    fn outside(&self) -> u64;
+}
+
+impl Weight for Arc<str> {
+    fn outside(&self) -> u64 {
+        shared_bytes(self.len())
+    }
+}
+
+/// Values that are all in one place.
+macro_rules! in_place {
+    ($($value:ty),*) => {$(
+        impl Weight for $value {
+            fn outside(&self) -> u64 {
+                0
+            }
+        }
+    )*};
+}
+
+in_place!(i64, u128, Place);
+
+impl FieldIndex {
+    /// Bytes that the index takes, sets that were kept for searches included. What two snapshots share counts in both.
+    /// An estimate where nodes of maps are concerned; made by a walk through all values.
+    pub fn memory_bytes(&self) -> u64 {
+        let sets = [&self.indexed, &self.odd, &self.several, &self.filled, &self.null];
+        let sets: usize = sets.into_iter().map(|set| set.serialized_size()).sum();
+        let values = match &self.values {
+            Values::Numbers(column) => column.memory_bytes(),
+            Values::Texts { texts, uuids } => texts.memory_bytes() + uuids.memory_bytes(),
+            Values::Uuids(column) => column.memory_bytes(),
+            Values::Words(words) => words.memory_bytes(),
+            Values::Places(column) => column.memory_bytes(),
+        };
+        sets as u64 + values
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{FieldKind, FieldSchema};
+    use super::*;
+    use crate::payload::JsonPath;
+    use crate::payload::interval::Interval;
+
+    const POINTS: u32 = 20_000;
+
+    fn index(kind: FieldKind, doc: impl Fn(u32) -> String) -> FieldIndex {
+        let mut index = FieldIndex::new(JsonPath::parse("k").unwrap(), FieldSchema::new(kind));
+        for offset in 0..POINTS {
+            index.insert(offset, format!("{{\"k\":{}}}", doc(offset)).as_bytes());
+        }
+        index
+    }
+
+    fn bytes_a_point(index: &FieldIndex) -> f64 {
+        index.memory_bytes() as f64 / f64::from(POINTS)
+    }
+
+    #[test]
+    fn many_values_take_more_than_few_and_long_ones_more_than_short() {
+        let flag = bytes_a_point(&index(FieldKind::Bool, |n| (n % 2 == 0).to_string()));
+        let few = bytes_a_point(&index(FieldKind::Keyword, |n| format!("\"tag {}\"", n % 100)));
+        let many = bytes_a_point(&index(FieldKind::Keyword, |n| format!("\"tag {n}\"")));
+        let long = bytes_a_point(&index(FieldKind::Keyword, |n| format!("\"{n}{}\"", "x".repeat(100))));
+        assert!(flag > 0.1 && flag < 2.0, "{flag} bytes a point with one of two values");
+        assert!(few > 2.0 && few < 10.0, "{few} bytes a point with one of a hundred values");
+        assert!(many > 40.0 && many < 120.0, "{many} bytes a point with a value of its own");
+        assert!(long > many + 90.0, "{long} bytes a point with a long value");
+        let geo = bytes_a_point(&index(FieldKind::Geo, |n| {
+            format!("{{\"lon\":{},\"lat\":1}}", f64::from(n) / 200.0)
+        }));
+        assert!(geo > 16.0 && geo < 120.0, "{geo} bytes a place");
+        let words = bytes_a_point(&index(FieldKind::Text, |n| format!("\"some words {}\"", n % 1000)));
+        assert!(words > 4.0 && words < 40.0, "{words} bytes a text of three words");
+    }
+
+    #[test]
+    fn what_is_kept_for_ranges_counts_and_what_is_gone_does_not() {
+        let mut index = index(FieldKind::Integer, |n| n.to_string());
+        let before = index.memory_bytes();
+        let half = Interval { lt: Some(f64::from(POINTS / 2)), ..Interval::default() };
+        for _ in 0..8 {
+            index.numbers_within(&half);
+        }
+        assert!(index.memory_bytes() > before, "unions of ranges were kept");
+        for offset in 0..POINTS {
+            index.remove(offset, format!("{{\"k\":{offset}}}").as_bytes());
+        }
+        assert!(index.memory_bytes() < before / 100, "{} bytes of nothing", index.memory_bytes());
+    }
+}
