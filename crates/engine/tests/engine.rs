@@ -3,7 +3,10 @@
 mod common;
 
 use common::TestEngine;
+use kithdb_engine::error::Error;
 use serde_json::{Value, json};
+use std::sync::Arc;
+use std::time::Instant;
 
 fn cities(engine: &TestEngine) {
     engine.ok("create_collection", "cities", json!({"vectors": {"size": 2, "distance": "Euclid"}}));
@@ -110,6 +113,33 @@ fn deleting_and_creating_again_starts_empty_c4_5() {
         engine.refused("create_collection", "cities", json!({"vectors": {"size": 3, "distance": "Dot"}})).0,
         "collection_exists"
     );
+}
+
+/// Set aside after a deletion had found it, a collection stayed in the list under its new entry: the catalog's file had it
+/// beside the mark of its deletion, and a restart brought it back, empty.
+#[test]
+fn a_collection_that_is_set_aside_while_it_is_deleted_is_gone_c4_5() {
+    let mut engine = TestEngine::new(6);
+    cities(&engine);
+    let catalog = Arc::clone(engine.engine().catalog());
+    let reader = catalog.enter("cities").expect("it is there");
+    let scrub = Arc::clone(&catalog);
+    engine.disk.take_turns(Some(Arc::new(move |place: &str| {
+        if place == "before a collection is deleted"
+            && let Some(entry) = scrub.entries().iter().find(|entry| entry.fault().is_none())
+        {
+            scrub.quarantine(entry, "a file is damaged");
+        }
+    })));
+    assert!(catalog.delete("cities", Instant::now()).expect("a sound log"));
+    engine.disk.take_turns(None);
+    let entered = catalog.enter("cities").err();
+    assert!(matches!(entered, Some(Error::CollectionNotFound(_) | Error::CollectionDeleted(_))));
+    catalog.checkpoint().expect("a sound disk");
+    drop((reader, catalog));
+    engine.checkpoint();
+    engine.restart();
+    assert!(engine.engine().catalog().entries().is_empty());
 }
 
 #[test]

@@ -3,12 +3,15 @@
 mod common;
 
 use common::{Random, TestEngine};
-use kithdb_engine::collection::{Collection, GraphPolicy, IndexScratch};
-use kithdb_engine::limits::Thresholds;
+use kithdb_engine::api;
+use kithdb_engine::collection::{Collection, FieldArena, GraphPolicy, IndexScratch, Write, WriteRequest};
+use kithdb_engine::deadline::Deadline;
+use kithdb_engine::limits::{Limits, Thresholds};
 use kithdb_engine::storage::{SimDisk, Storage};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 const SIZE: usize = 64;
 
@@ -228,4 +231,102 @@ fn a_graph_on_disk_leads_through_no_row_that_was_dropped() {
         let mut nodes = 0..graph.hnsw.len();
         assert!(nodes.all(|node| rows.holds(graph.hnsw.row_of(node))), "a node of a row that is gone");
     }
+}
+
+/// Tombstones were never used again: each id that came and went left a point behind, in memory and in every checkpoint.
+#[test]
+fn points_that_come_and_go_leave_no_places_behind() {
+    for (seed, quantization) in [(7, json!(null)), (8, json!({"binary": {}}))] {
+        let mut engine = engine(seed, quantization);
+        engine.ok("create_field_index", "c", json!({"field_name": "n", "field_schema": "integer"}));
+        let mut random = Random(seed);
+        let mut points = Points::new();
+        for round in 0..16 {
+            let when = format!("in round {round} of seed {seed}");
+            put(&engine, &mut points, &(round * 50..round * 50 + 50).collect::<Vec<_>>(), &mut random);
+            if round >= 4 {
+                let ids: Vec<u64> = points.keys().copied().collect();
+                let doomed: Vec<u64> = (0..50).map(|_| ids[random.below(150) as usize]).collect();
+                delete(&engine, &mut points, &doomed);
+            }
+            engine.work(GraphPolicy::WhenGrown);
+            assert_whole(&engine, &points, &mut random, &when);
+            let within = json!({"filter": {"must": [{"key": "n", "range": {"gte": round * 25}}]}});
+            let expected = points.keys().filter(|&&id| id >= round * 25).count();
+            assert_eq!(engine.ok("count", "c", within), json!({"count": expected}), "{when}");
+            if round % 4 == 3 {
+                let digest = engine.digest("c");
+                if round % 8 == 3 {
+                    engine.restart()
+                } else {
+                    engine.power_cut(seed)
+                }
+                assert_eq!(engine.digest("c"), digest, "{when}");
+                engine.build_indexes();
+            }
+            let places = collection(&engine).view().state.points.len();
+            assert!(places <= points.len() + 100, "{places} places for {} points {when}", points.len());
+        }
+    }
+}
+
+/// A vacuum that came to an empty queue wrote for everybody from then on, as long as the queue did not get empty: no
+/// checkpoint was made meanwhile, of any collection.
+#[test]
+fn a_vacuum_writes_for_nobody_else() {
+    let engine = engine(9, json!(null));
+    let mut random = Random(9);
+    let mut points = Points::new();
+    put(&engine, &mut points, &(0..300).collect::<Vec<_>>(), &mut random);
+    engine.checkpoint();
+    delete(&engine, &mut points, &(0..300).filter(|id| id % 3 > 0).collect::<Vec<_>>());
+    let served = collection(&engine);
+    let is_own_writer = Arc::new(Mutex::new(None));
+    let (answer, client) = (Arc::clone(&is_own_writer), Arc::clone(&served));
+    engine.disk.take_turns(Some(Arc::new(move |place: &str| {
+        let mut answer = answer.lock().unwrap();
+        if place.starts_with("log/") && answer.is_none() {
+            let write = Write::Points { updates: Vec::new(), batch: None };
+            let deadline = Deadline::new(Instant::now(), Duration::from_secs(60), "Test");
+            let request = WriteRequest { write, deadline, bytes: 1, reply: Box::new(|_| ()) };
+            *answer = Some(client.enqueue(request));
+        }
+    })));
+    assert!(served.vacuum_rows(), "a chunk is emptied");
+    engine.disk.take_turns(None);
+    let is_own_writer = is_own_writer.lock().unwrap().take();
+    assert_eq!(is_own_writer, Some(true), "who writes beside a vacuum is not written for by it");
+    served.run_writes();
+    assert_whole(&engine, &points, &mut random, "after the vacuum");
+}
+
+/// Sixteen bytes of each row that was ever written stayed for ever: 100 million updates of one point took 1.6 GB.
+#[test]
+fn rows_of_dropped_chunks_cost_nothing_before_and_after_they_are_loaded() {
+    let body = br#"{"vectors":{"size":1,"distance":"Dot"}}"#;
+    let config = api::create_collection(body, &Limits::default()).expect("a configuration");
+    let arena = || FieldArena::new(&config.fields()[0].1, 64 << 10);
+    // Places and deaths of so many rows are one chunk of each.
+    let (dropped, kept) = (1u32 << 19, 100u32);
+    let mut written = arena();
+    for row in 0..dropped + kept {
+        written.push(&(row as f32).to_le_bytes(), row);
+    }
+    let before = written.table();
+    (0..dropped).for_each(|row| written.kill(row, 7));
+    (0..dropped / written.chunk_rows()).for_each(|chunk| written.release(chunk));
+    let mut loaded = arena();
+    (0..dropped / loaded.chunk_rows()).for_each(|_| loaded.load_dropped());
+    for row in 0..kept {
+        loaded.push(&(row as f32).to_le_bytes(), row);
+    }
+    for arena in [&mut written, &mut loaded] {
+        let table = arena.table();
+        assert!(table.columns_bytes() < 5 << 20, "{} bytes", table.columns_bytes());
+        assert!([0, 1, dropped - 1].iter().all(|&row| !table.alive(row, 0) && !arena.is_alive(row)));
+        assert!((dropped..dropped + kept).all(|row| table.alive(row, 9)));
+        let next = arena.push(&1f32.to_le_bytes(), 3);
+        assert_eq!((next, arena.owner(next), arena.is_alive(next)), (dropped + kept, 3, true));
+    }
+    assert_eq!((before.owner(5), before.alive(5, 6)), (5, true), "a table that was taken before");
 }

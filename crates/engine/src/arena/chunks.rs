@@ -33,7 +33,7 @@ enum Backing {
 struct Chunk {
     /// Where the first item starts.
     start: NonNull<u8>,
-    /// Bytes from one item to the next; 0 where the items are gone.
+    /// Bytes from one item to the next; 0 where the items are gone, or are all the same.
     stride: usize,
     /// Bytes from `start` that hold items.
     bytes: usize,
@@ -155,6 +155,11 @@ impl Chunks {
     /// Forgets the items of a full chunk. Clones of the list keep what they hold.
     pub(super) fn release(&mut self, chunk: u32) {
         self.replace(chunk, Chunk::released());
+    }
+
+    /// Makes all items of a full chunk one that is zero and is not to be written. Clones of the list keep what they hold.
+    pub(super) fn clear(&mut self, chunk: u32) {
+        self.replace(chunk, Chunk::zeroed(self.item_bytes, 0));
     }
 
     fn mapped(&self, map: Map, offset: u64, stride: usize) -> Chunk {

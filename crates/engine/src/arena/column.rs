@@ -58,6 +58,18 @@ impl AtomicColumn64 {
         self.len = len;
     }
 
+    /// Rows whose values lie together: what [`AtomicColumn64::clear`] takes away.
+    pub fn chunk_rows(&self) -> u32 {
+        self.chunks.chunk_items()
+    }
+
+    /// Makes the values of a full chunk 0 for tables that are taken from now on, and for ever: none of them may be stored
+    /// to any more. They cost no memory then. Panics when the chunk is not full.
+    pub fn clear(&mut self, chunk: u32) {
+        assert!(chunk < self.len / self.chunk_rows(), "chunk {chunk} of {} rows is not full", self.len);
+        self.chunks.clear(chunk);
+    }
+
     /// A handle for readers on the rows there are now. Costs a word and a reference count.
     pub fn table(&self) -> ColumnTable {
         ColumnTable { chunks: self.chunks.clone(), len: self.len }

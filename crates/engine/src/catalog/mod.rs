@@ -132,23 +132,22 @@ impl Catalog {
     /// # Errors
     /// `CollectionDeleted` when another request is deleting it, and the log's.
     pub fn delete(self: &Arc<Self>, name: &str, deadline: Instant) -> Result<bool, Error> {
-        let Some(entry) = self.entries.load().get(name).cloned() else { return Ok(false) };
-        if !entry.start_deleting() {
-            return Err(Error::CollectionDeleted(name.to_string()));
-        }
-        self.shared.storage.turn("marking a collection for deletion");
-        let marked = {
-            let mut ledger = self.ledger.lock();
-            self.append(DROP, &entry.id.to_le_bytes()).map(|lsn| {
-                ledger.last_lsn = lsn;
-                // Before the ledger is let go: the catalog's file must not include the mark and the entry both.
-                entry.mark_durable();
-            })
+        let entry = loop {
+            let Some(entry) = self.entries.load().get(name).cloned() else { return Ok(false) };
+            self.shared.storage.turn("before a collection is deleted");
+            if !entry.start_deleting() {
+                return Err(Error::CollectionDeleted(name.to_string()));
+            }
+            self.shared.storage.turn("marking a collection for deletion");
+            match self.mark(&entry) {
+                Ok(true) => break entry,
+                Ok(false) => entry.stop_deleting(),
+                Err(error) => {
+                    entry.stop_deleting();
+                    return Err(error);
+                }
+            }
         };
-        if let Err(error) = marked {
-            entry.stop_deleting();
-            return Err(error);
-        }
         if let Some(collection) = entry.collection() {
             collection.stop_waiting();
         }
@@ -156,6 +155,19 @@ impl Catalog {
             self.detach(&entry);
         }
         entry.wait_until_detached(deadline);
+        Ok(true)
+    }
+
+    /// Marks an entry for deletion, durably. Answers false when another one has taken its place: the collection was set
+    /// aside.
+    fn mark(&self, entry: &Arc<Entry>) -> Result<bool, Error> {
+        let mut ledger = self.ledger.lock();
+        if !self.entries.load().get(&entry.name).is_some_and(|now| Arc::ptr_eq(now, entry)) {
+            return Ok(false);
+        }
+        ledger.last_lsn = self.append(DROP, &entry.id.to_le_bytes())?;
+        // Before the ledger is let go: the catalog's file must not include the mark and the entry both.
+        entry.mark_durable();
         Ok(true)
     }
 
@@ -196,6 +208,8 @@ impl Catalog {
         let pinned_lsn = Some(collection.checkpointed_lsn() + 1);
         let state = EntryState::quarantined(fault, pinned_lsn);
         let aside = Arc::new(Entry::new(entry.id, entry.name.clone(), entry.current_config(), state));
+        // A deletion marks the entry that has the name, and no other may have it from then on.
+        let _ledger = self.ledger.lock();
         self.entries.rcu(|entries| match entries.get(&entry.name) {
             // Whoever is deleting it holds the entry that it found, and will remove it.
             Some(now) if Arc::ptr_eq(now, entry) && !entry.is_deleting() => {

@@ -89,8 +89,10 @@ impl FieldArena {
 
     /// Appends a full chunk that was dropped, all of its rows being dead.
     pub fn load_dropped(&mut self) {
+        let chunk = self.len() / self.chunk_rows();
         self.rows.push_released();
         (0..self.rows.chunk_rows()).for_each(|_| self.load_place(RunPlace::from_word(0)));
+        self.clear_columns(chunk);
     }
 
     fn load_place(&mut self, place: RunPlace) {
@@ -217,6 +219,14 @@ impl FieldArena {
     /// Drops a full chunk, all of whose rows are dead.
     pub fn release(&mut self, chunk: u32) {
         self.rows.release(chunk);
+        self.clear_columns(chunk);
+    }
+
+    /// Gives back what is kept of each row around a chunk that was dropped, once all of these rows are gone.
+    fn clear_columns(&mut self, chunk: u32) {
+        let rows = &self.rows;
+        let gone = |row| !rows.holds(row);
+        clear_dropped(&mut [&mut self.places, &mut self.deaths], chunk, rows.chunk_rows(), gone);
     }
 
     /// Lets readers take the rows of a full chunk from a map from now on.
@@ -232,6 +242,24 @@ impl FieldArena {
     /// Rows of a full chunk, in memory and on disk.
     pub fn chunk_rows(&self) -> u32 {
         self.rows.chunk_rows()
+    }
+}
+
+/// Clears the chunk of columns that has the rows of a dropped chunk of rows, if it is full and all rows in it are gone:
+/// places and deaths of 0 are those of a row that never lived. A chunk of columns has one chunk of rows or several.
+pub(super) fn clear_dropped(
+    columns: &mut [&mut AtomicColumn64],
+    chunk: u32,
+    chunk_rows: u32,
+    gone: impl Fn(u32) -> bool,
+) {
+    for column in columns {
+        let cleared = chunk * chunk_rows / column.chunk_rows();
+        let first = cleared * column.chunk_rows();
+        let is_full = cleared < column.len() / column.chunk_rows();
+        if is_full && (first..first + column.chunk_rows()).step_by(chunk_rows as usize).all(&gone) {
+            column.clear(cleared);
+        }
     }
 }
 

@@ -194,13 +194,9 @@ impl Head {
                 (offset, point)
             }
             None => {
-                let offset = u32::try_from(self.state.points.len()).expect("fewer than 2^32 points");
                 let rows = Rows::none(usize::from(self.positions()));
                 let point = Point { id, version: op, live: true, payload: Payload::Empty, rows };
-                self.state.points.push_back(point.clone());
-                self.state.ids.insert(id, offset);
-                Arc::make_mut(&mut self.state.live).insert(offset);
-                (offset, point)
+                (self.state.add(id, point.clone()), point)
             }
         };
         for field in 0..self.positions() {
@@ -218,8 +214,7 @@ impl Head {
         for field in 0..self.positions() {
             self.set_row(op, offset, &mut point, field, None);
         }
-        self.state.ids.remove(&id);
-        Arc::make_mut(&mut self.state.live).remove(offset);
+        self.state.remove(id, offset);
         point.live = false;
         point.payload = Payload::Empty;
         self.write_back(op, offset, point);

@@ -104,7 +104,7 @@ impl Payload {
     }
 }
 
-/// A point at its offset. A deleted point leaves a tombstone, so that offsets never move.
+/// A point at its offset. A deleted point leaves a tombstone, so that offsets never move; a new point takes its place.
 #[derive(Clone)]
 pub struct Point {
     /// The client's id.

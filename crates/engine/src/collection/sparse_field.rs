@@ -1,7 +1,7 @@
 //! Rows of one sparse field, and their inverted index.
 
 use super::config::SparseParams;
-use super::field::ALIVE;
+use super::field::{ALIVE, clear_dropped};
 use super::sparse_rows::SparseRows;
 use crate::arena::{AtomicColumn64, ColumnTable};
 use crate::index::sparse::{Block, BlockSizes, Blocks};
@@ -85,8 +85,10 @@ impl SparseArena {
 
     /// Appends a full chunk that was dropped, all of its rows being dead.
     pub fn load_dropped(&mut self) {
+        let chunk = self.rows.full_chunks();
         self.rows.push_released();
         (0..self.rows.chunk_rows()).for_each(|_| self.load_owner(0));
+        self.clear_columns(chunk);
     }
 
     fn load_owner(&mut self, owner: u32) {
@@ -187,6 +189,14 @@ impl SparseArena {
     /// Drops a full chunk, all of whose rows are dead.
     pub fn release(&mut self, chunk: u32) {
         self.rows.release(chunk);
+        self.clear_columns(chunk);
+    }
+
+    /// As for a field of dense vectors.
+    fn clear_columns(&mut self, chunk: u32) {
+        let rows = &self.rows;
+        let gone = |row| !rows.holds(row);
+        clear_dropped(&mut [&mut self.owners, &mut self.deaths], chunk, rows.chunk_rows(), gone);
     }
 
     /// Lets readers take the rows of a full chunk from a map from now on.

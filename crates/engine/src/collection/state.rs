@@ -22,6 +22,8 @@ pub struct State {
     pub points: Vector<Point>,
     /// Offsets of the live points.
     pub live: Arc<RoaringBitmap>,
+    /// Offsets of tombstones, which the next new points take.
+    vacant: Arc<RoaringBitmap>,
     /// For each vector field, by its position, the live points without a vector in it: mostly none.
     lacking: Arc<Vec<Arc<RoaringBitmap>>>,
     /// Field indexes in the order of their declaration.
@@ -38,6 +40,7 @@ impl State {
             ids: OrdMap::new(),
             points: Vector::new(),
             live: Arc::new(RoaringBitmap::new()),
+            vacant: Arc::default(),
             lacking: Arc::default(),
             indexes: Arc::new(Vec::new()),
             payload_bytes: 0,
@@ -58,8 +61,37 @@ impl State {
     /// Appends a point as a checkpoint has it. Its id and its life are entered by the caller.
     pub fn load(&mut self, point: Point) {
         let offset = self.points.len() as u32;
+        if !point.live {
+            Arc::make_mut(&mut self.vacant).insert(offset);
+        }
         self.note_vectors(offset, &point);
         self.points.push_back(point);
+    }
+
+    /// The place of a new point: that of a tombstone, or a new one behind all others. [`State::set`] is to put the point
+    /// there.
+    pub fn add(&mut self, id: PointId, blank: Point) -> u32 {
+        let offset = match self.vacant.min() {
+            Some(offset) => {
+                Arc::make_mut(&mut self.vacant).remove(offset);
+                offset
+            }
+            None => {
+                let offset = u32::try_from(self.points.len()).expect("fewer than 2^32 points");
+                self.points.push_back(blank);
+                offset
+            }
+        };
+        self.ids.insert(id, offset);
+        Arc::make_mut(&mut self.live).insert(offset);
+        offset
+    }
+
+    /// Takes a point out, of which [`State::set`] is to leave a tombstone. Readers of older views still have it there.
+    pub fn remove(&mut self, id: PointId, offset: u32) {
+        self.ids.remove(&id);
+        Arc::make_mut(&mut self.live).remove(offset);
+        Arc::make_mut(&mut self.vacant).insert(offset);
     }
 
     /// Replaces the point at an offset that came from this state.

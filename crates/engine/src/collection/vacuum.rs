@@ -26,7 +26,7 @@ const MOVED_BYTES: usize = 1 << 20;
 /// Share of dead rows from which on a chunk is emptied. Emptied at a half, every byte that is moved frees another.
 const EMPTIED_SHARE: u32 = 2;
 
-/// Time that a step waits for its turn among the collection's writes.
+/// Time that a step has.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A full chunk of rows that has dead ones in it.
@@ -130,9 +130,7 @@ impl Collection {
                     let _ = send.send(result.is_ok());
                 }),
             };
-            if self.enqueue(request) {
-                self.run_writes();
-            }
+            self.write_beside(request);
             if !receive.recv().unwrap_or(false) || self.shared.indexer.is_closed() {
                 return false;
             }

@@ -106,6 +106,13 @@ impl Collection {
         self.queue.put(request)
     }
 
+    /// Writes something that has no place in the queue, before or after a group of it. Whoever took the writer's seat for
+    /// it would have to write for everybody else too, for as long as the queue does not get empty.
+    pub(super) fn write_beside(self: &Arc<Self>, request: WriteRequest) {
+        let unwritten = self.write_whole(vec![request]);
+        self.have_written(unwritten);
+    }
+
     /// Works the queue off, group by group. Only the thread that [`Collection::enqueue`] told so may call this.
     pub fn run_writes(self: &Arc<Self>) {
         let log = &self.shared.log;
@@ -115,29 +122,40 @@ impl Collection {
             let group = self.queue.take_group();
             if group.is_empty() {
                 // The seat is free: whoever takes it now need not wait for this sync.
-                match unwritten {
-                    Some(Durability::Always) => log.drive(),
-                    Some(Durability::Interval | Durability::Os) => log.wake(),
-                    None => {}
-                }
-                return;
+                return self.have_written(unwritten);
             }
             if unwritten.is_some() {
                 log.wake();
             }
-            // The seat must be left in order: a writer that died in it would stop the collection's writes for ever.
-            let rows_before = self.rows();
-            unwritten = catch_unwind(AssertUnwindSafe(|| self.write_group(group))).unwrap_or_else(|_| {
-                self.poison("a write failed inside the engine; restart the server to reopen the collection");
-                log.wake();
-                None
-            });
-            if self.tail_is_long() {
-                log.wake();
-                unwritten = None;
-                self.help_indexing(self.rows().saturating_sub(rows_before));
-            }
+            unwritten = self.write_whole(group);
         }
+    }
+
+    /// Has the log written that has a group of this level which it was not told of.
+    fn have_written(&self, unwritten: Option<Durability>) {
+        match unwritten {
+            Some(Durability::Always) => self.shared.log.drive(),
+            Some(Durability::Interval | Durability::Os) => self.shared.log.wake(),
+            None => {}
+        }
+    }
+
+    /// Applies a group and queues its records, whatever happens on the way: a writer that died in its seat would stop the
+    /// collection's writes for ever. Answers the level of the records, unless there are none or the log is at them.
+    fn write_whole(self: &Arc<Self>, group: Vec<WriteRequest>) -> Option<Durability> {
+        let log = &self.shared.log;
+        let rows_before = self.rows();
+        let unwritten = catch_unwind(AssertUnwindSafe(|| self.write_group(group))).unwrap_or_else(|_| {
+            self.poison("a write failed inside the engine; restart the server to reopen the collection");
+            log.wake();
+            None
+        });
+        if !self.tail_is_long() {
+            return unwritten;
+        }
+        log.wake();
+        self.help_indexing(self.rows().saturating_sub(rows_before));
+        None
     }
 
     /// Indexes while the tail is too long for searches, instead of making it longer: a few times the rows that

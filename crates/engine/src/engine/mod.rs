@@ -203,7 +203,8 @@ impl Engine {
             let reads = requests("read", options.search_threads, WAITING_READS, Priority::Usual)?;
             let writes = requests("write", cores.max(2), WAITING_WRITES, Priority::Behind)?;
             let background = Background::start(&catalog, options.housekeeping).map_err(OpenError::Threads)?;
-            let deletions = requests("delete", DELETION_THREADS, WAITING_WRITES, Priority::Behind)?;
+            // They wait more than they work. Who stands behind counts as at work, and the others would make way for it.
+            let deletions = requests("delete", DELETION_THREADS, WAITING_WRITES, Priority::Usual)?;
             *core.reads.lock() = Some(reads);
             (Some(writes), Some(deletions), Some(background))
         };

@@ -217,6 +217,11 @@ impl<J> Queue<J> {
         loop {
             if let Some(job) = state.jobs.pop_front() {
                 state.taken += 1;
+                let relief = state.relief();
+                drop(state);
+                if let Some(thread) = relief {
+                    self.beds[thread].notify_one();
+                }
                 return Some(job);
             }
             if state.closed {
@@ -276,6 +281,12 @@ impl<J> State<J> {
         let thread = *self.asleep.last()?;
         self.rouse(thread);
         Some(thread)
+    }
+
+    /// A thread that is to stand by in the place of one that did so and was woken: there are jobs left, and nobody looks
+    /// after them.
+    fn relief(&self) -> Option<usize> {
+        if self.jobs.is_empty() || self.standby.is_some() { None } else { self.asleep.last().copied() }
     }
 
     /// A thread sleeps no more.
@@ -399,6 +410,30 @@ mod tests {
             release.send(()).unwrap();
             assert_eq!(next(), u32::MAX);
         }
+        pool.close();
+    }
+
+    #[test]
+    fn as_many_jobs_run_as_there_are_threads_however_long_each_takes() {
+        let threads = std::thread::available_parallelism().map_or(1, usize::from) + 2;
+        let (ran, started) = mpsc::channel();
+        let (release, gate) = mpsc::channel::<()>();
+        let gate = Mutex::new(gate);
+        let mut pool = Pool::start("test", threads, 100, Priority::Usual, move |job: usize| {
+            ran.send(job).unwrap();
+            let _ = gate.lock().unwrap().recv();
+        })
+        .unwrap();
+        while pool.queue.lock().asleep.len() < threads {
+            std::thread::yield_now();
+        }
+        for job in 0..threads {
+            pool.submit(job).unwrap();
+        }
+        for _ in 0..threads {
+            started.recv_timeout(Duration::from_secs(60)).expect("a job waits although a thread sleeps");
+        }
+        drop(release);
         pool.close();
     }
 

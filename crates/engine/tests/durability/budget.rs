@@ -7,8 +7,10 @@ use kithdb_engine::engine::{Engine, Options};
 use kithdb_engine::limits::{Limits, Thresholds};
 use kithdb_engine::storage::SimDisk;
 use serde_json::{Value, json};
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, mpsc};
+use std::thread;
+use std::time::Duration;
 
 const THRESHOLDS: Thresholds = Thresholds {
     checkpoint_bytes: 64 << 10,
@@ -97,4 +99,34 @@ fn between_two_looks_what_grows_is_refused_at_a_limit_and_deletions_are_not() {
     engine.ok("delete_collection", "c", json!(null));
     engine.work(GraphPolicy::WhenGrown);
     assert_eq!(backlog(&engine).0, 0, "a deleted collection leaves nothing to replay");
+}
+
+/// Work that was published between the count of it and the view stayed counted after the checkpoint that had it, and
+/// nobody took it off again.
+#[test]
+fn a_checkpoint_beside_a_write_takes_off_all_the_work_that_it_has() {
+    let engine = TestEngine::with(SimDisk::new(), 1, THRESHOLDS).expect("an empty disk opens");
+    create(&engine, "c");
+    let collection = engine.engine().catalog().collections().remove(0);
+    let (met, at_log) = mpsc::channel();
+    let (release, gate) = mpsc::channel::<()>();
+    let gate = Mutex::new(gate);
+    engine.disk.take_turns(Some(Arc::new(move |place: &str| {
+        if place.starts_with("log/") && met.send(()).is_ok() {
+            // Until it is let go, and not at all after that.
+            let _ = gate.lock().unwrap().recv();
+        }
+    })));
+    thread::scope(|scope| {
+        scope.spawn(|| engine.ok("upsert_points", "c", points(0, 10)));
+        at_log.recv().expect("a write of the log");
+        let checkpoint = scope.spawn(|| collection.checkpoint(GraphPolicy::WhenGrown));
+        // It comes as far as the write lets it.
+        thread::sleep(Duration::from_millis(200));
+        drop(release);
+        checkpoint.join().expect("no panic").expect("a sound disk");
+    });
+    engine.disk.take_turns(None);
+    collection.checkpoint(GraphPolicy::WhenGrown).expect("a sound disk");
+    assert_eq!(backlog(&engine).0, 0, "everything is in the checkpoint");
 }

@@ -142,13 +142,13 @@ impl Collection {
         if self.is_retired() {
             return Ok(());
         }
-        let unsaved = self.unsaved.get();
-        let (view, edited) = self.settled_view();
+        let (view, edited, unsaved) = self.settled_view();
         let storage = &*self.shared.storage;
         let first = checkpoints.manifest.is_none();
         let previous = checkpoints.manifest.clone().unwrap_or_default();
         let fresh_graphs = self.graphs_to_write(&view, &previous, graphs);
         if !first && view.op == previous.op && fresh_graphs.is_empty() {
+            self.unsaved.remove(unsaved);
             return Ok(());
         }
         let number = checkpoints.next_file;
@@ -201,15 +201,15 @@ impl Collection {
     }
 
     /// The current view, with every payload where the head says it is, and where those came from that were edited since
-    /// the checkpoint before.
+    /// the checkpoint before, and the work that waits in the log for all that is in the view.
     ///
     /// A checkpoint moves payloads in the head only ([`Collection::adopt`]). Views that were made before have them
     /// where they were; a checkpoint of one of those would lose track of which files are in use.
-    fn settled_view(&self) -> (Arc<View>, EditedPayloads) {
+    fn settled_view(&self) -> (Arc<View>, EditedPayloads, usize) {
         let mut writer = self.quiet_writer();
         let edited = std::mem::take(&mut writer.head.edited);
         self.publish_settled(&writer);
-        (self.view(), edited)
+        (self.view(), edited, self.unsaved.get())
     }
 
     /// Lets readers see the head with nothing in flight.
