@@ -218,7 +218,9 @@ describe('C6.3 query', () => {
   });
 
   it('C1.11 an example of the wrong kind is named by its place', async () => {
-    const named = await server.collection('named', { vectors: { v: { size: 2, distance: 'Euclid' } } });
+    const named = await server.collection('examples', {
+      vectors: { v: { size: 2, distance: 'Euclid' } },
+    });
     const sparse = { indices: [1], values: [1] };
     const refusals: [string, string, object, string][] = [
       [named, 'search', { vector: { name: 'v', vector: sparse } }, 'vector.vector'],
