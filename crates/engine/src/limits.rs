@@ -1,4 +1,4 @@
-//! The limits of C2.7, each but the last a setting of the server, and the sizes at which background work starts.
+//! The limits of C2.7, each but the last two a setting of the server, and the sizes at which background work starts.
 
 /// Limits on requests and collections. A request beyond one is a 400 that names it.
 #[derive(Clone, Copy, Debug)]
@@ -22,6 +22,9 @@ pub struct Limits {
     /// Replay that may wait in the log, in bytes of work, before writes that make data grow are refused with 429. A multiple of the
     /// budget of [`Thresholds::log_budget_bytes`], which is met only when checkpoints cannot keep up.
     pub max_unsaved_work: usize,
+    /// Rows of one vector field, dead ones included: a row's number, of 32 bits, is never used again. A request may add
+    /// as many as are left up to 2³² once it is admitted. No setting.
+    pub max_rows: u32,
 }
 
 impl Default for Limits {
@@ -36,6 +39,7 @@ impl Default for Limits {
             max_field_indexes: 256,
             max_collections: 65_536,
             max_unsaved_work: 512 << 20,
+            max_rows: u32::MAX - (1 << 26),
         }
     }
 }

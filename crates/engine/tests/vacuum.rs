@@ -4,8 +4,10 @@ mod common;
 
 use common::{Random, TestEngine};
 use kithdb_engine::api;
+use kithdb_engine::catalog::Mode;
 use kithdb_engine::collection::{Collection, FieldArena, GraphPolicy, IndexScratch, Write, WriteRequest};
 use kithdb_engine::deadline::Deadline;
+use kithdb_engine::engine::{Engine, Options};
 use kithdb_engine::limits::{Limits, Thresholds};
 use kithdb_engine::storage::{SimDisk, Storage};
 use serde_json::{Value, json};
@@ -329,4 +331,39 @@ fn rows_of_dropped_chunks_cost_nothing_before_and_after_they_are_loaded() {
         assert_eq!((next, arena.owner(next), arena.is_alive(next)), (dropped + kept, 3, true));
     }
     assert_eq!((before.owner(5), before.alive(5, 6)), (5, true), "a table that was taken before");
+}
+
+#[test]
+fn when_row_numbers_are_used_up_only_what_writes_vectors_is_refused() {
+    let limits = Limits { max_rows: 500, ..Limits::default() };
+    let options =
+        Options { mode: Mode::Inline { seed: 1 }, thresholds: THRESHOLDS, limits, ..Options::default() };
+    let disk = SimDisk::new();
+    let open = |disk: &SimDisk| Engine::open(Arc::new(disk.clone()), options).expect("it opens");
+    let mut engine = TestEngine::over(disk.clone(), open(&disk), options);
+    engine.ok("create_collection", "c", json!({"vectors": {"size": SIZE, "distance": "Euclid"}}));
+    let random = &mut Random(5);
+    // Each round takes fifty numbers, whatever dies of the rows before, and the vacuum some more.
+    let rounds = (0..20).find(|_| {
+        let points: Vec<Value> = (0..50).map(|id| json!({"id": id, "vector": random.vector(SIZE)})).collect();
+        engine.work(GraphPolicy::WhenGrown);
+        engine.call("upsert_points", "c", json!({"points": points})).is_err()
+    });
+    assert!(rounds.is_some_and(|rounds| (5..=11).contains(&rounds)), "{rounds:?}");
+    for _ in 0..2 {
+        let upsert = json!({"points": [{"id": 1, "vector": random.vector(SIZE)}]});
+        let (code, details) = engine.refused("upsert_points", "c", upsert);
+        assert_eq!(code, "internal");
+        assert!(
+            details["message"].as_str().is_some_and(|text| text.contains("a new collection")),
+            "{details}"
+        );
+        engine.ok("set_payload", "c", json!({"payload": {"n": 7}, "points": [2]}));
+        engine.ok("search", "c", json!({"vector": random.vector(SIZE), "limit": 3}));
+        engine.work(GraphPolicy::WhenGrown);
+        engine.restart();
+    }
+    engine.ok("delete_points", "c", json!({"points": [1]}));
+    assert_eq!(engine.ok("count", "c", json!({})), json!({"count": 49}));
+    assert_eq!(engine.engine().status().faults, []);
 }

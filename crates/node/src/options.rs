@@ -99,6 +99,7 @@ impl NativeLimits {
             max_field_indexes: or(self.max_field_indexes, defaults.max_field_indexes),
             max_collections: or(self.max_collections, defaults.max_collections),
             max_unsaved_work: defaults.max_unsaved_work,
+            max_rows: defaults.max_rows,
         }
     }
 }

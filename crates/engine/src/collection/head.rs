@@ -14,6 +14,7 @@ use super::point::{NO_ROW, Payload, Point, Rows};
 use super::sparse_field::{SparseArena, SparseMark};
 use super::state::State;
 use super::view::View;
+use crate::error::Error;
 use crate::payload::edit;
 use crate::storage::Map;
 use crate::types::PointId;
@@ -65,6 +66,23 @@ impl Head {
     /// Positions of fields of every kind.
     fn positions(&self) -> u16 {
         u16::try_from(self.state.config.positions()).expect("named vectors are limited far below 2^16")
+    }
+
+    /// Whether every field has numbers left for the rows of another request.
+    ///
+    /// # Errors
+    /// `Internal`, which says what to do, for a field with more rows than that.
+    pub fn admit_rows(&self, most: u32) -> Result<(), Error> {
+        let dense = self.fields.iter().map(FieldArena::len);
+        let mut rows = dense.chain(self.sparse.iter().map(SparseArena::len));
+        match rows.position(|rows| rows > most) {
+            None => Ok(()),
+            Some(field) => Err(Error::Internal(format!(
+                "vector '{}': {most} rows were written, and there are no numbers for more: copy the points into a new \
+                 collection (scroll, upsert) and delete this one",
+                self.state.config.name_at(field)
+            ))),
+        }
     }
 
     /// A view of the head as it is. `lsn` is the log sequence of its last record.

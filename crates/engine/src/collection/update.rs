@@ -97,6 +97,11 @@ pub enum Update {
 }
 
 impl Update {
+    /// Whether it may write vectors.
+    pub fn adds_rows(&self) -> bool {
+        matches!(self, Update::Upsert { .. } | Update::UpdateVectors { .. })
+    }
+
     /// Whether it makes the data grow.
     pub fn grows(&self) -> bool {
         match self {

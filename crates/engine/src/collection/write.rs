@@ -58,6 +58,15 @@ pub enum Write {
 }
 
 impl Write {
+    /// Whether it may write vectors.
+    fn adds_rows(&self) -> bool {
+        match self {
+            Write::Points { updates, .. } => updates.iter().any(Update::adds_rows),
+            Write::MoveRows { .. } => true,
+            Write::CreateIndex { .. } | Write::DropIndex(_) | Write::Patch(_) => false,
+        }
+    }
+
     /// Whether it makes the data grow: such writes are refused while the disk is full.
     fn grows(&self) -> bool {
         match self {
@@ -197,13 +206,13 @@ impl Collection {
         let mut durability = writer.head.state.config.wal.durability;
         let mut work = 0;
         for WriteRequest { write, deadline, reply, .. } in group {
-            if write.grows()
-                && let Err(refused) = self.shared.admit_growth()
-            {
+            let head = &mut writer.head;
+            let room = if write.grows() { self.shared.admit_growth() } else { Ok(()) };
+            let rows = if write.adds_rows() { head.admit_rows(self.shared.limits.max_rows) } else { Ok(()) };
+            if let Err(refused) = room.and(rows) {
                 reply(Err(refused));
                 continue;
             }
-            let head = &mut writer.head;
             match catch_unwind(AssertUnwindSafe(|| accept(head, &self.shared, self.id, write, &deadline))) {
                 Ok(Ok((body, cost))) => {
                     work += cost;
