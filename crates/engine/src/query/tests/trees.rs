@@ -273,7 +273,7 @@ fn a_recommendation_drops_points_without_the_vector_and_nothing_else_does_c6_3()
         json!({"context": [{"positive": 2, "negative": 13}]}),
     ] {
         assert!(
-            refused(&engine, &json!({"query": asked, "using": "b"})).starts_with("point_not_found"),
+            refused(&engine, &json!({"query": asked, "using": "b"})).starts_with("point_without_vector"),
             "{asked}"
         );
     }
