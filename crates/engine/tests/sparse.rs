@@ -257,7 +257,7 @@ impl Program {
             }
             None => {
                 let (code, _) = self.engine.refused("query", "c", body);
-                assert_eq!(code, "point_not_found");
+                assert_eq!(code, "point_without_vector");
             }
         }
     }
