@@ -7,6 +7,7 @@ import { endThenCut, outstandingOn } from './connection';
 import { failureBody, familyOf } from './envelope';
 import { JSON_TYPE } from './exchange';
 import type { HttpListeners } from './listener';
+import { parseTarget } from './target';
 
 /** Bounds of Node's HTTP server: its own defaults let a handful of slow clients hold it for minutes. */
 export interface ServerLimits {
@@ -147,7 +148,7 @@ function answerBrokenRequest(error: NodeJS.ErrnoException, socket: Duplex): void
 /** `url`: of the request, where its head has arrived. */
 function brokenAnswer(code: string | undefined, url = ''): Buffer {
   const { status, message } = BROKEN[code ?? ''] ?? MALFORMED;
-  const body = failureBody(familyOf(url.replace(/[?#].*$/s, '')), message, 0);
+  const body = failureBody(familyOf(parseTarget(url).path), message, 0);
   const head = [
     `HTTP/1.1 ${status}`,
     'Connection: close',

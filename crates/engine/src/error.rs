@@ -119,8 +119,10 @@ impl Error {
         }
         let mut out = vec![b'{'];
         let mut field = |key: &str, text: &str| {
-            json::write_string(&mut out, key);
-            out.push(b':');
+            if out.len() > 1 {
+                out.push(b',');
+            }
+            json::write_key(&mut out, key);
             json::write_string(&mut out, text);
         };
         match self {
@@ -141,10 +143,7 @@ impl Error {
             }
             Error::PointWithoutVector(id, name) => {
                 field("id", &id.to_string());
-                out.push(b',');
-                json::write_string(&mut out, "name");
-                out.push(b':');
-                json::write_string(&mut out, name);
+                field("name", name);
             }
             Error::PointNotFound(ids) => {
                 out.extend_from_slice(b"\"ids\":[");

@@ -3,7 +3,7 @@
 use super::Collection;
 use super::declared_index::DeclaredIndex;
 use super::point::Point;
-use crate::payload::FieldIndex;
+use crate::payload::{FieldIndex, ordered_map_bytes};
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::types::PointId;
@@ -27,9 +27,6 @@ pub struct MemoryReport {
     /// Field indexes, with what they keep for searches, as they were when they were last measured.
     pub field_indexes: u64,
 }
-
-/// Bytes that an entry of the ordered id map takes beside its key and value: nodes are two thirds full.
-const ID_SHARE: u64 = 3;
 
 /// Field indexes are measured no more often than this, and take no more than one part in so many of a core's time.
 const MEASURED_EVERY: Duration = Duration::from_secs(10);
@@ -108,9 +105,8 @@ impl Collection {
             }
         }
         let points = view.state.points.len() as u64;
-        let ids = view.state.ids.len() as u64;
         report.points += points * size_of::<Point>() as u64;
-        report.points += ids * (size_of::<PointId>() + size_of::<u32>()) as u64 * ID_SHARE / 2;
+        report.points += ordered_map_bytes(view.state.ids.len(), size_of::<PointId>() + size_of::<u32>());
         report.points += view.state.live.serialized_size() as u64;
         report
     }

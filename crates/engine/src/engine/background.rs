@@ -216,19 +216,23 @@ pub fn checkpoint_everything(catalog: &Catalog) {
 
 fn checkpoint(catalog: &Catalog, collection: &Arc<Collection>, policy: GraphPolicy) {
     let shared = collection.shared();
-    let free = || shared.storage.free_bytes().unwrap_or(u64::MAX);
-    let needed = collection.unsaved_work() as u64;
-    if shared.reserve.is_spent() && free() < needed {
-        // A checkpoint that was killed has left what no manifest names.
-        let _ = collection.remove_strays();
-    }
-    if shared.reserve.is_spent() && free() < needed {
-        if free().saturating_add(shared.reserve.held_for_start()) < needed {
+    if shared.reserve.is_spent() {
+        let needed = collection.unsaved_work() as u64;
+        let free = || shared.storage.free_bytes().unwrap_or(u64::MAX);
+        let mut room = free();
+        if room < needed {
+            // A checkpoint that was killed has left what no manifest names.
+            let _ = collection.remove_strays();
+            room = free();
+        }
+        if room.saturating_add(shared.reserve.held_for_start()) < needed {
             // It would fill the last of the disk for nothing.
             return;
         }
-        // What the checkpoint frees is more than a start would need, and without it nothing is ever freed.
-        shared.reserve.release_for_start();
+        if room < needed {
+            // What the checkpoint frees is more than a start would need, and without it nothing is ever freed.
+            shared.reserve.release_for_start();
+        }
     }
     let written = guarded(collection, "a checkpoint", || collection.checkpoint(policy));
     let is_full =

@@ -52,10 +52,11 @@ impl<'a> Resolver<'a> {
         if let Some(from) = &node.lookup_from
             && self.others.iter().all(|(known, _)| *known != from.collection)
         {
-            // A fault does not say whose it is.
-            let place = || format!("{}: collection '{}'", node.path("lookup_from"), from.collection);
             let other = lookup.collection(&from.collection).map_err(|error| match error {
-                Error::CollectionFault(_) => error.within(place()),
+                // A fault does not say whose it is.
+                Error::CollectionFault(_) => {
+                    error.within(format!("{}: collection '{}'", node.path("lookup_from"), from.collection))
+                }
                 error => error,
             })?;
             self.others.push((&from.collection, other));

@@ -164,27 +164,25 @@ impl Query {
 
     /// Where one of its examples, by identity, stands in it; empty where it is all of the query.
     fn place_of(&self, example: &Example) -> String {
-        let at = |list: &[Example]| list.iter().position(|one| std::ptr::eq(one, example));
+        let is_it = |one: &Example| std::ptr::eq(one, example);
+        let in_list = |name: &str, list: &[Example]| {
+            list.iter().position(is_it).map(|at| format!(".recommend.{name}[{at}]"))
+        };
         let in_pairs = |pairs: &[Pair]| {
-            let sides = pairs
-                .iter()
-                .enumerate()
-                .flat_map(|(at, pair)| [(at, "positive", &pair.positive), (at, "negative", &pair.negative)]);
-            sides
-                .filter(|(_, _, one)| std::ptr::eq(*one, example))
-                .map(|(at, side, _)| format!("context[{at}].{side}"))
-                .next()
+            let at = pairs.iter().position(|pair| pair.both().into_iter().any(is_it))?;
+            let side = if is_it(&pairs[at].positive) { "positive" } else { "negative" };
+            Some(format!(".context[{at}].{side}"))
         };
         let place = match self {
             Query::Mmr(_) => Some(".nearest".to_string()),
-            Query::Recommend(Recommend { positive, negative, .. }) => at(positive)
-                .map(|at| format!(".recommend.positive[{at}]"))
-                .or_else(|| at(negative).map(|at| format!(".recommend.negative[{at}]"))),
-            Query::Discover(discover) => Some(
-                in_pairs(&discover.context)
-                    .map_or_else(|| ".discover.target".to_string(), |place| format!(".discover.{place}")),
-            ),
-            Query::Context(pairs) => in_pairs(pairs).map(|place| format!(".{place}")),
+            Query::Recommend(Recommend { positive, negative, .. }) => {
+                in_list("positive", positive).or_else(|| in_list("negative", negative))
+            }
+            Query::Discover(Discover { context, .. }) => {
+                let below = in_pairs(context).unwrap_or_else(|| ".target".to_string());
+                Some(format!(".discover{below}"))
+            }
+            Query::Context(pairs) => in_pairs(pairs),
             _ => None,
         };
         place.unwrap_or_default()

@@ -19,6 +19,12 @@ fn engine_with_points(seed: u64) -> TestEngine {
     engine
 }
 
+/// What is on a disk now, which has room for a GiB from then on.
+fn used_bytes(disk: &SimDisk) -> u64 {
+    disk.set_capacity(Some(1 << 30));
+    (1 << 30) - disk.free_bytes().expect("a disk with a capacity knows")
+}
+
 #[test]
 fn a_full_disk_refuses_writes_until_there_is_room_and_serves_reads_c1_5() {
     // Segments so short that hardly anything fits into the zeros behind the records.
@@ -90,8 +96,7 @@ fn starts_without_room(killed: &TestEngine, expected: &Value, place: &str) {
     for reserve in ["reserve", "reserve.start"] {
         let _ = engine.disk.remove(reserve);
     }
-    engine.disk.set_capacity(Some(1 << 30));
-    let used = (1 << 30) - engine.disk.free_bytes().expect("a disk with a capacity knows");
+    let used = used_bytes(&engine.disk);
     engine.disk.set_capacity(Some(used));
     engine.open().unwrap_or_else(|why| panic!("{place}, no room at all: {why}"));
     assert_eq!(engine.ok("count", "c", json!({})), *expected, "{place}, no room at all");
@@ -106,10 +111,7 @@ fn starts_without_room(killed: &TestEngine, expected: &Value, place: &str) {
 #[test]
 fn a_checkpoint_that_fails_on_a_full_disk_gives_its_space_back() {
     let engine = engine_with_points(2);
-    engine.disk.set_capacity(Some(1 << 30));
-    let free = engine.disk.free_bytes().expect("a disk with a capacity knows");
-    let used = (1 << 30) - free;
-    engine.disk.set_capacity(Some(used + 2000));
+    engine.disk.set_capacity(Some(used_bytes(&engine.disk) + 2000));
     engine.checkpoint();
     assert_eq!(engine.disk.list("collections/0000000000000001").expect("a folder"), Vec::<String>::new());
     engine.ok("upsert_points", "c", points(20..22));

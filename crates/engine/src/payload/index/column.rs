@@ -1,6 +1,6 @@
 //! Values in order, each with the points that hold it.
 
-use super::memory::{Weight, map_bytes};
+use super::memory::{Weight, ordered_map_bytes};
 use super::postings::Postings;
 use super::zones::Shelf;
 use imbl::OrdMap;
@@ -79,7 +79,7 @@ impl<K: Ord + Clone> Column<K> {
         K: Weight,
     {
         let outside: u64 = self.map.iter().map(|(key, postings)| key.outside() + postings.outside()).sum();
-        map_bytes::<K, Postings>(self.map.len()) + outside + self.shelf.memory_bytes()
+        ordered_map_bytes(self.map.len(), size_of::<(K, Postings)>()) + outside + self.shelf.memory_bytes()
     }
 
     #[cfg(test)]

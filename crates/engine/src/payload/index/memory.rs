@@ -2,7 +2,6 @@
 
 use super::places::Place;
 use super::{FieldIndex, Values};
-use std::mem::size_of;
 use std::sync::Arc;
 
 /// Counters before the value of an `Arc`.
@@ -16,9 +15,9 @@ pub(super) fn shared_bytes(value: usize) -> u64 {
     (PIECE_HEADER + COUNTERS + value).next_multiple_of(PIECE_GRAIN) as u64
 }
 
-/// Bytes of the nodes of an ordered map of so many entries: they are two thirds full.
-pub(super) fn map_bytes<K, V>(entries: usize) -> u64 {
-    entries as u64 * size_of::<(K, V)>() as u64 * 3 / 2
+/// Bytes of the nodes of an ordered map with so many entries of so many bytes: they are two thirds full.
+pub fn ordered_map_bytes(entries: usize, entry_bytes: usize) -> u64 {
+    entries as u64 * entry_bytes as u64 * 3 / 2
 }
 
 /// A value of an index.

@@ -13,6 +13,7 @@ mod words;
 mod zones;
 
 pub use bounds::Bounds;
+pub use memory::ordered_map_bytes;
 pub use order::{OrderKey, Ordered};
 pub use postings::Postings;
 pub use schema::{FieldKind, FieldSchema};

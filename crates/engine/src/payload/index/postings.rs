@@ -2,7 +2,6 @@
 
 use super::memory::{Weight, shared_bytes};
 use roaring::RoaringBitmap;
-use std::mem::size_of;
 use std::sync::{Arc, OnceLock};
 
 /// Offsets of the points that hold a value.

@@ -2,14 +2,13 @@
 
 use super::bounds::Bounds;
 use super::column::Column;
-use super::memory::{Weight, map_bytes, shared_bytes};
+use super::memory::{Weight, ordered_map_bytes, shared_bytes};
 use super::postings::{self, Postings};
 use crate::limits::MAX_TOKENS_PER_PLAN;
 use crate::payload::text::{Pattern, TextMatch, TextOptions, Tokenizer};
 use imbl::{OrdMap, Vector};
 use roaring::RoaringBitmap;
 use std::collections::{BTreeSet, HashMap};
-use std::mem::{size_of, size_of_val};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -52,8 +51,8 @@ impl Words {
             let names: u64 = order.numbers.keys().map(Weight::outside).sum();
             let sequences: u64 =
                 order.sequences.values().map(|tokens| shared_bytes(size_of_val(&**tokens))).sum();
-            let maps = map_bytes::<Arc<str>, u32>(order.numbers.len())
-                + map_bytes::<u32, Arc<[u32]>>(order.sequences.len());
+            let maps = ordered_map_bytes(order.numbers.len(), size_of::<(Arc<str>, u32)>())
+                + ordered_map_bytes(order.sequences.len(), size_of::<(u32, Arc<[u32]>)>());
             names + sequences + maps + (order.free.len() * size_of::<u32>()) as u64
         });
         self.postings.memory_bytes() + order
