@@ -22,6 +22,7 @@ import { openLog, type ProcessLog } from './http/log';
 import { RequestCounts } from './http/request-counts';
 import { allRoutes } from './http/routes';
 import { reportScrub } from './operations/scrub-report';
+import { reportTroubles } from './operations/trouble-report';
 import { openControl, type Control } from './operations/control';
 import { holdsUnfinishedRestore } from './operations/data-files';
 import { productVersion } from './system/version';
@@ -107,7 +108,12 @@ export async function startServer(config: Config, options: StartOptions = {}): P
   const ready = opened.then(async () => {
     const made = await engine;
     if (lifecycle.becomeReady(made)) {
-      stopReporting = reportScrub(made, log);
+      const reports = [reportScrub(made, log), reportTroubles(made, log)];
+      stopReporting = () => {
+        reports.forEach((stop) => {
+          stop();
+        });
+      };
       control = takeOrders(config, made, auth, log);
       await control;
       announce(made, { url, startedAt, log, print: options.print ?? printLine });

@@ -51,6 +51,8 @@ export declare class NativeEngine {
   take(frame: Buffer): number
   /** What the engine serves now; nothing while it is not open. */
   status(): NativeStatus
+  /** What an operator has to see to; nothing while the engine is not open. */
+  troubles(): Array<NativeTrouble>
   /** What the scrub did; nothing while the engine is not open. */
   scrub(): NativeScrub
   /**
@@ -304,6 +306,16 @@ export interface NativeStatus {
   searches: NativeSearches
   /** Which instructions this CPU runs the engine with. */
   kernels: NativeKernels
+}
+
+/** Something that an operator has to see to. */
+export interface NativeTrouble {
+  /** `disk_full`, `log`, `quarantine`, `collection`, `checkpoint` or `removal`. */
+  kind: string
+  /** Name of the collection, where it is one. */
+  collection?: string
+  /** What is wrong. */
+  what: string
 }
 
 /** A file that is not what was written. */

@@ -11,6 +11,7 @@ import {
   type EngineStatus,
   type IncomingBody,
   type ScrubReport,
+  type Trouble,
 } from './types';
 
 export * from './types';
@@ -123,6 +124,11 @@ class Facade implements Engine {
 
   scrub(): ScrubReport {
     return (this.state === 'ready' ? this.native?.scrub() : undefined) ?? NO_SCRUB;
+  }
+
+  troubles(): readonly Trouble[] {
+    // The binding names kinds of this list only.
+    return this.state === 'ready' && this.native !== undefined ? (this.native.troubles() as Trouble[]) : [];
   }
 
   stage(): Promise<void> {

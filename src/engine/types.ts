@@ -115,6 +115,29 @@ export interface EngineStatus {
   readonly internals?: EngineInternals;
 }
 
+/**
+ * What is in trouble: nothing may grow until the disk has room; the log takes no writes until a restart; a collection is
+ * set aside; it takes no writes until a restart; a checkpoint could not be written or the log not be cut; files of a
+ * deleted collection could not be removed.
+ */
+export const TROUBLE_KINDS = [
+  'disk_full',
+  'log',
+  'quarantine',
+  'collection',
+  'checkpoint',
+  'removal',
+] as const;
+
+/** Something that whoever operates an open engine has to see to. */
+export interface Trouble {
+  readonly kind: (typeof TROUBLE_KINDS)[number];
+  /** Its name, where it is that of a collection. */
+  readonly collection?: string;
+  /** What is wrong; may name files relative to the data directory. */
+  readonly what: string;
+}
+
 /** What the scrub of an open engine did since it was opened. */
 export interface ScrubReport {
   /** Passes that came to their end. */
@@ -224,6 +247,8 @@ export interface Engine {
   execute(request: EngineRequest): Promise<Answer>;
   status(): EngineStatus;
   scrub(): ScrubReport;
+  /** What is wrong now, at most 1,000 of it. */
+  troubles(): readonly Trouble[];
   /**
    * Gives everything that is served second names in the folder `staging` of the data directory, where it stays as it is:
    * for a backup. Rejects with an {@link EngineError}.

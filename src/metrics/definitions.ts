@@ -1,4 +1,10 @@
-import type { EngineInternals, EngineStatus, ScrubReport } from '../engine/types';
+import {
+  TROUBLE_KINDS,
+  type EngineInternals,
+  type EngineStatus,
+  type ScrubReport,
+  type Trouble,
+} from '../engine/types';
 import type { Lifecycle } from '../http/lifecycle';
 import type { Family, Sample } from './family';
 import { hugePages } from './huge-pages';
@@ -57,6 +63,25 @@ export function engineFamilies(status: EngineStatus): readonly Family[] {
       samples: () => [{ value: status.points }],
     },
     ...(status.internals === undefined ? [] : internalFamilies(status.internals)),
+  ];
+}
+
+/** Metrics of what an operator has to see to. */
+export function troubleFamilies(troubles: readonly Trouble[]): readonly Family[] {
+  return [
+    {
+      type: 'gauge',
+      name: 'kithdb_troubles',
+      help: 'What the log of the server complains of at the moment, by kind; any at all is an alert',
+      labels: ['kind'],
+      samples: () =>
+        labelled(
+          'kind',
+          Object.fromEntries(
+            TROUBLE_KINDS.map((kind) => [kind, troubles.filter((trouble) => trouble.kind === kind).length]),
+          ),
+        ),
+    },
   ];
 }
 

@@ -2,7 +2,7 @@ import { collectDefaultMetrics, Registry } from 'prom-client';
 import type { Lifecycle } from '../http/lifecycle';
 import type { RequestCounts } from '../http/request-counts';
 import type { Report } from '../http/route-table';
-import { engineFamilies, scrubFamilies, serverFamilies } from './definitions';
+import { engineFamilies, scrubFamilies, serverFamilies, troubleFamilies } from './definitions';
 import { register, type Family } from './family';
 import { registerRequests } from './request-metrics';
 
@@ -20,7 +20,13 @@ export function metricsReport({ lifecycle, requests, kithdbVersion }: MetricSour
   return async () => {
     const open = lifecycle.engine;
     const families =
-      open === undefined ? [] : [...engineFamilies(open.status()), ...scrubFamilies(open.scrub())];
+      open === undefined
+        ? []
+        : [
+            ...engineFamilies(open.status()),
+            ...troubleFamilies(open.troubles()),
+            ...scrubFamilies(open.scrub()),
+          ];
     const engine = families.length === 0 ? [] : [registryOf(families)];
     const texts = await Promise.all([ofProcess(), server, ...engine].map((registry) => registry.metrics()));
     return { contentType: Registry.PROMETHEUS_CONTENT_TYPE, text: texts.join('\n') };

@@ -8,6 +8,7 @@ import {
   type EngineStatus,
   type IncomingBody,
   type ScrubReport,
+  type Trouble,
 } from '../../src/engine/types';
 
 /** Each figure its own, so that a test sees where it went. */
@@ -108,6 +109,14 @@ export class FakeEngine implements Engine {
       logFailures: 307,
       findings: [],
     };
+  }
+
+  troubles(): readonly Trouble[] {
+    return [
+      { kind: 'checkpoint', collection: 'a', what: 'no' },
+      { kind: 'checkpoint', collection: 'b', what: 'no' },
+      { kind: 'log', what: 'no' },
+    ];
   }
 
   stage(): Promise<void> {

@@ -98,13 +98,19 @@ describe('C3.16 GET /metrics', () => {
     const page = await scrape(service);
     const figures = page.samples
       .filter(({ name }) =>
-        /^kithdb_(collections|points|memory|mapped|search|kernels|quar|checksum|scrub)/.test(name),
+        /^kithdb_(collections|points|troubles|memory|mapped|search|kernels|quar|checksum|scrub)/.test(name),
       )
       .map(({ name, labels, value }) => [[name, ...Object.values(labels)].join(' '), value]);
     expect(Object.fromEntries(figures)).toEqual({
       kithdb_collections: 3,
       kithdb_quarantined_collections: 0,
       kithdb_points: 42,
+      'kithdb_troubles disk_full': 0,
+      'kithdb_troubles log': 1,
+      'kithdb_troubles quarantine': 0,
+      'kithdb_troubles collection': 0,
+      'kithdb_troubles checkpoint': 2,
+      'kithdb_troubles removal': 0,
       'kithdb_memory_bytes originals': 101,
       'kithdb_mapped_bytes originals': 102,
       'kithdb_memory_bytes codes': 103,
@@ -228,7 +234,8 @@ it('C3.16, C10.1 GET /metrics answers while the engine is not open: the process,
   expect(valuesOf(page, 'kithdb_ready')).toEqual([0]);
   expect(valuesOf(page, 'process_cpu_seconds_total')).toHaveLength(1);
   expect(valuesOf(page, 'kithdb_http_requests_total', { route: '/collections', status: '4xx' })).toEqual([1]);
-  const ofEngine = /^kithdb_(collections|quarantined|points|memory|mapped|search|kernels|checksum|scrub)/;
+  const ofEngine =
+    /^kithdb_(collections|quarantined|points|troubles|memory|mapped|search|kernels|checksum|scrub)/;
   expect([...page.types.keys()].filter((name) => ofEngine.test(name))).toEqual([]);
   service.lifecycle.becomeReady(service.engine);
   expect(valuesOf(await scrape(service), 'kithdb_ready')).toEqual([1]);

@@ -1,4 +1,6 @@
-//! The limits of C2.7, each but the last two a setting of the server, and the sizes at which background work starts.
+//! The limits of C2.7, each but the last three a setting of the server, and the sizes at which background work starts.
+
+use crate::wal::MAX_BODY_BYTES;
 
 /// Limits on requests and collections. A request beyond one is a 400 that names it.
 #[derive(Clone, Copy, Debug)]
@@ -25,6 +27,8 @@ pub struct Limits {
     /// Rows of one vector field, dead ones included: a row's number, of 32 bits, is never used again. A request may add
     /// as many as are left up to 2³² once it is admitted. No setting.
     pub max_rows: u32,
+    /// Bytes of one operation in the log. Only one that names very many points by a filter comes near. No setting.
+    pub max_record_bytes: usize,
 }
 
 impl Default for Limits {
@@ -40,6 +44,7 @@ impl Default for Limits {
             max_collections: 65_536,
             max_unsaved_work: 512 << 20,
             max_rows: u32::MAX - (1 << 26),
+            max_record_bytes: MAX_BODY_BYTES,
         }
     }
 }
@@ -69,6 +74,8 @@ pub const MAX_REPORTED_IDS: usize = 10_000;
 pub const MAX_FINDINGS: usize = 10_000;
 /// Pieces of damage of the log that a start tells of.
 pub const MAX_TOLD_DAMAGES: usize = 20;
+/// Troubles that an engine tells of at a time.
+pub const MAX_TOLD_TROUBLES: usize = 1_000;
 
 /// Sizes at which work in the background starts. Tests make them small, so that short runs see every step.
 #[derive(Clone, Copy, Debug)]

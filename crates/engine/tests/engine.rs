@@ -3,7 +3,11 @@
 mod common;
 
 use common::TestEngine;
+use kithdb_engine::catalog::Mode;
+use kithdb_engine::engine::{Engine, Options};
 use kithdb_engine::error::Error;
+use kithdb_engine::limits::Limits;
+use kithdb_engine::storage::SimDisk;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Instant;
@@ -316,4 +320,46 @@ fn a_batch_is_bounded_as_a_whole_c2_7() {
     let (code, details) = engine.refused("query_batch", "cities", json!({"searches": many}));
     assert_eq!(code, "bad_request");
     assert!(details["message"].as_str().unwrap().contains("max_result_window"), "{details}");
+}
+
+#[test]
+fn an_operation_too_long_for_a_record_of_the_log_is_refused_alone_c1_7() {
+    let options = Options {
+        mode: Mode::Inline { seed: 1 },
+        limits: Limits { max_record_bytes: 2000, ..Limits::default() },
+        ..Options::default()
+    };
+    let disk = SimDisk::new();
+    let opened = Engine::open(Arc::new(disk.clone()), options).expect("an empty disk opens");
+    let mut engine = TestEngine::over(disk, opened, options);
+    engine.ok("create_collection", "c", json!({"vectors": {"size": 2, "distance": "Euclid"}}));
+    for first in (0..400).step_by(20) {
+        let point = |id| json!({"id": id, "vector": [id, 1], "payload": {"n": id}});
+        engine.ok(
+            "upsert_points",
+            "c",
+            json!({"points": (first..first + 20).map(point).collect::<Vec<_>>()}),
+        );
+    }
+    let before = engine.digest("c");
+    // What it names stands in the log by ids, nine bytes and more each.
+    let everything = json!({"filter": {"must": [{"key": "n", "range": {"gte": 0}}]}});
+    let Err(Error::BadRequest(why)) = engine.call("delete_points", "c", everything.clone()) else {
+        panic!("400 deletions in 2,000 bytes")
+    };
+    assert_eq!(
+        why,
+        "the operation touches 400 points and takes 3617 bytes in the log, where 2000 fit: touch fewer points at a time"
+    );
+    assert_eq!(engine.digest("c"), before);
+    let operations = json!([{"set_payload": {"payload": {"m": 1}, "points": [1]}}, {"delete": everything}]);
+    let batch = json!({"operations": operations});
+    assert!(matches!(engine.call("batch_update", "c", batch), Err(Error::BadRequest(_))));
+    assert_eq!(engine.digest("c"), before);
+    engine.ok("delete_points", "c", json!({"filter": {"must": [{"key": "n", "range": {"lt": 200}}]}}));
+    engine.ok("set_payload", "c", json!({"payload": {"m": 2}, "points": [300]}));
+    let after = engine.digest("c");
+    engine.restart();
+    assert_eq!(engine.digest("c"), after);
+    assert_eq!(engine.ok("count", "c", json!({})), json!({"count": 200}));
 }

@@ -19,7 +19,7 @@ use kithdb_engine::storage::RealDisk;
 use napi::bindgen_prelude::{ArrayBuffer, BufferSlice, Function};
 use napi_derive::napi;
 use options::OpenOptions;
-use status::{NativeScrub, NativeStatus};
+use status::{NativeScrub, NativeStatus, NativeTrouble};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -152,6 +152,13 @@ impl NativeEngine {
         // Counting takes a while with many collections: the lock is not held for it.
         let engine = lock(&self.engine).clone();
         engine.map(|engine| engine.status()).unwrap_or_default().into()
+    }
+
+    /// What an operator has to see to; nothing while the engine is not open.
+    #[napi(catch_unwind)]
+    pub fn troubles(&self) -> Vec<NativeTrouble> {
+        let engine = lock(&self.engine).clone();
+        engine.map(|engine| engine.troubles()).unwrap_or_default().into_iter().map(Into::into).collect()
     }
 
     /// What the scrub did; nothing while the engine is not open.

@@ -100,6 +100,7 @@ impl NativeLimits {
             max_collections: or(self.max_collections, defaults.max_collections),
             max_unsaved_work: defaults.max_unsaved_work,
             max_rows: defaults.max_rows,
+            max_record_bytes: defaults.max_record_bytes,
         }
     }
 }

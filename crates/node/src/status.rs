@@ -1,7 +1,7 @@
 //! What an engine says of itself, as JavaScript gets it.
 
 use kithdb_engine::collection::MemoryReport;
-use kithdb_engine::engine::{ScrubFinding, ScrubReport, Status};
+use kithdb_engine::engine::{ScrubFinding, ScrubReport, Status, Trouble};
 use kithdb_engine::query::Tally;
 use kithdb_kernels::{code_kernels, kernels};
 use napi_derive::napi;
@@ -68,6 +68,17 @@ pub struct NativeFault {
     pub name: String,
     /// What is wrong with it.
     pub fault: String,
+}
+
+/// Something that an operator has to see to.
+#[napi(object, object_from_js = false)]
+pub struct NativeTrouble {
+    /// `disk_full`, `log`, `quarantine`, `collection`, `checkpoint` or `removal`.
+    pub kind: &'static str,
+    /// Name of the collection, where it is one.
+    pub collection: Option<String>,
+    /// What is wrong.
+    pub what: String,
 }
 
 /// A piece of damage of the log.
@@ -145,6 +156,12 @@ impl From<Status> for NativeStatus {
             searches: status.searches.into(),
             kernels: NativeKernels { rows: kernels().level.name(), codes: code_kernels().level.name() },
         }
+    }
+}
+
+impl From<Trouble> for NativeTrouble {
+    fn from(Trouble { kind, collection, what }: Trouble) -> NativeTrouble {
+        NativeTrouble { kind: kind.name(), collection, what }
     }
 }
 

@@ -21,6 +21,7 @@ pub use staging::STAGING;
 use crate::collection::config::CollectionConfig;
 use crate::collection::{Collection, Shared, directory};
 use crate::error::Error;
+use crate::limits::MAX_TOLD_TROUBLES;
 use crate::storage::StorageError;
 use crate::wal::{Durability, LogError};
 use arc_swap::ArcSwap;
@@ -44,7 +45,9 @@ pub struct Catalog {
     entries: ArcSwap<OrdMap<String, Arc<Entry>>>,
     ledger: Mutex<Ledger>,
     /// Detached collections whose files are still there.
-    detached: Mutex<Vec<Arc<Entry>>>,
+    detached: Mutex<Vec<Detached>>,
+    /// Why the log was not cut when it last could have been.
+    cut_fault: Mutex<Option<String>>,
     /// Held for writing by whoever needs the log whole, for reading by whoever cuts it.
     cuts: RwLock<()>,
 }
@@ -58,6 +61,18 @@ struct Ledger {
     saved_lsn: u64,
     /// The file or its copy is not what it should be: both are to be written again.
     is_stale: bool,
+    /// Why it was not written when it last should have been.
+    fault: Option<String>,
+}
+
+/// A collection that is gone but for its files.
+struct Detached {
+    id: u64,
+    name: String,
+    /// The collection, until its files were first tried.
+    entry: Option<Arc<Entry>>,
+    /// Why they could not be removed.
+    fault: Option<String>,
 }
 
 impl Catalog {
@@ -184,20 +199,41 @@ impl Catalog {
             }
             entries
         });
-        self.detached.lock().push(Arc::clone(entry));
+        let (id, name, entry_to_remove) = (entry.id, entry.name.clone(), Some(Arc::clone(entry)));
+        self.detached.lock().push(Detached { id, name, entry: entry_to_remove, fault: None });
         entry.finish_detaching();
     }
 
-    /// Removes the files of detached collections. What a crash or a failure leaves is removed at the next start:
-    /// the mark is in the log.
+    /// Removes the files of detached collections. Those that cannot be removed are tried again by the next call; what a
+    /// crash leaves is removed at the next start: the mark is in the log.
     pub fn remove_detached(&self) {
-        let detached = std::mem::take(&mut *self.detached.lock());
-        for entry in detached {
-            let _ = match entry.collection() {
+        let ids: Vec<u64> = self.detached.lock().iter().map(|one| one.id).collect();
+        for id in ids {
+            let entry =
+                self.detached.lock().iter_mut().find(|one| one.id == id).and_then(|one| one.entry.take());
+            let removed = match entry.as_ref().and_then(|entry| entry.collection()) {
                 Some(collection) => collection.remove_files(),
-                None => self.shared.storage.remove_dir_all(&directory(entry.id)),
+                None => self.shared.storage.remove_dir_all(&directory(id)),
             };
+            let mut detached = self.detached.lock();
+            let Some(at) = detached.iter().position(|one| one.id == id) else { continue };
+            match removed {
+                Err(error) if at < MAX_TOLD_TROUBLES => detached[at].fault = Some(error.to_string()),
+                _ => drop(detached.remove(at)),
+            }
         }
+    }
+
+    /// Deleted collections whose files could not be removed, and why.
+    pub fn removal_faults(&self) -> Vec<(String, String)> {
+        let detached = self.detached.lock();
+        detached.iter().filter_map(|one| Some((one.name.clone(), one.fault.clone()?))).collect()
+    }
+
+    /// Why the catalog's file, or the beginning of the log, is not as it should be by now.
+    pub fn upkeep_faults(&self) -> Vec<String> {
+        let ledger = self.ledger.lock().fault.clone();
+        ledger.into_iter().chain(self.cut_fault.lock().clone()).collect()
     }
 
     /// Sets a collection aside that was served so far: its files can no longer be trusted. Requests that run are
@@ -258,7 +294,8 @@ impl Catalog {
         self.shared.storage.turn("finding what pins the log");
         let pinned = self.pinned_lsn().unwrap_or(bound);
         self.shared.storage.turn("cutting the log");
-        let _ = log.cut(bound.min(pinned));
+        let cut = log.cut(bound.min(pinned));
+        *self.cut_fault.lock() = cut.err().map(|error| error.to_string());
     }
 
     /// Reads the catalog's file and its copy, and writes both again when one of them is not what was written. Answers
@@ -291,7 +328,9 @@ impl Catalog {
             next_id: ledger.next_id,
             entries: entries.map(|entry| (entry.id, entry.name.clone(), Arc::clone(&entry.config))).collect(),
         };
-        file.store(&*self.shared.storage)?;
+        let stored = file.store(&*self.shared.storage);
+        ledger.fault = stored.as_ref().err().map(ToString::to_string);
+        stored?;
         ledger.saved_lsn = ledger.last_lsn;
         ledger.is_stale = false;
         Ok(())

@@ -219,12 +219,13 @@ fn open_with(
     let (next_id, last_lsn, saved_lsn) = (replay.next_id, replay.last_lsn, replay.saved_lsn);
     // What cannot be written now is written with the next checkpoint.
     let is_stale = stale.is_some_and(|(dir, saved)| saved.store_in(&**storage, dir).is_err());
-    let ledger = Ledger { next_id, last_lsn, saved_lsn, is_stale };
+    let ledger = Ledger { next_id, last_lsn, saved_lsn, is_stale, fault: None };
     let catalog = Catalog {
         shared,
         entries: ArcSwap::from_pointee(entries),
         ledger: Mutex::new(ledger),
         detached: Mutex::default(),
+        cut_fault: Mutex::default(),
         cuts: RwLock::default(),
     };
     Ok(Opened { catalog: Arc::new(catalog), report })

@@ -1,15 +1,17 @@
-//! Why a collection takes no writes any more, or is not to be read either.
+//! Why a collection takes no writes any more, or is not to be read either, or is not checkpointed.
 
 use super::Collection;
 use crate::error::Error;
 
-/// What is wrong with a collection since it was opened. The first thing counts.
+/// What is wrong with a collection since it was opened. Of what stays wrong the first thing counts.
 #[derive(Default)]
 pub(super) struct Faults {
     /// Why writes are refused until it is reopened.
     poison: Option<String>,
     /// A file of it is not what was written: what is read from it may be wrong.
     damage: Option<String>,
+    /// Why the last checkpoint was not made.
+    checkpoint: Option<String>,
 }
 
 impl Collection {
@@ -35,6 +37,16 @@ impl Collection {
         let why = format!("{what}, since the server started");
         self.poison(&why);
         self.faults.lock().damage.get_or_insert(why);
+    }
+
+    /// Why the last checkpoint was not made, if it was not: in words for whoever runs the server.
+    pub fn checkpoint_fault(&self) -> Option<String> {
+        self.faults.lock().checkpoint.clone()
+    }
+
+    /// Takes note of how a checkpoint ended.
+    pub(super) fn note_checkpoint(&self, fault: Option<String>) {
+        self.faults.lock().checkpoint = fault;
     }
 
     /// An error when the collection takes no writes.

@@ -112,6 +112,9 @@ impl Shared {
     }
 }
 
+/// A collection that cannot be checkpointed may have one part in so many of the replay that the log may hold.
+const SHARE_OF_UNSAVED: usize = 2;
+
 /// One collection.
 pub struct Collection {
     /// Number of the collection; its folder and its records carry it. Never used twice.
@@ -265,6 +268,22 @@ impl Collection {
     /// Log sequence up to which the data checkpoint holds everything of this collection.
     pub fn checkpointed_lsn(&self) -> u64 {
         self.checkpointed_lsn.load(Ordering::Acquire)
+    }
+
+    /// Whether a write that makes the data grow may be accepted. One collection that cannot be checkpointed must not use
+    /// up what the log may hold for all.
+    ///
+    /// # Errors
+    /// As [`Shared::admit_growth`].
+    fn admit_growth(&self) -> Result<(), Error> {
+        if self.unsaved.get() > self.shared.limits.max_unsaved_work / SHARE_OF_UNSAVED
+            && self.checkpoint_fault().is_some()
+        {
+            let why =
+                "the log waits for a checkpoint of this collection, which fails: the server's log says why";
+            return Err(Error::Overloaded(why.into()));
+        }
+        self.shared.admit_growth()
     }
 
     /// What replaying the log records since the last data checkpoint costs, in bytes.

@@ -16,11 +16,18 @@ use crate::sync::MutexGuard;
 use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::wal::{Appender, Durability, LogError};
 use std::cell::RefCell;
+use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 /// Rows that a writer indexes for each row it wrote, when the tail is too long.
 const HELP_FACTOR: u64 = 3;
+
+const WRITE_PANICKED: &str = "a write failed inside the engine; restart the server to reopen the collection";
+
+/// Bytes of records after which what is left of a group is a group of its own. An operation with a filter may write far
+/// more than its request has.
+const GROUP_RECORD_BYTES: usize = 64 << 20;
 
 /// Points that a batch may touch, if that is more than twice the collection.
 const FILTERED_POINTS: usize = 1 << 20;
@@ -154,11 +161,19 @@ impl Collection {
     fn write_whole(self: &Arc<Self>, group: Vec<WriteRequest>) -> Option<Durability> {
         let log = &self.shared.log;
         let rows_before = self.rows();
-        let unwritten = catch_unwind(AssertUnwindSafe(|| self.write_group(group))).unwrap_or_else(|_| {
-            self.poison("a write failed inside the engine; restart the server to reopen the collection");
-            log.wake();
-            None
-        });
+        let mut group = VecDeque::from(group);
+        let mut unwritten = None;
+        while !group.is_empty() {
+            if unwritten.is_some() {
+                log.wake();
+            }
+            unwritten = catch_unwind(AssertUnwindSafe(|| self.write_some(&mut group))).unwrap_or_else(|_| {
+                self.poison(WRITE_PANICKED);
+                group.clear();
+                log.wake();
+                None
+            });
+        }
         if !self.tail_is_long() {
             return unwritten;
         }
@@ -186,15 +201,16 @@ impl Collection {
         }
     }
 
-    /// Applies a group and queues its records. Answers their level, if there are any, for the log to be driven.
-    fn write_group(self: &Arc<Self>, group: Vec<WriteRequest>) -> Option<Durability> {
+    /// Applies a group, or as much of it as takes [`GROUP_RECORD_BYTES`] in the log, and queues its records. Answers their
+    /// level, if there are any, for the log to be driven.
+    fn write_some(self: &Arc<Self>, group: &mut VecDeque<WriteRequest>) -> Option<Durability> {
         let mut writer = self.writer.lock();
         self.restore_if_stale(&mut writer);
         // Until the group is through, the head is not to be trusted: a panic leaves it marked.
         let unfinished = Unfinished(&self.head_is_stale);
         if let Err(error) = self.check_writable() {
             unfinished.finish();
-            for request in group {
+            for request in group.drain(..) {
                 (request.reply)(Err(error.clone()));
             }
             return None;
@@ -205,9 +221,11 @@ impl Collection {
         // A group may change the level; whatever of it was sent under the stricter one keeps to that.
         let mut durability = writer.head.state.config.wal.durability;
         let mut work = 0;
-        for WriteRequest { write, deadline, reply, .. } in group {
+        let mut record_bytes = 0;
+        while record_bytes < GROUP_RECORD_BYTES {
+            let Some(WriteRequest { write, deadline, reply, .. }) = group.pop_front() else { break };
             let head = &mut writer.head;
-            let room = if write.grows() { self.shared.admit_growth() } else { Ok(()) };
+            let room = if write.grows() { self.admit_growth() } else { Ok(()) };
             let rows = if write.adds_rows() { head.admit_rows(self.shared.limits.max_rows) } else { Ok(()) };
             if let Err(refused) = room.and(rows) {
                 reply(Err(refused));
@@ -216,6 +234,7 @@ impl Collection {
             match catch_unwind(AssertUnwindSafe(|| accept(head, &self.shared, self.id, write, &deadline))) {
                 Ok(Ok((body, cost))) => {
                     work += cost;
+                    record_bytes += body.len();
                     answers.push((reply, WriteDone { operation_id: head.op }));
                     bodies.push(body);
                     durability = durability.min(head.state.config.wal.durability);
@@ -223,9 +242,7 @@ impl Collection {
                 Ok(Err(error)) => reply(Err(error)),
                 Err(_) => {
                     // The head may be half changed: nothing of this group can be kept.
-                    self.poison(
-                        "a write failed inside the engine; restart the server to reopen the collection",
-                    );
+                    self.poison(WRITE_PANICKED);
                     reply(Err(Error::Panic));
                     let error = Error::CollectionFault(self.fault().unwrap_or_default());
                     answers.drain(..).for_each(|(reply, _)| reply(Err(error.clone())));
@@ -353,7 +370,39 @@ fn accept(
 ) -> Result<(Vec<u8>, usize), Error> {
     deadline.check()?;
     let op = head.op + 1;
-    let changes = match write {
+    let savepoint = head.savepoint();
+    let accepted = apply(head, shared, op, write, deadline).and_then(|changes| {
+        let mut body = Vec::new();
+        change::encode(op, &changes, &mut body);
+        let most = shared.limits.max_record_bytes;
+        if body.len() > most {
+            let touched = changes.iter().map(Change::touched).sum::<usize>();
+            let bytes = body.len();
+            return Err(Error::bad(format!(
+                "the operation touches {touched} points and takes {bytes} bytes in the log, where {most} fit: touch \
+                 fewer points at a time"
+            )));
+        }
+        debug_assert!(change::decode(&body).is_ok(), "collection {collection}: a record must decode");
+        let work = replay_work(&body, &changes);
+        Ok((body, work))
+    });
+    match accepted {
+        Ok(_) => head.op = op,
+        Err(_) => head.roll_back(savepoint),
+    }
+    accepted
+}
+
+/// Applies one write to the head; answers the changes of its record. After an error the head may be half changed.
+fn apply(
+    head: &mut Head,
+    shared: &Shared,
+    op: u64,
+    write: Write,
+    deadline: &Deadline,
+) -> Result<Vec<Change>, Error> {
+    Ok(match write {
         Write::Points { updates, batch } => accept_updates(head, op, updates, batch.as_deref(), deadline)?,
         Write::CreateIndex { path, schema } => {
             let declared = head.state.indexes.iter().find(|index| *index.path() == path);
@@ -380,13 +429,7 @@ fn accept(
             head.move_rows(op, field, chunk);
             Vec::new()
         }
-    };
-    let mut body = Vec::new();
-    change::encode(op, &changes, &mut body);
-    debug_assert!(change::decode(&body).is_ok(), "collection {collection}: a record must decode");
-    head.op = op;
-    let work = replay_work(&body, &changes);
-    Ok((body, work))
+    })
 }
 
 fn apply_one(head: &mut Head, op: u64, change: Change) -> Result<Vec<Change>, Error> {
@@ -394,7 +437,7 @@ fn apply_one(head: &mut Head, op: u64, change: Change) -> Result<Vec<Change>, Er
     Ok(vec![change])
 }
 
-/// Resolves and applies updates in order. All or nothing (C1.7).
+/// Resolves and applies updates in order, up to the first that is refused: then the head is half changed.
 fn accept_updates(
     head: &mut Head,
     op: u64,
@@ -402,31 +445,22 @@ fn accept_updates(
     batch: Option<&[&'static str]>,
     deadline: &Deadline,
 ) -> Result<Vec<Change>, Error> {
-    let savepoint = head.savepoint();
     // Operations by filter name every point they touch in the record: together at most a few times the collection.
     let most = FILTERED_POINTS.max(2 * head.state.ids.len());
     let mut filtered = 0;
     let mut all = Vec::new();
     for (at, update) in updates.into_iter().enumerate() {
         let place = batch.map_or(String::new(), |names| format!("operations[{at}].{}.", names[at]));
-        let result = resolve(&head.state, update, &place, deadline).and_then(|changes| {
-            filtered += changes.iter().map(Change::touched).sum::<usize>();
-            if at > 0 && filtered > most {
-                return Err(Error::bad(format!("{place}the batch touches more than {most} points")));
-            }
-            for change in &changes {
-                head.apply(op, change).map_err(|why| Error::bad(format!("{place}payload: {why}")))?;
-                give_way();
-            }
-            Ok(changes)
-        });
-        match result {
-            Ok(changes) => all.extend(changes),
-            Err(error) => {
-                head.roll_back(savepoint);
-                return Err(error);
-            }
+        let changes = resolve(&head.state, update, &place, deadline)?;
+        filtered += changes.iter().map(Change::touched).sum::<usize>();
+        if at > 0 && filtered > most {
+            return Err(Error::bad(format!("{place}the batch touches more than {most} points")));
         }
+        for change in &changes {
+            head.apply(op, change).map_err(|why| Error::bad(format!("{place}payload: {why}")))?;
+            give_way();
+        }
+        all.extend(changes);
     }
     Ok(all)
 }

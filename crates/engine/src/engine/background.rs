@@ -5,6 +5,7 @@ use crate::catalog::Catalog;
 use crate::collection::{Bell, CheckpointError, Collection, GraphPolicy, IndexScratch};
 use crate::right_of_way::Behind;
 use crate::storage::ErrorKind;
+use std::cmp::Reverse;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -133,10 +134,16 @@ pub fn keep_house(catalog: &Catalog) {
             && started.elapsed() < HOUSEKEEPING
         {}
         catalog.set_aside_damaged(&collection);
-        if collection.unsaved_work() >= checkpoint_work || collection.has_unwritten_graph() {
+        let is_due = collection.unsaved_work() >= checkpoint_work
+            || collection.has_unwritten_graph()
+            || collection.checkpoint_fault().is_some();
+        if is_due {
             checkpoint(catalog, &collection, GraphPolicy::WhenGrown);
         }
         collection.measure_indexes();
+    }
+    if !catalog.upkeep_faults().is_empty() {
+        let _ = catalog.checkpoint();
     }
     shorten_replay(catalog, log_budget_bytes);
     shrink_log(catalog, log_budget_bytes);
@@ -144,21 +151,22 @@ pub fn keep_house(catalog: &Catalog) {
     let _ = shared.reserve.keep(shared.log.size_bytes());
 }
 
-/// Checkpoints the collections with the most to replay, until all together are within the budget, nothing helps any
-/// more, or the time of a look is used up.
+/// Checkpoints the collections with the most to replay, until all together are within the budget, or the time of a look
+/// is used up. One that cannot be checkpointed leaves it to the others.
 fn shorten_replay(catalog: &Catalog, budget: u64) {
     let shared = catalog.shared();
+    let is_long = || shared.unsaved_work.load(Ordering::Relaxed) as u64 > budget;
+    if !is_long() {
+        return;
+    }
     let started = Instant::now();
-    while shared.unsaved_work.load(Ordering::Relaxed) as u64 > budget && started.elapsed() < HOUSEKEEPING {
-        let collections = catalog.collections();
-        let Some(most) = collections.into_iter().max_by_key(|collection| collection.unsaved_work()) else {
-            break;
-        };
-        let before = most.unsaved_work();
-        checkpoint(catalog, &most, GraphPolicy::WhenGrown);
-        if most.unsaved_work() >= before {
-            break;
+    let mut collections = catalog.collections();
+    collections.sort_by_cached_key(|collection| Reverse(collection.unsaved_work()));
+    for collection in collections {
+        if !is_long() || collection.unsaved_work() == 0 || started.elapsed() >= HOUSEKEEPING {
+            return;
         }
+        checkpoint(catalog, &collection, GraphPolicy::WhenGrown);
     }
 }
 

@@ -8,12 +8,14 @@ mod read;
 mod scrub;
 mod search;
 mod team;
+mod trouble;
 mod tuning;
 mod write;
 
 pub use background::{checkpoint_everything, index_everything, keep_house};
 pub use operation::Operation;
 pub use scrub::{ScrubFinding, ScrubOptions, ScrubReport};
+pub use trouble::{Trouble, TroubleKind};
 pub use tuning::Tuning;
 
 use crate::catalog::{self, Catalog, Mode, OpenError, Opened};
@@ -258,6 +260,11 @@ impl Engine {
             }
         }
         status
+    }
+
+    /// What an operator has to see to; at most [`MAX_TOLD_TROUBLES`](crate::limits::MAX_TOLD_TROUBLES).
+    pub fn troubles(&self) -> Vec<Trouble> {
+        trouble::troubles(&self.core.catalog)
     }
 
     /// What the scrub did since the engine was opened.

@@ -189,7 +189,7 @@ fn write_info(out: &mut Vec<u8>, entry: &Entry) {
         return response::write_collection_info(out, &info);
     };
     // A log that takes no writes is a fault of every collection, although reads go on.
-    let fault = collection.fault().or_else(|| collection.shared().log.fault());
+    let fault = collection.fault().or_else(|| collection.shared().log.fault().map(|fault| fault.public()));
     let view = collection.view();
     let indexes: Vec<_> = view.state.indexes.iter().map(|index| (index.path().to_string(), index)).collect();
     let indexes: Vec<_> = indexes

@@ -22,7 +22,7 @@ impl RealDisk {
     /// Uses `root` as the data directory and creates it if it is missing.
     pub fn open(root: impl AsRef<Path>) -> Result<Self> {
         let root = root.as_ref().to_path_buf();
-        make_dirs(&root).map_err(|e| StorageError::from_io("open data directory", "", &e))?;
+        make_root(&root).map_err(|e| StorageError::from_io("open data directory", "", &e))?;
         Ok(Self { root })
     }
 
@@ -43,6 +43,22 @@ fn make_dirs(path: &Path) -> io::Result<()> {
     #[cfg(unix)]
     builder.mode(0o700);
     builder.create(path)
+}
+
+/// Makes a directory with those above it, so that a power cut leaves what is synced in it from then on.
+fn make_root(root: &Path) -> io::Result<()> {
+    let missing = root.ancestors().take_while(|path| path.file_name().is_some() && !path.exists()).count();
+    make_dirs(root)?;
+    // The one that holds it always: whoever made it before may have been stopped before the sync.
+    for dir in root.ancestors().skip(1).take(missing.max(1)) {
+        let dir = if dir.as_os_str().is_empty() { Path::new(".") } else { dir };
+        match sync_directory(dir) {
+            // A directory of somebody else that lets others in, and does not show them what is in it.
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {}
+            synced => synced?,
+        }
+    }
+    Ok(())
 }
 
 fn owner_only(options: &mut OpenOptions) -> &mut OpenOptions {

@@ -199,8 +199,8 @@ impl GroupCommit {
     }
 
     /// Why the log takes no writes until it is opened again, if it does not: a sync failed.
-    pub fn fault(&self) -> Option<String> {
-        self.shared.queue.lock().poison.as_ref().map(LogError::public)
+    pub fn fault(&self) -> Option<LogError> {
+        self.shared.queue.lock().poison.clone()
     }
 
     /// The sequence that the next record would get at this moment.

@@ -22,11 +22,11 @@ const THRESHOLDS: Thresholds = Thresholds {
     row_chunk_bytes: 4 << 10,
 };
 
-fn create(engine: &TestEngine, name: &str) {
+pub fn create(engine: &TestEngine, name: &str) {
     engine.ok("create_collection", name, json!({"vectors": {"size": 8, "distance": "Dot"}}));
 }
 
-fn points(first: u64, count: u64) -> Value {
+pub fn points(first: u64, count: u64) -> Value {
     let point =
         |id| json!({"id": id, "vector": [id, 1, 2, 3, 4, 5, 6, 7], "payload": {"text": "x".repeat(50)}});
     json!({"points": (first..first + count).map(point).collect::<Vec<_>>()})

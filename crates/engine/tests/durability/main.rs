@@ -5,3 +5,4 @@ mod budget;
 mod common;
 mod full_disk;
 mod levels;
+mod troubles;

@@ -138,6 +138,12 @@ impl Collection {
     /// # Errors
     /// The disk's; the previous checkpoint then stays in force.
     pub fn checkpoint(&self, graphs: GraphPolicy) -> Result<(), CheckpointError> {
+        let made = self.make_checkpoint(graphs);
+        self.note_checkpoint(made.as_ref().err().map(ToString::to_string));
+        made
+    }
+
+    fn make_checkpoint(&self, graphs: GraphPolicy) -> Result<(), CheckpointError> {
         let mut checkpoints = self.checkpoints.lock();
         if self.is_retired() {
             return Ok(());
