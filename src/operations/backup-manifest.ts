@@ -1,9 +1,11 @@
 import { createHash } from 'node:crypto';
 import { open, readFile, rename } from 'node:fs/promises';
 import { join } from 'node:path';
-import { isDataFile, syncFolder } from './data-files';
+import { isDataFile } from './data-files';
+import { syncFolder } from '../files/folder';
 import type { Digest } from './copying';
-import { BackupError, explained } from './failure';
+import { BackupError } from './failure';
+import { explained } from '../files/explained';
 
 /** Folder of a backup that holds the files, laid out as in a data directory. */
 export const FILES = 'data';

@@ -8,16 +8,10 @@ import { FILES, readManifest, writeManifest, type BackupFile, type BackupManifes
 import { stageLive, type Staged } from './control-client';
 import { copyVerified, digestOf, isSame } from './copying';
 import { requireDataDir } from './data-dir';
-import {
-  folderState,
-  listDataFiles,
-  makeFolder,
-  makeFolders,
-  STORE_FILE,
-  syncFolder,
-  syncFolders,
-} from './data-files';
-import { BackupError, explained, reasonOf } from './failure';
+import { folderState, listDataFiles, makeFolders, STORE_FILE, syncFolders } from './data-files';
+import { makeFolder } from '../files/folder';
+import { BackupError } from './failure';
+import { explained, reasonOf } from '../files/explained';
 
 /** What to back up, and where to. */
 export interface BackupRequest {
@@ -119,7 +113,6 @@ async function prepareTarget(to: string, dataDir: string): Promise<void> {
   }
   if (state === 'absent') {
     await makeFolder(to);
-    await syncFolder(dirname(to));
   }
 }
 

@@ -7,7 +7,7 @@ import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
 import { CONTROL_FILE, MAX_LINE_BYTES, type ControlAnswer } from './control-protocol';
 import { STORE_FILE } from './data-files';
-import { reasonOf } from './failure';
+import { reasonOf } from '../files/explained';
 
 /** Folder in the data directory in which a running server offers its files to a backup. */
 export const STAGING = 'staging';

@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs';
 import { MANIFEST } from './backup-manifest';
 import { STORE_FILE } from './data-files';
-import { explained } from './failure';
+import { explained } from '../files/explained';
 
 /**
  * Makes sure that a folder is a data directory that a server has used.

@@ -1,5 +1,6 @@
-import { lstat, mkdir, open, readdir, stat } from 'node:fs/promises';
+import { lstat, readdir, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { makeFolder, syncFolder } from '../files/folder';
 
 /** The store of authentication in a data directory and in a backup. */
 export const STORE_FILE = 'auth.sqlite3';
@@ -79,34 +80,11 @@ export async function folderState(path: string): Promise<'absent' | 'empty' | 'u
   }
 }
 
-/**
- * Makes a private folder, and those above it that are missing. One after the other: Node's own way tries for ever where
- * the system keeps denying that there is a parent, as below `/proc`.
- */
-export async function makeFolder(path: string): Promise<void> {
-  try {
-    await mkdir(path, { mode: 0o700 });
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || (await exists(dirname(path)))) {
-      throw error;
-    }
-    await makeFolder(dirname(path));
-    await mkdir(path, { mode: 0o700 });
-  }
-}
-
-function exists(path: string): Promise<boolean> {
-  return stat(path).then(
-    () => true,
-    () => false,
-  );
-}
-
 /** Makes the folders above each of the paths below a folder, private, and makes their names durable. */
 export async function makeFolders(folder: string, paths: readonly string[]): Promise<void> {
   const folders = new Set(paths.map((path) => dirname(path)));
   for (const below of folders) {
-    await mkdir(join(folder, below), { recursive: true, mode: 0o700 });
+    await makeFolder(join(folder, below));
   }
 }
 
@@ -120,18 +98,5 @@ export async function syncFolders(folder: string, paths: readonly string[]): Pro
   }
   for (const below of [...folders].sort((a, b) => b.length - a.length)) {
     await syncFolder(join(folder, below));
-  }
-}
-
-/** Makes the names in a folder durable, where the system can. */
-export async function syncFolder(folder: string): Promise<void> {
-  if (process.platform === 'win32') {
-    return;
-  }
-  const handle = await open(folder, 'r');
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
   }
 }

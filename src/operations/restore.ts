@@ -1,18 +1,18 @@
 import { open, rm } from 'node:fs/promises';
-import { dirname, join, resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { FILES, readManifest } from './backup-manifest';
 import { copyVerified, digestOf, isSame } from './copying';
 import {
   folderState,
   holdsUnfinishedRestore,
   isFile,
-  makeFolder,
   makeFolders,
-  syncFolder,
   syncFolders,
   UNFINISHED_RESTORE,
 } from './data-files';
-import { BackupError, explained } from './failure';
+import { makeFolder, syncFolder } from '../files/folder';
+import { BackupError } from './failure';
+import { explained } from '../files/explained';
 
 /** A backup that was restored. */
 export interface RestoreOutcome {
@@ -67,7 +67,6 @@ async function copyBackup(from: string, to: string): Promise<RestoreOutcome> {
   }
   if (state === 'absent') {
     await makeFolder(dataDir);
-    await syncFolder(dirname(dataDir));
   }
   await mark(dataDir);
   const paths = files.map(({ path }) => path);

@@ -111,9 +111,18 @@ describe('C11.4 what commands say when they cannot', () => {
         code: 1,
         err: expect.stringMatching(/There is no backup in \/proc\/kithdb/),
       });
+      // Node's own way to make folders never ends there.
+      expect(await kithdb('serve', '--port', '0', '--data-dir', '/proc/kithdb/data')).toMatchObject({
+        code: 1,
+        err: expect.stringMatching(/\/proc\/kithdb/),
+      });
     }
     const file = join(folder, 'file');
     writeFileSync(file, '');
+    expect(await kithdb('serve', '--port', '0', '--data-dir', join(file, 'data'))).toMatchObject({
+      code: 1,
+      err: expect.stringMatching(/file\/data/),
+    });
     expect(await kithdb('restore', '--from', backup, '--data-dir', file)).toMatchObject({
       code: 1,
       err: expect.stringMatching(/file is no folder/),

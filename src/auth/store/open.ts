@@ -1,5 +1,7 @@
-import { chmod, mkdir, open, stat } from 'node:fs/promises';
+import { chmod, open, stat } from 'node:fs/promises';
 import { dirname, join, sep } from 'node:path';
+import { explained } from '../../files/explained';
+import { makeFolder, syncFolder } from '../../files/folder';
 import { MemoryStore } from './memory';
 import { connectNodeSqlite } from './node-sqlite';
 import type { TokenStore } from './port';
@@ -36,7 +38,7 @@ export async function storeExists(dataDir: string): Promise<boolean> {
  * Opens the store of a data directory, making both when they do not exist. Without a kind: the first SQLite that
  * loads. `warn` is told when the directory was there and is open to others.
  * @throws StoreInUse when another process has it open.
- * @throws StoreUnavailable that says how to make a SQLite library load when none does.
+ * @throws StoreUnavailable that says why the directory cannot be used, or how to make a SQLite library load.
  */
 export async function openStore(
   dataDir: string,
@@ -47,7 +49,11 @@ export async function openStore(
     return new MemoryStore();
   }
   const path = storePath(dataDir);
-  await makePrivate(dataDir, path);
+  try {
+    await makePrivate(dataDir, path);
+  } catch (error) {
+    throw new StoreUnavailable(`The data directory cannot be used: ${explained(error)}`, { cause: error });
+  }
   const rights = await openRights(dataDir);
   if (rights !== undefined) {
     warn(
@@ -55,6 +61,7 @@ export async function openStore(
     );
   }
   const store = await SqlStore.open(await openConnection(path, kind), path);
+  // A commit in a log whose name is lost would be lost with it.
   await syncFolder(dataDir);
   return store;
 }
@@ -86,14 +93,14 @@ export async function openConnection(
   );
 }
 
-/** No SQLite library loads here, or the file cannot be opened. */
+/** No SQLite library loads here, or the file cannot be made or opened. */
 export class StoreUnavailable extends Error {
   override readonly name = 'StoreUnavailable';
 }
 
 /** The file is made before SQLite sees it, so that it never has other rights; SQLite copies them to its log. */
 async function makePrivate(dataDir: string, path: string): Promise<void> {
-  await mkdir(dataDir, { recursive: true, mode: 0o700 });
+  await makeFolder(dataDir);
   const file = await open(path, 'a', 0o600);
   await file.close();
   await chmod(path, 0o600);
@@ -106,19 +113,6 @@ async function openRights(folder: string): Promise<string | undefined> {
   }
   const rights = (await stat(folder)).mode & 0o777;
   return (rights & 0o077) === 0 ? undefined : rights.toString(8);
-}
-
-/** Makes the names of new files durable: a commit in a log whose name is lost would be lost with it. */
-async function syncFolder(folder: string): Promise<void> {
-  if (process.platform === 'win32') {
-    return;
-  }
-  const handle = await open(folder, 'r');
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
 }
 
 function firstLine(error: unknown): string {
