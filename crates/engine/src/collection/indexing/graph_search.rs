@@ -84,10 +84,16 @@ impl FieldGraph {
         let walk = |ef| Walk { ef, traversal: how.traversal, starts: &starts };
         let distance = Distance::of(self.metric, table.format);
         let Some(codes) = self.codes.as_ref().filter(|_| !how.ignore) else {
-            let query = query.to_vec();
+            let vector = query.to_vec();
             let found =
-                self.hnsw.search(&self.originals(table), &query, &walk(how.ef), accept, scratch, stop)?;
-            return Ok(best(found.iter().map(of_row).filter(is_wanted), how.k, tie));
+                self.hnsw.search(&self.originals(table), &vector, &walk(how.ef), accept, scratch, stop)?;
+            let found = found.iter().map(of_row).filter(is_wanted);
+            // Nodes that hang together came with the distance of the first. Of one code they are, not of one vector.
+            if self.codes.is_some() && self.hnsw.has_twins() {
+                let rows: Vec<u32> = found.map(|(_, row)| row).collect();
+                return Ok(rerank(table, distance, query, &rows, how.k, tie));
+            }
+            return Ok(best(found, how.k, tie));
         };
         let reranked = how.reranked(self.bits());
         let ef = if how.oversampling.is_some() && how.rescore { how.ef.max(reranked) } else { how.ef };

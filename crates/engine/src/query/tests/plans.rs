@@ -235,3 +235,52 @@ fn an_example_is_left_out_by_every_plan_c6_3() {
         }
     }
 }
+
+/// The ids of some hits with their scores.
+fn scores(hits: &Value) -> Vec<(u64, f64)> {
+    let hit = |hit: &Value| (hit["id"].as_u64().expect("an id"), hit["score"].as_f64().expect("a score"));
+    hits.as_array().expect("a list").iter().map(hit).collect()
+}
+
+/// A collection with the one vector `v` and a graph over these points, in this order.
+fn graph_over(config: Value, points: &[Value]) -> Engine {
+    let engine = super::engine(11);
+    let hnsw = json!({"m": 8, "ef_construct": 48, "full_scan_threshold": 10});
+    let mut body = json!({"hnsw_config": hnsw});
+    body.as_object_mut().expect("an object").extend(config.as_object().expect("an object").clone());
+    super::call(&engine, "c", "create_collection", &body);
+    for points in points.chunks(500) {
+        super::call(&engine, "c", "upsert_points", &json!({"points": points}));
+    }
+    engine.work_in_background(crate::collection::GraphPolicy::WhenGrown);
+    engine
+}
+
+#[test]
+fn vectors_that_share_a_code_have_scores_of_their_own_where_codes_are_ignored_c7() {
+    // The mean is zero, so that a code of one bit a component says no more than signs and sums.
+    let odd = || (-39..40).step_by(2);
+    let places = odd().flat_map(|x| odd().map(move |y| json!([x, y])));
+    let points: Vec<Value> =
+        places.enumerate().map(|(id, vector)| json!({"id": id, "vector": {"v": vector}})).collect();
+    let config =
+        json!({"vectors": {"v": {"size": 2, "distance": "Dot"}}, "quantization_config": {"binary": {}}});
+    let engine = graph_over(config, &points);
+    for plan in PLANS {
+        let search = |params: Value| {
+            forced::set(Some(plan));
+            let body =
+                json!({"vector": {"name": "v", "vector": [1, 5]}, "limit": points.len(), "params": params});
+            let hits = super::call(&engine, "c", "search", &body);
+            forced::set(None);
+            scores(&hits)
+        };
+        let exact = search(json!({"exact": true}));
+        assert_eq!(exact.len(), points.len());
+        for ignore in [false, true] {
+            let found = search(json!({"hnsw_ef": 4000, "quantization": {"ignore": ignore}}));
+            let wrong = found.iter().zip(&exact).find(|(found, exact)| found != exact);
+            assert_eq!((found.len(), wrong), (exact.len(), None), "{plan:?}, ignore: {ignore}");
+        }
+    }
+}
