@@ -144,7 +144,8 @@ impl FieldGraph {
             return Ok(top.into_sorted());
         };
         let kept = if how.rescore { how.reranked(self.bits()) } else { how.k };
-        let mut best = TopK::new(kept, |a: u32, b: u32| a.cmp(&b));
+        // The same order at this cut as at the last: of equal vectors the first must not be lost here.
+        let mut best = TopK::new(kept, &tie);
         let mut unknown = Vec::new();
         QUERY.with_borrow_mut(|code| {
             codes.encoder.query(query, code);
@@ -153,10 +154,10 @@ impl FieldGraph {
         let mut rows: Vec<(f32, u32)> = best.into_sorted();
         if how.rescore {
             let rows: Vec<u32> = rows.into_iter().map(|(_, row)| row).chain(unknown).collect();
-            return Ok(rerank(table, distance, query, &rows, how.k, tie));
+            return Ok(rerank(table, distance, query, &rows, how.k, &tie));
         }
         rows.extend(unknown.into_iter().map(|row| (distance.one(query, table.rows.row(row)), row)));
-        let mut top = TopK::new(how.k, tie);
+        let mut top = TopK::new(how.k, &tie);
         rows.into_iter().for_each(|(distance, row)| top.offer(distance, row));
         Ok(top.into_sorted())
     }

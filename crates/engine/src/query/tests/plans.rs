@@ -284,3 +284,30 @@ fn vectors_that_share_a_code_have_scores_of_their_own_where_codes_are_ignored_c7
         }
     }
 }
+
+#[test]
+fn equal_vectors_are_answered_by_id_whatever_the_plan_c2_4() {
+    let vector: Vec<u32> = (0..SIZE as u32).collect();
+    // Those of the lowest ids come last.
+    let points: Vec<Value> = (0..400).rev().map(|id| json!({"id": id, "vector": {"v": vector}})).collect();
+    let config = json!({"vectors": {"v": {"size": SIZE, "distance": "Euclid"}}});
+    let engine = graph_over(config, &points);
+    let lowest: Vec<(u64, f64)> = (0..K as u64).map(|id| (id, 0.0)).collect();
+    for plan in PLANS {
+        for quantization in [json!({}), json!({"ignore": true}), json!({"oversampling": 3})] {
+            forced::set(Some(plan));
+            let params = json!({"quantization": quantization});
+            let body = json!({"vector": {"name": "v", "vector": vector}, "limit": K, "params": params});
+            let hits = super::call(&engine, "c", "search", &body);
+            forced::set(None);
+            assert_eq!(scores(&hits), lowest, "{plan:?} with {quantization}");
+        }
+        forced::set(Some(plan));
+        let params = json!({"quantization": {"rescore": false}});
+        let body = json!({"vector": {"name": "v", "vector": vector}, "limit": K, "params": params});
+        let hits = super::call(&engine, "c", "search", &body);
+        forced::set(None);
+        let ids: Vec<u64> = scores(&hits).into_iter().map(|(id, _)| id).collect();
+        assert!(ids.into_iter().eq(0..K as u64), "{plan:?} by codes alone");
+    }
+}
