@@ -66,6 +66,9 @@ pub const MAX_FORMULA_TERMS: usize = 1_024;
 /// Nesting of one formula.
 pub const MAX_FORMULA_DEPTH: usize = 64;
 
+/// Payload paths in one request: each is looked for in every point.
+pub const MAX_PATHS: usize = 1_024;
+
 /// Findings of the scrub that are kept; the rest are counted.
 pub const MAX_SCRUB_FINDINGS: usize = 100;
 /// Ids of lost points that a repair lists for each collection; the rest are counted.
