@@ -165,7 +165,11 @@ impl Collection {
         let fresh = || Some(Arc::new(FieldGraph::new(wanted, metric, table, view.op, self.id)));
         let (current, next) = (slot.current.load_full(), slot.next.load_full());
         let Some(current) = current else {
-            return slot.change(|| slot.current.store(fresh()));
+            return slot.change(|| {
+                if slot.current.load().is_none() {
+                    slot.current.store(fresh());
+                }
+            });
         };
         if next.is_none() && self.is_worn(view, field, &current) {
             // Others see to the tail meanwhile; under writes that never pause there is no better moment.
@@ -189,11 +193,7 @@ impl Collection {
             return true;
         }
         // Another indexer may still be at the last rows; it comes here after them.
-        next.indexed() >= current.indexed()
-            && slot.change(|| {
-                slot.current.store(Some(next));
-                slot.next.store(None);
-            })
+        next.indexed() >= current.indexed() && slot.change(|| slot.promote(&current, next))
     }
 
     fn rewrite(&self, view: &View, field: usize, current: &FieldGraph, scratch: &mut IndexScratch) -> bool {
@@ -258,6 +258,16 @@ impl GraphSlot {
         [self.current.load_full(), self.next.load_full().filter(|next| next.ordered > 0)]
     }
 
+    /// Puts the next graph in the place of the current one, unless others have done so since these were looked at: a graph
+    /// that they have replaced in its turn has nodes for rows that are dropped by now.
+    fn promote(&self, current: &FieldGraph, next: Arc<FieldGraph>) {
+        let is_next = self.next.load().as_ref().is_some_and(|present| Arc::ptr_eq(present, &next));
+        if is_next && std::ptr::eq(current, self.current_address()) {
+            self.current.store(Some(next));
+            self.next.store(None);
+        }
+    }
+
     fn current_address(&self) -> *const FieldGraph {
         self.current.load().as_ref().map_or(std::ptr::null(), Arc::as_ptr)
     }
@@ -273,8 +283,35 @@ impl GraphSlot {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::collection::config::Recipe;
+    use crate::index::{Hnsw, HnswParams};
+    use crate::types::Metric;
 
     const DIM: u64 = 1024;
+
+    fn graph() -> Arc<FieldGraph> {
+        let recipe = Recipe { m: 2, ef_construct: 4, codes: None };
+        let hnsw = Hnsw::new(HnswParams { m: 2, ef_construct: 4, seed: 0 });
+        Arc::new(FieldGraph::with(hnsw, recipe, Metric::Manhattan, None, 0))
+    }
+
+    #[test]
+    fn a_graph_that_was_replaced_since_is_not_put_back() {
+        let (old, new, newer) = (graph(), graph(), graph());
+        let slot = GraphSlot::default();
+        slot.current.store(Some(Arc::clone(&old)));
+        slot.next.store(Some(Arc::clone(&new)));
+        // Two indexers find that the new graph has caught up; one is held up on the way.
+        slot.promote(&old, Arc::clone(&new));
+        assert!(std::ptr::eq(slot.current_address(), &*new) && slot.next.load().is_none());
+        // Meanwhile it is rewritten, and that takes its place.
+        slot.next.store(Some(Arc::clone(&newer)));
+        slot.promote(&old, Arc::clone(&new));
+        assert!(std::ptr::eq(slot.current_address(), &*new) && slot.next.load().is_some());
+        slot.promote(&new, Arc::clone(&newer));
+        slot.promote(&old, new);
+        assert!(std::ptr::eq(slot.current_address(), &*newer) && slot.next.load().is_none());
+    }
 
     #[test]
     fn what_was_written_since_the_last_search_may_wait_up_to_a_bound() {
