@@ -311,3 +311,66 @@ fn equal_vectors_are_answered_by_id_whatever_the_plan_c2_4() {
         assert!(ids.into_iter().eq(0..K as u64), "{plan:?} by codes alone");
     }
 }
+
+#[test]
+fn plans_agree_on_few_components_and_on_the_greatest_and_least_numbers() {
+    let codes = [
+        json!(null),
+        json!({"scalar": {"type": "int8", "quantile": 0.5}}),
+        json!({"binary": {}}),
+        json!({"binary": {"encoding": "two_bits"}}),
+        json!({"product": {"compression": "x8"}}),
+        json!({"product": {"compression": "x64"}}),
+    ];
+    let mut case = 0;
+    for distance in ["Euclid", "Cosine", "Dot", "Manhattan"] {
+        for (datatype, numbers) in [
+            ("float32", vec![0.0, 1.0, -1.0, 0.1, 7.0, 1e-30, -1e-38, 1e-45, 1e15, -1e19, 3e38, -3e38]),
+            ("float32", vec![0.0, 1.0, 2.0, -0.5]),
+            ("float16", vec![0.0, 1.0, -1.0, 0.1, 6e-8, 65504.0, -65504.0]),
+            ("uint8", vec![0.0, 1.0, 2.0, 127.0, 255.0]),
+        ] {
+            for size in [1, 2, 3, 5, 17] {
+                case += 1;
+                let random = &mut Random(case);
+                let vector = |random: &mut Random| -> Vec<f32> {
+                    (0..size).map(|_| numbers[random.below(numbers.len() as u64) as usize]).collect()
+                };
+                let count = 2_600 / size as u64 + 40;
+                let points: Vec<Value> = (0..count)
+                    .rev()
+                    .map(|id| json!({"id": id, "vector": {"v": vector(random)}, "payload": {"n": id % 7}}))
+                    .collect();
+                let params = json!({"size": size, "distance": distance, "datatype": datatype});
+                let quantization = &codes[case as usize % codes.len()];
+                let config = json!({"vectors": {"v": params}, "quantization_config": quantization});
+                let engine = graph_over(config.clone(), &points);
+                for (turn, filter) in
+                    [json!(null), json!({"must": {"key": "n", "range": {"lt": 3}}})].iter().enumerate()
+                {
+                    let query = vector(random);
+                    let search = |plan: Option<Plan>, params: Value| {
+                        forced::set(plan);
+                        let body = json!({"vector": {"name": "v", "vector": query}, "limit": K,
+                            "filter": filter, "params": params});
+                        let hits = super::call(&engine, "c", "search", &body);
+                        forced::set(None);
+                        scores(&hits)
+                    };
+                    let exact = search(None, json!({"exact": true}));
+                    assert_eq!(exact.len(), K);
+                    let every = json!({"hnsw_ef": 4000, "quantization": {"oversampling": 400}});
+                    let originals = json!({"hnsw_ef": 4000, "quantization": {"ignore": true}});
+                    let codes_alone = json!({"hnsw_ef": 64, "quantization": {"rescore": false}});
+                    for plan in PLANS {
+                        let found = search(Some(plan), every.clone());
+                        assert_eq!(found, exact, "{plan:?} of {config}, {turn}: {query:?}");
+                        let found = search(Some(plan), originals.clone());
+                        assert_eq!(found, exact, "{plan:?} of originals of {config}, {turn}: {query:?}");
+                        assert_eq!(search(Some(plan), codes_alone.clone()).len(), K, "{plan:?} of {config}");
+                    }
+                }
+            }
+        }
+    }
+}
