@@ -138,12 +138,13 @@ impl Collection {
 
     /// Moves some rows of the tails into the graphs that writers help with. Answers whether there is more to do.
     pub(in crate::collection) fn index_tails(&self, scratch: &mut IndexScratch) -> bool {
-        let view = self.view();
-        (0..view.fields.len()).fold(false, |more, field| {
+        (0..self.graphs.len()).fold(false, |more, field| {
+            let tended = self.graphs[field].tended();
+            // Younger than the graphs, see `index_field`.
+            let view = self.view();
             let index = |graph: &FieldGraph, scratch: &mut IndexScratch| {
                 graph.index_some(&view.fields[field], view.op, scratch)
             };
-            let tended = self.graphs[field].tended();
             let wanted = self.wants_graph(&view, field);
             more | (wanted && tended.iter().flatten().any(|graph| index(graph, scratch)))
         })
@@ -171,9 +172,13 @@ impl Collection {
                 }
             });
         };
-        if next.is_none() && self.is_worn(view, field, &current) {
+        // Younger than both graphs: rows that were dropped before these were there are dead in it. In an older view they
+        // may be alive, and a graph would get nodes for rows that nobody can read any more.
+        let view = self.view();
+        let table = &view.fields[field];
+        if next.is_none() && self.is_worn(&view, field, &current) {
             // Others see to the tail meanwhile; under writes that never pause there is no better moment.
-            return self.rewrite(view, field, &current, scratch);
+            return self.rewrite(&view, field, &current, scratch);
         }
         let next = match next {
             Some(next) if next.fits(&wanted) => Some(next),
@@ -187,7 +192,7 @@ impl Collection {
             return true;
         }
         let Some(next) = next else {
-            return self.is_out_of_order(&current) && self.rewrite(view, field, &current, scratch);
+            return self.is_out_of_order(&current) && self.rewrite(&view, field, &current, scratch);
         };
         if next.index_some(table, view.op, scratch) || current.index_some(table, view.op, scratch) {
             return true;
