@@ -374,3 +374,34 @@ fn plans_agree_on_few_components_and_on_the_greatest_and_least_numbers() {
         }
     }
 }
+
+#[test]
+fn equal_multi_vectors_are_answered_by_id_whatever_the_plan_c2_4() {
+    let mut random = Random(21);
+    for distance in ["Euclid", "Cosine", "Dot", "Manhattan"] {
+        for rows in [1, 3, 6] {
+            let mut multi = |rows: usize| -> Vec<Vec<f32>> { (0..rows).map(|_| random.vector(0)).collect() };
+            let (vector, query) = (multi(rows), multi(rows + 2));
+            let points: Vec<Value> =
+                (0..200).rev().map(|id| json!({"id": id, "vector": {"v": vector}})).collect();
+            let params = json!({"size": SIZE, "distance": distance,
+                "multivector_config": {"comparator": "max_sim"}});
+            let engine = graph_over(json!({"vectors": {"v": params}}), &points);
+            let search = |plan: Option<Plan>, params: Value| {
+                forced::set(plan);
+                let body = json!({"query": query, "using": "v", "limit": K, "params": params});
+                let hits = super::call(&engine, "c", "query", &body);
+                forced::set(None);
+                scores(&hits["points"])
+            };
+            let exact = search(None, json!({"exact": true}));
+            assert!(exact.iter().map(|(id, _)| *id).eq(0..K as u64));
+            for plan in PLANS {
+                for ignore in [false, true] {
+                    let found = search(Some(plan), json!({"quantization": {"ignore": ignore}}));
+                    assert_eq!(found, exact, "{plan:?} under {distance}, {rows} rows, ignore: {ignore}");
+                }
+            }
+        }
+    }
+}
