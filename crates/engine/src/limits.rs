@@ -1,4 +1,4 @@
-//! The limits of C2.7, each but the last three a setting of the server, and the sizes at which background work starts.
+//! The limits of C2.7, each but the last four a setting of the server, and the sizes at which background work starts.
 
 use crate::wal::MAX_BODY_BYTES;
 
@@ -29,6 +29,9 @@ pub struct Limits {
     pub max_rows: u32,
     /// Bytes of one operation in the log. Only one that names very many points by a filter comes near. No setting.
     pub max_record_bytes: usize,
+    /// Bytes of one answer: a hundred thousand points with their vectors may have more than the server's memory. No
+    /// setting.
+    pub max_answer_bytes: usize,
 }
 
 impl Default for Limits {
@@ -45,6 +48,7 @@ impl Default for Limits {
             max_unsaved_work: 512 << 20,
             max_rows: u32::MAX - (1 << 26),
             max_record_bytes: MAX_BODY_BYTES,
+            max_answer_bytes: 1 << 30,
         }
     }
 }
@@ -65,6 +69,9 @@ pub const MAX_TOKENS_PER_PLAN: usize = 4_000_000;
 pub const MAX_FORMULA_TERMS: usize = 1_024;
 /// Nesting of one formula.
 pub const MAX_FORMULA_DEPTH: usize = 64;
+
+/// Payload paths in one request: each is looked for in every point.
+pub const MAX_PATHS: usize = 1_024;
 
 /// Findings of the scrub that are kept; the rest are counted.
 pub const MAX_SCRUB_FINDINGS: usize = 100;

@@ -363,3 +363,34 @@ fn an_operation_too_long_for_a_record_of_the_log_is_refused_alone_c1_7() {
     assert_eq!(engine.digest("c"), after);
     assert_eq!(engine.ok("count", "c", json!({})), json!({"count": 200}));
 }
+
+#[test]
+fn an_answer_that_would_outgrow_its_limit_is_refused_whoever_asks() {
+    let limits = Limits { max_answer_bytes: 20_000, ..Limits::default() };
+    let options = Options { mode: Mode::Inline { seed: 1 }, limits, ..Options::default() };
+    let disk = SimDisk::new();
+    let opened = Engine::open(Arc::new(disk.clone()), options).expect("an empty disk opens");
+    let engine = TestEngine::over(disk, opened, options);
+    engine.ok("create_collection", "c", json!({"vectors": {"size": 2, "distance": "Dot"}}));
+    let points: Vec<Value> = (0..100)
+        .map(|id| json!({"id": id, "vector": [1, id], "payload": {"text": "x".repeat(400)}}))
+        .collect();
+    engine.ok("upsert_points", "c", json!({"points": points}));
+    let ids = |count: u64| (0..count).collect::<Vec<u64>>();
+    let search = |limit: u64| json!({"vector": [1, 1], "limit": limit, "with_payload": true});
+    let half = json!({"searches": [search(25), search(25)]});
+    for (operation, small, great) in [
+        ("retrieve_points", json!({"ids": ids(30)}), json!({"ids": ids(60)})),
+        ("scroll", json!({"limit": 30}), json!({"limit": 60})),
+        ("search", search(30), search(60)),
+        ("query", json!({"limit": 30, "with_payload": true}), json!({"limit": 60, "with_payload": true})),
+        ("search_batch", json!({"searches": [search(15), search(15)]}), half),
+    ] {
+        engine.ok(operation, "c", small);
+        let (code, details) = engine.refused(operation, "c", great);
+        assert_eq!(code, "bad_request", "{operation}");
+        let message = details["message"].as_str().expect("a sentence");
+        assert!(message.contains("more than 20000 bytes"), "{operation}: {message}");
+    }
+    engine.ok("scroll", "c", json!({"limit": 100, "with_payload": false}));
+}

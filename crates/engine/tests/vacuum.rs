@@ -5,13 +5,16 @@ mod common;
 use common::{Random, TestEngine};
 use kithdb_engine::api;
 use kithdb_engine::catalog::Mode;
+use kithdb_engine::collection::update::{Selection, Update};
 use kithdb_engine::collection::{Collection, FieldArena, GraphPolicy, IndexScratch, Write, WriteRequest};
 use kithdb_engine::deadline::Deadline;
 use kithdb_engine::engine::{Engine, Options};
 use kithdb_engine::limits::{Limits, Thresholds};
 use kithdb_engine::storage::{SimDisk, Storage};
+use kithdb_engine::types::PointId;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -233,6 +236,46 @@ fn a_graph_on_disk_leads_through_no_row_that_was_dropped() {
         let mut nodes = 0..graph.hnsw.len();
         assert!(nodes.all(|node| rows.holds(graph.hnsw.row_of(node))), "a node of a row that is gone");
     }
+}
+
+/// An indexer looked at the collection, and was held up. Points died, their rows were dropped, because there was no graph
+/// that led through them, and another indexer began one. Into that the first put what was alive when it had looked: where
+/// vectors are compared by their originals, nobody could read the first node of the graph any more.
+#[test]
+fn an_indexer_that_was_held_up_takes_in_no_row_that_was_dropped_meanwhile() {
+    let engine = engine_of("Manhattan", THRESHOLDS, 10, json!(null));
+    let mut random = Random(10);
+    let mut points = Points::new();
+    put(&engine, &mut points, &(0..400).collect::<Vec<_>>(), &mut random);
+    let served = collection(&engine);
+    let (other, is_done) = (Arc::clone(&served), AtomicBool::new(false));
+    engine.disk.take_turns(Some(Arc::new(move |place: &str| {
+        if place != "taking in a tail" || is_done.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let ids = (0..200).map(PointId::Num).collect();
+        let write = Write::Points { updates: vec![Update::Delete(Selection::Ids(ids))], batch: None };
+        let deadline = Deadline::new(Instant::now(), Duration::from_secs(60), "Test");
+        if other.enqueue(WriteRequest { write, deadline, bytes: 1, reply: Box::new(|_| ()) }) {
+            other.run_writes();
+        }
+        while other.vacuum_rows() {}
+        assert!(other.snapshot().graphs[0].is_none());
+        other.index_some(&mut IndexScratch::default());
+        assert!(other.snapshot().graphs[0].as_ref().is_some_and(|(graph, _)| graph.hnsw.is_empty()));
+    })));
+    let mut scratch = IndexScratch::default();
+    served.index_some(&mut scratch);
+    engine.disk.take_turns(None);
+    points.retain(|id, _| *id >= 200);
+    while served.index_some(&mut scratch) {}
+    let snapshot = served.snapshot();
+    let rows = &snapshot.view.fields[0].rows;
+    assert!((0..rows.len()).any(|row| !rows.holds(row)), "some rows must have been dropped");
+    let (graph, _) = snapshot.graphs[0].as_ref().expect("a graph");
+    assert_eq!(graph.hnsw.len(), 200);
+    assert!((0..200).all(|node| rows.holds(graph.hnsw.row_of(node))), "a node of a row that is gone");
+    assert_whole(&engine, &points, &mut random, "after the delay");
 }
 
 /// Tombstones were never used again: each id that came and went left a point behind, in memory and in every checkpoint.

@@ -8,11 +8,9 @@ use super::vector::VectorReader;
 use crate::collection::update::{NamedVectors, Selection, Update};
 use crate::filter::Filter;
 use crate::json::Reader;
+use crate::limits::MAX_PATHS;
 use crate::payload::JsonPath;
 use crate::types::PointId;
-
-/// Payload paths in one request: each is looked for in every point.
-const MAX_PATHS: usize = 1_024;
 
 /// One update by the name of its operation in `points/batch`.
 #[derive(Clone, Copy)]

@@ -20,6 +20,7 @@ pub fn run(core: &Core, request: &Request, deadline: &Deadline) -> Result<Vec<u8
     let name = &request.collection;
     let mut out = Vec::new();
     let envelope = response::Envelope::start(&mut out);
+    let mut room = Room::new(limits.max_answer_bytes, deadline);
     match request.operation {
         Operation::ListCollections => {
             let entries = catalog.entries();
@@ -40,7 +41,7 @@ pub fn run(core: &Core, request: &Request, deadline: &Deadline) -> Result<Vec<u8
             let view = held.collection()?.view();
             check_names(&view, &parsed.with.vector)?;
             let offsets = query::retrieve(&view, &parsed)?;
-            let mut show = Show::new(&view, &parsed.with);
+            let mut show = Show::new(&view, &parsed.with, &mut room);
             match offsets.first() {
                 Some(&offset) if one => show.record(&mut out, Hit::unscored(offset)),
                 _ => response::write_list(&mut out, offsets, |out, offset| {
@@ -54,7 +55,7 @@ pub fn run(core: &Core, request: &Request, deadline: &Deadline) -> Result<Vec<u8
             let held = catalog.enter(name)?;
             let snapshot = Arc::new(held.collection()?.snapshot());
             let hits = search::one(core, &snapshot, &parsed, deadline)?;
-            write_hits(&mut out, &snapshot.view, &parsed.with, &hits, plain);
+            write_hits(&mut out, Show::new(&snapshot.view, &parsed.with, &mut room), &hits, plain);
         }
         Operation::SearchBatch | Operation::QueryBatch => {
             let plain = request.operation == Operation::SearchBatch;
@@ -64,7 +65,7 @@ pub fn run(core: &Core, request: &Request, deadline: &Deadline) -> Result<Vec<u8
             let (snapshot, parsed) = (Arc::new(held.collection()?.snapshot()), Arc::new(parsed));
             let results = search::batch(core, &snapshot, &parsed, deadline)?;
             response::write_list(&mut out, parsed.iter().zip(results), |out, (one, hits)| {
-                write_hits(out, &snapshot.view, &one.with, &hits, plain);
+                write_hits(out, Show::new(&snapshot.view, &one.with, &mut room), &hits, plain);
             });
         }
         Operation::Scroll => {
@@ -73,7 +74,7 @@ pub fn run(core: &Core, request: &Request, deadline: &Deadline) -> Result<Vec<u8
             let view = held.collection()?.view();
             check_names(&view, &parsed.with.vector)?;
             let page = query::scroll(&view, &parsed, deadline)?;
-            let mut show = Show::new(&view, &parsed.with);
+            let mut show = Show::new(&view, &parsed.with, &mut room);
             response::write_page(&mut out, page.next, |out| {
                 response::write_elements(out, page.hits, |out, hit| show.record(out, hit));
             });
@@ -86,12 +87,59 @@ pub fn run(core: &Core, request: &Request, deadline: &Deadline) -> Result<Vec<u8
         }
         other => return Err(Error::Internal(format!("{} is not a read", other.title()))),
     }
+    room.finish()?;
     envelope.finish(&mut out, request.start.elapsed());
     Ok(out)
 }
 
-fn write_hits(out: &mut Vec<u8>, view: &View, with: &Selectors, hits: &[Hit], plain: bool) {
-    let mut show = Show::new(view, with);
+/// What the points of one answer may take, of memory and of time.
+struct Room<'a> {
+    most_bytes: usize,
+    deadline: &'a Deadline,
+    /// Bytes of the answer that were there when the last point came.
+    written: usize,
+    /// Work since the clock was looked at.
+    unlooked: usize,
+    /// Why no more of them is shown.
+    over: Option<Error>,
+}
+
+impl<'a> Room<'a> {
+    /// Bytes that are written, or looked through for a path, between two looks at the clock: milliseconds.
+    const WORK_PER_LOOK: usize = 4 << 20;
+
+    fn new(most_bytes: usize, deadline: &'a Deadline) -> Room<'a> {
+        Room { most_bytes, deadline, written: 0, unlooked: 0, over: None }
+    }
+
+    /// Whether there is room behind so many bytes for another point, for which so many are looked through.
+    fn admits(&mut self, written: usize, looked_through: usize) -> bool {
+        if self.over.is_some() {
+            return false;
+        }
+        self.unlooked = self.unlooked.saturating_add(looked_through).saturating_add(written - self.written);
+        self.written = written;
+        if self.unlooked >= Self::WORK_PER_LOOK {
+            self.unlooked = 0;
+            self.over = self.deadline.check().err();
+        }
+        if written > self.most_bytes {
+            self.over = Some(Error::bad(format!(
+                "the answer would have more than {} bytes: ask for fewer points, or for less of each",
+                self.most_bytes
+            )));
+        }
+        self.over.is_none()
+    }
+
+    /// An error when points were left out: the answer is not to be sent.
+    fn finish(self) -> Result<(), Error> {
+        self.over.map_or(Ok(()), Err)
+    }
+}
+
+fn write_hits(out: &mut Vec<u8>, mut show: Show<'_, '_>, hits: &[Hit], plain: bool) {
+    let view = show.view;
     // All points first: each look-up misses the caches, and look-ups that do not wait for one another overlap. The
     // version is read along for the last of the misses, the point itself.
     let found: Vec<(Hit, &Point, u64)> = hits
@@ -120,23 +168,34 @@ pub(super) fn check_names(view: &View, selector: &VectorSelector) -> Result<(), 
 }
 
 /// Writes points of one view with what the request wants to see of them.
-struct Show<'a> {
+struct Show<'a, 'd> {
     view: &'a View,
     with: &'a Selectors,
+    room: &'a mut Room<'d>,
     payload: Vec<u8>,
 }
 
-impl<'a> Show<'a> {
-    fn new(view: &'a View, with: &'a Selectors) -> Show<'a> {
-        Show { view, with, payload: Vec::new() }
+impl<'a, 'd> Show<'a, 'd> {
+    fn new(view: &'a View, with: &'a Selectors, room: &'a mut Room<'d>) -> Show<'a, 'd> {
+        Show { view, with, room, payload: Vec::new() }
     }
 
     fn record(&mut self, out: &mut Vec<u8>, hit: Hit) {
-        self.point(hit, self.view.state.at(hit.offset), |point| response::write_record(out, point));
+        let point = self.view.state.at(hit.offset);
+        if self.has_room(out, point) {
+            self.point(hit, point, |point| response::write_record(out, point));
+        }
     }
 
     fn scored(&mut self, out: &mut Vec<u8>, (hit, point, version): (Hit, &Point, u64)) {
-        self.point(hit, point, |point| response::write_scored_point(out, point, version, hit.score));
+        if self.has_room(out, point) {
+            self.point(hit, point, |point| response::write_scored_point(out, point, version, hit.score));
+        }
+    }
+
+    fn has_room(&mut self, out: &[u8], point: &Point) -> bool {
+        let looked_through = point.payload.bytes().len().saturating_mul(self.with.payload.paths());
+        self.room.admits(out.len(), looked_through)
     }
 
     fn point(&mut self, hit: Hit, point: &Point, write: impl FnOnce(&response::PointView<'_>)) {

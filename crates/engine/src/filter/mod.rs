@@ -21,6 +21,7 @@ pub use plan::{IndexSet, Plan};
 use crate::payload::{GeoShape, Interval, JsonPath};
 use crate::types::PointId;
 use matching::Match;
+use std::sync::Arc;
 
 /// A filter: groups of conditions that must all be satisfied. Without conditions it matches every point.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -53,8 +54,8 @@ enum Condition {
     HasVector(Box<str>),
     /// Some element, an object, of the array at `key` (which ends in `[]`) satisfies the filter.
     Nested { key: JsonPath, filter: Filter },
-    /// A filter inside a filter.
-    Filter(Filter),
+    /// A filter inside a filter. Shared, because one filter may be inside of those of all prefetches.
+    Filter(Arc<Filter>),
 }
 
 /// One clause of a field condition. All but the last three hold if any value, arrays opened, satisfies them.
@@ -76,7 +77,7 @@ enum Clause {
 
 impl Filter {
     /// What passes all of some filters.
-    pub fn all_of(filters: impl IntoIterator<Item = Filter>) -> Filter {
+    pub fn all_of(filters: impl IntoIterator<Item = Arc<Filter>>) -> Filter {
         Filter { must: filters.into_iter().map(Condition::Filter).collect(), ..Filter::default() }
     }
 
@@ -93,7 +94,8 @@ impl Filter {
         let min_should = self.min_should.iter().flat_map(|group| &group.conditions);
         let all = self.must.iter().chain(&self.should).chain(&self.must_not).chain(min_should);
         all.map(|condition| match condition {
-            Condition::Nested { filter, .. } | Condition::Filter(filter) => 1 + filter.conditions(),
+            Condition::Nested { filter, .. } => 1 + filter.conditions(),
+            Condition::Filter(filter) => 1 + filter.conditions(),
             Condition::Field { clauses, .. } => clauses.len(),
             Condition::HasId(_) | Condition::HasVector(_) => 1,
         })

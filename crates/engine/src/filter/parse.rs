@@ -11,6 +11,7 @@ use crate::json::Reader;
 use crate::limits::Limits;
 use crate::payload::JsonPath;
 use crate::types::PointId;
+use std::sync::Arc;
 
 /// Filters inside filters.
 const MAX_FILTER_DEPTH: usize = 64;
@@ -132,7 +133,7 @@ impl Fields {
         found.extend(has_vector.map(|name| ("has_vector", Condition::HasVector(name))));
         found.extend(nested.map(|condition| ("nested", condition)));
         if groups.is_given() || found.is_empty() {
-            found.push(("a filter", Condition::Filter(groups.filter())));
+            found.push(("a filter", Condition::Filter(Arc::new(groups.filter()))));
         }
         if let [(first, _), (second, _), ..] = found.as_slice() {
             return Err(r.error(format!("a condition is of one kind, got both {first} and {second}")));

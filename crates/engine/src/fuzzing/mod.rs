@@ -22,7 +22,7 @@ use crate::limits::Limits;
 use crate::payload::{FieldSchema, JsonPath, Tokenizer};
 use crate::types::{Metric, PointId};
 use crate::vectors::{CodeParams, CodeQuery, CodeTable, Encoder};
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 /// A fuzzed function.
 pub type Target = fn(&[u8]);
@@ -91,7 +91,7 @@ pub fn filter(bytes: &[u8]) {
             for payload in PAYLOADS.iter() {
                 let asked = Asked(payload);
                 let alone = filter.matches(&asked);
-                let nested = Filter::all_of([filter.clone()]).matches(&asked);
+                let nested = Filter::all_of([Arc::new(filter.clone())]).matches(&asked);
                 assert_eq!(alone, nested, "a filter in a filter decides otherwise");
             }
         }

@@ -4,6 +4,7 @@ use super::document::{Document, Value};
 use super::path::{JsonPath, Step};
 use crate::error::Error;
 use crate::json::{Kind, Reader};
+use crate::limits::MAX_PATHS;
 
 /// Which parts of a payload a read answers.
 #[derive(Clone, Debug, PartialEq)]
@@ -49,6 +50,14 @@ impl PayloadSelector {
         }
     }
 
+    /// How many paths are looked for in each document.
+    pub fn paths(&self) -> usize {
+        match self {
+            PayloadSelector::None | PayloadSelector::All => 0,
+            PayloadSelector::Include(paths) | PayloadSelector::Exclude(paths) => paths.len(),
+        }
+    }
+
     /// Appends what is selected of a normalised document to `out`, as normalised JSON; `{}` for
     /// [`PayloadSelector::None`].
     ///
@@ -72,8 +81,12 @@ impl PayloadSelector {
 }
 
 fn paths(reader: &mut Reader<'_>) -> Result<Vec<JsonPath>, Error> {
+    let place = reader.path();
     let mut list = Vec::new();
-    reader.array(|r, _| {
+    reader.array(|r, index| {
+        if index >= MAX_PATHS {
+            return Err(Error::bad(format!("{place}: at most {MAX_PATHS} paths a request")));
+        }
         list.push(JsonPath::read(r)?);
         Ok(())
     })?;

@@ -27,7 +27,7 @@ pub fn scan(
 ) -> Result<Vec<Hit>, Error> {
     matching.settle(deadline)?;
     let vectors: Vec<&VectorValue> = custom.vectors.iter().collect();
-    let mut scorer = Scorer::new(view, custom.field, &vectors, deadline);
+    let mut scorer = Scorer::new(view, custom.field, &vectors, deadline)?;
     let mut best = ranking(&view.state, k, threshold);
     let mut similarities = Vec::with_capacity(vectors.len());
     let mut compared = COMPARISONS_PER_LOOK;

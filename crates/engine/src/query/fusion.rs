@@ -38,7 +38,9 @@ pub fn fuse(state: &State, fusion: &Fusion, lists: &[List], k: usize, threshold:
     scored.sort_by_key(|&(offset, _)| offset);
     let mut best = ranking(state, k, threshold);
     for point in scored.chunk_by(|a, b| a.0 == b.0) {
-        best.offer(point[0].0, point.iter().map(|&(_, score)| score).sum::<f64>() as f32);
+        let score: f64 = point.iter().map(|&(_, score)| score).sum();
+        // A weight may make it greater than any score, and nothing can be made of an infinity further up.
+        best.offer(point[0].0, (score as f32).clamp(f32::MIN, f32::MAX));
     }
     best.into_hits()
 }

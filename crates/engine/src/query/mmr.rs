@@ -39,7 +39,7 @@ pub fn choose(
 ) -> Result<Vec<Hit>, Error> {
     let diversity = f64::from(diversity);
     let mut similarities = Vec::with_capacity(1);
-    let mut relevance = Scorer::new(view, target.field, &[&target.vector], deadline);
+    let mut relevance = Scorer::new(view, target.field, &[&target.vector], deadline)?;
     let mut left: Vec<Candidate> = Vec::with_capacity(hits.len());
     for hit in hits {
         if relevance.similarities(hit.offset, &mut similarities)? {
@@ -54,14 +54,14 @@ pub fn choose(
         let Candidate { hit, .. } = left.remove(next);
         chosen.push(hit);
         let Some(vector) = vector_of(view, target.field, hit.offset) else { continue };
-        let mut to_chosen = Scorer::new(view, target.field, &[&vector], deadline);
+        let mut to_chosen = Scorer::new(view, target.field, &[&vector], deadline)?;
         let mut best = (0, f64::NEG_INFINITY);
         for (at, candidate) in left.iter_mut().enumerate() {
             let is_compared = match &vector {
                 // MaxSim takes sides: how well is what this candidate says said already?
                 VectorValue::Multi(_) => {
                     let Some(asking) = vector_of(view, target.field, candidate.hit.offset) else { continue };
-                    let mut from_candidate = Scorer::new(view, target.field, &[&asking], deadline);
+                    let mut from_candidate = Scorer::new(view, target.field, &[&asking], deadline)?;
                     from_candidate.similarities(hit.offset, &mut similarities)?
                 }
                 VectorValue::Dense(_) | VectorValue::Sparse(_) => {

@@ -184,7 +184,8 @@ impl<'a> MultiSearch<'a> {
         walk.width.max((factor * self.search.k as f64).ceil() as usize)
     }
 
-    /// Compares at most `most` candidates below `tail` exactly, the most promising first.
+    /// Compares at most `most` candidates below `tail`, and those that are as promising as the last of them, exactly, the
+    /// most promising first.
     fn rerank<T: Fn(u32, u32) -> Ordering>(
         &self,
         candidates: Candidates,
@@ -200,17 +201,23 @@ impl<'a> MultiSearch<'a> {
             .map(|(first, (nearer, _))| (unmet - nearer, first))
             .collect();
         order.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-        order.truncate(most);
+        // Equal vectors have one bound. With one of them all are compared: which of them come first only their ids say.
+        if let Some(&(last, _)) = order.get(most.saturating_sub(1)) {
+            order.truncate(order.partition_point(|(bound, _)| *bound <= last));
+        }
         let mut max_sim = self.max_sim();
         let mut best: Vec<f32> = Vec::with_capacity(order.len());
+        let mut compared = f64::NEG_INFINITY;
         for batch in order.chunks(BATCH) {
-            let k = self.search.k;
+            let (k, next) = (self.search.k, batch[0].0);
             // Nothing that is left can be nearer than the last of the best so far.
             if best.len() >= k
-                && batch[0].0 > f64::from(*best.select_nth_unstable_by(k - 1, f32::total_cmp).1)
+                && next > compared
+                && next > f64::from(*best.select_nth_unstable_by(k - 1, f32::total_cmp).1)
             {
                 break;
             }
+            compared = batch[batch.len() - 1].0;
             tally::count(|tally| tally.reranked += batch.len() as u64);
             for &(_, first) in batch {
                 let distance = self.compare(&mut max_sim, self.search.table.run(first))?;

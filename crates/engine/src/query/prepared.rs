@@ -122,9 +122,26 @@ fn step(
 /// What passes both filters.
 fn both(outer: Option<&Arc<Filter>>, inner: Option<&Arc<Filter>>) -> Option<Arc<Filter>> {
     match (outer, inner) {
-        (Some(outer), Some(inner)) => {
-            Some(Arc::new(Filter::all_of([Filter::clone(outer), Filter::clone(inner)])))
-        }
+        (Some(outer), Some(inner)) => Some(Arc::new(Filter::all_of([Arc::clone(outer), Arc::clone(inner)]))),
         (one, other) => one.or(other).cloned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::json::Reader;
+    use crate::limits::Limits;
+
+    #[test]
+    fn a_filter_that_many_prefetches_are_under_is_kept_once() {
+        let filter = || {
+            let mut reader = Reader::new(br#"{"must": {"has_id": [1, 2, 3]}}"#).unwrap();
+            Arc::new(Filter::parse(&mut reader, &Limits::default()).unwrap())
+        };
+        let (outer, inner) = (filter(), filter());
+        let prefetches: Vec<_> = (0..64).map(|_| both(Some(&outer), Some(&inner))).collect();
+        assert_eq!(Arc::strong_count(&outer), 1 + prefetches.len());
+        assert_eq!(both(Some(&outer), None), Some(filter()));
     }
 }

@@ -120,9 +120,8 @@ pub fn nearest(
 ) -> Result<Vec<Hit>, Error> {
     match &ask.target.vector {
         VectorValue::Dense(components) => nearest::dense(snapshot, ask, components, matching, deadline),
-        VectorValue::Sparse(vector) => {
-            SparseSearch::new(&snapshot.view, ask.target.field, vector).nearest(ask, matching, deadline)
-        }
+        VectorValue::Sparse(vector) => SparseSearch::new(&snapshot.view, ask.target.field, vector, deadline)?
+            .nearest(ask, matching, deadline),
         VectorValue::Multi(rows) => multi::nearest(snapshot, ask, rows, matching, deadline),
     }
 }
@@ -139,16 +138,24 @@ enum Kind<'a> {
 impl<'a> Scorer<'a> {
     /// A scorer for vectors that all fit the field; there is at least one.
     ///
+    /// # Errors
+    /// `Timeout`.
+    ///
     /// # Panics
     /// When one does not.
-    pub fn new(view: &'a View, field: usize, vectors: &[&VectorValue], deadline: &'a Deadline) -> Scorer<'a> {
-        Scorer(match view.state.config.kind_at(field) {
+    pub fn new(
+        view: &'a View,
+        field: usize,
+        vectors: &[&VectorValue],
+        deadline: &'a Deadline,
+    ) -> Result<Scorer<'a>, Error> {
+        Ok(Scorer(match view.state.config.kind_at(field) {
             VectorKind::Dense => Kind::Dense(Dense::new(view, field, vectors)),
-            VectorKind::Sparse => Kind::Sparse(sparse_searches(view, field, vectors)),
+            VectorKind::Sparse => Kind::Sparse(sparse_searches(view, field, vectors, deadline)?),
             VectorKind::Multi => {
                 Kind::Multi(MultiScorer::new(view, field, vectors.iter().map(as_rows), deadline))
             }
-        })
+        }))
     }
 
     /// The similarities of the live point at an offset to each of the vectors, in `out`. False when the point has no
@@ -169,9 +176,14 @@ impl<'a> Scorer<'a> {
     }
 }
 
-fn sparse_searches<'a>(view: &'a View, field: usize, vectors: &[&VectorValue]) -> Vec<SparseSearch<'a>> {
+fn sparse_searches<'a>(
+    view: &'a View,
+    field: usize,
+    vectors: &[&VectorValue],
+    deadline: &Deadline,
+) -> Result<Vec<SparseSearch<'a>>, Error> {
     let search = |vector: &&VectorValue| match vector {
-        VectorValue::Sparse(vector) => SparseSearch::new(view, field, vector),
+        VectorValue::Sparse(vector) => SparseSearch::new(view, field, vector, deadline),
         other => panic!("{:?} does not fit a field of sparse vectors", other.kind()),
     };
     vectors.iter().map(search).collect()

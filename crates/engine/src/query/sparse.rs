@@ -8,7 +8,7 @@ use crate::collection::{SparseTable, View};
 use crate::deadline::{Deadline, Pace};
 use crate::error::Error;
 use crate::index::TopK;
-use crate::index::sparse::{Block, Found, Sums, scan};
+use crate::index::sparse::{Found, Sums, scan};
 use crate::vectors::SparseVector;
 use std::cell::RefCell;
 use std::cmp::Ordering;
@@ -17,6 +17,8 @@ use std::cmp::Ordering;
 const POSTINGS_PER_CANDIDATE: u64 = 200;
 /// Rows between two looks at the clock where they are multiplied one by one.
 const ROWS_PER_LOOK: u32 = 1024;
+/// Lists that are looked up between two looks at the clock, each of which may be counted row by row.
+const LISTS_PER_LOOK: usize = 4096;
 
 thread_local! {
     static SUMS: RefCell<Sums> = RefCell::default();
@@ -33,15 +35,23 @@ pub struct SparseSearch<'a> {
 
 impl<'a> SparseSearch<'a> {
     /// A search of the field at a position, which takes sparse vectors.
-    pub fn new(view: &'a View, position: usize, vector: &SparseVector) -> SparseSearch<'a> {
+    ///
+    /// # Errors
+    /// `Timeout`: how rare each index is has to be counted where that counts.
+    pub fn new(
+        view: &'a View,
+        position: usize,
+        vector: &SparseVector,
+        deadline: &Deadline,
+    ) -> Result<SparseSearch<'a>, Error> {
         let config = &view.state.config;
         let at = position - config.fields().len();
         let table = &view.sparse[at];
         let mut query = vector.clone();
         if config.sparse_fields()[at].1.modifier() == Modifier::Idf {
-            weigh(view, table, &mut query);
+            weigh(view, table, &mut query, deadline)?;
         }
-        SparseSearch { view, table, position, query }
+        Ok(SparseSearch { view, table, position, query })
     }
 
     /// The best points that match and share an index with the vector, best first, ties by id.
@@ -65,7 +75,8 @@ impl<'a> SparseSearch<'a> {
             top: TopK::new(ask.k, |a, b| self.tie(a, b)),
         };
         // Counting postings is a good part of adding them up: only where there is a choice.
-        match (!matching.is_everything()).then(|| self.postings()) {
+        let postings = if matching.is_everything() { None } else { Some(self.postings(deadline)?) };
+        match postings {
             None => self.scan(&mut best, deadline)?,
             Some(postings) if matching.at_most() * POSTINGS_PER_CANDIDATE <= postings => {
                 matching.settle(deadline)?;
@@ -146,10 +157,15 @@ impl<'a> SparseSearch<'a> {
     }
 
     /// Postings that a scan adds up.
-    fn postings(&self) -> u64 {
-        let block =
-            |block: &Block| -> usize { self.query.indices.iter().map(|&term| block.count(term)).sum() };
-        self.table.blocks.iter().map(|each| block(each) as u64).sum()
+    fn postings(&self, deadline: &Deadline) -> Result<u64, Error> {
+        let mut postings = 0;
+        for block in self.table.blocks.iter() {
+            for indices in self.query.indices.chunks(LISTS_PER_LOOK) {
+                deadline.check()?;
+                postings += indices.iter().map(|&index| block.count(index) as u64).sum::<u64>();
+            }
+        }
+        Ok(postings)
     }
 
     /// Order among equal scores: by id, so that the answer does not depend on the plan.
@@ -161,22 +177,35 @@ impl<'a> SparseSearch<'a> {
 
 /// Multiplies each weight with the inverse document frequency of its index: ln((N − n + ½)/(n + ½) + 1), where n of the N
 /// points that have a vector in the field share the index.
-fn weigh(view: &View, table: &SparseTable, query: &mut SparseVector) {
+fn weigh(
+    view: &View,
+    table: &SparseTable,
+    query: &mut SparseVector,
+    deadline: &Deadline,
+) -> Result<(), Error> {
     let points = table.live() as f64;
     let alive = |row| table.alive(row, view.op);
     let all_alive = table.live() == u64::from(table.len());
     let mut in_tail = vec![0usize; query.indices.len()];
     for row in (table.blocks.indexed()..table.len()).filter(|&row| alive(row)) {
+        deadline.check()?;
         table.row(row).for_each_shared(&query.indices, |place, _| in_tail[place] += 1);
     }
-    for ((index, weight), in_tail) in query.indices.iter().zip(&mut query.values).zip(in_tail) {
-        let in_block = |block: &Block| {
-            if all_alive { block.count(*index) } else { block.count_of(*index, alive) }
-        };
-        let in_blocks: usize = table.blocks.iter().map(|block| in_block(block)).sum();
+    let mut in_blocks = vec![0usize; query.indices.len()];
+    for block in table.blocks.iter() {
+        let lists = query.indices.chunks(LISTS_PER_LOOK).zip(in_blocks.chunks_mut(LISTS_PER_LOOK));
+        for (indices, counts) in lists {
+            deadline.check()?;
+            for (index, count) in indices.iter().zip(counts) {
+                *count += if all_alive { block.count(*index) } else { block.count_of(*index, alive) };
+            }
+        }
+    }
+    for ((weight, in_blocks), in_tail) in query.values.iter_mut().zip(in_blocks).zip(in_tail) {
         let shared = (in_blocks + in_tail) as f64;
         *weight = (f64::from(*weight) * ((points - shared + 0.5) / (shared + 0.5) + 1.0).ln()) as f32;
     }
+    Ok(())
 }
 
 /// The best rows so far.
@@ -220,5 +249,43 @@ impl<T: Fn(u32, u32) -> Ordering> Found for Best<'_, T> {
         if !self.ask.excluded.contains(offset) && self.is_match(offset) {
             self.top.offer(0.0 - score, row);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::collection::config::CollectionConfig;
+    use crate::collection::{Change, Head};
+    use crate::json::Reader;
+    use crate::limits::Limits;
+    use crate::types::PointId;
+    use crate::vectors::VectorValue;
+    use std::sync::Arc;
+    use std::time::{Duration, Instant};
+
+    #[test]
+    fn what_is_counted_for_the_weights_of_a_long_query_ends_with_its_time_c1_10() {
+        let mut reader = Reader::new(br#"{"sparse_vectors":{"s":{"modifier":"idf"}}}"#).unwrap();
+        let config = CollectionConfig::parse(&mut reader, &Limits::default()).unwrap();
+        let mut head = Head::new(Arc::new(config), 1 << 12);
+        for n in 1..=20 {
+            let vector = SparseVector { indices: vec![n], values: vec![1.0] };
+            let vectors = vec![(0, VectorValue::Sparse(vector))];
+            let payload = Box::from(&b"{}"[..]);
+            head.op += 1;
+            head.apply(head.op, &Change::Put { id: PointId::Num(n.into()), vectors, payload }).unwrap();
+        }
+        let view = head.view(0);
+        let query = SparseVector { indices: (0..100).collect(), values: vec![1.0; 100] };
+        let after = |allowed| Deadline::new(Instant::now(), allowed, "Search");
+        let search = SparseSearch::new(&view, 0, &query, &after(Duration::from_secs(60))).ok().unwrap();
+        let weights = &search.query.values;
+        assert!(weights[1] == weights[20] && weights[0] > weights[1] && weights[21] == weights[0]);
+        assert!(search.postings(&after(Duration::ZERO)).is_err());
+        assert!(matches!(
+            SparseSearch::new(&view, 0, &query, &after(Duration::ZERO)),
+            Err(Error::Timeout(_))
+        ));
     }
 }

@@ -153,6 +153,22 @@ fn the_window_and_the_names_are_limited_c2_7() {
 }
 
 #[test]
+fn the_paths_of_a_payload_that_a_read_shows_are_limited() {
+    let list = |count: usize| format!("[{}]", vec![r#""a""#; count].join(","));
+    for (most, more) in [(list(1_024), list(1_025)), (list(0), format!(r#"{{"exclude":{}}}"#, list(1_025)))] {
+        let read = |paths: &str| {
+            api::search(format!(r#"{{"vector":[1],"with_payload":{paths}}}"#).as_bytes(), &Limits::default())
+        };
+        assert!(read(&most).is_ok());
+        let error = read(&more).unwrap_err().to_string();
+        assert!(
+            error.contains("with_payload") && error.contains(": at most 1024 paths a request"),
+            "{error}"
+        );
+    }
+}
+
+#[test]
 fn what_codes_are_used_for_is_checked_c6_2() {
     let quantization = |text: &str| {
         let body = format!(r#"{{"vector":[1],"params":{{"quantization":{text}}}}}"#);

@@ -84,10 +84,16 @@ impl FieldGraph {
         let walk = |ef| Walk { ef, traversal: how.traversal, starts: &starts };
         let distance = Distance::of(self.metric, table.format);
         let Some(codes) = self.codes.as_ref().filter(|_| !how.ignore) else {
-            let query = query.to_vec();
+            let vector = query.to_vec();
             let found =
-                self.hnsw.search(&self.originals(table), &query, &walk(how.ef), accept, scratch, stop)?;
-            return Ok(best(found.iter().map(of_row).filter(is_wanted), how.k, tie));
+                self.hnsw.search(&self.originals(table), &vector, &walk(how.ef), accept, scratch, stop)?;
+            let found = found.iter().map(of_row).filter(is_wanted);
+            // Nodes that hang together came with the distance of the first. Of one code they are, not of one vector.
+            if self.codes.is_some() && self.hnsw.has_twins() {
+                let rows: Vec<u32> = found.map(|(_, row)| row).collect();
+                return Ok(rerank(table, distance, query, &rows, how.k, tie));
+            }
+            return Ok(best(found, how.k, tie));
         };
         let reranked = how.reranked(self.bits());
         let ef = if how.oversampling.is_some() && how.rescore { how.ef.max(reranked) } else { how.ef };
@@ -138,7 +144,8 @@ impl FieldGraph {
             return Ok(top.into_sorted());
         };
         let kept = if how.rescore { how.reranked(self.bits()) } else { how.k };
-        let mut best = TopK::new(kept, |a: u32, b: u32| a.cmp(&b));
+        // The same order at this cut as at the last: of equal vectors the first must not be lost here.
+        let mut best = TopK::new(kept, &tie);
         let mut unknown = Vec::new();
         QUERY.with_borrow_mut(|code| {
             codes.encoder.query(query, code);
@@ -147,10 +154,10 @@ impl FieldGraph {
         let mut rows: Vec<(f32, u32)> = best.into_sorted();
         if how.rescore {
             let rows: Vec<u32> = rows.into_iter().map(|(_, row)| row).chain(unknown).collect();
-            return Ok(rerank(table, distance, query, &rows, how.k, tie));
+            return Ok(rerank(table, distance, query, &rows, how.k, &tie));
         }
         rows.extend(unknown.into_iter().map(|row| (distance.one(query, table.rows.row(row)), row)));
-        let mut top = TopK::new(how.k, tie);
+        let mut top = TopK::new(how.k, &tie);
         rows.into_iter().for_each(|(distance, row)| top.offer(distance, row));
         Ok(top.into_sorted())
     }

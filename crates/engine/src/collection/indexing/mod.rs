@@ -138,12 +138,13 @@ impl Collection {
 
     /// Moves some rows of the tails into the graphs that writers help with. Answers whether there is more to do.
     pub(in crate::collection) fn index_tails(&self, scratch: &mut IndexScratch) -> bool {
-        let view = self.view();
-        (0..view.fields.len()).fold(false, |more, field| {
+        (0..self.graphs.len()).fold(false, |more, field| {
+            let tended = self.graphs[field].tended();
+            // Younger than the graphs, see `index_field`.
+            let view = self.view();
             let index = |graph: &FieldGraph, scratch: &mut IndexScratch| {
                 graph.index_some(&view.fields[field], view.op, scratch)
             };
-            let tended = self.graphs[field].tended();
             let wanted = self.wants_graph(&view, field);
             more | (wanted && tended.iter().flatten().any(|graph| index(graph, scratch)))
         })
@@ -165,11 +166,19 @@ impl Collection {
         let fresh = || Some(Arc::new(FieldGraph::new(wanted, metric, table, view.op, self.id)));
         let (current, next) = (slot.current.load_full(), slot.next.load_full());
         let Some(current) = current else {
-            return slot.change(|| slot.current.store(fresh()));
+            return slot.change(|| {
+                if slot.current.load().is_none() {
+                    slot.current.store(fresh());
+                }
+            });
         };
-        if next.is_none() && self.is_worn(view, field, &current) {
+        // Younger than both graphs: rows that were dropped before these were there are dead in it. In an older view they
+        // may be alive, and a graph would get nodes for rows that nobody can read any more.
+        let view = self.view();
+        let table = &view.fields[field];
+        if next.is_none() && self.is_worn(&view, field, &current) {
             // Others see to the tail meanwhile; under writes that never pause there is no better moment.
-            return self.rewrite(view, field, &current, scratch);
+            return self.rewrite(&view, field, &current, scratch);
         }
         let next = match next {
             Some(next) if next.fits(&wanted) => Some(next),
@@ -183,17 +192,13 @@ impl Collection {
             return true;
         }
         let Some(next) = next else {
-            return self.is_out_of_order(&current) && self.rewrite(view, field, &current, scratch);
+            return self.is_out_of_order(&current) && self.rewrite(&view, field, &current, scratch);
         };
         if next.index_some(table, view.op, scratch) || current.index_some(table, view.op, scratch) {
             return true;
         }
         // Another indexer may still be at the last rows; it comes here after them.
-        next.indexed() >= current.indexed()
-            && slot.change(|| {
-                slot.current.store(Some(next));
-                slot.next.store(None);
-            })
+        next.indexed() >= current.indexed() && slot.change(|| slot.promote(&current, next))
     }
 
     fn rewrite(&self, view: &View, field: usize, current: &FieldGraph, scratch: &mut IndexScratch) -> bool {
@@ -258,6 +263,16 @@ impl GraphSlot {
         [self.current.load_full(), self.next.load_full().filter(|next| next.ordered > 0)]
     }
 
+    /// Puts the next graph in the place of the current one, unless others have done so since these were looked at: a graph
+    /// that they have replaced in its turn has nodes for rows that are dropped by now.
+    fn promote(&self, current: &FieldGraph, next: Arc<FieldGraph>) {
+        let is_next = self.next.load().as_ref().is_some_and(|present| Arc::ptr_eq(present, &next));
+        if is_next && std::ptr::eq(current, self.current_address()) {
+            self.current.store(Some(next));
+            self.next.store(None);
+        }
+    }
+
     fn current_address(&self) -> *const FieldGraph {
         self.current.load().as_ref().map_or(std::ptr::null(), Arc::as_ptr)
     }
@@ -273,8 +288,35 @@ impl GraphSlot {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::collection::config::Recipe;
+    use crate::index::{Hnsw, HnswParams};
+    use crate::types::Metric;
 
     const DIM: u64 = 1024;
+
+    fn graph() -> Arc<FieldGraph> {
+        let recipe = Recipe { m: 2, ef_construct: 4, codes: None };
+        let hnsw = Hnsw::new(HnswParams { m: 2, ef_construct: 4, seed: 0 });
+        Arc::new(FieldGraph::with(hnsw, recipe, Metric::Manhattan, None, 0))
+    }
+
+    #[test]
+    fn a_graph_that_was_replaced_since_is_not_put_back() {
+        let (old, new, newer) = (graph(), graph(), graph());
+        let slot = GraphSlot::default();
+        slot.current.store(Some(Arc::clone(&old)));
+        slot.next.store(Some(Arc::clone(&new)));
+        // Two indexers find that the new graph has caught up; one is held up on the way.
+        slot.promote(&old, Arc::clone(&new));
+        assert!(std::ptr::eq(slot.current_address(), &*new) && slot.next.load().is_none());
+        // Meanwhile it is rewritten, and that takes its place.
+        slot.next.store(Some(Arc::clone(&newer)));
+        slot.promote(&old, Arc::clone(&new));
+        assert!(std::ptr::eq(slot.current_address(), &*new) && slot.next.load().is_some());
+        slot.promote(&new, Arc::clone(&newer));
+        slot.promote(&old, new);
+        assert!(std::ptr::eq(slot.current_address(), &*newer) && slot.next.load().is_none());
+    }
 
     #[test]
     fn what_was_written_since_the_last_search_may_wait_up_to_a_bound() {

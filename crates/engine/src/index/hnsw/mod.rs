@@ -122,6 +122,12 @@ impl Hnsw {
         self.nodes.claim(row)
     }
 
+    /// Whether nodes hang on others, which the space that they were inserted over could not tell them from. A search
+    /// answers these with the distance of the node that they hang on.
+    pub fn has_twins(&self) -> bool {
+        self.nodes.twins.exist()
+    }
+
     /// Bytes in memory, vectors not included.
     pub fn memory_bytes(&self) -> usize {
         size_of::<Self>() + self.nodes.bytes()

@@ -41,7 +41,8 @@ pub fn scan(block: &Block, query: &SparseVector, sums: &mut Sums, found: &mut im
     }
     for (at, group) in sums.chunks(GROUP).enumerate() {
         let bound = found.bound();
-        if !group.iter().fold(false, |any, sum| any | (*sum >= bound) | sum.is_nan()) {
+        // What overflowed downwards, or both ways, counts as the least number, and that reaches the least bound.
+        if bound > f32::MIN && !group.iter().fold(false, |any, sum| any | (*sum >= bound)) {
             continue;
         }
         for (place, &sum) in group.iter().enumerate() {

@@ -121,3 +121,17 @@ fn rows_are_found_for_what_they_share_and_not_for_their_score() {
     assert_eq!(scores, [(0, 0.0), (1, 0.0), (2, 0.0), (3, f32::MAX), (4, f32::MIN)]);
     assert!(scores[..3].iter().all(|(_, score)| score.is_sign_positive()), "0, never -0");
 }
+
+#[test]
+fn a_sum_that_overflowed_reaches_the_least_bound() {
+    let format = SparseFormat::of(Datatype::Float32);
+    let vector = |value| SparseVector { indices: vec![3], values: vec![value] };
+    let encoded = rows(format, &vec![vector(3e38); 40]);
+    let mut blocks = Blocks::new(BlockSizes::around(64));
+    blocks.take_in(format, 40, |row| Some(format.row(&encoded[row as usize])));
+    let expected = (0..40).map(|row| (row, f32::MIN.to_bits())).collect();
+    for bound in [f32::NEG_INFINITY, f32::MIN] {
+        assert_eq!(found(&blocks, &vector(-3e38), bound), expected, "above {bound}");
+    }
+    assert!(found(&blocks, &vector(-3e38), -1e38).is_empty());
+}

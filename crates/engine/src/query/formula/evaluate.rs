@@ -176,6 +176,8 @@ impl Decay {
     fn at(&self, distance: f64) -> f64 {
         let scales = (distance / self.scale).abs();
         match self.curve {
+            // A line that does not fall: nothing times a distance beyond all numbers would be no number.
+            Curve::Line if self.midpoint == 1.0 => 1.0,
             Curve::Line => (1.0 - (1.0 - self.midpoint) * scales).max(0.0),
             Curve::Exponential => (self.midpoint.ln() * scales).exp(),
             Curve::Gauss => (self.midpoint.ln() * scales * scales).exp(),

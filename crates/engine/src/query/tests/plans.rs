@@ -235,3 +235,173 @@ fn an_example_is_left_out_by_every_plan_c6_3() {
         }
     }
 }
+
+/// The ids of some hits with their scores.
+fn scores(hits: &Value) -> Vec<(u64, f64)> {
+    let hit = |hit: &Value| (hit["id"].as_u64().expect("an id"), hit["score"].as_f64().expect("a score"));
+    hits.as_array().expect("a list").iter().map(hit).collect()
+}
+
+/// A collection with the one vector `v` and a graph over these points, in this order.
+fn graph_over(config: Value, points: &[Value]) -> Engine {
+    let engine = super::engine(11);
+    let hnsw = json!({"m": 8, "ef_construct": 48, "full_scan_threshold": 10});
+    let mut body = json!({"hnsw_config": hnsw});
+    body.as_object_mut().expect("an object").extend(config.as_object().expect("an object").clone());
+    super::call(&engine, "c", "create_collection", &body);
+    for points in points.chunks(500) {
+        super::call(&engine, "c", "upsert_points", &json!({"points": points}));
+    }
+    engine.work_in_background(crate::collection::GraphPolicy::WhenGrown);
+    engine
+}
+
+#[test]
+fn vectors_that_share_a_code_have_scores_of_their_own_where_codes_are_ignored_c7() {
+    // The mean is zero, so that a code of one bit a component says no more than signs and sums.
+    let odd = || (-39..40).step_by(2);
+    let places = odd().flat_map(|x| odd().map(move |y| json!([x, y])));
+    let points: Vec<Value> =
+        places.enumerate().map(|(id, vector)| json!({"id": id, "vector": {"v": vector}})).collect();
+    let config =
+        json!({"vectors": {"v": {"size": 2, "distance": "Dot"}}, "quantization_config": {"binary": {}}});
+    let engine = graph_over(config, &points);
+    for plan in PLANS {
+        let search = |params: Value| {
+            forced::set(Some(plan));
+            let body =
+                json!({"vector": {"name": "v", "vector": [1, 5]}, "limit": points.len(), "params": params});
+            let hits = super::call(&engine, "c", "search", &body);
+            forced::set(None);
+            scores(&hits)
+        };
+        let exact = search(json!({"exact": true}));
+        assert_eq!(exact.len(), points.len());
+        for ignore in [false, true] {
+            let found = search(json!({"hnsw_ef": 4000, "quantization": {"ignore": ignore}}));
+            let wrong = found.iter().zip(&exact).find(|(found, exact)| found != exact);
+            assert_eq!((found.len(), wrong), (exact.len(), None), "{plan:?}, ignore: {ignore}");
+        }
+    }
+}
+
+#[test]
+fn equal_vectors_are_answered_by_id_whatever_the_plan_c2_4() {
+    let vector: Vec<u32> = (0..SIZE as u32).collect();
+    // Those of the lowest ids come last.
+    let points: Vec<Value> = (0..400).rev().map(|id| json!({"id": id, "vector": {"v": vector}})).collect();
+    let config = json!({"vectors": {"v": {"size": SIZE, "distance": "Euclid"}}});
+    let engine = graph_over(config, &points);
+    let lowest: Vec<(u64, f64)> = (0..K as u64).map(|id| (id, 0.0)).collect();
+    for plan in PLANS {
+        for quantization in [json!({}), json!({"ignore": true}), json!({"oversampling": 3})] {
+            forced::set(Some(plan));
+            let params = json!({"quantization": quantization});
+            let body = json!({"vector": {"name": "v", "vector": vector}, "limit": K, "params": params});
+            let hits = super::call(&engine, "c", "search", &body);
+            forced::set(None);
+            assert_eq!(scores(&hits), lowest, "{plan:?} with {quantization}");
+        }
+        forced::set(Some(plan));
+        let params = json!({"quantization": {"rescore": false}});
+        let body = json!({"vector": {"name": "v", "vector": vector}, "limit": K, "params": params});
+        let hits = super::call(&engine, "c", "search", &body);
+        forced::set(None);
+        let ids: Vec<u64> = scores(&hits).into_iter().map(|(id, _)| id).collect();
+        assert!(ids.into_iter().eq(0..K as u64), "{plan:?} by codes alone");
+    }
+}
+
+#[test]
+fn plans_agree_on_few_components_and_on_the_greatest_and_least_numbers() {
+    let codes = [
+        json!(null),
+        json!({"scalar": {"type": "int8", "quantile": 0.5}}),
+        json!({"binary": {}}),
+        json!({"binary": {"encoding": "two_bits"}}),
+        json!({"product": {"compression": "x8"}}),
+        json!({"product": {"compression": "x64"}}),
+    ];
+    let mut case = 0;
+    for distance in ["Euclid", "Cosine", "Dot", "Manhattan"] {
+        for (datatype, numbers) in [
+            ("float32", vec![0.0, 1.0, -1.0, 0.1, 7.0, 1e-30, -1e-38, 1e-45, 1e15, -1e19, 3e38, -3e38]),
+            ("float32", vec![0.0, 1.0, 2.0, -0.5]),
+            ("float16", vec![0.0, 1.0, -1.0, 0.1, 6e-8, 65504.0, -65504.0]),
+            ("uint8", vec![0.0, 1.0, 2.0, 127.0, 255.0]),
+        ] {
+            for size in [1, 2, 3, 5, 17] {
+                case += 1;
+                let random = &mut Random(case);
+                let vector = |random: &mut Random| -> Vec<f32> {
+                    (0..size).map(|_| numbers[random.below(numbers.len() as u64) as usize]).collect()
+                };
+                let count = 2_600 / size as u64 + 40;
+                let points: Vec<Value> = (0..count)
+                    .rev()
+                    .map(|id| json!({"id": id, "vector": {"v": vector(random)}, "payload": {"n": id % 7}}))
+                    .collect();
+                let params = json!({"size": size, "distance": distance, "datatype": datatype});
+                let quantization = &codes[case as usize % codes.len()];
+                let config = json!({"vectors": {"v": params}, "quantization_config": quantization});
+                let engine = graph_over(config.clone(), &points);
+                for (turn, filter) in
+                    [json!(null), json!({"must": {"key": "n", "range": {"lt": 3}}})].iter().enumerate()
+                {
+                    let query = vector(random);
+                    let search = |plan: Option<Plan>, params: Value| {
+                        forced::set(plan);
+                        let body = json!({"vector": {"name": "v", "vector": query}, "limit": K,
+                            "filter": filter, "params": params});
+                        let hits = super::call(&engine, "c", "search", &body);
+                        forced::set(None);
+                        scores(&hits)
+                    };
+                    let exact = search(None, json!({"exact": true}));
+                    assert_eq!(exact.len(), K);
+                    let every = json!({"hnsw_ef": 4000, "quantization": {"oversampling": 400}});
+                    let originals = json!({"hnsw_ef": 4000, "quantization": {"ignore": true}});
+                    let codes_alone = json!({"hnsw_ef": 64, "quantization": {"rescore": false}});
+                    for plan in PLANS {
+                        let found = search(Some(plan), every.clone());
+                        assert_eq!(found, exact, "{plan:?} of {config}, {turn}: {query:?}");
+                        let found = search(Some(plan), originals.clone());
+                        assert_eq!(found, exact, "{plan:?} of originals of {config}, {turn}: {query:?}");
+                        assert_eq!(search(Some(plan), codes_alone.clone()).len(), K, "{plan:?} of {config}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn equal_multi_vectors_are_answered_by_id_whatever_the_plan_c2_4() {
+    let mut random = Random(21);
+    for distance in ["Euclid", "Cosine", "Dot", "Manhattan"] {
+        for rows in [1, 3, 6] {
+            let mut multi = |rows: usize| -> Vec<Vec<f32>> { (0..rows).map(|_| random.vector(0)).collect() };
+            let (vector, query) = (multi(rows), multi(rows + 2));
+            let points: Vec<Value> =
+                (0..200).rev().map(|id| json!({"id": id, "vector": {"v": vector}})).collect();
+            let params = json!({"size": SIZE, "distance": distance,
+                "multivector_config": {"comparator": "max_sim"}});
+            let engine = graph_over(json!({"vectors": {"v": params}}), &points);
+            let search = |plan: Option<Plan>, params: Value| {
+                forced::set(plan);
+                let body = json!({"query": query, "using": "v", "limit": K, "params": params});
+                let hits = super::call(&engine, "c", "query", &body);
+                forced::set(None);
+                scores(&hits["points"])
+            };
+            let exact = search(None, json!({"exact": true}));
+            assert!(exact.iter().map(|(id, _)| *id).eq(0..K as u64));
+            for plan in PLANS {
+                for ignore in [false, true] {
+                    let found = search(Some(plan), json!({"quantization": {"ignore": ignore}}));
+                    assert_eq!(found, exact, "{plan:?} under {distance}, {rows} rows, ignore: {ignore}");
+                }
+            }
+        }
+    }
+}

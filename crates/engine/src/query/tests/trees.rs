@@ -107,6 +107,19 @@ fn lists_are_fused_by_their_places_c6_3() {
 }
 
 #[test]
+fn a_weight_beyond_all_scores_loses_no_point_c6_3() {
+    let engine = collection();
+    let source = json!({"query": [1, 0, 0, 0], "using": "a", "limit": 20});
+    let heavy = json!({"prefetch": [source], "query": {"rrf": {"k": 1, "weights": [1e308]}}, "limit": 20});
+    let first = query(&engine, &heavy);
+    assert_eq!((first.len(), first[0].1 as f32), (20, f32::MAX));
+    for outer in [json!({"fusion": "dbsf"}), json!({"formula": {"div": {"left": "$score", "right": 2}}})] {
+        let body = json!({"prefetch": [heavy], "query": outer, "limit": 20});
+        assert_eq!(query(&engine, &body).len(), 20, "{outer}");
+    }
+}
+
+#[test]
 fn scores_of_each_list_are_brought_to_one_scale_c6_3() {
     let engine = collection();
     let sources = [

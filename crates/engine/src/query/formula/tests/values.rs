@@ -217,6 +217,8 @@ fn decays_fall_from_one_to_their_midpoint_c6_3() {
     is(r#"{"lin_decay":{"x":3,"scale":4,"midpoint":0.2}}"#, 1.0 - 0.8 * 0.75);
     is(r#"{"lin_decay":{"x":8,"scale":4,"midpoint":0.5}}"#, 0.0);
     is(r#"{"lin_decay":{"x":8,"scale":4,"midpoint":1}}"#, 1.0);
+    is(r#"{"lin_decay":{"x":1e300,"scale":1e-300,"midpoint":1}}"#, 1.0);
+    is(r#"{"lin_decay":{"x":1e308,"target":-1e308,"midpoint":1}}"#, 1.0);
     is(r#"{"lin_decay":{"x":2,"scale":4,"midpoint":0}}"#, 0.5);
     is(r#"{"exp_decay":{"x":3,"scale":4,"midpoint":0.2}}"#, 0.2f64.powf(0.75));
     is(r#"{"gauss_decay":{"x":3,"scale":4,"midpoint":0.2}}"#, 0.2f64.powf(0.75 * 0.75));
