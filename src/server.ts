@@ -315,6 +315,10 @@ function ownProcess(server: RunningServer, processLog: ProcessLog): void {
     first = { signal, at };
     stopAndExit(0);
   };
+  for (const output of [process.stdout, process.stderr]) {
+    // A reader that has gone, or a disk that is full, is no reason to stop serving.
+    output.on('error', () => undefined);
+  }
   process.on('SIGTERM', onSignal);
   process.on('SIGINT', onSignal);
   const onFault = (error: unknown): void => {
