@@ -101,7 +101,15 @@ export async function startServer(config: Config, options: StartOptions = {}): P
   log.info({ url }, 'listening');
 
   const engine = makeEngine(config, options.openEngine ?? nativeEngine);
-  const opened = Promise.all([auth.ready, engine.then((made) => made.open())]);
+  engine.catch(() => undefined);
+  // One after the other, each having a lock: of two processes that start on one directory at the same time, each would
+  // else get one of the two, and give up for want of the other.
+  const opened = auth.ready.then(async () => {
+    const made = await engine;
+    if (lifecycle.phase !== 'stopping') {
+      await made.open();
+    }
+  });
   let stopReporting = (): void => undefined;
   let control: Promise<Control | undefined> | undefined;
   const ready = opened.then(async () => {
