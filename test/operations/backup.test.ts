@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { cpSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { mkdirSync, mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -215,13 +215,32 @@ describe('C11.4 backup and restore', () => {
     expect(readdirSync(dataDir)).not.toContain('auth.sqlite3');
   });
 
+  it.each(['short', 'l'.repeat(100)])(
+    'takes the files of a directory that was copied from one in use, and not those of the latter (%s)',
+    async (name) => {
+      const original = join(folder, name);
+      const server = await serve(original);
+      await server.create('c');
+      await server.upsert('c', 0, 300);
+      cpSync(original, dataDir, { recursive: true, filter: (path) => !path.endsWith('.sock') });
+      await server.upsert('c', 300, 400);
+      const backup = join(folder, 'b');
+      const outcome = JSON.parse(await ok('backup', '--data-dir', dataDir, '--to', backup, '--json'));
+      expect(outcome).toMatchObject({ live: false });
+      await ok('restore', '--from', backup, '--data-dir', join(folder, 'restored'));
+      const copy = await serve(join(folder, 'restored'));
+      expect(await copy.points('c')).toHaveLength(300);
+      expect(readdirSync(original)).not.toContain('staging');
+    },
+  );
+
   it('a backup whose process dies leaves the server nothing to keep', async () => {
     const server = await serve();
     await server.create('c');
     await server.upsert('c', 0, 10);
     const { connect } = await import('node:net');
     const { socket } = JSON.parse(readFileSync(join(dataDir, 'control'), 'utf8'));
-    const first = connect(socket);
+    const first = connect(join(dataDir, socket));
     first.write('backup\n');
     const answer = JSON.parse(
       await new Promise((resolve) =>
@@ -230,7 +249,13 @@ describe('C11.4 backup and restore', () => {
         }),
       ),
     );
-    expect(answer).toEqual({ staged: 'staging', hasStore: true, quarantined: [] });
+    const { dev, ino } = statSync(join(dataDir, 'staging'), { bigint: true });
+    expect(answer).toEqual({
+      staged: 'staging',
+      identity: `${dev}:${ino}`,
+      hasStore: true,
+      quarantined: [],
+    });
     expect(await kithdb('backup', '--data-dir', dataDir, '--to', join(folder, 'b'))).toMatchObject({
       code: 1,
       err: expect.stringMatching(/another backup of this server is running/),
