@@ -9,6 +9,8 @@ export interface Staged {
   /** The folder with the files. */
   readonly folder: string;
   readonly quarantined: readonly string[];
+  /** Why the store of authentication is not among them, where it is damaged. */
+  readonly storeFault: string | undefined;
   /** Rejects when the server goes away meanwhile. */
   readonly lost: Promise<never>;
   /** Says that the files are copied, and waits for the server to take them away. */
@@ -49,6 +51,7 @@ export async function stageLive(dataDir: string): Promise<Staged | undefined> {
   return {
     folder,
     quarantined: answer.quarantined,
+    storeFault: answer.storeFault,
     lost,
     end: () =>
       new Promise((resolve) => {

@@ -13,6 +13,8 @@ export type ControlAnswer =
       /** Which folder that is, so that nobody takes one of the same name elsewhere for it. */
       readonly identity: string;
       readonly hasStore: boolean;
+      /** What is wrong with the store of authentication, which is then left out. */
+      readonly storeFault?: string;
       readonly quarantined: readonly string[];
     }
   | { readonly error: string };

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
+import { StoreDamaged } from '../auth/store/port';
 import { CONTROL_FILE, identityOf, MAX_LINE_BYTES, type ControlAnswer } from './control-protocol';
 import { STORE_FILE } from './data-files';
 import { reasonOf } from './failure';
@@ -98,11 +99,17 @@ async function serveBackup(dataDir: string, socket: Socket, staging: Staging, lo
   const startedAt = performance.now();
   try {
     await staging.stage();
-    const hasStore = await staging.copyStore(join(dataDir, STAGING, STORE_FILE));
+    const copied = await staging.copyStore(join(dataDir, STAGING, STORE_FILE)).catch((error: unknown) => {
+      if (error instanceof StoreDamaged) {
+        return error.message;
+      }
+      throw error;
+    });
+    const store = typeof copied === 'string' ? { hasStore: false, storeFault: copied } : { hasStore: copied };
     const quarantined = staging.quarantined();
     log.info({ stagedMs: Math.round(performance.now() - startedAt), quarantined }, 'backup begins');
     const identity = await identityOf(join(dataDir, STAGING));
-    answer(socket, { staged: STAGING, identity, hasStore, quarantined });
+    answer(socket, { staged: STAGING, identity, ...store, quarantined });
     await gone;
     log.info({ tookMs: Math.round(performance.now() - startedAt) }, 'backup ends');
   } catch (error) {

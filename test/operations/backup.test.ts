@@ -2,6 +2,9 @@ import { cpSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } fr
 import { mkdirSync, mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import pino from 'pino';
+import { StoreDamaged } from '../../src/auth';
+import { openControl } from '../../src/operations/control';
 import { kithdb } from './command';
 import { pointOf, Served } from './served';
 
@@ -122,10 +125,63 @@ describe('C11.4 backup and restore', () => {
     const told = await kithdb('backup', '--data-dir', dataDir, '--to', b2, '--json');
     expect(told.code).toBe(3);
     expect(JSON.parse(told.out)).toMatchObject({
-      damaged: [{ file: data, what: expect.stringMatching(/do not have their checksum/) }],
+      damaged: [{ file: data, missing: false, what: expect.stringMatching(/do not have their checksum/) }],
     });
     // It is a backup all the same: of everything else.
     await ok('restore', '--from', b1, '--data-dir', join(folder, 'restored'));
+  });
+
+  describe('of a store of authentication that is damaged', () => {
+    const told =
+      /^kithdb: auth\.sqlite3 is damaged in the data directory, and not in the backup: .*auth\.sqlite3 is damaged \(.*\): restore this file .*\nkithdb: keep earlier backups/;
+
+    beforeEach(async () => {
+      const server = await serve();
+      await server.create('c');
+      await server.upsert('c', 0, 300);
+      await server.stop();
+      servers = [];
+    });
+
+    async function backedUpWithoutIt(): Promise<void> {
+      const backup = join(folder, 'b');
+      const { code, err } = await kithdb('backup', '--data-dir', dataDir, '--to', backup);
+      expect({ code, err }).toEqual({ code: 3, err: expect.stringMatching(told) });
+      await ok('restore', '--from', backup, '--data-dir', join(folder, 'restored'));
+      const copy = await serve(join(folder, 'restored'));
+      expect(await copy.points('c')).toHaveLength(300);
+    }
+
+    it('at rest: everything else is saved', async () => {
+      writeFileSync(join(dataDir, 'auth.sqlite3'), Buffer.alloc(8192, 'no database'));
+      await backedUpWithoutIt();
+      const start = await kithdb('serve', '--port', '0', '--data-dir', dataDir);
+      expect(start).toMatchObject({
+        code: 1,
+        err: expect.stringMatching(/kithdb: .*auth\.sqlite3 is damaged/),
+      });
+    });
+
+    it('of a running server: everything else is saved', async () => {
+      const staging = join(dataDir, 'staging');
+      const lent = {
+        stage: () => {
+          for (const name of ['catalog', 'collections', 'log']) {
+            cpSync(join(dataDir, name), join(staging, name), { recursive: true });
+          }
+          return Promise.resolve();
+        },
+        unstage: () => {
+          rmSync(staging, { recursive: true });
+          return Promise.resolve();
+        },
+        copyStore: () => Promise.reject(new StoreDamaged(join(dataDir, 'auth.sqlite3'), 'SQLITE_CORRUPT')),
+        quarantined: () => [],
+      };
+      const control = await openControl(dataDir, lent, pino({ level: 'silent' }));
+      await backedUpWithoutIt();
+      await control.close();
+    });
   });
 
   it('leaves out the space that is kept back, which a server keeps again', async () => {

@@ -1,5 +1,5 @@
 import { chmod, mkdir, open, stat } from 'node:fs/promises';
-import { dirname, join, sep } from 'node:path';
+import { basename, dirname, join, sep } from 'node:path';
 import { MemoryStore } from './memory';
 import { connectNodeSqlite } from './node-sqlite';
 import type { TokenStore } from './port';
@@ -22,9 +22,13 @@ export function storePath(dataDir: string): string {
 }
 
 /** Whether a data directory has a store already. */
-export async function storeExists(dataDir: string): Promise<boolean> {
+export function storeExists(dataDir: string): Promise<boolean> {
+  return exists(storePath(dataDir));
+}
+
+async function exists(path: string): Promise<boolean> {
   try {
-    await stat(storePath(dataDir));
+    await stat(path);
     return true;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false;
@@ -34,7 +38,7 @@ export async function storeExists(dataDir: string): Promise<boolean> {
 
 /**
  * Opens the store of a data directory, making both when they do not exist. Without a kind: the first SQLite that
- * loads. `warn` is told when the directory was there and is open to others.
+ * loads. `warn` is told when the directory was there and is open to others, or has data and no store.
  * @throws StoreInUse when another process has it open.
  * @throws StoreUnavailable that says how to make a SQLite library load when none does.
  */
@@ -47,6 +51,11 @@ export async function openStore(
     return new MemoryStore();
   }
   const path = storePath(dataDir);
+  if (!(await exists(path)) && (await exists(join(dataDir, 'log')))) {
+    warn(
+      `There is data in ${dataDir}, and no ${basename(path)}: authentication begins as at a first start, without the admin and the tokens of before`,
+    );
+  }
   await makePrivate(dataDir, path);
   const rights = await openRights(dataDir);
   if (rights !== undefined) {
