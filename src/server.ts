@@ -78,6 +78,7 @@ export async function startServer(config: Config, options: StartOptions = {}): P
   const startedAt = performance.now();
   const processLog = options.log ?? openLog(config);
   const { log } = processLog;
+  const signals = (options.ownsProcess ?? true) ? new Signals() : undefined;
   if (await holdsUnfinishedRestore(config.dataDir)) {
     throw new StartError(
       `A restore into ${config.dataDir} did not come to its end: empty the folder and restore again`,
@@ -144,10 +145,10 @@ export async function startServer(config: Config, options: StartOptions = {}): P
     return stopping;
   };
   const running: RunningServer = { url, port, ready, stop, drained };
-  if (options.ownsProcess ?? true) {
-    ownProcess(running, processLog);
-  } else {
+  if (signals === undefined) {
     ready.catch(() => undefined);
+  } else {
+    ownProcess(running, processLog, signals);
   }
   return running;
 }
@@ -288,8 +289,37 @@ async function closeAll(
   }
 }
 
+/**
+ * The signals that stop the server, from the first moment on: the first process of a container gets none that it has
+ * not asked for. One that comes before there is anything to stop waits for it, a second one does not.
+ */
+class Signals {
+  #early: NodeJS.Signals | undefined;
+  #handler = (signal: NodeJS.Signals): void => {
+    if (this.#early !== undefined) {
+      process.exit(1);
+    }
+    this.#early = signal;
+  };
+
+  constructor() {
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+      process.on(signal, () => {
+        this.#handler(signal);
+      });
+    }
+  }
+
+  handle(handler: (signal: NodeJS.Signals) => void): void {
+    this.#handler = handler;
+    if (this.#early !== undefined) {
+      handler(this.#early);
+    }
+  }
+}
+
 /** Ties the server to its process: the signals, the errors that nobody caught, the exit code. */
-function ownProcess(server: RunningServer, processLog: ProcessLog): void {
+function ownProcess(server: RunningServer, processLog: ProcessLog, signals: Signals): void {
   const { log } = processLog;
   const exit = (code: number): never => {
     processLog.flush();
@@ -327,8 +357,7 @@ function ownProcess(server: RunningServer, processLog: ProcessLog): void {
     // A reader that has gone, or a disk that is full, is no reason to stop serving.
     output.on('error', () => undefined);
   }
-  process.on('SIGTERM', onSignal);
-  process.on('SIGINT', onSignal);
+  signals.handle(onSignal);
   const onFault = (error: unknown): void => {
     log.fatal({ err: error }, 'unexpected error, stopping');
     stopAndExit(1);

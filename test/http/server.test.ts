@@ -267,6 +267,31 @@ describe('C11.3 stopping', () => {
     expect(opening).not.toHaveBeenCalled();
   });
 
+  it('hears a signal that comes before it listens', async () => {
+    const exited: unknown[] = [];
+    const exit = jest.spyOn(process, 'exit').mockImplementation((code) => {
+      exited.push(code);
+      return undefined as never;
+    });
+    const before = EVENTS.map((event) => process.listeners(event as 'SIGTERM'));
+    try {
+      const starting = start(new FakeEngine(), { ownsProcess: true });
+      process.emit('SIGTERM', 'SIGTERM');
+      await starting;
+      await until(() => exited.length > 0);
+      expect(exited).toEqual([0]);
+    } finally {
+      exit.mockRestore();
+      EVENTS.forEach((event, index) => {
+        for (const listener of process.listeners(event as 'SIGTERM')) {
+          if (!before[index]?.includes(listener)) {
+            process.off(event, listener);
+          }
+        }
+      });
+    }
+  });
+
   it('waits for an opening that takes minutes when it is told to stop, closes the engine and exits 0', async () => {
     const engine = new FakeEngine();
     let opened = (): void => undefined;
