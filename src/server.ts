@@ -79,6 +79,7 @@ export async function startServer(config: Config, options: StartOptions = {}): P
   const startedAt = performance.now();
   const processLog = options.log ?? openLog(config);
   const { log } = processLog;
+  const signals = (options.ownsProcess ?? true) ? new Signals() : undefined;
   if (await holdsUnfinishedRestore(config.dataDir)) {
     throw new StartError(
       `A restore into ${config.dataDir} did not come to its end: empty the folder and restore again`,
@@ -102,7 +103,15 @@ export async function startServer(config: Config, options: StartOptions = {}): P
   log.info({ url }, 'listening');
 
   const engine = makeEngine(config, options.openEngine ?? nativeEngine);
-  const opened = Promise.all([auth.ready, engine.then((made) => made.open())]);
+  engine.catch(() => undefined);
+  // One after the other, each having a lock: of two processes that start on one directory at the same time, each would
+  // else get one of the two, and give up for want of the other.
+  const opened = auth.ready.then(async () => {
+    const made = await engine;
+    if (lifecycle.phase !== 'stopping') {
+      await made.open();
+    }
+  });
   let stopReporting = (): void => undefined;
   let control: Promise<Control | undefined> | undefined;
   const ready = opened.then(async () => {
@@ -142,10 +151,10 @@ export async function startServer(config: Config, options: StartOptions = {}): P
     return stopping;
   };
   const running: RunningServer = { url, port, ready, stop, drained };
-  if (options.ownsProcess ?? true) {
-    ownProcess(running, processLog);
-  } else {
+  if (signals === undefined) {
     ready.catch(() => undefined);
+  } else {
+    ownProcess(running, processLog, signals);
   }
   return running;
 }
@@ -286,8 +295,37 @@ async function closeAll(
   }
 }
 
+/**
+ * The signals that stop the server, from the first moment on: the first process of a container gets none that it has
+ * not asked for. One that comes before there is anything to stop waits for it, a second one does not.
+ */
+class Signals {
+  #early: NodeJS.Signals | undefined;
+  #handler = (signal: NodeJS.Signals): void => {
+    if (this.#early !== undefined) {
+      process.exit(1);
+    }
+    this.#early = signal;
+  };
+
+  constructor() {
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+      process.on(signal, () => {
+        this.#handler(signal);
+      });
+    }
+  }
+
+  handle(handler: (signal: NodeJS.Signals) => void): void {
+    this.#handler = handler;
+    if (this.#early !== undefined) {
+      handler(this.#early);
+    }
+  }
+}
+
 /** Ties the server to its process: the signals, the errors that nobody caught, the exit code. */
-function ownProcess(server: RunningServer, processLog: ProcessLog): void {
+function ownProcess(server: RunningServer, processLog: ProcessLog, signals: Signals): void {
   const { log } = processLog;
   const exit = (code: number): never => {
     processLog.flush();
@@ -321,8 +359,11 @@ function ownProcess(server: RunningServer, processLog: ProcessLog): void {
     first = { signal, at };
     stopAndExit(0);
   };
-  process.on('SIGTERM', onSignal);
-  process.on('SIGINT', onSignal);
+  for (const output of [process.stdout, process.stderr]) {
+    // A reader that has gone, or a disk that is full, is no reason to stop serving.
+    output.on('error', () => undefined);
+  }
+  signals.handle(onSignal);
   const onFault = (error: unknown): void => {
     log.fatal({ err: error }, 'unexpected error, stopping');
     stopAndExit(1);

@@ -6,6 +6,6 @@ export { PERMISSIONS, type Identity, type Permission } from './permissions';
 export { authRoutes } from './routes';
 export { AUTH_BODY_BYTES } from './routes/request-body';
 export type { AuthService } from './service';
-export { StoreInUse, type TokenStore } from './store/port';
+export { StoreDamaged, StoreInUse, type TokenStore } from './store/port';
 export { storeExists, StoreUnavailable } from './store/open';
 export { resetPasswordOffline, type OfflineReset } from './offline-reset';

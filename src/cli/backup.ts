@@ -24,8 +24,9 @@ export async function backup(config: Config, console: Console, flags: GivenFlags
       `kithdb: collection ${name} is quarantined: the backup holds its files as they are\n`,
     );
   }
-  for (const { file, what } of outcome.damaged) {
-    console.stderr.write(`kithdb: ${file} is damaged in the data directory, and so in the backup: ${what}\n`);
+  for (const { file, what, missing } of outcome.damaged) {
+    const there = missing ? 'and not in the backup' : 'and so in the backup';
+    console.stderr.write(`kithdb: ${file} is damaged in the data directory, ${there}: ${what}\n`);
   }
   if (code !== EXIT.success) {
     console.stderr.write(

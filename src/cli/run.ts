@@ -116,6 +116,7 @@ export const EXPLAINED: ReadonlySet<string> = new Set([
   'BackupError',
   'ExposureError',
   'StartError',
+  'StoreDamaged',
   'StoreInUse',
   'StoreUnavailable',
 ]);

@@ -3,6 +3,7 @@ import { createServer, type Server } from 'node:http';
 import { createServer as createSecureServer } from 'node:https';
 import type { Duplex } from 'node:stream';
 import type { Socket } from 'node:net';
+import { trackConnections } from './drain';
 import { endThenCut, outstandingOn } from './connection';
 import { failureBody, familyOf } from './envelope';
 import { JSON_TYPE } from './exchange';
@@ -57,7 +58,11 @@ export function createHttpServer(
   const server =
     tls === undefined
       ? createServer(options, listeners.request)
-      : createSecureServer({ ...options, ...tls, minVersion: 'TLSv1.2' }, listeners.request);
+      : createSecureServer(
+          { ...options, ...tls, minVersion: 'TLSv1.2', handshakeTimeout: limits.headersTimeoutMs },
+          listeners.request,
+        );
+  trackConnections(server);
   // Without a bound in number: beyond it Node drops headers without a word, those that the checks look for included.
   // The bytes of a head are bounded all the same.
   server.maxHeadersCount = 0;

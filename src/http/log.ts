@@ -1,5 +1,8 @@
+import { writeSync } from 'node:fs';
+import { Writable } from 'node:stream';
 import pino, { type Logger } from 'pino';
 import type pinoPretty from 'pino-pretty';
+import { LineWriter } from './line-writer';
 
 /** What a logger is made from. */
 export interface LogSettings {
@@ -16,10 +19,6 @@ export interface ProcessLog {
 /** Standard error: standard output has only the line that says that the server is ready. */
 const LOG_FD = 2;
 
-/** Lines are written when so many bytes have gathered, or when the oldest has waited so long. */
-const GATHERED_BYTES = 8 * 1024;
-const GATHERED_MS = 100;
-
 /**
  * The log of the process. As JSON it is gathered and written in the background, since a line for each request would
  * otherwise cost the event loop a system call or a wake-up; for people it is written at once.
@@ -31,27 +30,39 @@ export function openLog({ logLevel, logFormat }: LogSettings): ProcessLog {
     // eslint-disable-next-line @typescript-eslint/no-require-imports
     const pretty = require('pino-pretty') as typeof pinoPretty;
     const stream = pretty({
-      destination: LOG_FD,
-      sync: true,
+      destination: atOnce(LOG_FD),
       singleLine: true,
       translateTime: 'SYS:HH:MM:ss.l',
     });
     return { log: pino(base, stream), flush: () => undefined };
   }
-  const destination = pino.destination({
-    dest: LOG_FD,
-    sync: false,
-    minLength: GATHERED_BYTES,
-    periodicFlush: GATHERED_MS,
-  });
+  const writer = new LineWriter(LOG_FD, lossLine);
   return {
-    log: pino(base, destination),
+    log: pino(base, writer),
     flush: () => {
-      try {
-        destination.flushSync();
-      } catch {
-        // The buffer was never opened or its reader has gone: there is nobody left to tell.
-      }
+      writer.flush();
     },
   };
+}
+
+/** A line of the log itself, since none can be logged about it. */
+function lossLine(lines: number): string {
+  const line = { level: pino.levels.values['warn'], time: new Date().toISOString(), lines };
+  return `${JSON.stringify({ ...line, msg: 'the log could not be written: lines of it are lost' })}\n`;
+}
+
+/** Writes each piece before it returns. One that cannot be written is lost, and no reason to stop. */
+function atOnce(fd: number): Writable {
+  return new Writable({
+    write: (piece: Buffer, _encoding, done) => {
+      try {
+        for (let rest = piece; rest.length > 0;) {
+          rest = rest.subarray(writeSync(fd, rest));
+        }
+      } catch {
+        // There is no other place to tell it.
+      }
+      done();
+    },
+  });
 }

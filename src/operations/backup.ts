@@ -2,6 +2,7 @@ import { link, mkdir, realpath } from 'node:fs/promises';
 import { basename, dirname, join, resolve, sep } from 'node:path';
 import type { Config } from '../config';
 import { copyStoreAtRest } from '../auth/store/copy';
+import { StoreDamaged } from '../auth/store/port';
 import { claimDataDir, verifyEngineFiles } from '../engine/offline';
 import { productVersion } from '../system/version';
 import { FILES, readManifest, writeManifest, type BackupFile, type BackupManifest } from './backup-manifest';
@@ -35,8 +36,11 @@ export interface BackupOutcome {
   readonly linked: number;
   readonly linkedBytes: number;
   readonly quarantined: readonly string[];
-  /** Files that are damaged in the data directory already, and so in the backup: an earlier one may have them whole. */
-  readonly damaged: readonly { readonly file: string; readonly what: string }[];
+  /**
+   * Files that are damaged in the data directory already, and so in the backup, or `missing` in it where they could not
+   * be copied: an earlier one may have them whole.
+   */
+  readonly damaged: readonly { readonly file: string; readonly what: string; readonly missing: boolean }[];
 }
 
 /** An earlier backup, by path. */
@@ -82,7 +86,8 @@ async function copyDataDir(request: BackupRequest): Promise<BackupOutcome> {
   }
   try {
     const copied = await Promise.race([copyAll(staged.folder, to, base), staged.lost]);
-    return await finish(to, copied, { live: true, quarantined: staged.quarantined });
+    const { quarantined, storeFault } = staged;
+    return await finish(to, { storeFault, ...copied }, { live: true, quarantined });
   } finally {
     await staged.end();
   }
@@ -141,6 +146,8 @@ function claimAtRest(dataDir: string): { release(): void } {
 interface Copied {
   readonly files: readonly BackupFile[];
   readonly linked: readonly BackupFile[];
+  /** Why the store of authentication is not in the backup, where it is damaged. */
+  readonly storeFault?: string | undefined;
 }
 
 /** Copies the files below a folder; the store of authentication by itself where it is given a way. */
@@ -166,14 +173,23 @@ async function copyAll(
     }
     files.push(file);
   }
-  if ((await copyStore?.()) === true) {
+  const stored = await copyStore?.().catch(faultOf);
+  if (stored === true) {
     files.push({ path: STORE_FILE, ...(await digestOf(join(target, STORE_FILE))) });
   }
   await syncFolders(
     target,
     files.map(({ path }) => path),
   );
-  return { files, linked };
+  return { files, linked, ...(typeof stored === 'string' && { storeFault: stored }) };
+}
+
+/** What is wrong with a damaged store: it must not keep everything else from being saved. */
+function faultOf(error: unknown): string {
+  if (error instanceof StoreDamaged) {
+    return error.message;
+  }
+  throw error;
 }
 
 /** Links a file to that of an earlier backup when that still holds the same; false when it must be copied. */
@@ -199,7 +215,7 @@ async function linkToBase(base: Base, file: BackupFile, target: string): Promise
 
 async function finish(
   to: string,
-  { files, linked }: Copied,
+  { files, linked, storeFault }: Copied,
   { live, quarantined }: Pick<BackupOutcome, 'live'> & Pick<Staged, 'quarantined'>,
 ): Promise<BackupOutcome> {
   const manifest: Omit<BackupManifest, 'kithdb_backup'> = {
@@ -210,6 +226,13 @@ async function finish(
   };
   const unsound = await verifyEngineFiles(join(to, FILES));
   await writeManifest(to, manifest);
+  // A graph is made again wherever the backup is restored.
+  const damaged = unsound
+    .filter(({ isDerived }) => !isDerived)
+    .map(({ file, what }) => ({ file, what, missing: false }));
+  if (storeFault !== undefined) {
+    damaged.push({ file: STORE_FILE, what: storeFault, missing: true });
+  }
   return {
     to,
     live,
@@ -218,8 +241,7 @@ async function finish(
     linked: linked.length,
     linkedBytes: total(linked),
     quarantined,
-    // A graph is made again wherever the backup is restored.
-    damaged: unsound.filter(({ isDerived }) => !isDerived).map(({ file, what }) => ({ file, what })),
+    damaged,
   };
 }
 

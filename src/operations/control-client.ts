@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { connect, type Socket } from 'node:net';
-import { join } from 'node:path';
-import { CONTROL_FILE, type ControlAnswer } from './control-protocol';
+import { join, resolve } from 'node:path';
+import { CONTROL_FILE, identityOf, type ControlAnswer } from './control-protocol';
 import { BackupError } from './failure';
 
 /** What a running server has staged; it stays so until it is ended. */
@@ -9,6 +9,8 @@ export interface Staged {
   /** The folder with the files. */
   readonly folder: string;
   readonly quarantined: readonly string[];
+  /** Why the store of authentication is not among them, where it is damaged. */
+  readonly storeFault: string | undefined;
   /** Rejects when the server goes away meanwhile. */
   readonly lost: Promise<never>;
   /** Says that the files are copied, and waits for the server to take them away. */
@@ -34,6 +36,12 @@ export async function stageLive(dataDir: string): Promise<Staged | undefined> {
     socket.destroy();
     throw new BackupError(`The server cannot make a backup: ${answer.error}`);
   }
+  const folder = join(dataDir, answer.staged);
+  if ((await identityOf(folder).catch(() => undefined)) !== answer.identity) {
+    // This folder is a copy of one that a server has, or was one: what the file says is not meant for it.
+    socket.destroy();
+    return undefined;
+  }
   const lost = new Promise<never>((_, reject) => {
     socket.once('close', () => {
       reject(new BackupError('The server ended while its files were copied: start it and try again'));
@@ -41,8 +49,9 @@ export async function stageLive(dataDir: string): Promise<Staged | undefined> {
   });
   lost.catch(() => undefined);
   return {
-    folder: join(dataDir, answer.staged),
+    folder,
     quarantined: answer.quarantined,
+    storeFault: answer.storeFault,
     lost,
     end: () =>
       new Promise((resolve) => {
@@ -63,7 +72,7 @@ async function addressOf(dataDir: string): Promise<string | undefined> {
     const { socket } = JSON.parse(await readFile(join(dataDir, CONTROL_FILE), 'utf8')) as {
       socket?: unknown;
     };
-    return typeof socket === 'string' ? socket : undefined;
+    return typeof socket === 'string' ? resolve(dataDir, socket) : undefined;
   } catch {
     // None, or half a one: then no server that is ready wrote it.
     return undefined;

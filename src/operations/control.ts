@@ -5,7 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
-import { CONTROL_FILE, MAX_LINE_BYTES, type ControlAnswer } from './control-protocol';
+import { StoreDamaged } from '../auth/store/port';
+import { CONTROL_FILE, identityOf, MAX_LINE_BYTES, type ControlAnswer } from './control-protocol';
 import { STORE_FILE } from './data-files';
 import { reasonOf } from '../files/explained';
 
@@ -31,6 +32,7 @@ export interface Control {
 /** Longest time between a connection and its request. */
 const REQUEST_MS = 10_000;
 const MAX_CONNECTIONS = 8;
+const SOCKET = 'control.sock';
 /** Unix limits the path of a socket to 104 or 108 bytes. */
 const MAX_SOCKET_PATH_BYTES = 100;
 
@@ -39,7 +41,7 @@ const MAX_SOCKET_PATH_BYTES = 100;
  * caller holds the lock of the directory: what an earlier process left there is dead.
  */
 export async function openControl(dataDir: string, staging: Staging, log: Logger): Promise<Control> {
-  const { address, folder } = await socketAddress(dataDir);
+  const { address, name = address, folder } = await socketAddress(dataDir);
   const server = createServer({ allowHalfOpen: true });
   const sockets = new Set<Socket>();
   let busy = false;
@@ -66,7 +68,7 @@ export async function openControl(dataDir: string, staging: Staging, log: Logger
     });
   });
   await listening(server, address);
-  await writeFile(join(dataDir, CONTROL_FILE), `${JSON.stringify({ socket: address })}\n`, { mode: 0o600 });
+  await writeFile(join(dataDir, CONTROL_FILE), `${JSON.stringify({ socket: name })}\n`, { mode: 0o600 });
   return {
     close: async () => {
       const closed = new Promise<void>((resolve) =>
@@ -97,10 +99,17 @@ async function serveBackup(dataDir: string, socket: Socket, staging: Staging, lo
   const startedAt = performance.now();
   try {
     await staging.stage();
-    const hasStore = await staging.copyStore(join(dataDir, STAGING, STORE_FILE));
+    const copied = await staging.copyStore(join(dataDir, STAGING, STORE_FILE)).catch((error: unknown) => {
+      if (error instanceof StoreDamaged) {
+        return error.message;
+      }
+      throw error;
+    });
+    const store = typeof copied === 'string' ? { hasStore: false, storeFault: copied } : { hasStore: copied };
     const quarantined = staging.quarantined();
     log.info({ stagedMs: Math.round(performance.now() - startedAt), quarantined }, 'backup begins');
-    answer(socket, { staged: STAGING, hasStore, quarantined });
+    const identity = await identityOf(join(dataDir, STAGING));
+    answer(socket, { staged: STAGING, identity, ...store, quarantined });
     await gone;
     log.info({ tookMs: Math.round(performance.now() - startedAt) }, 'backup ends');
   } catch (error) {
@@ -138,17 +147,18 @@ function requestOf(socket: Socket): Promise<string | undefined> {
   });
 }
 
-async function socketAddress(dataDir: string): Promise<{ address: string; folder?: string }> {
+/** Where to listen; `name` is what the file says of it: relative where it can be, so that it is right in no copy. */
+async function socketAddress(dataDir: string): Promise<{ address: string; name?: string; folder?: string }> {
   if (process.platform === 'win32') {
     return { address: `\\\\.\\pipe\\kithdb-${randomUUID()}` };
   }
-  const near = join(dataDir, 'control.sock');
+  const near = join(dataDir, SOCKET);
   if (Buffer.byteLength(near) <= MAX_SOCKET_PATH_BYTES) {
     await rm(near, { force: true });
-    return { address: near };
+    return { address: near, name: SOCKET };
   }
   const folder = await mkdtemp(join(tmpdir(), 'kithdb-'));
-  return { address: join(folder, 'control.sock'), folder };
+  return { address: join(folder, SOCKET), folder };
 }
 
 function listening(server: Server, address: string): Promise<void> {

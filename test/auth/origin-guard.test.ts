@@ -82,6 +82,7 @@ describe('C3.3 a direct local caller', () => {
     ['X-Forwarded-Anything', caller({ 'x-forwarded-anything': '' })],
     ['X-Real-IP', caller({ 'x-real-ip': '127.0.0.1' })],
     ['Via', caller({ via: '1.1 proxy' })],
+    ['HTTP/1.0, as nginx sends it', { ...caller(), httpVersion: '1.0' }],
     ['a page of another origin', caller({ origin: 'https://evil.example' })],
     ['a page without an origin', caller({ origin: 'null' })],
     ['a closed socket', { headers: { host: 'localhost' }, socket: { remoteAddress: undefined } }],

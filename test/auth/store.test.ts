@@ -1,7 +1,17 @@
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { chmodSync, copyFileSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, sep } from 'node:path';
 import {
@@ -12,7 +22,7 @@ import {
   StoreUnavailable,
   type StoreKind,
 } from '../../src/auth/store/open';
-import { StoreInUse, type NewToken, type TokenStore } from '../../src/auth/store/port';
+import { StoreDamaged, StoreInUse, type NewToken, type TokenStore } from '../../src/auth/store/port';
 
 const folders: string[] = [];
 function newFolder(): string {
@@ -220,6 +230,44 @@ describe.each(durableKinds)('the file of the %s store', (kind) => {
     const folder = newFolder();
     writeFileSync(storePath(folder), 'this is a text and no database, long enough to be looked at');
     await expect(openStore(folder, kind)).rejects.toThrow();
+  });
+});
+
+describe('a data directory', () => {
+  it('that has data and no store is warned of: whoever was admin is not any more', async () => {
+    const folder = newFolder();
+    const warnings: string[] = [];
+    const warn = (warning: string): number => warnings.push(warning);
+    mkdirSync(join(folder, 'log'));
+    await (await openStore(folder, undefined, warn)).close();
+    expect(warnings).toEqual([
+      `There is data in ${folder}, and no auth.sqlite3: authentication begins as at a first start, without the admin and the tokens of before`,
+    ]);
+    await (await openStore(folder, undefined, warn)).close();
+    expect(warnings).toHaveLength(1);
+  });
+
+  it.each(durableKinds)('whose store is damaged is told by the name of the file (%s)', async (kind) => {
+    const folder = newFolder();
+    writeFileSync(storePath(folder), Buffer.alloc(8192, 'no database'));
+    await expect(openStore(folder, kind)).rejects.toThrow(StoreDamaged);
+    await expect(openStore(folder, kind)).rejects.toThrow(`${storePath(folder)} is damaged (`);
+  });
+
+  it.each(durableKinds)('leaves no copy of a store that cannot be read whole (%s)', async (kind) => {
+    const folder = newFolder();
+    const first = await openStore(folder, kind);
+    for (let token = 0; token < 300; token += 1) {
+      await first.createToken(newToken({ name: `${token} ${'n'.repeat(200)}` }));
+    }
+    await first.close();
+    const bytes = readFileSync(storePath(folder));
+    bytes.fill(0xff, 5 * 4096, 9 * 4096);
+    writeFileSync(storePath(folder), bytes);
+    const store = await openStore(folder, kind);
+    await expect(store.copyTo(join(folder, 'copy'))).rejects.toThrow(StoreDamaged);
+    expect(existsSync(join(folder, 'copy'))).toBe(false);
+    await store.close();
   });
 });
 

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough, Readable } from 'node:stream';
 import pino from 'pino';
-import { AuthStartError, ExposureError, openAuth, StoreInUse, StoreUnavailable } from '../../src/auth';
+import { AuthStartError, ExposureError, openAuth, StoreDamaged, StoreInUse, StoreUnavailable } from '../../src/auth';
 import { CommandError } from '../../src/cli/console';
 import { EXPLAINED, run } from '../../src/cli/run';
 import { VERBS } from '../../src/cli/verbs';
@@ -135,6 +135,7 @@ describe('C11.2 the command line', () => {
       new ExposureError('x'),
       new StartError('x'),
       new StoreInUse('x'),
+      new StoreDamaged('x', 'y'),
       new StoreUnavailable('x'),
     ];
     expect(new Set(errors.map(({ name }) => name))).toEqual(EXPLAINED);

@@ -5,7 +5,12 @@ import { connect, type AddressInfo } from 'node:net';
 import pino, { type Logger } from 'pino';
 import type { Engine } from '../../src/engine/types';
 import { DEFAULT_PACE } from '../../src/http/body';
-import { createHttpServer, DEFAULT_SERVER_LIMITS, type ServerLimits } from '../../src/http/http-server';
+import {
+  createHttpServer,
+  DEFAULT_SERVER_LIMITS,
+  type ServerLimits,
+  type TlsMaterial,
+} from '../../src/http/http-server';
 import { Late } from '../../src/http/late';
 import { Lifecycle } from '../../src/http/lifecycle';
 import { httpListeners, type HttpServices } from '../../src/http/listener';
@@ -41,6 +46,7 @@ export async function startService(
     realEngine?: Engine;
     limits?: Partial<HttpServices['limits']>;
     server?: Partial<ServerLimits>;
+    tls?: TlsMaterial;
   } = {},
 ): Promise<Service> {
   const engine = new FakeEngine();
@@ -71,7 +77,11 @@ export async function startService(
       ...overrides.limits,
     },
   };
-  const server = createHttpServer(httpListeners(services), { ...DEFAULT_SERVER_LIMITS, ...overrides.server });
+  const server = createHttpServer(
+    httpListeners(services),
+    { ...DEFAULT_SERVER_LIMITS, ...overrides.server },
+    overrides.tls,
+  );
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   return {

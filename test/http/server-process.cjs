@@ -1,7 +1,7 @@
 /**
  * A server in a process of its own, for the tests of signals and exits: compiles TypeScript as it is loaded, and puts
  * the fake engine in place of the native one. With `--throw` an error is thrown that nobody catches once it is ready;
- * with `--hang` the engine never answers a search.
+ * with `--hang` the engine never answers a search. A parent that listens is sent the port.
  */
 const { readFileSync } = require('node:fs');
 const { transformSync } = require('@swc/core');
@@ -28,6 +28,7 @@ if (process.argv.includes('--hang')) {
 startServer(config, { openEngine: () => engine, graceMs: 300 }).then(
   async (server) => {
     await server.ready;
+    process.send?.(server.port, () => process.disconnect());
     if (process.argv.includes('--throw')) {
       throw new Error('nobody catches this');
     }

@@ -184,10 +184,18 @@ describe('startServer', () => {
     const options = { openEngine: () => new FakeEngine(), print: () => undefined, ownsProcess: false };
     const first = await startServer(settings(), { ...options, log: silent });
     await first.ready;
-    const second = await startServer(settings(), { ...options, log: { log, flush: () => undefined } });
+    const engine = new FakeEngine();
+    const opening = jest.spyOn(engine, 'open');
+    const second = await startServer(settings(), {
+      ...options,
+      openEngine: () => engine,
+      log: { log, flush: () => undefined },
+    });
     await expect(second.ready).rejects.toThrow(/another KithDB process runs on this data directory/);
     await second.stop();
     expect(logged).toEqual([]);
+    // Had it taken the engine's lock, the first would have had to give up too, were it still starting.
+    expect(opening).not.toHaveBeenCalled();
     await first.stop();
   });
 });
@@ -250,6 +258,40 @@ describe('C11.3 stopping', () => {
     expect(printed).toEqual([]);
   });
 
+  it('opens no engine any more when it is told to stop before', async () => {
+    const engine = new FakeEngine();
+    const opening = jest.spyOn(engine, 'open');
+    const server = await start(engine);
+    await server.stop();
+    await expect(server.ready).resolves.toBeUndefined();
+    expect(opening).not.toHaveBeenCalled();
+  });
+
+  it('hears a signal that comes before it listens', async () => {
+    const exited: unknown[] = [];
+    const exit = jest.spyOn(process, 'exit').mockImplementation((code) => {
+      exited.push(code);
+      return undefined as never;
+    });
+    const before = EVENTS.map((event) => process.listeners(event as 'SIGTERM'));
+    try {
+      const starting = start(new FakeEngine(), { ownsProcess: true });
+      process.emit('SIGTERM', 'SIGTERM');
+      await starting;
+      await until(() => exited.length > 0);
+      expect(exited).toEqual([0]);
+    } finally {
+      exit.mockRestore();
+      EVENTS.forEach((event, index) => {
+        for (const listener of process.listeners(event as 'SIGTERM')) {
+          if (!before[index]?.includes(listener)) {
+            process.off(event, listener);
+          }
+        }
+      });
+    }
+  });
+
   it('waits for an opening that takes minutes when it is told to stop, closes the engine and exits 0', async () => {
     const engine = new FakeEngine();
     let opened = (): void => undefined;
@@ -265,7 +307,11 @@ describe('C11.3 stopping', () => {
     // Only the timers of what is being tested: sockets go on by themselves.
     jest.useFakeTimers({ doNotFake: ['setImmediate', 'nextTick', 'performance', 'queueMicrotask', 'Date'] });
     try {
+      const opening = jest.spyOn(engine, 'open');
       const server = await start(engine, { ownsProcess: true });
+      while (opening.mock.calls.length === 0) {
+        await new Promise((resolve) => setImmediate(resolve));
+      }
       process.emit('SIGTERM', 'SIGTERM');
       for (let second = 0; second < 120; second += 1) {
         await jest.advanceTimersByTimeAsync(1000);

@@ -1,7 +1,10 @@
-import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { cpSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { mkdirSync, mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import pino from 'pino';
+import { StoreDamaged } from '../../src/auth';
+import { openControl } from '../../src/operations/control';
 import { kithdb } from './command';
 import { pointOf, Served } from './served';
 
@@ -122,10 +125,63 @@ describe('C11.4 backup and restore', () => {
     const told = await kithdb('backup', '--data-dir', dataDir, '--to', b2, '--json');
     expect(told.code).toBe(3);
     expect(JSON.parse(told.out)).toMatchObject({
-      damaged: [{ file: data, what: expect.stringMatching(/do not have their checksum/) }],
+      damaged: [{ file: data, missing: false, what: expect.stringMatching(/do not have their checksum/) }],
     });
     // It is a backup all the same: of everything else.
     await ok('restore', '--from', b1, '--data-dir', join(folder, 'restored'));
+  });
+
+  describe('of a store of authentication that is damaged', () => {
+    const told =
+      /^kithdb: auth\.sqlite3 is damaged in the data directory, and not in the backup: .*auth\.sqlite3 is damaged \(.*\): restore this file .*\nkithdb: keep earlier backups/;
+
+    beforeEach(async () => {
+      const server = await serve();
+      await server.create('c');
+      await server.upsert('c', 0, 300);
+      await server.stop();
+      servers = [];
+    });
+
+    async function backedUpWithoutIt(): Promise<void> {
+      const backup = join(folder, 'b');
+      const { code, err } = await kithdb('backup', '--data-dir', dataDir, '--to', backup);
+      expect({ code, err }).toEqual({ code: 3, err: expect.stringMatching(told) });
+      await ok('restore', '--from', backup, '--data-dir', join(folder, 'restored'));
+      const copy = await serve(join(folder, 'restored'));
+      expect(await copy.points('c')).toHaveLength(300);
+    }
+
+    it('at rest: everything else is saved', async () => {
+      writeFileSync(join(dataDir, 'auth.sqlite3'), Buffer.alloc(8192, 'no database'));
+      await backedUpWithoutIt();
+      const start = await kithdb('serve', '--port', '0', '--data-dir', dataDir);
+      expect(start).toMatchObject({
+        code: 1,
+        err: expect.stringMatching(/kithdb: .*auth\.sqlite3 is damaged/),
+      });
+    });
+
+    it('of a running server: everything else is saved', async () => {
+      const staging = join(dataDir, 'staging');
+      const lent = {
+        stage: () => {
+          for (const name of ['catalog', 'collections', 'log']) {
+            cpSync(join(dataDir, name), join(staging, name), { recursive: true });
+          }
+          return Promise.resolve();
+        },
+        unstage: () => {
+          rmSync(staging, { recursive: true });
+          return Promise.resolve();
+        },
+        copyStore: () => Promise.reject(new StoreDamaged(join(dataDir, 'auth.sqlite3'), 'SQLITE_CORRUPT')),
+        quarantined: () => [],
+      };
+      const control = await openControl(dataDir, lent, pino({ level: 'silent' }));
+      await backedUpWithoutIt();
+      await control.close();
+    });
   });
 
   it('leaves out the space that is kept back, which a server keeps again', async () => {
@@ -215,13 +271,32 @@ describe('C11.4 backup and restore', () => {
     expect(readdirSync(dataDir)).not.toContain('auth.sqlite3');
   });
 
+  it.each(['short', 'l'.repeat(100)])(
+    'takes the files of a directory that was copied from one in use, and not those of the latter (%s)',
+    async (name) => {
+      const original = join(folder, name);
+      const server = await serve(original);
+      await server.create('c');
+      await server.upsert('c', 0, 300);
+      cpSync(original, dataDir, { recursive: true, filter: (path) => !path.endsWith('.sock') });
+      await server.upsert('c', 300, 400);
+      const backup = join(folder, 'b');
+      const outcome = JSON.parse(await ok('backup', '--data-dir', dataDir, '--to', backup, '--json'));
+      expect(outcome).toMatchObject({ live: false });
+      await ok('restore', '--from', backup, '--data-dir', join(folder, 'restored'));
+      const copy = await serve(join(folder, 'restored'));
+      expect(await copy.points('c')).toHaveLength(300);
+      expect(readdirSync(original)).not.toContain('staging');
+    },
+  );
+
   it('a backup whose process dies leaves the server nothing to keep', async () => {
     const server = await serve();
     await server.create('c');
     await server.upsert('c', 0, 10);
     const { connect } = await import('node:net');
     const { socket } = JSON.parse(readFileSync(join(dataDir, 'control'), 'utf8'));
-    const first = connect(socket);
+    const first = connect(join(dataDir, socket));
     first.write('backup\n');
     const answer = JSON.parse(
       await new Promise((resolve) =>
@@ -230,7 +305,13 @@ describe('C11.4 backup and restore', () => {
         }),
       ),
     );
-    expect(answer).toEqual({ staged: 'staging', hasStore: true, quarantined: [] });
+    const { dev, ino } = statSync(join(dataDir, 'staging'), { bigint: true });
+    expect(answer).toEqual({
+      staged: 'staging',
+      identity: `${dev}:${ino}`,
+      hasStore: true,
+      quarantined: [],
+    });
     expect(await kithdb('backup', '--data-dir', dataDir, '--to', join(folder, 'b'))).toMatchObject({
       code: 1,
       err: expect.stringMatching(/another backup of this server is running/),

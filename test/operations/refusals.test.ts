@@ -96,6 +96,34 @@ describe('C11.4 what commands say when they cannot', () => {
     }
   });
 
+  it('reads a data directory where nobody may write, as it was when its server was killed', async () => {
+    const disk = smallDisk('read-only', 300_000);
+    if (disk === undefined) return;
+    try {
+      const there = join(disk, 'data');
+      cpSync(dataDir, there, { recursive: true });
+      const server = await Served.on(there);
+      await server.upsert('c', 3000, 3100);
+      await server.call('POST', '/auth/admin', { password: 'Correct-horse-7-staple' });
+      await server.kill();
+      execFileSync('mount', ['-o', 'remount,ro', disk]);
+      expect((await kithdb('check', '--data-dir', there)).out).toMatch(/^sound: 1 collection/m);
+      expect(await kithdb('repair', '--dry-run', '--data-dir', there)).toMatchObject({ code: 0, err: '' });
+      const to = join(folder, 'of-read-only');
+      expect(await kithdb('backup', '--data-dir', there, '--to', to)).toMatchObject({ code: 0, err: '' });
+      const restored = join(folder, 'restored');
+      expect((await kithdb('restore', '--from', to, '--data-dir', restored)).code).toBe(0);
+      const copy = await Served.on(restored);
+      expect(await copy.points('c')).toHaveLength(3100);
+      expect(await copy.call('GET', '/auth/admin/exists')).toBe(true);
+      await copy.kill();
+      const start = await kithdb('serve', '--port', '0', '--data-dir', there);
+      expect(start).toMatchObject({ code: 1, err: expect.stringMatching(/read-only file system/i) });
+    } finally {
+      execFileSync('umount', [disk]);
+    }
+  });
+
   it('makes nothing in a data directory that was taken for a place for backups', async () => {
     const before = readdirSync(dataDir);
     expect(await kithdb('backup', '--data-dir', dataDir, '--to', join(dataDir, 'a', 'b'))).toMatchObject({

@@ -1,14 +1,30 @@
 import { copyFile, mkdtemp, rm } from 'node:fs/promises';
 import { existsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { basename, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { openConnection, openStore, storeExists, storePath, type StoreKind } from './open';
 
-/** Copies the store of a data directory that no server has open. False when there is none. @throws StoreInUse */
+/**
+ * Copies the store of a data directory that no server has open, also where it can only be read. False when there is
+ * none.
+ * @throws StoreInUse
+ */
 export async function copyStoreAtRest(dataDir: string, path: string, kind?: StoreKind): Promise<boolean> {
   if (kind === 'memory' || !(await storeExists(dataDir))) {
     return false;
   }
+  try {
+    return await copyFrom(dataDir, path, kind);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EROFS') {
+      throw error;
+    }
+    // SQLite cannot read a file with a log where it cannot write.
+    return await besides(dataDir, (copy) => copyFrom(dirname(copy), path, kind));
+  }
+}
+
+async function copyFrom(dataDir: string, path: string, kind: StoreKind | undefined): Promise<boolean> {
   const store = await openStore(dataDir, kind);
   try {
     return await store.copyTo(path);
@@ -17,12 +33,9 @@ export async function copyStoreAtRest(dataDir: string, path: string, kind?: Stor
   }
 }
 
-/**
- * What SQLite finds wrong with the store of a data directory; nothing when it is sound. It looks at a copy, so that the
- * file and its log stay as they are.
- */
-export async function storeProblems(dataDir: string, kind?: StoreKind): Promise<readonly string[]> {
-  const folder = await mkdtemp(join(tmpdir(), 'kithdb-check-'));
+/** Does something with a copy of the store's file and its log that is gone afterwards. */
+async function besides<T>(dataDir: string, work: (copy: string) => Promise<T>): Promise<T> {
+  const folder = await mkdtemp(join(tmpdir(), 'kithdb-store-'));
   try {
     const path = storePath(dataDir);
     const copy = join(folder, basename(path));
@@ -31,17 +44,29 @@ export async function storeProblems(dataDir: string, kind?: StoreKind): Promise<
         await copyFile(path + suffix, copy + suffix);
       }
     }
-    const connection = await openConnection(copy, kind === 'memory' ? undefined : kind);
-    try {
-      const rows = await connection.rows('PRAGMA integrity_check(20)');
-      const found = rows.map((row) => String(row['integrity_check']));
-      return found.length === 1 && found[0] === 'ok' ? [] : found;
-    } finally {
-      await connection.close();
-    }
-  } catch (error) {
-    return [error instanceof Error ? error.message : String(error)];
+    return await work(copy);
   } finally {
     await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/**
+ * What SQLite finds wrong with the store of a data directory; nothing when it is sound. It looks at a copy, so that the
+ * file and its log stay as they are.
+ */
+export async function storeProblems(dataDir: string, kind?: StoreKind): Promise<readonly string[]> {
+  try {
+    return await besides(dataDir, async (copy) => {
+      const connection = await openConnection(copy, kind === 'memory' ? undefined : kind);
+      try {
+        const rows = await connection.rows('PRAGMA integrity_check(20)');
+        const found = rows.map((row) => String(row['integrity_check']));
+        return found.length === 1 && found[0] === 'ok' ? [] : found;
+      } finally {
+        await connection.close();
+      }
+    });
+  } catch (error) {
+    return [error instanceof Error ? error.message : String(error)];
   }
 }

@@ -1,5 +1,5 @@
 import { chmod, open, stat } from 'node:fs/promises';
-import { dirname, join, sep } from 'node:path';
+import { basename, dirname, join, sep } from 'node:path';
 import { explained } from '../../files/explained';
 import { makeFolder, syncFolder } from '../../files/folder';
 import { MemoryStore } from './memory';
@@ -24,9 +24,13 @@ export function storePath(dataDir: string): string {
 }
 
 /** Whether a data directory has a store already. */
-export async function storeExists(dataDir: string): Promise<boolean> {
+export function storeExists(dataDir: string): Promise<boolean> {
+  return exists(storePath(dataDir));
+}
+
+async function exists(path: string): Promise<boolean> {
   try {
-    await stat(storePath(dataDir));
+    await stat(path);
     return true;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false;
@@ -36,7 +40,7 @@ export async function storeExists(dataDir: string): Promise<boolean> {
 
 /**
  * Opens the store of a data directory, making both when they do not exist. Without a kind: the first SQLite that
- * loads. `warn` is told when the directory was there and is open to others.
+ * loads. `warn` is told when the directory was there and is open to others, or has data and no store.
  * @throws StoreInUse when another process has it open.
  * @throws StoreUnavailable that says why the directory cannot be used, or how to make a SQLite library load.
  */
@@ -49,6 +53,11 @@ export async function openStore(
     return new MemoryStore();
   }
   const path = storePath(dataDir);
+  if (!(await exists(path)) && (await exists(join(dataDir, 'log')))) {
+    warn(
+      `There is data in ${dataDir}, and no ${basename(path)}: authentication begins as at a first start, without the admin and the tokens of before`,
+    );
+  }
   try {
     await makePrivate(dataDir, path);
   } catch (error) {

@@ -55,7 +55,10 @@ export interface TokenStore {
   /** False when there was none. */
   deleteToken(id: number): Promise<boolean>;
 
-  /** Writes a consistent, durable copy to a new file; false when there is nothing that could be copied. */
+  /**
+   * Writes a consistent, durable copy to a new file; false when there is nothing that could be copied.
+   * @throws StoreDamaged when it cannot be read whole; then there is no file.
+   */
   copyTo(path: string): Promise<boolean>;
 
   /** Nothing may be called afterwards. */
@@ -68,5 +71,14 @@ export class StoreInUse extends Error {
 
   constructor(path: string) {
     super(`${path} is in use: another KithDB process runs on this data directory`);
+  }
+}
+
+/** The store's file is not what SQLite wrote, or a part of it is not. */
+export class StoreDamaged extends Error {
+  override readonly name = 'StoreDamaged';
+
+  constructor(path: string, what: string) {
+    super(`${path} is damaged (${what}): restore this file from a backup while no server runs on it`);
   }
 }

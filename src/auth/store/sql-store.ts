@@ -1,5 +1,7 @@
+import { rm } from 'node:fs/promises';
 import { makeEmptyFile, syncFile } from './file';
 import {
+  StoreDamaged,
   StoreInUse,
   type NewToken,
   type StoredAdmin,
@@ -68,11 +70,15 @@ const TOKEN_COLUMNS = 'id, name, description, permission, created_at, expires_at
 
 /** The store in a SQLite file. Both libraries write the same file. */
 export class SqlStore implements TokenStore {
-  private constructor(private readonly connection: SqlConnection) {}
+  private constructor(
+    private readonly connection: SqlConnection,
+    private readonly path: string,
+  ) {}
 
   /**
    * Takes over an open connection: locks the file and brings its schema up to date.
    * @throws StoreInUse when another process has it open.
+   * @throws StoreDamaged when it is no database, or a damaged one.
    */
   static async open(connection: SqlConnection, path: string): Promise<SqlStore> {
     try {
@@ -86,9 +92,9 @@ export class SqlStore implements TokenStore {
       await connection.script(version === SCHEMA_VERSION ? LOCK : SCHEMA);
     } catch (error) {
       await connection.close().catch(() => undefined);
-      throw isBusy(error) ? new StoreInUse(path) : error;
+      throw isBusy(error) ? new StoreInUse(path) : told(error, path);
     }
-    return new SqlStore(connection);
+    return new SqlStore(connection, path);
   }
 
   get kind(): SqlConnection['kind'] {
@@ -174,7 +180,12 @@ export class SqlStore implements TokenStore {
 
   async copyTo(path: string): Promise<boolean> {
     await makeEmptyFile(path);
-    await this.connection.rows('VACUUM INTO ?', [path]);
+    try {
+      await this.connection.rows('VACUUM INTO ?', [path]);
+    } catch (error) {
+      await rm(path, { force: true });
+      throw told(error, this.path);
+    }
     await syncFile(path);
     return true;
   }
@@ -194,6 +205,17 @@ function tokenOf(row: Record<string, unknown>): StoredToken {
     createdAt: Number(row['created_at']),
     expiresAt: expiresAt === null ? null : Number(expiresAt),
   };
+}
+
+/** SQLITE_CORRUPT and SQLITE_NOTADB, as either library tells them. */
+const DAMAGED: ReadonlySet<unknown> = new Set(['SQLITE_CORRUPT', 'SQLITE_NOTADB', 11, 26]);
+
+/** The error with the name of the file, where it is the file that is at fault. */
+function told(error: unknown, path: string): unknown {
+  const { code, errcode, message } = error as { code?: string; errcode?: number; message: string };
+  // Extended codes of SQLite have the plain one in their last byte.
+  const isDamaged = DAMAGED.has(code) || (errcode !== undefined && DAMAGED.has(errcode & 0xff));
+  return isDamaged ? new StoreDamaged(path, message) : error;
 }
 
 /** SQLITE_BUSY, in the words of either library. */

@@ -213,8 +213,15 @@ impl Storage for RealDisk {
 
     fn lock(&self) -> Result<LockGuard> {
         let fail = |e: &io::Error| StorageError::from_io("lock", LOCK_FILE, e);
+        let path = self.root.join(LOCK_FILE);
         let mut file = owner_only(OpenOptions::new().read(true).write(true).create(true).truncate(false))
-            .open(self.root.join(LOCK_FILE))
+            .open(&path)
+            .or_else(|e| match e.kind() {
+                // Whoever only reads can do so on a snapshot, or on a disk that the system lets nobody write to since
+                // it failed. A lock is as good on a file that cannot be written.
+                io::ErrorKind::ReadOnlyFilesystem => File::open(&path),
+                _ => Err(e),
+            })
             .map_err(|e| StorageError::from_io("open", LOCK_FILE, &e))?;
         match file.try_lock() {
             Ok(()) => {}
