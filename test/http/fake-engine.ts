@@ -68,6 +68,7 @@ export class FakeEngine implements Engine {
   answer: Buffer | undefined;
   opening: Promise<void> = Promise.resolve();
   closed = false;
+  inTrouble: readonly Trouble[] = [];
 
   open(): Promise<void> {
     return this.opening;
@@ -112,11 +113,7 @@ export class FakeEngine implements Engine {
   }
 
   troubles(): readonly Trouble[] {
-    return [
-      { kind: 'checkpoint', collection: 'a', what: 'no' },
-      { kind: 'checkpoint', collection: 'b', what: 'no' },
-      { kind: 'log', what: 'no' },
-    ];
+    return this.inTrouble;
   }
 
   stage(): Promise<void> {

@@ -27,19 +27,19 @@ describe('LineWriter', () => {
     let fails = true;
     const error = Object.assign(new Error('no space left on device'), { code: 'ENOSPC' });
     const { write, writeSync } = fs;
-    jest.spyOn(fs, 'write').mockImplementation(((...args: Parameters<typeof write>) => {
+    jest.spyOn(fs, 'write').mockImplementation((...args: Parameters<typeof write>) => {
       if (fails) {
         setImmediate(args.at(-1) as (failure: Error) => void, error);
       } else {
         write(...args);
       }
-    }));
-    jest.spyOn(fs, 'writeSync').mockImplementation(((...args: Parameters<typeof writeSync>) => {
+    });
+    jest.spyOn(fs, 'writeSync').mockImplementation((...args: Parameters<typeof writeSync>) => {
       if (fails) {
         throw error;
       }
       return writeSync(...args);
-    }));
+    });
     return { stop: () => (fails = false) };
   }
 

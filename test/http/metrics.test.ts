@@ -95,6 +95,11 @@ describe('C3.16 GET /metrics', () => {
   });
 
   it('says what the engine says, each figure under its own name', async () => {
+    service.engine.inTrouble = [
+      { kind: 'checkpoint', collection: 'a', what: 'no' },
+      { kind: 'checkpoint', collection: 'b', what: 'no' },
+      { kind: 'log', what: 'no' },
+    ];
     const page = await scrape(service);
     const figures = page.samples
       .filter(({ name }) =>

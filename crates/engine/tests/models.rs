@@ -191,7 +191,7 @@ impl Server {
             &api::create_collection(body.as_bytes(), &Limits::default()).expect("a configuration").to_json(),
         );
         let config = Arc::new(config.expect("a configuration"));
-        let collection = Arc::new(Collection::create(1, Arc::clone(&shared), config));
+        let collection = Arc::new(Collection::create(1, Arc::clone(&shared), config, 1));
         Arc::new(Server { disk, shared, collection, size })
     }
 

@@ -2,7 +2,7 @@ import { copyFile, mkdtemp, rm } from 'node:fs/promises';
 import { existsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
-import { openConnection, openStore, storeExists, storePath, type StoreKind } from './open';
+import { openConnection, openStore, storeExists, storePath, StoreUnavailable, type StoreKind } from './open';
 
 /**
  * Copies the store of a data directory that no server has open, also where it can only be read. False when there is
@@ -16,7 +16,10 @@ export async function copyStoreAtRest(dataDir: string, path: string, kind?: Stor
   try {
     return await copyFrom(dataDir, path, kind);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EROFS') {
+    const { code } = (
+      error instanceof StoreUnavailable ? (error.cause ?? error) : error
+    ) as NodeJS.ErrnoException;
+    if (code !== 'EROFS') {
       throw error;
     }
     // SQLite cannot read a file with a log where it cannot write.

@@ -53,12 +53,12 @@ export async function openStore(
     return new MemoryStore();
   }
   const path = storePath(dataDir);
-  if (!(await exists(path)) && (await exists(join(dataDir, 'log')))) {
-    warn(
-      `There is data in ${dataDir}, and no ${basename(path)}: authentication begins as at a first start, without the admin and the tokens of before`,
-    );
-  }
   try {
+    if (!(await exists(path)) && (await exists(join(dataDir, 'log')))) {
+      warn(
+        `There is data in ${dataDir}, and no ${basename(path)}: authentication begins as at a first start, without the admin and the tokens of before`,
+      );
+    }
     await makePrivate(dataDir, path);
   } catch (error) {
     throw new StoreUnavailable(`The data directory cannot be used: ${explained(error)}`, { cause: error });

@@ -12,7 +12,7 @@ mod staging;
 pub use crate::wal::CATALOG;
 pub use entry::{Entry, Use};
 pub use file::{COPY_PATH as CATALOG_COPY, catalog_fault};
-pub use open::{Mode, OpenError, Opened, UNFINISHED_RESTORE, claim, open};
+pub use open::{Mode, OpenError, Opened, UNFINISHED_RESTORE, claim, open, refuse_unknown, unknown_folders};
 pub use rehearsal::{
     DamagedRecord, Rehearsal, Rehearsed, SavedCatalog, Source, Strays, rehearse, salvage_catalog,
 };
@@ -134,7 +134,7 @@ impl Catalog {
         // Without it a full disk refuses deletions as well; the next look tries again.
         let _ = self.shared.reserve.keep_for_data(self.shared.log.size_bytes());
         let config = Arc::new(config);
-        let collection = Collection::create(id, Arc::clone(&self.shared), Arc::clone(&config));
+        let collection = Collection::create(id, Arc::clone(&self.shared), Arc::clone(&config), ledger.last_lsn);
         let state = EntryState::Active(Arc::new(collection));
         let entry = Arc::new(Entry::new(id, name.to_string(), config, state));
         self.entries.rcu(|entries| entries.update(name.to_string(), Arc::clone(&entry)));

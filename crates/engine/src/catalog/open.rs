@@ -183,6 +183,7 @@ fn open_with(
     let log = log.with_reserve(Arc::clone(reserve));
     replay.lose_catalog(&report);
     replay.lose(&report);
+    replay.complete();
     if let Some(fault) = replay.fault {
         return Err(OpenError::Catalog(format!(
             "{fault}. Nothing was changed; `kithdb check` says more. Restore a backup, or let `kithdb repair` say what \
@@ -206,10 +207,9 @@ fn open_with(
         reserve: Arc::clone(reserve),
         unsaved_work: Arc::default(),
     });
-    let entries = replay.slots.into_iter().map(|(id, Slot { name, config, opening, .. })| {
-        let complete = |opening: Opening| opening.check_complete().map(|()| opening);
-        let state = match opening.and_then(complete) {
-            Ok(opening) => EntryState::Active(Arc::new(opening.finish(Arc::clone(&shared)))),
+    let entries = replay.slots.into_iter().map(|(id, Slot { name, config, created, opening })| {
+        let state = match opening {
+            Ok(opening) => EntryState::Active(Arc::new(opening.finish(Arc::clone(&shared), created))),
             // The log keeps everything from the start: what can be saved of the collection is still in it.
             Err(fault) => EntryState::quarantined(&fault, Some(0)),
         };
@@ -269,7 +269,7 @@ impl Replay {
     }
 
     /// The highest log sequence that any checkpoint has.
-    fn highest_applied(&self) -> u64 {
+    pub(super) fn highest_applied(&self) -> u64 {
         let openings = self.slots.values().filter_map(|slot| slot.opening.as_ref().ok());
         openings.map(Opening::lsn).max().unwrap_or(0).max(self.saved_lsn)
     }
@@ -283,6 +283,11 @@ impl Replay {
                         self.fault =
                             Some("the log holds a catalog record that cannot be decoded".to_string());
                     }
+                } else if kind == CREATE
+                    && let Some(((id, ..), _)) = file::decode_entry(body)
+                    && let Some(slot) = self.slots.get_mut(&id)
+                {
+                    slot.created = sequence;
                 }
             }
             Replayed::Record { sequence, collection, kind: CHANGES, body, .. } => {
@@ -380,6 +385,16 @@ impl Replay {
         }
     }
 
+    /// Takes note of collections of which a part is missing, once everything in the log was applied.
+    pub(super) fn complete(&mut self) {
+        for slot in self.slots.values_mut() {
+            let fault = slot.opening.as_ref().ok().and_then(|opening| opening.missing(slot.created));
+            if let Some(fault) = fault {
+                slot.opening = Err(fault);
+            }
+        }
+    }
+
     fn quarantine(&mut self, collection: u64, fault: &str) {
         if let Some(slot) = self.slots.get_mut(&collection) {
             slot.opening = Err(fault.to_string());
@@ -390,7 +405,7 @@ impl Replay {
 /// What is wrong with a collection whose records may be among those that were lost.
 fn may_be_its_own(kind: DamageKind) -> &'static str {
     match kind {
-        DamageKind::Gap => "segments of the log are missing whose records may be this collection's",
+        DamageKind::Gap | DamageKind::Missing => "segments of the log are missing whose records may be this collection's",
         DamageKind::CutMark => {
             "the mark of how far the log was cut is damaged, and so is its copy: whether segments of the log \
              with records of this collection are missing nobody can tell"
@@ -434,14 +449,29 @@ fn load_checkpoints(
 
 /// Refuses a directory with folders of collections that the catalog has never heard of: a creation is durable before
 /// the folder is made, so the catalog was lost, and new collections would find the data of old ones.
-fn refuse_unknown(storage: &dyn Storage, next_id: u64) -> Result<(), OpenError> {
-    let folders = storage.list("collections")?;
-    let unknown = folders.iter().find(|name| u64::from_str_radix(name, 16).is_ok_and(|id| id >= next_id));
-    unknown.map_or(Ok(()), |name| {
-        Err(OpenError::Catalog(format!(
-            "the file CATALOG and the log do not know the folder collections/{name}"
-        )))
-    })
+pub fn refuse_unknown(storage: &dyn Storage, next_id: u64) -> Result<(), OpenError> {
+    match unknown_folders(storage, next_id)?.first() {
+        None => Ok(()),
+        Some(folder) => Err(OpenError::Catalog(format!(
+            "the file CATALOG and the log do not know the folder {folder}. If somebody has put it there, move it out of \
+             the data directory; if not, the list of collections is older than the data: restore a backup"
+        ))),
+    }
+}
+
+/// Folders that look like those of collections, hold something, and belong to none.
+///
+/// # Errors
+/// The disk's.
+pub fn unknown_folders(storage: &dyn Storage, next_id: u64) -> Result<Vec<String>, StorageError> {
+    let mut unknown = Vec::new();
+    for name in storage.list("collections")? {
+        let folder = format!("collections/{name}");
+        if u64::from_str_radix(&name, 16).is_ok_and(|id| id >= next_id) && !storage.list(&folder)?.is_empty() {
+            unknown.push(folder);
+        }
+    }
+    Ok(unknown)
 }
 
 /// Removes the folders of collections that were deleted before their files were.

@@ -82,18 +82,20 @@ pub fn rehearse(
     let mut replay = Replay::load(Arc::clone(storage), saved, options);
     replay.only = only.map(str::to_string);
     let mut damaged = Vec::new();
+    let applied = replay.highest_applied();
     let visit = &mut |item: Replayed<'_>| {
         if let Replayed::BadBody { sequence, collection, .. } = item {
             damaged.push(DamagedRecord { sequence, collection });
         }
         replay.visit(item);
     };
-    let report = wal::inspect(&**storage, visit).map_err(OpenError::Log)?;
+    let report = wal::inspect(&**storage, applied, visit).map_err(OpenError::Log)?;
     if source == Source::File {
         // Without it nothing tells what was cut from what is lost.
         replay.lose_catalog(&report);
     }
     replay.lose(&report);
+    replay.complete();
     let Replay { slots, fault, last_lsn, next_id, .. } = replay;
     let found = |(id, Slot { name, opening, .. })| Rehearsed { id, name, outcome: opening };
     let collections = slots.into_iter().map(found).collect();
@@ -182,6 +184,11 @@ impl SavedCatalog {
     /// Number, name and configuration at creation of each collection.
     pub fn entries(&self) -> &[SavedEntry] {
         &self.0.entries
+    }
+
+    /// Log sequence of the last record that it includes.
+    pub fn lsn(&self) -> u64 {
+        self.0.lsn
     }
 
     /// Replaces the catalog's file: it then includes everything up to the sequence `lsn`.

@@ -140,6 +140,10 @@ pub struct Collection {
     last_lsn: AtomicU64,
     /// Log sequence up to which the data checkpoint holds everything of this collection.
     checkpointed_lsn: AtomicU64,
+    /// Log sequence of the record that created it; 0 when the log does not hold it any more.
+    created_lsn: u64,
+    /// Whether there is a checkpoint, be it of nothing.
+    has_checkpoint: AtomicBool,
     /// Log records since the last data checkpoint.
     unsaved: Unsaved,
     /// The collection was deleted: long work is to be given up.
@@ -147,6 +151,12 @@ pub struct Collection {
     index_bytes: IndexBytes,
     /// What the rows and graphs were like when the last vacuum of rows had looked at them.
     vacuumed: Mutex<Option<u64>>,
+}
+
+/// Log sequences of a collection: of its creation (0 when the log does not hold that any more), and of its last record.
+struct Lsns {
+    created: u64,
+    last: u64,
 }
 
 /// What a reader holds: a view, and for each field the graph with the first row of its tail.
@@ -165,7 +175,7 @@ impl Collection {
         id: u64,
         shared: Arc<Shared>,
         head: Head,
-        last_lsn: u64,
+        Lsns { created, last: last_lsn }: Lsns,
         checkpoints: Checkpoints,
     ) -> Collection {
         let view = head.view(last_lsn);
@@ -186,6 +196,8 @@ impl Collection {
             head_is_stale: AtomicBool::new(false),
             faults: Mutex::new(Faults::default()),
             checkpointed_lsn: AtomicU64::new(checkpoints.lsn()),
+            created_lsn: created,
+            has_checkpoint: AtomicBool::new(checkpoints.manifest.is_some()),
             checkpoints: Mutex::new(checkpoints),
             last_lsn: AtomicU64::new(last_lsn),
             unsaved,
@@ -195,10 +207,10 @@ impl Collection {
         }
     }
 
-    /// A new, empty collection.
-    pub fn create(id: u64, shared: Arc<Shared>, config: Arc<CollectionConfig>) -> Collection {
+    /// A new, empty collection. `created` is the log sequence of the record that creates it.
+    pub fn create(id: u64, shared: Arc<Shared>, config: Arc<CollectionConfig>, created: u64) -> Collection {
         let head = Head::new(config, shared.thresholds.row_chunk_bytes);
-        Self::from_head(id, shared, head, 0, Checkpoints::none(id))
+        Self::from_head(id, shared, head, Lsns { created, last: 0 }, Checkpoints::none(id))
     }
 
     /// What it shares with the other collections.
@@ -261,6 +273,10 @@ impl Collection {
     pub fn pinned_lsn(&self) -> Option<u64> {
         // A group in flight is in the log already, and in no view yet.
         let in_flight = *self.in_flight.lock() > 0;
+        if !self.has_checkpoint.load(Ordering::Acquire) {
+            // Its creation stays in the log: without it nothing tells a collection that is empty from one that is lost.
+            return Some(self.created_lsn.max(1));
+        }
         let saved = self.checkpointed_lsn.load(Ordering::Acquire);
         (in_flight || self.last_lsn.load(Ordering::Acquire) > saved).then_some(saved + 1)
     }

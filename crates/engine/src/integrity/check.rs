@@ -272,6 +272,7 @@ impl Run {
     /// Folders without a collection.
     fn leftovers(&mut self, rehearsal: &Rehearsal) -> Result<(), OpenError> {
         let known: BTreeSet<u64> = rehearsal.collections.iter().map(|found| found.id).collect();
+        let unknown = catalog::unknown_folders(&*self.storage, rehearsal.next_id)?;
         for id in folders(&*self.storage)? {
             if known.contains(&id) {
                 continue;
@@ -280,10 +281,15 @@ impl Run {
                 let what = "the folder of a collection that was deleted";
                 let advice = "nothing: the next start removes it";
                 self.find(Severity::Note, directory(id), None, [what, "none", advice]);
+            } else if !unknown.contains(&directory(id)) {
+                let what = "an empty folder that the catalog has never heard of";
+                self.find(Severity::Note, directory(id), None, [what, "none", NOTHING]);
             } else {
                 let what = "the folder of a collection that the catalog has never heard of";
-                let effect = "none for the collections that are there";
-                self.find(Severity::Note, directory(id), None, [what, effect, NOTHING]);
+                let effect = "the server does not start";
+                let advice = "if somebody has put it there, move it out of the data directory; if not, the list of \
+                              collections is older than the data: restore a backup";
+                self.find(Severity::Damage, directory(id), None, [what, effect, advice]);
             }
         }
         Ok(())

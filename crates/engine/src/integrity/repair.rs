@@ -107,6 +107,9 @@ impl Run {
             }
             rehearsal => (Source::File, rehearsal?),
         };
+        if source == Source::File && rehearsal.fault.is_none() {
+            catalog::refuse_unknown(&*reading, rehearsal.next_id)?;
+        }
         let (report, openings) = (RepairReport::default(), BTreeMap::new());
         let mut run = Run { reading, options, source, report, openings, end: 1 };
         let catalog = run.plan(rehearsal)?;
@@ -223,7 +226,9 @@ impl Run {
             }
         });
         let strays = strays.records;
-        self.end = end.map_err(OpenError::Log)?;
+        // Behind everything that any checkpoint has: where the log is gone it does not say so itself.
+        let applied = openings.values().map(Opening::lsn).max().unwrap_or(0).max(catalog.lsn());
+        self.end = end.map_err(OpenError::Log)?.max(applied + 1);
         self.report.notes.extend(strays.iter().take(NAMED_STRAYS).map(|(id, records)| {
             format!(
                 "operations of the collection with the number {id} cannot be kept: {records}. Its creation, or its \
@@ -252,7 +257,7 @@ impl Run {
         for (id, opening) in std::mem::take(&mut self.openings) {
             let name =
                 catalog.entries().iter().find(|(known, ..)| *known == id).map_or("", |(_, name, _)| name);
-            let collection = opening.finish(Arc::clone(&shared));
+            let collection = opening.finish(Arc::clone(&shared), 0);
             collection.build_indexes();
             while collection.index_some(&mut scratch) {}
             collection.checkpoint(GraphPolicy::Always).map_err(|error| {

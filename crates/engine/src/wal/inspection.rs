@@ -6,12 +6,17 @@ use super::recovery::{Shadowed, recover};
 use super::report::{LogReport, Replayed};
 use super::{LogError, cut_mark, segment};
 
-/// Shows every record that a start would replay to `visit`, and changes nothing on disk.
+/// Shows every record that a start would replay to `visit`, and changes nothing on disk. `applied` is the highest
+/// sequence that any checkpoint has applied.
 ///
 /// # Errors
 /// As [`Log::open`](super::Log::open), but for those of writing.
-pub fn inspect(storage: &dyn Storage, visit: &mut dyn FnMut(Replayed<'_>)) -> Result<LogReport, LogError> {
-    recover(storage, 0, Shadowed::Listed, visit).map(|found| found.report)
+pub fn inspect(
+    storage: &dyn Storage,
+    applied: u64,
+    visit: &mut dyn FnMut(Replayed<'_>),
+) -> Result<LogReport, LogError> {
+    recover(storage, 0, applied, Shadowed::Listed, visit).map(|found| found.report)
 }
 
 /// Shows every record that can be read to `visit`, those behind damage included, and changes nothing on disk. Answers
@@ -20,7 +25,7 @@ pub fn inspect(storage: &dyn Storage, visit: &mut dyn FnMut(Replayed<'_>)) -> Re
 /// # Errors
 /// As [`inspect`].
 pub fn salvage(storage: &dyn Storage, visit: &mut dyn FnMut(Replayed<'_>)) -> Result<u64, LogError> {
-    recover(storage, 0, Shadowed::Shown, visit).map(|found| found.next)
+    recover(storage, 0, 0, Shadowed::Shown, visit).map(|found| found.next)
 }
 
 /// Removes all segments: their records are in checkpoints, and [`start_behind`] says so.

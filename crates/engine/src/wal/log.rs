@@ -107,7 +107,7 @@ impl Log {
             storage.sync_dir(segment::DIR)
         };
         prepare().map_err(LogError::from_storage)?;
-        let found = recover(&*storage, from, Shadowed::Listed, visit)?;
+        let found = recover(&*storage, from, options.highest_applied, Shadowed::Listed, visit)?;
         let next = found.next.max(options.highest_applied.max(found.covered) + 1);
         let mut entropy = Entropy::new(options.entropy);
         let mut segments: VecDeque<Segment> = found.segments.iter().copied().collect();

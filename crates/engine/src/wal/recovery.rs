@@ -59,7 +59,9 @@ impl Loaded {
         let bytes = storage.read(&segment::path(first)).map_err(LogError::from_storage)?;
         let (header, header_sound) = match SegmentHeader::decode(&bytes) {
             Ok(header) if header.first == first => (Some(header), true),
-            Ok(_) | Err(HeaderFault::Damaged) => (SegmentHeader::salvage(&bytes), false),
+            // Another segment stands in the place of this one.
+            Ok(_) => (None, false),
+            Err(HeaderFault::Damaged) => (SegmentHeader::salvage(&bytes), false),
             Err(HeaderFault::Unsupported(version)) => {
                 return Err(LogError::Unsupported { file: segment::path(first), version });
             }
@@ -217,9 +219,11 @@ impl Replay<'_> {
 }
 
 /// Reads the log and shows every intact record above `from` that was not cut to `visit`. Changes nothing on disk.
+/// `applied` is the highest sequence that any checkpoint has applied: the log had it once.
 pub(super) fn recover(
     storage: &dyn Storage,
     from: u64,
+    applied: u64,
     shadowed: Shadowed,
     visit: &mut dyn FnMut(Replayed<'_>),
 ) -> Result<Recovered, LogError> {
@@ -235,6 +239,18 @@ pub(super) fn recover(
     }
     let mut segments = Vec::new();
     let mut next = from + 1;
+    // The segment that grows is never deleted, but by a repair, which cuts behind all that was applied.
+    if firsts.is_empty() && mark.below.is_some_and(|below| applied >= below) {
+        replay.damage(Damage {
+            kind: DamageKind::Missing,
+            segment: 0,
+            offset: 0,
+            lost_from: next,
+            lost_to: None,
+        });
+        // The next start finds a gap that reaches beyond everything that was applied.
+        next = applied + 2;
+    }
     let mut last = None;
     for (i, &first) in firsts.iter().enumerate() {
         let end = firsts.get(i + 1).copied();

@@ -46,6 +46,8 @@ pub enum DamageKind {
     SegmentHeader,
     /// Segments are missing between two others, or before the first although no cut took them.
     Gap,
+    /// There is no segment at all, although there were records behind those that were cut.
+    Missing,
     /// Neither the note of how far the log was cut nor its copy can be read: what is missing before the first segment
     /// was cut, or is lost.
     CutMark,
@@ -71,6 +73,7 @@ impl Damage {
     pub fn file(&self) -> String {
         match self.kind {
             DamageKind::CutMark => cut_mark::PATH.to_string(),
+            DamageKind::Missing => segment::DIR.to_string(),
             _ => segment::path(self.segment),
         }
     }
@@ -96,6 +99,7 @@ impl fmt::Display for Damage {
             }
             DamageKind::SegmentHeader => write!(f, "the header of the segment is damaged: {sequences}"),
             DamageKind::Gap => write!(f, "the segments before this one are missing: {sequences}"),
+            DamageKind::Missing => write!(f, "there is no segment of the log: {sequences}"),
             DamageKind::CutMark => {
                 f.write_str("the mark of how far the log was cut, and its copy, cannot be read: ")?;
                 match self.lost_to {

@@ -184,6 +184,7 @@ impl Collection {
         checkpoints.keeps_strays = false;
         checkpoints.manifest = Some(manifest);
         self.checkpointed_lsn.store(view.lsn, Ordering::Release);
+        self.has_checkpoint.store(true, Ordering::Release);
         // What was published meanwhile still counts.
         self.unsaved.remove(unsaved);
         if !moved.is_empty() || !rows.is_empty() {

@@ -14,13 +14,15 @@ use crate::collection::head::Head;
 use crate::collection::indexing::graph::FieldGraph;
 use crate::collection::point::{Payload, Point, Rows, StoredPayload};
 use crate::collection::sparse_field::SparseArena;
-use crate::collection::{Collection, Shared};
+use crate::collection::{Collection, Lsns, Shared};
 use crate::limits::Thresholds;
 use crate::payload::JsonPath;
 use crate::storage::{Map, Storage};
 use crate::types::PointId;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+
+const NO_MANIFEST: &str = "the file MANIFEST is missing";
 
 /// How to open a collection.
 #[derive(Clone, Copy, Debug)]
@@ -156,6 +158,9 @@ impl Opening {
         if op <= self.head.op {
             return Ok(());
         }
+        if op != 1 && self.head.op == 0 && self.checkpoints.manifest.is_none() {
+            return Err(NO_MANIFEST.to_string());
+        }
         if op != self.head.op + 1 {
             return Err(format!("operation {} is missing from the log", self.head.op + 1));
         }
@@ -169,18 +174,15 @@ impl Opening {
         Ok(())
     }
 
-    /// What is missing, once everything in the log was applied.
+    /// What is missing, once everything in the log was applied: a sentence that names the file. `created` is the log
+    /// sequence of the record that created the collection; 0 when the log does not hold it.
     ///
     /// The first checkpoint leaves data without a manifest when it is interrupted, and the log then has all of the
-    /// collection. Data alone are those of a manifest that was lost.
-    ///
-    /// # Errors
-    /// A sentence that names the file.
-    pub fn check_complete(&self) -> Result<(), String> {
-        if self.has_strays && self.head.op == 0 {
-            return Err("the file MANIFEST is missing".to_string());
-        }
-        Ok(())
+    /// collection. Data alone are those of a manifest that was lost. So is a manifest without any trace: the log holds
+    /// the creation of a collection until there is one.
+    pub fn missing(&self, created: u64) -> Option<String> {
+        let is_lost = self.checkpoints.manifest.is_none() && self.head.op == 0;
+        (is_lost && (self.has_strays || created == 0)).then(|| NO_MANIFEST.to_string())
     }
 
     /// The last operation that it has.
@@ -226,9 +228,10 @@ impl Opening {
         self.lsn
     }
 
-    /// The collection, ready to serve.
-    pub fn finish(self, shared: Arc<Shared>) -> Collection {
-        let collection = Collection::from_head(self.id, shared, self.head, self.lsn, self.checkpoints);
+    /// The collection, ready to serve. `created` as for [`missing`](Self::missing).
+    pub fn finish(self, shared: Arc<Shared>, created: u64) -> Collection {
+        let lsns = Lsns { created, last: self.lsn };
+        let collection = Collection::from_head(self.id, shared, self.head, lsns, self.checkpoints);
         collection.unsaved.add(self.replayed_work);
         for (slot, graph) in collection.graphs.iter().zip(self.graphs) {
             slot.current.store(graph.map(Arc::new));

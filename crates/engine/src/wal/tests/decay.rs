@@ -158,12 +158,14 @@ fn a_record_that_lost_its_end_does_not_swallow_what_is_written_after_it() {
 fn a_log_that_was_lost_goes_on_behind_what_checkpoints_have() {
     let disk = SimDisk::new();
     let applied = || LogOptions { highest_applied: 9, ..options(1 << 20) };
-    let (mut log, _, _) = open_with(&disk, applied(), 0).unwrap();
-    assert_eq!(log.append(1, 5, "record 10").unwrap(), 10);
+    let (mut log, report, _) = open_with(&disk, applied(), 0).unwrap();
+    let missing = report.bad_header.expect("checkpoints tell that there was a log");
+    assert_eq!((missing.kind, missing.lost_from, missing.lost_to), (DamageKind::Missing, 1, None));
+    assert_eq!(log.append(1, 5, "record 11").unwrap(), 11);
     log.flush().unwrap();
     drop(log);
     let (_, report, seen) = open_with(&disk, applied(), 0).unwrap();
-    assert_eq!(sequences(&seen), [10]);
+    assert_eq!(sequences(&seen), [11]);
     assert!(report.behind.is_empty() && report.damages[0].kind == DamageKind::Gap);
 }
 
