@@ -304,7 +304,17 @@ impl Catalog {
         // Nothing may replace the files between a look at one and at the other.
         let mut ledger = self.ledger.lock();
         let (path, what) = match CatalogFile::load(&*self.shared.storage) {
-            Ok(Found { fault, .. }) => fault?,
+            Ok(Found { fault: Some(fault), .. }) => fault,
+            // A file that could not be written is tried again by whoever keeps house.
+            Ok(_) if ledger.is_stale || ledger.fault.is_some() => return None,
+            Ok(Found { stale: Some(dir), .. }) => {
+                let path = if dir == file::COPY_DIR { file::COPY_PATH } else { file::PATH };
+                (path, "the file CATALOG is missing or an older one".to_string())
+            }
+            Ok(Found { file: found, .. }) if found.lsn != ledger.saved_lsn => {
+                (file::PATH, "the file CATALOG is missing or an older one, and so is its copy".to_string())
+            }
+            Ok(_) => return None,
             Err(NoCatalog::Lost(what) | NoCatalog::Refused(what)) => (file::PATH, what),
         };
         ledger.is_stale = true;
