@@ -189,7 +189,9 @@ fn open_with(
              can be kept"
         )));
     }
-    refuse_unknown(&**storage, replay.next_id)?;
+    if let Some(unknown) = unknown_folder(&**storage, replay.next_id)? {
+        return Err(OpenError::Catalog(unknown));
+    }
     // What cannot be removed now is tried again at the next start.
     let _ = remove_leftovers(&**storage, &replay.slots, replay.next_id);
     let _ = storage.remove_dir_all(STAGING);
@@ -432,16 +434,12 @@ fn load_checkpoints(
     loaded.into_iter().map(|(_, opening)| opening).collect()
 }
 
-/// Refuses a directory with folders of collections that the catalog has never heard of: a creation is durable before
-/// the folder is made, so the catalog was lost, and new collections would find the data of old ones.
-fn refuse_unknown(storage: &dyn Storage, next_id: u64) -> Result<(), OpenError> {
+/// Says which folder of a collection the catalog has never heard of, if there is one: a creation is durable before the
+/// folder is made, so the catalog was lost, and new collections would find the data of old ones.
+pub(super) fn unknown_folder(storage: &dyn Storage, next_id: u64) -> Result<Option<String>, StorageError> {
     let folders = storage.list("collections")?;
     let unknown = folders.iter().find(|name| u64::from_str_radix(name, 16).is_ok_and(|id| id >= next_id));
-    unknown.map_or(Ok(()), |name| {
-        Err(OpenError::Catalog(format!(
-            "the file CATALOG and the log do not know the folder collections/{name}"
-        )))
-    })
+    Ok(unknown.map(|name| format!("the file CATALOG and the log do not know the folder collections/{name}")))
 }
 
 /// Removes the folders of collections that were deleted before their files were.
