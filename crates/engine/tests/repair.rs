@@ -3,7 +3,7 @@
 mod common;
 
 use common::{Random, SHORT_FILES, TestEngine, setting};
-use kithdb_engine::collection::OpeningOptions;
+use kithdb_engine::collection::{GraphPolicy, OpeningOptions};
 use kithdb_engine::integrity::{RepairReport, SALVAGE, Severity, check, repair};
 use kithdb_engine::limits::Thresholds;
 use kithdb_engine::storage::{Fault, SimDisk, Storage};
@@ -417,4 +417,64 @@ fn operations_of_a_collection_whose_creation_is_lost_are_told_and_those_of_delet
     }
     let engine = open(&disk).expect("it was repaired");
     assert_eq!(points(&engine, "kept"), kept);
+}
+
+/// One collection with a checkpoint, before the catalog had its first.
+fn checkpointed_before_the_catalog() -> (SimDisk, BTreeMap<u64, Value>) {
+    let mut engine = open(&SimDisk::new()).expect("an empty disk opens");
+    let config = json!({"vectors": {"size": 64, "distance": "Euclid"}});
+    for name in ["early", "deleted"] {
+        engine.ok("create_collection", name, config.clone());
+        upsert(&engine, name, 0..10, 0);
+    }
+    for collection in engine.engine().catalog().collections() {
+        collection.checkpoint(GraphPolicy::WhenGrown).expect("a disk that works");
+    }
+    engine.ok("delete_collection", "deleted", json!({}));
+    upsert(&engine, "early", 10..15, 0);
+    let early = points(&engine, "early");
+    engine.kill();
+    (engine.disk.clone(), early)
+}
+
+#[test]
+fn a_checkpoint_is_kept_where_the_record_of_the_creation_is_lost() {
+    let (disk, early) = checkpointed_before_the_catalog();
+    let log = disk.list("log").expect("a folder").into_iter().map(|name| format!("log/{name}")).next();
+    let log = log.expect("a segment");
+    let at = disk.read(&log).expect("a file").windows(5).position(|window| window == b"early");
+    disk.decay(&log, |bytes| bytes[at.expect("the creation")] ^= 1).expect("a file");
+    assert!(open(&disk).is_err());
+    for dry_run in [true, false] {
+        let report = mend(&disk, dry_run).expect("it can be repaired");
+        assert!(report.notes.iter().any(|note| note.ends_with("is called recovered-1")), "{report:?}");
+        assert!(!report.notes.iter().any(|note| note.contains("cannot be kept")), "{report:?}");
+    }
+    let mut engine = open(&disk).expect("it was repaired");
+    for _ in 0..2 {
+        assert_eq!(points(&engine, "recovered-1"), early);
+        let names = engine.ok("list_collections", "", json!(null));
+        assert_eq!(names["collections"].as_array().map(Vec::len), Some(1), "{names}");
+        engine.restart();
+    }
+}
+
+#[test]
+fn a_folder_that_keeps_the_server_from_starting_is_found_by_a_check_and_kept_by_a_repair() {
+    let (disk, _) = checkpointed_before_the_catalog();
+    for name in disk.list("log").expect("a folder") {
+        disk.remove(&format!("log/{name}")).expect("it is there");
+    }
+    assert!(open(&disk).is_err());
+    assert_eq!(severities(&disk), [Severity::Damage]);
+    let report = mend(&disk, false).expect("it can be repaired");
+    assert!(!report.is_sound(), "{report:?}");
+    // The log ended before what the checkpoints have: what is between is not missing from the one that begins.
+    let mut engine = open(&disk).expect("it was repaired");
+    for _ in 0..3 {
+        for name in ["recovered-1", "recovered-2"] {
+            assert_eq!(points(&engine, name).len(), 10, "{name}");
+        }
+        engine.restart();
+    }
 }

@@ -202,3 +202,39 @@ fn a_damaged_catalog_or_copy_of_it_is_written_again() {
         assert!(is_clean(&engine));
     }
 }
+
+#[test]
+fn small_files_that_are_missing_are_written_again_too() {
+    let mut engine = TestEngine::with(SimDisk::new(), 1, SHORT_FILES).expect("an empty disk opens");
+    let vectors = json!({"size": 64, "distance": "Euclid"});
+    engine.ok("create_collection", "hit", json!({"vectors": vectors}));
+    for id in 0..50 {
+        let point = json!({"id": id, "vector": vec![id as f32; 64]});
+        engine.ok("upsert_points", "hit", json!({"points": [point]}));
+    }
+    engine.checkpoint();
+    let hit = engine.digest("hit");
+    let manifest = "collections/0000000000000001/MANIFEST";
+    let sets = [
+        vec![manifest],
+        vec!["catalog/CATALOG"],
+        vec!["collections/CATALOG"],
+        vec!["catalog/CATALOG", "collections/CATALOG"],
+        vec!["log/cut", "catalog/cut"],
+    ];
+    for (at, paths) in sets.iter().enumerate() {
+        let before = paths.iter().map(|path| engine.disk.read(path).expect("a file")).collect::<Vec<_>>();
+        paths.iter().for_each(|path| engine.disk.remove(path).expect("a file"));
+        engine.engine().scrub_once();
+        let report = engine.engine().scrub_report();
+        assert_eq!(report.findings.len(), at + 1, "{paths:?}: {report:?}");
+        let what = &report.findings[at].what;
+        assert!(what.contains("missing") && what.ends_with("; it is written again"), "{what}");
+        let after = paths.iter().map(|path| engine.disk.read(path).ok()).collect::<Vec<_>>();
+        assert_eq!(after, before.into_iter().map(Some).collect::<Vec<_>>(), "{paths:?}");
+    }
+    engine.engine().scrub_once();
+    assert_eq!(engine.engine().scrub_report().findings.len(), sets.len());
+    engine.restart();
+    assert_eq!(engine.digest("hit"), hit);
+}

@@ -13,7 +13,7 @@ use std::sync::Arc;
 /// Folder of the file.
 const DIR: &str = "catalog";
 /// Folder of its copy: the one of the collections, because a folder can be lost too.
-const COPY_DIR: &str = "collections";
+pub(super) const COPY_DIR: &str = "collections";
 const NAME: &str = "CATALOG";
 /// Path of the file.
 pub const PATH: &str = "catalog/CATALOG";

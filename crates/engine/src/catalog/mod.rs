@@ -12,7 +12,7 @@ mod staging;
 pub use crate::wal::CATALOG;
 pub use entry::{Entry, Use};
 pub use file::{COPY_PATH as CATALOG_COPY, catalog_fault};
-pub use open::{Mode, OpenError, Opened, UNFINISHED_RESTORE, claim, open, refuse_unknown, unknown_folders};
+pub use open::{Mode, OpenError, Opened, UNFINISHED_RESTORE, claim, open};
 pub use rehearsal::{
     DamagedRecord, Rehearsal, Rehearsed, SavedCatalog, Source, Strays, rehearse, salvage_catalog,
 };
@@ -134,7 +134,8 @@ impl Catalog {
         // Without it a full disk refuses deletions as well; the next look tries again.
         let _ = self.shared.reserve.keep_for_data(self.shared.log.size_bytes());
         let config = Arc::new(config);
-        let collection = Collection::create(id, Arc::clone(&self.shared), Arc::clone(&config), ledger.last_lsn);
+        let collection =
+            Collection::create(id, Arc::clone(&self.shared), Arc::clone(&config), ledger.last_lsn);
         let state = EntryState::Active(Arc::new(collection));
         let entry = Arc::new(Entry::new(id, name.to_string(), config, state));
         self.entries.rcu(|entries| entries.update(name.to_string(), Arc::clone(&entry)));
@@ -304,7 +305,17 @@ impl Catalog {
         // Nothing may replace the files between a look at one and at the other.
         let mut ledger = self.ledger.lock();
         let (path, what) = match CatalogFile::load(&*self.shared.storage) {
-            Ok(Found { fault, .. }) => fault?,
+            Ok(Found { fault: Some(fault), .. }) => fault,
+            // A file that could not be written is tried again by whoever keeps house.
+            Ok(_) if ledger.is_stale || ledger.fault.is_some() => return None,
+            Ok(Found { stale: Some(dir), .. }) => {
+                let path = if dir == file::COPY_DIR { file::COPY_PATH } else { file::PATH };
+                (path, "the file CATALOG is missing or an older one".to_string())
+            }
+            Ok(Found { file: found, .. }) if found.lsn != ledger.saved_lsn => {
+                (file::PATH, "the file CATALOG is missing or an older one, and so is its copy".to_string())
+            }
+            Ok(_) => return None,
             Err(NoCatalog::Lost(what) | NoCatalog::Refused(what)) => (file::PATH, what),
         };
         ledger.is_stale = true;

@@ -190,7 +190,9 @@ fn open_with(
              can be kept"
         )));
     }
-    refuse_unknown(&**storage, replay.next_id)?;
+    if let Some(unknown) = unknown_folder(&**storage, replay.next_id)? {
+        return Err(OpenError::Catalog(unknown));
+    }
     // What cannot be removed now is tried again at the next start.
     let _ = remove_leftovers(&**storage, &replay.slots, replay.next_id);
     let _ = storage.remove_dir_all(STAGING);
@@ -405,7 +407,9 @@ impl Replay {
 /// What is wrong with a collection whose records may be among those that were lost.
 fn may_be_its_own(kind: DamageKind) -> &'static str {
     match kind {
-        DamageKind::Gap | DamageKind::Missing => "segments of the log are missing whose records may be this collection's",
+        DamageKind::Gap | DamageKind::Missing => {
+            "segments of the log are missing whose records may be this collection's"
+        }
         DamageKind::CutMark => {
             "the mark of how far the log was cut is damaged, and so is its copy: whether segments of the log \
              with records of this collection are missing nobody can tell"
@@ -447,31 +451,20 @@ fn load_checkpoints(
     loaded.into_iter().map(|(_, opening)| opening).collect()
 }
 
-/// Refuses a directory with folders of collections that the catalog has never heard of: a creation is durable before
-/// the folder is made, so the catalog was lost, and new collections would find the data of old ones.
-pub fn refuse_unknown(storage: &dyn Storage, next_id: u64) -> Result<(), OpenError> {
-    match unknown_folders(storage, next_id)?.first() {
-        None => Ok(()),
-        Some(folder) => Err(OpenError::Catalog(format!(
-            "the file CATALOG and the log do not know the folder {folder}. If somebody has put it there, move it out of \
-             the data directory; if not, the list of collections is older than the data: restore a backup"
-        ))),
-    }
-}
-
-/// Folders that look like those of collections, hold something, and belong to none.
-///
-/// # Errors
-/// The disk's.
-pub fn unknown_folders(storage: &dyn Storage, next_id: u64) -> Result<Vec<String>, StorageError> {
-    let mut unknown = Vec::new();
+/// Says which folder of a collection the catalog has never heard of, if there is one that holds something: a creation is
+/// durable before the folder is made, so the catalog was lost, and new collections would find the data of old ones.
+pub(super) fn unknown_folder(storage: &dyn Storage, next_id: u64) -> Result<Option<String>, StorageError> {
     for name in storage.list("collections")? {
         let folder = format!("collections/{name}");
-        if u64::from_str_radix(&name, 16).is_ok_and(|id| id >= next_id) && !storage.list(&folder)?.is_empty() {
-            unknown.push(folder);
+        if u64::from_str_radix(&name, 16).is_ok_and(|id| id >= next_id) && !storage.list(&folder)?.is_empty()
+        {
+            return Ok(Some(format!(
+                "the file CATALOG and the log do not know the folder {folder}. If somebody has put it there, move it \
+                 out of the data directory; if not, the list of collections is older than the data"
+            )));
         }
     }
-    Ok(unknown)
+    Ok(None)
 }
 
 /// Removes the folders of collections that were deleted before their files were.

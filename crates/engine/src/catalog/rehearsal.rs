@@ -1,7 +1,7 @@
 //! A start that changes nothing: what would be served, and what would not.
 
 use super::file::{self, CatalogFile, Found, SavedEntry};
-use super::open::{OpenError, Replay, Slot};
+use super::open::{OpenError, Replay, Slot, unknown_folder};
 use super::{CATALOG, CREATE, DROP};
 use crate::collection::{Opening, OpeningOptions};
 use crate::storage::Storage;
@@ -93,6 +93,9 @@ pub fn rehearse(
     if source == Source::File {
         // Without it nothing tells what was cut from what is lost.
         replay.lose_catalog(&report);
+        if replay.fault.is_none() {
+            replay.fault = unknown_folder(&**storage, replay.next_id)?;
+        }
     }
     replay.lose(&report);
     replay.complete();
@@ -102,17 +105,43 @@ pub fn rehearse(
     Ok(Rehearsal { report, catalog_fault, damaged, fault, collections, last_lsn, next_id })
 }
 
-/// The catalog as its file and every record that can be read say.
-pub struct SavedCatalog(CatalogFile);
+/// The catalog as its file, every record that can be read, and the folders say.
+pub struct SavedCatalog {
+    file: CatalogFile,
+    /// Collections of which nothing but the folder tells: their names are made up.
+    nameless: BTreeSet<u64>,
+    /// Collections that are known to have been deleted, of numbers that the file had not given out yet.
+    deleted: BTreeSet<u64>,
+    /// Of the numbers below, the file listed what was not deleted.
+    listed_below: u64,
+}
 
-/// The catalog, whatever is missing of the log.
+/// The catalog, whatever is missing of the log. Where that `is_lossy`, so that creations may be among what is lost, the
+/// folders tell of the collections that have a checkpoint.
 ///
 /// # Errors
 /// What keeps the source from being read, and what reading the log cannot get past.
-pub fn salvage_catalog(storage: &dyn Storage, source: Source) -> Result<SavedCatalog, OpenError> {
+pub fn salvage_catalog(
+    storage: &dyn Storage,
+    source: Source,
+    is_lossy: bool,
+) -> Result<SavedCatalog, OpenError> {
     let mut saved = source.load(storage)?.file;
     let mut entries: BTreeMap<u64, SavedEntry> =
         std::mem::take(&mut saved.entries).into_iter().map(|entry| (entry.0, entry)).collect();
+    let (mut nameless, mut deleted) = (BTreeSet::new(), BTreeSet::new());
+    let listed_below = if source == Source::File { saved.next_id } else { 0 };
+    if source == Source::Folders {
+        nameless.extend(entries.keys());
+    } else if is_lossy {
+        // Of numbers that the file has given out, those that it does not list were deleted before it was written.
+        let folders = CatalogFile::from_folders(storage)?;
+        let later = folders.entries.into_iter().filter(|(id, ..)| *id >= listed_below);
+        let later: BTreeMap<u64, SavedEntry> = later.map(|entry| (entry.0, entry)).collect();
+        nameless.extend(later.keys());
+        entries.extend(later);
+        saved.next_id = saved.next_id.max(folders.next_id);
+    }
     let visit = &mut |item: Replayed<'_>| {
         let Replayed::Record { sequence, collection, kind, body, .. } = item else { return };
         // A number that is in use is not given out again, whatever was lost of the catalog.
@@ -125,14 +154,26 @@ pub fn salvage_catalog(storage: &dyn Storage, source: Source) -> Result<SavedCat
             && let Some((entry, [])) = file::decode_entry(body)
         {
             saved.next_id = saved.next_id.max(entry.0 + 1);
+            nameless.remove(&entry.0);
             entries.insert(entry.0, entry);
         } else if let Some(id) = dropped(kind, body) {
+            nameless.remove(&id);
             entries.remove(&id);
+            deleted.insert(id);
         }
     };
     wal::salvage(storage, visit).map_err(OpenError::Log)?;
+    for id in &nameless {
+        // A collection that has been given such a name by its owner keeps it.
+        let is_taken = |name: &String| entries.values().any(|(other, taken, _)| other != id && taken == name);
+        let names = (2..).map(|at| format!("recovered-{id}-{at}"));
+        let name = std::iter::once(format!("recovered-{id}")).chain(names).find(|name| !is_taken(name));
+        if let (Some((_, stands, _)), Some(name)) = (entries.get_mut(id), name) {
+            *stands = name;
+        }
+    }
     saved.entries = entries.into_values().collect();
-    Ok(SavedCatalog(saved))
+    Ok(SavedCatalog { file: saved, nameless, deleted, listed_below })
 }
 
 /// Collections with records in the log that no list names: their creation, or their deletion, is lost.
@@ -183,12 +224,22 @@ fn dropped(kind: u8, body: &[u8]) -> Option<u64> {
 impl SavedCatalog {
     /// Number, name and configuration at creation of each collection.
     pub fn entries(&self) -> &[SavedEntry] {
-        &self.0.entries
+        &self.file.entries
+    }
+
+    /// Whether nothing but its folder tells of a collection, so that its name is made up.
+    pub fn is_nameless(&self, id: u64) -> bool {
+        self.nameless.contains(&id)
+    }
+
+    /// Whether a collection that it does not list is known to have been deleted.
+    pub fn is_deleted(&self, id: u64) -> bool {
+        id < self.listed_below || self.deleted.contains(&id)
     }
 
     /// Log sequence of the last record that it includes.
     pub fn lsn(&self) -> u64 {
-        self.0.lsn
+        self.file.lsn
     }
 
     /// Replaces the catalog's file: it then includes everything up to the sequence `lsn`.
@@ -196,7 +247,6 @@ impl SavedCatalog {
     /// # Errors
     /// The disk's.
     pub fn store(&self, storage: &dyn Storage, lsn: u64) -> Result<(), OpenError> {
-        let CatalogFile { next_id, entries, .. } = &self.0;
-        Ok(CatalogFile { lsn, next_id: *next_id, entries: entries.clone() }.store(storage)?)
+        Ok(CatalogFile { lsn, ..self.file.clone() }.store(storage)?)
     }
 }

@@ -13,7 +13,6 @@ use std::sync::Arc;
 const MEND: &str =
     "restore a backup; or salvage what verifies with `kithdb repair`; or delete the collection";
 const REBUILD: &str = "nothing: the server builds it again in the background, while searches are exact";
-const NOTHING: &str = "nothing";
 const WRITTEN_AGAIN: &str = "nothing: the next start writes it again";
 const COPY: &str = "copy the directory to a disk that works, and check the copy";
 const OTHER_RELEASE: &str = "use the release that wrote it, or a later one";
@@ -76,8 +75,8 @@ pub fn check(
         run.collection(found);
     }
     if only.is_none() {
-        run.unlisted(&rehearsal)?;
-        run.leftovers(&rehearsal)?;
+        let kept = run.unlisted(&rehearsal)?;
+        run.leftovers(&rehearsal, &kept)?;
     }
     Ok(run.report)
 }
@@ -140,16 +139,30 @@ impl Run {
         self.report.collections.push(CheckedCollection { id, name, points: None, fault });
     }
 
-    /// Collections of which the log tells and whose creation a start would not find.
-    fn unlisted(&mut self, rehearsal: &Rehearsal) -> Result<(), OpenError> {
+    /// Collections of which the log or a folder tells and whose creation a start would not find. Answers the numbers of
+    /// those that a repair keeps.
+    fn unlisted(&mut self, rehearsal: &Rehearsal) -> Result<BTreeSet<u64>, OpenError> {
         let Rehearsal { report, fault, .. } = rehearsal;
         if fault.is_none() && report.damages.is_empty() {
-            return Ok(());
+            return Ok(BTreeSet::new());
         }
-        let catalog = catalog::salvage_catalog(&*self.storage, Source::File)?;
+        let catalog = catalog::salvage_catalog(&*self.storage, Source::File, fault.is_some())?;
         let known: BTreeSet<u64> = rehearsal.collections.iter().map(|found| found.id).collect();
+        let mut kept = BTreeSet::new();
         for (id, name, _) in catalog.entries().iter().filter(|(id, ..)| !known.contains(id)) {
-            self.nameless(*id, Some(name), "its creation stands behind damage of the log");
+            if catalog.is_nameless(*id) {
+                let what = "the folder of a collection of which the record of its creation is lost";
+                let effect = "the server does not start";
+                let advice =
+                    format!("restore a backup; or let `kithdb repair` keep what verifies, as {name}");
+                self.find(Severity::Damage, directory(*id), None, [what, effect, &advice]);
+                let inspection = self.inspect(*id);
+                self.faults(name, &inspection.faults);
+                self.nameless(*id, None, "the record of its creation is lost");
+            } else {
+                self.nameless(*id, Some(name), "its creation stands behind damage of the log");
+            }
+            kept.insert(*id);
         }
         let strays = Strays::find(&*self.storage, &catalog)?.records;
         let advice = "restore a backup: without its creation nobody knows what its vectors are";
@@ -167,7 +180,7 @@ impl Run {
                 format!("records of {} more collections that no list has", strays.len() - NAMED_STRAYS);
             self.find(Severity::Damage, "log", None, [&what, "as above", advice]);
         }
-        Ok(())
+        Ok(kept)
     }
 
     fn log(&mut self, rehearsal: &Rehearsal) -> Result<(), OpenError> {
@@ -269,26 +282,25 @@ impl Run {
         }
     }
 
-    /// Folders without a collection.
-    fn leftovers(&mut self, rehearsal: &Rehearsal) -> Result<(), OpenError> {
+    /// Folders without a collection, those `kept` by a repair left out.
+    fn leftovers(&mut self, rehearsal: &Rehearsal, kept: &BTreeSet<u64>) -> Result<(), OpenError> {
         let known: BTreeSet<u64> = rehearsal.collections.iter().map(|found| found.id).collect();
-        let unknown = catalog::unknown_folders(&*self.storage, rehearsal.next_id)?;
         for id in folders(&*self.storage)? {
-            if known.contains(&id) {
+            if known.contains(&id) || kept.contains(&id) {
                 continue;
             }
             if id < rehearsal.next_id {
                 let what = "the folder of a collection that was deleted";
                 let advice = "nothing: the next start removes it";
                 self.find(Severity::Note, directory(id), None, [what, "none", advice]);
-            } else if !unknown.contains(&directory(id)) {
+            } else if self.storage.list(&directory(id))?.is_empty() {
                 let what = "an empty folder that the catalog has never heard of";
-                self.find(Severity::Note, directory(id), None, [what, "none", NOTHING]);
+                self.find(Severity::Note, directory(id), None, [what, "none", "nothing"]);
             } else {
                 let what = "the folder of a collection that the catalog has never heard of";
                 let effect = "the server does not start";
-                let advice = "if somebody has put it there, move it out of the data directory; if not, the list of \
-                              collections is older than the data: restore a backup";
+                let advice = "if somebody has put it there, move it out of the data directory; if not, restore a \
+                              backup; or let `kithdb repair` set it aside";
                 self.find(Severity::Damage, directory(id), None, [what, effect, advice]);
             }
         }

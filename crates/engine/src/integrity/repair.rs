@@ -91,10 +91,12 @@ struct Run {
     reading: Arc<dyn Storage>,
     options: OpeningOptions,
     source: Source,
+    /// There may be folders of collections that no list names: the next start removes them.
+    has_unlisted: bool,
     report: RepairReport,
     /// The collections that get new checkpoints.
     openings: BTreeMap<u64, Opening>,
-    /// The first sequence that no record of the log has.
+    /// The first sequence that no record of the log has, and no checkpoint.
     end: u64,
 }
 
@@ -107,11 +109,8 @@ impl Run {
             }
             rehearsal => (Source::File, rehearsal?),
         };
-        if source == Source::File && rehearsal.fault.is_none() {
-            catalog::refuse_unknown(&*reading, rehearsal.next_id)?;
-        }
         let (report, openings) = (RepairReport::default(), BTreeMap::new());
-        let mut run = Run { reading, options, source, report, openings, end: 1 };
+        let mut run = Run { reading, options, source, has_unlisted: false, report, openings, end: 1 };
         let catalog = run.plan(rehearsal)?;
         Ok((run, catalog))
     }
@@ -133,13 +132,13 @@ impl Run {
             self.report.notes.push(format!("{path} {what}; {OTHER_IS_SOUND}"));
         }
         self.report.replaces_catalog = catalog_fault.is_some() || self.source == Source::Folders;
-        let catalog = catalog::salvage_catalog(&*self.reading, self.source)?;
-        match catalog_fault {
-            Some((path, what)) => {
-                self.report.notes.push(format!("{path}: {what}; {OTHER_IS_SOUND}"));
-            }
-            None if self.source == Source::Folders => self.tell_of_lost_catalog(&catalog)?,
-            None => {}
+        self.has_unlisted = self.source == Source::Folders || fault.is_some();
+        let catalog = catalog::salvage_catalog(&*self.reading, self.source, self.has_unlisted)?;
+        if let Some((path, what)) = catalog_fault {
+            self.report.notes.push(format!("{path}: {what}; {OTHER_IS_SOUND}"));
+        }
+        if self.has_unlisted {
+            self.tell_of_folders(&catalog)?;
         }
         let mut mended: BTreeMap<u64, Mended> = BTreeMap::new();
         let mut found: BTreeMap<u64, Rehearsed> =
@@ -168,6 +167,9 @@ impl Run {
                     }
                 }
                 outcome => {
+                    if catalog.is_nameless(*id) {
+                        faults.push("the record of its creation is lost, and its name with it".to_string());
+                    }
                     faults.extend(outcome.and_then(Result::err));
                     let (opening, losses) = Opening::salvage(*id, &*self.reading, config, self.options);
                     self.openings.insert(*id, opening);
@@ -183,18 +185,22 @@ impl Run {
         Ok(catalog)
     }
 
-    /// Says what becomes of collections of which the catalog was lost.
-    fn tell_of_lost_catalog(&mut self, catalog: &SavedCatalog) -> Result<(), OpenError> {
+    /// Says what becomes of collections that no list names, or that none names any more.
+    fn tell_of_folders(&mut self, catalog: &SavedCatalog) -> Result<(), OpenError> {
         let notes = &mut self.report.notes;
-        notes.push(
-            "the file CATALOG and its copy are lost: a new one lists what the folders and the log tell of"
-                .to_string(),
-        );
-        for (id, name, _) in catalog.entries() {
+        let is_lost = self.source == Source::Folders;
+        if is_lost {
+            notes.push(
+                "the file CATALOG and its copy are lost: a new one lists what the folders and the log tell of"
+                    .to_string(),
+            );
+        }
+        for (id, name, _) in catalog.entries().iter().filter(|(id, ..)| is_lost || catalog.is_nameless(*id)) {
             notes.push(format!("the collection in {} is called {name}", directory(*id)));
         }
         for id in folders(&*self.reading)? {
-            if !catalog.entries().iter().any(|(known, ..)| *known == id) {
+            let is_listed = catalog.entries().iter().any(|(known, ..)| *known == id);
+            if !is_listed && !catalog.is_deleted(id) {
                 let folder = directory(id);
                 notes.push(format!("{folder} is set aside: nothing tells what the vectors in it are"));
             }
@@ -226,9 +232,10 @@ impl Run {
             }
         });
         let strays = strays.records;
-        // Behind everything that any checkpoint has: where the log is gone it does not say so itself.
-        let applied = openings.values().map(Opening::lsn).max().unwrap_or(0).max(catalog.lsn());
-        self.end = end.map_err(OpenError::Log)?.max(applied + 1);
+        // The end of the log may be lost. What stands in checkpoints is behind the new one all the same: a start would
+        // take what is between for lost.
+        let saved = openings.values().map(Opening::lsn).max().unwrap_or(0).max(catalog.lsn());
+        self.end = end.map_err(OpenError::Log)?.max(saved + 1);
         self.report.notes.extend(strays.iter().take(NAMED_STRAYS).map(|(id, records)| {
             format!(
                 "operations of the collection with the number {id} cannot be kept: {records}. Its creation, or its \
@@ -289,8 +296,8 @@ impl Run {
             storage.create_dir_all(&format!("{folder}/{dir}"))?;
         }
         // A folder that no catalog lists is removed by the next start.
-        let every = self.source == Source::Folders;
-        let aside = if every { folders(storage)? } else { self.openings.keys().copied().collect() };
+        let aside =
+            if self.has_unlisted { folders(storage)? } else { self.openings.keys().copied().collect() };
         for id in aside {
             link_folder(storage, id, folder)?;
             match storage.sync_dir(&format!("{folder}/{}", directory(id))) {

@@ -37,6 +37,15 @@ pub struct MarkFault {
 }
 
 impl MarkFault {
+    /// What there is to say where both are gone, or are not those that were written last.
+    pub(super) fn lost() -> MarkFault {
+        MarkFault {
+            path: PATH,
+            what: "is missing or an older one, and so is its copy".to_string(),
+            has_other: false,
+        }
+    }
+
     /// What there is to say where neither can be read.
     pub(super) fn unreadable(error: &LogError) -> MarkFault {
         MarkFault { path: PATH, what: format!("cannot be read: {}", error.public()), has_other: false }

@@ -7,7 +7,7 @@ use crate::storage::{ErrorKind, Reserve, Storage, StorageError, StorageFile};
 
 use super::LogError;
 use super::continuation::{NewSegment, continue_after};
-use super::cut_mark::{self, MarkFault};
+use super::cut_mark::{self, CutMark, MarkFault};
 use super::entropy::Entropy;
 use super::format::{
     CATALOG, MAX_BODY_BYTES, RECORD_HEADER_LEN, RecordHeader, SEGMENT_HEADER_LEN, Seeded, VERSION,
@@ -216,7 +216,12 @@ impl Log {
     pub fn mend_mark(&mut self) -> Option<(MarkFault, Result<(), LogError>)> {
         let found = cut_mark::load(&*self.storage);
         let (is_stale, fault) = match found {
-            Ok(mark) => (mark.is_stale, mark.fault),
+            Ok(CutMark { below, is_stale, fault }) => {
+                let is_other = below.is_some() && below != self.mark;
+                // With neither file it reads as if nothing had ever been cut.
+                let is_behind = below.is_some() && below < self.mark;
+                (is_stale || is_other, fault.or_else(|| is_behind.then(MarkFault::lost)))
+            }
             Err(error) => (true, Some(MarkFault::unreadable(&error))),
         };
         let mended = match self.mark {
