@@ -8,11 +8,9 @@ use super::vector::VectorReader;
 use crate::collection::update::{NamedVectors, Selection, Update};
 use crate::filter::Filter;
 use crate::json::Reader;
+use crate::limits::MAX_PAYLOAD_PATHS;
 use crate::payload::JsonPath;
 use crate::types::PointId;
-
-/// Payload paths in one request: each is looked for in every point.
-const MAX_PATHS: usize = 1_024;
 
 /// One update by the name of its operation in `points/batch`.
 #[derive(Clone, Copy)]
@@ -204,7 +202,9 @@ fn read_delete_payload(reader: &mut Reader<'_>, budget: &mut Budget<'_>) -> Resu
             return Ok(());
         }
         match key {
-            "keys" => keys = r.optional(|r| body::list(r, MAX_PATHS, "paths a request", JsonPath::read))?,
+            "keys" => {
+                keys = r.optional(|r| body::list(r, MAX_PAYLOAD_PATHS, "paths a request", JsonPath::read))?
+            }
             _ => r.unknown()?,
         }
         Ok(())

@@ -6,6 +6,7 @@ use crate::catalog::Entry;
 use crate::collection::{Collection, Point, View};
 use crate::deadline::Deadline;
 use crate::error::Error;
+use crate::limits::Limits;
 use crate::payload::PayloadSelector;
 use crate::query::request::{Selectors, VectorSelector};
 use crate::query::{self, Hit};
@@ -40,13 +41,15 @@ pub fn run(core: &Core, request: &Request, deadline: &Deadline) -> Result<Vec<u8
             let view = held.collection()?.view();
             check_names(&view, &parsed.with.vector)?;
             let offsets = query::retrieve(&view, &parsed)?;
-            let mut show = Show::new(&view, &parsed.with);
+            let bounds = Bounds { limits, deadline };
+            let mut show = Show::new(&view, &parsed.with, &bounds);
             match offsets.first() {
                 Some(&offset) if one => show.record(&mut out, Hit::unscored(offset)),
                 _ => response::write_list(&mut out, offsets, |out, offset| {
                     show.record(out, Hit::unscored(offset))
                 }),
             }
+            show.finish()?;
         }
         Operation::Search | Operation::Query => {
             let plain = request.operation == Operation::Search;
@@ -54,7 +57,7 @@ pub fn run(core: &Core, request: &Request, deadline: &Deadline) -> Result<Vec<u8
             let held = catalog.enter(name)?;
             let snapshot = Arc::new(held.collection()?.snapshot());
             let hits = search::one(core, &snapshot, &parsed, deadline)?;
-            write_hits(&mut out, &snapshot.view, &parsed.with, &hits, plain);
+            write_hits(&mut out, &snapshot.view, &parsed.with, &hits, plain, &Bounds { limits, deadline })?;
         }
         Operation::SearchBatch | Operation::QueryBatch => {
             let plain = request.operation == Operation::SearchBatch;
@@ -63,9 +66,14 @@ pub fn run(core: &Core, request: &Request, deadline: &Deadline) -> Result<Vec<u8
             let held = catalog.enter(name)?;
             let (snapshot, parsed) = (Arc::new(held.collection()?.snapshot()), Arc::new(parsed));
             let results = search::batch(core, &snapshot, &parsed, deadline)?;
+            let bounds = Bounds { limits, deadline };
+            let mut written = Ok(());
             response::write_list(&mut out, parsed.iter().zip(results), |out, (one, hits)| {
-                write_hits(out, &snapshot.view, &one.with, &hits, plain);
+                if written.is_ok() {
+                    written = write_hits(out, &snapshot.view, &one.with, &hits, plain, &bounds);
+                }
             });
+            written?;
         }
         Operation::Scroll => {
             let parsed = api::scroll(body, limits)?;
@@ -73,10 +81,12 @@ pub fn run(core: &Core, request: &Request, deadline: &Deadline) -> Result<Vec<u8
             let view = held.collection()?.view();
             check_names(&view, &parsed.with.vector)?;
             let page = query::scroll(&view, &parsed, deadline)?;
-            let mut show = Show::new(&view, &parsed.with);
+            let bounds = Bounds { limits, deadline };
+            let mut show = Show::new(&view, &parsed.with, &bounds);
             response::write_page(&mut out, page.next, |out| {
                 response::write_elements(out, page.hits, |out, hit| show.record(out, hit));
             });
+            show.finish()?;
         }
         Operation::Count => {
             let parsed = api::count(body, limits)?;
@@ -90,8 +100,15 @@ pub fn run(core: &Core, request: &Request, deadline: &Deadline) -> Result<Vec<u8
     Ok(out)
 }
 
-fn write_hits(out: &mut Vec<u8>, view: &View, with: &Selectors, hits: &[Hit], plain: bool) {
-    let mut show = Show::new(view, with);
+fn write_hits(
+    out: &mut Vec<u8>,
+    view: &View,
+    with: &Selectors,
+    hits: &[Hit],
+    plain: bool,
+    bounds: &Bounds<'_>,
+) -> Result<(), Error> {
+    let mut show = Show::new(view, with, bounds);
     // All points first: each look-up misses the caches, and look-ups that do not wait for one another overlap. The
     // version is read along for the last of the misses, the point itself.
     let found: Vec<(Hit, &Point, u64)> = hits
@@ -107,6 +124,25 @@ fn write_hits(out: &mut Vec<u8>, view: &View, with: &Selectors, hits: &[Hit], pl
         response::write_query_result(out, |out| {
             response::write_elements(out, found, |out, found| show.scored(out, found));
         });
+    }
+    show.finish()
+}
+
+/// What the writing of an answer keeps to.
+struct Bounds<'a> {
+    limits: &'a Limits,
+    deadline: &'a Deadline,
+}
+
+impl Bounds<'_> {
+    /// Whether an answer of so many bytes may go on.
+    fn check(&self, bytes: usize) -> Result<(), Error> {
+        let most = self.limits.max_answer_bytes;
+        if bytes > most {
+            let advice = "ask for fewer points, or for less of each";
+            return Err(Error::bad(format!("the answer has more than {most} bytes: {advice}")));
+        }
+        self.deadline.check()
     }
 }
 
@@ -124,18 +160,49 @@ struct Show<'a> {
     view: &'a View,
     with: &'a Selectors,
     payload: Vec<u8>,
+    bounds: &'a Bounds<'a>,
+    /// Points since the bounds were looked at, and bytes of the answer then.
+    unchecked: (usize, usize),
+    /// Why nothing is written any more: what there is will not be answered.
+    refused: Option<Error>,
 }
 
+/// Points, and bytes of an answer, after which the bounds are looked at again.
+const CHECKED_POINTS: usize = 64;
+const CHECKED_BYTES: usize = 1 << 10;
+
 impl<'a> Show<'a> {
-    fn new(view: &'a View, with: &'a Selectors) -> Show<'a> {
-        Show { view, with, payload: Vec::new() }
+    fn new(view: &'a View, with: &'a Selectors, bounds: &'a Bounds<'a>) -> Show<'a> {
+        Show { view, with, payload: Vec::new(), bounds, unchecked: (0, 0), refused: None }
+    }
+
+    /// Tells whether all of the points were written.
+    fn finish(self) -> Result<(), Error> {
+        self.refused.map_or(Ok(()), Err)
+    }
+
+    /// Whether another point may be written behind so many bytes.
+    fn goes_on(&mut self, bytes: usize) -> bool {
+        self.unchecked.0 += 1;
+        let is_due = self.unchecked.0 >= CHECKED_POINTS || bytes >= self.unchecked.1 + CHECKED_BYTES;
+        if is_due && self.refused.is_none() {
+            self.unchecked = (0, bytes);
+            self.refused = self.bounds.check(bytes).err();
+        }
+        self.refused.is_none()
     }
 
     fn record(&mut self, out: &mut Vec<u8>, hit: Hit) {
+        if !self.goes_on(out.len()) {
+            return;
+        }
         self.point(hit, self.view.state.at(hit.offset), |point| response::write_record(out, point));
     }
 
     fn scored(&mut self, out: &mut Vec<u8>, (hit, point, version): (Hit, &Point, u64)) {
+        if !self.goes_on(out.len()) {
+            return;
+        }
         self.point(hit, point, |point| response::write_scored_point(out, point, version, hit.score));
     }
 

@@ -4,6 +4,7 @@ use super::document::{Document, Value};
 use super::path::{JsonPath, Step};
 use crate::error::Error;
 use crate::json::{Kind, Reader};
+use crate::limits::MAX_PAYLOAD_PATHS;
 
 /// Which parts of a payload a read answers.
 #[derive(Clone, Debug, PartialEq)]
@@ -73,7 +74,10 @@ impl PayloadSelector {
 
 fn paths(reader: &mut Reader<'_>) -> Result<Vec<JsonPath>, Error> {
     let mut list = Vec::new();
-    reader.array(|r, _| {
+    reader.array(|r, index| {
+        if index >= MAX_PAYLOAD_PATHS {
+            return Err(r.error(format!("more than {MAX_PAYLOAD_PATHS} paths in a selector")));
+        }
         list.push(JsonPath::read(r)?);
         Ok(())
     })?;
@@ -199,5 +203,20 @@ mod tests {
         }
         let mut reader = Reader::new(br#"{"include":null,"exclude":["a"]}"#).unwrap();
         assert!(PayloadSelector::parse(&mut reader).is_ok());
+    }
+
+    #[test]
+    fn a_selector_has_no_more_paths_than_a_payload_can_be_asked_for_c6_1() {
+        let list = |count: usize| format!("[{}]", vec!["\"a\""; count].join(","));
+        let parse = |text: String| PayloadSelector::parse(&mut Reader::new(text.as_bytes()).unwrap());
+        assert!(parse(list(1_024)).is_ok());
+        for text in [
+            list(1_025),
+            format!("{{\"include\":{}}}", list(1_025)),
+            format!("{{\"exclude\":{}}}", list(1_025)),
+        ] {
+            let error = parse(text).expect_err("each path is looked for in every point");
+            assert!(error.to_string().contains("more than 1024 paths in a selector"), "{error}");
+        }
     }
 }
