@@ -1,4 +1,4 @@
-//! The limits of C2.7, each but the last four a setting of the server, and the sizes at which background work starts.
+//! The limits of C2.7, each but the last five a setting of the server, and the sizes at which background work starts.
 
 use crate::wal::MAX_BODY_BYTES;
 
@@ -29,6 +29,9 @@ pub struct Limits {
     pub max_rows: u32,
     /// Bytes of one operation in the log. Only one that names very many points by a filter comes near. No setting.
     pub max_record_bytes: usize,
+    /// Bytes that the edits of one request may add to payloads: a patch of a few bytes or megabytes is written into every
+    /// point that a request names. No setting.
+    pub max_added_payload_bytes: u64,
     /// Bytes of one answer: a hundred thousand points with their vectors may have more than the server's memory. No
     /// setting.
     pub max_answer_bytes: usize,
@@ -48,6 +51,7 @@ impl Default for Limits {
             max_unsaved_work: 512 << 20,
             max_rows: u32::MAX - (1 << 26),
             max_record_bytes: MAX_BODY_BYTES,
+            max_added_payload_bytes: 1 << 30,
             max_answer_bytes: 1 << 30,
         }
     }
@@ -62,9 +66,11 @@ pub const MAX_PREFIX_LEN: usize = 64;
 pub const MAX_STEMMED_LEN: usize = 128;
 /// Stop words of one text index beside those of languages.
 pub const MAX_CUSTOM_STOP_WORDS: usize = 10_000;
-/// Tokens that a text index looks through while it plans a phrase, some 10 ms; the payloads of the points beyond them
-/// are looked at one by one, where a deadline can stop it.
+/// Tokens that text indexes look through for all conditions of one plan, some 10 ms; the payloads of the points beyond
+/// them are looked at one by one, where a deadline can stop it.
 pub const MAX_TOKENS_PER_PLAN: usize = 4_000_000;
+/// Values that keyword indexes put together for all prefixes of one plan, some 50 ms; as above beyond them.
+pub const MAX_PREFIXED_PER_PLAN: usize = 4_000_000;
 /// Terms of one formula, and variables that have a default there.
 pub const MAX_FORMULA_TERMS: usize = 1_024;
 /// Nesting of one formula.

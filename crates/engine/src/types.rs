@@ -36,12 +36,13 @@ impl PointId {
         Some(value)
     }
 
-    /// Reads an id as it stands in a URL path: decimal digits or a UUID.
+    /// Reads an id as it stands in a URL path: decimal digits or a UUID. Digits that are both, as 32 of them may be, are a
+    /// number.
     pub fn parse_path(text: &str) -> Option<PointId> {
-        if !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit()) {
-            return text.parse().ok().map(PointId::Num);
-        }
-        Self::parse_uuid(text).map(PointId::Uuid)
+        // The standard parser would take a sign too.
+        let is_decimal = text.bytes().all(|b| b.is_ascii_digit());
+        let number = if is_decimal { text.parse().ok().map(PointId::Num) } else { None };
+        number.or_else(|| Self::parse_uuid(text).map(PointId::Uuid))
     }
 }
 
@@ -161,6 +162,10 @@ mod tests {
             assert_eq!(PointId::parse_path(form), Some(id));
         }
         assert_eq!(id.to_string(), text);
+        // A UUID may happen to have no letter among its digits.
+        let digits = "12345678901244568890123456789012";
+        assert_eq!(PointId::parse_path(digits), PointId::parse_uuid(digits).map(PointId::Uuid));
+        assert_eq!(PointId::parse_path("00000000000000000000000000000001"), Some(PointId::Num(1)));
     }
 
     #[test]

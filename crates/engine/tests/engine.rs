@@ -364,6 +364,83 @@ fn an_operation_too_long_for_a_record_of_the_log_is_refused_alone_c1_7() {
     assert_eq!(engine.ok("count", "c", json!({})), json!({"count": 200}));
 }
 
+/// An engine with these limits, and a collection of so many points with an empty payload.
+fn limited(limits: Limits, points: u64) -> TestEngine {
+    let options = Options { mode: Mode::Inline { seed: 1 }, limits, ..Options::default() };
+    let disk = SimDisk::new();
+    let opened = Engine::open(Arc::new(disk.clone()), options).expect("an empty disk opens");
+    let engine = TestEngine::over(disk, opened, options);
+    engine.ok("create_collection", "c", json!({"vectors": {"size": 1, "distance": "Dot"}}));
+    let points: Vec<_> = (0..points).map(|id| json!({"id": id, "vector": [1]})).collect();
+    engine.ok("upsert_points", "c", json!({"points": points}));
+    engine
+}
+
+#[test]
+fn edits_add_no_more_to_payloads_than_memory_holds_c1_7() {
+    let mut engine = limited(Limits { max_added_payload_bytes: 50_000, ..Limits::default() }, 100);
+    let before = engine.digest("c");
+    let patch = |ids: std::ops::Range<u64>| json!({"payload": {"x": "x".repeat(1_000)}, "points": ids.collect::<Vec<_>>()});
+    for (operation, body) in [
+        ("set_payload", patch(0..100)),
+        ("overwrite_payload", patch(0..100)),
+        ("set_payload", json!({"payload": {"x": "x".repeat(1_000)}, "filter": {}})),
+        ("set_payload", json!({"payload": {"x": "x".repeat(1_000)}, "key": "a.b", "filter": {}})),
+        (
+            "batch_update",
+            json!({"operations": [{"set_payload": patch(0..30)}, {"set_payload": patch(40..70)}]}),
+        ),
+    ] {
+        let Err(Error::BadRequest(why)) = engine.call(operation, "c", body) else {
+            panic!("{operation} writes a thousand bytes into each of a hundred points")
+        };
+        assert!(
+            why.ends_with("payloads would grow by more than 50000 bytes: touch fewer points at a time"),
+            "{why}"
+        );
+        assert_eq!(engine.digest("c"), before);
+    }
+    // What replaces as much as it adds needs no room.
+    engine.ok("set_payload", "c", patch(0..40));
+    for _ in 0..3 {
+        engine.ok("overwrite_payload", "c", patch(0..40));
+    }
+    engine.ok("set_payload", "c", patch(40..80));
+    engine.ok("set_payload", "c", json!({"payload": {"y": 1}, "filter": {}}));
+    let after = engine.digest("c");
+    engine.restart();
+    assert_eq!(engine.digest("c"), after);
+}
+
+#[test]
+fn a_long_array_is_ordered_by_each_of_its_values_once_c6_7() {
+    let engine = limited(Limits::default(), 2);
+    let values: Vec<u64> = (0..30_000).map(|n| n * 7_919 % 10_000).collect();
+    engine.ok("set_payload", "c", json!({"payload": {"k": values}, "points": [1]}));
+    engine.ok("set_payload", "c", json!({"payload": {"k": [3.5, 3]}, "points": [0]}));
+    let page = |order_by: Value, limit: u64| {
+        let page =
+            engine.ok("scroll", "c", json!({"order_by": order_by, "limit": limit, "with_payload": false}));
+        let rows = page["points"].as_array().expect("points");
+        rows.iter().map(|row| (row["id"].as_u64(), row["order_value"].clone())).collect::<Vec<_>>()
+    };
+    let first = [
+        (1, json!(0)),
+        (1, json!(1)),
+        (1, json!(2)),
+        (0, json!(3)),
+        (1, json!(3)),
+        (0, json!(3.5)),
+        (1, json!(4)),
+    ];
+    assert_eq!(page(json!("k"), 7), first.map(|(id, value)| (Some(id), value)));
+    let last = page(json!({"key": "k", "direction": "desc", "start_from": 9_000}), 5_000);
+    assert_eq!(last.len(), 5_000);
+    let at = |place: usize| last[place].1.as_u64();
+    assert_eq!((at(0), at(4_999)), (Some(9_000), Some(4_001)));
+    assert_eq!(page(json!("k"), 20_000).len(), 10_002);
+}
+
 #[test]
 fn an_answer_that_would_outgrow_its_limit_is_refused_whoever_asks() {
     let limits = Limits { max_answer_bytes: 20_000, ..Limits::default() };

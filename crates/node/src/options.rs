@@ -101,6 +101,7 @@ impl NativeLimits {
             max_unsaved_work: defaults.max_unsaved_work,
             max_rows: defaults.max_rows,
             max_record_bytes: defaults.max_record_bytes,
+            max_added_payload_bytes: defaults.max_added_payload_bytes,
             max_answer_bytes: defaults.max_answer_bytes,
         }
     }

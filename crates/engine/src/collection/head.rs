@@ -41,6 +41,26 @@ pub struct Head {
     pub(super) edited: EditedPayloads,
     /// The row that is being written.
     scratch: Vec<u8>,
+    /// Bytes that edits may still add to payloads; without bound where what is applied was accepted before.
+    payload_room: PayloadRoom,
+}
+
+/// Bytes that edits may add to payloads, so that a short record cannot make more of them than memory holds.
+struct PayloadRoom {
+    most: u64,
+    left: u64,
+}
+
+impl PayloadRoom {
+    const UNBOUNDED: PayloadRoom = PayloadRoom { most: u64::MAX, left: u64::MAX };
+
+    fn take(&mut self, added: u64) -> Result<(), String> {
+        let most = self.most;
+        self.left = self.left.checked_sub(added).ok_or_else(|| {
+            format!("payloads would grow by more than {most} bytes: touch fewer points at a time")
+        })?;
+        Ok(())
+    }
 }
 
 /// Where a request began, so that a failing one leaves nothing behind (C1.7).
@@ -60,7 +80,8 @@ impl Head {
         let sparse = sparse.map(|(_, params)| SparseArena::new(params, row_chunk_bytes)).collect();
         let (deaths, scratch) = (VecDeque::new(), Vec::new());
         let edited = EditedPayloads::default();
-        Head { state: State::new(config), fields, sparse, op: 0, deaths, edited, scratch }
+        let state = State::new(config);
+        Head { state, fields, sparse, op: 0, deaths, edited, scratch, payload_room: PayloadRoom::UNBOUNDED }
     }
 
     /// Positions of fields of every kind.
@@ -118,6 +139,14 @@ impl Head {
         }
     }
 
+    /// Runs `apply`, whose edits may add so many bytes to payloads, all together.
+    pub fn with_payload_room<T>(&mut self, room: u64, apply: impl FnOnce(&mut Head) -> T) -> T {
+        self.payload_room = PayloadRoom { most: room, left: room };
+        let result = apply(self);
+        self.payload_room = PayloadRoom::UNBOUNDED;
+        result
+    }
+
     /// Marks the place to come back to.
     pub fn savepoint(&self) -> Savepoint {
         Savepoint {
@@ -155,8 +184,8 @@ impl Head {
     /// Applies one change as part of operation `op`.
     ///
     /// # Errors
-    /// A sentence when a payload edit would nest too deep. Nothing else of a resolved change can fail; replaying
-    /// a change that was logged cannot fail at all.
+    /// A sentence when a payload edit would nest too deep, or add more than [`Head::with_payload_room`] allows. Nothing
+    /// else of a resolved change can fail; replaying a change that was logged cannot fail at all.
     pub fn apply(&mut self, op: u64, change: &Change) -> Result<(), String> {
         match change {
             Change::Put { id, vectors, payload } => self.put(op, *id, vectors, payload),
@@ -348,6 +377,9 @@ impl Head {
             self.edited.read_from(stored);
         }
         let after = edited(before.bytes(), edit)?;
+        if self.payload_room.most < u64::MAX {
+            self.payload_room.take(after.len().saturating_sub(before.bytes().len()) as u64)?;
+        }
         self.unindex(offset, before.bytes());
         self.index(offset, &after);
         point.payload = Payload::new(&after);

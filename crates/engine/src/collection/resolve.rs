@@ -69,7 +69,7 @@ pub fn resolve(
 /// `Timeout` once the deadline has passed.
 pub fn matching(state: &State, filter: &Filter, deadline: &Deadline) -> Result<Vec<PointId>, Error> {
     let plan = filter.plan(state, &state.live);
-    let mut pace = Pace::new(deadline, filter.conditions());
+    let mut pace = Pace::new(deadline, filter.work());
     let mut ids = Vec::new();
     for offset in plan.candidates.as_ref().unwrap_or(&state.live) {
         let point = state.at(offset);
@@ -90,7 +90,7 @@ struct Guard<'a> {
 
 impl<'a> Guard<'a> {
     fn new(state: &'a State, filter: Option<&'a Filter>, deadline: &'a Deadline) -> Guard<'a> {
-        Guard { state, filter, pace: Pace::new(deadline, filter.map_or(0, Filter::conditions)) }
+        Guard { state, filter, pace: Pace::new(deadline, filter.map_or(0, Filter::work)) }
     }
 
     fn lets_through(&mut self, offset: u32) -> Result<bool, Error> {

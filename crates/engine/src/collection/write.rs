@@ -403,7 +403,12 @@ fn apply(
     deadline: &Deadline,
 ) -> Result<Vec<Change>, Error> {
     Ok(match write {
-        Write::Points { updates, batch } => accept_updates(head, op, updates, batch.as_deref(), deadline)?,
+        Write::Points { updates, batch } => {
+            let room = shared.limits.max_added_payload_bytes;
+            head.with_payload_room(room, |head| {
+                accept_updates(head, op, updates, batch.as_deref(), deadline)
+            })?
+        }
         Write::CreateIndex { path, schema } => {
             let declared = head.state.indexes.iter().find(|index| *index.path() == path);
             if declared.is_some_and(|index| *index.schema() == schema) {
@@ -451,6 +456,8 @@ fn accept_updates(
     let mut all = Vec::new();
     for (at, update) in updates.into_iter().enumerate() {
         let place = batch.map_or(String::new(), |names| format!("operations[{at}].{}.", names[at]));
+        // Each may copy a payload as large as a request.
+        deadline.check()?;
         let changes = resolve(&head.state, update, &place, deadline)?;
         filtered += changes.iter().map(Change::touched).sum::<usize>();
         if at > 0 && filtered > most {

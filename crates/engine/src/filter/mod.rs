@@ -75,6 +75,18 @@ enum Clause {
     IsNull(bool),
 }
 
+/// Edges of a polygon that a place, of some thirty bytes, is compared with in the time that a condition takes to read it.
+const EDGES_PER_CONDITION: usize = 16;
+
+impl Clause {
+    fn work(&self) -> usize {
+        match self {
+            Clause::Geo(shape) => 1 + shape.cost() / EDGES_PER_CONDITION,
+            _ => 1,
+        }
+    }
+}
+
 impl Filter {
     /// What passes all of some filters.
     pub fn all_of(filters: impl IntoIterator<Item = Arc<Filter>>) -> Filter {
@@ -91,12 +103,22 @@ impl Filter {
 
     /// How many conditions there are, at every depth.
     pub fn conditions(&self) -> usize {
+        self.sum(|_| 1)
+    }
+
+    /// What it costs to check a byte of a payload, in conditions. A polygon counts by its edges.
+    pub fn work(&self) -> usize {
+        self.sum(Clause::work)
+    }
+
+    /// Adds up what the clauses count, and one for every other condition.
+    fn sum(&self, of_clause: fn(&Clause) -> usize) -> usize {
         let min_should = self.min_should.iter().flat_map(|group| &group.conditions);
         let all = self.must.iter().chain(&self.should).chain(&self.must_not).chain(min_should);
         all.map(|condition| match condition {
-            Condition::Nested { filter, .. } => 1 + filter.conditions(),
-            Condition::Filter(filter) => 1 + filter.conditions(),
-            Condition::Field { clauses, .. } => clauses.len(),
+            Condition::Nested { filter, .. } => 1 + filter.sum(of_clause),
+            Condition::Filter(filter) => 1 + filter.sum(of_clause),
+            Condition::Field { clauses, .. } => clauses.iter().map(of_clause).sum(),
             Condition::HasId(_) | Condition::HasVector(_) => 1,
         })
         .sum()

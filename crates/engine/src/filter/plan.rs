@@ -2,17 +2,12 @@
 
 use super::matching::{KeywordList, Match};
 use super::{Clause, Condition, Filter, MinShould};
-use crate::payload::{Bounds, FieldIndex, Interval, JsonPath};
+use crate::payload::{Bounds, FieldIndex, Interval, JsonPath, PlanWork};
 use crate::types::PointId;
 use roaring::RoaringBitmap;
-use std::cell::Cell;
 
 /// Work on one `min_should`, in combinations of sets; beyond it the group is left to the payloads.
 const MAX_THRESHOLD_STEPS: u64 = 4_096;
-
-/// Comparisons of places with the edges of shapes, in all conditions of one plan: some ten milliseconds. What is beyond
-/// it is left to the payloads.
-const GEO_WORK: usize = 1 << 22;
 
 /// The indexes that a plan may use. All are of the same state of the collection as the live points of the plan.
 pub trait IndexSet {
@@ -54,8 +49,8 @@ impl Filter {
         if self.is_empty() {
             return Plan { candidates: None, exact: true, certain: RoaringBitmap::new() };
         }
-        let geo_work = Cell::new(GEO_WORK);
-        match (Planner { indexes, live, scope: None, geo_work: &geo_work }).filter(self) {
+        let work = PlanWork::default();
+        match (Planner { indexes, live, scope: None, work: &work }).filter(self) {
             None => Plan { candidates: None, exact: false, certain: RoaringBitmap::new() },
             Some(bounds) if bounds.is_exact() => {
                 let mut candidates = bounds.into_possible();
@@ -81,8 +76,8 @@ struct Planner<'a, I> {
     live: &'a RoaringBitmap,
     /// Inside a nested condition: the path of the elements, which inner keys are relative to.
     scope: Option<JsonPath>,
-    /// What is left of [`GEO_WORK`].
-    geo_work: &'a Cell<usize>,
+    /// What all conditions together may still do.
+    work: &'a PlanWork,
 }
 
 impl<I: IndexSet> Planner<'_, I> {
@@ -217,10 +212,10 @@ impl<I: IndexSet> Planner<'_, I> {
 
     fn clause(&self, index: &FieldIndex, clause: &Clause) -> Option<Bounds> {
         Some(match clause {
-            Clause::Match(wanted) => matching(index, wanted),
+            Clause::Match(wanted) => matching(index, wanted, self.work),
             Clause::Range(interval) => index.numbers_within(interval),
             Clause::DatetimeRange(interval) => index.datetimes_within(interval),
-            Clause::Geo(shape) => index.places_within(shape, self.geo_work),
+            Clause::Geo(shape) => index.places_within(shape, &self.work.places),
             Clause::ValuesCount(interval) if interval.contains(0) => return None,
             Clause::ValuesCount(interval) if is_one_or_more(interval) => {
                 Bounds::exact(index.filled().clone())
@@ -239,7 +234,7 @@ fn is_one_or_more(interval: &Interval<u64>) -> bool {
     interval.lt.is_none() && interval.lte.is_none() && interval.contains(1)
 }
 
-fn matching(index: &FieldIndex, wanted: &Match) -> Bounds {
+fn matching(index: &FieldIndex, wanted: &Match, work: &PlanWork) -> Bounds {
     match wanted {
         Match::Keyword(keyword) => index.match_string(keyword.text(), keyword.uuid()),
         Match::Integer(number) => index.match_integer(*number),
@@ -249,9 +244,9 @@ fn matching(index: &FieldIndex, wanted: &Match) -> Bounds {
         Match::AnyInteger(list) => index.any_integers(list.iter().copied()),
         Match::ExceptKeyword(list) => index.except_strings(strings(list)),
         Match::ExceptInteger(list) => index.except_integers(list.iter().copied()),
-        Match::Prefix(prefix) => index.match_prefix(prefix),
+        Match::Prefix(prefix) => index.match_prefix(prefix, work),
         Match::Text(query) => {
-            index.match_words(&query.pattern(index.tokenizer())).unwrap_or_else(|| index.strings())
+            index.match_words(&query.pattern(index.tokenizer()), work).unwrap_or_else(|| index.strings())
         }
     }
 }

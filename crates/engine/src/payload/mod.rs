@@ -18,7 +18,9 @@ mod text;
 pub use datetime::parse_datetime;
 pub use document::{Array, Document, Entry, JsonStr, Object, Value};
 pub use geo::{GeoPoint, GeoShape};
-pub use index::{Bounds, FieldIndex, FieldKind, FieldSchema, OrderKey, Ordered, Postings, ordered_map_bytes};
+pub use index::{
+    Bounds, FieldIndex, FieldKind, FieldSchema, OrderKey, Ordered, PlanWork, Postings, ordered_map_bytes,
+};
 pub use interval::Interval;
 pub use path::{JsonPath, Key, PathError, Step};
 pub use select::PayloadSelector;

@@ -213,4 +213,19 @@ mod tests {
         let mut reader = Reader::new(br#"{"include":null,"exclude":["a"]}"#).unwrap();
         assert!(PayloadSelector::parse(&mut reader).is_ok());
     }
+
+    #[test]
+    fn a_selector_has_no_more_paths_than_a_payload_can_be_asked_for_c6_1() {
+        let list = |count: usize| format!("[{}]", vec!["\"a\""; count].join(","));
+        let parse = |text: String| PayloadSelector::parse(&mut Reader::new(text.as_bytes()).unwrap());
+        assert!(parse(list(1_024)).is_ok());
+        for text in [
+            list(1_025),
+            format!("{{\"include\":{}}}", list(1_025)),
+            format!("{{\"exclude\":{}}}", list(1_025)),
+        ] {
+            let error = parse(text).expect_err("each path is looked for in every point");
+            assert!(error.to_string().contains("at most 1024 paths a request"), "{error}");
+        }
+    }
 }

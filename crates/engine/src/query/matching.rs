@@ -97,7 +97,7 @@ impl<'a> Matching<'a> {
 
     /// The pace of a loop over points that are checked one by one.
     pub fn pace<'d>(&self, deadline: &'d Deadline) -> Pace<'d> {
-        Pace::new(deadline, self.filter.map_or(0, Filter::conditions))
+        Pace::new(deadline, self.filter.map_or(0, Filter::work))
     }
 
     /// Offsets of the points that match, ascending, each checked.

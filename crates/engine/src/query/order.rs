@@ -101,6 +101,9 @@ fn from_documents(
         };
         by_value.then(a.id.cmp(&b.id))
     };
+    // Keep the work list short, of one point with a long array as of all: what is beyond the first `limit` will not come
+    // back.
+    let most = GATHERED.max(limit * 2);
     let mut rows: Vec<Row> = Vec::new();
     let mut pace = Pace::new(deadline, 1);
     for offset in matching.offsets(deadline)? {
@@ -115,14 +118,16 @@ fn from_documents(
                 });
                 if from_start {
                     rows.push(Row { value, id: point.id, offset });
+                    if rows.len() - first_row >= most {
+                        drop_repeated(&mut rows, first_row);
+                        keep_first(&mut rows, first_row, limit, compare);
+                    }
                 }
             });
         });
         drop_repeated(&mut rows, first_row);
-        // Keep the work list short: what is beyond the first `limit` will not come back.
-        if rows.len() >= 4096.max(limit * 2) {
-            rows.select_nth_unstable_by(limit, compare);
-            rows.truncate(limit);
+        if rows.len() >= most {
+            keep_first(&mut rows, 0, limit, compare);
         }
     }
     rows.sort_unstable_by(compare);
@@ -131,6 +136,17 @@ fn from_documents(
         .into_iter()
         .map(|row| Hit { offset: row.offset, score: 1.0, order_value: Some(row.value) })
         .collect())
+}
+
+/// Rows that are gathered before any is dropped.
+const GATHERED: usize = 4_096;
+
+/// Drops all but the first `limit` of the rows from `first` on, in no order.
+fn keep_first(rows: &mut Vec<Row>, first: usize, limit: usize, compare: impl Fn(&Row, &Row) -> Ordering) {
+    if rows.len() - first > limit {
+        rows[first..].select_nth_unstable_by(limit, compare);
+        rows.truncate(first + limit);
+    }
 }
 
 /// Drops the rows from `first` on, all of one point, whose value an earlier one of them has.
@@ -223,6 +239,19 @@ mod tests {
         drop_repeated(&mut rows, 1);
         let values: Vec<OrderValue> = rows.iter().map(|row| row.value).collect();
         assert_eq!(format!("{values:?}"), format!("{:?}", [one, also_one, two]));
+    }
+
+    #[test]
+    fn of_many_rows_the_first_are_kept() {
+        let row = |value| Row { value: OrderValue::Integer(value), id: PointId::Num(1), offset: 0 };
+        let mut rows: Vec<Row> = [-7, -8].into_iter().chain((0..100).rev()).map(row).collect();
+        keep_first(&mut rows, 2, 10, |a, b| compare_values(a.value, b.value));
+        rows[2..].sort_unstable_by(|a, b| compare_values(a.value, b.value));
+        let values: Vec<OrderValue> = rows.iter().map(|row| row.value).collect();
+        let expected: Vec<OrderValue> = [-7, -8].into_iter().chain(0..10).map(OrderValue::Integer).collect();
+        assert_eq!(format!("{values:?}"), format!("{expected:?}"));
+        keep_first(&mut rows, 2, 10, |a, b| compare_values(a.value, b.value));
+        assert_eq!(rows.len(), 12);
     }
 
     proptest! {

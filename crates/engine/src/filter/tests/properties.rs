@@ -6,7 +6,8 @@ use super::documents::{one_or_some, path};
 use super::filters::{alike_clause, filter};
 use super::parse;
 use super::state::{Change, State, change};
-use crate::payload::FieldKind;
+use crate::json::Reader;
+use crate::payload::{FieldKind, FieldSchema};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -135,4 +136,47 @@ fn nested_conditions_take_their_candidates_from_the_index_of_the_inner_path() {
     let plan = parse(nested).unwrap().plan(&state, &state.live);
     assert!(!plan.exact);
     assert_eq!(plan.candidates.unwrap().iter().collect::<Vec<_>>(), [3, 4]);
+}
+
+#[test]
+fn the_work_of_all_conditions_of_a_plan_counts_together() {
+    let phrases: FieldSchema =
+        FieldSchema::parse(&mut Reader::new(br#"{"type":"text","phrase_matching":true}"#).unwrap()).unwrap();
+    let indexes = [("t", phrases), ("k", FieldSchema::new(FieldKind::Keyword))];
+    let mut state = State::with(indexes.into_iter());
+    let keywords: Vec<String> = (0..8_000).map(|n| format!("k{n}")).collect();
+    state.apply(&Change::Put(0, json!({"t": "one two three ".repeat(30_000), "k": keywords})));
+    // What one of them knows must not decide for the others: no text has the phrase, and a text has the prefix.
+    for (group, clause, many) in [
+        ("should", json!({"key": "t", "match": {"phrase": "three two"}}), 60),
+        ("must", json!({"key": "k", "match": {"prefix": "k"}}), 1_000),
+    ] {
+        let plan = |count: usize| {
+            let filter = json!({group: vec![clause.clone(); count]});
+            parse(&filter.to_string()).unwrap().plan(&state, &state.live)
+        };
+        assert!(plan(2).exact, "{clause}: a few are decided by the index");
+        let plan = plan(many);
+        assert!(!plan.exact, "{clause}: so many take longer than a deadline may wait");
+        assert_eq!(plan.cardinality(1), 1, "what is not decided stays a candidate");
+    }
+}
+
+#[test]
+fn a_polygon_counts_by_its_edges_c1_10() {
+    let ring = |edges: usize| {
+        let points: Vec<Value> =
+            (0..=edges).map(|n| json!({"lon": n % edges % 90, "lat": n % edges % 80})).collect();
+        json!({"points": points})
+    };
+    let work = |exterior: usize, hole: usize| {
+        let polygon = json!({"exterior": ring(exterior), "interiors": [ring(hole)]});
+        let filter = json!({"must": [{"key": "p", "geo_polygon": polygon}, {"key": "p", "is_null": false}]});
+        let filter = parse(&filter.to_string()).unwrap();
+        assert_eq!(filter.conditions(), 2);
+        filter.work()
+    };
+    assert_eq!(work(4, 4), 2);
+    // A look at the clock for every few comparisons of a place with so many edges.
+    assert_eq!(work(100_000, 60_000), 2 + 160_002 / 16);
 }

@@ -33,7 +33,12 @@ pub(super) struct Held<'a> {
     pub(super) filled: bool,
     /// Whether `is_null` is true.
     pub(super) null: bool,
+    /// How many keys there may be before those that are there twice are dropped.
+    most: usize,
 }
+
+/// Keys that are gathered before any is dropped.
+const GATHERED: usize = 1 << 10;
 
 impl<'a> Held<'a> {
     pub(super) fn read(doc: &'a [u8], path: &JsonPath, kind: FieldKind) -> Held<'a> {
@@ -49,9 +54,13 @@ impl<'a> Held<'a> {
                 held.add(value, kind);
             }
         });
-        held.keys.sort_unstable();
-        held.keys.dedup();
+        held.drop_repeated();
         held
+    }
+
+    fn drop_repeated(&mut self) {
+        self.keys.sort_unstable();
+        self.keys.dedup();
     }
 
     /// The strings among the keys.
@@ -64,7 +73,14 @@ impl<'a> Held<'a> {
 
     fn add(&mut self, value: Value<'a>, kind: FieldKind) {
         match key(value, kind) {
-            Some(key) => self.keys.push(key),
+            Some(key) => {
+                // An array of millions takes two bytes for each element, a key thirty times as many.
+                if self.keys.len() >= self.most.max(GATHERED) {
+                    self.drop_repeated();
+                    self.most = self.keys.len() * 2;
+                }
+                self.keys.push(key);
+            }
             None if matches!(value, Value::Null) => self.null = true,
             None => self.odd = true,
         }
@@ -108,6 +124,20 @@ pub(super) fn float_of_key(key: i64) -> f64 {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn a_long_array_of_few_values_takes_little_memory() {
+        let path = JsonPath::parse("k").unwrap();
+        let doc = format!("{{\"k\":[{}3]}}", "1,2,".repeat(100_000));
+        let held = Held::read(doc.as_bytes(), &path, FieldKind::Integer);
+        assert_eq!(held.keys, [Key::Number(1), Key::Number(2), Key::Number(3)]);
+        assert!(held.keys.capacity() <= 2 * GATHERED, "{} keys", held.keys.capacity());
+        // Different values are all kept.
+        let values: Vec<String> = (0..10_000).rev().chain(0..10_000).map(|n| n.to_string()).collect();
+        let doc = format!("{{\"k\":[{}]}}", values.join(","));
+        let held = Held::read(doc.as_bytes(), &path, FieldKind::Integer);
+        assert_eq!(held.keys, (0..10_000).map(Key::Number).collect::<Vec<_>>());
+    }
 
     proptest! {
         #[test]

@@ -8,6 +8,7 @@ use super::held::float_key;
 use super::postings;
 use super::schema::FieldKind;
 use super::words::Words;
+use super::work::PlanWork;
 use super::{FieldIndex, Values};
 use crate::payload::datetime::parse_datetime;
 use crate::payload::interval::Interval;
@@ -60,9 +61,9 @@ impl FieldIndex {
     /// Strings with the tokens of a pattern, which is made with this index's tokenizer.
     ///
     /// `None` if this is no text index.
-    pub fn match_words(&self, pattern: &Pattern) -> Option<Bounds> {
+    pub fn match_words(&self, pattern: &Pattern, work: &PlanWork) -> Option<Bounds> {
         match &self.values {
-            Values::Words(words) => Some(words.matching(pattern, &self.several)),
+            Values::Words(words) => Some(words.matching(pattern, &self.several, &work.tokens)),
             _ => None,
         }
     }
@@ -157,14 +158,25 @@ impl FieldIndex {
         }
     }
 
-    /// Strings that begin with `prefix`, byte by byte.
-    pub fn match_prefix(&self, prefix: &str) -> Bounds {
+    /// Strings that begin with `prefix`, byte by byte. Some of `work` is taken; what it does not suffice for stays in
+    /// doubt.
+    pub fn match_prefix(&self, prefix: &str, work: &PlanWork) -> Bounds {
         match &self.values {
             Values::Texts { texts, .. } => {
+                let left = work.prefixed.get();
                 let begins =
                     texts.range::<str>((std::ops::Bound::Included(prefix), std::ops::Bound::Unbounded));
-                let begins = begins.take_while(|(text, _)| text.starts_with(prefix));
-                Bounds::exact(postings::union(begins.map(|(_, postings)| postings)))
+                let mut begins = begins.take_while(|(text, _)| text.starts_with(prefix));
+                let mut read = 0;
+                let hits = postings::union(begins.by_ref().take(left).map(|(_, postings)| {
+                    read += 1;
+                    postings
+                }));
+                work.prefixed.set(left - read);
+                if begins.next().is_some() {
+                    return Bounds::new(hits, RoaringBitmap::clone(&self.indexed));
+                }
+                Bounds::exact(hits)
             }
             _ => self.strings(),
         }

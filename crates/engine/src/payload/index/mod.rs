@@ -10,6 +10,7 @@ mod places;
 mod postings;
 mod schema;
 mod words;
+mod work;
 mod zones;
 
 pub use bounds::Bounds;
@@ -17,6 +18,7 @@ pub use memory::ordered_map_bytes;
 pub use order::{OrderKey, Ordered};
 pub use postings::Postings;
 pub use schema::{FieldKind, FieldSchema};
+pub use work::PlanWork;
 
 use super::path::JsonPath;
 use super::text::Tokenizer;

@@ -4,10 +4,10 @@ use super::bounds::Bounds;
 use super::column::Column;
 use super::memory::{Weight, ordered_map_bytes, shared_bytes};
 use super::postings::{self, Postings};
-use crate::limits::MAX_TOKENS_PER_PLAN;
 use crate::payload::text::{Pattern, TextMatch, TextOptions, Tokenizer};
 use imbl::{OrdMap, Vector};
 use roaring::RoaringBitmap;
+use std::cell::Cell;
 use std::collections::{BTreeSet, HashMap};
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -116,8 +116,8 @@ impl Words {
     }
 
     /// Points one of whose texts has the tokens of a pattern. `several` has the points with more than one text: their
-    /// tokens may stand in different ones.
-    pub(super) fn matching(&self, pattern: &Pattern, several: &RoaringBitmap) -> Bounds {
+    /// tokens may stand in different ones. `work` is how many tokens may still be looked through in their order.
+    pub(super) fn matching(&self, pattern: &Pattern, several: &RoaringBitmap, work: &Cell<usize>) -> Bounds {
         if pattern.how() == TextMatch::Any {
             let found = pattern.tokens().filter_map(|token| self.postings.get(token));
             return Bounds::exact(postings::union(found));
@@ -125,13 +125,13 @@ impl Words {
         let hits = self.with_all(pattern.tokens());
         match pattern.how() {
             _ if pattern.is_single() => Bounds::exact(hits),
-            TextMatch::Phrase => self.checked(pattern, RoaringBitmap::new(), hits),
+            TextMatch::Phrase => self.checked(pattern, RoaringBitmap::new(), hits, work),
             TextMatch::All | TextMatch::Any => {
                 let spread = &hits & several;
                 if spread.is_empty() {
                     return Bounds::exact(hits);
                 }
-                self.checked(pattern, hits - &spread, spread)
+                self.checked(pattern, hits - &spread, spread, work)
             }
         }
     }
@@ -149,14 +149,20 @@ impl Words {
     }
 
     /// Decides the doubtful points by the order of their tokens, if that is kept, as far as there is time.
-    fn checked(&self, pattern: &Pattern, certain: RoaringBitmap, doubtful: RoaringBitmap) -> Bounds {
+    fn checked(
+        &self,
+        pattern: &Pattern,
+        certain: RoaringBitmap,
+        doubtful: RoaringBitmap,
+        work: &Cell<usize>,
+    ) -> Bounds {
         let Some(order) = &self.order else { return Bounds::new(certain, doubtful) };
         let numbers = pattern.tokens().zip(0..);
         let mut wanted: Vec<(u32, u32)> =
             numbers.filter_map(|(token, place)| Some((*order.numbers.get(token)?, place))).collect();
         wanted.sort_unstable();
         let (mut hits, mut undecided) = (certain, RoaringBitmap::new());
-        let mut tokens_left = MAX_TOKENS_PER_PLAN;
+        let mut tokens_left = work.get();
         for offset in doubtful {
             let Some(sequence) = order.sequences.get(&offset) else { continue };
             if tokens_left < sequence.len() {
@@ -169,6 +175,7 @@ impl Words {
                 hits.insert(offset);
             }
         }
+        work.set(tokens_left);
         Bounds::new(hits, undecided)
     }
 }

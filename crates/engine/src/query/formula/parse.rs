@@ -100,7 +100,7 @@ impl Parser<'_> {
             Some((_, operation)) => Ok(operation),
             None => {
                 let filter = condition.finish(r)?;
-                self.conditions += filter.conditions();
+                self.conditions += filter.work();
                 Ok(Expression::Condition(Box::new(filter)))
             }
         }
