@@ -100,6 +100,17 @@ pub fn inspect(
     row_chunk_bytes: usize,
     pace: &mut dyn FnMut(u64) -> bool,
 ) -> Inspection {
+    inspect_with(storage, id, row_chunk_bytes, None, pace)
+}
+
+/// As [`inspect`]; where the manifest is damaged, everything that `known` names is checked, which is the one in force.
+pub(super) fn inspect_with(
+    storage: &dyn Storage,
+    id: u64,
+    row_chunk_bytes: usize,
+    known: Option<&Manifest>,
+    pace: &mut dyn FnMut(u64) -> bool,
+) -> Inspection {
     let dir = directory(id);
     let mut found = Inspection::default();
     let manifest_fault = |what: String, cause: Cause| FileFault {
@@ -117,7 +128,8 @@ pub fn inspect(
                 BadManifest::Damaged(_) | BadManifest::Header { .. } => Cause::Damaged,
             };
             found.faults.push(manifest_fault(bad.to_string(), cause));
-            return found;
+            let Some(known) = known else { return found };
+            Some(known.clone())
         }
     };
     let pieces = match manifest.as_ref().map(|manifest| pieces(manifest, row_chunk_bytes)).transpose() {
