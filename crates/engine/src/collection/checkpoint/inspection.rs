@@ -86,6 +86,11 @@ pub struct Inspection {
     pub points: u32,
 }
 
+/// Whether it is the manifest that keeps a collection from being opened, or one of the files that it names.
+pub fn is_manifest_damaged(storage: &dyn Storage, id: u64) -> bool {
+    Manifest::load(storage, &directory(id)).is_err()
+}
+
 /// What the manifest says of one piece.
 struct Piece {
     extent: Extent,
