@@ -208,7 +208,7 @@ async function finish(
     quarantined,
     files,
   };
-  const unsound = await verifyEngineFiles(join(to, FILES));
+  const unsound = await verifyEngineFiles(join(to, FILES), live);
   await writeManifest(to, manifest);
   return {
     to,

@@ -96,9 +96,20 @@ pub fn rehearse(
     }
     replay.lose(&report);
     let Replay { slots, fault, last_lsn, next_id, damage, .. } = replay;
-    let found = |(id, Slot { name, opening, .. })| Rehearsed { id, name, outcome: opening };
+    let complete = |opening: Opening| opening.check_complete().map(|()| opening);
+    let found =
+        |(id, Slot { name, opening, .. })| Rehearsed { id, name, outcome: opening.and_then(complete) };
     let collections = slots.into_iter().map(found).collect();
     Ok(Rehearsal { report, catalog_fault, damaged: damage.records, fault, collections, last_lsn, next_id })
+}
+
+/// As [`rehearse`], of the catalog and the log alone: no collection is loaded, so that little memory is needed.
+///
+/// # Errors
+/// As for [`rehearse`].
+pub fn rehearse_log(storage: &Arc<dyn Storage>) -> Result<Rehearsal, OpenError> {
+    // No collection has an empty name.
+    rehearse(storage, Source::File, Some(""), OpeningOptions::default())
 }
 
 /// The catalog as its file and every record that can be read say.

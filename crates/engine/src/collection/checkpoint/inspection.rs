@@ -84,6 +84,8 @@ pub struct Inspection {
     pub bytes: u64,
     /// Points in the checkpoint, tombstones included.
     pub points: u32,
+    /// The last operation in the checkpoint; 0 where there is none.
+    pub op: u64,
 }
 
 /// Whether it is the manifest that keeps a collection from being opened, or one of the files that it names.
@@ -145,6 +147,7 @@ pub(super) fn inspect_with(
         }
     };
     found.points = manifest.as_ref().map_or(0, |manifest| manifest.points);
+    found.op = manifest.as_ref().map_or(0, |manifest| manifest.op);
     found.files = u64::from(manifest.is_some()) + pieces.len() as u64;
     found.strays = strays(storage, &dir, &pieces);
     for (number, pieces) in pieces {
