@@ -244,13 +244,13 @@ export interface NativeScrub {
   catalogFailures: number
   /** Segments of the log that failed. */
   logFailures: number
-  /** The last findings, oldest first. */
+  /** The last findings, oldest first, but for those of the start that the status has. */
   findings: Array<NativeScrubFinding>
 }
 
 /** One piece of a file that was not as it was written. */
 export interface NativeScrubFinding {
-  /** Counts the findings of this process, from 1. */
+  /** Grows from finding to finding of this process. */
   number: number
   /** Name of the collection, where the file belongs to one. */
   collection?: string
@@ -352,6 +352,6 @@ export declare function repairDataDir(dataDir: string, stamp: string, dryRun: bo
 
 /**
  * Compares the files of a data directory that nobody writes to with their checksums, on a thread of its own. Nothing in
- * it changes, and no lock is taken.
+ * it changes, and no lock is taken. `is_log_synced` says that a server had synced the whole log before it was copied.
  */
-export declare function verifyDataFiles(dataDir: string): Promise<Array<NativeUnsoundFile>>
+export declare function verifyDataFiles(dataDir: string, isLogSynced: boolean): Promise<Array<NativeUnsoundFile>>

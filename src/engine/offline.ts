@@ -18,11 +18,15 @@ export function checkEngineFiles(dataDir: string, collection?: string): Promise<
 }
 
 /**
- * Compares the engine's files in a folder with their checksums, in little memory and without a claim.
+ * Compares the engine's files in a folder with their checksums, in little memory and without a claim. Where a server
+ * had synced its log before the copy, an end that is torn is damage too.
  * @throws Error when the folder cannot be read.
  */
-export function verifyEngineFiles(dataDir: string): Promise<readonly NativeUnsoundFile[]> {
-  return loadBinding().verifyDataFiles(dataDir);
+export function verifyEngineFiles(
+  dataDir: string,
+  isLogSynced: boolean,
+): Promise<readonly NativeUnsoundFile[]> {
+  return loadBinding().verifyDataFiles(dataDir, isLogSynced);
 }
 
 /** What a repair did, or would do. */

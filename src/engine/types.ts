@@ -138,7 +138,7 @@ export interface Trouble {
   readonly what: string;
 }
 
-/** What the scrub of an open engine did since it was opened. */
+/** What the scrub of an open engine did since it was opened, and what that start found. */
 export interface ScrubReport {
   /** Passes that came to their end. */
   readonly passes: number;
@@ -151,9 +151,9 @@ export interface ScrubReport {
   readonly manifestFailures: number;
   readonly catalogFailures: number;
   readonly logFailures: number;
-  /** The last findings, oldest first. */
+  /** The last findings, oldest first, but for those of the start that {@link EngineStatus} has. */
   readonly findings: readonly {
-    /** Counts the findings of this process, from 1. */
+    /** Grows from finding to finding of this process. */
     readonly number: number;
     /** Its name, where the file belongs to one. */
     readonly collection?: string;

@@ -224,7 +224,7 @@ async function finish(
     quarantined,
     files,
   };
-  const unsound = await verifyEngineFiles(join(to, FILES));
+  const unsound = await verifyEngineFiles(join(to, FILES), live);
   await writeManifest(to, manifest);
   // A graph is made again wherever the backup is restored.
   const damaged = unsound

@@ -4,7 +4,10 @@ import type { Engine } from '../engine/types';
 /** Between two looks at what the scrub has found. */
 const LOOK_MS = 5000;
 
-/** Logs every finding of the engine's scrub, and every pass that came to its end, until it is told to stop. */
+/**
+ * Logs what the start of the engine found at once, then every finding of its scrub, and every pass that came to its end,
+ * until it is told to stop.
+ */
 export function reportScrub(engine: Pick<Engine, 'scrub'>, log: Logger, everyMs = LOOK_MS): () => void {
   let reported = 0;
   let passes = engine.scrub().passes;
@@ -21,6 +24,7 @@ export function reportScrub(engine: Pick<Engine, 'scrub'>, log: Logger, everyMs 
       log.info({ bytes: report.bytes }, 'all data files were read and compared with their checksums');
     }
   };
+  look();
   const timer = setInterval(look, everyMs);
   timer.unref();
   return () => {

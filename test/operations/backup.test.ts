@@ -184,6 +184,37 @@ describe('C11.4 backup and restore', () => {
     });
   });
 
+  it.each([
+    ['at rest', false],
+    ['of a running server', true],
+  ])('names the segment of the log that is damaged, also the last one: %s', async (_, live) => {
+    const server = await serve();
+    await server.create('c');
+    for (let at = 0; at < 20; at += 1) {
+      await server.upsert('c', at * 10, at * 10 + 10);
+    }
+    if (!live) {
+      await server.stop();
+      servers = [];
+    }
+    const segments = readdirSync(join(dataDir, 'log')).filter((name) => name.endsWith('.log'));
+    const file = `log/${segments.sort().at(-1)!}`;
+    const bytes = readFileSync(join(dataDir, file));
+    bytes[4000]! ^= 1;
+    // In place: the server goes on with this file.
+    writeFileSync(join(dataDir, file), bytes, { flag: 'r+' });
+    const [backup, restored] = [join(folder, 'b'), join(folder, 'restored')];
+    const told = await kithdb('backup', '--data-dir', dataDir, '--to', backup, '--json');
+    expect({ code: told.code, ...JSON.parse(told.out) }).toMatchObject({
+      code: 3,
+      live,
+      damaged: [{ file, what: expect.stringMatching(/record/) }],
+    });
+    await ok('restore', '--from', backup, '--data-dir', restored);
+    const { code, out } = await kithdb('check', '--data-dir', restored);
+    expect({ code, out }).toEqual({ code: 1, out: expect.stringContaining(file) });
+  });
+
   it('leaves out the space that is kept back, which a server keeps again', async () => {
     const server = await serve();
     await server.create('c');

@@ -1,4 +1,14 @@
-import { closeSync, mkdtempSync, openSync, readdirSync, readSync, rmSync, writeSync } from 'node:fs';
+import {
+  closeSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readSync,
+  rmSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pino from 'pino';
@@ -75,6 +85,38 @@ it('C10.2 a collection that decays stops answering over HTTP, says why, and can 
   expect((await call('POST', '/collections/spared/points/search', search)).code).toBe(200);
   expect(await call('DELETE', '/collections/hit')).toMatchObject({ code: 200, body: { result: true } });
   await server.stop();
+});
+
+it('what a start finds damaged is counted, and an error in the log with the file and what was done', async () => {
+  const server = await Served.on(dataDir);
+  await server.create('hit');
+  await server.upsert('hit', 0, 100);
+  await server.stop();
+  // A stop leaves checkpoints: this one of the catalog is read from its copy, and written again.
+  const path = join(dataDir, 'catalog', 'CATALOG');
+  const bytes = readFileSync(path);
+  bytes[20]! ^= 1;
+  writeFileSync(path, bytes);
+  const lines: string[] = [];
+  const commandLine = readFlags(['--port', '0', '--data-dir', dataDir]);
+  const env = { KITHDB_TOKEN_STORE: 'memory' };
+  const again = await startServer(loadConfig({ commandLine, env, terminal: false }), {
+    log: { log: pino({}, { write: (line: string) => lines.push(line) }), flush: () => undefined },
+    print: () => undefined,
+    ownsProcess: false,
+  });
+  await again.ready;
+  const errors = lines.map((line) => JSON.parse(line)).filter(({ level }) => level >= 50);
+  expect(errors).toEqual([
+    expect.objectContaining({
+      file: 'catalog/CATALOG',
+      what: expect.stringMatching(/CATALOG is damaged.*written again/),
+    }),
+  ]);
+  const metrics = await (await fetch(`${again.url}/metrics`)).text();
+  expect(metrics).toContain('kithdb_checksum_failures_total{file="catalog"} 1');
+  expect(metrics).toContain('kithdb_checksum_failures_total{file="data"} 0');
+  await again.stop();
 });
 
 it('a file that decays while it is served is found, reported, and its collection set aside', async () => {

@@ -104,6 +104,22 @@ fn a_damaged_graph_or_manifest_is_written_again_while_the_collection_serves() {
 }
 
 #[test]
+fn a_damaged_manifest_hides_no_damage_of_what_it_names() {
+    let engine = served();
+    let before = engine.digest("hit");
+    let graph = file(&engine, true);
+    for path in [&graph, "collections/0000000000000001/MANIFEST"] {
+        engine.disk.decay(path, |bytes| bytes[100] ^= 1).expect("the file is there");
+    }
+    engine.engine().scrub_once();
+    let report = engine.engine().scrub_report();
+    assert_eq!((report.manifest_failures, report.graph_failures, report.data_failures), (1, 1, 0));
+    engine.checkpoint();
+    assert!(is_clean(&engine));
+    assert_eq!(engine.digest("hit"), before);
+}
+
+#[test]
 fn a_device_that_refuses_once_is_asked_again_and_one_that_goes_on_has_its_collection_set_aside() {
     let engine = served();
     // The first calls read the manifest.

@@ -3,9 +3,9 @@
 use kithdb_engine::catalog::{OpenError, claim};
 use kithdb_engine::collection::OpeningOptions;
 use kithdb_engine::integrity::{
-    CheckReport, Finding, Findings, Mended, RepairReport, UnsoundFile, check, repair, verify_files,
+    CheckReport, Finding, Findings, LogEnd, Mended, RepairReport, UnsoundFile, check, repair, verify_files,
 };
-use kithdb_engine::storage::{LockGuard, ReadOnly, RealDisk, Storage};
+use kithdb_engine::storage::{LockGuard, RealDisk, Storage};
 use napi::bindgen_prelude::AsyncTask;
 use napi::{Env, Task};
 use napi_derive::napi;
@@ -213,15 +213,17 @@ pub struct NativeUnsoundFile {
 }
 
 /// Compares the files of a data directory that nobody writes to with their checksums, on a thread of its own. Nothing in
-/// it changes, and no lock is taken.
+/// it changes, and no lock is taken. `is_log_synced` says that a server had synced the whole log before it was copied.
 #[napi(catch_unwind, ts_return_type = "Promise<Array<NativeUnsoundFile>>")]
-pub fn verify_data_files(data_dir: String) -> AsyncTask<Verify> {
-    AsyncTask::new(Verify { data_dir })
+pub fn verify_data_files(data_dir: String, is_log_synced: bool) -> AsyncTask<Verify> {
+    let log_end = if is_log_synced { LogEnd::Synced } else { LogEnd::PerhapsTorn };
+    AsyncTask::new(Verify { data_dir, log_end })
 }
 
 /// See [`verify_data_files`].
 pub struct Verify {
     data_dir: String,
+    log_end: LogEnd,
 }
 
 impl Task for Verify {
@@ -231,7 +233,7 @@ impl Task for Verify {
     fn compute(&mut self) -> napi::Result<Vec<UnsoundFile>> {
         let run = || {
             let disk: Arc<dyn Storage> = Arc::new(RealDisk::open(&self.data_dir)?);
-            verify_files(&ReadOnly::new(disk), OpeningOptions::default().row_chunk_bytes)
+            verify_files(disk, OpeningOptions::default().row_chunk_bytes, self.log_end)
         };
         told(catch_unwind(AssertUnwindSafe(run)))
     }

@@ -44,14 +44,14 @@ pub struct NativeScrub {
     pub catalog_failures: f64,
     /// Segments of the log that failed.
     pub log_failures: f64,
-    /// The last findings, oldest first.
+    /// The last findings, oldest first, but for those of the start that the status has.
     pub findings: Vec<NativeScrubFinding>,
 }
 
 /// One piece of a file that was not as it was written.
 #[napi(object, object_from_js = false)]
 pub struct NativeScrubFinding {
-    /// Counts the findings of this process, from 1.
+    /// Grows from finding to finding of this process.
     pub number: f64,
     /// Name of the collection, where the file belongs to one.
     pub collection: Option<String>,

@@ -12,9 +12,10 @@ mod staging;
 pub use crate::wal::CATALOG;
 pub use entry::{Entry, Use};
 pub use file::{COPY_PATH as CATALOG_COPY, catalog_fault};
-pub use open::{Mode, OpenError, Opened, UNFINISHED_RESTORE, claim, open};
+pub use open::{Mode, OpenError, Opened, StartDamage, UNFINISHED_RESTORE, claim, open};
 pub use rehearsal::{
-    DamagedRecord, Rehearsal, Rehearsed, SavedCatalog, Source, Strays, rehearse, salvage_catalog,
+    DamagedRecord, Rehearsal, Rehearsed, SavedCatalog, Source, Strays, rehearse, rehearse_log,
+    salvage_catalog,
 };
 pub use staging::STAGING;
 

@@ -2,15 +2,17 @@
 
 use super::entry::{Entry, EntryState};
 use super::file::{self, CatalogFile, Found, NoCatalog, SavedEntry};
+use super::rehearsal::DamagedRecord;
 use super::{CATALOG, CREATE, Catalog, DROP, Ledger, STAGING};
 use crate::collection::config::CollectionConfig;
-use crate::collection::{CHANGES, IndexQueue, Opening, OpeningOptions, Shared};
+use crate::collection::{CHANGES, IndexQueue, Opening, OpeningOptions, Shared, is_manifest_damaged};
 use crate::limits::{Limits, Thresholds};
-use crate::storage::{LockGuard, Reserve, Storage, StorageError};
+use crate::storage::{LockGuard, OTHER_IS_SOUND, Reserve, Storage, StorageError};
 use crate::wal::{DamageKind, GroupCommit, GroupOptions, Log, LogError, LogOptions, LogReport, Replayed};
 use arc_swap::ArcSwap;
+use imbl::OrdMap;
 use parking_lot::{Mutex, RwLock};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -110,6 +112,23 @@ pub struct Opened {
     pub catalog: Arc<Catalog>,
     /// What the log said of itself.
     pub report: LogReport,
+    /// What else was not as it was written.
+    pub damage: StartDamage,
+}
+
+/// What a start found not to be as it was written, beside what the log says of itself.
+#[derive(Debug, Default)]
+pub struct StartDamage {
+    /// The catalog's file or its copy: what is wrong with it, and what was done.
+    pub catalog: Option<(&'static str, String)>,
+    /// Records of the log with damaged bodies under intact headers.
+    pub records: Vec<DamagedRecord>,
+    /// Graphs: the name of the collection, the file, and what is wrong with it.
+    pub graphs: Vec<(String, String, String)>,
+    /// Numbers of collections whose manifest is damaged: their faults say more.
+    pub manifests: BTreeSet<u64>,
+    /// Numbers of collections with damaged data files: their faults say more.
+    pub data: BTreeSet<u64>,
 }
 
 /// A collection while the log is replayed.
@@ -166,7 +185,7 @@ fn open_with(
     thresholds: Thresholds,
     mode: Mode,
 ) -> Result<Opened, OpenError> {
-    let Found { file: saved, stale, .. } = CatalogFile::load(&**storage)?;
+    let Found { file: saved, stale, fault: catalog_fault } = CatalogFile::load(&**storage)?;
     let stale = stale.map(|dir| (dir, saved.clone()));
     let mut replay = Replay::load(
         Arc::clone(storage),
@@ -209,7 +228,12 @@ fn open_with(
         reserve: Arc::clone(reserve),
         unsaved_work: Arc::default(),
     });
+    let mut damage = replay.damage;
     let entries = replay.slots.into_iter().map(|(id, Slot { name, config, created, opening })| {
+        if let Ok(opening) = &opening {
+            let told = opening.damaged_graphs().iter();
+            damage.graphs.extend(told.map(|(file, what)| (name.clone(), file.clone(), what.clone())));
+        }
         let state = match opening {
             Ok(opening) => EntryState::Active(Arc::new(opening.finish(Arc::clone(&shared), created))),
             // The log keeps everything from the start: what can be saved of the collection is still in it.
@@ -217,10 +241,14 @@ fn open_with(
         };
         (name.clone(), Arc::new(Entry::new(id, name, config, state)))
     });
-    let entries = entries.collect();
+    let entries: OrdMap<String, Arc<Entry>> = entries.collect();
     let (next_id, last_lsn, saved_lsn) = (replay.next_id, replay.last_lsn, replay.saved_lsn);
     // What cannot be written now is written with the next checkpoint.
     let is_stale = stale.is_some_and(|(dir, saved)| saved.store_in(&**storage, dir).is_err());
+    damage.catalog = catalog_fault.map(|(path, what)| {
+        let done = if is_stale { "it is written with the next checkpoint" } else { "it is written again" };
+        (path, format!("{what}; {OTHER_IS_SOUND}; {done}"))
+    });
     let ledger = Ledger { next_id, last_lsn, saved_lsn, is_stale, fault: None };
     let catalog = Catalog {
         shared,
@@ -230,7 +258,7 @@ fn open_with(
         cut_fault: Mutex::default(),
         cuts: RwLock::default(),
     };
-    Ok(Opened { catalog: Arc::new(catalog), report })
+    Ok(Opened { catalog: Arc::new(catalog), report, damage })
 }
 
 pub(super) struct Replay {
@@ -246,11 +274,17 @@ pub(super) struct Replay {
     highest_id: u64,
     /// What makes the whole directory unusable.
     pub(super) fault: Option<String>,
+    /// What was not as it was written.
+    pub(super) damage: StartDamage,
 }
 
 impl Replay {
     pub(super) fn load(storage: Arc<dyn Storage>, saved: CatalogFile, options: OpeningOptions) -> Replay {
         let openings = load_checkpoints(&*storage, &saved.entries, options);
+        let mut damage = StartDamage::default();
+        for ((id, ..), opening) in saved.entries.iter().zip(&openings) {
+            damage.blame(&*storage, *id, opening);
+        }
         let slots = saved
             .entries
             .into_iter()
@@ -267,6 +301,7 @@ impl Replay {
             last_lsn: saved.lsn,
             highest_id: 0,
             fault: None,
+            damage,
         }
     }
 
@@ -277,6 +312,9 @@ impl Replay {
     }
 
     pub(super) fn visit(&mut self, item: Replayed<'_>) {
+        if let Replayed::BadBody { sequence, collection, .. } = item {
+            self.damage.records.push(DamagedRecord { sequence, collection });
+        }
         match item {
             Replayed::Record { sequence, collection: CATALOG, kind, body, .. } => {
                 if sequence > self.saved_lsn {
@@ -326,6 +364,7 @@ impl Replay {
                 }
                 if self.only.as_ref().is_none_or(|only| *only == name) {
                     let opening = Opening::load(id, &*self.storage, &config, self.options);
+                    self.damage.blame(&*self.storage, id, &opening);
                     self.slots.insert(id, Slot { name, config, created: sequence, opening });
                 }
                 self.next_id = self.next_id.max(id + 1);
@@ -333,6 +372,7 @@ impl Replay {
             DROP => {
                 let id = u64::from_le_bytes(body.try_into().ok()?);
                 self.slots.remove(&id);
+                self.damage.acquit(id);
             }
             _ => return None,
         }
@@ -389,10 +429,11 @@ impl Replay {
 
     /// Takes note of collections of which a part is missing, once everything in the log was applied.
     pub(super) fn complete(&mut self) {
-        for slot in self.slots.values_mut() {
+        for (&id, slot) in &mut self.slots {
             let fault = slot.opening.as_ref().ok().and_then(|opening| opening.missing(slot.created));
             if let Some(fault) = fault {
                 slot.opening = Err(fault);
+                self.damage.manifests.insert(id);
             }
         }
     }
@@ -401,6 +442,22 @@ impl Replay {
         if let Some(slot) = self.slots.get_mut(&collection) {
             slot.opening = Err(fault.to_string());
         }
+    }
+}
+
+impl StartDamage {
+    /// Takes note of the file that keeps a collection from being opened.
+    fn blame(&mut self, storage: &dyn Storage, id: u64, opening: &Result<Opening, String>) {
+        if opening.is_err() {
+            let kind = if is_manifest_damaged(storage, id) { &mut self.manifests } else { &mut self.data };
+            kind.insert(id);
+        }
+    }
+
+    /// A deletion may have removed some files of a collection before a crash.
+    fn acquit(&mut self, id: u64) {
+        self.manifests.remove(&id);
+        self.data.remove(&id);
     }
 }
 

@@ -18,6 +18,14 @@ pub struct DamagedRecord {
     pub collection: u64,
 }
 
+impl DamagedRecord {
+    /// The segment that it stands in, as a path in the data directory, and a sentence.
+    pub fn told(&self, storage: &dyn Storage) -> (String, String) {
+        let file = wal::path_holding(storage, self.sequence).unwrap_or_else(|_| "log".to_string());
+        (file, format!("the body of record {} does not have its checksum", self.sequence))
+    }
+}
+
 /// A collection as a start would find it.
 pub struct Rehearsed {
     /// Its number.
@@ -81,15 +89,8 @@ pub fn rehearse(
     saved.entries.retain(|(_, name, _)| only.is_none_or(|only| name == only));
     let mut replay = Replay::load(Arc::clone(storage), saved, options);
     replay.only = only.map(str::to_string);
-    let mut damaged = Vec::new();
     let applied = replay.highest_applied();
-    let visit = &mut |item: Replayed<'_>| {
-        if let Replayed::BadBody { sequence, collection, .. } = item {
-            damaged.push(DamagedRecord { sequence, collection });
-        }
-        replay.visit(item);
-    };
-    let report = wal::inspect(&**storage, applied, visit).map_err(OpenError::Log)?;
+    let report = wal::inspect(&**storage, applied, &mut |item| replay.visit(item)).map_err(OpenError::Log)?;
     if source == Source::File {
         // Without it nothing tells what was cut from what is lost.
         replay.lose_catalog(&report);
@@ -99,10 +100,19 @@ pub fn rehearse(
     }
     replay.lose(&report);
     replay.complete();
-    let Replay { slots, fault, last_lsn, next_id, .. } = replay;
+    let Replay { slots, fault, last_lsn, next_id, damage, .. } = replay;
     let found = |(id, Slot { name, opening, .. })| Rehearsed { id, name, outcome: opening };
     let collections = slots.into_iter().map(found).collect();
-    Ok(Rehearsal { report, catalog_fault, damaged, fault, collections, last_lsn, next_id })
+    Ok(Rehearsal { report, catalog_fault, damaged: damage.records, fault, collections, last_lsn, next_id })
+}
+
+/// As [`rehearse`], of the catalog and the log alone: no collection is loaded, so that little memory is needed.
+///
+/// # Errors
+/// As for [`rehearse`].
+pub fn rehearse_log(storage: &Arc<dyn Storage>) -> Result<Rehearsal, OpenError> {
+    // No collection has an empty name.
+    rehearse(storage, Source::File, Some(""), OpeningOptions::default())
 }
 
 /// The catalog as its file, every record that can be read, and the folders say.

@@ -161,6 +161,11 @@ pub fn encode(op: u64, changes: &[Change], out: &mut Vec<u8>) {
     }
 }
 
+/// The number of the operation whose record has that body.
+pub fn operation_of(body: &[u8]) -> Option<u64> {
+    body.first_chunk().map(|number| u64::from_le_bytes(*number))
+}
+
 /// Decodes the body of a record.
 ///
 /// # Errors

@@ -33,9 +33,9 @@ mod write;
 mod write_queue;
 
 pub use bell::Bell;
-pub use change::{Change, PayloadEdit};
+pub use change::{Change, PayloadEdit, operation_of};
 pub(crate) use checkpoint::extents::{Extent, ExtentWriter};
-pub use checkpoint::inspection::{Cause, FileFault, Inspection, Part, inspect};
+pub use checkpoint::inspection::{Cause, FileFault, Inspection, Part, inspect, is_manifest_damaged};
 pub(crate) use checkpoint::manifest::Manifest;
 pub use checkpoint::opening::{Opening, OpeningOptions};
 pub use checkpoint::salvage::Losses;

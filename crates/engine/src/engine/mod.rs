@@ -175,15 +175,18 @@ impl Engine {
     /// [`OpenError`] when nothing can be served. A collection that cannot be opened is no error: it is quarantined.
     pub fn open(storage: Arc<dyn Storage>, options: Options) -> Result<Engine, OpenError> {
         let lock = catalog::claim(&*storage)?;
-        let Opened { catalog, report } =
+        let Opened { catalog, report, damage } =
             catalog::open(Arc::clone(&storage), options.limits, options.thresholds, options.mode)?;
+        let found = ScrubReport::of_start(&damage, &report);
+        let records = damage.records.iter().map(|record| record.told(&*storage));
+        let log_damages = report.sentences(MAX_TOLD_DAMAGES).into_iter().chain(records);
         let inline = options.mode != Mode::Threaded;
         let core = Arc::new(Core {
             catalog: Arc::clone(&catalog),
             limits: options.limits,
             panic_for_tests: options.panic_for_tests,
             inline,
-            log_damages: report.sentences(MAX_TOLD_DAMAGES),
+            log_damages: log_damages.take(MAX_TOLD_DAMAGES).collect(),
             reads: Mutex::new(None),
             searches: Arc::default(),
         });
@@ -210,7 +213,8 @@ impl Engine {
             *core.reads.lock() = Some(reads);
             (Some(writes), Some(deletions), Some(background))
         };
-        let scrub = Scrub::start(&catalog, options.scrub.filter(|_| !inline)).map_err(OpenError::Threads)?;
+        let scrub =
+            Scrub::start(&catalog, options.scrub.filter(|_| !inline), found).map_err(OpenError::Threads)?;
         // A system that refuses the thread leaves everything as it is without it.
         let tuner = (!inline && options.tuning == Tuning::Measured).then(|| Tuner::start(storage).ok());
         Ok(Engine {

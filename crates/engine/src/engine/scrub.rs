@@ -5,11 +5,11 @@
 //! still has in memory is written again, or to checkpoints.
 
 use super::background::checkpoint_up_to;
-use crate::catalog::{Catalog, Entry};
+use crate::catalog::{Catalog, Entry, StartDamage};
 use crate::collection::{Bell, FileFault, Part};
 use crate::limits::MAX_SCRUB_FINDINGS;
 use crate::storage::StorageError;
-use crate::wal;
+use crate::wal::{self, LogReport};
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ pub struct ScrubOptions {
 /// One piece that was not as it was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScrubFinding {
-    /// Counts the findings of this process, from 1.
+    /// Grows from finding to finding of this process.
     pub number: u64,
     /// Name of the collection, where the file belongs to one.
     pub collection: Option<String>,
@@ -39,7 +39,7 @@ pub struct ScrubFinding {
     pub what: String,
 }
 
-/// What the scrub did since the engine was opened.
+/// What the scrub did since the engine was opened, and what that start found, which reads everything as well.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ScrubReport {
     /// Passes that came to their end.
@@ -58,7 +58,7 @@ pub struct ScrubReport {
     pub catalog_failures: u64,
     /// Segments of the log that failed.
     pub log_failures: u64,
-    /// The last findings, oldest first.
+    /// The last findings, oldest first, but for those of the start of which the engine's status tells.
     pub findings: VecDeque<ScrubFinding>,
 }
 
@@ -70,14 +70,39 @@ pub struct Scrub {
     thread: Option<JoinHandle<()>>,
 }
 
+impl ScrubReport {
+    /// What there is to report when an engine was opened.
+    pub fn of_start(damage: &StartDamage, log: &LogReport) -> ScrubReport {
+        let mark = log.mark_fault.iter().filter(|fault| fault.has_other);
+        let mut report = ScrubReport {
+            data_failures: damage.data.len() as u64,
+            manifest_failures: damage.manifests.len() as u64,
+            log_failures: (log.damages.len() + mark.count() + damage.records.len()) as u64,
+            ..ScrubReport::default()
+        };
+        if let Some((file, what)) = &damage.catalog {
+            note(&mut report, |r| &mut r.catalog_failures, None, file, what.clone());
+        }
+        for (collection, file, what) in &damage.graphs {
+            let what = format!("{what}; it is built again in the background, while searches are exact");
+            note(&mut report, |r| &mut r.graph_failures, Some(collection.clone()), file, what);
+        }
+        report
+    }
+}
+
 impl Scrub {
-    /// Starts the thread, where there is something for it to do.
+    /// Starts the thread, where there is something for it to do. `report` is what there is to report already.
     ///
     /// # Errors
     /// The system's, when it refuses a thread.
-    pub fn start(catalog: &Arc<Catalog>, options: Option<ScrubOptions>) -> std::io::Result<Scrub> {
-        let mut scrub =
-            Scrub { report: Arc::default(), stop: Arc::default(), bell: Arc::default(), thread: None };
+    pub fn start(
+        catalog: &Arc<Catalog>,
+        options: Option<ScrubOptions>,
+        report: ScrubReport,
+    ) -> std::io::Result<Scrub> {
+        let report = Arc::new(Mutex::new(report));
+        let mut scrub = Scrub { report, stop: Arc::default(), bell: Arc::default(), thread: None };
         if let Some(options) = options {
             let (catalog, report) = (Arc::clone(catalog), Arc::clone(&scrub.report));
             let (stop, bell) = (Arc::clone(&scrub.stop), Arc::clone(&scrub.bell));

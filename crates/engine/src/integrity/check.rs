@@ -2,10 +2,9 @@
 
 use super::finding::{Finding, Findings, Severity};
 use super::repair::NAMED_STRAYS;
-use crate::catalog::{self, CATALOG, DamagedRecord, OpenError, Rehearsal, Rehearsed, Source, Strays};
+use crate::catalog::{self, CATALOG, OpenError, Rehearsal, Rehearsed, Source, Strays};
 use crate::collection::{Cause, FileFault, Inspection, OpeningOptions, Part, directory, inspect};
 use crate::storage::{ErrorKind, OTHER_IS_SOUND, ReadOnly, Storage};
-use crate::wal;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -197,9 +196,9 @@ impl Run {
             self.find(Severity::Damage, damage.file(), None, [&damage.to_string(), &effect, MEND]);
         }
         let name_of = |id: u64| rehearsal.collections.iter().find(|found| found.id == id);
-        for &DamagedRecord { sequence, collection } in damaged {
-            let file = wal::path_holding(&*self.storage, sequence).map_err(OpenError::Log)?;
-            let what = format!("the body of record {sequence} does not have its checksum");
+        for record in damaged {
+            let (file, what) = record.told(&*self.storage);
+            let collection = record.collection;
             let found = name_of(collection);
             let name = found.map(|found| found.name.as_str());
             let effect = match found {

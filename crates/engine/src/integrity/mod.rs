@@ -9,4 +9,4 @@ mod verify;
 pub use check::{CheckReport, CheckedCollection, check};
 pub use finding::{Finding, Findings, Severity};
 pub use repair::{Mended, RepairReport, SALVAGE, repair};
-pub use verify::{UnsoundFile, verify_files};
+pub use verify::{LogEnd, UnsoundFile, verify_files};

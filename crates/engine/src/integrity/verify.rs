@@ -1,10 +1,12 @@
 //! The files of a directory against their checksums, without opening it: in little memory, and nothing is written.
 
 use super::check::{folders, part_name};
-use crate::catalog::{OpenError, catalog_fault};
-use crate::collection::inspect;
-use crate::storage::Storage;
-use crate::wal;
+use crate::catalog::{self, OpenError, Rehearsal, Source};
+use crate::collection::{self, Inspection, directory, inspect};
+use crate::storage::{ReadOnly, Storage};
+use crate::wal::{self, DamageKind, LogError};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// A file that is not what was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,32 +19,142 @@ pub struct UnsoundFile {
     pub is_derived: bool,
 }
 
-/// Compares the catalog, the mark of how far the log was cut, all segments of the log but the last, manifests, data and
-/// graph files with their checksums.
-/// `row_chunk_bytes` is that of the server.
+/// How the log of a directory ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogEnd {
+    /// All of it was synced, as where a server has lent it to a backup.
+    Synced,
+    /// Perhaps where a crash has torn it: what nothing proves to have been durable is no damage.
+    PerhapsTorn,
+}
+
+/// Compares the catalog, the mark of how far the log was cut, every record of the log, manifests, data and graph files
+/// with their checksums, and the log with what the checkpoints lack. `row_chunk_bytes` is that of the server.
 ///
 /// # Errors
 /// The disk's, when a folder cannot be listed.
-pub fn verify_files(storage: &dyn Storage, row_chunk_bytes: usize) -> Result<Vec<UnsoundFile>, OpenError> {
+pub fn verify_files(
+    storage: Arc<dyn Storage>,
+    row_chunk_bytes: usize,
+    log_end: LogEnd,
+) -> Result<Vec<UnsoundFile>, OpenError> {
+    let storage: Arc<dyn Storage> = Arc::new(ReadOnly::new(storage));
     let mut found = Vec::new();
     let mut add = |file: String, what: String, is_derived| found.push(UnsoundFile { file, what, is_derived });
-    if let Some((file, what, has_other)) = catalog_fault(storage) {
+    if let Some((file, what, has_other)) = catalog::catalog_fault(&*storage) {
         add(file.to_string(), what, has_other);
     }
-    match wal::mark_fault(storage) {
+    match wal::mark_fault(&*storage) {
         Ok(None) => {}
         Ok(Some(fault)) => add(fault.path.to_string(), fault.what, fault.has_other),
         Err(error) => add("log/cut".to_string(), error.public(), false),
     }
-    let segments: Vec<String> = storage.list("log")?.iter().map(|name| format!("log/{name}")).collect();
-    for fault in wal::verify_closed(storage, &segments, &mut |_| true).faults {
-        add(fault.path, fault.what, false);
+    let log = log_faults(&storage, log_end)?;
+    let is_log_sound = log.is_empty();
+    for (file, Faults { first, more }) in log {
+        let more = if more == 0 { String::new() } else { format!(", and {more} more") };
+        add(file, format!("{first}{more}"), false);
     }
-    for id in folders(storage)? {
-        for fault in inspect(storage, id, row_chunk_bytes, &mut |_| true).faults {
+    let mut inspections = BTreeMap::new();
+    for id in folders(&*storage)? {
+        let inspection = inspect(&*storage, id, row_chunk_bytes, &mut |_| true);
+        for fault in &inspection.faults {
             let what = format!("{}: {}", part_name(&fault.part), fault.what);
-            add(fault.path, what, fault.part.is_derived());
+            add(fault.path.clone(), what, fault.part.is_derived());
+        }
+        inspections.insert(id, inspection);
+    }
+    // What damage of the log has left out was said with it.
+    if is_log_sound {
+        for (file, what) in lost_checkpoints(&*storage, &inspections) {
+            add(file, what, false);
         }
     }
     Ok(found)
+}
+
+/// What is wrong with a segment.
+struct Faults {
+    first: String,
+    more: usize,
+}
+
+/// What a start would find to be damaged of the log, by file.
+fn log_faults(storage: &Arc<dyn Storage>, end: LogEnd) -> Result<BTreeMap<String, Faults>, OpenError> {
+    let mut faults: BTreeMap<String, Faults> = BTreeMap::new();
+    let mut add = |file: String, what: String| {
+        let more = |faults: &mut Faults| faults.more += 1;
+        faults.entry(file).and_modify(more).or_insert(Faults { first: what, more: 0 });
+    };
+    let Rehearsal { report, damaged, fault, .. } = match catalog::rehearse_log(storage) {
+        Ok(rehearsal) => rehearsal,
+        // The catalog, or the mark: that was said.
+        Err(OpenError::CatalogLost(_) | OpenError::Catalog(_)) => return Ok(faults),
+        Err(OpenError::Log(LogError::Unsupported { file, version })) => {
+            add(file, format!("it has format version {version}"));
+            return Ok(faults);
+        }
+        Err(OpenError::Log(error)) => {
+            add("log".to_string(), error.public());
+            return Ok(faults);
+        }
+        Err(error) => return Err(error),
+    };
+    for record in damaged {
+        let (file, what) = record.told(&**storage);
+        add(file, what);
+    }
+    // The mark was looked at by itself.
+    for damage in report.damages.iter().filter(|damage| damage.kind != DamageKind::CutMark) {
+        add(damage.file(), damage.to_string());
+    }
+    if report.torn_bytes > 0 && end == LogEnd::Synced {
+        let file = wal::path_holding(&**storage, u64::MAX).map_err(OpenError::Log)?;
+        add(
+            file,
+            format!("{} bytes at the end, which were durable, hold no sound record", report.torn_bytes),
+        );
+    }
+    if let Some(fault) = fault.filter(|_| faults.is_empty()) {
+        faults.insert("log".to_string(), Faults { first: fault, more: 0 });
+    }
+    Ok(faults)
+}
+
+/// Collections of which a checkpoint is missing that once was there, since the log goes on behind it.
+fn lost_checkpoints(storage: &dyn Storage, inspections: &BTreeMap<u64, Inspection>) -> Vec<(String, String)> {
+    let Ok(catalog) = catalog::salvage_catalog(storage, Source::File, false) else { return Vec::new() };
+    let mut ops: BTreeMap<u64, u64> = BTreeMap::new();
+    for (id, ..) in catalog.entries() {
+        match inspections.get(id) {
+            // What is wrong with it was said.
+            Some(inspection) if !inspection.faults.is_empty() => {}
+            inspection => drop(ops.insert(*id, inspection.map_or(0, |inspection| inspection.op))),
+        }
+    }
+    let mut lost: BTreeMap<u64, String> = BTreeMap::new();
+    let visit = &mut |item: wal::Replayed<'_>| {
+        if let wal::Replayed::Record { collection, kind: collection::CHANGES, body, .. } = item
+            && let Some(op) = ops.get_mut(&collection)
+            && let Some(next) = collection::operation_of(body)
+        {
+            if next > *op + 1 {
+                lost.entry(collection).or_insert_with(|| {
+                    format!(
+                        "the checkpoint with operation {} is missing, which the log no longer has",
+                        *op + 1
+                    )
+                });
+            }
+            *op = next.max(*op);
+        }
+    };
+    // Its damage was said.
+    let _ = wal::salvage(storage, visit);
+    for (id, inspection) in inspections.iter().filter(|(id, _)| ops.get(id) == Some(&0)) {
+        if inspection.strays.iter().any(|path| path.ends_with(".data")) {
+            lost.entry(*id).or_insert_with(|| "the file MANIFEST is missing".to_string());
+        }
+    }
+    lost.into_iter().map(|(id, what)| (directory(id), what)).collect()
 }

@@ -5,6 +5,7 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod copied;
 mod files;
 mod segments;
 mod served;
@@ -140,6 +141,48 @@ fn a_catalog_that_is_damaged_or_missing_is_read_from_its_copy_and_written_again(
         let again = engine.disk.read("catalog/CATALOG").expect("a file");
         assert!(again.len() >= whole.len());
         assert_eq!(engine.disk.read("collections/CATALOG").expect("a file"), again);
+    }
+}
+
+/// Everything that an engine tells of damage that its start found, as file and sentence.
+fn told(engine: &TestEngine) -> Vec<(String, String)> {
+    let findings = engine.engine().scrub_report().findings.into_iter();
+    let findings = findings.map(|finding| (finding.file, finding.what));
+    findings.chain(engine.engine().status().log_damages).collect()
+}
+
+#[test]
+fn what_a_start_finds_damaged_is_counted_by_kind_of_file_and_told_with_what_was_done() {
+    let (disk, _) = settled();
+    let all = files(&disk);
+    for kind in Kind::ALL {
+        let path = &all.iter().find(|file| file.kind == kind).expect("there is one").path;
+        let disk = disk.duplicate();
+        // Of the segment a record, which checkpoints may have.
+        let at = if kind == Kind::Segment { 300 } else { 20 };
+        disk.decay(path, |bytes| bytes[at] ^= 1).expect("the file is there");
+        let engine = TestEngine::with(disk, 1, THRESHOLDS).expect("it opens");
+        let report = engine.engine().scrub_report();
+        let counted = [
+            report.data_failures,
+            report.graph_failures,
+            report.manifest_failures,
+            report.catalog_failures,
+            report.log_failures,
+        ];
+        let (expected, done) = match kind {
+            Kind::Data => ([1, 0, 0, 0, 0], None),
+            Kind::Graph => ([0, 1, 0, 0, 0], Some("it is built again")),
+            Kind::Manifest => ([0, 0, 1, 0, 0], None),
+            Kind::Catalog | Kind::CatalogCopy => ([0, 0, 0, 1, 0], Some("it is written again")),
+            Kind::Segment | Kind::CutMark | Kind::CutMarkCopy => ([0, 0, 0, 0, 1], Some("")),
+        };
+        assert_eq!(counted, expected, "{kind:?}");
+        let told = told(&engine);
+        match done {
+            Some(done) => assert!(told[0].0 == *path && told[0].1.contains(done), "{kind:?}: {told:?}"),
+            None => assert_eq!((told.len(), engine.engine().status().faults.len()), (0, 1), "{kind:?}"),
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 //! A graph is derived data. One that is missing, damaged or of another recipe is built again in the background, while
 //! searches scan.
 
-use super::extents::{self, Extent, ExtentWriter};
+use super::extents::{self, BadHeader, Extent, ExtentWriter};
 use super::file_path;
 use super::verification::verify_all;
 use crate::collection::change::{Input, Undecodable};
@@ -11,7 +11,7 @@ use crate::collection::config::{CollectionConfig, Recipe};
 use crate::collection::field::FieldTable;
 use crate::collection::indexing::graph::{FieldGraph, NodeCodes};
 use crate::index::{BuildScratch, Codes, Hnsw};
-use crate::storage::{Storage, StorageError};
+use crate::storage::{Map, Storage, StorageError};
 use crate::vectors::{CodeParams, CodeTable, Encoder};
 use std::sync::Arc;
 
@@ -134,7 +134,10 @@ pub(in crate::collection) fn write(
     Ok(manifest)
 }
 
-/// The graph that a checkpoint kept, or `None` when it cannot be used.
+/// The graph that a checkpoint kept, or `None` when it is of another format or recipe.
+///
+/// # Errors
+/// A sentence when the file is not what was written.
 pub(in crate::collection) fn load(
     folder: &Folder<'_>,
     kept: &GraphManifest,
@@ -142,27 +145,42 @@ pub(in crate::collection) fn load(
     field: usize,
     table: &FieldTable,
     threads: usize,
-) -> Option<FieldGraph> {
-    let map =
-        extents::open(folder.storage, &file_path(folder.dir, kept.file()), folder.collection, kept.file());
-    let map = map.ok()?;
+) -> Result<Option<FieldGraph>, String> {
+    let path = file_path(folder.dir, kept.file());
+    let header = folder.storage.read_range(&path, 0, extents::HEADER_BYTES);
+    let checked = header.map(|header| extents::check_header(&header, folder.collection, kept.file()));
+    if let Ok(Err(BadHeader::OtherFormat(_))) = checked {
+        return Ok(None);
+    }
+    let map = extents::open(folder.storage, &path, folder.collection, kept.file())?;
     let all: Vec<Extent> = kept.extents().collect();
-    verify_all(folder.storage, folder.dir, &all, threads).ok()?;
+    verify_all(folder.storage, folder.dir, &all, threads).map_err(|(extent, why)| why.sentence(&extent))?;
+    Ok(decode(&map, kept, config, field, table))
+}
+
+/// What a graph file holds, once it was compared with its checksums.
+fn decode(
+    map: &Map,
+    kept: &GraphManifest,
+    config: &CollectionConfig,
+    field: usize,
+    table: &FieldTable,
+) -> Option<FieldGraph> {
     // What a checkpoint of another operation left behind is no graph of these rows.
     let indexed = kept.indexed.min(table.len());
     let metric = config.fields()[field].1.metric;
-    let hnsw = Hnsw::read_from(kept.links.bytes(&map).ok()?, indexed).ok()?;
+    let hnsw = Hnsw::read_from(kept.links.bytes(map).ok()?, indexed).ok()?;
     let codes = match (kept.recipe.codes, &kept.encoder) {
         // A walk reads the rows: behind one that was dropped it would find nothing.
         (None, _) if (0..hnsw.len()).any(|node| !table.rows.holds(hnsw.row_of(node))) => return None,
         (None, _) => None,
         (Some(params), encoder) => {
-            let encoder = Encoder::read_from(encoder.as_ref()?.bytes(&map).ok()?).ok()?;
+            let encoder = Encoder::read_from(encoder.as_ref()?.bytes(map).ok()?).ok()?;
             let fits = encoder.metric() == metric && encoder.dim() == table.dim && encoder.params() == params;
             let table = CodeTable::new(&encoder);
             let mut first = 0;
             for extent in &kept.codes {
-                let bytes = extent.bytes(&map).ok()?;
+                let bytes = extent.bytes(map).ok()?;
                 // More codes than nodes: a file of something else.
                 let nodes = u32::try_from(bytes.len() / table.node_bytes()).ok()?;
                 if !fits || nodes > hnsw.len() - first {

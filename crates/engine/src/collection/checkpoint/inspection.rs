@@ -84,6 +84,13 @@ pub struct Inspection {
     pub bytes: u64,
     /// Points in the checkpoint, tombstones included.
     pub points: u32,
+    /// The last operation in the checkpoint; 0 where there is none.
+    pub op: u64,
+}
+
+/// Whether it is the manifest that keeps a collection from being opened, or one of the files that it names.
+pub fn is_manifest_damaged(storage: &dyn Storage, id: u64) -> bool {
+    Manifest::load(storage, &directory(id)).is_err()
 }
 
 /// What the manifest says of one piece.
@@ -100,6 +107,17 @@ pub fn inspect(
     row_chunk_bytes: usize,
     pace: &mut dyn FnMut(u64) -> bool,
 ) -> Inspection {
+    inspect_with(storage, id, row_chunk_bytes, None, pace)
+}
+
+/// As [`inspect`]; where the manifest is damaged, everything that `known` names is checked, which is the one in force.
+pub(super) fn inspect_with(
+    storage: &dyn Storage,
+    id: u64,
+    row_chunk_bytes: usize,
+    known: Option<&Manifest>,
+    pace: &mut dyn FnMut(u64) -> bool,
+) -> Inspection {
     let dir = directory(id);
     let mut found = Inspection::default();
     let manifest_fault = |what: String, cause: Cause| FileFault {
@@ -109,6 +127,11 @@ pub fn inspect(
         cause,
     };
     let manifest = match Manifest::load(storage, &dir) {
+        Ok(None) if known.is_some() => {
+            // To whoever only looks at the folder this is a collection before its first checkpoint.
+            found.faults.push(manifest_fault("the file is missing".to_string(), Cause::Damaged));
+            known.cloned()
+        }
         Ok(manifest) => manifest,
         Err(bad) => {
             let cause = match bad {
@@ -117,7 +140,8 @@ pub fn inspect(
                 BadManifest::Damaged(_) | BadManifest::Header { .. } => Cause::Damaged,
             };
             found.faults.push(manifest_fault(bad.to_string(), cause));
-            return found;
+            let Some(known) = known else { return found };
+            Some(known.clone())
         }
     };
     let pieces = match manifest.as_ref().map(|manifest| pieces(manifest, row_chunk_bytes)).transpose() {
@@ -128,6 +152,7 @@ pub fn inspect(
         }
     };
     found.points = manifest.as_ref().map_or(0, |manifest| manifest.points);
+    found.op = manifest.as_ref().map_or(0, |manifest| manifest.op);
     found.files = u64::from(manifest.is_some()) + pieces.len() as u64;
     found.strays = strays(storage, &dir, &pieces);
     for (number, pieces) in pieces {

@@ -52,6 +52,8 @@ pub struct Opening {
     pub(in crate::collection) graphs: Vec<Option<FieldGraph>>,
     /// Fields whose graph in the checkpoint cannot be used.
     pub(in crate::collection) refused_graphs: Vec<String>,
+    /// Files of those that are damaged, with a sentence.
+    pub(in crate::collection) damaged_graphs: Vec<(String, String)>,
     /// There is no manifest, and yet files with data.
     pub(in crate::collection) has_strays: bool,
 }
@@ -110,9 +112,9 @@ impl Opening {
         }
         let tables: Vec<FieldTable> = head.fields.iter().map(FieldArena::table).collect();
         let folder = graph_file::Folder { storage, dir: &checkpoints.dir, collection: id };
-        let graph = |(field, table): (usize, &FieldTable)| {
-            let kept = manifest.fields[field].graph.as_ref()?;
-            graph_file::load(&folder, kept, &config, field, table, threads)
+        let graph = |(field, table): (usize, &FieldTable)| match &manifest.fields[field].graph {
+            None => Ok(None),
+            Some(kept) => graph_file::load(&folder, kept, &config, field, table, threads),
         };
         let graphs = || tables.iter().enumerate().map(graph).collect::<Vec<_>>();
         let graphs = if threads <= 1 {
@@ -123,29 +125,43 @@ impl Opening {
             std::thread::scope(|scope| {
                 let graphs = scope.spawn(graphs);
                 load_points(&mut head, &manifest, &maps)?;
-                Ok::<_, String>(graphs.join().unwrap_or_else(|_| tables.iter().map(|_| None).collect()))
+                Ok::<_, String>(graphs.join().unwrap_or_else(|_| tables.iter().map(|_| Ok(None)).collect()))
             })?
         };
         head.op = manifest.op;
-        let mut refused_graphs = Vec::new();
+        let (mut refused_graphs, mut damaged_graphs) = (Vec::new(), Vec::new());
         for ((kept, graph), (name, _)) in manifest.fields.iter_mut().zip(&graphs).zip(config.fields()) {
-            if graph.is_none() && kept.graph.is_some() {
+            // Forgotten, so that the next checkpoint writes the one that is built instead.
+            if !matches!(graph, Ok(Some(_)))
+                && let Some(kept) = kept.graph.take()
+            {
                 refused_graphs.push(name.to_string());
-                // Forgotten, so that the next checkpoint writes the one that is built instead.
-                kept.graph = None;
+                let path = file_path(&checkpoints.dir, kept.file());
+                damaged_graphs.extend(graph.as_ref().err().map(|what| (path, what.clone())));
             }
         }
+        let graphs = graphs.into_iter().map(|graph| graph.ok().flatten()).collect();
         checkpoints.next_file = manifest.next_file;
         let lsn = manifest.lsn;
         checkpoints.manifest = Some(manifest);
-        Ok(Opening { graphs, refused_graphs, ..Opening::of(id, head, lsn, checkpoints) })
+        Ok(Opening { graphs, refused_graphs, damaged_graphs, ..Opening::of(id, head, lsn, checkpoints) })
     }
 
     /// What a checkpoint holds, or nothing at all, before the log and without graphs.
     pub(in crate::collection) fn of(id: u64, head: Head, lsn: u64, checkpoints: Checkpoints) -> Opening {
         let graphs = head.fields.iter().map(|_| None).collect();
-        let refused_graphs = Vec::new();
-        Opening { id, head, lsn, replayed_work: 0, checkpoints, graphs, refused_graphs, has_strays: false }
+        let (refused_graphs, damaged_graphs) = (Vec::new(), Vec::new());
+        Opening {
+            id,
+            head,
+            lsn,
+            replayed_work: 0,
+            checkpoints,
+            graphs,
+            refused_graphs,
+            damaged_graphs,
+            has_strays: false,
+        }
     }
 
     /// Applies a record of the log, unless the checkpoint has it.
@@ -198,6 +214,11 @@ impl Opening {
     /// Vector fields whose graph was kept and cannot be used: it is built again.
     pub fn refused_graphs(&self) -> &[String] {
         &self.refused_graphs
+    }
+
+    /// Files of graphs that are not what was written, each with a sentence.
+    pub fn damaged_graphs(&self) -> &[(String, String)] {
+        &self.damaged_graphs
     }
 
     /// What the parts of the collection say against each other; checksums cannot tell.

@@ -1,7 +1,6 @@
 //! Looking after the files of a collection that is served.
 
-use super::directory;
-use super::inspection::{Cause, FileFault, Inspection, Part, inspect};
+use super::inspection::{Cause, Inspection, Part, inspect_with};
 use super::manifest::Manifest;
 use crate::collection::Collection;
 use crate::storage::StorageError;
@@ -16,17 +15,8 @@ impl Collection {
         let mut refused = Inspection::default();
         for _ in 0..ATTEMPTS {
             let Some(before) = self.manifest() else { break };
-            let mut found =
-                inspect(&*self.shared.storage, self.id, self.shared.thresholds.row_chunk_bytes, pace);
-            if found.files == 0 && found.faults.is_empty() {
-                // To whoever only looks at the folder this is a collection before its first checkpoint.
-                found.faults.push(FileFault {
-                    path: format!("{}/MANIFEST", directory(self.id)),
-                    part: Part::Manifest,
-                    what: "the file is missing".to_string(),
-                    cause: Cause::Damaged,
-                });
-            }
+            let row_chunk_bytes = self.shared.thresholds.row_chunk_bytes;
+            let found = inspect_with(&*self.shared.storage, self.id, row_chunk_bytes, Some(&before), pace);
             let is_current = || self.manifest().as_ref() == Some(&before) && !self.is_retired();
             if found.faults.is_empty() {
                 return found;
