@@ -1,6 +1,6 @@
 //! What can be done with a data directory that no server holds.
 
-use kithdb_engine::catalog::{OpenError, claim};
+use kithdb_engine::catalog::{OpenError, claim, claim_to_read};
 use kithdb_engine::collection::OpeningOptions;
 use kithdb_engine::integrity::{
     CheckReport, Finding, Findings, Mended, RepairReport, UnsoundFile, check, repair, verify_files,
@@ -74,7 +74,7 @@ impl Task for Check {
     type JsValue = NativeCheckReport;
 
     fn compute(&mut self) -> napi::Result<CheckReport> {
-        at_rest(&self.data_dir, |storage| {
+        at_rest(&self.data_dir, claim_to_read, |storage| {
             check(storage, self.collection.as_deref(), OpeningOptions::default())
         })
     }
@@ -168,7 +168,8 @@ impl Task for Repair {
     type JsValue = NativeRepairReport;
 
     fn compute(&mut self) -> napi::Result<RepairReport> {
-        at_rest(&self.data_dir, |storage| {
+        let claim = if self.dry_run { claim_to_read } else { claim };
+        at_rest(&self.data_dir, claim, |storage| {
             repair(&storage, &self.stamp, self.dry_run, OpeningOptions::default())
         })
     }
@@ -259,6 +260,7 @@ fn at_rest<T>(
         let _lock = claim(&*disk)?;
         work(disk)
     };
+    claim: fn(&dyn Storage) -> Result<LockGuard, OpenError>,
     told(catch_unwind(AssertUnwindSafe(run)))
 }
 

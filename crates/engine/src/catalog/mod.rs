@@ -12,7 +12,7 @@ mod staging;
 pub use crate::wal::CATALOG;
 pub use entry::{Entry, Use};
 pub use file::{COPY_PATH as CATALOG_COPY, catalog_fault};
-pub use open::{Mode, OpenError, Opened, UNFINISHED_RESTORE, claim, open};
+pub use open::{Mode, OpenError, Opened, UNFINISHED_RESTORE, claim, claim_to_read, open};
 pub use rehearsal::{
     DamagedRecord, Rehearsal, Rehearsed, SavedCatalog, Source, Strays, rehearse, salvage_catalog,
 };

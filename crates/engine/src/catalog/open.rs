@@ -129,7 +129,18 @@ pub const UNFINISHED_RESTORE: &str = "RESTORING";
 /// # Errors
 /// The disk's, another process that holds the directory, and a restore that did not come to its end.
 pub fn claim(storage: &dyn Storage) -> Result<LockGuard, OpenError> {
-    let lock = storage.lock()?;
+    held(storage.lock()?, storage)
+}
+
+/// The same for whoever only reads it, and makes nothing in it.
+///
+/// # Errors
+/// As [`claim`].
+pub fn claim_to_read(storage: &dyn Storage) -> Result<LockGuard, OpenError> {
+    held(storage.lock_to_read()?, storage)
+}
+
+fn held(lock: LockGuard, storage: &dyn Storage) -> Result<LockGuard, OpenError> {
     if storage.exists(UNFINISHED_RESTORE)? {
         return Err(OpenError::Catalog(
             "a restore into this data directory did not come to its end: empty it and restore again"

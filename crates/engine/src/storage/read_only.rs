@@ -99,7 +99,7 @@ impl Storage for ReadOnly {
     }
 
     fn lock(&self) -> Result<LockGuard> {
-        self.below.lock()
+        self.below.lock_to_read()
     }
 
     fn free_bytes(&self) -> Option<u64> {
