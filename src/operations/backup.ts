@@ -59,10 +59,11 @@ export async function makeBackup(request: BackupRequest): Promise<BackupOutcome>
   try {
     return await copyDataDir(request);
   } catch (error) {
-    if (error instanceof BackupError) {
-      throw error;
-    }
-    throw new BackupError(`There is no backup in ${request.to}: ${explained(error)}`, { cause: error });
+    const why =
+      error instanceof BackupError
+        ? error.message
+        : `There is no backup in ${request.to}: ${explained(error)}`;
+    throw new BackupError(why, { cause: error });
   }
 }
 
@@ -74,6 +75,29 @@ async function copyDataDir(request: BackupRequest): Promise<BackupOutcome> {
   await prepareTarget(to, dataDir);
   const staged = await stageLive(dataDir);
   if (staged === undefined) {
+  try {
+    return await copyInto(to, dataDir, base, request);
+  } catch (error) {
+    if ((await folderState(to).catch(() => 'used')) !== 'used') {
+      throw error;
+    }
+    const why =
+      error instanceof BackupError ? error.message : `There is no backup in ${to}: ${explained(error)}`;
+    throw new BackupError(
+      `${why}. ${to} holds a part of it and is no backup: remove it before you try again`,
+      {
+        cause: error,
+      },
+    );
+  }
+}
+
+async function copyInto(
+  to: string,
+  dataDir: string,
+  base: Base | undefined,
+  request: BackupRequest,
+): Promise<BackupOutcome> {
     const claim = claimAtRest(dataDir);
     try {
       const copied = await copyAll(dataDir, to, base, () =>

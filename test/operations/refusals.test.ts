@@ -78,7 +78,9 @@ describe('C11.4 what commands say when they cannot', () => {
       expect(await kithdb('backup', '--data-dir', dataDir, '--to', to)).toEqual({
         code: 1,
         out: '',
-        err: expect.stringMatching(/^kithdb: There is no backup in .*: .*: its disk is full \(ENOSPC\)\n$/),
+        err: expect.stringMatching(
+          /^kithdb: There is no backup in .*: .*: its disk is full \(ENOSPC\)\. .*\/b holds a part of it and is no backup: remove it before you try again\n$/,
+        ),
       });
       expect(existsSync(join(to, 'BACKUP.json'))).toBe(false);
       rmSync(to, { recursive: true });
