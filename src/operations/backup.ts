@@ -41,6 +41,8 @@ export interface BackupOutcome {
    * be copied: an earlier one may have them whole.
    */
   readonly damaged: readonly { readonly file: string; readonly what: string; readonly missing: boolean }[];
+  /** Files of a later release: they were copied and read back, and what is in them this one cannot verify. */
+  readonly unverified: readonly { readonly file: string; readonly what: string }[];
 }
 
 /** An earlier backup, by path. */
@@ -73,8 +75,6 @@ async function copyDataDir(request: BackupRequest): Promise<BackupOutcome> {
   checkSource(dataDir);
   const base = request.base === undefined ? undefined : await openBase(resolve(request.base));
   await prepareTarget(to, dataDir);
-  const staged = await stageLive(dataDir);
-  if (staged === undefined) {
   try {
     return await copyInto(to, dataDir, base, request);
   } catch (error) {
@@ -98,6 +98,8 @@ async function copyInto(
   base: Base | undefined,
   request: BackupRequest,
 ): Promise<BackupOutcome> {
+  const staged = await stageLive(dataDir);
+  if (staged === undefined) {
     const claim = claimAtRest(dataDir);
     try {
       const copied = await copyAll(dataDir, to, base, () =>
@@ -252,7 +254,7 @@ async function finish(
   await writeManifest(to, manifest);
   // A graph is made again wherever the backup is restored.
   const damaged = unsound
-    .filter(({ isDerived }) => !isDerived)
+    .filter(({ isDerived, isOfOtherRelease }) => !isDerived && !isOfOtherRelease)
     .map(({ file, what }) => ({ file, what, missing: false }));
   if (storeFault !== undefined) {
     damaged.push({ file: STORE_FILE, what: storeFault, missing: true });
@@ -266,6 +268,9 @@ async function finish(
     linkedBytes: total(linked),
     quarantined,
     damaged,
+    unverified: unsound
+      .filter(({ isOfOtherRelease }) => isOfOtherRelease)
+      .map(({ file, what }) => ({ file, what })),
   };
 }
 

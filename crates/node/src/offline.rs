@@ -211,6 +211,8 @@ pub struct NativeUnsoundFile {
     pub what: String,
     /// Whether it can be made again from the others.
     pub is_derived: bool,
+    /// Whether another release wrote it: nothing is wrong with it, as far as this one can tell.
+    pub is_of_other_release: bool,
 }
 
 /// Compares the files of a data directory that nobody writes to with their checksums, on a thread of its own. Nothing in
@@ -238,7 +240,12 @@ impl Task for Verify {
     }
 
     fn resolve(&mut self, _env: Env, found: Vec<UnsoundFile>) -> napi::Result<Vec<NativeUnsoundFile>> {
-        let native = |UnsoundFile { file, what, is_derived }| NativeUnsoundFile { file, what, is_derived };
+        let native = |UnsoundFile { file, what, is_derived, is_of_other_release }| NativeUnsoundFile {
+            file,
+            what,
+            is_derived,
+            is_of_other_release,
+        };
         Ok(found.into_iter().map(native).collect())
     }
 }
@@ -253,6 +260,7 @@ fn told<T>(done: std::thread::Result<Result<T, OpenError>>) -> napi::Result<T> {
 /// Does something with a data directory while this process holds it.
 fn at_rest<T>(
     data_dir: &str,
+    claim: fn(&dyn Storage) -> Result<LockGuard, OpenError>,
     work: impl FnOnce(Arc<dyn Storage>) -> Result<T, OpenError>,
 ) -> napi::Result<T> {
     let run = || -> Result<T, OpenError> {
@@ -260,7 +268,6 @@ fn at_rest<T>(
         let _lock = claim(&*disk)?;
         work(disk)
     };
-    claim: fn(&dyn Storage) -> Result<LockGuard, OpenError>,
     told(catch_unwind(AssertUnwindSafe(run)))
 }
 

@@ -4,7 +4,7 @@ use super::entry::{Entry, EntryState};
 use super::file::{self, CatalogFile, Found, NoCatalog, SavedEntry};
 use super::{CATALOG, CREATE, Catalog, DROP, Ledger, STAGING};
 use crate::collection::config::CollectionConfig;
-use crate::collection::{CHANGES, IndexQueue, Opening, OpeningOptions, Shared};
+use crate::collection::{CHANGES, Cause, IndexQueue, Opening, OpeningOptions, Shared, Unopened};
 use crate::limits::{Limits, Thresholds};
 use crate::storage::{LockGuard, Reserve, Storage, StorageError};
 use crate::wal::{DamageKind, GroupCommit, GroupOptions, Log, LogError, LogOptions, LogReport, Replayed};
@@ -29,7 +29,7 @@ pub enum OpenError {
     Catalog(String),
     /// The catalog's file and its copy are both of no use: why the file is not.
     CatalogLost(String),
-    /// The device refuses to read what a repair has to judge.
+    /// The device, or the system, refuses to read what a repair has to judge.
     Unreadable(StorageError),
     /// The system refuses a thread.
     Threads(std::io::Error),
@@ -47,6 +47,9 @@ impl fmt::Display for OpenError {
                  collections. Nothing was changed; restore a backup, or let `kithdb repair` find the collections and \
                  give them names of their numbers"
             ),
+            OpenError::Unreadable(error) if error.kind().remedy().is_some() => {
+                write!(f, "a file cannot be read, and nothing was changed: {error}")
+            }
             OpenError::Unreadable(error) => write!(
                 f,
                 "the disk does not give a file: {error}. What it refuses now it may give another time, so nothing of it \
@@ -64,7 +67,7 @@ impl From<NoCatalog> for OpenError {
     fn from(error: NoCatalog) -> Self {
         match error {
             NoCatalog::Lost(why) => OpenError::CatalogLost(why),
-            NoCatalog::Refused(why) => OpenError::Catalog(why),
+            NoCatalog::Refused(why) | NoCatalog::Unread(why) => OpenError::Catalog(why),
         }
     }
 }
@@ -118,7 +121,7 @@ pub(super) struct Slot {
     config: Arc<CollectionConfig>,
     /// Log sequence of the record that created it; 0 when the log does not hold it any more.
     created: u64,
-    pub(super) opening: Result<Opening, String>,
+    pub(super) opening: Result<Opening, Unopened>,
 }
 
 /// File that stands in a data directory while a backup is restored into it.
@@ -218,7 +221,7 @@ fn open_with(
         unsaved_work: Arc::default(),
     });
     let entries = replay.slots.into_iter().map(|(id, Slot { name, config, opening, .. })| {
-        let complete = |opening: Opening| opening.check_complete().map(|()| opening);
+        let complete = |opening: Opening| opening.check_complete().map(|()| opening).map_err(Unopened::from);
         let state = match opening.and_then(complete) {
             Ok(opening) => EntryState::Active(Arc::new(opening.finish(Arc::clone(&shared)))),
             // The log keeps everything from the start: what can be saved of the collection is still in it.
@@ -303,14 +306,12 @@ impl Replay {
                     && let Ok(open) = opening
                     && let Err(fault) = open.replay(sequence, body)
                 {
-                    *opening = Err(fault);
+                    *opening = Err(fault.into());
                 }
             }
             Replayed::Record { collection, .. } => {
-                self.quarantine(
-                    collection,
-                    "the log holds a record of an unknown kind, perhaps of a later release",
-                );
+                let what = "the log holds a record of an unknown kind: use the release that wrote it, or a later one";
+                self.quarantine(collection, Unopened { what: what.to_string(), cause: Cause::OtherFormat });
             }
             Replayed::BadBody { sequence, collection: CATALOG, .. } => {
                 if sequence > self.saved_lsn {
@@ -375,7 +376,7 @@ impl Replay {
         let lost_to = damage.lost_to.unwrap_or(u64::MAX);
         for slot in self.slots.values_mut().filter(|slot| slot.created < lost_to) {
             if slot.opening.as_ref().is_ok_and(|opening| opening.lsn() < lost_to) {
-                slot.opening = Err(may_be_its_own(damage.kind).to_string());
+                slot.opening = Err(may_be_its_own(damage.kind).into());
             }
         }
         for (&collection, &highest) in &report.behind {
@@ -387,13 +388,13 @@ impl Replay {
     fn lose_behind(&mut self, collection: u64, highest: u64) {
         let lost = self.slots.get(&collection).and_then(|slot| slot.opening.as_ref().ok());
         if lost.is_some_and(|opening| opening.lsn() < highest) {
-            self.quarantine(collection, "records of this collection in the log are damaged");
+            self.quarantine(collection, "records of this collection in the log are damaged".into());
         }
     }
 
-    fn quarantine(&mut self, collection: u64, fault: &str) {
+    fn quarantine(&mut self, collection: u64, fault: Unopened) {
         if let Some(slot) = self.slots.get_mut(&collection) {
-            slot.opening = Err(fault.to_string());
+            slot.opening = Err(fault);
         }
     }
 }
@@ -417,14 +418,14 @@ fn load_checkpoints(
     storage: &dyn Storage,
     entries: &[SavedEntry],
     options: OpeningOptions,
-) -> Vec<Result<Opening, String>> {
+) -> Vec<Result<Opening, Unopened>> {
     let load = |(id, _, config): &SavedEntry| Opening::load(*id, storage, config, options);
     let threads = options.threads;
     if threads <= 1 || entries.len() <= 1 {
         return entries.iter().map(load).collect();
     }
     let next = AtomicUsize::new(0);
-    let loaded: Mutex<Vec<(usize, Result<Opening, String>)>> = Mutex::default();
+    let loaded: Mutex<Vec<(usize, Result<Opening, Unopened>)>> = Mutex::default();
     std::thread::scope(|scope| {
         for _ in 0..threads.min(entries.len()) {
             scope.spawn(|| {

@@ -2,8 +2,9 @@
 //!
 //! Used by checks of a directory at rest and by the scrub of one that is served.
 
+use super::cause::Cause;
 use super::extents::{self, BadHeader, Extent};
-use super::manifest::{BadManifest, Manifest};
+use super::manifest::Manifest;
 use super::verification::{Unsound, verify_extent};
 use super::{directory, file_path};
 use crate::collection::config::CollectionConfig;
@@ -60,17 +61,6 @@ pub struct FileFault {
     pub cause: Cause,
 }
 
-/// Why a piece of a file cannot be used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cause {
-    /// It is not what was written.
-    Damaged,
-    /// The device refuses to read it.
-    Unreadable,
-    /// Another release wrote it: nothing is wrong with it.
-    OtherFormat,
-}
-
 /// What [`inspect`] found.
 #[derive(Clone, Debug, Default)]
 pub struct Inspection {
@@ -84,6 +74,17 @@ pub struct Inspection {
     pub bytes: u64,
     /// Points in the checkpoint, tombstones included.
     pub points: u32,
+}
+
+impl Inspection {
+    /// Makes sure that this release reads all files: what a later one wrote is whole, for whoever can read it.
+    ///
+    /// # Errors
+    /// A sentence that names the file.
+    pub fn refuse_other_formats(&self) -> Result<(), String> {
+        let other = self.faults.iter().find(|fault| fault.cause == Cause::OtherFormat);
+        other.map_or(Ok(()), |FileFault { path, what, .. }| Err(format!("{path}: {what}")))
+    }
 }
 
 /// What the manifest says of one piece.
@@ -111,12 +112,7 @@ pub fn inspect(
     let manifest = match Manifest::load(storage, &dir) {
         Ok(manifest) => manifest,
         Err(bad) => {
-            let cause = match bad {
-                BadManifest::OtherFormat(_) => Cause::OtherFormat,
-                BadManifest::Unreadable(_) => Cause::Unreadable,
-                BadManifest::Damaged(_) | BadManifest::Header { .. } => Cause::Damaged,
-            };
-            found.faults.push(manifest_fault(bad.to_string(), cause));
+            found.faults.push(manifest_fault(bad.to_string(), bad.cause()));
             return found;
         }
     };
@@ -144,8 +140,8 @@ pub fn inspect(
                 }
                 Err(Unsound::Stopped) => return found,
                 Err(Unsound::Unreadable(error)) => {
-                    let what = error.public();
-                    found.faults.push(FileFault { path: path.clone(), part, what, cause: Cause::Unreadable });
+                    let (what, cause) = (error.public(), Cause::of(&error));
+                    found.faults.push(FileFault { path: path.clone(), part, what, cause });
                     continue;
                 }
                 Err(Unsound::Short | Unsound::Damaged) => {
@@ -179,7 +175,7 @@ fn file(
         Err(error) if error.kind() == ErrorKind::NotFound => {
             ("the file is missing".to_string(), Cause::Damaged)
         }
-        Err(error) => (error.public(), Cause::Unreadable),
+        Err(error) => (error.public(), Cause::of(&error)),
     };
     Err((part, what, cause))
 }
