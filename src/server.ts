@@ -240,8 +240,9 @@ function announce(
     start.log.error({ collection: name, fault }, 'collection cannot be opened, the others are served');
   }
   const took = Math.round(performance.now() - start.startedAt);
+  const served = collections - faults.length;
   start.print(
-    `kithdb ${productVersion()} ready on ${start.url} in ${took} ms: ${count(collections, 'collection')}, ${count(points, 'point')}`,
+    `kithdb ${productVersion()} ready on ${start.url} in ${took} ms: ${count(served, 'collection')}, ${count(points, 'point')}`,
   );
 }
 

@@ -14,21 +14,25 @@ export async function backup(config: Config, console: Console, flags: GivenFlags
     tokenStore: config.tokenStore,
     ...(base !== undefined && { base }),
   });
-  const code = outcome.damaged.length > 0 || outcome.quarantined.length > 0 ? EXIT.damaged : EXIT.success;
+  const { damaged, quarantined, unverified } = outcome;
+  const code = damaged.length + quarantined.length + unverified.length > 0 ? EXIT.damaged : EXIT.success;
   if (flags.has('json')) {
     console.stdout.write(`${JSON.stringify(outcome, undefined, 2)}\n`);
     return code;
   }
-  for (const name of outcome.quarantined) {
+  for (const name of quarantined) {
     console.stderr.write(
       `kithdb: collection ${name} is quarantined: the backup holds its files as they are\n`,
     );
   }
-  for (const { file, what, missing } of outcome.damaged) {
+  for (const { file, what } of unverified) {
+    console.stderr.write(`kithdb: ${file} is in the backup as it is, and not verified: ${what}\n`);
+  }
+  for (const { file, what, missing } of damaged) {
     const there = missing ? 'and not in the backup' : 'and so in the backup';
     console.stderr.write(`kithdb: ${file} is damaged in the data directory, ${there}: ${what}\n`);
   }
-  if (code !== EXIT.success) {
+  if (damaged.length + quarantined.length > 0) {
     console.stderr.write(
       'kithdb: keep earlier backups: what is damaged here may be whole in them; kithdb check says what it means\n',
     );

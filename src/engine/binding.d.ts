@@ -326,6 +326,8 @@ export interface NativeUnsoundFile {
   what: string
   /** Whether it can be made again from the others. */
   isDerived: boolean
+  /** Whether another release wrote it: nothing is wrong with it, as far as this one can tell. */
+  isOfOtherRelease: boolean
 }
 
 /** How to open a data directory. */

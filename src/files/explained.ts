@@ -9,6 +9,7 @@ const CAUSES: Readonly<Record<string, string>> = {
   EPERM: 'this user has no right to it: run the command as the user of the server',
   ENOSPC: 'its disk is full',
   EDQUOT: 'its disk quota is used up',
+  EISDIR: 'a folder stands in the place of the file',
   EROFS: 'its file system is read-only',
   EIO: 'its disk fails',
   ENOENT: 'there is no such file or folder',

@@ -41,6 +41,8 @@ export interface BackupOutcome {
    * be copied: an earlier one may have them whole.
    */
   readonly damaged: readonly { readonly file: string; readonly what: string; readonly missing: boolean }[];
+  /** Files of a later release: they were copied and read back, and what is in them this one cannot verify. */
+  readonly unverified: readonly { readonly file: string; readonly what: string }[];
 }
 
 /** An earlier backup, by path. */
@@ -59,10 +61,11 @@ export async function makeBackup(request: BackupRequest): Promise<BackupOutcome>
   try {
     return await copyDataDir(request);
   } catch (error) {
-    if (error instanceof BackupError) {
-      throw error;
-    }
-    throw new BackupError(`There is no backup in ${request.to}: ${explained(error)}`, { cause: error });
+    const why =
+      error instanceof BackupError
+        ? error.message
+        : `There is no backup in ${request.to}: ${explained(error)}`;
+    throw new BackupError(why, { cause: error });
   }
 }
 
@@ -72,6 +75,29 @@ async function copyDataDir(request: BackupRequest): Promise<BackupOutcome> {
   checkSource(dataDir);
   const base = request.base === undefined ? undefined : await openBase(resolve(request.base));
   await prepareTarget(to, dataDir);
+  try {
+    return await copyInto(to, dataDir, base, request);
+  } catch (error) {
+    if ((await folderState(to).catch(() => 'used')) !== 'used') {
+      throw error;
+    }
+    const why =
+      error instanceof BackupError ? error.message : `There is no backup in ${to}: ${explained(error)}`;
+    throw new BackupError(
+      `${why}. ${to} holds a part of it and is no backup: remove it before you try again`,
+      {
+        cause: error,
+      },
+    );
+  }
+}
+
+async function copyInto(
+  to: string,
+  dataDir: string,
+  base: Base | undefined,
+  request: BackupRequest,
+): Promise<BackupOutcome> {
   const staged = await stageLive(dataDir);
   if (staged === undefined) {
     const claim = claimAtRest(dataDir);
@@ -228,7 +254,7 @@ async function finish(
   await writeManifest(to, manifest);
   // A graph is made again wherever the backup is restored.
   const damaged = unsound
-    .filter(({ isDerived }) => !isDerived)
+    .filter(({ isDerived, isOfOtherRelease }) => !isDerived && !isOfOtherRelease)
     .map(({ file, what }) => ({ file, what, missing: false }));
   if (storeFault !== undefined) {
     damaged.push({ file: STORE_FILE, what: storeFault, missing: true });
@@ -242,6 +268,9 @@ async function finish(
     linkedBytes: total(linked),
     quarantined,
     damaged,
+    unverified: unsound
+      .filter(({ isOfOtherRelease }) => isOfOtherRelease)
+      .map(({ file, what }) => ({ file, what })),
   };
 }
 

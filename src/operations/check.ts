@@ -1,7 +1,8 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Config } from '../config';
-import { storeProblems } from '../auth/store/copy';
+import { storeProblems, storeRefusal, type StoreRefusal } from '../auth/store/copy';
+import { RESTORE_STORE } from '../auth/store/port';
 import { checkEngineFiles } from '../engine/offline';
 import { requireDataDir } from './data-dir';
 import { STORE_FILE } from './data-files';
@@ -55,7 +56,12 @@ export async function checkDataDir(
     collection: finding.collection ?? null,
   }));
   if (collection === undefined && existsSync(join(dataDir, STORE_FILE))) {
-    findings.push(...(await storeProblems(dataDir, tokenStore)).map(storeFinding));
+    const refusal = await storeRefusal(dataDir);
+    findings.push(
+      ...(refusal === undefined
+        ? (await storeProblems(dataDir, tokenStore)).map(storeFinding)
+        : [unreadStore(refusal)]),
+    );
   }
   return {
     data_dir: dataDir,
@@ -73,6 +79,12 @@ export async function checkDataDir(
   };
 }
 
+/** Nothing is known to be lost of a file that nobody has looked into. */
+function unreadStore({ what, advice }: StoreRefusal): Finding {
+  const effect = 'a server of this user does not start; the collections are not affected';
+  return { severity: 'damage', file: STORE_FILE, collection: null, what, effect, advice };
+}
+
 function storeFinding(what: string): Finding {
   return {
     severity: 'damage',
@@ -81,6 +93,6 @@ function storeFinding(what: string): Finding {
     what,
     effect:
       'the admin, access tokens and the authentication setting may be lost; the collections are not affected',
-    advice: 'restore this file from a backup while the server is stopped',
+    advice: RESTORE_STORE,
   };
 }

@@ -8,7 +8,7 @@ import type { Logger } from 'pino';
 import { StoreDamaged } from '../auth/store/port';
 import { CONTROL_FILE, identityOf, MAX_LINE_BYTES, type ControlAnswer } from './control-protocol';
 import { STORE_FILE } from './data-files';
-import { reasonOf } from '../files/explained';
+import { explained } from '../files/explained';
 
 /** Folder in the data directory in which a running server offers its files to a backup. */
 export const STAGING = 'staging';
@@ -114,13 +114,23 @@ async function serveBackup(dataDir: string, socket: Socket, staging: Staging, lo
     log.info({ tookMs: Math.round(performance.now() - startedAt) }, 'backup ends');
   } catch (error) {
     log.error({ err: error }, 'backup failed');
-    answer(socket, { error: reasonOf(error) });
+    answer(socket, { error: troubleOf(error, dataDir) });
   }
   await staging.unstage().catch((error: unknown) => {
     log.warn({ err: error }, 'what was staged for a backup cannot be removed; the next start removes it');
   });
   // Its end tells whoever waits for it that nothing is left behind.
   socket.end();
+}
+
+/** Why nothing was staged, with the place and what to do. */
+function troubleOf(error: unknown, dataDir: string): string {
+  const { code } = error as { readonly code?: unknown };
+  // The engine's code, and those of SQLite and of the system.
+  const isFull = ['storage_full', 'SQLITE_FULL', 'ENOSPC', 'EDQUOT'].includes(String(code));
+  return isFull
+    ? `the disk of the data directory ${dataDir} is full: make room on it, and run the command again`
+    : explained(error);
 }
 
 function answer(socket: Socket, message: ControlAnswer): void {

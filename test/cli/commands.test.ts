@@ -3,7 +3,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough, Readable } from 'node:stream';
 import pino from 'pino';
-import { AuthStartError, ExposureError, openAuth, StoreDamaged, StoreInUse, StoreUnavailable } from '../../src/auth';
+import {
+  AuthStartError,
+  ExposureError,
+  openAuth,
+  StoreDamaged,
+  StoreInUse,
+  StoreUnavailable,
+} from '../../src/auth';
 import { CommandError } from '../../src/cli/console';
 import { EXPLAINED, run } from '../../src/cli/run';
 import { VERBS } from '../../src/cli/verbs';

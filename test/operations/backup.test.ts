@@ -133,7 +133,7 @@ describe('C11.4 backup and restore', () => {
 
   describe('of a store of authentication that is damaged', () => {
     const told =
-      /^kithdb: auth\.sqlite3 is damaged in the data directory, and not in the backup: .*auth\.sqlite3 is damaged \(.*\): restore this file .*\nkithdb: keep earlier backups/;
+      /^kithdb: auth\.sqlite3 is damaged in the data directory, and not in the backup: .*auth\.sqlite3 is damaged \(.*\): .* restore this file .*\nkithdb: keep earlier backups/;
 
     beforeEach(async () => {
       const server = await serve();

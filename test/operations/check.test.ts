@@ -150,6 +150,40 @@ describe('C11.4 check', () => {
     }
   });
 
+  it.each([
+    [
+      'a data file',
+      /0*1\/.*\.data$/,
+      (bytes: Buffer) => bytes.writeUInt32LE(crc32c(bytes.subarray(0, 24)), 24),
+    ],
+    ['a manifest', /0*1\/MANIFEST$/, (bytes: Buffer) => bytes.writeUInt32LE(crc32c(bytes.subarray(16)), 12)],
+  ])('says that a later release wrote %s, and a backup has it as it is', async (_, name, seal) => {
+    const path = files(dataDir).find((path) => name.test(path))!;
+    const bytes = Buffer.concat([readFileSync(join(dataDir, path)), Buffer.alloc(1)]);
+    bytes[8] = 9;
+    seal(bytes);
+    writeFileSync(join(dataDir, path), bytes);
+    const err = expect.stringMatching(/format version 9.*use the release that wrote it, or a later one/);
+    expect(await kithdb('check', '--data-dir', dataDir)).toEqual({ code: 2, out: '', err });
+    expect(await kithdb('repair', '--data-dir', dataDir)).toEqual({ code: 1, out: '', err });
+    const backup = await kithdb('backup', '--data-dir', dataDir, '--to', `${dataDir}-backup`);
+    expect(backup).toMatchObject({ code: 3, err });
+    expect(backup.err).not.toMatch(/damaged/);
+  });
+
+  it('makes no lock where there is none', async () => {
+    rmSync(join(dataDir, 'lock'));
+    expect(await report()).toMatchObject({ code: 0 });
+    expect(readdirSync(dataDir)).not.toContain('lock');
+  });
+
+  it('says what has to go with a damaged store of authentication', async () => {
+    damage('auth.sqlite3', 100);
+    expect((await kithdb('check', '--data-dir', dataDir)).out).toMatch(
+      /auth\.sqlite3-wal and auth\.sqlite3-shm/,
+    );
+  });
+
   it('takes the space that a server keeps back for what it is', async () => {
     writeFileSync(join(dataDir, 'reserve'), 'anything');
     writeFileSync(join(dataDir, 'reserve.start'), '');

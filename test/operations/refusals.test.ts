@@ -70,6 +70,33 @@ describe('C11.4 what commands say when they cannot', () => {
     });
   });
 
+  it('calls files that this user may not read neither damaged nor a broken disk', async () => {
+    if (!isRoot) return;
+    const there = join(folder, 'of-nobody');
+    execFileSync('chmod', ['711', folder]);
+    cpSync(dataDir, there, { recursive: true });
+    execFileSync('chown', ['-R', '65534:65534', there]);
+    const manifest = 'collections/0000000000000001/MANIFEST';
+    execFileSync('chown', ['root', join(there, manifest), join(there, 'auth.sqlite3')]);
+    const { code, out } = await kithdbAsNobody('check', '--data-dir', there);
+    expect(code).toBe(1);
+    for (const file of [manifest, 'auth.sqlite3']) {
+      expect(out).toMatch(new RegExp(`${file}.*this user has no right to it.*its owner and its mode`));
+    }
+    expect(out).not.toMatch(/disk|restore|lost/);
+    const { err } = await kithdbAsNobody('repair', '--data-dir', there);
+    expect(err).toMatch(/nothing was changed.*MANIFEST.*no right to it: change its owner or its mode/);
+    expect(err).not.toMatch(/disk|ddrescue/);
+    rmSync(join(there, manifest));
+    mkdirSync(join(there, manifest));
+    expect((await kithdb('check', '--data-dir', there)).out).toMatch(
+      /MANIFEST.*a folder stands in its place/,
+    );
+    expect((await kithdb('repair', '--data-dir', there)).err).toMatch(
+      /a folder stands in the place of the file/,
+    );
+  });
+
   it('says that the disk of the target is full, and leaves nothing that passes for a backup or a data directory', async () => {
     const disk = smallDisk('disk', 300);
     if (disk === undefined) return;
@@ -78,7 +105,9 @@ describe('C11.4 what commands say when they cannot', () => {
       expect(await kithdb('backup', '--data-dir', dataDir, '--to', to)).toEqual({
         code: 1,
         out: '',
-        err: expect.stringMatching(/^kithdb: There is no backup in .*: .*: its disk is full \(ENOSPC\)\n$/),
+        err: expect.stringMatching(
+          /^kithdb: There is no backup in .*: .*: its disk is full \(ENOSPC\)\. .*\/b holds a part of it and is no backup: remove it before you try again\n$/,
+        ),
       });
       expect(existsSync(join(to, 'BACKUP.json'))).toBe(false);
       rmSync(to, { recursive: true });

@@ -14,7 +14,9 @@ use common::TestEngine;
 use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
+use kithdb_engine::collection::OpeningOptions;
 use kithdb_engine::engine::{Engine, Options};
+use kithdb_engine::integrity::{LogEnd, check, repair, verify_files};
 use kithdb_engine::limits::Thresholds;
 use kithdb_engine::storage::{RealDisk, SimDisk, Storage};
 use serde_json::Value;
@@ -184,6 +186,20 @@ fn a_later_format_in_any_file_is_refused_by_its_name_and_nothing_is_touched() {
         disk.decay(&path, |bytes| make_newer(&path, bytes)).expect("it is there");
         let before = content(&disk);
         let name = path.rsplit_once('/').expect("it is in a folder").1;
+        let at_rest = || -> Arc<dyn Storage> { Arc::new(disk.duplicate()) };
+        let options = OpeningOptions::default();
+        let refusals = [
+            check(at_rest(), None, options).err().map(|error| error.to_string()),
+            repair(&at_rest(), "stamp", false, options).err().map(|error| error.to_string()),
+        ];
+        for refusal in refusals {
+            let refusal = refusal.unwrap_or_else(|| panic!("{path} was looked at"));
+            assert!(refusal.contains(name) && refusal.contains("format version 7"), "{path}: {refusal}");
+            assert!(refusal.contains("use the release that wrote it"), "{path}: {refusal}");
+        }
+        let unsound =
+            verify_files(at_rest(), options.row_chunk_bytes, LogEnd::PerhapsTorn).expect("it can be read");
+        assert!(unsound.iter().all(|found| found.is_of_other_release && found.file == path), "{unsound:?}");
         let sentence = match TestEngine::with(disk.clone(), 1, thresholds()) {
             Err(sentence) => {
                 assert_eq!(content(&disk), before, "{path}: something was changed");
@@ -205,6 +221,7 @@ fn a_later_format_in_any_file_is_refused_by_its_name_and_nothing_is_touched() {
                     continue;
                 }
                 assert_eq!(faults.len(), 1, "{path}: {faults:?}");
+                assert!(!faults[0].1.contains("kithdb repair"), "{path}: {faults:?}");
                 faults[0].1.clone()
             }
         };

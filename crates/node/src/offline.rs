@@ -1,6 +1,6 @@
 //! What can be done with a data directory that no server holds.
 
-use kithdb_engine::catalog::{OpenError, claim};
+use kithdb_engine::catalog::{OpenError, claim, claim_to_read};
 use kithdb_engine::collection::OpeningOptions;
 use kithdb_engine::integrity::{
     CheckReport, Finding, Findings, LogEnd, Mended, RepairReport, UnsoundFile, check, repair, verify_files,
@@ -74,7 +74,7 @@ impl Task for Check {
     type JsValue = NativeCheckReport;
 
     fn compute(&mut self) -> napi::Result<CheckReport> {
-        at_rest(&self.data_dir, |storage| {
+        at_rest(&self.data_dir, claim_to_read, |storage| {
             check(storage, self.collection.as_deref(), OpeningOptions::default())
         })
     }
@@ -168,7 +168,8 @@ impl Task for Repair {
     type JsValue = NativeRepairReport;
 
     fn compute(&mut self) -> napi::Result<RepairReport> {
-        at_rest(&self.data_dir, |storage| {
+        let claim = if self.dry_run { claim_to_read } else { claim };
+        at_rest(&self.data_dir, claim, |storage| {
             repair(&storage, &self.stamp, self.dry_run, OpeningOptions::default())
         })
     }
@@ -210,6 +211,8 @@ pub struct NativeUnsoundFile {
     pub what: String,
     /// Whether it can be made again from the others.
     pub is_derived: bool,
+    /// Whether another release wrote it: nothing is wrong with it, as far as this one can tell.
+    pub is_of_other_release: bool,
 }
 
 /// Compares the files of a data directory that nobody writes to with their checksums, on a thread of its own. Nothing in
@@ -239,7 +242,12 @@ impl Task for Verify {
     }
 
     fn resolve(&mut self, _env: Env, found: Vec<UnsoundFile>) -> napi::Result<Vec<NativeUnsoundFile>> {
-        let native = |UnsoundFile { file, what, is_derived }| NativeUnsoundFile { file, what, is_derived };
+        let native = |UnsoundFile { file, what, is_derived, is_of_other_release }| NativeUnsoundFile {
+            file,
+            what,
+            is_derived,
+            is_of_other_release,
+        };
         Ok(found.into_iter().map(native).collect())
     }
 }
@@ -254,6 +262,7 @@ fn told<T>(done: std::thread::Result<Result<T, OpenError>>) -> napi::Result<T> {
 /// Does something with a data directory while this process holds it.
 fn at_rest<T>(
     data_dir: &str,
+    claim: fn(&dyn Storage) -> Result<LockGuard, OpenError>,
     work: impl FnOnce(Arc<dyn Storage>) -> Result<T, OpenError>,
 ) -> napi::Result<T> {
     let run = || -> Result<T, OpenError> {

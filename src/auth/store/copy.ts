@@ -1,4 +1,4 @@
-import { copyFile, mkdtemp, rm } from 'node:fs/promises';
+import { copyFile, mkdtemp, open, rm } from 'node:fs/promises';
 import { existsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
@@ -51,6 +51,38 @@ async function besides<T>(dataDir: string, work: (copy: string) => Promise<T>): 
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
+}
+
+/** Why the store of a data directory cannot be read, and what to do: nothing is wrong with what it holds. */
+export interface StoreRefusal {
+  readonly what: string;
+  readonly advice: string;
+}
+
+/** Why the system does not give the store of a data directory, or its log, to this user; undefined when it does. */
+export async function storeRefusal(dataDir: string): Promise<StoreRefusal | undefined> {
+  for (const suffix of ['', '-wal']) {
+    const path = storePath(dataDir) + suffix;
+    if (!existsSync(path)) {
+      continue;
+    }
+    try {
+      const file = await open(path, 'r');
+      const isFolder = (await file.stat()).isDirectory();
+      await file.close();
+      if (isFolder) {
+        const advice = 'move the folder away and put the file there, from a backup if it is nowhere else';
+        return { what: `a folder stands in the place of ${basename(path)}`, advice };
+      }
+    } catch (error) {
+      if (['EACCES', 'EPERM'].includes((error as NodeJS.ErrnoException).code ?? '')) {
+        const advice =
+          'let the user of the server read it: see to its owner and its mode; or check as the user of the server';
+        return { what: `${basename(path)}: this user has no right to it`, advice };
+      }
+    }
+  }
+  return undefined;
 }
 
 /**

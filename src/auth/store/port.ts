@@ -74,11 +74,18 @@ export class StoreInUse extends Error {
   }
 }
 
+/**
+ * What to do about a damaged store. SQLite lays what it finds beside a file over it: the log of the damaged one would
+ * damage the file that takes its place.
+ */
+export const RESTORE_STORE =
+  'while no server runs on it, remove it together with auth.sqlite3-wal and auth.sqlite3-shm, and restore this file from a backup';
+
 /** The store's file is not what SQLite wrote, or a part of it is not. */
 export class StoreDamaged extends Error {
   override readonly name = 'StoreDamaged';
 
   constructor(path: string, what: string) {
-    super(`${path} is damaged (${what}): restore this file from a backup while no server runs on it`);
+    super(`${path} is damaged (${what}): ${RESTORE_STORE}`);
   }
 }

@@ -1,8 +1,8 @@
 //! One entry of the catalog, and its use by requests.
 
 use super::Catalog;
-use crate::collection::Collection;
 use crate::collection::config::CollectionConfig;
+use crate::collection::{Cause, Collection, Unopened};
 use crate::error::Error;
 use parking_lot::{Condvar, Mutex};
 use std::sync::Arc;
@@ -29,14 +29,27 @@ pub(super) enum EntryState {
     Quarantined { fault: String, pinned_lsn: Option<u64> },
 }
 
-/// What to do about a quarantined collection.
-const ADVICE: &str = "nothing of it was changed; stop the server, see what is damaged with `kithdb check`, and save what \
-                      can be saved with `kithdb repair`, or restore a backup";
+/// What to do about a quarantined collection. Nothing is to be repaired where nothing is damaged.
+fn advice(cause: Cause) -> &'static str {
+    match cause {
+        Cause::Damaged | Cause::Unreadable => {
+            "; stop the server, see what is damaged with `kithdb check`, and save what can be saved with `kithdb repair`, \
+             or restore a backup"
+        }
+        Cause::Denied => {
+            "; let the user of the server read it (see to its owner and its mode), and start the server again"
+        }
+        Cause::Folder => "; move the folder away, put the file there, and start the server again",
+        // The sentence says it.
+        Cause::OtherFormat => "",
+    }
+}
 
 impl EntryState {
     /// A collection that is set aside: what is wrong with it, and from which log sequence on it needs the log.
-    pub(super) fn quarantined(fault: &str, pinned_lsn: Option<u64>) -> EntryState {
-        EntryState::Quarantined { fault: format!("{fault}; {ADVICE}"), pinned_lsn }
+    pub(super) fn quarantined(fault: &Unopened, pinned_lsn: Option<u64>) -> EntryState {
+        let fault = format!("{fault}; nothing of it was changed{}", advice(fault.cause));
+        EntryState::Quarantined { fault, pinned_lsn }
     }
 }
 

@@ -70,6 +70,8 @@ pub enum NoCatalog {
     Lost(String),
     /// One of them is of another format: nothing is to be touched.
     Refused(String),
+    /// The system does not let this user read them: a sentence.
+    Unread(String),
 }
 
 /// What the two files say.
@@ -118,6 +120,12 @@ impl CatalogFile {
             read.as_ref().err().map(|why| format!("the file CATALOG {why}"))
         };
         let missing = || "the file CATALOG is missing".to_string();
+        if let (Err(Unusable::Storage(error)), Err(_) | Ok(None))
+        | (Err(_) | Ok(None), Err(Unusable::Storage(error))) = (&main, &copy)
+            && error.kind().remedy().is_some()
+        {
+            return Err(NoCatalog::Unread(format!("the file CATALOG cannot be read: {error}")));
+        }
         let (main_damage, copy_damage) = (damage(&main), damage(&copy));
         match (main.ok().flatten(), copy.ok().flatten()) {
             (Some(file), copy) => {
@@ -190,12 +198,29 @@ impl CatalogFile {
     }
 }
 
-/// What is wrong with the catalog's file or its copy: the path, a sentence, and whether the other is sound.
-pub fn catalog_fault(storage: &dyn Storage) -> Option<(&'static str, String, bool)> {
-    match CatalogFile::load(storage) {
-        Ok(Found { fault, .. }) => fault.map(|(path, what)| (path, what, true)),
-        Err(NoCatalog::Lost(what) | NoCatalog::Refused(what)) => Some((PATH, what, false)),
-    }
+/// What is wrong with the catalog's file or its copy.
+pub struct CatalogFault {
+    /// Which of the two.
+    pub path: &'static str,
+    /// A sentence.
+    pub what: String,
+    /// Whether the other is sound.
+    pub has_other: bool,
+    /// Whether another release wrote it: nothing is wrong with it, as far as this one can tell.
+    pub is_of_other_release: bool,
+}
+
+/// What is wrong with the catalog's file or its copy, if anything is.
+pub fn catalog_fault(storage: &dyn Storage) -> Option<CatalogFault> {
+    let (path, what, has_other, is_of_other_release) = match CatalogFile::load(storage) {
+        Ok(Found { fault, .. }) => {
+            let (path, what) = fault?;
+            (path, what, true, false)
+        }
+        Err(NoCatalog::Lost(what) | NoCatalog::Unread(what)) => (PATH, what, false, false),
+        Err(NoCatalog::Refused(what)) => (PATH, what, false, true),
+    };
+    Some(CatalogFault { path, what, has_other, is_of_other_release })
 }
 
 /// Why one of the files cannot be used.

@@ -11,8 +11,8 @@ mod staging;
 
 pub use crate::wal::CATALOG;
 pub use entry::{Entry, Use};
-pub use file::{COPY_PATH as CATALOG_COPY, catalog_fault};
-pub use open::{Mode, OpenError, Opened, StartDamage, UNFINISHED_RESTORE, claim, open};
+pub use file::{COPY_PATH as CATALOG_COPY, CatalogFault, catalog_fault};
+pub use open::{Mode, OpenError, Opened, StartDamage, UNFINISHED_RESTORE, claim, claim_to_read, open};
 pub use rehearsal::{
     DamagedRecord, Rehearsal, Rehearsed, SavedCatalog, Source, Strays, rehearse, rehearse_log,
     salvage_catalog,
@@ -20,7 +20,7 @@ pub use rehearsal::{
 pub use staging::STAGING;
 
 use crate::collection::config::CollectionConfig;
-use crate::collection::{Collection, Shared, directory};
+use crate::collection::{Collection, Shared, Unopened, directory};
 use crate::error::Error;
 use crate::limits::MAX_TOLD_TROUBLES;
 use crate::storage::StorageError;
@@ -240,11 +240,12 @@ impl Catalog {
 
     /// Sets a collection aside that was served so far: its files can no longer be trusted. Requests that run are
     /// finished; every later one is told the fault. The log keeps what its checkpoint does not have.
-    pub fn quarantine(&self, entry: &Arc<Entry>, fault: &str) {
+    pub fn quarantine(&self, entry: &Arc<Entry>, fault: impl Into<Unopened>) {
+        let fault = fault.into();
         let Some(collection) = entry.collection() else { return };
-        collection.poison(fault);
+        collection.poison(&fault.what);
         let pinned_lsn = Some(collection.checkpointed_lsn() + 1);
-        let state = EntryState::quarantined(fault, pinned_lsn);
+        let state = EntryState::quarantined(&fault, pinned_lsn);
         let aside = Arc::new(Entry::new(entry.id, entry.name.clone(), entry.current_config(), state));
         // A deletion marks the entry that has the name, and no other may have it from then on.
         let _ledger = self.ledger.lock();
@@ -262,7 +263,7 @@ impl Catalog {
         let Some(damage) = collection.damage() else { return };
         let entry = self.entries().into_iter().find(|entry| entry.id == collection.id);
         if let Some(entry) = entry {
-            self.quarantine(&entry, &damage);
+            self.quarantine(&entry, damage);
         }
     }
 
@@ -317,7 +318,9 @@ impl Catalog {
                 (file::PATH, "the file CATALOG is missing or an older one, and so is its copy".to_string())
             }
             Ok(_) => return None,
-            Err(NoCatalog::Lost(what) | NoCatalog::Refused(what)) => (file::PATH, what),
+            Err(NoCatalog::Lost(what) | NoCatalog::Refused(what) | NoCatalog::Unread(what)) => {
+                (file::PATH, what)
+            }
         };
         ledger.is_stale = true;
         drop(ledger);

@@ -5,7 +5,9 @@ use super::file::{self, CatalogFile, Found, NoCatalog, SavedEntry};
 use super::rehearsal::DamagedRecord;
 use super::{CATALOG, CREATE, Catalog, DROP, Ledger, STAGING};
 use crate::collection::config::CollectionConfig;
-use crate::collection::{CHANGES, IndexQueue, Opening, OpeningOptions, Shared, is_manifest_damaged};
+use crate::collection::{
+    CHANGES, Cause, IndexQueue, Opening, OpeningOptions, Shared, Unopened, is_manifest_damaged,
+};
 use crate::limits::{Limits, Thresholds};
 use crate::storage::{LockGuard, OTHER_IS_SOUND, Reserve, Storage, StorageError};
 use crate::wal::{DamageKind, GroupCommit, GroupOptions, Log, LogError, LogOptions, LogReport, Replayed};
@@ -31,7 +33,7 @@ pub enum OpenError {
     Catalog(String),
     /// The catalog's file and its copy are both of no use: why the file is not.
     CatalogLost(String),
-    /// The device refuses to read what a repair has to judge.
+    /// The device, or the system, refuses to read what a repair has to judge.
     Unreadable(StorageError),
     /// The system refuses a thread.
     Threads(std::io::Error),
@@ -49,6 +51,9 @@ impl fmt::Display for OpenError {
                  collections. Nothing was changed; restore a backup, or let `kithdb repair` find the collections and \
                  give them names of their numbers"
             ),
+            OpenError::Unreadable(error) if error.kind().remedy().is_some() => {
+                write!(f, "a file cannot be read, and nothing was changed: {error}")
+            }
             OpenError::Unreadable(error) => write!(
                 f,
                 "the disk does not give a file: {error}. What it refuses now it may give another time, so nothing of it \
@@ -66,7 +71,7 @@ impl From<NoCatalog> for OpenError {
     fn from(error: NoCatalog) -> Self {
         match error {
             NoCatalog::Lost(why) => OpenError::CatalogLost(why),
-            NoCatalog::Refused(why) => OpenError::Catalog(why),
+            NoCatalog::Refused(why) | NoCatalog::Unread(why) => OpenError::Catalog(why),
         }
     }
 }
@@ -137,7 +142,7 @@ pub(super) struct Slot {
     config: Arc<CollectionConfig>,
     /// Log sequence of the record that created it; 0 when the log does not hold it any more.
     created: u64,
-    pub(super) opening: Result<Opening, String>,
+    pub(super) opening: Result<Opening, Unopened>,
 }
 
 /// File that stands in a data directory while a backup is restored into it.
@@ -148,7 +153,18 @@ pub const UNFINISHED_RESTORE: &str = "RESTORING";
 /// # Errors
 /// The disk's, another process that holds the directory, and a restore that did not come to its end.
 pub fn claim(storage: &dyn Storage) -> Result<LockGuard, OpenError> {
-    let lock = storage.lock()?;
+    held(storage.lock()?, storage)
+}
+
+/// The same for whoever only reads it, and makes nothing in it.
+///
+/// # Errors
+/// As [`claim`].
+pub fn claim_to_read(storage: &dyn Storage) -> Result<LockGuard, OpenError> {
+    held(storage.lock_to_read()?, storage)
+}
+
+fn held(lock: LockGuard, storage: &dyn Storage) -> Result<LockGuard, OpenError> {
     if storage.exists(UNFINISHED_RESTORE)? {
         return Err(OpenError::Catalog(
             "a restore into this data directory did not come to its end: empty it and restore again"
@@ -337,14 +353,12 @@ impl Replay {
                     && let Ok(open) = opening
                     && let Err(fault) = open.replay(sequence, body)
                 {
-                    *opening = Err(fault);
+                    *opening = Err(fault.into());
                 }
             }
             Replayed::Record { collection, .. } => {
-                self.quarantine(
-                    collection,
-                    "the log holds a record of an unknown kind, perhaps of a later release",
-                );
+                let what = "the log holds a record of an unknown kind: use the release that wrote it, or a later one";
+                self.quarantine(collection, Unopened { what: what.to_string(), cause: Cause::OtherFormat });
             }
             Replayed::BadBody { sequence, collection: CATALOG, .. } => {
                 if sequence > self.saved_lsn {
@@ -411,7 +425,7 @@ impl Replay {
         let lost_to = damage.lost_to.unwrap_or(u64::MAX);
         for slot in self.slots.values_mut().filter(|slot| slot.created < lost_to) {
             if slot.opening.as_ref().is_ok_and(|opening| opening.lsn() < lost_to) {
-                slot.opening = Err(may_be_its_own(damage.kind).to_string());
+                slot.opening = Err(may_be_its_own(damage.kind).into());
             }
         }
         for (&collection, &highest) in &report.behind {
@@ -423,7 +437,7 @@ impl Replay {
     fn lose_behind(&mut self, collection: u64, highest: u64) {
         let lost = self.slots.get(&collection).and_then(|slot| slot.opening.as_ref().ok());
         if lost.is_some_and(|opening| opening.lsn() < highest) {
-            self.quarantine(collection, "records of this collection in the log are damaged");
+            self.quarantine(collection, "records of this collection in the log are damaged".into());
         }
     }
 
@@ -432,22 +446,22 @@ impl Replay {
         for (&id, slot) in &mut self.slots {
             let fault = slot.opening.as_ref().ok().and_then(|opening| opening.missing(slot.created));
             if let Some(fault) = fault {
-                slot.opening = Err(fault);
+                slot.opening = Err(fault.into());
                 self.damage.manifests.insert(id);
             }
         }
     }
 
-    fn quarantine(&mut self, collection: u64, fault: &str) {
+    fn quarantine(&mut self, collection: u64, fault: Unopened) {
         if let Some(slot) = self.slots.get_mut(&collection) {
-            slot.opening = Err(fault.to_string());
+            slot.opening = Err(fault);
         }
     }
 }
 
 impl StartDamage {
     /// Takes note of the file that keeps a collection from being opened.
-    fn blame(&mut self, storage: &dyn Storage, id: u64, opening: &Result<Opening, String>) {
+    fn blame(&mut self, storage: &dyn Storage, id: u64, opening: &Result<Opening, Unopened>) {
         if opening.is_err() {
             let kind = if is_manifest_damaged(storage, id) { &mut self.manifests } else { &mut self.data };
             kind.insert(id);
@@ -482,14 +496,14 @@ fn load_checkpoints(
     storage: &dyn Storage,
     entries: &[SavedEntry],
     options: OpeningOptions,
-) -> Vec<Result<Opening, String>> {
+) -> Vec<Result<Opening, Unopened>> {
     let load = |(id, _, config): &SavedEntry| Opening::load(*id, storage, config, options);
     let threads = options.threads;
     if threads <= 1 || entries.len() <= 1 {
         return entries.iter().map(load).collect();
     }
     let next = AtomicUsize::new(0);
-    let loaded: Mutex<Vec<(usize, Result<Opening, String>)>> = Mutex::default();
+    let loaded: Mutex<Vec<(usize, Result<Opening, Unopened>)>> = Mutex::default();
     std::thread::scope(|scope| {
         for _ in 0..threads.min(entries.len()) {
             scope.spawn(|| {

@@ -3,7 +3,7 @@
 use super::file::{self, CatalogFile, Found, SavedEntry};
 use super::open::{OpenError, Replay, Slot, unknown_folder};
 use super::{CATALOG, CREATE, DROP};
-use crate::collection::{Opening, OpeningOptions};
+use crate::collection::{Opening, OpeningOptions, Unopened};
 use crate::storage::Storage;
 use crate::wal::{self, LogReport, Replayed};
 use std::collections::{BTreeMap, BTreeSet};
@@ -33,7 +33,7 @@ pub struct Rehearsed {
     /// Its name.
     pub name: String,
     /// The collection, or why it would be quarantined.
-    pub outcome: Result<Opening, String>,
+    pub outcome: Result<Opening, Unopened>,
 }
 
 /// What a start would find.

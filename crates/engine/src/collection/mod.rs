@@ -34,8 +34,9 @@ mod write_queue;
 
 pub use bell::Bell;
 pub use change::{Change, PayloadEdit, operation_of};
+pub use checkpoint::cause::{Cause, Unopened};
 pub(crate) use checkpoint::extents::{Extent, ExtentWriter};
-pub use checkpoint::inspection::{Cause, FileFault, Inspection, Part, inspect, is_manifest_damaged};
+pub use checkpoint::inspection::{FileFault, Inspection, Part, inspect, is_manifest_damaged};
 pub(crate) use checkpoint::manifest::Manifest;
 pub use checkpoint::opening::{Opening, OpeningOptions};
 pub use checkpoint::salvage::Losses;

@@ -6,7 +6,7 @@
 
 use super::background::checkpoint_up_to;
 use crate::catalog::{Catalog, Entry, StartDamage};
-use crate::collection::{Bell, FileFault, Part};
+use crate::collection::{Bell, FileFault, Part, Unopened};
 use crate::limits::MAX_SCRUB_FINDINGS;
 use crate::storage::StorageError;
 use crate::wal::{self, LogReport};
@@ -183,7 +183,7 @@ fn scrub_collection(
             Part::Manifest => (rewritten(collection.write_again(&fault.part)), |r| &mut r.manifest_failures),
             _ => {
                 // Also where the device only refuses to read: a search that met the page would end the process.
-                catalog.quarantine(entry, &sentence(fault));
+                catalog.quarantine(entry, Unopened { what: sentence(fault), cause: fault.cause });
                 let done = "the collection is quarantined: restore a backup, or stop the server and run kithdb repair";
                 (done.to_string(), |r| &mut r.data_failures)
             }

@@ -3,8 +3,9 @@
 use super::finding::{Finding, Findings, Severity};
 use super::repair::NAMED_STRAYS;
 use crate::catalog::{self, CATALOG, OpenError, Rehearsal, Rehearsed, Source, Strays};
-use crate::collection::{Cause, FileFault, Inspection, OpeningOptions, Part, directory, inspect};
+use crate::collection::{Cause, FileFault, Inspection, OpeningOptions, Part, Unopened, directory, inspect};
 use crate::storage::{ErrorKind, OTHER_IS_SOUND, ReadOnly, Storage};
+use crate::wal::Damage;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -12,9 +13,13 @@ use std::sync::Arc;
 const MEND: &str =
     "restore a backup; or salvage what verifies with `kithdb repair`; or delete the collection";
 const REBUILD: &str = "nothing: the server builds it again in the background, while searches are exact";
+const NOT_NEEDED: &str = "nothing: the log is cut behind it in time";
 const WRITTEN_AGAIN: &str = "nothing: the next start writes it again";
 const COPY: &str = "copy the directory to a disk that works, and check the copy";
+const ALLOW: &str =
+    "let the user of the server read it: see to its owner and its mode; or check as the user of the server";
 const OTHER_RELEASE: &str = "use the release that wrote it, or a later one";
+const MOVE: &str = "move the folder away and put the file there, from a backup if it is nowhere else";
 const QUARANTINED: &str = "the collection is quarantined: its reads and writes answer an error";
 
 /// A collection that was looked at.
@@ -71,7 +76,7 @@ pub fn check(
     }
     run.log(&rehearsal)?;
     for found in &rehearsal.collections {
-        run.collection(found);
+        run.collection(found)?;
     }
     if only.is_none() {
         let kept = run.unlisted(&rehearsal)?;
@@ -104,22 +109,27 @@ impl Run {
         });
     }
 
-    fn inspect(&mut self, id: u64) -> Inspection {
+    /// Looks at the files of a collection.
+    ///
+    /// # Errors
+    /// When a later release wrote one of them: nothing can be said of it.
+    fn inspect(&mut self, id: u64) -> Result<Inspection, OpenError> {
         let found = inspect(&*self.storage, id, self.row_chunk_bytes, &mut |_| true);
         self.report.files += found.files;
         self.report.bytes += found.bytes;
-        found
+        found.refuse_other_formats().map_err(OpenError::Catalog)?;
+        Ok(found)
     }
 
     /// Without the catalog nobody knows names; the files of the folders can be checked all the same.
     fn without_catalog(&mut self, what: &str) -> Result<(), OpenError> {
-        let what = &format!("{what}, and so is its copy in the folder collections, or it is missing");
+        let what = &format!("{what}, and its copy in the folder collections is of no use either");
         let effect = "the server does not start: nobody knows the names of the collections";
         let advice =
             "restore a backup; or let `kithdb repair` find the collections and name them after their numbers";
         self.find(Severity::Damage, "catalog/CATALOG", None, [what, effect, advice]);
         for id in folders(&*self.storage)? {
-            let found = self.inspect(id);
+            let found = self.inspect(id)?;
             self.faults(&format!("number {id}"), &found.faults);
             self.nameless(id, None, "the list of collections is lost");
         }
@@ -155,7 +165,7 @@ impl Run {
                 let advice =
                     format!("restore a backup; or let `kithdb repair` keep what verifies, as {name}");
                 self.find(Severity::Damage, directory(*id), None, [what, effect, &advice]);
-                let inspection = self.inspect(*id);
+                let inspection = self.inspect(*id)?;
                 self.faults(name, &inspection.faults);
                 self.nameless(*id, None, "the record of its creation is lost");
             } else {
@@ -191,9 +201,9 @@ impl Run {
         if let Some(fault) = report.mark_fault.as_ref().filter(|fault| fault.has_other) {
             self.one_of_two(fault.path, &fault.what);
         }
-        let effect = log_effect(rehearsal);
         for damage in &report.damages {
-            self.find(Severity::Damage, damage.file(), None, [&damage.to_string(), &effect, MEND]);
+            let (severity, effect, advice) = log_effect(rehearsal, damage);
+            self.find(severity, damage.file(), None, [&damage.to_string(), &effect, advice]);
         }
         let name_of = |id: u64| rehearsal.collections.iter().find(|found| found.id == id);
         for record in damaged {
@@ -201,13 +211,22 @@ impl Run {
             let collection = record.collection;
             let found = name_of(collection);
             let name = found.map(|found| found.name.as_str());
-            let effect = match found {
-                _ if collection == CATALOG => "what it did to the list of collections is lost",
-                Some(Rehearsed { outcome: Err(_), .. }) => "the collection is quarantined",
-                Some(_) => "none: the collection's checkpoint holds what it did",
-                None => "none for the collections that are there",
+            let (severity, effect, advice) = match found {
+                _ if collection == CATALOG && fault.is_some() => {
+                    (Severity::Damage, "what it did to the list of collections is lost", MEND)
+                }
+                _ if collection == CATALOG => {
+                    (Severity::Note, "none: the file CATALOG holds what it did", NOT_NEEDED)
+                }
+                Some(Rehearsed { outcome: Err(_), .. }) => {
+                    (Severity::Damage, "the collection is quarantined", MEND)
+                }
+                Some(_) => {
+                    (Severity::Note, "none: the collection's checkpoint holds what it did", NOT_NEEDED)
+                }
+                None => (Severity::Note, "none for the collections that are there", NOT_NEEDED),
             };
-            self.find(Severity::Damage, file, name, [&what, effect, MEND]);
+            self.find(severity, file, name, [&what, effect, advice]);
         }
         if let Some(fault) = fault {
             let effect = "the server does not start";
@@ -222,15 +241,18 @@ impl Run {
         Ok(())
     }
 
-    fn collection(&mut self, found: &Rehearsed) {
+    fn collection(&mut self, found: &Rehearsed) -> Result<(), OpenError> {
         let Rehearsed { id, name, outcome } = found;
-        let inspection = self.inspect(*id);
+        let inspection = self.inspect(*id)?;
         self.faults(name, &inspection.faults);
         let has_data_faults = inspection.faults.iter().any(|fault| !fault.part.is_derived());
         let folder = directory(*id);
         match outcome {
-            Err(fault) if !has_data_faults => {
-                self.find(Severity::Damage, folder, Some(name), [fault, QUARANTINED, MEND]);
+            Err(Unopened { what, cause: Cause::OtherFormat }) => {
+                return Err(OpenError::Catalog(format!("the collection {name}: {what}")));
+            }
+            Err(Unopened { what, cause }) if !has_data_faults => {
+                self.find(Severity::Damage, folder, Some(name), [what, QUARANTINED, advice(*cause)]);
             }
             Err(_) => {}
             Ok(opening) => {
@@ -260,8 +282,9 @@ impl Run {
             id: *id,
             name: Some(name.clone()),
             points: outcome.as_ref().ok().map(|opening| opening.points_count() as u64),
-            fault: outcome.as_ref().err().cloned(),
+            fault: outcome.as_ref().err().map(|fault| fault.what.clone()),
         });
+        Ok(())
     }
 
     /// One finding for each piece of a collection's files that is not as it was written.
@@ -273,9 +296,7 @@ impl Run {
                     let effect = "none for the data: searches are exact until it is built again";
                     (Severity::Derived, effect, REBUILD)
                 }
-                (false, Cause::OtherFormat) => (Severity::Damage, QUARANTINED, OTHER_RELEASE),
-                (false, Cause::Unreadable) => (Severity::Damage, QUARANTINED, COPY),
-                (false, _) => (Severity::Damage, QUARANTINED, MEND),
+                (false, cause) => (Severity::Damage, QUARANTINED, advice(*cause)),
             };
             self.find(severity, path.clone(), Some(name), [&what, effect, advice]);
         }
@@ -307,6 +328,17 @@ impl Run {
     }
 }
 
+/// What is to be done about a file of a collection.
+fn advice(cause: Cause) -> &'static str {
+    match cause {
+        Cause::Damaged => MEND,
+        Cause::Unreadable => COPY,
+        Cause::Denied => ALLOW,
+        Cause::Folder => MOVE,
+        Cause::OtherFormat => OTHER_RELEASE,
+    }
+}
+
 /// The numbers of all folders of collections.
 pub(super) fn folders(storage: &dyn Storage) -> Result<Vec<u64>, OpenError> {
     let names = match storage.list("collections") {
@@ -316,20 +348,33 @@ pub(super) fn folders(storage: &dyn Storage) -> Result<Vec<u64>, OpenError> {
     Ok(names.iter().filter_map(|name| u64::from_str_radix(name, 16).ok()).collect())
 }
 
-fn log_effect(rehearsal: &Rehearsal) -> String {
+/// What a piece of damage of the log means, and what to do.
+fn log_effect(rehearsal: &Rehearsal, damage: &Damage) -> (Severity, String, &'static str) {
+    if !damage.loses_above(0) {
+        return (Severity::Note, "none: it loses no record".to_string(), NOT_NEEDED);
+    }
     let lost: Vec<&str> = rehearsal
         .collections
         .iter()
         .filter(|found| found.outcome.is_err())
         .map(|found| found.name.as_str())
         .collect();
-    match lost.as_slice() {
-        [] => "none: every collection's checkpoint, or a later record, holds what was lost".to_string(),
+    let effect = match lost.as_slice() {
+        [] if rehearsal.fault.is_none() && damage.lost_to.is_some() => {
+            let effect = "none: every collection's checkpoint, or a later record, holds what was lost";
+            return (Severity::Note, effect.to_string(), NOT_NEEDED);
+        }
+        [] => "no collection that is known has lost changes".to_string(),
         [one] => format!("the collection {one} may have lost changes and is quarantined"),
         [first, ..] => {
             format!("{} collections may have lost changes and are quarantined, {first} first", lost.len())
         }
-    }
+    };
+    let effect = match damage.lost_to {
+        None => format!("{effect}; one that was created in the records that are lost is gone with them"),
+        Some(_) => effect,
+    };
+    (Severity::Damage, effect, MEND)
 }
 
 fn graph_field(part: &Part) -> Option<&str> {

@@ -8,8 +8,8 @@
 use super::check::{folders, part_name};
 use crate::catalog::{self, CATALOG_COPY, OpenError, Rehearsal, Rehearsed, SavedCatalog, Source, Strays};
 use crate::collection::{
-    Cause, GraphPolicy, IndexQueue, IndexScratch, Losses, Opening, OpeningOptions, Part, Shared, directory,
-    inspect, link_folder,
+    Cause, GraphPolicy, IndexQueue, IndexScratch, Losses, Opening, OpeningOptions, Part, Shared, Unopened,
+    directory, inspect, link_folder,
 };
 use crate::limits::{Limits, Thresholds};
 use crate::storage::{ErrorKind, OTHER_IS_SOUND, ReadOnly, Reserve, SimDisk, Storage};
@@ -146,9 +146,9 @@ impl Run {
         for (id, name, config) in catalog.entries() {
             let outcome = found.remove(id).map(|found| found.outcome);
             let inspection = inspect(&*self.reading, *id, self.options.row_chunk_bytes, &mut |_| true);
-            if let Some(other) = inspection.faults.iter().find(|fault| fault.cause == Cause::OtherFormat) {
-                // It is whole, for whoever can read it.
-                return Err(OpenError::Catalog(format!("{}: {}", other.path, other.what)));
+            inspection.refuse_other_formats().map_err(OpenError::Catalog)?;
+            if let Some(Err(Unopened { what, cause: Cause::OtherFormat })) = &outcome {
+                return Err(OpenError::Catalog(format!("the collection {name}: {what}")));
             }
             let mut faults: Vec<String> = inspection
                 .faults
@@ -170,7 +170,7 @@ impl Run {
                     if catalog.is_nameless(*id) {
                         faults.push("the record of its creation is lost, and its name with it".to_string());
                     }
-                    faults.extend(outcome.and_then(Result::err));
+                    faults.extend(outcome.and_then(Result::err).map(|fault| fault.what));
                     let (opening, losses) = Opening::salvage(*id, &*self.reading, config, self.options);
                     self.openings.insert(*id, opening);
                     mended.insert(*id, self.mended(*id, name, faults, losses));
@@ -201,6 +201,9 @@ impl Run {
         for id in folders(&*self.reading)? {
             let is_listed = catalog.entries().iter().any(|(known, ..)| *known == id);
             if !is_listed && !catalog.is_deleted(id) {
+                inspect(&*self.reading, id, self.options.row_chunk_bytes, &mut |_| true)
+                    .refuse_other_formats()
+                    .map_err(OpenError::Catalog)?;
                 let folder = directory(id);
                 notes.push(format!("{folder} is set aside: nothing tells what the vectors in it are"));
             }

@@ -1,8 +1,8 @@
 //! The files of a directory against their checksums, without opening it: in little memory, and nothing is written.
 
 use super::check::{folders, part_name};
-use crate::catalog::{self, OpenError, Rehearsal, Source};
-use crate::collection::{self, Inspection, directory, inspect};
+use crate::catalog::{self, CatalogFault, OpenError, Rehearsal, Source};
+use crate::collection::{self, Cause, Inspection, directory, inspect};
 use crate::storage::{ReadOnly, Storage};
 use crate::wal::{self, DamageKind, LogError};
 use std::collections::BTreeMap;
@@ -17,6 +17,8 @@ pub struct UnsoundFile {
     pub what: String,
     /// Whether it can be made again from the others.
     pub is_derived: bool,
+    /// Whether another release wrote it: nothing is wrong with it, as far as this one can tell.
+    pub is_of_other_release: bool,
 }
 
 /// How the log of a directory ends.
@@ -40,34 +42,42 @@ pub fn verify_files(
 ) -> Result<Vec<UnsoundFile>, OpenError> {
     let storage: Arc<dyn Storage> = Arc::new(ReadOnly::new(storage));
     let mut found = Vec::new();
-    let mut add = |file: String, what: String, is_derived| found.push(UnsoundFile { file, what, is_derived });
-    if let Some((file, what, has_other)) = catalog::catalog_fault(&*storage) {
-        add(file.to_string(), what, has_other);
+    let mut add = |file: String, what: String, is_derived, is_of_other_release| {
+        found.push(UnsoundFile { file, what, is_derived, is_of_other_release });
+    };
+    if let Some(CatalogFault { path, what, has_other, is_of_other_release }) =
+        catalog::catalog_fault(&*storage)
+    {
+        add(path.to_string(), what, has_other, is_of_other_release);
     }
     match wal::mark_fault(&*storage) {
         Ok(None) => {}
-        Ok(Some(fault)) => add(fault.path.to_string(), fault.what, fault.has_other),
-        Err(error) => add("log/cut".to_string(), error.public(), false),
+        Ok(Some(fault)) => add(fault.path.to_string(), fault.what, fault.has_other, false),
+        Err(LogError::Unsupported { file, version }) => {
+            let what = LogError::Unsupported { file: file.clone(), version }.to_string();
+            add(file, what, false, true);
+        }
+        Err(error) => add("log/cut".to_string(), error.public(), false, false),
     }
     let log = log_faults(&storage, log_end)?;
     let is_log_sound = log.is_empty();
     for (file, Faults { first, more }) in log {
         let more = if more == 0 { String::new() } else { format!(", and {more} more") };
-        add(file, format!("{first}{more}"), false);
+        add(file, format!("{first}{more}"), false, false);
     }
     let mut inspections = BTreeMap::new();
     for id in folders(&*storage)? {
         let inspection = inspect(&*storage, id, row_chunk_bytes, &mut |_| true);
         for fault in &inspection.faults {
             let what = format!("{}: {}", part_name(&fault.part), fault.what);
-            add(fault.path.clone(), what, fault.part.is_derived());
+            add(fault.path.clone(), what, fault.part.is_derived(), fault.cause == Cause::OtherFormat);
         }
         inspections.insert(id, inspection);
     }
     // What damage of the log has left out was said with it.
     if is_log_sound {
         for (file, what) in lost_checkpoints(&*storage, &inspections) {
-            add(file, what, false);
+            add(file, what, false, false);
         }
     }
     Ok(found)

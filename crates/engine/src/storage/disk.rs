@@ -212,9 +212,8 @@ impl Storage for RealDisk {
     }
 
     fn lock(&self) -> Result<LockGuard> {
-        let fail = |e: &io::Error| StorageError::from_io("lock", LOCK_FILE, e);
         let path = self.root.join(LOCK_FILE);
-        let mut file = owner_only(OpenOptions::new().read(true).write(true).create(true).truncate(false))
+        let file = owner_only(OpenOptions::new().read(true).write(true).create(true).truncate(false))
             .open(&path)
             .or_else(|e| match e.kind() {
                 // Whoever only reads can do so on a snapshot, or on a disk that the system lets nobody write to since
@@ -223,20 +222,21 @@ impl Storage for RealDisk {
                 _ => Err(e),
             })
             .map_err(|e| StorageError::from_io("open", LOCK_FILE, &e))?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(held_by(&mut file)),
-            Err(TryLockError::Error(e)) => return Err(fail(&e)),
+        hold(file)
+    }
+
+    fn lock_to_read(&self) -> Result<LockGuard> {
+        let path = self.root.join(LOCK_FILE);
+        // A file that was made here could keep out the user of the server.
+        let open = OpenOptions::new().read(true).write(true).open(&path).or_else(|e| match e.kind() {
+            io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::PermissionDenied => File::open(&path),
+            _ => Err(e),
+        });
+        match open {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(LockGuard::new(())),
+            Err(e) => Err(StorageError::from_io("open", LOCK_FILE, &e)),
+            Ok(file) => hold(file),
         }
-        let claim = |file: &mut File| {
-            file.set_len(0)?;
-            file.rewind()?;
-            write!(file, "{}", std::process::id())
-        };
-        // The id is for the message that others get; a full disk must not keep a server from starting.
-        let _ = claim(&mut file);
-        // The operating system drops the lock with the file, also when the process is killed.
-        Ok(LockGuard::new(file))
     }
 
     #[cfg(unix)]
@@ -244,6 +244,24 @@ impl Storage for RealDisk {
         let stat = rustix::fs::statvfs(&self.root).ok()?;
         Some(stat.f_bavail.saturating_mul(stat.f_frsize))
     }
+}
+
+/// Locks the file of a data directory, and says in it whose the lock is.
+fn hold(mut file: File) -> Result<LockGuard> {
+    match file.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => return Err(held_by(&mut file)),
+        Err(TryLockError::Error(e)) => return Err(StorageError::from_io("lock", LOCK_FILE, &e)),
+    }
+    let claim = |file: &mut File| {
+        file.set_len(0)?;
+        file.rewind()?;
+        write!(file, "{}", std::process::id())
+    };
+    // The id is for the message that others get; a full disk must not keep a server from starting.
+    let _ = claim(&mut file);
+    // The operating system drops the lock with the file, also when the process is killed.
+    Ok(LockGuard::new(file))
 }
 
 /// The error for a lock that is taken; names the process that wrote its id into the lock file.

@@ -14,8 +14,27 @@ pub enum ErrorKind {
     Exists,
     /// Another process (or another handle in this one) holds the data directory.
     Locked,
-    /// Everything else: the device failed, permission denied, an invalid path.
+    /// The owner or the mode of the file, or of a folder above it, does not let this user at it.
+    Denied,
+    /// A folder stands where the file should be.
+    Folder,
+    /// Everything else: the device failed, an invalid path.
     Io,
+}
+
+impl ErrorKind {
+    /// What to do about a file that is there, where nothing is wrong with it or with the disk.
+    pub fn remedy(self) -> Option<&'static str> {
+        match self {
+            ErrorKind::Denied => Some(
+                "this user has no right to it: change its owner or its mode, or use the user of the server",
+            ),
+            ErrorKind::Folder => {
+                Some("a folder stands in the place of the file: move it away, and put the file there")
+            }
+            _ => None,
+        }
+    }
 }
 
 /// A failed storage call. Cheap to clone, because one failure may answer many writers.
@@ -44,6 +63,8 @@ impl StorageError {
             }
             io::ErrorKind::NotFound => ErrorKind::NotFound,
             io::ErrorKind::AlreadyExists => ErrorKind::Exists,
+            io::ErrorKind::PermissionDenied => ErrorKind::Denied,
+            io::ErrorKind::IsADirectory => ErrorKind::Folder,
             _ => ErrorKind::Io,
         };
         // Only the operating system's own words: a custom error could carry a path.
@@ -66,6 +87,8 @@ impl StorageError {
             ErrorKind::NotFound => "a file is missing".to_owned(),
             ErrorKind::Exists => "a file exists already".to_owned(),
             ErrorKind::Locked => "the data directory is in use".to_owned(),
+            ErrorKind::Denied => "this user has no right to it".to_owned(),
+            ErrorKind::Folder => "a folder stands in its place".to_owned(),
             ErrorKind::Io => format!("input/output error during {}", self.operation),
         }
     }
@@ -74,10 +97,11 @@ impl StorageError {
 impl fmt::Display for StorageError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.path.is_empty() {
-            write!(f, "{}: {}", self.operation, self.detail)
+            write!(f, "{}: {}", self.operation, self.detail)?;
         } else {
-            write!(f, "{} {}: {}", self.operation, self.path, self.detail)
+            write!(f, "{} {}: {}", self.operation, self.path, self.detail)?;
         }
+        self.kind.remedy().map_or(Ok(()), |remedy| write!(f, "; {remedy}"))
     }
 }
 

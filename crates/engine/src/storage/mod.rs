@@ -103,6 +103,11 @@ pub trait Storage: Send + Sync {
     /// Claims the whole tree for this process until the guard is dropped. [`ErrorKind::Locked`] names the holder.
     fn lock(&self) -> Result<LockGuard>;
 
+    /// The same for whoever only reads: nothing is made for it. Where nothing is there to hold, nobody serves the tree.
+    fn lock_to_read(&self) -> Result<LockGuard> {
+        self.lock()
+    }
+
     /// Says that whoever works in the background is between two steps and holds nothing that others wait for. A
     /// simulation runs others here; a real disk has nothing to do.
     fn turn(&self, place: &'static str) {

@@ -17,14 +17,14 @@ impl ReadOnly {
         ReadOnly { below, refused: Mutex::default() }
     }
 
-    /// The first read that the device refused, whatever came of it: another time it may give what it did not give now.
+    /// The first read that the device, or the system, refused, whatever came of it: another time it may give what it did not give now.
     pub fn refused(&self) -> Option<StorageError> {
         self.refused.lock().clone()
     }
 
     fn noted<T>(&self, outcome: Result<T>) -> Result<T> {
         if let Err(error) = &outcome
-            && error.kind() == ErrorKind::Io
+            && matches!(error.kind(), ErrorKind::Io | ErrorKind::Denied | ErrorKind::Folder)
         {
             self.refused.lock().get_or_insert_with(|| error.clone());
         }
@@ -99,7 +99,7 @@ impl Storage for ReadOnly {
     }
 
     fn lock(&self) -> Result<LockGuard> {
-        self.below.lock()
+        self.below.lock_to_read()
     }
 
     fn free_bytes(&self) -> Option<u64> {

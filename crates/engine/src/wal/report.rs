@@ -97,6 +97,10 @@ impl fmt::Display for Damage {
             DamageKind::RecordHeader => {
                 write!(f, "the bytes from {} on are no record: {sequences}", self.offset)
             }
+            // What follows it says for itself whether it can be read.
+            DamageKind::SegmentHeader if self.lost_to.is_some_and(|to| to < *lost_from) => {
+                f.write_str("the header of the segment is damaged, or another segment's")
+            }
             DamageKind::SegmentHeader => write!(f, "the header of the segment is damaged: {sequences}"),
             DamageKind::Gap => write!(f, "the segments before this one are missing: {sequences}"),
             DamageKind::Missing => write!(f, "there is no segment of the log: {sequences}"),

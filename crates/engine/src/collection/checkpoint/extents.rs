@@ -2,6 +2,7 @@
 //!
 //! The format is described byte by byte in `docs/formats.md`.
 
+use super::cause::Unopened;
 use crate::collection::change::{Input, Undecodable};
 use crate::storage::header::{Sealed, seal, unseal};
 use crate::storage::{Map, OtherFormat, Storage, StorageError, StorageFile};
@@ -90,14 +91,15 @@ pub fn file_name(number: u32) -> String {
 /// Whether a folder has data files with anything in them.
 ///
 /// # Errors
-/// A sentence, when the disk refuses.
-pub fn any_in(storage: &dyn Storage, dir: &str) -> Result<bool, String> {
+/// When the disk refuses.
+pub fn any_in(storage: &dyn Storage, dir: &str) -> Result<bool, Unopened> {
     let has_data = |name: &String| -> Result<bool, StorageError> {
         Ok(name.ends_with(".data") && storage.len_of(&format!("{dir}/{name}"))? > HEADER_BYTES as u64)
     };
-    let names = storage.list(dir).map_err(|error| error.public())?;
+    let names =
+        storage.list(dir).map_err(|error| Unopened::unread("the folder of the collection", &error))?;
     let found: Result<Vec<bool>, StorageError> = names.iter().map(has_data).collect();
-    found.map(|found| found.contains(&true)).map_err(|error| format!("a .data file: {}", error.public()))
+    found.map(|found| found.contains(&true)).map_err(|error| Unopened::unread("a .data file", &error))
 }
 
 /// A data file being written.
@@ -146,11 +148,11 @@ impl ExtentWriter {
 /// Opens a data file and checks its header, which it reads: nothing of the map is touched yet.
 ///
 /// # Errors
-/// A sentence that says what is wrong with the file.
-pub fn open(storage: &dyn Storage, path: &str, collection: u64, number: u32) -> Result<Map, String> {
-    let of_file = |error: StorageError| format!("the file {}: {}", file_name(number), error.public());
+/// What is wrong with the file.
+pub fn open(storage: &dyn Storage, path: &str, collection: u64, number: u32) -> Result<Map, Unopened> {
+    let of_file = |error| Unopened::unread(&format!("the file {}", file_name(number)), &error);
     let header = storage.read_range(path, 0, HEADER_BYTES).map_err(of_file)?;
-    check_header(&header, collection, number).map_err(|bad| bad.to_string())?;
+    check_header(&header, collection, number).map_err(Unopened::from)?;
     storage.map(path).map_err(of_file)
 }
 
@@ -161,6 +163,15 @@ pub enum BadHeader {
     Damaged(String),
     /// Another release wrote the file.
     OtherFormat(OtherFormat),
+}
+
+impl From<BadHeader> for Unopened {
+    fn from(bad: BadHeader) -> Self {
+        match bad {
+            BadHeader::Damaged(what) => what.into(),
+            BadHeader::OtherFormat(other) => other.into(),
+        }
+    }
 }
 
 impl fmt::Display for BadHeader {

@@ -2,8 +2,9 @@
 //!
 //! Used by checks of a directory at rest and by the scrub of one that is served.
 
+use super::cause::Cause;
 use super::extents::{self, BadHeader, Extent};
-use super::manifest::{BadManifest, Manifest};
+use super::manifest::Manifest;
 use super::verification::{Unsound, verify_extent};
 use super::{directory, file_path};
 use crate::collection::config::CollectionConfig;
@@ -60,17 +61,6 @@ pub struct FileFault {
     pub cause: Cause,
 }
 
-/// Why a piece of a file cannot be used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cause {
-    /// It is not what was written.
-    Damaged,
-    /// The device refuses to read it.
-    Unreadable,
-    /// Another release wrote it: nothing is wrong with it.
-    OtherFormat,
-}
-
 /// What [`inspect`] found.
 #[derive(Clone, Debug, Default)]
 pub struct Inspection {
@@ -91,6 +81,17 @@ pub struct Inspection {
 /// Whether it is the manifest that keeps a collection from being opened, or one of the files that it names.
 pub fn is_manifest_damaged(storage: &dyn Storage, id: u64) -> bool {
     Manifest::load(storage, &directory(id)).is_err()
+}
+
+impl Inspection {
+    /// Makes sure that this release reads all files: what a later one wrote is whole, for whoever can read it.
+    ///
+    /// # Errors
+    /// A sentence that names the file.
+    pub fn refuse_other_formats(&self) -> Result<(), String> {
+        let other = self.faults.iter().find(|fault| fault.cause == Cause::OtherFormat);
+        other.map_or(Ok(()), |FileFault { path, what, .. }| Err(format!("{path}: {what}")))
+    }
 }
 
 /// What the manifest says of one piece.
@@ -134,12 +135,7 @@ pub(super) fn inspect_with(
         }
         Ok(manifest) => manifest,
         Err(bad) => {
-            let cause = match bad {
-                BadManifest::OtherFormat(_) => Cause::OtherFormat,
-                BadManifest::Unreadable(_) => Cause::Unreadable,
-                BadManifest::Damaged(_) | BadManifest::Header { .. } => Cause::Damaged,
-            };
-            found.faults.push(manifest_fault(bad.to_string(), cause));
+            found.faults.push(manifest_fault(bad.to_string(), bad.cause()));
             let Some(known) = known else { return found };
             Some(known.clone())
         }
@@ -169,8 +165,8 @@ pub(super) fn inspect_with(
                 }
                 Err(Unsound::Stopped) => return found,
                 Err(Unsound::Unreadable(error)) => {
-                    let what = error.public();
-                    found.faults.push(FileFault { path: path.clone(), part, what, cause: Cause::Unreadable });
+                    let (what, cause) = (error.public(), Cause::of(&error));
+                    found.faults.push(FileFault { path: path.clone(), part, what, cause });
                     continue;
                 }
                 Err(Unsound::Short | Unsound::Damaged) => {
@@ -204,7 +200,7 @@ fn file(
         Err(error) if error.kind() == ErrorKind::NotFound => {
             ("the file is missing".to_string(), Cause::Damaged)
         }
-        Err(error) => (error.public(), Cause::Unreadable),
+        Err(error) => (error.public(), Cause::of(&error)),
     };
     Err((part, what, cause))
 }

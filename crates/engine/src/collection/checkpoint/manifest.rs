@@ -1,5 +1,6 @@
 //! The manifest: what a data checkpoint consists of. Written last, replaced as a whole.
 
+use super::cause::{Cause, Unopened};
 use super::extents::Extent;
 use super::graph_file::GraphManifest;
 use crate::collection::change::{Input, Undecodable};
@@ -160,8 +161,7 @@ impl Manifest {
     /// What is wrong with it.
     pub fn load(storage: &dyn Storage, dir: &str) -> Result<Option<Manifest>, BadManifest> {
         let path = format!("{dir}/MANIFEST");
-        let of_manifest =
-            |error: StorageError| BadManifest::Unreadable(format!("the file MANIFEST: {}", error.public()));
+        let of_manifest = BadManifest::Unreadable;
         if !storage.exists(&path).map_err(of_manifest)? {
             return Ok(None);
         }
@@ -178,8 +178,8 @@ impl Manifest {
 pub enum BadManifest {
     /// What is wrong with it.
     Damaged(String),
-    /// The disk does not give it: a sentence.
-    Unreadable(String),
+    /// The disk does not give it.
+    Unreadable(StorageError),
     /// The header is damaged; what follows it is as it was written, and says this.
     Header {
         /// The version in the header.
@@ -191,10 +191,28 @@ pub enum BadManifest {
     OtherFormat(OtherFormat),
 }
 
+impl BadManifest {
+    /// What the matter is.
+    pub fn cause(&self) -> Cause {
+        match self {
+            BadManifest::OtherFormat(_) => Cause::OtherFormat,
+            BadManifest::Unreadable(error) => Cause::of(error),
+            BadManifest::Damaged(_) | BadManifest::Header { .. } => Cause::Damaged,
+        }
+    }
+}
+
+impl From<BadManifest> for Unopened {
+    fn from(bad: BadManifest) -> Self {
+        Unopened { what: bad.to_string(), cause: bad.cause() }
+    }
+}
+
 impl fmt::Display for BadManifest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            BadManifest::Damaged(what) | BadManifest::Unreadable(what) => f.write_str(what),
+            BadManifest::Damaged(what) => f.write_str(what),
+            BadManifest::Unreadable(error) => write!(f, "the file MANIFEST: {}", error.public()),
             BadManifest::Header { version: VERSION, .. } => f.write_str("the file MANIFEST is damaged"),
             BadManifest::Header { version, .. } => write!(
                 f,

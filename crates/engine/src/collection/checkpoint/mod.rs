@@ -4,6 +4,7 @@
 //! changed point, and only payloads that no file holds yet. Files of which less than half is still in use are
 //! copied forward and dropped. Deaths of rows are not kept: a row lives if its owner points at it.
 
+pub(in crate::collection) mod cause;
 pub(in crate::collection) mod extents;
 mod graph_file;
 pub(in crate::collection) mod inspection;

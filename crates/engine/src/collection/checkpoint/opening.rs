@@ -1,5 +1,6 @@
 //! Opening a collection: its checkpoint, then the log after it.
 
+use super::cause::Unopened;
 use super::extents::{self, Extent};
 use super::graph_file::{self, GraphManifest};
 use super::manifest::{FieldManifest, Manifest};
@@ -62,17 +63,16 @@ impl Opening {
     /// Loads the checkpoint of a collection, or starts empty with the configuration that the catalog has.
     ///
     /// # Errors
-    /// A sentence that says what is damaged. Nothing on disk is touched.
+    /// What is damaged, or why it cannot be read. Nothing on disk is touched.
     pub fn load(
         id: u64,
         storage: &dyn Storage,
         config: &Arc<CollectionConfig>,
         options: OpeningOptions,
-    ) -> Result<Opening, String> {
+    ) -> Result<Opening, Unopened> {
         let OpeningOptions { threads, row_chunk_bytes } = options;
         let mut checkpoints = Checkpoints::none(id);
-        let Some(mut manifest) = Manifest::load(storage, &checkpoints.dir).map_err(|bad| bad.to_string())?
-        else {
+        let Some(mut manifest) = Manifest::load(storage, &checkpoints.dir)? else {
             let head = Head::new(Arc::clone(config), row_chunk_bytes);
             let has_strays = extents::any_in(storage, &checkpoints.dir)?;
             return Ok(Opening { has_strays, ..Opening::of(id, head, 0, checkpoints) });
@@ -95,13 +95,13 @@ impl Opening {
             }
         }
         if manifest.fields.len() != head.state.config.positions() {
-            return Err("MANIFEST and the configuration in it disagree on the vector fields".to_string());
+            return Err("MANIFEST and the configuration in it disagree on the vector fields".into());
         }
         let rows = manifest.fields.iter().flat_map(|field| field.chunks.iter().flatten());
         let extents: Vec<Extent> =
             manifest.point_chunks.iter().chain(&manifest.payloads).chain(rows).copied().collect();
         verify_all(storage, &checkpoints.dir, &extents, threads)
-            .map_err(|(extent, why)| why.sentence(&extent))?;
+            .map_err(|(extent, why)| why.unopened(&extent))?;
         let config = Arc::clone(&head.state.config);
         for (position, kept) in manifest.fields.iter().enumerate() {
             let placement = config.placement(position);

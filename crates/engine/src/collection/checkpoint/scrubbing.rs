@@ -1,6 +1,6 @@
 //! Looking after the files of a collection that is served.
 
-use super::inspection::{Cause, Inspection, Part, inspect_with};
+use super::inspection::{Inspection, Part, inspect_with};
 use super::manifest::Manifest;
 use crate::collection::Collection;
 use crate::storage::StorageError;
@@ -23,7 +23,7 @@ impl Collection {
             }
             if is_current() {
                 // A device that refuses once may give it the next time.
-                if !found.faults.iter().any(|fault| fault.cause == Cause::Unreadable) {
+                if !found.faults.iter().any(|fault| fault.cause.may_pass()) {
                     return found;
                 }
                 refused = found;

@@ -3,6 +3,7 @@
 //! Files are read piece by piece and not through their maps: a page that the device cannot give is an error here, while
 //! touching it in a map ends the process, and with it the service of every other collection.
 
+use super::cause::{Cause, Unopened};
 use super::extents::{Extent, file_name};
 use super::file_path;
 use crate::storage::{Storage, StorageError};
@@ -25,6 +26,15 @@ pub(in crate::collection) enum Unsound {
 }
 
 impl Unsound {
+    /// Why the collection cannot be opened with it.
+    pub fn unopened(&self, extent: &Extent) -> Unopened {
+        let cause = match self {
+            Unsound::Unreadable(error) => Cause::of(error),
+            Unsound::Short | Unsound::Damaged | Unsound::Stopped => Cause::Damaged,
+        };
+        Unopened { what: self.sentence(extent), cause }
+    }
+
     /// A sentence for whoever finds the extent so: it names the file without its folders.
     pub fn sentence(&self, extent: &Extent) -> String {
         let file = file_name(extent.file);
