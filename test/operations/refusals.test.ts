@@ -147,7 +147,7 @@ describe('C11.4 what commands say when they cannot', () => {
       expect(await copy.call('GET', '/auth/admin/exists')).toBe(true);
       await copy.kill();
       const start = await kithdb('serve', '--port', '0', '--data-dir', there);
-      expect(start).toMatchObject({ code: 1, err: expect.stringMatching(/read-only file system/i) });
+      expect(start).toMatchObject({ code: 1, err: expect.stringMatching(/its file system is read-only/) });
     } finally {
       execFileSync('umount', [disk]);
     }
