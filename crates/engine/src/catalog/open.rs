@@ -462,7 +462,7 @@ impl Replay {
 impl StartDamage {
     /// Takes note of the file that keeps a collection from being opened.
     fn blame(&mut self, storage: &dyn Storage, id: u64, opening: &Result<Opening, Unopened>) {
-        if opening.is_err() {
+        if opening.as_ref().is_err_and(|fault| fault.cause.is_failure()) {
             let kind = if is_manifest_damaged(storage, id) { &mut self.manifests } else { &mut self.data };
             kind.insert(id);
         }

@@ -53,24 +53,23 @@ pub fn verify_files(
     match wal::mark_fault(&*storage) {
         Ok(None) => {}
         Ok(Some(fault)) => add(fault.path.to_string(), fault.what, fault.has_other, false),
-        Err(LogError::Unsupported { file, version }) => {
-            let what = LogError::Unsupported { file: file.clone(), version }.to_string();
-            add(file, what, false, true);
-        }
+        // The log cannot be read either, and says so.
+        Err(LogError::Unsupported { .. }) => {}
         Err(error) => add("log/cut".to_string(), error.public(), false, false),
     }
     let log = log_faults(&storage, log_end)?;
     let is_log_sound = log.is_empty();
-    for (file, Faults { first, more }) in log {
+    for (file, Faults { first, more, is_of_other_release }) in log {
         let more = if more == 0 { String::new() } else { format!(", and {more} more") };
-        add(file, format!("{first}{more}"), false, false);
+        add(file, format!("{first}{more}"), false, is_of_other_release);
     }
     let mut inspections = BTreeMap::new();
     for id in folders(&*storage)? {
         let inspection = inspect(&*storage, id, row_chunk_bytes, &mut |_| true);
         for fault in &inspection.faults {
             let what = format!("{}: {}", part_name(&fault.part), fault.what);
-            add(fault.path.clone(), what, fault.part.is_derived(), fault.cause == Cause::OtherFormat);
+            let is_of_other_release = fault.cause == Cause::OtherFormat;
+            add(fault.path.clone(), what, fault.part.is_derived(), is_of_other_release);
         }
         inspections.insert(id, inspection);
     }
@@ -87,6 +86,7 @@ pub fn verify_files(
 struct Faults {
     first: String,
     more: usize,
+    is_of_other_release: bool,
 }
 
 /// What a start would find to be damaged of the log, by file.
@@ -94,15 +94,19 @@ fn log_faults(storage: &Arc<dyn Storage>, end: LogEnd) -> Result<BTreeMap<String
     let mut faults: BTreeMap<String, Faults> = BTreeMap::new();
     let mut add = |file: String, what: String| {
         let more = |faults: &mut Faults| faults.more += 1;
-        faults.entry(file).and_modify(more).or_insert(Faults { first: what, more: 0 });
+        faults.entry(file).and_modify(more).or_insert(Faults {
+            first: what,
+            more: 0,
+            is_of_other_release: false,
+        });
     };
     let Rehearsal { report, damaged, fault, .. } = match catalog::rehearse_log(storage) {
         Ok(rehearsal) => rehearsal,
         // The catalog, or the mark: that was said.
         Err(OpenError::CatalogLost(_) | OpenError::Catalog(_)) => return Ok(faults),
         Err(OpenError::Log(LogError::Unsupported { file, version })) => {
-            add(file, format!("it has format version {version}"));
-            return Ok(faults);
+            let first = LogError::Unsupported { file: file.clone(), version }.to_string();
+            return Ok(BTreeMap::from([(file, Faults { first, more: 0, is_of_other_release: true })]));
         }
         Err(OpenError::Log(error)) => {
             add("log".to_string(), error.public());
@@ -126,7 +130,7 @@ fn log_faults(storage: &Arc<dyn Storage>, end: LogEnd) -> Result<BTreeMap<String
         );
     }
     if let Some(fault) = fault.filter(|_| faults.is_empty()) {
-        faults.insert("log".to_string(), Faults { first: fault, more: 0 });
+        faults.insert("log".to_string(), Faults { first: fault, more: 0, is_of_other_release: false });
     }
     Ok(faults)
 }

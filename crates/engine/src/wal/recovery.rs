@@ -11,9 +11,6 @@ use super::report::{Damage, DamageKind, LogReport, Replayed};
 use super::scan::{Item, scan};
 use super::segment::{self, Segment};
 
-/// More records than a segment holds: so far the numbers go on behind one of which nobody knows how much is lost.
-const MAX_LOST: u64 = 1 << 24;
-
 /// A record of the old tail that must be written again.
 pub(super) struct TailRecord {
     pub(super) header: RecordHeader,
@@ -54,17 +51,17 @@ struct Loaded {
     bytes: Vec<u8>,
     header: Option<SegmentHeader>,
     header_sound: bool,
-    /// Another segment stands under this name: what was here nobody knows.
-    is_foreign: bool,
     items: Vec<Item>,
 }
 
 impl Loaded {
     fn read(storage: &dyn Storage, first: u64, end: Option<u64>) -> Result<Self, LogError> {
         let bytes = storage.read(&segment::path(first)).map_err(LogError::from_storage)?;
-        let (header, header_sound, is_foreign) = match SegmentHeader::decode(&bytes) {
-            Ok(header) => (Some(header), header.first == first, header.first != first),
-            Err(HeaderFault::Damaged) => (SegmentHeader::salvage(&bytes), false, false),
+        let (header, header_sound) = match SegmentHeader::decode(&bytes) {
+            Ok(header) if header.first == first => (Some(header), true),
+            // Another segment stands in the place of this one.
+            Ok(_) => (None, false),
+            Err(HeaderFault::Damaged) => (SegmentHeader::salvage(&bytes), false),
             Err(HeaderFault::Unsupported(version)) => {
                 return Err(LogError::Unsupported { file: segment::path(first), version });
             }
@@ -73,7 +70,7 @@ impl Loaded {
             Some(header) => scan(&bytes, header.seeded(), first, end)?,
             None => Vec::new(),
         };
-        Ok(Self { first, bytes, header, header_sound, is_foreign, items })
+        Ok(Self { first, bytes, header, header_sound, items })
     }
 
     /// Bytes up to the end of the last record; what follows are zeros.
@@ -290,11 +287,6 @@ pub(super) fn recover(
             if is_unreadable {
                 // The segment that follows must not take the name of this one.
                 next = first + 1;
-            } else if loaded.is_foreign {
-                let (kind, offset) = (DamageKind::RecordHeader, loaded.bytes.len() as u64);
-                replay.damage(Damage { kind, segment: first, offset, lost_from: next, lost_to: None });
-                // No sequence is given twice, as far as a segment can have gone.
-                next += MAX_LOST;
             } else if next <= synced_through {
                 // The header says that more was durable than there is: it was lost, not torn.
                 let (kind, lost_to) = (DamageKind::RecordHeader, Some(synced_through));

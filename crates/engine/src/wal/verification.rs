@@ -1,10 +1,10 @@
 //! Segments that are not written any more, compared with their checksums without replaying them.
 
 use super::format::{
-    HeaderFault, RECORD_HEADER_LEN, RecordHeader, SEGMENT_HEADER_LEN, Seeded, SegmentHeader, VERSION,
+    HeaderFault, RECORD_HEADER_LEN, RecordHeader, SEGMENT_HEADER_LEN, Seeded, SegmentHeader,
 };
 use super::segment;
-use crate::storage::{ErrorKind, OtherFormat, Storage, StorageError};
+use crate::storage::{ErrorKind, Storage, StorageError};
 
 /// Bytes that are read at once.
 const PIECE_BYTES: usize = 1 << 20;
@@ -18,8 +18,6 @@ pub struct SegmentFault {
     pub last: u64,
     /// What is wrong with it: words without a path.
     pub what: String,
-    /// Whether another release wrote it: nothing is wrong with it, as far as this one can tell.
-    pub is_of_other_release: bool,
 }
 
 /// What [`verify_closed`] found.
@@ -34,7 +32,6 @@ pub struct LogInspection {
 /// Why a segment cannot be relied on.
 enum Unsound {
     Damaged(String),
-    OtherFormat(OtherFormat),
     Unreadable(StorageError),
     Stopped,
 }
@@ -59,7 +56,6 @@ pub fn verify_closed(
     for pair in firsts[from..].windows(2) {
         let (path, last) = (segment::path(pair[0]), pair[1] - 1);
         let mut reading = Reading { storage, path: &path, at: 0, bytes: Vec::new(), used: 0, pace };
-        let mut is_of_other_release = false;
         let what = match reading.segment(pair[0], last) {
             Ok(()) => {
                 found.bytes += reading.at;
@@ -67,16 +63,12 @@ pub fn verify_closed(
             }
             Err(Unsound::Stopped) => return found,
             Err(Unsound::Damaged(what)) => what,
-            Err(Unsound::OtherFormat(other)) => {
-                is_of_other_release = true;
-                other.to_string()
-            }
             Err(Unsound::Unreadable(error)) if error.kind() == ErrorKind::NotFound => {
                 "the file is missing".to_string()
             }
             Err(Unsound::Unreadable(error)) => error.public(),
         };
-        found.faults.push(SegmentFault { path, last, what, is_of_other_release });
+        found.faults.push(SegmentFault { path, last, what });
     }
     found
 }
@@ -103,8 +95,7 @@ impl Reading<'_> {
                 return damaged("the header of the segment is damaged".to_string());
             }
             Err(HeaderFault::Unsupported(version)) => {
-                let file = self.path.rsplit('/').next().unwrap_or_default().to_string();
-                return Err(Unsound::OtherFormat(OtherFormat { file, found: version, known: VERSION }));
+                return damaged(format!("the header of the segment has format version {version}"));
             }
         };
         for sequence in first..=last {

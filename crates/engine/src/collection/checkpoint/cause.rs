@@ -29,6 +29,11 @@ impl Cause {
         }
     }
 
+    /// Whether the file itself, or the disk, has failed.
+    pub fn is_failure(self) -> bool {
+        matches!(self, Cause::Damaged | Cause::Unreadable)
+    }
+
     /// Whether another time the file may be read as it was written.
     pub fn may_pass(self) -> bool {
         matches!(self, Cause::Unreadable | Cause::Denied | Cause::Folder)

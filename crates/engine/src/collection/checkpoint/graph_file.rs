@@ -152,7 +152,8 @@ pub(in crate::collection) fn load(
     if let Ok(Err(BadHeader::OtherFormat(_))) = checked {
         return Ok(None);
     }
-    let map = extents::open(folder.storage, &path, folder.collection, kept.file()).map_err(|bad| bad.what)?;
+    let map =
+        extents::open(folder.storage, &path, folder.collection, kept.file()).map_err(|fault| fault.what)?;
     let all: Vec<Extent> = kept.extents().collect();
     verify_all(folder.storage, folder.dir, &all, threads).map_err(|(extent, why)| why.sentence(&extent))?;
     Ok(decode(&map, kept, config, field, table))
