@@ -13,15 +13,9 @@ const GROUPS: Readonly<Record<string, readonly (readonly [Method, string])[]>> =
   snapshots: [
     ['POST', '/collections/:collection/snapshots'],
     ['GET', '/collections/:collection/snapshots'],
-    ['GET', '/collections/:collection/snapshots/:snapshot'],
     ['DELETE', '/collections/:collection/snapshots/:snapshot'],
   ],
-  'snapshot recovery': [
-    ['PUT', '/collections/:collection/snapshots/:snapshot/recover'],
-    // Where Qdrant's clients recover from.
-    ['PUT', '/collections/:collection/snapshots/recover'],
-    ['POST', '/collections/:collection/snapshots/upload'],
-  ],
+  'snapshot recovery': [['PUT', '/collections/:collection/snapshots/:snapshot/recover']],
   maintenance: [
     ['POST', '/collections/:collection/operations/flush'],
     ['POST', '/collections/:collection/operations/optimize'],

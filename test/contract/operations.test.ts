@@ -12,21 +12,9 @@ describe('C8 what this build does not have', () => {
     ['aliases', ['GET /aliases', 'POST /aliases', 'GET /collections/C/aliases']],
     [
       'snapshots',
-      [
-        'POST /collections/C/snapshots',
-        'GET /collections/C/snapshots',
-        'GET /collections/C/snapshots/s',
-        'DELETE /collections/C/snapshots/s',
-      ],
+      ['POST /collections/C/snapshots', 'GET /collections/C/snapshots', 'DELETE /collections/C/snapshots/s'],
     ],
-    [
-      'snapshot recovery',
-      [
-        'PUT /collections/C/snapshots/s/recover',
-        'PUT /collections/C/snapshots/recover',
-        'POST /collections/C/snapshots/upload',
-      ],
-    ],
+    ['snapshot recovery', ['PUT /collections/C/snapshots/s/recover']],
     [
       'maintenance',
       ['flush', 'optimize', 'rebuild_index'].map((verb) => `POST /collections/C/operations/${verb}`),

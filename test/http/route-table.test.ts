@@ -16,7 +16,6 @@ const LINES = [
   'GET /collections/:collection/exists read',
   'GET /collections/:collection/points/:id read',
   'GET /collections/:collection/snapshots any',
-  'GET /collections/:collection/snapshots/:snapshot any',
   'GET /collections/:collection/status any',
   'GET /healthz none',
   'GET /livez none',
@@ -49,7 +48,6 @@ const LINES = [
   'POST /collections/:collection/points/search/groups any',
   'POST /collections/:collection/points/vectors/delete write',
   'POST /collections/:collection/snapshots any',
-  'POST /collections/:collection/snapshots/upload any',
   'POST /collections/aliases any',
   'PUT /collections/:collection write',
   'PUT /collections/:collection/index write',
@@ -57,7 +55,6 @@ const LINES = [
   'PUT /collections/:collection/points/payload write',
   'PUT /collections/:collection/points/vectors write',
   'PUT /collections/:collection/snapshots/:snapshot/recover any',
-  'PUT /collections/:collection/snapshots/recover any',
 ];
 
 describe('the route table', () => {
