@@ -212,7 +212,8 @@ describe('C11.4 backup and restore', () => {
     });
     await ok('restore', '--from', backup, '--data-dir', restored);
     const { code, out } = await kithdb('check', '--data-dir', restored);
-    expect({ code, out }).toEqual({ code: 1, out: expect.stringContaining(file) });
+    // A clean stop has made checkpoints of it.
+    expect({ code, out }).toEqual({ code: live ? 1 : 0, out: expect.stringContaining(file) });
   });
 
   it('leaves out the space that is kept back, which a server keeps again', async () => {
