@@ -2,7 +2,7 @@ import { link, mkdir, realpath } from 'node:fs/promises';
 import { basename, dirname, join, resolve, sep } from 'node:path';
 import type { Config } from '../config';
 import { copyStoreAtRest } from '../auth/store/copy';
-import { StoreDamaged } from '../auth/store/port';
+import { damageOf } from '../auth/store/port';
 import { claimDataDir, verifyEngineFiles } from '../engine/offline';
 import { productVersion } from '../system/version';
 import { FILES, readManifest, writeManifest, type BackupFile, type BackupManifest } from './backup-manifest';
@@ -61,12 +61,13 @@ export async function makeBackup(request: BackupRequest): Promise<BackupOutcome>
   try {
     return await copyDataDir(request);
   } catch (error) {
-    const why =
-      error instanceof BackupError
-        ? error.message
-        : `There is no backup in ${request.to}: ${explained(error)}`;
-    throw new BackupError(why, { cause: error });
+    throw new BackupError(whyNone(request.to, error), { cause: error });
   }
+}
+
+/** Why there is no backup in a folder: a sentence without its full stop. */
+function whyNone(to: string, error: unknown): string {
+  return error instanceof BackupError ? error.message : `There is no backup in ${to}: ${explained(error)}`;
 }
 
 async function copyDataDir(request: BackupRequest): Promise<BackupOutcome> {
@@ -81,14 +82,8 @@ async function copyDataDir(request: BackupRequest): Promise<BackupOutcome> {
     if ((await folderState(to).catch(() => 'used')) !== 'used') {
       throw error;
     }
-    const why =
-      error instanceof BackupError ? error.message : `There is no backup in ${to}: ${explained(error)}`;
-    throw new BackupError(
-      `${why}. ${to} holds a part of it and is no backup: remove it before you try again`,
-      {
-        cause: error,
-      },
-    );
+    const advice = `${to} holds a part of it and is no backup: remove it before you try again`;
+    throw new BackupError(`${whyNone(to, error)}. ${advice}`, { cause: error });
   }
 }
 
@@ -199,7 +194,8 @@ async function copyAll(
     }
     files.push(file);
   }
-  const stored = await copyStore?.().catch(faultOf);
+  // A damaged store must not keep everything else from being saved.
+  const stored = await copyStore?.().catch(damageOf);
   if (stored === true) {
     files.push({ path: STORE_FILE, ...(await digestOf(join(target, STORE_FILE))) });
   }
@@ -208,14 +204,6 @@ async function copyAll(
     files.map(({ path }) => path),
   );
   return { files, linked, ...(typeof stored === 'string' && { storeFault: stored }) };
-}
-
-/** What is wrong with a damaged store: it must not keep everything else from being saved. */
-function faultOf(error: unknown): string {
-  if (error instanceof StoreDamaged) {
-    return error.message;
-  }
-  throw error;
 }
 
 /** Links a file to that of an earlier backup when that still holds the same; false when it must be copied. */

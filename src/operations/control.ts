@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
-import { StoreDamaged } from '../auth/store/port';
+import { damageOf } from '../auth/store/port';
 import { CONTROL_FILE, identityOf, MAX_LINE_BYTES, type ControlAnswer } from './control-protocol';
 import { STORE_FILE } from './data-files';
 import { explained } from '../files/explained';
@@ -99,12 +99,8 @@ async function serveBackup(dataDir: string, socket: Socket, staging: Staging, lo
   const startedAt = performance.now();
   try {
     await staging.stage();
-    const copied = await staging.copyStore(join(dataDir, STAGING, STORE_FILE)).catch((error: unknown) => {
-      if (error instanceof StoreDamaged) {
-        return error.message;
-      }
-      throw error;
-    });
+    // It must not keep everything else from being saved.
+    const copied = await staging.copyStore(join(dataDir, STAGING, STORE_FILE)).catch(damageOf);
     const store = typeof copied === 'string' ? { hasStore: false, storeFault: copied } : { hasStore: copied };
     const quarantined = staging.quarantined();
     log.info({ stagedMs: Math.round(performance.now() - startedAt), quarantined }, 'backup begins');

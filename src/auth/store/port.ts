@@ -89,3 +89,11 @@ export class StoreDamaged extends Error {
     super(`${path} is damaged (${what}): ${RESTORE_STORE}`);
   }
 }
+
+/** What is wrong with a damaged store; any other error is thrown again. */
+export function damageOf(error: unknown): string {
+  if (error instanceof StoreDamaged) {
+    return error.message;
+  }
+  throw error;
+}

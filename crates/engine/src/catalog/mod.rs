@@ -201,8 +201,8 @@ impl Catalog {
             }
             entries
         });
-        let (id, name, entry_to_remove) = (entry.id, entry.name.clone(), Some(Arc::clone(entry)));
-        self.detached.lock().push(Detached { id, name, entry: entry_to_remove, fault: None });
+        let (id, name) = (entry.id, entry.name.clone());
+        self.detached.lock().push(Detached { id, name, entry: Some(Arc::clone(entry)), fault: None });
         entry.finish_detaching();
     }
 

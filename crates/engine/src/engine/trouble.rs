@@ -22,16 +22,6 @@ pub enum TroubleKind {
 }
 
 impl TroubleKind {
-    /// All of them.
-    pub const ALL: [TroubleKind; 6] = [
-        TroubleKind::DiskFull,
-        TroubleKind::Log,
-        TroubleKind::Quarantine,
-        TroubleKind::Collection,
-        TroubleKind::Checkpoint,
-        TroubleKind::Removal,
-    ];
-
     /// Its name in metrics.
     pub fn name(self) -> &'static str {
         match self {

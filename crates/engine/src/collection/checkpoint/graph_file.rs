@@ -3,7 +3,8 @@
 //! A graph is derived data. One that is missing, damaged or of another recipe is built again in the background, while
 //! searches scan.
 
-use super::extents::{self, BadHeader, Extent, ExtentWriter};
+use super::cause::Cause;
+use super::extents::{self, Extent, ExtentWriter};
 use super::file_path;
 use super::verification::verify_all;
 use crate::collection::change::{Input, Undecodable};
@@ -147,13 +148,11 @@ pub(in crate::collection) fn load(
     threads: usize,
 ) -> Result<Option<FieldGraph>, String> {
     let path = file_path(folder.dir, kept.file());
-    let header = folder.storage.read_range(&path, 0, extents::HEADER_BYTES);
-    let checked = header.map(|header| extents::check_header(&header, folder.collection, kept.file()));
-    if let Ok(Err(BadHeader::OtherFormat(_))) = checked {
-        return Ok(None);
-    }
-    let map =
-        extents::open(folder.storage, &path, folder.collection, kept.file()).map_err(|fault| fault.what)?;
+    let map = match extents::open(folder.storage, &path, folder.collection, kept.file()) {
+        Ok(map) => map,
+        Err(fault) if fault.cause == Cause::OtherFormat => return Ok(None),
+        Err(fault) => return Err(fault.what),
+    };
     let all: Vec<Extent> = kept.extents().collect();
     verify_all(folder.storage, folder.dir, &all, threads).map_err(|(extent, why)| why.sentence(&extent))?;
     Ok(decode(&map, kept, config, field, table))
