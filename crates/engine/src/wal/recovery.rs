@@ -281,18 +281,24 @@ pub(super) fn recover(
         }
         let damages = replay.report.damages.len();
         if end.is_none() {
-            let synced_through = loaded.synced_through();
+            // No checkpoint is ahead of the log.
+            let proven = loaded.synced_through();
+            let synced_through = proven.max(applied);
             loaded.cut_tail(synced_through, &mut replay.report);
             next = replay.segment(&loaded, None);
             if is_unreadable {
                 // The segment that follows must not take the name of this one.
                 next = first + 1;
             } else if next <= synced_through {
-                // The header says that more was durable than there is: it was lost, not torn.
-                let (kind, lost_to) = (DamageKind::RecordHeader, Some(synced_through));
-                let offset = loaded.bytes.len() as u64;
+                // More was durable than there is: it was lost, not torn.
+                let lost_to = (applied <= proven).then_some(proven);
+                let (kind, offset) = (DamageKind::RecordHeader, loaded.bytes.len() as u64);
                 replay.damage(Damage { kind, segment: first, offset, lost_from: next, lost_to });
                 next = synced_through + 1;
+            }
+            if replay.report.damages[damages..].iter().any(|damage| damage.lost_to.is_none()) {
+                // As where there is no segment at all.
+                next = next.max(applied + 2);
             }
             // A body that is damaged may end behind the file, and would swallow what is appended to it.
             let intact = loaded.header_sound

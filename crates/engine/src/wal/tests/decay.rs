@@ -170,6 +170,54 @@ fn a_log_that_was_lost_goes_on_behind_what_checkpoints_have() {
 }
 
 #[test]
+fn what_a_checkpoint_has_applied_was_no_torn_group() {
+    // The last group: nothing in the log proves that it was durable.
+    for (applied, is_damage) in [(0, false), (5, false), (6, true)] {
+        let options = || LogOptions { highest_applied: applied, ..options(1 << 20) };
+        // The header of the last record; all of it; its body.
+        for damage in [0, 1, 2] {
+            let (disk, path) = six();
+            let at = disk.read(&path).unwrap().windows(8).rposition(|bytes| bytes == b"record 6").unwrap();
+            let change = |bytes: &mut Vec<u8>| match damage {
+                0 => bytes[at - 20] ^= 1,
+                1 => bytes.truncate(at + 8 - RECORD),
+                _ => bytes[at] ^= 1,
+            };
+            disk.decay(&path, change).unwrap();
+            let how = format!("{applied} applied, damage {damage}");
+            for start in 0..3 {
+                let (mut log, report, seen) = open_with(&disk, options(), 0).unwrap();
+                assert_eq!(sequences(&seen)[..5], [1, 2, 3, 4, 5], "{how}");
+                if damage == 2 {
+                    let unread = seen.iter().filter(|record| record.body.is_none()).count();
+                    assert_eq!(
+                        (unread, report.bad_header.is_some()),
+                        (usize::from(is_damage), false),
+                        "{how}"
+                    );
+                } else {
+                    let lost = report.bad_header.as_ref();
+                    assert_eq!(lost.map(|lost| lost.lost_from), is_damage.then_some(6), "{how}: {report:?}");
+                    // Nobody knows how much more there was, so it reaches beyond what was applied.
+                    assert!(
+                        lost.is_none_or(|lost| lost.lost_to.is_none_or(|to| to > applied)),
+                        "{how}: {report:?}"
+                    );
+                }
+                assert_eq!(
+                    report.torn_bytes > 0,
+                    !is_damage && damage != 1 && start == 0,
+                    "{how}: {report:?}"
+                );
+                let sequence = log.append(1, 5, format!("record {}", log.next_sequence())).unwrap();
+                assert!(sequence > applied, "{how}");
+                log.flush().unwrap();
+            }
+        }
+    }
+}
+
+#[test]
 fn a_missing_segment_is_a_gap() {
     let disk = SimDisk::new();
     filled(&disk, 9, 200);
