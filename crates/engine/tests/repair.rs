@@ -399,9 +399,8 @@ fn a_repair_keeps_what_verifies_names_the_rest_and_sets_it_aside() {
             let missing: Vec<u64> =
                 expected[name].keys().filter(|id| !found.contains_key(id)).copied().collect();
             let losses = losses.map(|one| &one.losses);
-            let is_named = |id: &u64| {
-                losses.is_some_and(|lost| lost.ids.iter().any(|at| at.to_string() == id.to_string()))
-            };
+            let is_named =
+                |id: &u64| losses.is_some_and(|lost| lost.ids().any(|at| at.to_string() == id.to_string()));
             let has_unknown = losses.is_some_and(|lost| lost.unknown_points > 0 || !lost.notes.is_empty());
             assert!(has_unknown || missing.iter().all(is_named), "{how}: {name} {missing:?} {losses:?}");
         }
@@ -516,4 +515,90 @@ fn a_folder_that_keeps_the_server_from_starting_is_found_by_a_check_and_kept_by_
         }
         engine.restart();
     }
+}
+
+#[test]
+fn operations_that_are_lost_at_the_end_of_a_collection_are_told() {
+    let (disk, _) = settled();
+    let engine = open(&disk).expect("it opens");
+    let marked =
+        json!({"id": 200, "vector": vec![1.0; 64], "payload": {"text": "the last of this collection"}});
+    engine.ok("upsert_points", "fresh", json!({"points": [marked]}));
+    // What comes behind it proves that it was durable.
+    upsert(&engine, "flat", 300..305, 0);
+    drop(engine);
+    disk.kill();
+    let mark = b"the last of this collection";
+    let holds = |path: &String| {
+        let bytes = disk.read(path).expect("a file");
+        bytes.windows(mark.len()).position(|window| window == mark)
+    };
+    let segments = disk.list("log").expect("a folder").into_iter().map(|name| format!("log/{name}"));
+    let (path, at) =
+        segments.filter_map(|path| holds(&path).map(|at| (path, at))).next_back().expect("a record");
+    disk.decay(&path, |bytes| bytes[at] ^= 1).expect("the file is there");
+    let report = mend(&disk, false).expect("it can be repaired");
+    let [fresh] = &report.mended[..] else { panic!("{report:?}") };
+    let [lost] = &fresh.losses.operations[..] else { panic!("{report:?}") };
+    assert_eq!((fresh.name.as_str(), lost.clone()), ("fresh", 6..7), "{report:?}");
+    assert_eq!(fresh.points, 25);
+}
+
+#[test]
+fn points_that_the_log_puts_or_removes_again_are_not_reported_as_lost() {
+    let mut engine = open(&SimDisk::new()).expect("an empty disk opens");
+    engine.ok("create_collection", "flat", json!({"vectors": {"size": 64, "distance": "Euclid"}}));
+    upsert(&engine, "flat", 0..60, 0);
+    engine.checkpoint();
+    let (before, name) = (engine.disk.duplicate(), "flat");
+    upsert(&engine, name, 0..60, 1);
+    engine.ok("delete_points", name, json!({"points": [1, 2, 3]}));
+    engine.kill();
+    let path = data_files(&before, 1).remove(0);
+    let lost = |disk: &SimDisk| {
+        disk.decay(&path, |bytes| bytes[5_000] ^= 1).expect("the file is there");
+        let report = mend(disk, false).expect("it can be repaired");
+        let losses = &report.mended[0].losses;
+        assert_eq!(losses.points(), losses.ids().count() as u64);
+        (losses.points(), report.mended[0].points)
+    };
+    let (points, left) = lost(&before);
+    assert!(points > 0 && points + left == 60, "{points} lost, {left} left");
+    assert_eq!(lost(&engine.disk), (0, 57));
+}
+
+#[test]
+fn the_manifest_of_another_collection_is_told_from_its_own() {
+    let (disk, expected) = settled();
+    let path = |collection: u64| format!("collections/{collection:016x}/MANIFEST");
+    let other = disk.read(&path(1)).expect("a file");
+    disk.decay(&path(2), |bytes| *bytes = other).expect("the file is there");
+    let what = "the file MANIFEST is that of another collection, whose number is 1";
+    let engine = open(&disk).expect("it opens");
+    let faults = engine.engine().status().faults;
+    assert!(faults.len() == 1 && format!("{faults:?}").contains(what), "{faults:?}");
+    assert_eq!(points(&engine, "flat"), expected["flat"]);
+    drop(engine);
+    disk.kill();
+    let report = check(Arc::new(disk.clone()), None, OPTIONS).expect("it can be checked");
+    assert!(report.findings.listed.iter().any(|finding| finding.what.contains(what)), "{report:?}");
+    let report = mend(&disk, false).expect("it can be repaired");
+    let [multi] = &report.mended[..] else { panic!("{report:?}") };
+    assert!(multi.name == "multi" && multi.losses.notes[0].contains(what), "{report:?}");
+    // It is still what it was created as.
+    let engine = open(&disk).expect("it opens");
+    upsert(&engine, "multi", 400..410, 0);
+    assert_eq!(points(&engine, "flat"), expected["flat"]);
+}
+
+#[test]
+fn a_damaged_header_of_a_manifest_costs_nothing_where_the_catalog_is_lost_too() {
+    let (disk, expected) = settled();
+    for path in ["catalog/CATALOG", "collections/CATALOG"] {
+        disk.decay(path, |bytes| bytes[20] ^= 1).expect("the file is there");
+    }
+    let manifest = "collections/0000000000000001/MANIFEST";
+    disk.decay(manifest, |bytes| bytes[8] ^= 1).expect("the file is there");
+    mend(&disk, false).expect("it can be repaired");
+    assert_eq!(points(&open(&disk).expect("it opens"), "recovered-1"), expected["flat"]);
 }

@@ -179,8 +179,8 @@ impl Task for Repair {
             name,
             faults,
             points: points as f64,
-            lost_ids: losses.ids.iter().map(ToString::to_string).collect(),
-            lost_points: losses.points as f64,
+            lost_ids: losses.ids().map(|id| id.to_string()).collect(),
+            lost_points: losses.points() as f64,
             unknown_points: losses.unknown_points as f64,
             lost_operations: losses
                 .operations

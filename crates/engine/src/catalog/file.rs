@@ -2,8 +2,8 @@
 //!
 //! It is the only file with the names of the collections, so there are two of it.
 
+use crate::collection::Manifest;
 use crate::collection::config::CollectionConfig;
-use crate::collection::{Manifest, directory};
 use crate::storage::header::{BadBody, read_body, with_body_header};
 use crate::storage::{ErrorKind, OtherFormat, Storage, StorageError, make_dir, replace};
 use crate::wal;
@@ -164,7 +164,7 @@ impl CatalogFile {
         for name in storage.list(COPY_DIR)? {
             let Ok(id) = u64::from_str_radix(&name, 16) else { continue };
             file.next_id = file.next_id.max(id.saturating_add(1));
-            let manifest = Manifest::load(storage, &directory(id)).ok().flatten();
+            let manifest = Manifest::salvage(storage, id).ok().flatten();
             let config = manifest.and_then(|manifest| CollectionConfig::restore(&manifest.config).ok());
             if let Some(config) = config {
                 file.entries.push((id, format!("recovered-{id}"), Arc::new(config)));
@@ -252,16 +252,18 @@ fn read(storage: &dyn Storage, dir: &str) -> Result<Option<CatalogFile>, Unusabl
     };
     // As for a manifest: the log is cut on the strength of this file, so its name must be durable.
     storage.sync_dir(dir).map_err(Unusable::Storage)?;
-    read_body(&bytes, MAGIC, VERSION, CatalogFile::decode).map(Some).map_err(|bad| match bad {
-        BadBody::Undecodable => Unusable::Damaged("cannot be decoded".to_string()),
-        BadBody::Header { version, .. } if version != VERSION => Unusable::Damaged(format!(
-            "is damaged: it has format version {version} and the body of version {VERSION}"
-        )),
-        BadBody::Damaged | BadBody::Header { .. } => Unusable::Damaged("is damaged".to_string()),
-        BadBody::OtherFormat { version: found } => {
-            Unusable::OtherFormat(OtherFormat { file: NAME.to_string(), found, known: VERSION })
-        }
-    })
+    read_body(&bytes, MAGIC, VERSION..=VERSION, |body| Some((VERSION, CatalogFile::decode(body)?)))
+        .map(Some)
+        .map_err(|bad| match bad {
+            BadBody::Undecodable => Unusable::Damaged("cannot be decoded".to_string()),
+            BadBody::Header { version, .. } if version != VERSION => Unusable::Damaged(format!(
+                "is damaged: it has format version {version} and the body of version {VERSION}"
+            )),
+            BadBody::Damaged | BadBody::Header { .. } => Unusable::Damaged("is damaged".to_string()),
+            BadBody::OtherFormat { version: found } => {
+                Unusable::OtherFormat(OtherFormat { file: NAME.to_string(), found, known: VERSION })
+            }
+        })
 }
 
 #[cfg(test)]

@@ -8,8 +8,8 @@
 use super::check::{folders, part_name};
 use crate::catalog::{self, CATALOG_COPY, OpenError, Rehearsal, Rehearsed, SavedCatalog, Source, Strays};
 use crate::collection::{
-    Cause, GraphPolicy, IndexQueue, IndexScratch, Losses, Opening, OpeningOptions, Part, Shared, Unopened,
-    directory, inspect, link_folder,
+    CHANGES, Cause, GraphPolicy, IndexQueue, IndexScratch, Losses, Opening, OpeningOptions, Part, Shared,
+    Unopened, directory, inspect, link_folder,
 };
 use crate::limits::{Limits, Thresholds};
 use crate::storage::{ErrorKind, OTHER_IS_SOUND, ReadOnly, Reserve, SimDisk, Storage};
@@ -224,8 +224,13 @@ impl Run {
     ) -> Result<(), OpenError> {
         let mut strays = Strays::of(catalog);
         let openings = &mut self.openings;
+        // Sequences of records that cannot be read, by collection.
+        let mut unread: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
         let end = wal::salvage(&*self.reading, &mut |item| {
             strays.see(&item);
+            if let Replayed::BadBody { sequence, collection, kind: CHANGES } = item {
+                unread.entry(collection).or_default().push(sequence);
+            }
             // Any other is of a collection that was deleted, or that has the record already.
             if let Replayed::Record { sequence, collection, body, .. } = item
                 && let Some(opening) = openings.get_mut(&collection)
@@ -234,6 +239,12 @@ impl Run {
                 opening.replay_anyway(sequence, body, &mut mended.losses);
             }
         });
+        for (id, sequences) in unread {
+            if let (Some(opening), Some(mended)) = (openings.get(&id), mended.get_mut(&id)) {
+                let last = sequences.iter().filter(|sequence| **sequence > opening.lsn()).count();
+                opening.lose_last(last as u64, &mut mended.losses);
+            }
+        }
         let strays = strays.records;
         // The end of the log may be lost. What stands in checkpoints is behind the new one all the same: a start would
         // take what is between for lost.

@@ -2,8 +2,10 @@
 //!
 //! There are two kinds. In a _sealed_ header fields follow, and last the CRC32C of all bytes before it. A _body_ is a
 //! file that is replaced as a whole: the CRC32C of what follows stands in its header, and leaves the header out. So
-//! that a bit which flips in the version is not taken for another release, a later version has a body that this one
-//! cannot decode.
+//! that a bit which flips in the version is not taken for another release, each version has a body that tells it from
+//! the others, and a later one a body that this release cannot decode.
+
+use std::ops::RangeInclusive;
 
 /// Bytes before a body: magic, version, checksum of the body.
 pub const BODY_HEADER_BYTES: usize = 16;
@@ -66,15 +68,16 @@ pub fn with_body_header(magic: &[u8; 8], version: u32, body: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Reads what [`with_body_header`] made. `decode` reads a body of the version `known`.
+/// Reads what [`with_body_header`] made. `decode` reads a body of any of the versions `known`, and says of which one it
+/// is.
 ///
 /// # Errors
 /// [`BadBody`].
 pub fn read_body<T>(
     bytes: &[u8],
     magic: &[u8; 8],
-    known: u32,
-    decode: impl FnOnce(&[u8]) -> Option<T>,
+    known: RangeInclusive<u32>,
+    decode: impl FnOnce(&[u8]) -> Option<(u32, T)>,
 ) -> Result<T, BadBody<T>> {
     let (header, body) = bytes.split_first_chunk::<BODY_HEADER_BYTES>().ok_or(BadBody::Damaged)?;
     let number = |at: usize| u32::from_le_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
@@ -82,13 +85,13 @@ pub fn read_body<T>(
     if number(12) != crc32c::crc32c(body) {
         return Err(BadBody::Damaged);
     }
-    match (decode(body), header.starts_with(magic), version == known) {
-        (Some(body), true, true) => Ok(body),
+    match (decode(body), header.starts_with(magic)) {
+        (Some((of_body, body)), true) if of_body == version => Ok(body),
         // The checksum leaves the header out. Another version differs in more than its number.
-        (Some(body), ..) => Err(BadBody::Header { version, body }),
-        (None, true, true) => Err(BadBody::Undecodable),
-        (None, true, false) => Err(BadBody::OtherFormat { version }),
-        (None, false, _) => Err(BadBody::Damaged),
+        (Some((_, body)), _) => Err(BadBody::Header { version, body }),
+        (None, true) if known.contains(&version) => Err(BadBody::Undecodable),
+        (None, true) => Err(BadBody::OtherFormat { version }),
+        (None, false) => Err(BadBody::Damaged),
     }
 }
 
@@ -98,8 +101,9 @@ mod tests {
 
     const MAGIC: &[u8; 8] = b"KITHTEST";
 
-    fn decode(body: &[u8]) -> Option<Vec<u8>> {
-        body.strip_prefix(b"old").map(<[u8]>::to_vec)
+    fn decode(body: &[u8]) -> Option<(u32, Vec<u8>)> {
+        let first = body.strip_prefix(b"first").map(|body| (1, body.to_vec()));
+        first.or_else(|| body.strip_prefix(b"old").map(|body| (2, body.to_vec())))
     }
 
     #[test]
@@ -120,12 +124,17 @@ mod tests {
 
     #[test]
     fn a_body_tells_a_damaged_header_from_another_format() {
-        let read = |bytes: &[u8]| read_body(bytes, MAGIC, 1, decode);
-        assert_eq!(read(&with_body_header(MAGIC, 1, b"old body")), Ok(b" body".to_vec()));
-        let other = read(&with_body_header(MAGIC, 2, b"new body"));
-        assert_eq!(other, Err(BadBody::OtherFormat { version: 2 }));
-        assert_eq!(read(&with_body_header(MAGIC, 1, b"new body")), Err(BadBody::Undecodable));
-        let whole = with_body_header(MAGIC, 1, b"old body");
+        let read = |bytes: &[u8]| read_body(bytes, MAGIC, 1..=2, decode);
+        assert_eq!(read(&with_body_header(MAGIC, 1, b"first body")), Ok(b" body".to_vec()));
+        assert_eq!(read(&with_body_header(MAGIC, 2, b"old body")), Ok(b" body".to_vec()));
+        let other = read(&with_body_header(MAGIC, 3, b"new body"));
+        assert_eq!(other, Err(BadBody::OtherFormat { version: 3 }));
+        for version in [1, 2] {
+            assert_eq!(read(&with_body_header(MAGIC, version, b"new body")), Err(BadBody::Undecodable));
+        }
+        let mixed = read(&with_body_header(MAGIC, 1, b"old body"));
+        assert_eq!(mixed, Err(BadBody::Header { version: 1, body: b" body".to_vec() }));
+        let whole = with_body_header(MAGIC, 2, b"old body");
         for at in 0..whole.len() {
             let mut bad = whole.clone();
             bad[at] ^= 1;

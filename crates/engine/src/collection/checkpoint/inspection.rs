@@ -80,7 +80,7 @@ pub struct Inspection {
 
 /// Whether it is the manifest that keeps a collection from being opened, or one of the files that it names.
 pub fn is_manifest_damaged(storage: &dyn Storage, id: u64) -> bool {
-    Manifest::load(storage, &directory(id)).is_err()
+    Manifest::load(storage, id).is_err()
 }
 
 impl Inspection {
@@ -127,7 +127,7 @@ pub(super) fn inspect_with(
         what,
         cause,
     };
-    let manifest = match Manifest::load(storage, &dir) {
+    let manifest = match Manifest::load(storage, id) {
         Ok(None) if known.is_some() => {
             // To whoever only looks at the folder this is a collection before its first checkpoint.
             found.faults.push(manifest_fault("the file is missing".to_string(), Cause::Damaged));

@@ -1,6 +1,7 @@
 //! The manifest: what a data checkpoint consists of. Written last, replaced as a whole.
 
 use super::cause::{Cause, Unopened};
+use super::directory;
 use super::extents::Extent;
 use super::graph_file::GraphManifest;
 use crate::collection::change::{Input, Undecodable};
@@ -9,8 +10,10 @@ use crate::storage::{OtherFormat, Storage, StorageError, replace};
 use std::fmt;
 
 const MAGIC: &[u8; 8] = b"KITHMANI";
-/// Version of the format that this release writes and reads.
-const VERSION: u32 = 2;
+/// Version of the format that this release writes.
+const VERSION: u32 = 3;
+/// The version before: it does not say whose the manifest is.
+const WITHOUT_COLLECTION: u32 = 2;
 
 /// Stands for a chunk of rows that was dropped. No file has the number 0.
 const DROPPED: Extent = Extent { file: 0, crc: 0, offset: 0, len: 0 };
@@ -18,6 +21,8 @@ const DROPPED: Extent = Extent { file: 0, crc: 0, offset: 0, len: 0 };
 /// What a data checkpoint consists of.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Manifest {
+    /// Number of the collection; none where a release wrote it that did not say.
+    pub collection: Option<u64>,
     /// The last operation in it.
     pub op: u64,
     /// Log sequence of that operation's record.
@@ -64,6 +69,11 @@ impl FieldManifest {
 }
 
 impl Manifest {
+    /// Version of its format.
+    fn version(&self) -> u32 {
+        if self.collection.is_some() { VERSION } else { WITHOUT_COLLECTION }
+    }
+
     /// Files that the manifest names.
     pub fn files(&self) -> impl Iterator<Item = u32> {
         let graphs = self.fields.iter().filter_map(|field| field.graph.as_ref().map(GraphManifest::file));
@@ -112,6 +122,7 @@ impl Manifest {
                 }
             }
         }
+        out.extend(self.collection.iter().flat_map(|number| number.to_le_bytes()));
         out
     }
 
@@ -147,19 +158,23 @@ impl Manifest {
             };
             manifest.fields.push(FieldManifest { rows, chunks, graph });
         }
+        if !input.0.is_empty() {
+            manifest.collection = Some(u64::from_le_bytes(input.array()?));
+        }
         if input.0.is_empty() { Ok(manifest) } else { Err(Undecodable) }
     }
 
     /// Replaces the manifest in a directory: written beside it, synced, renamed over it, the directory synced.
     pub fn store(&self, storage: &dyn Storage, dir: &str) -> Result<(), StorageError> {
-        replace(storage, dir, "MANIFEST", &with_body_header(MAGIC, VERSION, &self.encode()))
+        replace(storage, dir, "MANIFEST", &with_body_header(MAGIC, self.version(), &self.encode()))
     }
 
-    /// The manifest of a directory; `None` when there is none.
+    /// The manifest of a collection; `None` when there is none.
     ///
     /// # Errors
     /// What is wrong with it.
-    pub fn load(storage: &dyn Storage, dir: &str) -> Result<Option<Manifest>, BadManifest> {
+    pub fn load(storage: &dyn Storage, id: u64) -> Result<Option<Manifest>, BadManifest> {
+        let dir = &directory(id);
         let path = format!("{dir}/MANIFEST");
         let of_manifest = BadManifest::Unreadable;
         if !storage.exists(&path).map_err(of_manifest)? {
@@ -169,7 +184,28 @@ impl Manifest {
         // A process that was killed may have left a name that only the cache knows. What is read here decides what
         // is deleted and how far the log is cut, so it must not be taken back by a power cut.
         storage.sync_dir(dir).map_err(of_manifest)?;
-        parse(&bytes).map(Some)
+        let read = parse(&bytes);
+        let found = match &read {
+            Ok(manifest) => Some(manifest),
+            Err(BadManifest::Header { manifest, .. }) => Some(&**manifest),
+            Err(_) => None,
+        };
+        // Whatever its header is: what it says is of no use here.
+        match found.and_then(|manifest| manifest.collection) {
+            Some(collection) if collection != id => Err(BadManifest::Foreign { collection }),
+            _ => read.map(Some),
+        }
+    }
+
+    /// As [`load`](Self::load), also where nothing but the header is damaged.
+    ///
+    /// # Errors
+    /// As for `load`.
+    pub fn salvage(storage: &dyn Storage, id: u64) -> Result<Option<Manifest>, BadManifest> {
+        match Manifest::load(storage, id) {
+            Err(BadManifest::Header { manifest, .. }) => Ok(Some(*manifest)),
+            loaded => loaded,
+        }
     }
 }
 
@@ -187,6 +223,11 @@ pub enum BadManifest {
         /// What the body says.
         manifest: Box<Manifest>,
     },
+    /// It is that of another collection.
+    Foreign {
+        /// Number of that one.
+        collection: u64,
+    },
     /// Another release wrote it.
     OtherFormat(OtherFormat),
 }
@@ -197,7 +238,9 @@ impl BadManifest {
         match self {
             BadManifest::OtherFormat(_) => Cause::OtherFormat,
             BadManifest::Unreadable(error) => Cause::of(error),
-            BadManifest::Damaged(_) | BadManifest::Header { .. } => Cause::Damaged,
+            BadManifest::Damaged(_) | BadManifest::Header { .. } | BadManifest::Foreign { .. } => {
+                Cause::Damaged
+            }
         }
     }
 }
@@ -213,11 +256,17 @@ impl fmt::Display for BadManifest {
         match self {
             BadManifest::Damaged(what) => f.write_str(what),
             BadManifest::Unreadable(error) => write!(f, "the file MANIFEST: {}", error.public()),
-            BadManifest::Header { version: VERSION, .. } => f.write_str("the file MANIFEST is damaged"),
-            BadManifest::Header { version, .. } => write!(
+            BadManifest::Header { version, manifest } if *version == manifest.version() => {
+                f.write_str("the file MANIFEST is damaged")
+            }
+            BadManifest::Header { version, manifest } => write!(
                 f,
-                "the file MANIFEST is damaged: it has format version {version} and the body of version {VERSION}"
+                "the file MANIFEST is damaged: it has format version {version} and the body of version {}",
+                manifest.version()
             ),
+            BadManifest::Foreign { collection } => {
+                write!(f, "the file MANIFEST is that of another collection, whose number is {collection}")
+            }
             BadManifest::OtherFormat(other) => other.fmt(f),
         }
     }
@@ -225,7 +274,8 @@ impl fmt::Display for BadManifest {
 
 fn parse(bytes: &[u8]) -> Result<Manifest, BadManifest> {
     let damaged = |what: &str| BadManifest::Damaged(format!("the file MANIFEST {what}"));
-    read_body(bytes, MAGIC, VERSION, |body| Manifest::decode(body).ok()).map_err(|bad| match bad {
+    let decode = |body: &[u8]| Manifest::decode(body).ok().map(|manifest| (manifest.version(), manifest));
+    read_body(bytes, MAGIC, WITHOUT_COLLECTION..=VERSION, decode).map_err(|bad| match bad {
         BadBody::Damaged => damaged("is damaged"),
         BadBody::Undecodable => damaged("cannot be decoded"),
         BadBody::Header { version, body } => BadManifest::Header { version, manifest: Box::new(body) },

@@ -72,7 +72,7 @@ impl Opening {
     ) -> Result<Opening, Unopened> {
         let OpeningOptions { threads, row_chunk_bytes } = options;
         let mut checkpoints = Checkpoints::none(id);
-        let Some(mut manifest) = Manifest::load(storage, &checkpoints.dir)? else {
+        let Some(mut manifest) = Manifest::load(storage, id)? else {
             let head = Head::new(Arc::clone(config), row_chunk_bytes);
             let has_strays = extents::any_in(storage, &checkpoints.dir)?;
             return Ok(Opening { has_strays, ..Opening::of(id, head, 0, checkpoints) });

@@ -4,13 +4,13 @@
 //! reported. Graphs are not kept, since they may name rows that are lost; they are built again.
 
 use super::extents::{self, Extent};
-use super::manifest::{BadManifest, Manifest};
+use super::manifest::Manifest;
 use super::opening::{ChunkPoint, Opening, OpeningOptions, load_indexes, load_rows};
 use super::pass::CHUNK_POINTS;
 use super::sparse_file;
 use super::verification::verify_extent;
 use super::{Checkpoints, directory, file_path};
-use crate::collection::change::Input;
+use crate::collection::change::{Change, Input};
 use crate::collection::config::CollectionConfig;
 use crate::collection::head::Head;
 use crate::collection::point::{Payload, Point, Rows};
@@ -25,10 +25,8 @@ use std::sync::Arc;
 /// What could not be kept of a collection.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Losses {
-    /// Points whose payload or vectors are lost, the first [`MAX_REPORTED_IDS`] of them.
-    pub ids: Vec<PointId>,
-    /// How many points that is.
-    pub points: u64,
+    /// Points whose payload or vectors are lost.
+    points: BTreeSet<PointId>,
     /// Places in the points column of which not even the ids are known; some may have been empty.
     pub unknown_points: u64,
     /// Numbers of operations whose records are lost.
@@ -43,10 +41,25 @@ impl Losses {
         *self == Losses::default()
     }
 
-    fn point(&mut self, id: PointId) {
-        self.points += 1;
-        if self.ids.len() < MAX_REPORTED_IDS {
-            self.ids.push(id);
+    /// Points whose payload or vectors are lost, the first [`MAX_REPORTED_IDS`] of them.
+    pub fn ids(&self) -> impl Iterator<Item = PointId> {
+        self.points.iter().copied().take(MAX_REPORTED_IDS)
+    }
+
+    /// How many points that is.
+    pub fn points(&self) -> u64 {
+        self.points.len() as u64
+    }
+
+    /// Takes note of a change of the log: what it puts, or was to remove, is not lost.
+    fn see(&mut self, change: &Change) {
+        let ids = match change {
+            Change::Put { id, .. } => std::slice::from_ref(id),
+            Change::Delete(ids) => ids,
+            _ => return,
+        };
+        for id in ids {
+            self.points.remove(id);
         }
     }
 }
@@ -61,12 +74,9 @@ impl Opening {
         options: OpeningOptions,
     ) -> (Opening, Losses) {
         let mut losses = Losses::default();
-        let manifest = Manifest::load(storage, &directory(id)).unwrap_or_else(|bad| match bad {
-            BadManifest::Header { manifest, .. } => Some(*manifest),
-            bad => {
-                losses.notes.push(format!("{bad}: nothing of the checkpoint can be found without it"));
-                None
-            }
+        let manifest = Manifest::salvage(storage, id).unwrap_or_else(|bad| {
+            losses.notes.push(format!("{bad}: nothing of the checkpoint can be found without its own"));
+            None
         });
         let loaded =
             manifest.map(|manifest| (manifest.lsn, load(id, storage, manifest, options, &mut losses)));
@@ -99,6 +109,7 @@ impl Opening {
             losses.operations.push(self.head.op + 1..op);
         }
         for change in &changes {
+            losses.see(change);
             if let Err(why) = self.head.apply(op, change) {
                 losses.notes.push(format!("a change of operation {op} cannot be applied: {why}"));
             }
@@ -106,6 +117,13 @@ impl Opening {
         self.head.op = op;
         self.head.settle(op);
         self.lsn = lsn;
+    }
+
+    /// Takes note of operations whose records are lost behind the last that was applied.
+    pub fn lose_last(&self, records: u64, losses: &mut Losses) {
+        if records > 0 {
+            losses.operations.push(self.head.op + 1..self.head.op + 1 + records);
+        }
     }
 }
 
@@ -210,7 +228,7 @@ fn load_chunk(
         let (id, version, live) = (point.id, point.version, point.live);
         if !(has_payload && has_rows) || is_taken || point.load(head, maps).is_err() {
             if live {
-                losses.point(id);
+                losses.points.insert(id);
             }
             bury(head, id, version);
         }
