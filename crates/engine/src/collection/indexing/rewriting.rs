@@ -61,8 +61,8 @@ impl FieldGraph {
         let boundary = self.indexed().min(table.len());
         // Rows from the boundary on may have nodes already, which may not be whole.
         let keep = |node| {
-            let row = self.hnsw.row_of(node);
-            row < boundary && table.alive(row, op)
+            let row = self.hnsw.placed_row(node);
+            row.is_some_and(|row| row < boundary && table.alive(row, op))
         };
         let nodes = self.hnsw.len();
         let (hnsw, old) = match &self.codes {

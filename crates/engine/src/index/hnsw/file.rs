@@ -72,7 +72,8 @@ impl Hnsw {
         let mut written = Vec::new();
         let mut numbers = vec![LEFT_OUT; self.len() as usize];
         for (node, number) in numbers.iter_mut().enumerate() {
-            if self.nodes.row_of(node as u32) < upto_rows {
+            // One that is on its way is of a later row.
+            if self.nodes.placed_row(node as u32).is_some_and(|row| row < upto_rows) {
                 *number = written.len() as u32;
                 written.push(node as u32);
             }

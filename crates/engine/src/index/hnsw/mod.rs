@@ -109,10 +109,16 @@ impl Hnsw {
         self.len() == 0
     }
 
-    /// The row that a node stands for. Panics when there is no such node.
+    /// The row that a node stands for which a search has found, or which is known to be inserted. Panics when there is
+    /// no such node.
     #[inline(always)]
     pub fn row_of(&self, node: u32) -> u32 {
         self.nodes.row_of(node)
+    }
+
+    /// The row of a node below [`len`](Self::len); none while another thread is putting the node in its place.
+    pub fn placed_row(&self, node: u32) -> Option<u32> {
+        self.nodes.placed_row(node)
     }
 
     /// Gives a row (below 2³² − 1) the next node. The caller sees to it that no row has two.

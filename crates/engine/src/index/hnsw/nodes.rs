@@ -69,7 +69,7 @@ impl Slot {
 pub(super) struct Nodes {
     m: usize,
     seed: u64,
-    /// One word a node: the row that it stands for.
+    /// One word a node: one more than the row that it stands for, written when everything else of it is in its place.
     rows: LinkArena,
     /// One word a node: lock, level, place of the upper links.
     state: LinkArena,
@@ -152,10 +152,15 @@ impl Nodes {
         self.twins.push(first, node);
     }
 
-    /// The row of a node. Panics when there is no such node.
+    /// The row of a node that something leads to. Panics when there is no such node.
     #[inline(always)]
     pub(super) fn row_of(&self, node: u32) -> u32 {
-        self.rows.row(node)[0].load(Ordering::Relaxed)
+        self.rows.row(node)[0].load(Ordering::Relaxed).wrapping_sub(1)
+    }
+
+    /// The row of a node below [`len`](Self::len); none while the node is on its way: its number is given out first.
+    pub(super) fn placed_row(&self, node: u32) -> Option<u32> {
+        self.rows.row(node).first()?.load(Ordering::Acquire).checked_sub(1)
     }
 
     #[inline(always)]
@@ -178,7 +183,8 @@ impl Nodes {
         node
     }
 
-    fn next_number(&self) -> u32 {
+    /// Counts a node that is not in its place yet.
+    pub(super) fn next_number(&self) -> u32 {
         let claimed = self
             .len
             .fetch_update(Ordering::AcqRel, Ordering::Acquire, |len| (len < Self::MAX).then_some(len + 1));
@@ -186,7 +192,6 @@ impl Nodes {
     }
 
     fn place(&self, node: u32, row: u32, level: usize) {
-        self.rows.reserve(node)[0].store(row, Ordering::Relaxed);
         self.base.reserve(node);
         let state = &self.state.reserve(node)[0];
         if level > 0 {
@@ -202,6 +207,7 @@ impl Nodes {
                 state.fetch_or(level << LEVEL_SHIFT | (first + 1), Ordering::Release);
             }
         }
+        self.rows.reserve(node)[0].store(row + 1, Ordering::Release);
     }
 
     /// The link words of a node in a layer that is not above its level. Empty when there are none.
