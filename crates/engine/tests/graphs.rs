@@ -3,7 +3,7 @@
 mod common;
 
 use common::{Random, TestEngine};
-use kithdb_engine::collection::{Collection, IndexScratch};
+use kithdb_engine::collection::{Collection, GraphPolicy, IndexScratch};
 use kithdb_engine::limits::Thresholds;
 use kithdb_engine::storage::SimDisk;
 use serde_json::{Value, json};
@@ -174,4 +174,102 @@ fn no_more_threads_index_a_collection_than_it_allows_c4_3() {
     drop((second, third));
     engine.ok("update_collection", "c", json!({"optimizers_config": {"max_optimization_threads": 0}}));
     assert!(collection.start_indexing().is_none());
+}
+
+/// The share of the exact ten nearest of some rows that the graph finds.
+fn recall(engine: &TestEngine, vectors: &[Vec<f32>]) -> f64 {
+    let ids = |found: &Value| -> Vec<u64> {
+        let found = found.as_array().expect("hits").iter();
+        found.map(|hit| hit["id"].as_u64().expect("a number")).collect()
+    };
+    let found = |vector: &Vec<f32>| {
+        let search = |params: Value| {
+            ids(&engine.ok("search", "c", json!({"vector": vector, "limit": 10, "params": params})))
+        };
+        let (walked, scanned) = (search(json!({"hnsw_ef": 100})), search(json!({"exact": true})));
+        scanned.iter().filter(|id| walked.contains(id)).count()
+    };
+    vectors.iter().map(found).sum::<usize>() as f64 / (10 * vectors.len()) as f64
+}
+
+/// Vectors around a place, and their upserts.
+fn fill_around(
+    engine: &TestEngine,
+    random: &mut Random,
+    ids: std::ops::Range<u64>,
+    place: f32,
+) -> Vec<Vec<f32>> {
+    let mut vector = || (0..SIZE).map(|_| place + random.below(1000) as f32 / 1000.0).collect::<Vec<f32>>();
+    let vectors: Vec<Vec<f32>> = ids.clone().map(|_| vector()).collect();
+    let points: Vec<Value> =
+        ids.zip(&vectors).map(|(id, vector)| json!({"id": id, "vector": vector})).collect();
+    for points in points.chunks(100) {
+        engine.ok("upsert_points", "c", json!({"points": points}));
+    }
+    vectors
+}
+
+#[test]
+fn one_long_vector_does_not_ruin_the_graph_of_the_others() {
+    let engine = engine(5);
+    create(&engine, json!({"size": SIZE, "distance": "Euclid"}), json!({}));
+    engine.ok("upsert_points", "c", json!({"points": [{"id": 0, "vector": vec![1e6; SIZE]}]}));
+    let vectors = fill_around(&engine, &mut Random(5), 1..1001, 0.0);
+    engine.work(GraphPolicy::WhenGrown);
+    assert_eq!(status(&engine), json!("green"));
+    let recall = recall(&engine, &vectors[..40]);
+    assert!(recall > 0.95, "{recall}");
+}
+
+/// An engine that puts graphs in order early, and looks at their codes then.
+fn orderly(seed: u64) -> TestEngine {
+    let thresholds = Thresholds { order_rows: 300, graph_step_rows: 1, ..Thresholds::default() };
+    let engine = TestEngine::with(SimDisk::new(), seed, thresholds).expect("an empty disk opens");
+    create(&engine, json!({"size": SIZE, "distance": "Euclid"}), json!({}));
+    engine
+}
+
+#[test]
+fn a_graph_whose_vectors_have_moved_away_from_the_first_ones_gets_new_codes() {
+    let (engine, mut random) = (orderly(6), Random(6));
+    fill_around(&engine, &mut random, 0..100, 0.0);
+    engine.work(GraphPolicy::WhenGrown);
+    let vectors = fill_around(&engine, &mut random, 100..1600, 30.0);
+    engine.work(GraphPolicy::WhenGrown);
+    assert_eq!(status(&engine), json!("green"));
+    assert!(collection(&engine).memory().codes > 0);
+    let recall = recall(&engine, &vectors[..40]);
+    assert!(recall > 0.95, "{recall}");
+}
+
+#[test]
+fn clusters_that_codes_cannot_resolve_are_walked_by_their_originals() {
+    let (mut engine, mut random) = (orderly(7), Random(7));
+    let mut vectors = Vec::new();
+    for cluster in 0..5 {
+        vectors =
+            fill_around(&engine, &mut random, cluster * 300..cluster * 300 + 300, cluster as f32 * 1000.0);
+    }
+    engine.checkpoint();
+    for _ in 0..2 {
+        assert_eq!(status(&engine), json!("green"), "the graph was kept");
+        assert_eq!(collection(&engine).memory().codes, 0);
+        let recall = recall(&engine, &vectors[..40]);
+        assert!(recall > 0.95, "{recall}");
+        engine.restart();
+    }
+    // Whoever asks for narrow codes wants their size.
+    engine.ok("update_collection", "c", json!({"quantization_config": {"binary": {}}}));
+    engine.work(GraphPolicy::WhenGrown);
+    assert!(collection(&engine).memory().codes > 0);
+    engine.ok("update_collection", "c", json!({"quantization_config": "Disabled"}));
+    engine.work(GraphPolicy::WhenGrown);
+    assert_eq!(collection(&engine).memory().codes, 0);
+    // Once most of what there is can be told apart, there are codes again.
+    let spread = |random: &mut Random| (0..SIZE).map(|_| random.below(1 << 20) as f32).collect::<Vec<f32>>();
+    let points: Vec<Value> =
+        (2000..8000).map(|id| json!({"id": id, "vector": spread(&mut random)})).collect();
+    points.chunks(500).for_each(|points| drop(engine.ok("upsert_points", "c", json!({"points": points}))));
+    engine.work(GraphPolicy::WhenGrown);
+    assert!(collection(&engine).memory().codes > 0);
 }

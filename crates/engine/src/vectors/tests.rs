@@ -120,6 +120,95 @@ fn nodes_compare_with_nodes_nearly_as_well_as_queries_do() {
     }
 }
 
+/// How many of the ten nearest of each of forty vectors are among the forty nearest by codes, as a share.
+fn found_by_codes(metric: Metric, params: CodeParams, encoder: &Encoder, vectors: &[Vec<f32>]) -> f64 {
+    let (table, mut query, mut found) = (table_of(encoder, vectors), CodeQuery::new(), 0);
+    assert_eq!(encoder.params(), params);
+    let nearest = |distance: &dyn Fn(usize) -> f64, most: usize| {
+        let mut rows: Vec<usize> = (0..vectors.len()).collect();
+        rows.sort_by(|&a, &b| distance(a).total_cmp(&distance(b)));
+        rows.truncate(most);
+        rows
+    };
+    for target in &vectors[100..140] {
+        encoder.query(target, &mut query);
+        let by_codes = nearest(&|row| f64::from(table.one(&query, row as u32)), 40);
+        let exact = nearest(&|row| exact(metric, target, &vectors[row]), 10);
+        found += exact.iter().filter(|row| by_codes.contains(row)).count();
+    }
+    found as f64 / 400.0
+}
+
+#[test]
+fn one_long_vector_in_the_sample_takes_nothing_from_the_codes_of_the_others() {
+    let (dim, params) = (64, params(8, false));
+    for metric in [Metric::Euclid, Metric::Dot] {
+        for length in [1e3, 1e6, 1e9, 1e19, 1e30] {
+            let mut vectors: Vec<Vec<f32>> = {
+                let mut normal = Normal(3);
+                (0..1_000).map(|_| normal.vector(dim)).collect()
+            };
+            vectors[0] = vec![length; dim];
+            let encoder = Encoder::train(metric, dim, params, &vectors, 1);
+            let found = found_by_codes(metric, params, &encoder, &vectors);
+            assert!(found > 0.99, "{metric:?}, {length}: {found}");
+            assert!(encoder.is_centred(&vectors), "{metric:?}, {length}");
+        }
+    }
+}
+
+#[test]
+fn codes_know_when_vectors_have_moved_away_from_their_mean() {
+    let (dim, params) = (64, params(8, false));
+    let mut normal = Normal(4);
+    let mut around = |place: f32| -> Vec<Vec<f32>> {
+        let near = |x: Vec<f32>| x.into_iter().map(|x| x + place).collect();
+        (0..1_000).map(|_| near(normal.vector(dim))).collect()
+    };
+    let (first, later) = (around(0.0), around(500.0));
+    let encoder = Encoder::train(Metric::Euclid, dim, params, &first, 1);
+    assert!(encoder.is_centred(&first) && encoder.is_centred::<Vec<f32>>(&[]) && !encoder.is_centred(&later));
+    assert!(found_by_codes(Metric::Euclid, params, &encoder, &later) < 0.9);
+    let again = Encoder::train(Metric::Euclid, dim, params, &later, 1);
+    assert!(again.is_centred(&later));
+    assert!(found_by_codes(Metric::Euclid, params, &again, &later) > 0.99);
+    // Nothing is better than what is.
+    assert!(encoder.is_centred(&vec![vec![7.0; dim]; 5]));
+}
+
+#[test]
+fn codes_say_when_they_cannot_tell_neighbours_apart() {
+    let (dim, mut normal) = (64, Normal(6));
+    let centres: Vec<Vec<f32>> = (0..50).map(|_| normal.vector(dim)).collect();
+    let mut around = |width: f32| -> Vec<Vec<f32>> {
+        let near =
+            |centre: &Vec<f32>, x: Vec<f32>| centre.iter().zip(x).map(|(c, x)| c + width * x).collect();
+        (0..1_000).map(|at| near(&centres[at % 50], normal.vector(dim))).collect()
+    };
+    let scatter = |metric: Metric, vectors: &[Vec<f32>]| {
+        Encoder::train(metric, dim, params(8, false), vectors, 1).scatter(vectors)
+    };
+    for (width, bounds) in [(1.0, 0.0..0.01), (0.1, 0.0..0.03), (0.01, 0.1..0.5), (0.001, 1.0..50.0)] {
+        let mut vectors = around(width);
+        let euclid = scatter(Metric::Euclid, &vectors);
+        assert!(bounds.contains(&euclid), "{width}: {euclid}");
+        // Inner products of a cluster differ by the lengths of its vectors, which codes keep.
+        assert!(scatter(Metric::Dot, &vectors) < 0.1, "{width}");
+        vectors.iter_mut().for_each(|vector| {
+            let length = norm(vector) as f32;
+            vector.iter_mut().for_each(|x| *x /= length);
+        });
+        let cosine = scatter(Metric::Cosine, &vectors);
+        assert!(bounds.contains(&cosine), "{width}, normalised: {cosine}");
+    }
+    for alike in [vec![vec![1.0; dim]; 500], vec![vec![0.0; dim]; 500], vec![vec![1.0; dim]; 3], Vec::new()] {
+        assert_eq!(scatter(Metric::Euclid, &alike), 0.0);
+    }
+    // Vectors on a line are rounded alike.
+    let line: Vec<Vec<f32>> = (0..1_000).map(|at| vec![at as f32 * 1.7; dim]).collect();
+    assert!(scatter(Metric::Euclid, &line) < 0.1);
+}
+
 #[test]
 fn estimates_are_unbiased_over_seeds() {
     let (dim, seeds) = (96, 400);

@@ -10,7 +10,7 @@ use super::verification::verify_all;
 use crate::collection::change::{Input, Undecodable};
 use crate::collection::config::{CollectionConfig, Recipe};
 use crate::collection::field::FieldTable;
-use crate::collection::indexing::graph::{FieldGraph, NodeCodes};
+use crate::collection::indexing::graph::{FieldGraph, NodeCodes, may_lack};
 use crate::index::{BuildScratch, Codes, Hnsw};
 use crate::storage::{Map, Storage, StorageError};
 use crate::vectors::{CodeParams, CodeTable, Encoder};
@@ -18,6 +18,9 @@ use std::sync::Arc;
 
 /// Codes are gathered into extents of about this size, so that a checkpoint holds no second copy of them all.
 const CODES_EXTENT_BYTES: usize = 16 << 20;
+
+/// Marks codes of the recipe that the graph does without.
+const LACKING: u8 = 1 << 7;
 
 /// What a manifest says of a graph file.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,7 +33,7 @@ pub struct GraphManifest {
     pub ordered: u32,
     /// The links.
     pub links: Extent,
-    /// The encoder of the codes, where there are codes.
+    /// The encoder of the codes, where there are codes. There may be none although the recipe has some.
     pub encoder: Option<Extent>,
     /// The codes in the order of the nodes, all extents but the last of the same number of them.
     pub codes: Vec<Extent>,
@@ -54,13 +57,16 @@ impl GraphManifest {
         }
         self.links.encode(out);
         match (&self.recipe.codes, &self.encoder) {
-            (Some(params), Some(encoder)) => {
-                out.extend_from_slice(&[params.bits, u8::from(params.half)]);
+            (Some(params), encoder) => {
+                let lacking = if encoder.is_none() { LACKING } else { 0 };
+                out.extend_from_slice(&[params.bits | lacking, u8::from(params.half)]);
                 out.extend_from_slice(&params.quantile.unwrap_or(0.0).to_le_bytes());
-                encoder.encode(out);
-                Extent::encode_all(&self.codes, out);
+                if let Some(encoder) = encoder {
+                    encoder.encode(out);
+                    Extent::encode_all(&self.codes, out);
+                }
             }
-            _ => out.push(0),
+            (None, _) => out.push(0),
         }
     }
 
@@ -77,9 +83,15 @@ impl GraphManifest {
         }
         let half = input.byte()? == 1;
         let quantile = f32::from_le_bytes(input.array()?);
+        let (bits, is_lacking) = (bits & !LACKING, bits & LACKING != 0);
         let codes = CodeParams { bits, half, quantile: (quantile > 0.0).then_some(quantile) };
+        let recipe = Recipe { codes: Some(codes), ..recipe };
+        if is_lacking {
+            let is_known = may_lack(codes);
+            return is_known.then_some(GraphManifest { recipe, ..plain }).ok_or(Undecodable);
+        }
         Ok(GraphManifest {
-            recipe: Recipe { codes: Some(codes), ..recipe },
+            recipe,
             encoder: Some(Extent::decode(input)?),
             codes: Extent::decode_all(input)?,
             ..plain
@@ -170,12 +182,12 @@ fn decode(
     let indexed = kept.indexed.min(table.len());
     let metric = config.fields()[field].1.metric;
     let hnsw = Hnsw::read_from(kept.links.bytes(map).ok()?, indexed).ok()?;
-    let codes = match (kept.recipe.codes, &kept.encoder) {
+    let codes = match kept.recipe.codes.zip(kept.encoder) {
         // A walk reads the rows: behind one that was dropped it would find nothing.
-        (None, _) if (0..hnsw.len()).any(|node| !table.rows.holds(hnsw.row_of(node))) => return None,
-        (None, _) => None,
-        (Some(params), encoder) => {
-            let encoder = Encoder::read_from(encoder.as_ref()?.bytes(map).ok()?).ok()?;
+        None if (0..hnsw.len()).any(|node| !table.rows.holds(hnsw.row_of(node))) => return None,
+        None => None,
+        Some((params, encoder)) => {
+            let encoder = Encoder::read_from(encoder.bytes(map).ok()?).ok()?;
             let fits = encoder.metric() == metric && encoder.dim() == table.dim && encoder.params() == params;
             let table = CodeTable::new(&encoder);
             let mut first = 0;

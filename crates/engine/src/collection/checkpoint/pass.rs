@@ -162,7 +162,7 @@ impl Pass<'_> {
             }
             // The graph in memory has no node for a row of these chunks, the one on disk may be older. One without codes
             // leads nowhere through rows that cannot be read.
-            let graph = kept.graph.filter(|graph| !is_dropping || graph.recipe.codes.is_some());
+            let graph = kept.graph.filter(|graph| !is_dropping || graph.encoder.is_some());
             fields.push(FieldManifest { rows: table.len(), chunks, graph });
         }
         Ok(fields)

@@ -8,12 +8,21 @@ use crate::right_of_way::give_way;
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicU32, Ordering};
 use crate::types::Metric;
-use crate::vectors::{CodeQuery, CodeTable, Encoder};
+use crate::vectors::{CodeParams, CodeQuery, CodeTable, Encoder};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Rows whose vectors decide where codes are centred and how wide they are.
 const SAMPLE_ROWS: u32 = 1_000;
+
+/// Codes that scatter neighbours more than this are not worth having, see [`Encoder::scatter`].
+const MOST_SCATTER: f64 = 0.1;
+
+/// Whether nodes are compared by their originals where such codes cannot tell neighbours apart: those that everybody gets.
+/// Who asks for narrower ones wants their size.
+pub(in crate::collection) fn may_lack(codes: CodeParams) -> bool {
+    codes == CodeParams { bits: 8, half: false, quantile: None }
+}
 
 /// A graph over the rows `0..indexed` of a field, with the codes that it is walked by. The rows after them are the
 /// tail, which searches scan exactly.
@@ -22,7 +31,8 @@ pub struct FieldGraph {
     pub hnsw: Hnsw,
     pub(in crate::collection) recipe: Recipe,
     pub(in crate::collection) metric: Metric,
-    /// Codes of the nodes; `None` where these are compared by their originals.
+    /// Codes of the nodes; `None` where these are compared by their originals, because the recipe has none or because
+    /// they would not tell neighbours apart.
     pub(in crate::collection) codes: Option<NodeCodes>,
     pub(in crate::collection) nodes: NodesOfRows,
     /// First row that no indexer has claimed.
@@ -58,9 +68,11 @@ impl FieldGraph {
     /// An empty graph for the rows of a table, of which a sample decides what codes look like.
     pub fn new(recipe: Recipe, metric: Metric, table: &FieldTable, op: u64, seed: u64) -> FieldGraph {
         let params = HnswParams { m: recipe.m, ef_construct: recipe.ef_construct, seed };
-        let codes = recipe.codes.map(|params| {
-            let encoder = Encoder::train(metric, table.dim, params, &sample(table, op), seed);
-            NodeCodes { table: CodeTable::new(&encoder), encoder: Arc::new(encoder) }
+        let codes = recipe.codes.and_then(|params| {
+            let sample = sample(table, op);
+            let encoder = Encoder::train(metric, table.dim, params, &sample, seed);
+            let tell_apart = !may_lack(params) || encoder.scatter(&sample) <= MOST_SCATTER;
+            tell_apart.then(|| NodeCodes { table: CodeTable::new(&encoder), encoder: Arc::new(encoder) })
         });
         Self::with(Hnsw::new(params), recipe, metric, codes, 0)
     }
@@ -84,6 +96,24 @@ impl FieldGraph {
             indexed: AtomicU32::new(indexed),
             finished: Mutex::new(BTreeMap::new()),
             ordered: 0,
+        }
+    }
+
+    /// Whether its codes, or that it has none, suit the vectors that the table has by now.
+    pub(in crate::collection) fn suits(&self, table: &FieldTable, op: u64) -> bool {
+        let Some(params) = self.recipe.codes else { return true };
+        let sample = sample(table, op);
+        match &self.codes {
+            Some(codes) => {
+                let encoder = &codes.encoder;
+                encoder.is_centred(&sample) && (!may_lack(params) || encoder.scatter(&sample) <= MOST_SCATTER)
+            }
+            // Half of it, so that a sample that is a little different does not build everything anew each time.
+            None => {
+                let seed = self.hnsw.params().seed;
+                let encoder = Encoder::train(self.metric, table.dim, params, &sample, seed);
+                encoder.scatter(&sample) > MOST_SCATTER / 2.0
+            }
         }
     }
 

@@ -178,7 +178,7 @@ impl Collection {
         let table = &view.fields[field];
         if next.is_none() && self.is_worn(&view, field, &current) {
             // Others see to the tail meanwhile; under writes that never pause there is no better moment.
-            return self.rewrite(&view, field, &current, scratch);
+            return self.rewrite(&view, field, &current, &fresh, scratch);
         }
         let next = match next {
             Some(next) if next.fits(&wanted) => Some(next),
@@ -192,7 +192,7 @@ impl Collection {
             return true;
         }
         let Some(next) = next else {
-            return self.is_out_of_order(&current) && self.rewrite(&view, field, &current, scratch);
+            return self.is_out_of_order(&current) && self.rewrite(&view, field, &current, &fresh, scratch);
         };
         if next.index_some(table, view.op, scratch) || current.index_some(table, view.op, scratch) {
             return true;
@@ -201,12 +201,22 @@ impl Collection {
         next.indexed() >= current.indexed() && slot.change(|| slot.promote(&current, next))
     }
 
-    fn rewrite(&self, view: &View, field: usize, current: &FieldGraph, scratch: &mut IndexScratch) -> bool {
+    /// Begins the graph that takes the place of the current one: the same written anew, or a `fresh` one where its codes
+    /// no longer suit the vectors, since links were chosen by them.
+    fn rewrite(
+        &self,
+        view: &View,
+        field: usize,
+        current: &FieldGraph,
+        fresh: &impl Fn() -> Option<Arc<FieldGraph>>,
+        scratch: &mut IndexScratch,
+    ) -> bool {
         let slot = &self.graphs[field];
         slot.change(|| {
             // Another indexer may have been here before.
             if slot.next.load().is_none() && std::ptr::eq(current, slot.current_address()) {
-                slot.next.store(self.rewritten(view, field, current, scratch));
+                let suits = current.suits(&view.fields[field], view.op);
+                slot.next.store(if suits { self.rewritten(view, field, current, scratch) } else { fresh() });
             }
         }) && slot.next.load().is_some()
     }
