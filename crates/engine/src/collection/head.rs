@@ -22,6 +22,9 @@ use crate::vectors::VectorValue;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+/// Room for so many deaths is kept when all of them are settled.
+const KEPT_DEATHS: usize = 1 << 16;
+
 /// A vector that died and may have to live again: operation, field, first row.
 type Death = (u64, u16, u32);
 
@@ -136,6 +139,10 @@ impl Head {
     pub fn settle(&mut self, op: u64) {
         while self.deaths.front().is_some_and(|(died, ..)| *died <= op) {
             self.deaths.pop_front();
+        }
+        if self.deaths.is_empty() && self.deaths.capacity() > KEPT_DEATHS {
+            // A deletion of millions has come and gone.
+            self.deaths = VecDeque::new();
         }
     }
 

@@ -262,7 +262,7 @@ impl Collection {
 
     /// Answers those who wait for a field index that is there, or whose time is over.
     pub fn settle_waiting(&self) {
-        self.index_waiters.settle(&self.view());
+        self.index_waiters.settle(|| self.view());
     }
 
     /// Answers all who wait for a field index, now and later: none will be built any more.

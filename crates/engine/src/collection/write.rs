@@ -304,6 +304,7 @@ impl Collection {
         let mut writer = self.writer.lock();
         self.wait_for_flights();
         self.restore_if_stale(&mut writer);
+        writer.head.settle(self.view.load().op);
         writer
     }
 

@@ -32,7 +32,7 @@ impl Collection {
             self.shared.storage.turn("putting a field index into use");
             self.put_into_use(draft, index, &view);
         }
-        self.index_waiters.settle(&self.view());
+        self.settle_waiting();
     }
 
     /// Builds every declared index that nobody is at.
@@ -75,8 +75,8 @@ impl Collection {
     /// The view of this moment, as long as the draft is to be gone on with.
     fn check_draft(&self, draft: &IndexDraft) -> Option<Arc<View>> {
         self.shared.storage.turn("building a field index");
+        self.settle_waiting();
         let view = self.view();
-        self.index_waiters.settle(&view);
         let is_wanted = draft.in_state(&view.state.indexes).is_some();
         (is_wanted && !self.shared.indexer.is_closed() && !self.is_retired()).then_some(view)
     }

@@ -4,6 +4,7 @@ use crate::collection::view::View;
 use crate::deadline::Deadline;
 use crate::payload::JsonPath;
 use crate::sync::Mutex;
+use std::sync::Arc;
 
 /// Called once: whether the index was built, or the caller's time was over before that.
 pub type BuiltReply = Box<dyn FnOnce(bool) + Send>;
@@ -38,12 +39,14 @@ impl IndexWaiters {
         waiting.requests.push(Waiter { path, deadline, reply });
     }
 
-    /// Answers those whose index is not being built in this view, and those whose time is over.
-    pub(in crate::collection) fn settle(&self, view: &View) {
+    /// Answers those whose index is not being built in the view of this moment, and those whose time is over. In an older
+    /// view the index that somebody waits for may not be declared yet.
+    pub(in crate::collection) fn settle(&self, view: impl FnOnce() -> Arc<View>) {
         let mut waiting = self.waiting.lock();
         if waiting.requests.is_empty() {
             return;
         }
+        let view = view();
         let is_built = |waiter: &Waiter| {
             let mut drafts = view.state.indexes.iter().filter(|index| index.built().is_none());
             drafts.all(|index| *index.path() != waiter.path)
