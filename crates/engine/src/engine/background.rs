@@ -1,5 +1,6 @@
 //! Work that hardly anybody waits for: building field indexes, moving tails into graphs, checkpoints, cutting the log.
 
+use super::heap::{self, Heap};
 use super::pool::Priority;
 use crate::catalog::Catalog;
 use crate::collection::{Bell, CheckpointError, Collection, GraphPolicy, IndexScratch};
@@ -53,9 +54,14 @@ impl Background {
             let (catalog, stop, bell) = (Arc::clone(catalog), Arc::clone(&stop), Arc::clone(&keeper_bell));
             std::thread::Builder::new().name("kith-checkpoint".into()).spawn(move || {
                 Priority::Behind.take();
+                let mut heap = Heap::default();
                 while !stop.load(Ordering::Acquire) {
                     bell.wait(housekeeping);
                     keep_house(&catalog);
+                    let points = |one: &Arc<Collection>| one.view().state.ids.len() as u64;
+                    if heap.is_due(catalog.collections().iter().map(points).sum(), Instant::now()) {
+                        heap::trim();
+                    }
                 }
             })?
         };

@@ -2,6 +2,7 @@
 
 mod background;
 mod execute;
+mod heap;
 mod operation;
 mod pool;
 mod read;
