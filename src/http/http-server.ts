@@ -75,6 +75,7 @@ export function createHttpServer(
   server.on('checkContinue', listeners.checkContinue);
   server.on('checkExpectation', listeners.checkExpectation);
   server.on('clientError', answerBrokenRequest);
+  server.on('drop', listeners.drop);
   return server;
 }
 

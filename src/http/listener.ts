@@ -29,7 +29,12 @@ export interface HttpListeners {
   readonly checkContinue: RequestListener;
   /** For every other `Expect`: refused. */
   readonly checkExpectation: RequestListener;
+  /** For a connection that was cut because there are too many. */
+  readonly drop: () => void;
 }
+
+/** Least time between two lines of the log that connections were cut. */
+const DROP_WARNING_MS = 60_000;
 
 /** What the `Expect` header of a request asks for. */
 type Expects = 'nothing' | 'continue' | 'more';
@@ -92,6 +97,7 @@ export function httpListeners(services: HttpServices): HttpListeners {
     return exchange;
   });
   const hotLane = services.hotLane ?? true;
+  let warnedOfDropsAt = -Infinity;
   const methodsOf = (path: string): readonly string[] => matcher.methods(path);
 
   const serve = (request: IncomingMessage, response: ServerResponse, expects: Expects): void => {
@@ -140,6 +146,14 @@ export function httpListeners(services: HttpServices): HttpListeners {
     },
     checkExpectation: (request, response) => {
       serve(request, response, 'more');
+    },
+    drop: () => {
+      requests.droppedConnections += 1;
+      if (performance.now() - warnedOfDropsAt >= DROP_WARNING_MS) {
+        warnedOfDropsAt = performance.now();
+        const total = requests.droppedConnections;
+        log.warn({ total }, 'connections are cut, because there are too many: let clients reuse them');
+      }
     },
   };
 }

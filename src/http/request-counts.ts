@@ -27,6 +27,8 @@ export interface RouteCounts {
  */
 export class RequestCounts {
   readonly #counts = new Map<Route | undefined, RouteCounts>();
+  /** Connections that were cut before a request, because there were too many. */
+  droppedConnections = 0;
 
   /** Counts a request that is over. */
   add(exchange: Exchange): void {

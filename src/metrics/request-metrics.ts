@@ -12,6 +12,12 @@ export function registerRequests(registry: Registry, requests: RequestCounts): v
     labels: ['method', 'route', 'status'],
     samples: () => outcomeSamples(requests),
   });
+  register(registry, {
+    type: 'counter',
+    name: 'kithdb_http_connections_dropped_total',
+    help: 'Connections that were cut without an answer because there were too many',
+    samples: () => [{ value: requests.droppedConnections }],
+  });
   new DurationHistogram(requests, registry);
 }
 

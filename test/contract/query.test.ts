@@ -272,7 +272,18 @@ describe('C6.3 examples by id', () => {
       { query: 1, using: 'dot', lookup_from: { collection: 'other' } },
       [400, 'Vector not found: dot'],
     ],
-    ['an absent vector here', { query: [1, 0] }, [400, 'Vector not found: ']],
+    ['no vector here', { query: [1, 0] }, [400, "Vector not found: '' (name one of: "]],
+    [
+      'an absent vector in a prefetch',
+      {
+        prefetch: [
+          { query: 1, using: 'dot' },
+          { query: 1, using: 'x' },
+        ],
+        query: { fusion: 'rrf' },
+      },
+      [400, 'prefetch[1].using: Vector not found: x'],
+    ],
     [
       'a wrong dimension in a prefetch',
       { prefetch: { query: [1], using: 'far' }, query: { fusion: 'rrf' } },

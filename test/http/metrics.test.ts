@@ -180,6 +180,25 @@ describe('C3.16 GET /metrics', () => {
     expect(valuesOf(page, `${duration}_sum`, search)[0]).toBeGreaterThan(0);
   });
 
+  it('counts connections that were cut because there were too many, and says so once', async () => {
+    await service.close();
+    service = await startService({ server: { maxConnections: 2 } });
+    const sockets = [0, 1, 2, 3].map(() => connect(service.port, '127.0.0.1').on('error', () => undefined));
+    const isCut = sockets.map((socket) => once(socket.resume(), 'close'));
+    await Promise.all(isCut.slice(2));
+    sockets[1]?.destroy();
+    await isCut[1];
+    // The server may hear of that a little later.
+    let page = await scrape(service).catch(() => undefined);
+    while (page === undefined) {
+      page = await scrape(service).catch(() => undefined);
+    }
+    const dropped = valuesOf(page, 'kithdb_http_connections_dropped_total');
+    expect(dropped[0]).toBeGreaterThanOrEqual(2);
+    expect(service.logged.filter(({ msg }) => String(msg).includes('connections are cut'))).toHaveLength(1);
+    sockets[0]?.destroy();
+  });
+
   it('has no label from a request: routes of the table, "none" for the rest', async () => {
     for (const path of ['/secret', '/secret-2', '/collections/secret/nope', '/collections/%zz/nope']) {
       await send(service, 'GET', path);

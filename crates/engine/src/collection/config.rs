@@ -32,6 +32,9 @@ use crate::vectors::VectorKind;
 use crate::wal::Durability;
 use fields::ObjectWriter;
 
+/// Names of vectors that an error lists.
+const MOST_TOLD_NAMES: usize = 10;
+
 /// The configuration of a collection.
 ///
 /// [`CollectionConfig::to_json`] is what is kept on disk; [`CollectionConfig::restore`] reads it back equal.
@@ -201,6 +204,18 @@ impl CollectionConfig {
             Some(_) => VectorKind::Dense,
             None => VectorKind::Sparse,
         }
+    }
+
+    /// The error for a name that is not declared. The empty name is what whoever names no vector asks for: it gets the
+    /// names that there are.
+    pub fn vector_not_found(&self, name: &str) -> Error {
+        if !name.is_empty() || self.positions() == 0 {
+            return Error::VectorNotFound(name.to_string());
+        }
+        let names: Vec<&str> =
+            (0..self.positions().min(MOST_TOLD_NAMES)).map(|at| self.name_at(at)).collect();
+        let more = if self.positions() > names.len() { ", …" } else { "" };
+        Error::VectorNotFound(format!("'' (name one of: {}{more})", names.join(", ")))
     }
 
     /// Position in [`CollectionConfig::fields`] of the field of that name.

@@ -158,7 +158,9 @@ impl<'a> Resolver<'a> {
     }
 
     fn field(&self, node: &QueryNode) -> Result<usize, Error> {
-        scorer::field_of(&self.snapshot.view.state.config, &node.using)
+        let field = scorer::field_of(&self.snapshot.view.state.config, &node.using);
+        // Of several parts of a query each has a vector of its own.
+        field.map_err(|error| if node.place.is_empty() { error } else { error.within(node.path("using")) })
     }
 
     fn push_pairs(

@@ -61,7 +61,7 @@ pub fn metric_of(config: &CollectionConfig, field: usize) -> Metric {
 /// # Errors
 /// `VectorNotFound` when the collection does not declare it.
 pub fn field_of(config: &CollectionConfig, name: &str) -> Result<usize, Error> {
-    config.vector_position(name).ok_or_else(|| Error::VectorNotFound(name.to_string()))
+    config.vector_position(name).ok_or_else(|| config.vector_not_found(name))
 }
 
 /// The vector in the form in which the field's points are compared with it, as sent otherwise.
