@@ -210,7 +210,8 @@ export const SETTINGS = {
   }),
   maxPointsPerRequest: limit(10_000, 10_000_000, 'Points or ids in one request.'),
   maxFilterConditions: limit(1024, 1_000_000, 'Conditions in one filter.'),
-  maxPrefetchDepth: limit(64, 1024, 'How deep prefetches may nest.'),
+  // A level is two of a body's 160, and below the deepest there must be room for its query and its filter.
+  maxPrefetchDepth: limit(64, 70, 'How deep prefetches may nest.'),
   maxPrefetches: limit(64, 100_000, 'Prefetches in one query, all levels together.'),
   maxResultWindow: limit(100_000, 100_000_000, 'The highest limit + offset of a search or query.'),
   maxNamedVectors: limit(64, 65_536, 'Named vectors of one collection.'),

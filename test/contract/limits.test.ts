@@ -193,10 +193,14 @@ const beside = (count: number): unknown => ({
   query: { fusion: 'rrf' },
 });
 
-/** A query over prefetches, so many within each other. */
-const within = (depth: number): unknown => {
-  const leaf: unknown = { query: [1, 2], limit: 1 };
-  return numbers(depth).reduce<unknown>((prefetch) => ({ query: [1, 2], prefetch, limit: 1 }), leaf);
+/** A query over prefetches, so many within each other, each by itself or as a list of one. */
+const within = (depth: number, asList = false): unknown => {
+  const filter = { must: [{ should: [{ key: 'a', match: { value: 1 } }] }] };
+  const leaf: unknown = { query: [1, 2], limit: 1, filter };
+  return numbers(depth).reduce<unknown>(
+    (inner) => ({ query: [1, 2], prefetch: asList ? [inner] : inner, limit: 1 }),
+    leaf,
+  );
 };
 
 async function holdPrefetches(server: ContractServer, inAll: number, depth: number): Promise<void> {
@@ -282,6 +286,23 @@ describe('C2.7 each limit is a setting', () => {
   );
 
   it('C2.7 prefetches', () => holdPrefetches(server, 5, 2));
+
+  it('C2.7 prefetches as deep as the setting goes, each by itself or, as clients send them, in a list', async () => {
+    const settings = (depth: number) => ({
+      KITHDB_MAX_PREFETCH_DEPTH: String(depth),
+      KITHDB_MAX_PREFETCHES: '2000',
+    });
+    await expect(ContractServer.start([], settings(71))).rejects.toThrow('a whole number from 1 to 70');
+    const deepest = await ContractServer.start([], settings(70));
+    try {
+      await deepest.collection('c');
+      for (const asList of [false, true]) {
+        await deepest.ok('POST', '/collections/c/points/query', within(70, asList));
+      }
+    } finally {
+      await deepest.stop();
+    }
+  });
 
   it('C2.7 collections, named vectors and field indexes', async () => {
     const three = { vectors: { a: DOT, b: DOT, c: DOT } };
