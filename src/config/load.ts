@@ -62,7 +62,8 @@ export function loadConfig({ commandLine, env, terminal }: ConfigSources): Confi
   const problems = [...commandLine.problems, ...environment.problems];
   const sources: Source[] = [commandLine.settings, environment.settings];
 
-  const path = understand('config', sources, problems);
+  // What is wrong with it is told once, with the other settings.
+  const path = understand('config', sources, []);
   if (path !== undefined) {
     const file = readFile(path);
     problems.push(...file.problems);

@@ -193,6 +193,7 @@ describe('C11.2 mistakes are errors that name what is right', () => {
     [['--port', '65536'], {}, '--port must be a whole number from 0 to 65535, not "65536"'],
     [[], { KITHDB_PORT: '' }, 'KITHDB_PORT must be a whole number from 0 to 65535, not ""'],
     [[], { KITHDB_HOST: ' ' }, 'KITHDB_HOST must be a text that is not empty, not " "'],
+    [['--config', ''], {}, '--config must be a text that is not empty, not ""'],
     [[], { KITHDB_AUTH_ENABLED: 'maybe' }, 'KITHDB_AUTH_ENABLED must be true or false, not "maybe"'],
     [
       [],
