@@ -35,12 +35,23 @@ export class BadValue extends Error {
   override readonly name = 'BadValue';
 }
 
-/** A text that is not blank. */
+/** A text that is not blank. A whole number, which YAML makes of digits, is one too. */
 export function parseText(raw: RawValue): string {
-  if (typeof raw === 'string' ? raw.trim() === '' : typeof raw !== 'number') {
+  if (typeof raw === 'number' && Number.isSafeInteger(raw)) {
+    return String(raw);
+  }
+  requireText(raw);
+  if (raw.trim() === '') {
     throw new BadValue('a text that is not empty');
   }
-  return String(raw);
+  return raw;
+}
+
+/** What YAML takes for a number, a switch or a list is a text only in quotes. */
+function requireText(raw: RawValue): asserts raw is string {
+  if (typeof raw !== 'string') {
+    throw new BadValue('a text: put it in quotes');
+  }
 }
 
 /** A whole number between two bounds, both allowed. */
@@ -109,7 +120,8 @@ function isOrigin(text: string): boolean {
 
 /** A secret, byte for byte: spaces belong to it. Not every store can hold a NUL. */
 export function parseSecret(raw: RawValue): string {
-  if (typeof raw !== 'string' || raw === '' || raw.includes('\0')) {
+  requireText(raw);
+  if (raw === '' || raw.includes('\0')) {
     throw new BadValue('a text that is not empty and has no NUL');
   }
   return raw;

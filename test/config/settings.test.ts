@@ -240,6 +240,16 @@ describe('C11.2 mistakes are errors that name what is right', () => {
     expect(problems(['--config', join(folder, 'absent.yaml')])[0]).toMatch(/^Cannot read .*no such file/);
   });
 
+  it('says that what YAML does not take for a text needs quotes', () => {
+    const path = file('types.yaml', 'jwt_secret: 12345678901234567890123456789012\nhost: true\ntls_cert: [a]\n');
+    expect(problems(['--config', path])).toEqual([
+      `host in ${path} must be a text: put it in quotes, not true`,
+      `tls_cert in ${path} must be a text: put it in quotes, not ["a"]`,
+      `jwt_secret in ${path} must be a text: put it in quotes`,
+    ]);
+    expect(load(['--config', file('number.yaml', 'data_dir: 2026\n')]).dataDir).toMatch(/2026$/);
+  });
+
   it('reports every mistake at once', () => {
     expect(
       problems(['--log-format', 'x', '--port', 'x'], { KITHDB_HOTS: 'y', KITHDB_LOG_LEVEL: 'z' }),
