@@ -104,18 +104,25 @@ export function parseOrigins(raw: RawValue): readonly string[] {
   const listed = Array.isArray(raw) ? (raw as readonly string[]) : String(raw).split(',');
   const origins = listed.map((origin) => origin.trim()).filter((origin) => origin !== '');
   for (const origin of origins) {
-    if (!isOrigin(origin)) {
+    const sent = originOf(origin);
+    if (sent === undefined) {
       throw new BadValue(
         'a list of web origins such as https://app.example.com, without a path or a wildcard',
       );
+    }
+    if (sent !== origin) {
+      throw new BadValue(`a list of web origins as browsers send them: ${sent} in place of ${origin}`);
     }
   }
   return [...new Set(origins)];
 }
 
-function isOrigin(text: string): boolean {
+/** An origin as browsers send it: in small letters, without a default port. Undefined for what is more than an origin. */
+function originOf(text: string): string | undefined {
   const url = URL.canParse(text) ? new URL(text) : undefined;
-  return url !== undefined && (url.protocol === 'http:' || url.protocol === 'https:') && url.origin === text;
+  return url !== undefined && /^https?:$/.test(url.protocol) && url.href === `${url.origin}/`
+    ? url.origin
+    : undefined;
 }
 
 /** A secret, byte for byte: spaces belong to it. Not every store can hold a NUL. */

@@ -226,6 +226,16 @@ describe('C11.2 mistakes are errors that name what is right', () => {
     );
   });
 
+  it.each([
+    ['http://localhost:80', 'http://localhost'],
+    ['https://App.example', 'https://app.example'],
+    ['https://app.example/', 'https://app.example'],
+  ])('says how browsers write the origin %s', (origin, written) => {
+    expect(problems([], { KITHDB_CORS_ORIGINS: `https://a.example,${origin}` })).toEqual([
+      `KITHDB_CORS_ORIGINS must be a list of web origins as browsers send them: ${written} in place of ${origin}, not "https://a.example,${origin}"`,
+    ]);
+  });
+
   it('a key of the file is checked like the others', () => {
     const path = file('bad.yaml', 'prot: 1\nconfig: x\nport: {}\nlog_level: loud\n');
     expect(problems(['--config', path])).toEqual([
@@ -241,7 +251,10 @@ describe('C11.2 mistakes are errors that name what is right', () => {
   });
 
   it('says that what YAML does not take for a text needs quotes', () => {
-    const path = file('types.yaml', 'jwt_secret: 12345678901234567890123456789012\nhost: true\ntls_cert: [a]\n');
+    const path = file(
+      'types.yaml',
+      'jwt_secret: 12345678901234567890123456789012\nhost: true\ntls_cert: [a]\n',
+    );
     expect(problems(['--config', path])).toEqual([
       `host in ${path} must be a text: put it in quotes, not true`,
       `tls_cert in ${path} must be a text: put it in quotes, not ["a"]`,
