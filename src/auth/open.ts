@@ -18,6 +18,7 @@ export type AuthConfig = Pick<
   | 'jwtTtlSeconds'
   | 'authEnabled'
   | 'adminPassword'
+  | 'adminPasswordProblem'
   | 'generateAdminPassword'
 >;
 
@@ -78,6 +79,9 @@ async function settleAdmin(
 ): Promise<void> {
   if (auth.adminExists) {
     return;
+  }
+  if (config.adminPasswordProblem !== undefined) {
+    throw new AuthStartError(`There is no admin yet, and ${config.adminPasswordProblem}`);
   }
   if (config.adminPassword !== undefined) {
     const refused = refusePassword(config.adminPassword);

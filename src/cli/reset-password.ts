@@ -1,13 +1,16 @@
 import { resetPasswordOffline } from '../auth/offline-reset';
 import { refusePassword } from '../auth/password-policy';
 import type { Config } from '../config';
-import { CommandError, type Console } from './console';
+import { CommandError, EXIT, type Console } from './console';
 import { readNewPassword } from './password-input';
 
 /** `kithdb admin reset-password`: for an operator at the data directory, while no server runs on it (C11.4). */
 export async function resetPassword(config: Config, console: Console): Promise<undefined> {
   if (config.tokenStore === 'memory') {
     throw new CommandError('KITHDB_TOKEN_STORE=memory keeps no password between starts');
+  }
+  if (config.adminPasswordProblem !== undefined) {
+    throw new CommandError(config.adminPasswordProblem, EXIT.usage);
   }
   const password = config.adminPassword ?? (await readNewPassword(console));
   const refused = refusePassword(password);

@@ -42,7 +42,12 @@ async function execute(verb: Verb, commandLine: CommandLine, console: Console): 
   const problems = [...foreignFlags(verb, commandLine), ...commandLine.problems];
   if (verb.usesSettings) {
     const terminal = console.stderr.isTTY === true;
-    const config = loadConfig({ commandLine: { ...commandLine, problems }, env: console.env, terminal });
+    const config = loadConfig({
+      commandLine: { ...commandLine, problems },
+      env: console.env,
+      terminal,
+      only: verb.settings,
+    });
     return (await verb.run(config, console, commandLine.flags)) ?? EXIT.success;
   }
   if (problems.length > 0) {

@@ -21,7 +21,7 @@ export type Verb = {
   readonly flags?: readonly VerbFlag[];
   /** What its exit codes mean, where they say more than those of every command. */
   readonly exitCodes?: string;
-  /** The few settings that its help lists; all of them when absent. */
+  /** The few settings that it uses and its help lists; all of them when absent. */
   readonly settings?: readonly SettingKey[];
 } & (
   | {
@@ -44,6 +44,7 @@ export const VERBS: readonly Verb[] = [
     name: 'admin reset-password',
     about:
       'Sets a new admin password while the server is stopped; from KITHDB_ADMIN_PASSWORD[_FILE], the terminal or standard input.',
+    settings: ['config', 'dataDir', 'tokenStore', 'adminPassword'],
     usesSettings: true,
     run: resetPassword,
   },

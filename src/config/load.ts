@@ -20,6 +20,8 @@ export interface Config {
   /** What was asked for, undefined when nothing was; the state itself is the authentication service's. */
   readonly authEnabled: boolean | undefined;
   readonly adminPassword: string | undefined;
+  /** Why the file of the admin password cannot be read: an error for whoever needs it, and for nobody else. */
+  readonly adminPasswordProblem: string | undefined;
   readonly generateAdminPassword: boolean;
   readonly insecureNoAuth: boolean;
   readonly jwtSecret: string | undefined;
@@ -42,6 +44,8 @@ export interface ConfigSources {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Whether the log goes to a terminal. */
   readonly terminal: boolean;
+  /** The settings that are used, all when absent: files that others name are not read. */
+  readonly only?: readonly SettingKey[] | undefined;
 }
 
 /** Wrong settings: all of them at once, one sentence each. */
@@ -57,13 +61,15 @@ export class ConfigError extends Error {
  * The configuration from all sources: a flag beats the environment, which beats the file.
  * @throws ConfigError naming every unknown name and every bad value.
  */
-export function loadConfig({ commandLine, env, terminal }: ConfigSources): Config {
+export function loadConfig({ commandLine, env, terminal, only }: ConfigSources): Config {
   const environment = readEnvironment(env);
   const problems = [...commandLine.problems, ...environment.problems];
+  const unread: string[] = [];
+  const isUsed = (key: SettingKey): boolean => only?.includes(key) ?? true;
   const sources: Source[] = [commandLine.settings, environment.settings];
 
   // What is wrong with it is told once, with the other settings.
-  const path = understand('config', sources, []);
+  const path = understand('config', sources, { problems: [], unread, isUsed });
   if (path !== undefined) {
     const file = readFile(path);
     problems.push(...file.problems);
@@ -71,31 +77,43 @@ export function loadConfig({ commandLine, env, terminal }: ConfigSources): Confi
   }
 
   const values = Object.fromEntries(
-    SETTING_KEYS.map((key) => [key, understand(key, sources, problems)]),
+    SETTING_KEYS.map((key) => [key, understand(key, sources, { problems, unread, isUsed })]),
   ) as SettingValues;
-  const tls = readTls(values, problems);
+  const tls = isUsed('tlsCert') ? readTls(values, problems) : undefined;
   if (problems.length > 0) {
     throw new ConfigError(problems);
   }
-  return assemble(values, tls, terminal);
+  return assemble(values, { tls, terminal, adminPasswordProblem: unread[0] });
+}
+
+/** What is found on the way to a value. */
+interface Findings {
+  readonly problems: string[];
+  /** Files that cannot be read of settings that may not be needed. */
+  readonly unread: string[];
+  readonly isUsed: (key: SettingKey) => boolean;
 }
 
 /** The value of one setting: the first source that gives it decides, and the others are not looked at. */
 function understand<K extends SettingKey>(
   key: K,
   sources: readonly Source[],
-  problems: string[],
+  { problems, unread, isUsed }: Findings,
 ): SettingValues[K] {
   const given = sources.find((source) => source.has(key))?.get(key) ?? [];
   const values = new Map<unknown, string>();
   for (const one of given) {
+    if (one.isSecretFile && !isUsed(key)) {
+      continue;
+    }
     try {
       values.set(describe(key).parse(one.isSecretFile ? readSecret(one) : one.raw), one.origin);
     } catch (error) {
       if (!(error instanceof BadValue)) {
         throw error;
       }
-      problems.push(describeBadValue(key, one, error));
+      const mayWait = one.isSecretFile && describe(key).onceOnly === true;
+      (mayWait ? unread : problems).push(describeBadValue(key, one, error));
     }
   }
   if (values.size > 1) {
@@ -164,7 +182,14 @@ function readPem(setting: string, path: string, problems: string[]): string {
   }
 }
 
-function assemble(values: SettingValues, tls: Config['tls'], terminal: boolean): Config {
+/** What a configuration holds beside the values of its settings. */
+interface Surroundings {
+  readonly tls: Config['tls'] | undefined;
+  readonly terminal: boolean;
+  readonly adminPasswordProblem: string | undefined;
+}
+
+function assemble(values: SettingValues, { tls, terminal, adminPasswordProblem }: Surroundings): Config {
   return Object.freeze({
     host: values.host,
     port: values.port,
@@ -174,6 +199,7 @@ function assemble(values: SettingValues, tls: Config['tls'], terminal: boolean):
     searchThreads: values.searchThreads,
     authEnabled: values.authEnabled,
     adminPassword: values.adminPassword,
+    adminPasswordProblem,
     generateAdminPassword: values.generateAdminPassword,
     insecureNoAuth: values.insecureNoAuth,
     jwtSecret: values.jwtSecret,

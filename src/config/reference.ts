@@ -85,7 +85,8 @@ start that says what is right. Relative paths start from the folder in which the
 
 A switch needs no value as a flag (\`--insecure-no-auth\`); elsewhere it is \`true\` or \`false\`. Secrets are never flags: a
 command line is visible to every user of the machine. Each has a second form that names a file holding it, less one
-newline at its end. Giving a secret twice with different values is an error.
+newline at its end. Giving a secret twice with different values is an error. Files of secrets and certificates are read by
+the commands that use them; that of an admin password may be gone once there is an admin.
 
 In Kubernetes, a service named \`kithdb\` makes the cluster inject \`KITHDB_SERVICE_*\`, \`KITHDB_PORT_*\` and
 \`KITHDB_PORT=tcp://…\` into pods: these are ignored.

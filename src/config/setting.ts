@@ -18,6 +18,8 @@ export interface Setting<T> {
   readonly isSwitch?: boolean;
   /** Never a flag, never printed; `…_FILE` forms name a file that holds it. */
   readonly secret?: boolean;
+  /** Ignored once what it makes is there: a file of it that cannot be read is no mistake of every start. */
+  readonly onceOnly?: boolean;
   /** Further environment variables with the same meaning. */
   readonly aliases?: readonly string[];
   /** Not allowed in the file, because it says which file to read. */

@@ -117,6 +117,7 @@ export const SETTINGS = {
     placeholder: 'PASSWORD',
     about: 'Creates the admin when there is none yet; ignored afterwards.',
     secret: true,
+    onceOnly: true,
   }),
   generateAdminPassword: setting({
     group: 'Authentication',

@@ -105,13 +105,19 @@ describe('C3.3 the first admin', () => {
       const first = await startAuth({ ...stored, adminPassword: PASSWORD });
       await first.client.post('/auth/admin/login').send({ password: PASSWORD }).expect(200);
       await first.close();
-      const second = await startAuth({ ...stored, adminPassword: OTHER_PASSWORD });
+      const second = await startAuth({
+        ...stored,
+        adminPassword: OTHER_PASSWORD,
+        adminPasswordProblem: 'the file is gone',
+      });
       await second.client.post('/auth/admin/login').send({ password: OTHER_PASSWORD }).expect(401);
       await second.client.post('/auth/admin/login').send({ password: PASSWORD }).expect(200);
       await second.close();
     } finally {
       rmSync(dataDir, { recursive: true });
     }
+    const adminPasswordProblem = 'KITHDB_ADMIN_PASSWORD_FILE must name a readable file';
+    await expect(startAuth({ adminPasswordProblem })).rejects.toThrow(adminPasswordProblem);
     await expect(startAuth({ adminPassword: 'weak' })).rejects.toThrow(
       /KITHDB_ADMIN_PASSWORD .*12 characters/,
     );

@@ -30,6 +30,7 @@ export const AUTH_CONFIG: AuthConfig = {
   jwtTtlSeconds: 3600,
   authEnabled: undefined,
   adminPassword: undefined,
+  adminPasswordProblem: undefined,
   generateAdminPassword: false,
 };
 

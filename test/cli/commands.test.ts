@@ -214,6 +214,25 @@ describe('C11.4 kithdb admin reset-password', () => {
     await service.close();
   });
 
+  it('needs the file of the password that it is given, and none of another setting', async () => {
+    await firstStart();
+    const gone = join(dataDir, 'gone');
+    expect(
+      await kithdb([...reset, dataDir], {
+        env: { KITHDB_JWT_SECRET_FILE: gone, KITHDB_ADMIN_PASSWORD_FILE: gone },
+        stdin: Readable.from([`${NEW_PASSWORD}\n`]),
+      }),
+    ).toEqual({
+      code: 2,
+      out: '',
+      err: `kithdb: KITHDB_ADMIN_PASSWORD_FILE must name a readable file: ${gone} cannot be read (no such file)\n`,
+    });
+    const { code } = await kithdb([...reset, dataDir], {
+      env: { KITHDB_TLS_CERT: gone, KITHDB_JWT_SECRET_FILE: gone, KITHDB_ADMIN_PASSWORD: NEW_PASSWORD },
+    });
+    expect(code).toBe(0);
+  });
+
   it('says what is missing', async () => {
     const env = { KITHDB_ADMIN_PASSWORD: NEW_PASSWORD };
     expect(await kithdb([...reset, join(dataDir, 'absent')], { env })).toMatchObject({

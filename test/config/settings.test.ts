@@ -366,6 +366,38 @@ describe('C3.2 the JWT secret', () => {
   });
 });
 
+describe('C11.2 files of secrets and certificates', () => {
+  const gone = '/run/secrets/gone';
+
+  it('are read by whoever uses the setting alone', () => {
+    const env = {
+      KITHDB_TLS_CERT: gone,
+      KITHDB_TLS_KEY: gone,
+      KITHDB_JWT_SECRET_FILE: gone,
+      KITHDB_ADMIN_PASSWORD_FILE: gone,
+      KITHDB_DATA_DIR: '/data',
+    };
+    const commandLine = readFlags([]);
+    const given = { commandLine, env, terminal: false };
+    expect(loadConfig({ ...given, only: ['config', 'dataDir'] })).toMatchObject({ dataDir: '/data' });
+    expect(() => loadConfig({ ...given, only: ['jwtSecret'] })).toThrow(/^KITHDB_JWT_SECRET_FILE must name/);
+    expect(problems([], env)).toEqual([
+      expect.stringMatching(/^KITHDB_JWT_SECRET_FILE must name a readable file/),
+      expect.stringMatching(/^KITHDB_TLS_CERT: .*no such file/),
+      expect.stringMatching(/^KITHDB_TLS_KEY: .*no such file/),
+    ]);
+  });
+
+  it('may be gone where they hold a password that created the admin long ago', () => {
+    const config = load([], { KITHDB_ADMIN_PASSWORD_FILE: gone });
+    expect(config.adminPassword).toBeUndefined();
+    expect(config.adminPasswordProblem).toBe(
+      `KITHDB_ADMIN_PASSWORD_FILE must name a readable file: ${gone} cannot be read (no such file)`,
+    );
+    expect(problems([], { KITHDB_ADMIN_PASSWORD: '' })).toHaveLength(1);
+  });
+});
+
 describe('C11.2 what is written down', () => {
   it('help and reference name every setting', () => {
     for (const text of [settingsHelp(), settingsReference()]) {
