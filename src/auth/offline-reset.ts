@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
+import { diskFull, isDiskFull } from '../files/explained';
 import { PasswordHasher } from './password-hashing';
-import { openStore, storeExists, type StoreKind } from './store/open';
+import { openStore, storeExists, StoreUnavailable, type StoreKind } from './store/open';
 
 /** How a reset without a server ended. */
 export type OfflineReset = 'done' | 'no admin' | 'no store';
@@ -9,6 +10,7 @@ export type OfflineReset = 'done' | 'no admin' | 'no store';
  * Gives the admin of a data directory a new password while no server runs on it; every JWT issued before is invalid.
  * The password has passed the policy.
  * @throws StoreInUse when a server runs
+ * @throws StoreUnavailable that says why the directory cannot be used, or that its disk is full
  */
 export async function resetPasswordOffline(
   dataDir: string,
@@ -22,6 +24,8 @@ export async function resetPasswordOffline(
   try {
     const passwordHash = await new PasswordHasher().hash(password);
     return (await store.replaceAdmin({ passwordHash, generation: randomUUID() })) ? 'done' : 'no admin';
+  } catch (error) {
+    throw isDiskFull(error) ? new StoreUnavailable(diskFull(dataDir), { cause: error }) : error;
   } finally {
     await store.close();
   }

@@ -1,6 +1,7 @@
 import { randomInt } from 'node:crypto';
 import type { Logger } from 'pino';
 import type { Config } from '../config';
+import { diskFull, isDiskFull } from '../files/explained';
 import { AdminJwt } from './admin-jwt';
 import { settleJwtSecret } from './jwt-secret';
 import { LoginThrottle } from './login-throttle';
@@ -68,7 +69,7 @@ export async function openAuth(
     return auth;
   } catch (error) {
     await store.close();
-    throw error;
+    throw isDiskFull(error) ? new AuthStartError(diskFull(config.dataDir), { cause: error }) : error;
   }
 }
 

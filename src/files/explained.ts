@@ -16,6 +16,22 @@ const CAUSES: Readonly<Record<string, string>> = {
   ENOTDIR: 'a part of the path is no folder',
 };
 
+/** Codes of a full disk: the engine's, those of SQLite in either library, and the system's. */
+const FULL: ReadonlySet<unknown> = new Set(['storage_full', 'SQLITE_FULL', 'ENOSPC', 'EDQUOT']);
+const SQLITE_FULL = 13;
+
+/** Whether an error says that a disk has no room for what was to be written. */
+export function isDiskFull(error: unknown): boolean {
+  const { code, errcode } = (error ?? {}) as { readonly code?: unknown; readonly errcode?: number };
+  // Extended codes of SQLite have the plain one in their last byte.
+  return FULL.has(code) || (errcode !== undefined && (errcode & 0xff) === SQLITE_FULL);
+}
+
+/** What to do about the full disk of a data directory: a sentence without its full stop. */
+export function diskFull(dataDir: string): string {
+  return `the disk of the data directory ${dataDir} is full: make room on it, and run the command again`;
+}
+
 /** The words of an error, with the place and the cause in place of those of the operating system. */
 export function explained(error: unknown): string {
   const { code, path, dest } = error as NodeJS.ErrnoException & { readonly dest?: string };

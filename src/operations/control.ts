@@ -8,7 +8,7 @@ import type { Logger } from 'pino';
 import { damageOf } from '../auth/store/port';
 import { CONTROL_FILE, identityOf, MAX_LINE_BYTES, type ControlAnswer } from './control-protocol';
 import { STORE_FILE } from './data-files';
-import { explained } from '../files/explained';
+import { diskFull, explained, isDiskFull } from '../files/explained';
 
 /** Folder in the data directory in which a running server offers its files to a backup. */
 export const STAGING = 'staging';
@@ -121,12 +121,7 @@ async function serveBackup(dataDir: string, socket: Socket, staging: Staging, lo
 
 /** Why nothing was staged, with the place and what to do. */
 function troubleOf(error: unknown, dataDir: string): string {
-  const { code } = error as { readonly code?: unknown };
-  // The engine's code, and those of SQLite and of the system.
-  const isFull = ['storage_full', 'SQLITE_FULL', 'ENOSPC', 'EDQUOT'].includes(String(code));
-  return isFull
-    ? `the disk of the data directory ${dataDir} is full: make room on it, and run the command again`
-    : explained(error);
+  return isDiskFull(error) ? diskFull(dataDir) : explained(error);
 }
 
 function answer(socket: Socket, message: ControlAnswer): void {

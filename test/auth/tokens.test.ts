@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import { checksum, digestOf, generateToken, isWellFormedToken } from '../../src/auth/access-token';
 import { formatPermissions, parsePermissions, PERMISSIONS } from '../../src/auth/permissions';
+import { MemoryStore } from '../../src/auth/store/memory';
 import { bearer, PASSWORD, startAuth, type AuthServer } from './auth-server';
 
 const UNAUTHENTICATED = { status: 'error', message: 'Invalid or missing authorization token' };
@@ -189,6 +190,43 @@ describe('C3.12 deleting', () => {
     await Promise.all([...requests, deletion]);
     expect(await readStatus(token)).toBe(401);
   });
+});
+
+describe('C1.5 a disk that is full', () => {
+  // As sqlite3, Node's own SQLite with an extended code, and the system tell it.
+  it.each([{ code: 'SQLITE_FULL' }, { code: 'ERR_SQLITE_ERROR', errcode: 13 + 256 }, { code: 'ENOSPC' }])(
+    'is a 507 of whatever would have been written, and nothing is taken for done: %j',
+    async (codes) => {
+      const { id, token } = await create();
+      const full = (): Promise<never> =>
+        Promise.reject(Object.assign(new Error('database or disk is full'), codes));
+      const writes = ['createToken', 'replaceDigest', 'deleteToken', 'storeSetting', 'replaceAdmin'] as const;
+      const spies = writes.map((write) => jest.spyOn(MemoryStore.prototype, write).mockImplementation(full));
+      try {
+        const { client } = server;
+        for (const answer of [
+          await client.delete(`/auth/access_token/${id}`).set(admin),
+          await client.post(`/auth/access_token/${id}/rotate`).set(admin),
+          await client.post('/auth/access_token').set(admin).send({ name: 'n', permission: 'read' }),
+          await client.patch('/auth/enabled').set(admin).send({ enabled: false }),
+          await client.post('/auth/admin/reset-password').send({ password: PASSWORD }),
+        ]) {
+          expect([answer.status, answer.body]).toEqual([
+            507,
+            { status: 'error', message: 'Authentication operation failed: storage full' },
+          ]);
+        }
+      } finally {
+        spies.forEach((spy) => {
+          spy.mockRestore();
+        });
+      }
+      expect(server.auth.enabled).toBe(true);
+      expect(await readStatus(token)).toBe(412);
+      await server.client.delete(`/auth/access_token/${id}`).set(admin).expect(200);
+      expect(await readStatus(token)).toBe(401);
+    },
+  );
 });
 
 describe('C3.13 who may manage tokens', () => {

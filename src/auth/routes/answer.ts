@@ -1,4 +1,6 @@
 import type { RequestHandler, Response } from 'express';
+import { isDiskFull } from '../../files/explained';
+import { engineFailure } from '../../http/errors';
 import { HashingBusy } from '../password-hashing';
 
 /** A failure under `/auth` (C1.3). */
@@ -35,7 +37,13 @@ function secondsSince(response: Response): number {
   return (now - (startedAt.get(response) ?? now)) / 1000;
 }
 
-/** Makes a handler of asynchronous work; a full hashing queue is a 429, everything unexpected goes on to Express. */
+/** What a failure of the store is called, as the operations of data endpoints are (C1.5). */
+const FAILED = 'Authentication operation failed';
+
+/**
+ * Makes a handler of asynchronous work; a full hashing queue is a 429, a full disk a 507, and everything unexpected goes
+ * on to Express.
+ */
 export function answering(work: (...args: Parameters<RequestHandler>) => Promise<void>): RequestHandler {
   return async (request, response, next) => {
     try {
@@ -43,6 +51,9 @@ export function answering(work: (...args: Parameters<RequestHandler>) => Promise
     } catch (error) {
       if (error instanceof HashingBusy) {
         answerTooMany(response, error.message, 1);
+      } else if (isDiskFull(error)) {
+        const { status, message } = engineFailure('storage_full', {}, FAILED);
+        answerFailure(response, status, message);
       } else {
         next(error);
       }

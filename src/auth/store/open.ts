@@ -1,6 +1,6 @@
 import { chmod, open, stat } from 'node:fs/promises';
 import { basename, dirname, join, sep } from 'node:path';
-import { explained } from '../../files/explained';
+import { diskFull, explained, isDiskFull } from '../../files/explained';
 import { makeFolder, syncFolder } from '../../files/folder';
 import { MemoryStore } from './memory';
 import { connectNodeSqlite } from './node-sqlite';
@@ -69,7 +69,9 @@ export async function openStore(
       `The data directory ${dataDir} is open to other users of this machine (mode ${rights}); close it with: chmod 700 ${JSON.stringify(dataDir)}`,
     );
   }
-  const store = await SqlStore.open(await openConnection(path, kind), path);
+  const store = await SqlStore.open(await openConnection(path, kind), path).catch((error: unknown) => {
+    throw isDiskFull(error) ? new StoreUnavailable(diskFull(dataDir), { cause: error }) : error;
+  });
   // A commit in a log whose name is lost would be lost with it.
   await syncFolder(dataDir);
   return store;
