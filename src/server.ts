@@ -24,7 +24,7 @@ import { allRoutes } from './http/routes';
 import { reportScrub } from './operations/scrub-report';
 import { reportTroubles } from './operations/trouble-report';
 import { openControl, type Control } from './operations/control';
-import { holdsUnfinishedRestore } from './operations/data-files';
+import { holdsUnfinishedRestore, unfinishedRestore } from './operations/data-files';
 import { productVersion } from './system/version';
 
 export { StartError } from './http/listen';
@@ -81,9 +81,7 @@ export async function startServer(config: Config, options: StartOptions = {}): P
   const { log } = processLog;
   const signals = (options.ownsProcess ?? true) ? new Signals() : undefined;
   if (await holdsUnfinishedRestore(config.dataDir)) {
-    throw new StartError(
-      `A restore into ${config.dataDir} did not come to its end: empty the folder and restore again`,
-    );
+    throw new StartError(unfinishedRestore(config.dataDir));
   }
   const lifecycle = new Lifecycle();
   const auth = new Late(openAuth(config, log));

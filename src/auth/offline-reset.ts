@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { diskFull, isDiskFull } from '../files/explained';
+import { diskFull, explained, isDiskFull } from '../files/explained';
 import { PasswordHasher } from './password-hashing';
 import { openStore, storeExists, StoreUnavailable, type StoreKind } from './store/open';
 
@@ -17,7 +17,10 @@ export async function resetPasswordOffline(
   password: string,
   kind?: StoreKind,
 ): Promise<OfflineReset> {
-  if (!(await storeExists(dataDir))) {
+  const exists = await storeExists(dataDir).catch((error: unknown) => {
+    throw new StoreUnavailable(`The data directory cannot be used: ${explained(error)}`, { cause: error });
+  });
+  if (!exists) {
     return 'no store';
   }
   const store = await openStore(dataDir, kind);

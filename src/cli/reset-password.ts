@@ -1,6 +1,7 @@
 import { resetPasswordOffline } from '../auth/offline-reset';
 import { refusePassword } from '../auth/password-policy';
 import type { Config } from '../config';
+import { holdsUnfinishedRestore, unfinishedRestore } from '../operations/data-files';
 import { CommandError, EXIT, type Console } from './console';
 import { readNewPassword } from './password-input';
 
@@ -8,6 +9,9 @@ import { readNewPassword } from './password-input';
 export async function resetPassword(config: Config, console: Console): Promise<undefined> {
   if (config.tokenStore === 'memory') {
     throw new CommandError('KITHDB_TOKEN_STORE=memory keeps no password between starts');
+  }
+  if (await holdsUnfinishedRestore(config.dataDir)) {
+    throw new CommandError(unfinishedRestore(config.dataDir));
   }
   if (config.adminPasswordProblem !== undefined) {
     throw new CommandError(config.adminPasswordProblem, EXIT.usage);

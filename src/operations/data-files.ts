@@ -65,6 +65,11 @@ export function holdsUnfinishedRestore(dataDir: string): Promise<boolean> {
   return isFile(join(dataDir, UNFINISHED_RESTORE));
 }
 
+/** Why nothing opens a data directory with an unfinished restore, and what to do: a sentence without its full stop. */
+export function unfinishedRestore(dataDir: string): string {
+  return `A restore into ${dataDir} did not come to its end: empty the folder and restore again`;
+}
+
 /** What stands at a path. */
 export async function folderState(path: string): Promise<'absent' | 'empty' | 'used' | 'no folder'> {
   try {

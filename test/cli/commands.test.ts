@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough, Readable } from 'node:stream';
@@ -11,6 +11,7 @@ import {
   StoreInUse,
   StoreUnavailable,
 } from '../../src/auth';
+import { SqlStore } from '../../src/auth/store/sql-store';
 import { CommandError } from '../../src/cli/console';
 import { EXPLAINED, run } from '../../src/cli/run';
 import { VERBS } from '../../src/cli/verbs';
@@ -231,6 +232,42 @@ describe('C11.4 kithdb admin reset-password', () => {
       env: { KITHDB_TLS_CERT: gone, KITHDB_JWT_SECRET_FILE: gone, KITHDB_ADMIN_PASSWORD: NEW_PASSWORD },
     });
     expect(code).toBe(0);
+  });
+
+  it('says that the disk is full, and what to do', async () => {
+    const jwt = await firstStart();
+    const full = Object.assign(new Error('SQLITE_FULL: database or disk is full'), { code: 'SQLITE_FULL' });
+    const spy = jest.spyOn(SqlStore.prototype, 'replaceAdmin').mockRejectedValueOnce(full);
+    const env = { KITHDB_ADMIN_PASSWORD: NEW_PASSWORD };
+    expect(await kithdb([...reset, dataDir], { env })).toEqual({
+      code: 1,
+      out: '',
+      err: `kithdb: the disk of the data directory ${dataDir} is full: make room on it, and run the command again\n`,
+    });
+    spy.mockRestore();
+    expect((await kithdb([...reset, dataDir], { env })).code).toBe(0);
+    await expectPassword(NEW_PASSWORD, jwt);
+  });
+
+  it('says why it cannot use a folder', async () => {
+    const env = { KITHDB_ADMIN_PASSWORD: NEW_PASSWORD };
+    const file = join(dataDir, 'file');
+    writeFileSync(file, '');
+    expect(await kithdb([...reset, file], { env })).toEqual({
+      code: 1,
+      out: '',
+      err: `kithdb: The data directory cannot be used: ${join(file, 'auth.sqlite3')}: a part of the path is no folder (ENOTDIR)\n`,
+    });
+  });
+
+  it('opens no directory with an unfinished restore', async () => {
+    await firstStart();
+    writeFileSync(join(dataDir, 'RESTORING'), '');
+    expect(await kithdb([...reset, dataDir], { env: { KITHDB_ADMIN_PASSWORD: NEW_PASSWORD } })).toEqual({
+      code: 1,
+      out: '',
+      err: `kithdb: A restore into ${dataDir} did not come to its end: empty the folder and restore again\n`,
+    });
   });
 
   it('says what is missing', async () => {
