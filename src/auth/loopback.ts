@@ -1,4 +1,4 @@
-import { isIPv4 } from 'node:net';
+import { isIP, isIPv4 } from 'node:net';
 
 /** An IPv4 address that came in IPv6 clothes (`::ffff:127.0.0.1`) without them. */
 export function unmapped(address: string): string {
@@ -19,7 +19,17 @@ export function isLoopbackHost(host: string): boolean {
 
 /** Whether a `Host` header names this machine: a loopback name or address, with or without a port. */
 export function namesLoopback(header: string | undefined): boolean {
-  const parts = /^(?:\[([0-9a-f:.]+)\]|([^[\]:/?#@\s]+))(?::\d{1,5})?$/i.exec(header ?? '');
-  const host = parts?.[1] ?? parts?.[2];
+  const host = hostOf(header);
   return host !== undefined && isLoopbackHost(host);
+}
+
+/** Whether a `Host` header is an IP address, with or without a port. */
+export function namesAddress(header: string | undefined): boolean {
+  return isIP(hostOf(header) ?? '') !== 0;
+}
+
+/** The name or address of a `Host` header, without brackets and port; undefined when it is none. */
+function hostOf(header: string | undefined): string | undefined {
+  const parts = /^(?:\[([0-9a-f:.]+)\]|([^[\]:/?#@\s]+))(?::\d{1,5})?$/i.exec(header ?? '');
+  return parts?.[1] ?? parts?.[2];
 }

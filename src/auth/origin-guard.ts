@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { isLoopbackAddress, isLoopbackHost, namesLoopback } from './loopback';
+import { isLoopbackAddress, isLoopbackHost, namesAddress, namesLoopback } from './loopback';
 
 /** What the checks look at: who is connected, and what the headers say. */
 export type Caller = Pick<IncomingMessage, 'headers'> & {
@@ -9,7 +9,10 @@ export type Caller = Pick<IncomingMessage, 'headers'> & {
 
 /** Checks on where a request comes from; each gives the sentence of its 403, or undefined to let the request pass. */
 export interface OriginGuard {
-  /** Cross-origin requests, and while authentication is disabled on loopback, DNS rebinding (C3.8). */
+  /**
+   * Cross-origin requests, and while authentication is disabled, DNS rebinding (C3.8): on loopback whoever asks, elsewhere
+   * pages, that is requests with an `Origin`, since proxies and clients may know the server by any name.
+   */
   refuse(request: Caller, authEnabled: boolean): string | undefined;
   /** Anybody but a direct local caller (C3.3). */
   refuseRemote(request: Caller): string | undefined;
@@ -33,12 +36,20 @@ export function originGuard(settings: {
         }
         lastLocal = host;
       }
+      if (!authEnabled && !onLoopback && origin !== undefined && !listed.has(origin) && !isOwnName(host)) {
+        return 'The Host header must be an IP address or a loopback name while authentication is disabled, or the origin one of KITHDB_CORS_ORIGINS';
+      }
       return isCrossOrigin(request) && !listed.has(origin ?? '')
         ? 'Cross-origin requests are refused: the origin is not one of KITHDB_CORS_ORIGINS'
         : undefined;
     },
     refuseRemote: (request) => (isDirectLocal(request) ? undefined : LOCAL_ONLY),
   };
+}
+
+/** Whether no page elsewhere can have a `Host` made to mean this server: a name can be bound to any address. */
+function isOwnName(host: string | undefined): boolean {
+  return namesAddress(host) || namesLoopback(host);
 }
 
 /** The 403 of C3.3. */

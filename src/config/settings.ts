@@ -89,7 +89,8 @@ export const SETTINGS = {
     fallback: [],
     fallbackText: 'none',
     placeholder: 'ORIGINS',
-    about: 'Web origins whose pages may call the server, separated by commas; every other one is refused.',
+    about:
+      'Web origins whose pages may call the server, separated by commas; every other one is refused. While authentication is disabled and the address is not loopback, that includes the origin of the server itself, unless its host is a loopback name or an IP address.',
   }),
   searchThreads: setting({
     group: 'Server',

@@ -149,9 +149,32 @@ describe('C3.8 DNS rebinding', () => {
     expect(guard.refuse(caller(), false)).toBeUndefined();
   });
 
-  it('is no concern on other addresses, whose names we do not know', () => {
-    const guard = originGuard({ host: '0.0.0.0', corsOrigins: [] });
-    expect(guard.refuse(rebound, false)).toBeUndefined();
+  describe('on other addresses, whose names we do not know', () => {
+    const guard = originGuard({
+      host: '0.0.0.0',
+      corsOrigins: ['https://db.example', 'https://app.example'],
+    });
+    const page = (host: string, origin = `https://${host}`) => guard.refuse(caller({ host, origin }), false);
+
+    it('is refused when a page asks', () => {
+      expect(page('evil.example:6363')).toMatch(/Host header/);
+      expect(page('127.0.0.1.evil.example')).toMatch(/Host header/);
+      expect(page('[evil.example]')).toMatch(/Host header|Cross-origin/);
+    });
+
+    it.each(['10.0.0.7:6363', '[2001:db8::7]:6363', '[::1]', 'localhost:6363', 'db.example'])(
+      'is no concern of a page from %s: an address, a name of this machine, or a listed origin',
+      (host) => {
+        expect(page(host)).toBeUndefined();
+      },
+    );
+
+    it('is no concern of listed pages, of clients that send no Origin, nor with authentication', () => {
+      expect(page('db.internal:6363', 'https://app.example')).toBeUndefined();
+      expect(guard.refuse(rebound, false)).toBeUndefined();
+      const evil = caller({ host: 'evil.example', origin: 'https://evil.example' });
+      expect(guard.refuse(evil, true)).toBeUndefined();
+    });
   });
 
   it('is a 403 on data endpoints, not on the plain ones', async () => {
