@@ -3,6 +3,7 @@ import { productVersion } from '../system/version';
 import { backup } from './backup';
 import { check } from './check';
 import type { Console, ExitCode } from './console';
+import { health } from './health';
 import { overview } from './help';
 import { repair } from './repair';
 import { resetPassword } from './reset-password';
@@ -108,6 +109,15 @@ export const VERBS: readonly Verb[] = [
     settings: ['config', 'dataDir'],
     usesSettings: true,
     run: repair,
+  },
+  {
+    name: 'health',
+    about:
+      'Asks the server that the environment and the file of --config describe, on this machine, whether it is ready.',
+    exitCodes: 'Exit codes: 0 ready, 1 not ready, 2 wrong arguments or settings.',
+    settings: ['config', 'host', 'port', 'tlsCert', 'tlsKey'],
+    usesSettings: true,
+    run: health,
   },
   {
     name: 'help',

@@ -1,4 +1,8 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { once } from 'node:events';
+import { createServer as createHttp, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer as createHttps } from 'node:https';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough, Readable } from 'node:stream';
@@ -147,6 +151,46 @@ describe('C11.2 the command line', () => {
       new StoreUnavailable('x'),
     ];
     expect(new Set(errors.map(({ name }) => name))).toEqual(EXPLAINED);
+  });
+});
+
+describe('C11.2 kithdb health, the health check of the image', () => {
+  const fixtures = join(__dirname, '..', 'fixtures');
+  const [cert, key] = ['localhost-cert.pem', 'localhost-key.pem'].map((name) => join(fixtures, name));
+
+  it.each(['http', 'https'])('finds a server that speaks %s where the file says', async (scheme) => {
+    let status = 200;
+    const answer = (request: IncomingMessage, response: ServerResponse): void => {
+      response.writeHead(request.url === '/readyz' ? status : 404).end();
+    };
+    const server =
+      scheme === 'http'
+        ? createHttp(answer)
+        : createHttps({ cert: readFileSync(cert!), key: readFileSync(key!) }, answer);
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    const { port } = server.address() as AddressInfo;
+    const path = join(dataDir, 'kithdb.yaml');
+    const tls = scheme === 'http' ? '' : `tls_cert: ${cert}\ntls_key: ${key}\n`;
+    writeFileSync(path, `port: ${port}\n${tls}`);
+    const env = {
+      KITHDB_HOST: '0.0.0.0',
+      KITHDB_CONFIG: path,
+      KITHDB_ADMIN_PASSWORD_FILE: '/run/secrets/gone',
+    };
+    expect(await kithdb(['health'], { env })).toEqual({ code: 0, out: 'ready\n', err: '' });
+    status = 503;
+    expect(await kithdb(['health'], { env })).toMatchObject({
+      code: 1,
+      err: expect.stringMatching(
+        /^kithdb: The server at 127\.0\.0\.1 port \d+ is not ready: \/readyz says 503/,
+      ),
+    });
+    server.close();
+    await once(server, 'close');
+    expect(await kithdb(['health'], { env })).toMatchObject({
+      code: 1,
+      err: expect.stringMatching(/is not ready: .*ECONNREFUSED/),
+    });
   });
 });
 
