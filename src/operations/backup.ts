@@ -1,5 +1,5 @@
-import { link, mkdir, realpath } from 'node:fs/promises';
-import { basename, dirname, join, resolve, sep } from 'node:path';
+import { link, mkdir } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
 import type { Config } from '../config';
 import { copyStoreAtRest } from '../auth/store/copy';
 import { damageOf } from '../auth/store/port';
@@ -9,7 +9,14 @@ import { FILES, readManifest, writeManifest, type BackupFile, type BackupManifes
 import { stageLive, type Staged } from './control-client';
 import { copyVerified, digestOf, isSame } from './copying';
 import { requireDataDir } from './data-dir';
-import { folderState, listDataFiles, makeFolders, STORE_FILE, syncFolders } from './data-files';
+import {
+  folderState,
+  lieInOneAnother,
+  listDataFiles,
+  makeFolders,
+  STORE_FILE,
+  syncFolders,
+} from './data-files';
 import { makeFolder } from '../files/folder';
 import { BackupError } from './failure';
 import { explained, reasonOf } from '../files/explained';
@@ -132,25 +139,11 @@ async function prepareTarget(to: string, dataDir: string): Promise<void> {
   if (state === 'used' || state === 'no folder') {
     throw new BackupError(`${to} is not an empty folder: a backup goes into a new or empty one`);
   }
-  // Before anything is made: where it would lie, links followed.
-  const [target, source] = await Promise.all([placeOf(to), realpath(dataDir)]);
-  if (target === source || target.startsWith(source + sep) || source.startsWith(target + sep)) {
+  if (await lieInOneAnother(to, dataDir)) {
     throw new BackupError(`${to} and the data directory ${dataDir} must not lie in one another`);
   }
   if (state === 'absent') {
     await makeFolder(to);
-  }
-}
-
-/** The real path of a folder that may be missing. */
-async function placeOf(path: string): Promise<string> {
-  try {
-    return await realpath(path);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || dirname(path) === path) {
-      throw error;
-    }
-    return join(await placeOf(dirname(path)), basename(path));
   }
 }
 

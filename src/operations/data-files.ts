@@ -1,5 +1,5 @@
-import { lstat, readdir, stat } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { lstat, readdir, realpath, stat } from 'node:fs/promises';
+import { basename, dirname, join, sep } from 'node:path';
 import { makeFolder, syncFolder } from '../files/folder';
 
 /** The store of authentication in a data directory and in a backup. */
@@ -68,6 +68,24 @@ export function holdsUnfinishedRestore(dataDir: string): Promise<boolean> {
 /** Why nothing opens a data directory with an unfinished restore, and what to do: a sentence without its full stop. */
 export function unfinishedRestore(dataDir: string): string {
   return `A restore into ${dataDir} did not come to its end: empty the folder and restore again`;
+}
+
+/** Whether two folders are one, or one of them lies in the other, links followed; both may be missing. */
+export async function lieInOneAnother(a: string, b: string): Promise<boolean> {
+  const [one, other] = await Promise.all([placeOf(a), placeOf(b)]);
+  return one === other || one.startsWith(other + sep) || other.startsWith(one + sep);
+}
+
+/** The real path of a folder that may be missing. */
+async function placeOf(path: string): Promise<string> {
+  try {
+    return await realpath(path);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || dirname(path) === path) {
+      throw error;
+    }
+    return join(await placeOf(dirname(path)), basename(path));
+  }
 }
 
 /** What stands at a path. */

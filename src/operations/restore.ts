@@ -6,6 +6,7 @@ import {
   folderState,
   holdsUnfinishedRestore,
   isFile,
+  lieInOneAnother,
   makeFolders,
   syncFolders,
   UNFINISHED_RESTORE,
@@ -55,6 +56,10 @@ async function copyBackup(from: string, to: string): Promise<RestoreOutcome> {
         ? `${dataDir} holds a restore that did not come to its end: empty it and restore again`
         : `${dataDir} is not empty: a backup is restored into a new or empty folder, which --data-dir names`,
     );
+  }
+  // Else the backup would hold what is no part of it, and whoever removes old backups would remove it too.
+  if (await lieInOneAnother(dataDir, folder)) {
+    throw new BackupError(`${dataDir} and the backup ${folder} must not lie in one another`);
   }
   const source = join(folder, FILES);
   for (const file of files) {

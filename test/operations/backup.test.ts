@@ -271,6 +271,15 @@ describe('C11.4 backup and restore', () => {
     await refused(/is not empty/, 'restore', '--from', backup, '--data-dir', dataDir);
     await refused(/is not an empty folder/, 'backup', '--data-dir', dataDir, '--to', backup);
     await refused(/must not lie in one another/, 'backup', '--data-dir', dataDir, '--to', join(dataDir, 'b'));
+    await refused(
+      /must not lie in one another/,
+      'restore',
+      '--from',
+      backup,
+      '--data-dir',
+      join(backup, 'data', 'new'),
+    );
+    expect(readdirSync(join(backup, 'data'))).not.toContain('new');
     await refused(/no finished backup/, 'restore', '--from', folder, '--data-dir', target);
     const [log] = readdirSync(join(backup, 'data', 'log')).filter((name) => name.endsWith('.log'));
     damage(join(backup, 'data', 'log', log!));
