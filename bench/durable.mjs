@@ -4,6 +4,7 @@
  */
 import {
   closeSync,
+  existsSync,
   fdatasyncSync,
   mkdtempSync,
   openSync,
@@ -19,7 +20,8 @@ import { readVectorSet } from '../data/vector-set.mjs';
 import { root } from '../scripts/build/tree.mjs';
 import { startServer } from '../scripts/server-process.mjs';
 import { Connection, requestBytes } from './connection.mjs';
-import { readFlags } from './flags.mjs';
+import { readFlags, whole } from './flags.mjs';
+import { untilInterrupted } from './interruption.mjs';
 import { sendAll } from './load.mjs';
 
 const USAGE = `npm run bench:durable -- --data FOLDER [flags]
@@ -52,28 +54,39 @@ const options = {
 /** Requests, or bare appends, before the other kind has its turn: both see the disk in the same moods. */
 const TURN = 100;
 
-const flags = readFlags(options, USAGE);
+const flags = readFlags(options, USAGE, {
+  folder: (text) => existsSync(text) || 'a folder that is there',
+  points: whole,
+  batch: whole,
+  connections: whole,
+  rounds: whole,
+  singles: whole,
+});
 const set = readVectorSet(flags.data);
 const dataDir = mkdtempSync(join(flags.folder, 'kithdb-bench-durable-'));
 const report = { set: set.name, cores: cpus().length, durability: flags.durability };
-const server = await startServer(join(root, 'bin', 'kithdb.js'), [
-  '--port',
-  '0',
-  '--data-dir',
-  join(dataDir, 'server'),
-  '--log-level',
-  'warn',
-]);
-try {
+let server;
+
+await untilInterrupted(run, async () => {
+  await server?.stop();
+  rmSync(dataDir, { recursive: true, force: true });
+});
+
+async function run() {
+  server = await startServer(join(root, 'bin', 'kithdb.js'), [
+    '--port',
+    '0',
+    '--data-dir',
+    join(dataDir, 'server'),
+    '--log-level',
+    'warn',
+  ]);
   const url = new URL(server.url);
   const parts = flags.only.split(',');
   if (parts.includes('wide')) report.wide = await ingest(url, 'wide', 2 * set.dims, wideUpserts(url));
   if (parts.includes('whole')) report.whole = await ingest(url, 'whole', set.dims, setUpserts(url));
   if (parts.includes('single')) report.single = await singles(url);
   if (flags.out) writeFileSync(flags.out, `${JSON.stringify(report, null, 2)}\n`);
-} finally {
-  await server.stop();
-  rmSync(dataDir, { recursive: true, force: true });
 }
 
 /** Upserts of points whose vector is that of two rows, one after the other, without a payload. */

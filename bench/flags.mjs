@@ -3,16 +3,52 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 
+/** Whether a text is a whole number from 1 on, or what it should be. */
+export function whole(text) {
+  return /^[1-9]\d{0,14}$/.test(text) || 'a whole number from 1 on';
+}
+
+/** Whether a text is a number above 0. */
+export function positive(text) {
+  return (Number(text) > 0 && Number.isFinite(Number(text))) || 'a number above 0';
+}
+
+/** The same check for each part of a list. */
+export function listOf(check) {
+  return (text) =>
+    text
+      .split(',')
+      .map(check)
+      .find((verdict) => verdict !== true) ?? true;
+}
+
+/** Ends the process where no server answers at an address. */
+export async function mustAnswer(url) {
+  try {
+    await fetch(new URL('/readyz', url), { signal: AbortSignal.timeout(10_000) });
+  } catch (error) {
+    console.error(`--url ${url}: no server answers there (${error.cause?.code ?? error.message})`);
+    process.exit(2);
+  }
+}
+
 /**
  * The flags of this process, of which `--data` must be one and name a folder with a `meta.json`. Where they are wrong
  * it ends, with what is wrong and the usage; `--help` shows the usage alone.
  *
  * @param {import('node:util').ParseArgsConfig['options']} options
  * @param {string} usage
+ * @param {Record<string, (text: string) => true | string>} [checks] by flag: true, or what its value should be
  * @returns {Record<string, any>}
  */
-export function readFlags(options, usage) {
-  const flags = flagsOf(options, usage, (values) => values);
+export function readFlags(options, usage, checks = {}) {
+  const flags = flagsOf(options, usage, (values) => {
+    for (const [name, check] of Object.entries(checks)) {
+      const verdict = values[name] === undefined || check(values[name]);
+      if (verdict !== true) throw new Error(`--${name} ${values[name]}: ${verdict}`);
+    }
+    return values;
+  });
   if (existsSync(join(flags.data, 'meta.json'))) return flags;
   console.error(
     `${flags.data} has no meta.json: is --data right? data/debian-small comes with the repository`,

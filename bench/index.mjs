@@ -14,6 +14,7 @@ import { cut, readDataSet } from './index/dataset.mjs';
 import { DataError } from './index/elements.mjs';
 import { measureFiltered, startOurs } from './index/ours.mjs';
 import { PEER_NAMES, startPeers } from './index/peers.mjs';
+import { untilInterrupted } from './interruption.mjs';
 import { picture } from './index/picture.mjs';
 import { ratios } from './index/ratios.mjs';
 import { printReport } from './index/report.mjs';
@@ -89,14 +90,14 @@ const loadBefore = loadavg()[0];
 const folder = mkdtempSync(join(tmpdir(), 'kithdb-bench-index-'));
 const workers = [];
 try {
-  await run();
+  await untilInterrupted(run, async () => {
+    await Promise.all(workers.map((worker) => worker.stop()));
+    rmSync(folder, { recursive: true, force: true });
+  });
 } catch (error) {
   if (!(error instanceof DataError) && !(error instanceof BuildError)) throw error;
   console.error(error.message);
   process.exitCode = 1;
-} finally {
-  await Promise.all(workers.map((worker) => worker.stop()));
-  rmSync(folder, { recursive: true, force: true });
 }
 
 /** What is to be measured, of what the command line says. */

@@ -9,8 +9,9 @@ import { readVectorSet } from '../data/vector-set.mjs';
 import { root } from '../scripts/build/tree.mjs';
 import { startServer } from '../scripts/server-process.mjs';
 import { requestBytes } from './connection.mjs';
-import { readFlags } from './flags.mjs';
+import { listOf, mustAnswer, positive, readFlags, whole } from './flags.mjs';
 import { startIngest } from './ingest.mjs';
+import { untilInterrupted } from './interruption.mjs';
 import { measureRate, sendAll } from './load.mjs';
 import { recall } from './recall.mjs';
 
@@ -69,7 +70,17 @@ const SELECTIVITIES_PERMILLE = [500, 100, 10, 1];
 /** Connections of `--search-under-load`. */
 const UNDER_LOAD = { readers: 4, writers: 2 };
 
-const flags = readFlags(options, USAGE);
+const flags = readFlags(options, USAGE, {
+  pid: whole,
+  connections: listOf(whole),
+  ef: listOf((text) => text === 'exact' || whole(text)),
+  limit: whole,
+  queries: whole,
+  seconds: positive,
+  batch: whole,
+  'load-connections': whole,
+});
+if (flags.url !== undefined) await mustAnswer(flags.url);
 const set = readVectorSet(flags.data);
 const collectionPath = `/collections/${encodeURIComponent(flags.collection)}`;
 const report = {
@@ -83,7 +94,12 @@ const dataDir = flags.url ? null : mkdtempSync(join(tmpdir(), 'kithdb-bench-'));
 let server = null;
 let firstUpsertAt = 0;
 
-try {
+await untilInterrupted(run, async () => {
+  await server?.stop?.();
+  if (dataDir) rmSync(dataDir, { recursive: true, force: true });
+});
+
+async function run() {
   server = flags.url ? { url: flags.url, pid: Number(flags.pid) || null } : await start();
   await createCollection();
   await load();
@@ -95,9 +111,6 @@ try {
   print('memory', report.memory);
   if (dataDir) await restart();
   if (flags.out) writeFileSync(flags.out, `${JSON.stringify(report, null, 2)}\n`);
-} finally {
-  await server?.stop?.();
-  if (dataDir) rmSync(dataDir, { recursive: true, force: true });
 }
 
 function start() {

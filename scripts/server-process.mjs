@@ -9,17 +9,21 @@ const START_TIMEOUT_MS = 120_000;
  *
  * @param {string} launcher path of `bin/kithdb.js`
  * @param {string[]} flags
- * @param {Record<string, string>} [env] settings beside those of this process
+ * @param {Record<string, string>} [env] its settings in the environment; those of this process are not its own
  * @returns {Promise<{url: string, pid: number, readyAfterMs: number, stop: () => Promise<number>}>}
  *   `stop` ends it gracefully and resolves with its exit code
  */
 export async function startServer(launcher, flags, env = {}) {
   const startedAt = performance.now();
   const child = spawn(process.execPath, [launcher, ...flags], {
-    env: { ...process.env, ...env },
+    env: { ...withoutSettings(process.env), ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const exited = new Promise((resolve) => child.once('close', resolve));
+  // Whoever is interrupted while it starts leaves no server behind.
+  const kill = () => child.kill('SIGKILL');
+  process.once('exit', kill);
+  child.once('close', () => process.off('exit', kill));
   try {
     const url = await readAddress(child);
     return {
@@ -35,6 +39,12 @@ export async function startServer(launcher, flags, env = {}) {
     child.kill('SIGKILL');
     throw error;
   }
+}
+
+/** An environment without what would be a setting of a server. */
+function withoutSettings(env) {
+  const isSetting = (name) => /^(?:KITHDB_|SERVICE_JWT_SECRET)/.test(name);
+  return Object.fromEntries(Object.entries(env).filter(([name]) => !isSetting(name)));
 }
 
 function readAddress(child) {
