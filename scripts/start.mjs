@@ -1,14 +1,18 @@
 /** `npm start [-- flags]`: builds what is out of date, then serves with the given flags. */
 import { spawn } from 'node:child_process';
+import { createRequire } from 'node:module';
 import { constants } from 'node:os';
 import { join } from 'node:path';
 import { buildEverything } from './build/everything.mjs';
 import { BuildError, say } from './build/process.mjs';
 import { root } from './build/tree.mjs';
+import { pathsFrom } from './caller-paths.mjs';
 
 try {
   await buildEverything();
-  process.exitCode = await serve(process.argv.slice(2));
+  const { isPathFlag } = createRequire(import.meta.url)('../dist/config/index.js');
+  const folder = process.env.INIT_CWD ?? process.cwd();
+  process.exitCode = await serve(pathsFrom(process.argv.slice(2), folder, isPathFlag));
 } catch (error) {
   if (!(error instanceof BuildError)) throw error;
   say(error.message);

@@ -81,7 +81,8 @@ const PREAMBLE = `# Configuration
 
 Each setting is a flag of \`kithdb serve\`, an environment variable and a key of an optional YAML file (\`--config\`). A flag
 beats the environment, and the environment beats the file. A name that is no setting, or a bad value, is an error at
-start that says what is right. Relative paths start from the folder in which the command runs.
+start that says what is right. Relative paths start from the folder in which the command runs. \`npm start\` runs it in the
+folder of the package; paths in its flags start from where npm was called.
 
 A switch needs no value as a flag (\`--insecure-no-auth\`); elsewhere it is \`true\` or \`false\`. Secrets are never flags: a
 command line is visible to every user of the machine. Each has a second form that names a file holding it, less one

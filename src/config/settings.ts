@@ -245,6 +245,16 @@ export function flagName(key: SettingKey): string {
   return fileKey(key).replaceAll('_', '-');
 }
 
+/** Whether a flag, without its dashes, has a path for its value. */
+export function isPathFlag(flag: string): boolean {
+  return SETTING_KEYS.some((key) => {
+    const { placeholder, secret } = describe(key);
+    return secret === true
+      ? flag === `${flagName(key)}-file`
+      : flag === flagName(key) && ['FILE', 'FOLDER'].includes(placeholder);
+  });
+}
+
 /** The key of a setting in the file, such as `data_dir`. */
 export function fileKey(key: SettingKey): string {
   return key.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);

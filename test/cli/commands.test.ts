@@ -1,5 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
+import { pathToFileURL } from 'node:url';
 import { createServer as createHttp, type IncomingMessage, type ServerResponse } from 'node:http';
 import { createServer as createHttps } from 'node:https';
 import type { AddressInfo } from 'node:net';
@@ -19,7 +21,7 @@ import { SqlStore } from '../../src/auth/store/sql-store';
 import { CommandError } from '../../src/cli/console';
 import { EXPLAINED, run } from '../../src/cli/run';
 import { VERBS } from '../../src/cli/verbs';
-import { ConfigError, settingsReference } from '../../src/config';
+import { ConfigError, isPathFlag, settingsReference } from '../../src/config';
 import { StartError } from '../../src/http/listen';
 import { BackupError } from '../../src/operations/failure';
 import { startServer } from '../../src/server';
@@ -334,5 +336,32 @@ describe('C11.4 kithdb admin reset-password', () => {
       err: expect.stringMatching(/^kithdb: The password must have at least 12 characters/),
     });
     expect(await kithdb([...reset, dataDir, '--token-store', 'memory'], { env })).toMatchObject({ code: 1 });
+  });
+});
+
+describe('C11.1 npm start', () => {
+  it('takes relative paths in flags from where npm was called', () => {
+    const url = pathToFileURL(join(__dirname, '..', '..', 'scripts', 'caller-paths.mjs')).href;
+    const flags = [
+      '--data-dir',
+      'a',
+      '--config=../b',
+      '--port',
+      '1',
+      '--log-level=info',
+      '--tls-key',
+      '/c',
+      '--data-dir',
+    ];
+    const script = `import { pathsFrom } from ${JSON.stringify(url)};
+      const paths = ${JSON.stringify(['data-dir', 'config', 'tls-key'])};
+      console.log(JSON.stringify(pathsFrom(${JSON.stringify(flags)}, '/from/here', (flag) => paths.includes(flag))));`;
+    const { stdout } = spawnSync(process.execPath, ['--input-type=module', '-e', script], {
+      encoding: 'utf8',
+    });
+    const made = ['--data-dir', '/from/here/a', '--config=/from/b', '--port', '1', '--log-level=info'];
+    expect(JSON.parse(stdout)).toEqual([...made, '--tls-key', '/c', '--data-dir']);
+    expect(['data-dir', 'config', 'tls-cert', 'tls-key', 'jwt-secret-file'].every(isPathFlag)).toBe(true);
+    expect(['host', 'port', 'jwt-secret', 'file'].some(isPathFlag)).toBe(false);
   });
 });

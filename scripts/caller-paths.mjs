@@ -1,0 +1,21 @@
+/** Paths in the flags of `npm start`, which npm runs in the package's folder, wherever it was called. */
+import { resolve } from 'node:path';
+
+/**
+ * The flags with each relative path made absolute.
+ *
+ * @param {string[]} flags
+ * @param {string} folder where the caller is
+ * @param {(flag: string) => boolean} namesPath whether a flag, without its dashes, has a path for its value
+ * @returns {string[]}
+ */
+export function pathsFrom(flags, folder, namesPath) {
+  return flags.map((flag, at) => {
+    const [, name, value] = /^--([^=]+)=(.+)$/s.exec(flag) ?? [];
+    if (name !== undefined) return namesPath(name) ? `--${name}=${resolve(folder, value)}` : flag;
+    const before = flags[at - 1] ?? '';
+    const isValue =
+      before.startsWith('--') && namesPath(before.slice(2)) && flag !== '' && !flag.startsWith('--');
+    return isValue ? resolve(folder, flag) : flag;
+  });
+}
