@@ -46,7 +46,7 @@ fn search_leaves(
     let count = prepared.leaves().len();
     let answers = Arc::new(Answers::of(count));
     let work = {
-        let (searches, deadline) = (Arc::clone(&core.searches), *deadline);
+        let (searches, deadline) = (Arc::clone(&core.searches), deadline.clone());
         let (answers, snapshot, prepared) =
             (Arc::clone(&answers), Arc::clone(snapshot), Arc::clone(prepared));
         move |at: usize| {
@@ -75,7 +75,7 @@ pub fn batch(
     let answers = Arc::new(Answers::of(requests.len()));
     let work = {
         let (catalog, searches, deadline) =
-            (Arc::clone(&core.catalog), Arc::clone(&core.searches), *deadline);
+            (Arc::clone(&core.catalog), Arc::clone(&core.searches), deadline.clone());
         let (answers, snapshot, requests) =
             (Arc::clone(&answers), Arc::clone(snapshot), Arc::clone(requests));
         move |group: &[usize]| {

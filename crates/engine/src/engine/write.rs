@@ -142,7 +142,8 @@ fn enqueue(
         _ => None,
     };
     let builds_here = core.inline && declared.is_some();
-    let deadline = *deadline;
+    let deadline = deadline.clone();
+    let until = deadline.clone();
     let indexed = Arc::clone(&collection);
     let answer = move |result: Result<WriteDone, Error>| {
         // Held until the answer: a deletion waits for it.
@@ -155,7 +156,7 @@ fn enqueue(
             (Some(path), Ok(done)) => {
                 let built =
                     move |built| answer(Ok(done), if built { status } else { UpdateStatus::Acknowledged });
-                indexed.when_built(path, deadline, Box::new(built));
+                indexed.when_built(path, until, Box::new(built));
             }
             (_, result) => answer(result, status),
         }
