@@ -14,8 +14,10 @@ use super::point::{NO_ROW, Payload, Point, Rows};
 use super::sparse_field::{SparseArena, SparseMark};
 use super::state::State;
 use super::view::View;
+use crate::deadline::Pace;
 use crate::error::Error;
-use crate::payload::edit;
+use crate::payload::Removal;
+use crate::payload::edit::{self, EditError};
 use crate::storage::Map;
 use crate::types::PointId;
 use crate::vectors::VectorValue;
@@ -425,12 +427,18 @@ impl Head {
 /// # Errors
 /// A sentence when the result would nest too deep.
 pub fn edited(document: &[u8], edit: &PayloadEdit) -> Result<Vec<u8>, String> {
+    let pace = &mut Pace::unhurried();
     let result = match edit {
         PayloadEdit::Merge { patch, at: None } => edit::merge(document, patch),
-        PayloadEdit::Merge { patch, at: Some(path) } => edit::merge_at(document, path, patch),
+        PayloadEdit::Merge { patch, at: Some(path) } => edit::merge_at(document, path, patch, pace),
         PayloadEdit::Overwrite { payload, at: None } => return Ok(payload.to_vec()),
-        PayloadEdit::Overwrite { payload, at: Some(path) } => edit::overwrite_at(document, path, payload),
-        PayloadEdit::Remove(keys) => return Ok(edit::delete(document, keys)),
+        PayloadEdit::Overwrite { payload, at: Some(path) } => {
+            edit::overwrite_at(document, path, payload, pace)
+        }
+        PayloadEdit::Remove(keys) => {
+            let after = Removal::new(keys).apply(document, pace);
+            after.map(|after| after.unwrap_or_else(|| document.to_vec())).map_err(EditError::from)
+        }
         PayloadEdit::Clear => return Ok(b"{}".to_vec()),
     };
     result.map_err(|error| error.to_string())

@@ -4,6 +4,8 @@
 
 use super::document::{Array, Document, Object, Value};
 use super::path::{JsonPath, Key, Step};
+use crate::deadline::Pace;
+use crate::error::Error;
 use crate::json::MAX_PAYLOAD_DEPTH;
 use std::fmt;
 
@@ -11,13 +13,15 @@ use std::fmt;
 /// payload that no memory holds.
 const MAX_RESULT_BYTES: usize = 64 << 20;
 
-/// Why a change cannot be made. The request that asked for it is at fault.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Why a change is not made.
+#[derive(Clone, Debug, PartialEq)]
 pub enum EditError {
-    /// The result would nest deeper than a payload may (C2.5).
+    /// The result would nest deeper than a payload may (C2.5): the request is at fault.
     TooDeep,
-    /// The result would be larger than any request could send.
+    /// The result would be larger than any request could send: the request is at fault.
     TooLarge,
+    /// The request was given up on the way.
+    GivenUp(Error),
 }
 
 impl fmt::Display for EditError {
@@ -27,11 +31,18 @@ impl fmt::Display for EditError {
             EditError::TooLarge => {
                 write!(f, "set payload would make a payload larger than {MAX_RESULT_BYTES} bytes")
             }
+            EditError::GivenUp(error) => write!(f, "{error}"),
         }
     }
 }
 
 impl std::error::Error for EditError {}
+
+impl From<Error> for EditError {
+    fn from(error: Error) -> EditError {
+        EditError::GivenUp(error)
+    }
+}
 
 type Result<T> = std::result::Result<T, EditError>;
 
@@ -50,38 +61,33 @@ pub fn merge(doc: &[u8], patch: &[u8]) -> Result<Vec<u8>> {
 /// puts an empty array in its place.
 ///
 /// # Errors
-/// [`EditError`]: the result would be too deep or too large.
-pub fn merge_at(doc: &[u8], path: &JsonPath, patch: &[u8]) -> Result<Vec<u8>> {
-    set(doc, path, patch, Writer::merge)
+/// [`EditError`]: the result would be too deep or too large, or the pace says that the request is given up.
+pub fn merge_at(doc: &[u8], path: &JsonPath, patch: &[u8], pace: &mut Pace<'_>) -> Result<Vec<u8>> {
+    set(doc, path, patch, Writer::merge, pace)
 }
 
 /// Puts `patch` in each place that `path` selects; the way there is made as in [`merge_at`]. A `null` is stored.
 ///
 /// # Errors
-/// [`EditError`]: the result would be too deep or too large.
-pub fn overwrite_at(doc: &[u8], path: &JsonPath, patch: &[u8]) -> Result<Vec<u8>> {
-    set(doc, path, patch, |writer, _, patch| writer.put(patch))
-}
-
-/// Removes what the paths select. A path that ends in `[]` empties the array; one that ends in `[n]` does nothing,
-/// because removing by position twice would remove two elements; a path that selects nothing is no error.
-pub fn delete(doc: &[u8], paths: &[JsonPath]) -> Vec<u8> {
-    let mut bytes = doc.to_vec();
-    for path in paths {
-        let mut out = Vec::with_capacity(bytes.len());
-        remove(&bytes, path.steps(), &mut out);
-        bytes = out;
-    }
-    bytes
+/// As of [`merge_at`].
+pub fn overwrite_at(doc: &[u8], path: &JsonPath, patch: &[u8], pace: &mut Pace<'_>) -> Result<Vec<u8>> {
+    set(doc, path, patch, |writer, _, patch| writer.put(patch), pace)
 }
 
 /// What happens at the end of a path: the value there, if any, and the patch.
 type Last = fn(&mut Writer, Option<&[u8]>, &[u8]) -> Result<()>;
 
-fn set(doc: &[u8], path: &JsonPath, patch: &[u8], last: Last) -> Result<Vec<u8>> {
+fn set(doc: &[u8], path: &JsonPath, patch: &[u8], last: Last, pace: &mut Pace<'_>) -> Result<Vec<u8>> {
     let mut writer = Writer::new(doc.len() + patch.len());
-    writer.set(Some(doc), path.steps(), patch, last)?;
+    writer.set(Some(doc), path.steps(), &mut Patch { bytes: patch, last, pace })?;
     if depth(&writer.out) > MAX_PAYLOAD_DEPTH { Err(EditError::TooDeep) } else { Ok(writer.out) }
+}
+
+/// What is put in each place that a path selects.
+struct Patch<'p, 'd> {
+    bytes: &'p [u8],
+    last: Last,
+    pace: &'p mut Pace<'d>,
 }
 
 /// The result, bounded in size.
@@ -147,18 +153,20 @@ impl Writer {
         self.put(value)
     }
 
-    fn set(&mut self, target: Option<&[u8]>, steps: &[Step], patch: &[u8], last: Last) -> Result<()> {
+    fn set(&mut self, target: Option<&[u8]>, steps: &[Step], patch: &mut Patch<'_, '_>) -> Result<()> {
+        // Each level of the path reads what is below it once more.
+        patch.pace.work(target.map_or(0, <[u8]>::len) + patch.bytes.len())?;
         let Some((step, rest)) = steps.split_first() else {
-            return last(self, target, patch);
+            return (patch.last)(self, target, patch.bytes);
         };
         match step {
-            Step::Key(key) => self.set_key(target, key, rest, patch, last),
+            Step::Key(key) => self.set_key(target, key, rest, patch),
             Step::Index(_) | Step::Every => {
                 self.put(b"[")?;
                 for (index, element) in array(target).into_iter().flat_map(Array::raw_elements).enumerate() {
                     self.separate()?;
                     if is_selected(step, index) {
-                        self.set(Some(element), rest, patch, last)?;
+                        self.set(Some(element), rest, patch)?;
                     } else {
                         self.put(element)?;
                     }
@@ -173,8 +181,7 @@ impl Writer {
         target: Option<&[u8]>,
         key: &Key,
         rest: &[Step],
-        patch: &[u8],
-        last: Last,
+        patch: &mut Patch<'_, '_>,
     ) -> Result<()> {
         let mut present = false;
         self.put(b"{")?;
@@ -184,7 +191,7 @@ impl Writer {
                 self.separate()?;
                 self.put(entry.key)?;
                 self.put(b":")?;
-                self.set(Some(entry.value), rest, patch, last)?;
+                self.set(Some(entry.value), rest, patch)?;
             } else {
                 self.entry(entry.key, entry.value)?;
             }
@@ -193,53 +200,9 @@ impl Writer {
             self.separate()?;
             self.put(key.encoded())?;
             self.put(b":")?;
-            self.set(None, rest, patch, last)?;
+            self.set(None, rest, patch)?;
         }
         self.put(b"}")
-    }
-}
-
-fn remove(value: &[u8], steps: &[Step], out: &mut Vec<u8>) {
-    let Some((step, rest)) = steps.split_first() else {
-        return out.extend_from_slice(value);
-    };
-    match (step, Document::new(value).root()) {
-        (Step::Key(key), Some(Value::Object(object))) => {
-            out.push(b'{');
-            for entry in object.entries() {
-                let hit = entry.key == key.encoded();
-                if hit && rest.is_empty() {
-                    continue;
-                }
-                if out.last() != Some(&b'{') {
-                    out.push(b',');
-                }
-                out.extend_from_slice(entry.key);
-                out.push(b':');
-                if hit {
-                    remove(entry.value, rest, out);
-                } else {
-                    out.extend_from_slice(entry.value);
-                }
-            }
-            out.push(b'}');
-        }
-        (Step::Every, Some(Value::Array(_))) if rest.is_empty() => out.extend_from_slice(b"[]"),
-        (Step::Index(_) | Step::Every, Some(Value::Array(array))) if !rest.is_empty() => {
-            out.push(b'[');
-            for (index, element) in array.raw_elements().enumerate() {
-                if index > 0 {
-                    out.push(b',');
-                }
-                if is_selected(step, index) {
-                    remove(element, rest, out);
-                } else {
-                    out.extend_from_slice(element);
-                }
-            }
-            out.push(b']');
-        }
-        _ => out.extend_from_slice(value),
     }
 }
 
@@ -289,7 +252,7 @@ fn depth(json: &[u8]) -> usize {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use proptest::prelude::*;
     use serde_json::{Map, Value as Json, json};
@@ -304,9 +267,15 @@ mod tests {
         String::from_utf8(bytes).unwrap()
     }
 
+    type EditAt = fn(&[u8], &JsonPath, &[u8], &mut Pace<'_>) -> Result<Vec<u8>>;
+
+    fn at(edit: EditAt, doc: &str, key: &str, patch: &str) -> Result<Vec<u8>> {
+        edit(doc.as_bytes(), &path(key), patch.as_bytes(), &mut Pace::unhurried())
+    }
+
     fn merged(patch: &str, key: Option<&str>) -> String {
         text(match key {
-            Some(key) => merge_at(DOC.as_bytes(), &path(key), patch.as_bytes()).unwrap(),
+            Some(key) => at(merge_at, DOC, key, patch).unwrap(),
             None => merge(DOC.as_bytes(), patch.as_bytes()).unwrap(),
         })
     }
@@ -348,40 +317,28 @@ mod tests {
 
     #[test]
     fn overwrite_replaces_what_is_at_the_key_and_keeps_nulls_c5_7() {
-        let done = |key: &str| text(overwrite_at(DOC.as_bytes(), &path(key), br#"{"n":null}"#).unwrap());
+        let done = |key: &str| text(at(overwrite_at, DOC, key, r#"{"n":null}"#).unwrap());
         assert_eq!(done("k"), r#"{"k":{"n":null}}"#);
         assert_eq!(done("k.list[]"), r#"{"k":{"s":1,"list":[{"n":null},{"n":null}]}}"#);
         assert_eq!(done("k.list[2]"), DOC);
     }
 
     #[test]
-    fn delete_removes_what_the_paths_select_c5_8() {
-        let done =
-            |keys: &[&str]| text(delete(DOC.as_bytes(), &keys.iter().map(|k| path(k)).collect::<Vec<_>>()));
-        assert_eq!(done(&["k.list[].a"]), r#"{"k":{"s":1,"list":[{},{"b":2}]}}"#);
-        assert_eq!(done(&["k.list[]"]), r#"{"k":{"s":1,"list":[]}}"#);
-        assert_eq!(done(&["k.list[0]"]), DOC);
-        assert_eq!(done(&["k.list[1].b", "k.s"]), r#"{"k":{"list":[{"a":{"x":1}},{}]}}"#);
-        assert_eq!(done(&["x", "k.s.t", "k[].s", "k.list.a", "k.list[9].a"]), DOC);
-        assert_eq!(done(&["k"]), "{}");
-    }
-
-    #[test]
     fn a_result_nests_no_deeper_than_a_payload_may_c2_5() {
         let nested = |levels: usize| format!("{}1{}", r#"{"a":"#.repeat(levels), "}".repeat(levels));
-        assert!(merge_at(b"{}", &path("a"), nested(63).as_bytes()).is_ok());
-        let error = merge_at(b"{}", &path("a"), nested(64).as_bytes()).unwrap_err();
+        assert!(at(merge_at, "{}", "a", &nested(63)).is_ok());
+        let error = at(merge_at, "{}", "a", &nested(64)).unwrap_err();
         assert_eq!(error.to_string(), "set payload would nest deeper than 64 levels");
-        assert_eq!(overwrite_at(b"{}", &path("a.b"), nested(63).as_bytes()), Err(EditError::TooDeep));
+        assert_eq!(at(overwrite_at, "{}", "a.b", &nested(63)), Err(EditError::TooDeep));
         let braces_in_strings = format!(r#"{{"s":"{}\\\"{}"}}"#, "[{".repeat(60), "{".repeat(60));
-        assert!(merge_at(braces_in_strings.as_bytes(), &path("a"), b"{}").is_ok());
+        assert!(at(merge_at, &braces_in_strings, "a", "{}").is_ok());
     }
 
     #[test]
     fn a_patch_of_many_elements_cannot_grow_without_bound() {
         let doc = format!(r#"{{"a":[0{}]}}"#, ",0".repeat(100_000));
         let patch = format!(r#"{{"p":"{}"}}"#, "x".repeat(10_000));
-        assert_eq!(merge_at(doc.as_bytes(), &path("a[]"), patch.as_bytes()), Err(EditError::TooLarge));
+        assert_eq!(at(merge_at, &doc, "a[]", &patch), Err(EditError::TooLarge));
     }
 
     fn model_set(target: &mut Json, steps: &[Step], patch: &Map<String, Json>, merge: bool) {
@@ -422,35 +379,16 @@ mod tests {
         }
     }
 
-    fn model_delete(target: &mut Json, steps: &[Step]) {
-        match (steps, target) {
-            ([Step::Key(key)], Json::Object(object)) => drop(object.shift_remove(key.text())),
-            ([Step::Key(key), rest @ ..], Json::Object(object)) => {
-                if let Some(value) = object.get_mut(key.text()) {
-                    model_delete(value, rest);
-                }
-            }
-            ([Step::Every], Json::Array(array)) => array.clear(),
-            ([Step::Index(_)], _) => {}
-            ([step, rest @ ..], Json::Array(array)) => {
-                for (index, element) in array.iter_mut().enumerate() {
-                    if *step == Step::Every || *step == Step::Index(index as u32) {
-                        model_delete(element, rest);
-                    }
-                }
-            }
-            _ => {}
-        }
-    }
-
-    fn any_json() -> impl Strategy<Value = Json> {
+    /// Any value of few keys.
+    pub fn any_json() -> impl Strategy<Value = Json> {
         let leaf = prop_oneof![Just(json!(null)), Just(json!(1)), Just(json!("s\"\\")), Just(json!(true))];
         leaf.prop_recursive(4, 24, 4, |inner| {
             prop_oneof![prop::collection::vec(inner.clone(), 0..4).prop_map(Json::Array), any_object(inner)]
         })
     }
 
-    fn any_object(inner: impl Strategy<Value = Json>) -> impl Strategy<Value = Json> {
+    /// Any object of few keys.
+    pub fn any_object(inner: impl Strategy<Value = Json>) -> impl Strategy<Value = Json> {
         prop::collection::vec(("[a-c]|k\"", inner), 0..4)
             .prop_map(|entries| Json::Object(entries.into_iter().collect()))
     }
@@ -462,24 +400,20 @@ mod tests {
             doc in any_object(any_json()), patch in any_object(any_json()),
             key in "[a-c](\\.[a-c]|\\[\\]|\\[[0-2]\\]){0,4}",
         ) {
-            let (bytes, patch_bytes, key) = (doc.to_string(), patch.to_string(), path(&key));
-            let patch = patch.as_object().unwrap();
+            let (bytes, patch_bytes) = (doc.to_string(), patch.to_string());
+            let (steps, patch) = (path(&key), patch.as_object().unwrap());
 
             let mut model = doc.clone();
             model_merge(&mut model, patch);
             prop_assert_eq!(text(merge(bytes.as_bytes(), patch_bytes.as_bytes()).unwrap()), model.to_string());
 
             let mut model = doc.clone();
-            model_set(&mut model, key.steps(), patch, true);
-            prop_assert_eq!(text(merge_at(bytes.as_bytes(), &key, patch_bytes.as_bytes()).unwrap()), model.to_string());
+            model_set(&mut model, steps.steps(), patch, true);
+            prop_assert_eq!(text(at(merge_at, &bytes, &key, &patch_bytes).unwrap()), model.to_string());
 
             let mut model = doc.clone();
-            model_set(&mut model, key.steps(), patch, false);
-            prop_assert_eq!(text(overwrite_at(bytes.as_bytes(), &key, patch_bytes.as_bytes()).unwrap()), model.to_string());
-
-            let mut model = doc.clone();
-            model_delete(&mut model, key.steps());
-            prop_assert_eq!(text(delete(bytes.as_bytes(), &[key])), model.to_string());
+            model_set(&mut model, steps.steps(), patch, false);
+            prop_assert_eq!(text(at(overwrite_at, &bytes, &key, &patch_bytes).unwrap()), model.to_string());
         }
     }
 }

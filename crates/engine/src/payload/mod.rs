@@ -1,8 +1,8 @@
 //! Payloads: reading, editing and indexing JSON documents as they are kept.
 //!
 //! A payload is the line of normalised JSON that [`crate::json::read_payload`] makes. Everything here works on
-//! those bytes: [`Document`] finds the values of a [`JsonPath`] without building a tree, [`edit`] makes the bytes
-//! of a changed payload, [`PayloadSelector`] cuts an answer out of one, and [`FieldIndex`] maps the values of one
+//! those bytes: [`Document`] finds the values of a [`JsonPath`] without building a tree, [`edit`] and [`Removal`] make the
+//! bytes of a changed payload, [`PayloadSelector`] cuts an answer out of one, and [`FieldIndex`] maps the values of one
 //! path to the points that hold them. [`Tokenizer`] cuts texts into words.
 
 mod datetime;
@@ -12,6 +12,7 @@ mod geo;
 mod index;
 mod interval;
 mod path;
+mod removal;
 mod select;
 mod text;
 
@@ -23,5 +24,6 @@ pub use index::{
 };
 pub use interval::Interval;
 pub use path::{JsonPath, Key, PathError, Step};
+pub use removal::Removal;
 pub use select::PayloadSelector;
 pub use text::{Pattern, TextMatch, TextOptions, Tokenizer};
