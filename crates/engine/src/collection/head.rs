@@ -9,19 +9,19 @@ use super::checkpoint::sparse_file;
 use super::config::CollectionConfig;
 use super::declared_index::DeclaredIndex;
 use super::edited_payloads::EditedPayloads;
+use super::editing::Editing;
 use super::field::{FieldArena, FieldCounts};
 use super::point::{NO_ROW, Payload, Point, Rows};
 use super::sparse_field::{SparseArena, SparseMark};
 use super::state::State;
 use super::view::View;
-use crate::deadline::Pace;
+use crate::deadline::{Deadline, Pace};
 use crate::error::Error;
-use crate::payload::Removal;
-use crate::payload::edit::{self, EditError};
+use crate::payload::edit::EditError;
 use crate::storage::Map;
 use crate::types::PointId;
 use crate::vectors::VectorValue;
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 
 /// Room for so many deaths is kept when all of them are settled.
@@ -46,25 +46,60 @@ pub struct Head {
     pub(super) edited: EditedPayloads,
     /// The row that is being written.
     scratch: Vec<u8>,
-    /// Bytes that edits may still add to payloads; without bound where what is applied was accepted before.
-    payload_room: PayloadRoom,
 }
 
-/// Bytes that edits may add to payloads, so that a short record cannot make more of them than memory holds.
-struct PayloadRoom {
-    most: u64,
-    left: u64,
+/// What a request may cost while it is applied.
+pub struct Allowance<'d> {
+    /// Bytes that its edits may add to payloads, so that a short record cannot make more of them than memory holds;
+    /// `None` for what was accepted before.
+    most_added: Option<u64>,
+    added: u64,
+    pace: Pace<'d>,
 }
 
-impl PayloadRoom {
-    const UNBOUNDED: PayloadRoom = PayloadRoom { most: u64::MAX, left: u64::MAX };
+impl<'d> Allowance<'d> {
+    /// No bounds: for what was accepted before.
+    pub fn unbounded() -> Allowance<'static> {
+        Allowance { most_added: None, added: 0, pace: Pace::unhurried() }
+    }
 
-    fn take(&mut self, added: u64) -> Result<(), String> {
-        let most = self.most;
-        self.left = self.left.checked_sub(added).ok_or_else(|| {
-            format!("payloads would grow by more than {most} bytes: touch fewer points at a time")
-        })?;
-        Ok(())
+    /// So many bytes, and until then.
+    pub fn new(most_added: u64, deadline: &'d Deadline) -> Allowance<'d> {
+        Allowance { most_added: Some(most_added), added: 0, pace: Pace::new(deadline, 1) }
+    }
+
+    fn grow(&mut self, bytes: u64) -> Result<(), Unapplied> {
+        self.added += bytes;
+        match self.most_added {
+            Some(most) if self.added > most => Err(Unapplied::Refused(format!(
+                "payloads would grow by more than {most} bytes: touch fewer points at a time"
+            ))),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Why a change was not applied, or only in part.
+#[derive(Debug)]
+pub enum Unapplied {
+    /// The request is at fault; a sentence.
+    Refused(String),
+    /// The request was given up.
+    GivenUp(Error),
+}
+
+impl From<EditError> for Unapplied {
+    fn from(error: EditError) -> Unapplied {
+        match error {
+            EditError::GivenUp(error) => Unapplied::GivenUp(error),
+            refused => Unapplied::Refused(refused.to_string()),
+        }
+    }
+}
+
+impl From<Error> for Unapplied {
+    fn from(error: Error) -> Unapplied {
+        Unapplied::GivenUp(error)
     }
 }
 
@@ -86,7 +121,7 @@ impl Head {
         let (deaths, scratch) = (VecDeque::new(), Vec::new());
         let edited = EditedPayloads::default();
         let state = State::new(config);
-        Head { state, fields, sparse, op: 0, deaths, edited, scratch, payload_room: PayloadRoom::UNBOUNDED }
+        Head { state, fields, sparse, op: 0, deaths, edited, scratch }
     }
 
     /// Positions of fields of every kind.
@@ -148,14 +183,6 @@ impl Head {
         }
     }
 
-    /// Runs `apply`, whose edits may add so many bytes to payloads, all together.
-    pub fn with_payload_room<T>(&mut self, room: u64, apply: impl FnOnce(&mut Head) -> T) -> T {
-        self.payload_room = PayloadRoom { most: room, left: room };
-        let result = apply(self);
-        self.payload_room = PayloadRoom::UNBOUNDED;
-        result
-    }
-
     /// Marks the place to come back to.
     pub fn savepoint(&self) -> Savepoint {
         Savepoint {
@@ -190,12 +217,28 @@ impl Head {
         }
     }
 
+    /// Applies one change that was accepted before, as part of operation `op`.
+    ///
+    /// # Errors
+    /// A sentence, where the change is not one that was logged.
+    pub fn apply(&mut self, op: u64, change: &Change) -> Result<(), String> {
+        self.apply_within(op, change, &mut Allowance::unbounded()).map_err(|why| match why {
+            Unapplied::Refused(why) => why,
+            Unapplied::GivenUp(error) => error.to_string(),
+        })
+    }
+
     /// Applies one change as part of operation `op`.
     ///
     /// # Errors
-    /// A sentence when a payload edit would nest too deep, or add more than [`Head::with_payload_room`] allows. Nothing
-    /// else of a resolved change can fail; replaying a change that was logged cannot fail at all.
-    pub fn apply(&mut self, op: u64, change: &Change) -> Result<(), String> {
+    /// [`Unapplied`]: a payload edit would nest too deep or add more than is allowed, or the request is given up. Nothing
+    /// else of a resolved change can fail.
+    pub fn apply_within(
+        &mut self,
+        op: u64,
+        change: &Change,
+        allowance: &mut Allowance<'_>,
+    ) -> Result<(), Unapplied> {
         match change {
             Change::Put { id, vectors, payload } => self.put(op, *id, vectors, payload),
             Change::Delete(ids) => {
@@ -222,12 +265,14 @@ impl Head {
                 }
             }
             Change::EditPayload { edit, ids } => {
+                let editing = Editing::new(edit);
+                self.refuse_certain_growth(&editing, ids, allowance)?;
                 for &id in ids {
-                    self.edit_payload(op, id, edit)?;
+                    self.edit_payload(op, id, edit, &editing, allowance)?;
                 }
             }
             Change::CreateIndex { path, schema } => {
-                let index = DeclaredIndex::restore(path.clone(), schema)?;
+                let index = DeclaredIndex::restore(path.clone(), schema).map_err(Unapplied::Refused)?;
                 let indexes = Arc::make_mut(&mut self.state.indexes);
                 indexes.retain(|index| index.path() != path);
                 indexes.push(index);
@@ -236,7 +281,8 @@ impl Head {
                 Arc::make_mut(&mut self.state.indexes).retain(|index| index.path() != path)
             }
             Change::SetConfig(json) => {
-                let config = CollectionConfig::restore(json).map_err(|error| error.to_string())?;
+                let config =
+                    CollectionConfig::restore(json).map_err(|error| Unapplied::Refused(error.to_string()))?;
                 self.state.config = Arc::new(config);
             }
         }
@@ -377,7 +423,39 @@ impl Head {
         self.deaths.push_back((op, field, row));
     }
 
-    fn edit_payload(&mut self, op: u64, id: PointId, edit: &PayloadEdit) -> Result<(), String> {
+    /// Refuses an edit that is certain to add more than is allowed, before it is made.
+    fn refuse_certain_growth(
+        &self,
+        editing: &Editing<'_>,
+        ids: &[PointId],
+        allowance: &Allowance<'_>,
+    ) -> Result<(), Unapplied> {
+        let Some(most) = allowance.most_added else { return Ok(()) };
+        let least = editing.least_bytes();
+        if allowance.added.saturating_add(least.saturating_mul(ids.len() as u64)) <= most {
+            return Ok(());
+        }
+        let mut sure = Allowance { most_added: Some(most), added: allowance.added, pace: Pace::unhurried() };
+        // A point that is named twice grows once.
+        let mut seen = HashSet::with_capacity(ids.len());
+        for id in ids {
+            if let Some((_, point)) = self.state.point(*id)
+                && seen.insert(id)
+            {
+                sure.grow(least.saturating_sub(point.payload.bytes().len() as u64))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn edit_payload(
+        &mut self,
+        op: u64,
+        id: PointId,
+        edit: &PayloadEdit,
+        editing: &Editing<'_>,
+        allowance: &mut Allowance<'_>,
+    ) -> Result<(), Unapplied> {
         let Some((offset, mut point)) = self.take(id) else { return Ok(()) };
         let before = point.payload.clone();
         if let Payload::Stored(stored) = &before
@@ -385,13 +463,16 @@ impl Head {
         {
             self.edited.read_from(stored);
         }
-        let after = edited(before.bytes(), edit)?;
-        if self.payload_room.most < u64::MAX {
-            self.payload_room.take(after.len().saturating_sub(before.bytes().len()) as u64)?;
+        // Each field index looks through the payload that goes and the one that comes.
+        let readers = 1 + self.state.indexes.len();
+        allowance.pace.step(before.bytes().len() * readers)?;
+        if let Some(after) = editing.apply(before.bytes(), &mut allowance.pace)? {
+            allowance.grow(after.len().saturating_sub(before.bytes().len()) as u64)?;
+            allowance.pace.work(after.len() * readers)?;
+            self.unindex(offset, before.bytes());
+            self.index(offset, &after);
+            point.payload = Payload::new(&after);
         }
-        self.unindex(offset, before.bytes());
-        self.index(offset, &after);
-        point.payload = Payload::new(&after);
         self.write_back(op, offset, point);
         Ok(())
     }
@@ -420,26 +501,4 @@ impl Head {
             }
         }
     }
-}
-
-/// The payload after an edit.
-///
-/// # Errors
-/// A sentence when the result would nest too deep.
-pub fn edited(document: &[u8], edit: &PayloadEdit) -> Result<Vec<u8>, String> {
-    let pace = &mut Pace::unhurried();
-    let result = match edit {
-        PayloadEdit::Merge { patch, at: None } => edit::merge(document, patch),
-        PayloadEdit::Merge { patch, at: Some(path) } => edit::merge_at(document, path, patch, pace),
-        PayloadEdit::Overwrite { payload, at: None } => return Ok(payload.to_vec()),
-        PayloadEdit::Overwrite { payload, at: Some(path) } => {
-            edit::overwrite_at(document, path, payload, pace)
-        }
-        PayloadEdit::Remove(keys) => {
-            let after = Removal::new(keys).apply(document, pace);
-            after.map(|after| after.unwrap_or_else(|| document.to_vec())).map_err(EditError::from)
-        }
-        PayloadEdit::Clear => return Ok(b"{}".to_vec()),
-    };
-    result.map_err(|error| error.to_string())
 }

@@ -3,7 +3,7 @@
 use super::change::{self, Change};
 use super::checkpoint::unsaved::replay_work;
 use super::config::CollectionPatch;
-use super::head::Head;
+use super::head::{Allowance, Head, Unapplied};
 use super::resolve::resolve;
 use super::update::Update;
 use super::view::View;
@@ -406,9 +406,7 @@ fn apply(
     Ok(match write {
         Write::Points { updates, batch } => {
             let room = shared.limits.max_added_payload_bytes;
-            head.with_payload_room(room, |head| {
-                accept_updates(head, op, updates, batch.as_deref(), deadline)
-            })?
+            accept_updates(head, op, updates, batch.as_deref(), room, deadline)?
         }
         Write::CreateIndex { path, schema } => {
             let declared = head.state.indexes.iter().find(|index| *index.path() == path);
@@ -443,14 +441,17 @@ fn apply_one(head: &mut Head, op: u64, change: Change) -> Result<Vec<Change>, Er
     Ok(vec![change])
 }
 
-/// Resolves and applies updates in order, up to the first that is refused: then the head is half changed.
+/// Resolves and applies updates in order, up to the first that is refused or given up: then the head is half changed.
+/// Together they may add `payload_room` bytes to payloads by edits.
 fn accept_updates(
     head: &mut Head,
     op: u64,
     updates: Vec<Update>,
     batch: Option<&[&'static str]>,
+    payload_room: u64,
     deadline: &Deadline,
 ) -> Result<Vec<Change>, Error> {
+    let mut allowance = Allowance::new(payload_room, deadline);
     // Operations by filter name every point they touch in the record: together at most a few times the collection.
     let most = FILTERED_POINTS.max(2 * head.state.ids.len());
     let mut filtered = 0;
@@ -465,7 +466,10 @@ fn accept_updates(
             return Err(Error::bad(format!("{place}the batch touches more than {most} points")));
         }
         for change in &changes {
-            head.apply(op, change).map_err(|why| Error::bad(format!("{place}payload: {why}")))?;
+            head.apply_within(op, change, &mut allowance).map_err(|why| match why {
+                Unapplied::Refused(why) => Error::bad(format!("{place}payload: {why}")),
+                Unapplied::GivenUp(error) => error,
+            })?;
             give_way();
         }
         all.extend(changes);
