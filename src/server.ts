@@ -50,7 +50,7 @@ export interface RunningServer {
   readonly port: number;
   /** Resolves when data endpoints are served, or would be if the server were not stopping; rejects when the start failed after listening. */
   readonly ready: Promise<void>;
-  /** Stops accepting, finishes what runs, syncs and closes. Every call gives the same promise. */
+  /** Stops accepting, lets what runs finish for `graceMs`, gives up the rest, syncs and closes. Every call gives the same promise. */
   stop(): Promise<void>;
   /** Resolves during a stop, when no request runs any more and what is left is to close. */
   readonly drained: Promise<void>;
@@ -266,7 +266,7 @@ interface Stopping {
   readonly onDrained: () => void;
 }
 
-/** C11.3: `/readyz` says 503, nothing new is accepted, what runs finishes, then engine and store close. */
+/** C11.3: `/readyz` says 503, nothing new is accepted, what runs has its grace, then engine and store close: the engine gives up what still runs. */
 async function stopServer(server: Server, parts: Stopping): Promise<void> {
   const { lifecycle, log } = parts;
   lifecycle.beginStop();

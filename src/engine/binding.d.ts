@@ -63,8 +63,8 @@ export declare class NativeEngine {
   /** Removes the second names; completes `id` when they are gone. */
   unstage(id: number): void
   /**
-   * Finishes what runs, checkpoints, and releases the directory; then completes `id`. A second call only
-   * completes.
+   * Gives up what runs and is not written yet, checkpoints, and releases the directory; then completes `id`. A second
+   * call only completes.
    */
   close(id: number): void
 }

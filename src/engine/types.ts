@@ -256,6 +256,6 @@ export interface Engine {
   stage(): Promise<void>;
   /** Removes the second names. */
   unstage(): Promise<void>;
-  /** Finishes running work, syncs, releases the directory. Idempotent. */
+  /** Gives up what runs and is not written yet (`shutting_down`), syncs, releases the directory. Idempotent. */
   close(): Promise<void>;
 }

@@ -181,8 +181,8 @@ impl NativeEngine {
         self.on_engine("kith-unstage", id, Engine::unstage)
     }
 
-    /// Finishes what runs, checkpoints, and releases the directory; then completes `id`. A second call only
-    /// completes.
+    /// Gives up what runs and is not written yet, checkpoints, and releases the directory; then completes `id`. A second
+    /// call only completes.
     #[napi(catch_unwind)]
     pub fn close(&self, id: u32) -> napi::Result<()> {
         let engine = lock(&self.engine).take();

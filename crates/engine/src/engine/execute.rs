@@ -39,7 +39,7 @@ impl Drop for Once {
 fn dispatch(core: &Core, request: Request, reply: Reply) {
     assert!(!core.panic_for_tests || request.collection != PANIC_COLLECTION, "asked to panic by a test");
     let allowed = request.timeout.unwrap_or(DEFAULT_TIMEOUT).min(LONGEST_REQUEST);
-    let deadline = Deadline::new(request.start, allowed, request.operation.title());
+    let deadline = Deadline::new(request.start, allowed, request.operation.title()).or_at(&core.closing);
     if let Err(error) = deadline.check() {
         return reply(Err(error));
     }

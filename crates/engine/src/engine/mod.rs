@@ -21,6 +21,7 @@ pub use tuning::Tuning;
 
 use crate::catalog::{self, Catalog, Mode, OpenError, Opened};
 use crate::collection::{GraphPolicy, IndexScratch, MemoryReport};
+use crate::deadline::Closing;
 use crate::error::Error;
 use crate::limits::{Limits, MAX_TOLD_DAMAGES, Thresholds};
 use crate::query::{Tally, Totals};
@@ -163,6 +164,8 @@ struct Core {
     inline: bool,
     /// What the log said of itself when it was opened.
     log_damages: Vec<(String, String)>,
+    /// Whether the engine closes: what runs is given up.
+    closing: Closing,
     /// Threads that answer reads; a batch is split over those that are free.
     reads: Mutex<Option<Jobs>>,
     /// What searches did since the engine was opened.
@@ -188,6 +191,7 @@ impl Engine {
             panic_for_tests: options.panic_for_tests,
             inline,
             log_damages: log_damages.take(MAX_TOLD_DAMAGES).collect(),
+            closing: Closing::default(),
             reads: Mutex::new(None),
             searches: Arc::default(),
         });
@@ -313,8 +317,11 @@ impl Engine {
         }
     }
 
-    /// Finishes what runs, checkpoints, closes the log, releases the directory. A second call does nothing.
+    /// Gives up requests that run or wait, each at its next look at its deadline, unless it is written already: whoever
+    /// wants them finished waits for their replies before. Then checkpoints, closes the log, releases the directory. A
+    /// second call does nothing.
     pub fn close(&self) {
+        self.core.closing.begin();
         for pool in [&self.core.reads, &self.writes, &self.deletions] {
             let taken = pool.lock().take();
             if let Some(mut pool) = taken {

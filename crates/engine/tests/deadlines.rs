@@ -1,0 +1,90 @@
+//! Writes that take long: given up at their deadline or when the engine closes.
+
+use kithdb_engine::engine::{Engine, Operation, Options, Request};
+use kithdb_engine::error::Error;
+use kithdb_engine::storage::SimDisk;
+use serde_json::{Value, json};
+use std::sync::{Arc, mpsc};
+use std::time::{Duration, Instant};
+
+type Answer = mpsc::Receiver<Result<Vec<u8>, Error>>;
+
+const HOUR: Duration = Duration::from_secs(3600);
+
+fn start(engine: &Engine, operation: &str, body: &Value, timeout: Duration) -> Answer {
+    let (send, receive) = mpsc::channel();
+    let request = Request {
+        operation: Operation::parse(operation).expect("a known operation"),
+        collection: "c".to_string(),
+        target: None,
+        wait: true,
+        timeout: Some(timeout),
+        body: Box::new(body.to_string().into_bytes()),
+        start: Instant::now(),
+    };
+    engine.execute(request, Box::new(move |result| drop(send.send(result))));
+    receive
+}
+
+fn call(engine: &Engine, operation: &str, body: &Value, timeout: Duration) -> Result<Value, Error> {
+    let answer = start(engine, operation, body, timeout).recv().expect("every request is answered")?;
+    Ok(serde_json::from_slice::<Value>(&answer).expect("envelopes are JSON")["result"].clone())
+}
+
+fn ok(engine: &Engine, operation: &str, body: &Value) -> Value {
+    call(engine, operation, body, HOUR).unwrap_or_else(|error| panic!("{operation}: {error}"))
+}
+
+fn open(disk: &SimDisk) -> Engine {
+    Engine::open(Arc::new(disk.clone()), Options::default()).expect("the disk opens")
+}
+
+/// A collection with one point whose payload has a megabyte.
+fn with_long_payload(disk: &SimDisk) -> Engine {
+    let engine = open(disk);
+    ok(&engine, "create_collection", &json!({"vectors": {"size": 1, "distance": "Dot"}}));
+    let list: Vec<Value> = (0..70_000).map(|n| json!({"n": n})).collect();
+    let point = json!({"id": 1, "vector": [1], "payload": {"first": 1, "list": list}});
+    ok(&engine, "upsert_points", &json!({"points": [point]}));
+    engine
+}
+
+/// Goes through a megabyte ten thousand times, the first of which changes it.
+fn long_edit() -> Value {
+    json!({"keys": ["first", "list[].absent"], "points": vec![1; 10_000]})
+}
+
+/// The keys of the long payload.
+fn keys(engine: &Engine) -> Vec<String> {
+    let found = ok(engine, "retrieve_points", &json!({"ids": [1], "with_payload": true}));
+    found[0]["payload"].as_object().expect("a payload").keys().cloned().collect()
+}
+
+#[test]
+fn an_edit_is_given_up_at_its_deadline_and_leaves_nothing_c1_7_c1_10() {
+    let disk = SimDisk::new();
+    let engine = with_long_payload(&disk);
+    let other = json!({"points": [{"id": 2, "vector": [1]}]});
+    let before = ok(&engine, "upsert_points", &other)["operation_id"].clone();
+    let edited = call(&engine, "delete_payload", &long_edit(), Duration::from_millis(300));
+    assert_eq!(edited.expect_err("it takes far longer").code(), "timeout");
+    assert_eq!(keys(&engine), ["first", "list"]);
+    let after = ok(&engine, "delete_payload", &json!({"keys": ["first"], "points": [1]}));
+    assert_eq!(after["operation_id"].as_u64(), before.as_u64().map(|op| op + 1), "nothing was logged");
+    assert_eq!(keys(&engine), ["list"]);
+}
+
+#[test]
+fn closing_gives_up_an_edit_that_runs_c11_3() {
+    let disk = SimDisk::new();
+    let engine = with_long_payload(&disk);
+    let edit = start(&engine, "delete_payload", &long_edit(), HOUR);
+    // Whether it runs by now or still waits for a thread, it is given up.
+    std::thread::sleep(Duration::from_millis(100));
+    engine.close();
+    let edited = edit.try_recv().expect("what runs is answered before the engine is closed");
+    assert_eq!(edited.expect_err("it takes far longer"), Error::ShuttingDown);
+    drop(engine);
+    let engine = open(&disk);
+    assert_eq!(keys(&engine), ["first", "list"]);
+}
