@@ -1,4 +1,5 @@
-//! Writes that take long: given up at their deadline or when the engine closes.
+//! Writes that take long: given up at their deadline or when the engine closes, and no reason for others to wait beyond
+//! theirs.
 
 use kithdb_engine::engine::{Engine, Operation, Options, Request};
 use kithdb_engine::error::Error;
@@ -87,4 +88,25 @@ fn closing_gives_up_an_edit_that_runs_c11_3() {
     drop(engine);
     let engine = open(&disk);
     assert_eq!(keys(&engine), ["first", "list"]);
+}
+
+#[test]
+fn a_write_that_waits_for_another_is_answered_at_its_own_deadline_c1_10() {
+    let disk = SimDisk::new();
+    let engine = with_long_payload(&disk);
+    let edit = start(&engine, "delete_payload", &long_edit(), HOUR);
+    let upsert = |id: u64| {
+        let points = json!({"points": [{"id": id, "vector": [1], "payload": {}}]});
+        call(&engine, "upsert_points", &points, Duration::from_millis(100))
+    };
+    // The first ones may come before the edit.
+    let late = (2..).find_map(|id| upsert(id).err().map(|error| (id, error)));
+    let (id, error) = late.expect("the edit runs at last");
+    assert_eq!(error.code(), "timeout");
+    assert!(edit.try_recv().is_err(), "the edit still runs");
+    engine.close();
+    assert_eq!(edit.recv().expect("an answer").expect_err("given up"), Error::ShuttingDown);
+    drop(engine);
+    let engine = open(&disk);
+    assert_eq!(ok(&engine, "count", &json!({}))["count"], json!(id - 1), "it was not written later");
 }

@@ -183,6 +183,7 @@ impl Server {
             thresholds: Thresholds { row_chunk_bytes, vacuum_rows: 4, ..Thresholds::default() },
             reserve: Arc::new(Reserve::open(Arc::new(disk.clone()))),
             unsaved_work: Arc::default(),
+            waiting_writes: Arc::default(),
         });
         let body = format!(
             r#"{{"vectors":{{"size":{size},"distance":"Euclid"}},"hnsw_config":{{"m":4,"ef_construct":8,"full_scan_threshold":10}}}}"#

@@ -243,6 +243,7 @@ fn open_with(
         thresholds,
         reserve: Arc::clone(reserve),
         unsaved_work: Arc::default(),
+        waiting_writes: Arc::default(),
     });
     let mut damage = replay.damage;
     let entries = replay.slots.into_iter().map(|(id, Slot { name, config, created, opening })| {

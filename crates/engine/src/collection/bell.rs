@@ -3,7 +3,7 @@
 use crate::sync::{Condvar, Mutex};
 use std::time::Duration;
 
-/// Wakes the housekeeper before its time.
+/// Wakes a thread of the background before its time.
 #[derive(Default)]
 pub struct Bell {
     rung: Mutex<bool>,

@@ -95,6 +95,8 @@ pub struct Shared {
     pub reserve: Arc<Reserve>,
     /// Work that a start would have to do with the log, over all collections, in bytes.
     pub unsaved_work: Arc<AtomicUsize>,
+    /// Writes that wait for the writers of their collections.
+    pub waiting_writes: Arc<AtomicUsize>,
 }
 
 impl Shared {
@@ -183,6 +185,7 @@ impl Collection {
         let view = head.view(last_lsn);
         let unsaved = Unsaved::none(&shared.unsaved_work);
         let graphs = head.fields.iter().map(|_| GraphSlot::default()).collect();
+        let queue = Queue::new(&shared.waiting_writes);
         Collection {
             id,
             shared,
@@ -191,7 +194,7 @@ impl Collection {
             indexers: Indexers::default(),
             index_waiters: IndexWaiters::default(),
             queued: AtomicBool::new(false),
-            queue: Queue::new(),
+            queue,
             writer: Mutex::new(Writer { head }),
             in_flight: Mutex::new(0),
             landed: Condvar::new(),

@@ -122,6 +122,11 @@ impl Collection {
         self.queue.put(request)
     }
 
+    /// Answers the queued writes whose deadline has passed, whatever the writer is at.
+    pub fn give_up_late_writes(&self) {
+        self.queue.give_up_late();
+    }
+
     /// Writes something that has no place in the queue, before or after a group of it. Whoever took the writer's seat for
     /// it would have to write for everybody else too, for as long as the queue does not get empty.
     pub(super) fn write_beside(self: &Arc<Self>, request: WriteRequest) {

@@ -3,7 +3,9 @@
 use super::WriteRequest;
 use crate::error::Error;
 use crate::sync::Mutex;
+use crate::sync::atomic::{AtomicUsize, Ordering};
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 /// Operations that are applied before their records are appended together.
 const GROUP_OPERATIONS: usize = 256;
@@ -15,6 +17,8 @@ const QUEUE_BYTES: usize = 256 << 20;
 /// Writes that wait for the writer.
 pub(super) struct Queue {
     waiting: Mutex<Waiting>,
+    /// Requests in the queues of all collections of the engine.
+    of_all: Arc<AtomicUsize>,
 }
 
 struct Waiting {
@@ -25,9 +29,10 @@ struct Waiting {
 }
 
 impl Queue {
-    /// An empty queue.
-    pub fn new() -> Queue {
-        Queue { waiting: Mutex::new(Waiting { requests: VecDeque::new(), bytes: 0, scheduled: false }) }
+    /// An empty queue, whose requests are counted in `of_all`.
+    pub fn new(of_all: &Arc<AtomicUsize>) -> Queue {
+        let waiting = Waiting { requests: VecDeque::new(), bytes: 0, scheduled: false };
+        Queue { waiting: Mutex::new(waiting), of_all: Arc::clone(of_all) }
     }
 
     /// Adds a write, or answers it with `Overloaded` when there is no room. Says whether the caller has to take the
@@ -40,6 +45,7 @@ impl Queue {
             return false;
         }
         waiting.bytes += request.bytes;
+        self.of_all.fetch_add(1, Ordering::Relaxed);
         waiting.requests.push_back(request);
         !std::mem::replace(&mut waiting.scheduled, true)
     }
@@ -57,9 +63,28 @@ impl Queue {
             group.extend(waiting.requests.pop_front());
         }
         waiting.bytes -= group.iter().map(|request| request.bytes).sum::<usize>();
+        self.of_all.fetch_sub(group.len(), Ordering::Relaxed);
         if group.is_empty() {
             waiting.scheduled = false;
         }
         group
+    }
+    /// Answers those whose deadline has passed, which whoever writes may learn much later. What is in a group is in the
+    /// writer's hands, and answered there.
+    pub fn give_up_late(&self) {
+        let mut waiting = self.waiting.lock();
+        if !waiting.requests.iter().any(|request| request.deadline.passed()) {
+            return;
+        }
+        let requests = std::mem::take(&mut waiting.requests);
+        let (late, kept): (VecDeque<_>, _) =
+            requests.into_iter().partition(|request| request.deadline.passed());
+        waiting.requests = kept;
+        waiting.bytes -= late.iter().map(|request: &WriteRequest| request.bytes).sum::<usize>();
+        drop(waiting);
+        self.of_all.fetch_sub(late.len(), Ordering::Relaxed);
+        for WriteRequest { deadline, reply, .. } in late {
+            reply(Err(deadline.error()));
+        }
     }
 }

@@ -16,6 +16,9 @@ use std::time::{Duration, Instant};
 /// Longest time of one look at the log.
 const HOUSEKEEPING: Duration = Duration::from_millis(500);
 
+/// Time between two looks at the deadlines of writes that wait for a writer.
+const LATE_WRITES: Duration = Duration::from_millis(100);
+
 /// How long an indexer that has done its work leaves what is written next alone.
 const REST: Duration = Duration::from_millis(5);
 
@@ -29,11 +32,12 @@ pub struct Background {
     stop: Arc<AtomicBool>,
     catalog: Arc<Catalog>,
     keeper_bell: Arc<Bell>,
+    deadline_bell: Arc<Bell>,
     threads: Vec<JoinHandle<()>>,
 }
 
 impl Background {
-    /// Starts an indexer for each core, and the housekeeper.
+    /// Starts an indexer for each core, the housekeeper, and who answers writes that wait too long.
     ///
     /// # Errors
     /// The system's, when it refuses a thread.
@@ -41,7 +45,7 @@ impl Background {
         let stop = Arc::new(AtomicBool::new(false));
         let keeper_bell = Arc::new(Bell::default());
         let indexers = std::thread::available_parallelism().map_or(1, usize::from);
-        let mut threads = Vec::with_capacity(indexers + 1);
+        let mut threads = Vec::with_capacity(indexers + 2);
         for number in 0..indexers {
             let catalog = Arc::clone(catalog);
             let name = format!("kith-index-{number}");
@@ -66,7 +70,18 @@ impl Background {
             })?
         };
         threads.push(keeper);
-        Ok(Background { stop, catalog: Arc::clone(catalog), keeper_bell, threads })
+        let deadline_bell = Arc::new(Bell::default());
+        let deadlines = {
+            let (catalog, stop, bell) = (Arc::clone(catalog), Arc::clone(&stop), Arc::clone(&deadline_bell));
+            std::thread::Builder::new().name("kith-deadline".into()).spawn(move || {
+                while !stop.load(Ordering::Acquire) {
+                    bell.wait(LATE_WRITES);
+                    give_up_late_writes(&catalog);
+                }
+            })?
+        };
+        threads.push(deadlines);
+        Ok(Background { stop, catalog: Arc::clone(catalog), keeper_bell, deadline_bell, threads })
     }
 
     /// Ends what runs at its next stop and waits for it.
@@ -74,9 +89,20 @@ impl Background {
         self.stop.store(true, Ordering::Release);
         self.catalog.shared().indexer.close();
         self.keeper_bell.ring();
+        self.deadline_bell.ring();
         for thread in self.threads.drain(..) {
             let _ = thread.join();
         }
+    }
+}
+
+/// Answers the writes whose deadline passes while they wait for a writer that is at a long one.
+fn give_up_late_writes(catalog: &Catalog) {
+    if catalog.shared().waiting_writes.load(Ordering::Relaxed) == 0 {
+        return;
+    }
+    for collection in catalog.collections() {
+        guarded(&collection, "a late write's answer", || collection.give_up_late_writes());
     }
 }
 

@@ -343,6 +343,7 @@ fn shared_over(storage: Arc<dyn Storage>, row_chunk_bytes: usize) -> Result<Shar
     Ok(Shared {
         reserve: Arc::new(Reserve::open(Arc::clone(&storage))),
         unsaved_work: Arc::default(),
+        waiting_writes: Arc::default(),
         storage,
         log: GroupCommit::inline(log, &GroupOptions::default()),
         indexer: IndexQueue::default(),
