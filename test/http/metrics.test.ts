@@ -189,10 +189,10 @@ describe('C3.16 GET /metrics', () => {
     sockets[1]?.destroy();
     await isCut[1];
     // The server may hear of that a little later.
-    let page = await scrape(service).catch(() => undefined);
-    while (page === undefined) {
+    let page: Scrape | undefined;
+    do {
       page = await scrape(service).catch(() => undefined);
-    }
+    } while (page === undefined);
     const dropped = valuesOf(page, 'kithdb_http_connections_dropped_total');
     expect(dropped[0]).toBeGreaterThanOrEqual(2);
     expect(service.logged.filter(({ msg }) => String(msg).includes('connections are cut'))).toHaveLength(1);

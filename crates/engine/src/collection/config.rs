@@ -206,9 +206,17 @@ impl CollectionConfig {
         }
     }
 
+    /// As [`vector_position`](Self::vector_position).
+    ///
+    /// # Errors
+    /// `VectorNotFound` when the name is not declared.
+    pub fn declared_position(&self, name: &str) -> Result<usize, Error> {
+        self.vector_position(name).ok_or_else(|| self.vector_not_found(name))
+    }
+
     /// The error for a name that is not declared. The empty name is what whoever names no vector asks for: it gets the
     /// names that there are.
-    pub fn vector_not_found(&self, name: &str) -> Error {
+    fn vector_not_found(&self, name: &str) -> Error {
         if !name.is_empty() || self.positions() == 0 {
             return Error::VectorNotFound(name.to_string());
         }

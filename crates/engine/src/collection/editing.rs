@@ -7,7 +7,8 @@ use crate::payload::edit::{self, EditError};
 
 /// An edit, prepared for as many documents as there are.
 pub struct Editing<'e> {
-    edit: &'e PayloadEdit,
+    /// What is done.
+    pub(super) edit: &'e PayloadEdit,
     /// That of an edit which removes paths.
     removal: Option<Removal<'e>>,
 }

@@ -4,7 +4,7 @@
 //! views of it that the log has made durable. What is not durable after all is taken back by
 //! [`Head::restore`].
 
-use super::change::{Change, FieldVector, PayloadEdit};
+use super::change::{Change, FieldVector};
 use super::checkpoint::sparse_file;
 use super::config::CollectionConfig;
 use super::declared_index::DeclaredIndex;
@@ -268,7 +268,7 @@ impl Head {
                 let editing = Editing::new(edit);
                 self.refuse_certain_growth(&editing, ids, allowance)?;
                 for &id in ids {
-                    self.edit_payload(op, id, edit, &editing, allowance)?;
+                    self.edit_payload(op, id, &editing, allowance)?;
                 }
             }
             Change::CreateIndex { path, schema } => {
@@ -452,14 +452,13 @@ impl Head {
         &mut self,
         op: u64,
         id: PointId,
-        edit: &PayloadEdit,
         editing: &Editing<'_>,
         allowance: &mut Allowance<'_>,
     ) -> Result<(), Unapplied> {
         let Some((offset, mut point)) = self.take(id) else { return Ok(()) };
         let before = point.payload.clone();
         if let Payload::Stored(stored) = &before
-            && edit.keeps_a_part()
+            && editing.edit.keeps_a_part()
         {
             self.edited.read_from(stored);
         }

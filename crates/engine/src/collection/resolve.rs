@@ -170,7 +170,7 @@ pub fn not_found(absent: Vec<PointId>) -> Error {
 }
 
 fn field_named(config: &CollectionConfig, name: &str) -> Result<u16, Error> {
-    let field = config.vector_position(name).ok_or_else(|| config.vector_not_found(name))?;
+    let field = config.declared_position(name)?;
     Ok(u16::try_from(field).expect("named vectors are limited far below 2^16"))
 }
 

@@ -69,6 +69,7 @@ impl Queue {
         }
         group
     }
+
     /// Answers those whose deadline has passed, which whoever writes may learn much later. What is in a group is in the
     /// writer's hands, and answered there.
     pub fn give_up_late(&self) {

@@ -5,7 +5,7 @@ use super::matching::Matching;
 use super::nearest;
 use super::prepared::{Goal, Prepared};
 use super::run::{self, List, Lookup};
-use super::scorer::{self, Ask};
+use super::scorer::Ask;
 use super::tree::{Query, QueryRequest};
 use crate::collection::Snapshot;
 use crate::deadline::Deadline;
@@ -51,7 +51,7 @@ fn is_scan(snapshot: &Snapshot, request: &QueryRequest) -> bool {
     let (node, config) = (&request.node, &snapshot.view.state.config);
     let is_plain = matches!(node.query, Query::Nearest(_)) && node.prefetch.is_empty();
     is_plain
-        && scorer::field_of(config, &node.using).is_ok_and(|field| {
+        && config.vector_position(&node.using).is_some_and(|field| {
             config.kind_at(field) == VectorKind::Dense
                 && (node.params.exact || snapshot.graphs[field].is_none())
         })

@@ -158,7 +158,7 @@ impl<'a> Resolver<'a> {
     }
 
     fn field(&self, node: &QueryNode) -> Result<usize, Error> {
-        let field = scorer::field_of(&self.snapshot.view.state.config, &node.using);
+        let field = self.snapshot.view.state.config.declared_position(&node.using);
         // Of several parts of a query each has a vector of its own.
         field.map_err(|error| if node.place.is_empty() { error } else { error.within(node.path("using")) })
     }
@@ -204,7 +204,7 @@ impl<'a> Resolver<'a> {
             Example::Vector(vector) => vector.clone(),
             Example::Id(id) => {
                 let view = &*self.origin(node).view;
-                let from = scorer::field_of(&view.state.config, origin_name(node))?;
+                let from = view.state.config.declared_position(origin_name(node))?;
                 // That the id is there was seen when all were looked up.
                 let Some(&offset) = view.state.ids.get(id) else { return Ok(None) };
                 match scorer::vector_of(view, from, offset) {

@@ -56,14 +56,6 @@ pub fn metric_of(config: &CollectionConfig, field: usize) -> Metric {
     config.fields().get(field).map_or(Metric::Dot, |(_, params)| params.metric)
 }
 
-/// Position of the field of that name.
-///
-/// # Errors
-/// `VectorNotFound` when the collection does not declare it.
-pub fn field_of(config: &CollectionConfig, name: &str) -> Result<usize, Error> {
-    config.vector_position(name).ok_or_else(|| config.vector_not_found(name))
-}
-
 /// The vector in the form in which the field's points are compared with it, as sent otherwise.
 ///
 /// # Errors

@@ -21,7 +21,7 @@ const DROPPED: Extent = Extent { file: 0, crc: 0, offset: 0, len: 0 };
 /// What a data checkpoint consists of.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Manifest {
-    /// Number of the collection; none where a release wrote it that did not say.
+    /// Number of the collection; none in a body of version 2, until [`load`](Self::load) adds it.
     pub collection: Option<u64>,
     /// The last operation in it.
     pub op: u64,
@@ -193,7 +193,7 @@ impl Manifest {
         // Whatever its header is: what it says is of no use here.
         match found.and_then(|manifest| manifest.collection) {
             Some(collection) if collection != id => Err(BadManifest::Foreign { collection }),
-            _ => read.map(Some),
+            _ => read.map(|manifest| Some(Manifest { collection: Some(id), ..manifest })),
         }
     }
 

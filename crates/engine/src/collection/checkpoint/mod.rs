@@ -249,8 +249,6 @@ impl Collection {
         } else {
             self.write_data(view, edited, previous, dir, number)?
         };
-        // One that an earlier release wrote may lack it.
-        manifest.collection = Some(self.id);
         manifest.next_file = checkpoints.next_file;
         let folder = graph_file::Folder { storage, dir, collection: self.id };
         for (at, (field, graph, indexed)) in fresh_graphs.into_iter().enumerate() {
@@ -298,7 +296,7 @@ impl Collection {
             (index.path().to_string().into_bytes(), schema)
         };
         let manifest = Manifest {
-            collection: None,
+            collection: Some(self.id),
             op: view.op,
             lsn: view.lsn,
             next_file: number + 1,

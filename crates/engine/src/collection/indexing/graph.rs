@@ -24,6 +24,11 @@ pub(in crate::collection) fn may_lack(codes: CodeParams) -> bool {
     codes == CodeParams { bits: 8, half: false, quantile: None }
 }
 
+/// Whether codes are worth having for vectors like these, or are to be had in any case.
+fn tells_apart(encoder: &Encoder, sample: &[Vec<f32>]) -> bool {
+    !may_lack(encoder.params()) || encoder.scatter(sample) <= MOST_SCATTER
+}
+
 /// A graph over the rows `0..indexed` of a field, with the codes that it is walked by. The rows after them are the
 /// tail, which searches scan exactly.
 pub struct FieldGraph {
@@ -71,8 +76,8 @@ impl FieldGraph {
         let codes = recipe.codes.and_then(|params| {
             let sample = sample(table, op);
             let encoder = Encoder::train(metric, table.dim, params, &sample, seed);
-            let tell_apart = !may_lack(params) || encoder.scatter(&sample) <= MOST_SCATTER;
-            tell_apart.then(|| NodeCodes { table: CodeTable::new(&encoder), encoder: Arc::new(encoder) })
+            tells_apart(&encoder, &sample)
+                .then(|| NodeCodes { table: CodeTable::new(&encoder), encoder: Arc::new(encoder) })
         });
         Self::with(Hnsw::new(params), recipe, metric, codes, 0)
     }
@@ -104,10 +109,7 @@ impl FieldGraph {
         let Some(params) = self.recipe.codes else { return true };
         let sample = sample(table, op);
         match &self.codes {
-            Some(codes) => {
-                let encoder = &codes.encoder;
-                encoder.is_centred(&sample) && (!may_lack(params) || encoder.scatter(&sample) <= MOST_SCATTER)
-            }
+            Some(codes) => codes.encoder.is_centred(&sample) && tells_apart(&codes.encoder, &sample),
             // Half of it, so that a sample that is a little different does not build everything anew each time.
             None => {
                 let seed = self.hnsw.params().seed;
