@@ -3,6 +3,7 @@
 mod common;
 
 use common::{Random, TestEngine};
+use kithdb_engine::collection::config::Coding;
 use kithdb_engine::collection::{Collection, GraphPolicy, IndexScratch};
 use kithdb_engine::limits::Thresholds;
 use kithdb_engine::storage::SimDisk;
@@ -28,11 +29,7 @@ fn fill(engine: &TestEngine, seed: u64) -> Vec<Vec<f32>> {
     let mut random = Random(seed);
     let vectors: Vec<Vec<f32>> =
         (0..POINTS).map(|_| (0..SIZE).map(|_| random.below(256) as f32).collect()).collect();
-    let points: Vec<Value> =
-        vectors.iter().enumerate().map(|(id, vector)| json!({"id": id, "vector": vector})).collect();
-    for points in points.chunks(100) {
-        engine.ok("upsert_points", "c", json!({"points": points}));
-    }
+    upsert(engine, 0, &vectors);
     vectors
 }
 
@@ -55,17 +52,17 @@ fn searches(engine: &TestEngine, vector: &[f32]) -> (Value, Value) {
 fn every_kind_of_code_finds_what_a_scan_finds_and_is_kept_c4_3() {
     let product = |compression: &str| json!({"product": {"compression": compression}});
     let codes = [
-        (json!(null), 8),
-        (json!({"scalar": {"type": "int8"}}), 8),
-        (json!({"scalar": {"type": "int8", "quantile": 0.9}}), 8),
-        (json!({"scalar": {"type": "int8", "quantile": 0.5}}), 8),
-        (product("x4"), 8),
-        (product("x8"), 4),
-        (product("x16"), 2),
-        (product("x32"), 1),
-        (product("x64"), 1),
-        (json!({"binary": {}}), 1),
-        (json!({"binary": {"encoding": "two_bits"}}), 2),
+        (json!(null), None),
+        (json!({"scalar": {"type": "int8"}}), Some(8)),
+        (json!({"scalar": {"type": "int8", "quantile": 0.9}}), Some(8)),
+        (json!({"scalar": {"type": "int8", "quantile": 0.5}}), Some(8)),
+        (product("x4"), Some(8)),
+        (product("x8"), Some(4)),
+        (product("x16"), Some(2)),
+        (product("x32"), Some(1)),
+        (product("x64"), Some(1)),
+        (json!({"binary": {}}), Some(1)),
+        (json!({"binary": {"encoding": "two_bits"}}), Some(2)),
     ];
     for (at, (quantization, bits)) in codes.into_iter().enumerate() {
         for distance in ["Cosine", "Euclid", "Dot", "Manhattan"] {
@@ -77,8 +74,11 @@ fn every_kind_of_code_finds_what_a_scan_finds_and_is_kept_c4_3() {
                 let vectors = fill(&engine, at as u64);
                 engine.checkpoint();
                 let recipe = collection(&engine).view().state.config.recipe(0).expect("a graph is wanted");
-                let expected = (distance != "Manhattan").then_some(bits);
-                assert_eq!(recipe.codes.map(|codes| codes.bits), expected, "{when}");
+                let asked = recipe.codes.map(|coding| match coding {
+                    Coding::Fitting => None,
+                    Coding::Asked(params) => Some(params.bits),
+                });
+                assert_eq!(asked, (distance != "Manhattan").then_some(bits), "{when}");
                 let before = searches(&engine, &vectors[7]);
                 assert_eq!(before.0, before.1, "{when}");
                 engine.restart();
@@ -201,12 +201,17 @@ fn fill_around(
 ) -> Vec<Vec<f32>> {
     let mut vector = || (0..SIZE).map(|_| place + random.below(1000) as f32 / 1000.0).collect::<Vec<f32>>();
     let vectors: Vec<Vec<f32>> = ids.clone().map(|_| vector()).collect();
+    upsert(engine, ids.start, &vectors);
+    vectors
+}
+
+/// Writes vectors as the points from `first` on.
+fn upsert(engine: &TestEngine, first: u64, vectors: &[Vec<f32>]) {
     let points: Vec<Value> =
-        ids.zip(&vectors).map(|(id, vector)| json!({"id": id, "vector": vector})).collect();
+        (first..).zip(vectors).map(|(id, vector)| json!({"id": id, "vector": vector})).collect();
     for points in points.chunks(100) {
         engine.ok("upsert_points", "c", json!({"points": points}));
     }
-    vectors
 }
 
 #[test]
@@ -240,6 +245,87 @@ fn a_graph_whose_vectors_have_moved_away_from_the_first_ones_gets_new_codes() {
     assert!(collection(&engine).memory().codes > 0);
     let recall = recall(&engine, &vectors[..40]);
     assert!(recall > 0.95, "{recall}");
+}
+
+#[test]
+fn codes_have_as_few_bits_as_tell_neighbours_apart() {
+    // Embeddings have far fewer degrees of freedom than components.
+    let flat = |engine: &TestEngine, random: &mut Random| {
+        let directions: Vec<Vec<f32>> =
+            (0..8).map(|_| (0..SIZE).map(|_| random.below(1000) as f32 - 500.0).collect()).collect();
+        let mut vector = || {
+            let mut vector = vec![0.0; SIZE];
+            for direction in &directions {
+                let share = random.below(1000) as f32 / 1000.0;
+                vector.iter_mut().zip(direction).for_each(|(x, d)| *x += share * d);
+            }
+            vector
+        };
+        let vectors: Vec<Vec<f32>> = (0..1500).map(|_| vector()).collect();
+        upsert(engine, 0, &vectors);
+        vectors
+    };
+    let clusters = |apart: f32| {
+        move |engine: &TestEngine, random: &mut Random| {
+            let around = |random: &mut Random, cluster: u64| {
+                let ids = cluster * 300..cluster * 300 + 300;
+                fill_around(engine, random, ids, cluster as f32 * apart)
+            };
+            (0..5).map(|cluster| around(random, cluster)).last().expect("the last cluster")
+        }
+    };
+    // Bytes of codes where these are asked for.
+    let asked = |compression: &str| {
+        let engine = engine(8);
+        let vectors = json!({"size": SIZE, "distance": "Euclid"});
+        create(&engine, vectors, json!({"quantization_config": {"product": {"compression": compression}}}));
+        flat(&engine, &mut Random(8));
+        engine.work(GraphPolicy::WhenGrown);
+        collection(&engine).memory().codes
+    };
+    let (four, eight) = (asked("x8"), asked("x4"));
+    assert!(0 < four && four < eight, "{four}, {eight}");
+    type Fill<'f> = &'f dyn Fn(&TestEngine, &mut Random) -> Vec<Vec<f32>>;
+    let cases: [(&str, Fill, u64); 3] = [
+        ("few degrees of freedom", &flat, four),
+        ("clusters", &clusters(2.0), eight),
+        ("clusters far apart", &clusters(1000.0), 0),
+    ];
+    for (case, fill, expected) in cases {
+        let mut engine = orderly(8);
+        let vectors = fill(&engine, &mut Random(8));
+        engine.checkpoint();
+        // A restart reads the codes that were kept, and finds nothing to do.
+        for _ in 0..2 {
+            assert_eq!(collection(&engine).memory().codes, expected, "{case}");
+            assert_eq!(status(&engine), json!("green"), "{case}");
+            let recall = recall(&engine, &vectors[..40]);
+            assert!(recall > 0.95, "{case}: {recall}");
+            engine.restart();
+        }
+    }
+}
+
+#[test]
+fn what_codes_estimate_is_answered_only_where_codes_were_asked_for_c6_2() {
+    for (quantization, is_estimate) in [(json!(null), false), (json!({"scalar": {"type": "int8"}}), true)] {
+        let engine = engine(9);
+        create(
+            &engine,
+            json!({"size": SIZE, "distance": "Euclid"}),
+            json!({"quantization_config": quantization}),
+        );
+        let vectors = fill_around(&engine, &mut Random(9), 0..1000, 0.0);
+        engine.work(GraphPolicy::WhenGrown);
+        assert!(collection(&engine).memory().codes > 0);
+        let search = |params: Value| {
+            let query: Vec<f32> = vectors[3].iter().map(|x| x + 0.37).collect();
+            engine.ok("search", "c", json!({"vector": query, "limit": 10, "params": params}))
+        };
+        let estimated = search(json!({"hnsw_ef": 200, "quantization": {"rescore": false}}));
+        let exact = search(json!({"exact": true}));
+        assert_eq!(estimated != exact, is_estimate, "{quantization}: {estimated}");
+    }
 }
 
 #[test]

@@ -175,5 +175,5 @@ fn search(
     };
     let wanted = |row| data.table.alive(row, OPERATION);
     let tie = |a: u32, b: u32| a.cmp(&b);
-    Ok(graph.search(&data.table, &query, &how, &|_| true, &wanted, tie, scratch, &|| false)?)
+    Ok(graph.search(&data.table, &query, &how, &|_| true, &wanted, tie, scratch, &|| false)?.best)
 }

@@ -19,7 +19,7 @@ pub use hnsw::{EffectiveHnsw, HnswConfig, HnswDiff};
 pub use optimizers::{OptimizersConfig, OptimizersDiff};
 pub use patch::CollectionPatch;
 pub use quantization::{Quantization, QuantizationPatch};
-pub use recipe::Recipe;
+pub use recipe::{Coding, Recipe};
 pub use sparse::{Modifier, SparseIndexParams, SparseParams};
 pub use upkeep::{Indexing, Placement};
 pub use vectors::{MAX_VECTOR_SIZE, MultivectorComparator, MultivectorConfig, VectorParams};

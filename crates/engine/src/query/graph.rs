@@ -142,14 +142,13 @@ impl<'a> GraphSearch<'a> {
         let stop = || self.search.deadline.passed();
         let Search { table, query, .. } = self.search;
         let tie = |a, b| self.search.tie(a, b);
-        tally::count(|tally| {
-            let scanned = self.search.possible(matching);
-            tally.scanned += scanned;
-            tally.reranked += scanned.min(self.graph.reranked(&how) as u64);
-        });
-        self.graph
+        tally::count(|tally| tally.scanned += self.search.possible(matching));
+        let ranked = self
+            .graph
             .scan_codes(table, query, rows, &how, tie, &stop)
-            .map_err(|Stopped| self.search.deadline.error())
+            .map_err(|Stopped| self.search.deadline.error())?;
+        tally::count(|tally| tally.reranked += ranked.reranked as u64);
+        Ok(ranked.best)
     }
 
     /// A walk through all nodes, of whose finds the matches are picked out. None when hardly any node matches where
@@ -228,21 +227,15 @@ impl<'a> GraphSearch<'a> {
     ) -> Result<Found, Stopped> {
         let Search { table, query, .. } = self.search;
         let tie = |a, b| self.search.tie(a, b);
-        let kept = Cell::new(0u64);
-        let wanted = |row| {
-            let is_wanted = wanted(row);
-            kept.set(kept.get() + u64::from(is_wanted));
-            is_wanted
-        };
         SCRATCH.with_borrow_mut(|scratch| {
-            let found = self.graph.search(table, query, how, accept, &wanted, tie, scratch, stop);
+            let found = self.graph.search(table, query, how, accept, wanted, tie, scratch, stop);
             let work = scratch.take_work();
             tally::count(|tally| {
                 tally.hops += work.hops;
                 tally.distances += work.distances;
-                tally.reranked += kept.get().min(self.graph.reranked(how) as u64);
+                tally.reranked += found.as_ref().map_or(0, |ranked| ranked.reranked as u64);
             });
-            found
+            found.map(|ranked| ranked.best)
         })
     }
 

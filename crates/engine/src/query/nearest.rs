@@ -32,7 +32,10 @@ pub fn dense(
         Some((graph, boundary)) => {
             let ef_search = view.state.config.effective_hnsw(name).map_or(ask.k, |hnsw| hnsw.ef_search);
             let ef = ask.params.hnsw_ef.unwrap_or(ef_search).max(ask.k);
-            GraphSearch::new(&search, graph, *boundary, ef, ask.params).run(matching)?
+            let mut params = *ask.params;
+            // What codes that nobody asked for estimate is not for clients to see.
+            params.quantization.rescore |= graph.chose_codes();
+            GraphSearch::new(&search, graph, *boundary, ef, &params).run(matching)?
         }
         None => {
             tally::count(|tally| tally.exact_scans += 1);

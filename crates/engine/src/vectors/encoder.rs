@@ -5,7 +5,6 @@ use std::fmt;
 use kithdb_kernels::{CodeWidth, CodingKernels, Quantised, QueryLine, coding_kernels};
 
 use super::code_query::CodeQuery;
-use super::code_table::CodeTable;
 use super::layout::{CodeParams, Layout};
 use super::rotation;
 use crate::types::Metric;
@@ -31,11 +30,6 @@ const MOST_MEDIAN_LENGTHS: f64 = 8.0;
 /// Vectors may be so many times as far from the mean of their codes as from their own. What all residuals have in common
 /// takes a bit of precision from every component then.
 const MOST_OFF_CENTRE: f64 = 2.0;
-
-/// Vectors of a sample whose neighbours in it are looked at, …
-const NEIGHBOUR_SAMPLE: usize = 64;
-/// … and how many of each.
-const NEIGHBOURS: usize = 10;
 
 /// Vectors of the sample that the range of a quantile is taken from.
 const QUANTILE_SAMPLE: usize = 256;
@@ -127,55 +121,6 @@ impl Encoder {
         };
         let least = distance(&mean_of(self.dim, sample));
         least == 0.0 || distance(&self.mean) <= MOST_OFF_CENTRE * least
-    }
-
-    /// How far codes throw neighbours about: the deviation of their errors among the ten nearest of a vector, in units
-    /// of the room between the first and the last of these. The median over some vectors of a sample; 0 where that tells
-    /// nothing, as where all are equal.
-    ///
-    /// With 8 bits it is less than a thousandth for images and embeddings, and above a tenth in clusters that are a
-    /// hundredth as wide as they are apart, since the steps of a code are those of the whole: a walk over codes then
-    /// loses its way.
-    ///
-    /// Panics when a vector of the sample has another length.
-    pub fn scatter<V: AsRef<[f32]>>(&self, sample: &[V]) -> f64 {
-        if sample.len() <= NEIGHBOURS {
-            return 0.0;
-        }
-        let (table, mut query) = (CodeTable::new(self), CodeQuery::new());
-        for (node, vector) in (0..).zip(sample) {
-            table.fill(node, self, vector.as_ref(), &mut query);
-        }
-        let mut scatter = Vec::new();
-        for target in sample.iter().step_by(sample.len().div_ceil(NEIGHBOUR_SAMPLE)) {
-            let target = target.as_ref();
-            let mut near: Vec<(f64, u32)> =
-                (0..).zip(sample).map(|(node, vector)| (self.exact(target, vector.as_ref()), node)).collect();
-            near.select_nth_unstable_by(NEIGHBOURS, |a, b| a.0.total_cmp(&b.0));
-            let near = &near[..=NEIGHBOURS];
-            self.query(target, &mut query);
-            let (mut sum, mut squares) = (0.0, 0.0);
-            let (mut least, mut most) = (f64::INFINITY, f64::NEG_INFINITY);
-            for &(distance, node) in near {
-                let error = f64::from(table.one(&query, node)) - distance;
-                (sum, squares) = (sum + error, squares + error * error);
-                (least, most) = (least.min(distance), most.max(distance));
-            }
-            let count = near.len() as f64;
-            let deviation = (squares / count - (sum / count).powi(2)).max(0.0).sqrt();
-            if most > least && deviation.is_finite() {
-                scatter.push(deviation / (most - least));
-            }
-        }
-        median(scatter)
-    }
-
-    /// The distance that codes estimate.
-    fn exact(&self, a: &[f32], b: &[f32]) -> f64 {
-        match self.metric {
-            Metric::Euclid => distance_squared(a, b),
-            _ => -a.iter().zip(b).map(|(&a, &b)| f64::from(a) * f64::from(b)).sum::<f64>(),
-        }
     }
 
     /// The metric whose distances the codes estimate.
@@ -413,13 +358,13 @@ fn mean_of<V: AsRef<[f32]>>(dim: usize, sample: &[V]) -> Vec<f32> {
 }
 
 /// Squared Euclidean distance in double precision, in which no vectors are too long.
-fn distance_squared(a: &[f32], b: &[f32]) -> f64 {
+pub(super) fn distance_squared(a: &[f32], b: &[f32]) -> f64 {
     assert_eq!(a.len(), b.len(), "a vector of a wrong length in the sample");
     a.iter().zip(b).map(|(&a, &b)| (f64::from(a) - f64::from(b)).powi(2)).sum()
 }
 
 /// The upper median; 0 of nothing.
-fn median(mut numbers: Vec<f64>) -> f64 {
+pub(super) fn median(mut numbers: Vec<f64>) -> f64 {
     if numbers.is_empty() {
         return 0.0;
     }

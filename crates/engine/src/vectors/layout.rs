@@ -14,10 +14,17 @@ pub struct CodeParams {
     pub quantile: Option<f32>,
 }
 
+impl CodeParams {
+    /// So many bits for every component, nothing clipped.
+    pub const fn plain(bits: u8) -> CodeParams {
+        CodeParams { bits, half: false, quantile: None }
+    }
+}
+
 impl Default for CodeParams {
     /// Eight bits for every component, nothing clipped.
     fn default() -> CodeParams {
-        CodeParams { bits: 8, half: false, quantile: None }
+        CodeParams::plain(8)
     }
 }
 

@@ -9,6 +9,7 @@
 //! | [`Encoder`] | mean, rotation and rounding: from a vector to its code |
 //! | [`CodeTable`] | the codes of one graph's nodes, and distances to them |
 //! | [`CodeQuery`] | a vector as the codes are compared with it |
+//! | [`Neighbourhood`] | vectors near to one, by which codes are judged |
 
 mod code_query;
 mod code_table;
@@ -16,6 +17,7 @@ mod element;
 mod encoder;
 mod layout;
 mod rotation;
+mod scatter;
 mod sparse_format;
 mod value;
 
@@ -28,6 +30,7 @@ pub use element::RowFormat;
 pub(crate) use element::inverse_norm;
 pub use encoder::{Encoder, FormatError};
 pub use layout::CodeParams;
+pub use scatter::Neighbourhood;
 pub(crate) use sparse_format::finite;
 pub use sparse_format::{SparseFormat, SparseRow};
 pub use value::{MAX_ELEMENTS, MultiVector, SparseFault, SparseVector, VectorKind, VectorValue};

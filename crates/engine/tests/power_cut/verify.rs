@@ -214,7 +214,7 @@ fn walks_meet_every_row(client: &Client, name: &str, random: &mut Random) {
         };
         let scratch = &mut SearchScratch::new();
         let met = graph.search(table, &query, &how, &|_| true, &alive, |a, b| a.cmp(&b), scratch, &|| false);
-        let mut met: Vec<u32> = met.expect("nobody stops it").into_iter().map(|(_, row)| row).collect();
+        let mut met: Vec<u32> = met.expect("nobody stops it").best.into_iter().map(|(_, row)| row).collect();
         met.sort_unstable();
         assert_eq!(met, expected, "rows that a walk of field {field} of {name} meets");
     }

@@ -8,9 +8,9 @@ use super::extents::{self, Extent, ExtentWriter};
 use super::file_path;
 use super::verification::verify_all;
 use crate::collection::change::{Input, Undecodable};
-use crate::collection::config::{CollectionConfig, Recipe};
+use crate::collection::config::{Coding, CollectionConfig, Recipe};
 use crate::collection::field::FieldTable;
-use crate::collection::indexing::graph::{FieldGraph, NodeCodes, may_lack};
+use crate::collection::indexing::graph::{FieldGraph, NodeCodes};
 use crate::index::{BuildScratch, Codes, Hnsw};
 use crate::storage::{Map, Storage, StorageError};
 use crate::vectors::{CodeParams, CodeTable, Encoder};
@@ -19,8 +19,14 @@ use std::sync::Arc;
 /// Codes are gathered into extents of about this size, so that a checkpoint holds no second copy of them all.
 const CODES_EXTENT_BYTES: usize = 16 << 20;
 
-/// Marks codes of the recipe that the graph does without.
+/// Beside the bits of a component: the graph does without codes that it might have.
 const LACKING: u8 = 1 << 7;
+
+/// Codes keep half of the components.
+const HALF: u8 = 1;
+/// Beside it: what codes are like was chosen to fit the vectors. It is where earlier releases had a byte that is 0 or 1,
+/// and take the codes for those that were asked for.
+const FITTING: u8 = 1 << 1;
 
 /// What a manifest says of a graph file.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,7 +39,9 @@ pub struct GraphManifest {
     pub ordered: u32,
     /// The links.
     pub links: Extent,
-    /// The encoder of the codes, where there are codes. There may be none although the recipe has some.
+    /// What the codes keep, where there are codes. There may be none although the recipe has some.
+    pub params: Option<CodeParams>,
+    /// Their encoder, where there are codes.
     pub encoder: Option<Extent>,
     /// The codes in the order of the nodes, all extents but the last of the same number of them.
     pub codes: Vec<Extent>,
@@ -56,17 +64,18 @@ impl GraphManifest {
             out.extend_from_slice(&number.to_le_bytes());
         }
         self.links.encode(out);
-        match (&self.recipe.codes, &self.encoder) {
-            (Some(params), encoder) => {
-                let lacking = if encoder.is_none() { LACKING } else { 0 };
-                out.extend_from_slice(&[params.bits | lacking, u8::from(params.half)]);
-                out.extend_from_slice(&params.quantile.unwrap_or(0.0).to_le_bytes());
-                if let Some(encoder) = encoder {
-                    encoder.encode(out);
-                    Extent::encode_all(&self.codes, out);
-                }
-            }
-            (None, _) => out.push(0),
+        let Some(coding) = self.recipe.codes else { return out.push(0) };
+        let (params, lacking) = match self.params {
+            Some(params) => (params, 0),
+            None => (CodeParams::default(), LACKING),
+        };
+        let fitting = if coding == Coding::Fitting { FITTING } else { 0 };
+        let half = if params.half { HALF } else { 0 };
+        out.extend_from_slice(&[params.bits | lacking, half | fitting]);
+        out.extend_from_slice(&params.quantile.unwrap_or(0.0).to_le_bytes());
+        if let Some(encoder) = &self.encoder {
+            encoder.encode(out);
+            Extent::encode_all(&self.codes, out);
         }
     }
 
@@ -76,22 +85,26 @@ impl GraphManifest {
         let (m, ef_construct, indexed, ordered) = (number()?, number()?, number()?, number()?);
         let links = Extent::decode(input)?;
         let recipe = Recipe { m: m as usize, ef_construct: ef_construct as usize, codes: None };
-        let plain = GraphManifest { recipe, indexed, ordered, links, encoder: None, codes: Vec::new() };
+        let plain =
+            GraphManifest { recipe, indexed, ordered, links, params: None, encoder: None, codes: Vec::new() };
         let bits = input.byte()?;
         if bits == 0 {
             return Ok(plain);
         }
-        let half = input.byte()? == 1;
+        let kind = input.byte()?;
         let quantile = f32::from_le_bytes(input.array()?);
         let (bits, is_lacking) = (bits & !LACKING, bits & LACKING != 0);
-        let codes = CodeParams { bits, half, quantile: (quantile > 0.0).then_some(quantile) };
-        let recipe = Recipe { codes: Some(codes), ..recipe };
+        let params =
+            CodeParams { bits, half: kind & HALF != 0, quantile: (quantile > 0.0).then_some(quantile) };
+        let coding = if kind & FITTING != 0 { Coding::Fitting } else { Coding::Asked(params) };
+        let recipe = Recipe { codes: Some(coding), ..recipe };
         if is_lacking {
-            let is_known = may_lack(codes);
+            let is_known = params == CodeParams::default();
             return is_known.then_some(GraphManifest { recipe, ..plain }).ok_or(Undecodable);
         }
         Ok(GraphManifest {
             recipe,
+            params: Some(params),
             encoder: Some(Extent::decode(input)?),
             codes: Extent::decode_all(input)?,
             ..plain
@@ -127,6 +140,7 @@ pub(in crate::collection) fn write(
         indexed,
         ordered: graph.ordered,
         links: writer.append(&bytes)?,
+        params: graph.codes.as_ref().map(|codes| codes.encoder.params()),
         encoder: None,
         codes: Vec::new(),
     };
@@ -170,6 +184,18 @@ pub(in crate::collection) fn load(
     Ok(decode(&map, kept, config, field, table))
 }
 
+/// The recipe that a graph has been made with, in the terms of today: the codes that everybody got from earlier releases
+/// are what fits the vectors until it is looked at.
+fn adopted(kept: Recipe, wanted: Option<Recipe>) -> Recipe {
+    let is_usual = kept.codes == Some(Coding::Asked(CodeParams::default()));
+    match wanted {
+        Some(Recipe { codes: Some(Coding::Fitting), .. }) if is_usual => {
+            Recipe { codes: Some(Coding::Fitting), ..kept }
+        }
+        _ => kept,
+    }
+}
+
 /// What a graph file holds, once it was compared with its checksums.
 fn decode(
     map: &Map,
@@ -182,7 +208,7 @@ fn decode(
     let indexed = kept.indexed.min(table.len());
     let metric = config.fields()[field].1.metric;
     let hnsw = Hnsw::read_from(kept.links.bytes(map).ok()?, indexed).ok()?;
-    let codes = match kept.recipe.codes.zip(kept.encoder) {
+    let codes = match kept.params.zip(kept.encoder) {
         // A walk reads the rows: behind one that was dropped it would find nothing.
         None if (0..hnsw.len()).any(|node| !table.rows.holds(hnsw.row_of(node))) => return None,
         None => None,
@@ -208,7 +234,8 @@ fn decode(
             Some(NodeCodes { encoder: Arc::new(encoder), table })
         }
     };
-    let mut graph = FieldGraph::with(hnsw, kept.recipe, metric, codes, indexed);
+    let mut graph =
+        FieldGraph::with(hnsw, adopted(kept.recipe, config.recipe(field)), metric, codes, indexed);
     graph.ordered = kept.ordered;
     // A graph that was cut at its boundary, or written while it grew, may have lost ways; every row stays reachable.
     match &graph.codes {
@@ -216,4 +243,70 @@ fn decode(
         None => graph.hnsw.repair(&graph.originals(table), &mut BuildScratch::new()),
     };
     Some(graph)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const EXTENT: Extent = Extent { file: 7, crc: 1, offset: 32, len: 64 };
+
+    fn manifest(coding: Option<Coding>, params: Option<CodeParams>) -> GraphManifest {
+        GraphManifest {
+            recipe: Recipe { m: 16, ef_construct: 100, codes: coding },
+            indexed: 5,
+            ordered: 3,
+            links: EXTENT,
+            params,
+            encoder: params.map(|_| EXTENT),
+            codes: params.map_or(Vec::new(), |_| vec![EXTENT; 2]),
+        }
+    }
+
+    fn bytes(manifest: &GraphManifest) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        manifest.encode(&mut bytes);
+        bytes
+    }
+
+    #[test]
+    fn what_a_manifest_says_of_codes_is_read_back() {
+        let asked = [
+            CodeParams::plain(1),
+            CodeParams::plain(4),
+            CodeParams { half: true, ..CodeParams::plain(1) },
+            CodeParams { quantile: Some(0.9), ..CodeParams::plain(8) },
+        ];
+        let asked = asked.map(|params| (Some(Coding::Asked(params)), Some(params)));
+        let others = [
+            (None, None),
+            (Some(Coding::Fitting), Some(CodeParams::plain(4))),
+            (Some(Coding::Fitting), Some(CodeParams::plain(8))),
+            (Some(Coding::Fitting), None),
+            (Some(Coding::Asked(CodeParams::plain(8))), None),
+        ];
+        for (coding, params) in asked.into_iter().chain(others) {
+            let manifest = manifest(coding, params);
+            let bytes = bytes(&manifest);
+            let read = GraphManifest::decode(&mut Input(&bytes)).expect("what was written");
+            assert_eq!(read, manifest);
+        }
+    }
+
+    /// Before codes were chosen, eight bits were what everybody got.
+    #[test]
+    fn codes_of_earlier_releases_are_taken_for_chosen_ones() {
+        let of = |codes| Recipe { m: 16, ef_construct: 100, codes };
+        let (eight, four) = (Coding::Asked(CodeParams::plain(8)), Coding::Asked(CodeParams::plain(4)));
+        for (kept, wanted, taken) in [
+            (Some(eight), Some(Coding::Fitting), Some(Coding::Fitting)),
+            (Some(eight), Some(eight), Some(eight)),
+            (Some(four), Some(Coding::Fitting), Some(four)),
+            (Some(Coding::Fitting), Some(eight), Some(Coding::Fitting)),
+            (None, Some(Coding::Fitting), None),
+        ] {
+            assert_eq!(adopted(of(kept), Some(of(wanted))), of(taken));
+        }
+        assert_eq!(adopted(of(Some(eight)), None), of(Some(eight)));
+    }
 }

@@ -12,7 +12,16 @@ pub struct Recipe {
     /// Candidates kept while a node is inserted; at least `m`.
     pub ef_construct: usize,
     /// Codes of its nodes; `None` where they are compared by their originals.
-    pub codes: Option<CodeParams>,
+    pub codes: Option<Coding>,
+}
+
+/// Who says what codes are like.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Coding {
+    /// The vectors: as few bits as tell neighbours apart.
+    Fitting,
+    /// The configuration.
+    Asked(CodeParams),
 }
 
 impl CollectionConfig {
@@ -23,7 +32,7 @@ impl CollectionConfig {
         // A rotation does not keep sums of absolute differences.
         let codes = (params.metric != Metric::Manhattan).then(|| {
             let asked = params.quantization.as_ref().or(self.quantization.as_ref());
-            asked.map_or(CodeParams { bits: 8, half: false, quantile: None }, Quantization::codes)
+            asked.map_or(Coding::Fitting, |asked| Coding::Asked(asked.codes()))
         });
         (hnsw.m > 0).then_some(Recipe { m: hnsw.m, ef_construct: hnsw.ef_construct, codes })
     }
@@ -32,7 +41,7 @@ impl CollectionConfig {
 impl Quantization {
     /// The codes that it asks for. Product codes are served by rotated codes of the same size.
     fn codes(&self) -> CodeParams {
-        let plain = |bits| CodeParams { bits, half: false, quantile: None };
+        let plain = CodeParams::plain;
         match self {
             Quantization::Scalar { quantile, .. } => {
                 // A range that leaves out half of the values has no end that could be found.

@@ -1,5 +1,6 @@
 //! The graph of a vector field, filled in the background from the rows that readers already see.
 
+use super::coding::Sample;
 use crate::arena::LinkArena;
 use crate::collection::config::Recipe;
 use crate::collection::field::FieldTable;
@@ -8,26 +9,9 @@ use crate::right_of_way::give_way;
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicU32, Ordering};
 use crate::types::Metric;
-use crate::vectors::{CodeParams, CodeQuery, CodeTable, Encoder};
+use crate::vectors::{CodeQuery, CodeTable, Encoder};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-
-/// Rows whose vectors decide where codes are centred and how wide they are.
-const SAMPLE_ROWS: u32 = 1_000;
-
-/// Codes that scatter neighbours more than this are not worth having, see [`Encoder::scatter`].
-const MOST_SCATTER: f64 = 0.1;
-
-/// Whether nodes are compared by their originals where such codes cannot tell neighbours apart: those that everybody gets.
-/// Who asks for narrower ones wants their size.
-pub(in crate::collection) fn may_lack(codes: CodeParams) -> bool {
-    codes == CodeParams { bits: 8, half: false, quantile: None }
-}
-
-/// Whether codes are worth having for vectors like these, or are to be had in any case.
-fn tells_apart(encoder: &Encoder, sample: &[Vec<f32>]) -> bool {
-    !may_lack(encoder.params()) || encoder.scatter(sample) <= MOST_SCATTER
-}
 
 /// A graph over the rows `0..indexed` of a field, with the codes that it is walked by. The rows after them are the
 /// tail, which searches scan exactly.
@@ -73,12 +57,9 @@ impl FieldGraph {
     /// An empty graph for the rows of a table, of which a sample decides what codes look like.
     pub fn new(recipe: Recipe, metric: Metric, table: &FieldTable, op: u64, seed: u64) -> FieldGraph {
         let params = HnswParams { m: recipe.m, ef_construct: recipe.ef_construct, seed };
-        let codes = recipe.codes.and_then(|params| {
-            let sample = sample(table, op);
-            let encoder = Encoder::train(metric, table.dim, params, &sample, seed);
-            tells_apart(&encoder, &sample)
-                .then(|| NodeCodes { table: CodeTable::new(&encoder), encoder: Arc::new(encoder) })
-        });
+        let encoder = recipe.codes.and_then(|coding| Sample::of(table, metric, op).encoder(coding, seed));
+        let codes =
+            encoder.map(|encoder| NodeCodes { table: CodeTable::new(&encoder), encoder: Arc::new(encoder) });
         Self::with(Hnsw::new(params), recipe, metric, codes, 0)
     }
 
@@ -106,17 +87,9 @@ impl FieldGraph {
 
     /// Whether its codes, or that it has none, suit the vectors that the table has by now.
     pub(in crate::collection) fn suits(&self, table: &FieldTable, op: u64) -> bool {
-        let Some(params) = self.recipe.codes else { return true };
-        let sample = sample(table, op);
-        match &self.codes {
-            Some(codes) => codes.encoder.is_centred(&sample) && tells_apart(&codes.encoder, &sample),
-            // Half of it, so that a sample that is a little different does not build everything anew each time.
-            None => {
-                let seed = self.hnsw.params().seed;
-                let encoder = Encoder::train(self.metric, table.dim, params, &sample, seed);
-                encoder.scatter(&sample) > MOST_SCATTER / 2.0
-            }
-        }
+        let Some(coding) = self.recipe.codes else { return true };
+        let encoder = self.codes.as_ref().map(|codes| &*codes.encoder);
+        Sample::of(table, self.metric, op).suits(coding, encoder, self.hnsw.params().seed)
     }
 
     /// Whether the graph was made with this recipe.
@@ -204,18 +177,6 @@ impl FieldGraph {
         }
         self.indexed.store(indexed, Ordering::Release);
     }
-}
-
-/// Vectors of live rows, evenly spread over the table.
-fn sample(table: &FieldTable, op: u64) -> Vec<Vec<f32>> {
-    let step = (table.len() / SAMPLE_ROWS).max(1);
-    let rows = (0..table.len()).step_by(step as usize).filter(|&row| table.alive(row, op));
-    let vector = |row| {
-        let mut vector = Vec::with_capacity(table.dim);
-        table.vector(row, &mut vector);
-        vector
-    };
-    rows.map(vector).collect()
 }
 
 /// The node of each row: for searches that start from rows instead of walking.

@@ -1,19 +1,22 @@
 //! Searches of a field's graph: by codes first, then the best of them by their originals.
 
 use super::graph::{FieldGraph, NodeCodes};
+use super::reranking::{Ranked, Reranking};
+use crate::collection::config::Coding;
 use crate::collection::field::FieldTable;
 use crate::index::{Candidate, Codes, Distance, SearchScratch, Space, Stopped, TopK, Traversal, Walk};
 use crate::vectors::CodeQuery;
-use kithdb_kernels::prefetch_l2;
 use std::cell::RefCell;
 use std::cmp::Ordering;
 
-/// Candidates that are re-ranked when the request does not say, if that is more than [`RERANK_FACTOR`] hits.
-const RERANK_LEAST: usize = 40;
-/// Candidates that are re-ranked for each hit at the least.
+/// Candidates that are re-ranked for each hit, if a request says how many, at the least.
 const RERANK_FACTOR: usize = 2;
-/// Codes of at most so many bits are too coarse to leave candidates out: all that the walk found are re-ranked.
-const COARSE_BITS: u8 = 2;
+/// Candidates that a scan of codes leaves for re-ranking at the least.
+const KEPT_LEAST: usize = 64;
+/// The same for each hit.
+const KEPT_FACTOR: usize = 2;
+/// Codes of fewer bits are too coarse for answers.
+const FINE_BITS: u8 = 4;
 /// Rows of a scan that are asked for ahead of their scoring.
 const LOOK_AHEAD: usize = 16;
 /// Rows between two looks at the clock.
@@ -44,14 +47,10 @@ pub struct How<'a> {
 }
 
 impl How<'_> {
-    /// Candidates to re-rank by their originals, of codes that have so many bits.
-    pub fn reranked(&self, bits: u8) -> usize {
-        let at_least = RERANK_FACTOR * self.k;
-        match self.oversampling {
-            Some(factor) => at_least.max((f64::from(factor) * self.k as f64).ceil() as usize),
-            None if bits <= COARSE_BITS => at_least.max(self.ef),
-            None => at_least.max(RERANK_LEAST),
-        }
+    /// Candidates to re-rank by their originals, if the request says how many.
+    fn reranked(&self) -> Option<usize> {
+        let factor = f64::from(self.oversampling?);
+        Some((RERANK_FACTOR * self.k).max((factor * self.k as f64).ceil() as usize))
     }
 }
 
@@ -77,12 +76,12 @@ impl FieldGraph {
         tie: impl Fn(u32, u32) -> Ordering,
         scratch: &mut SearchScratch,
         stop: &impl Fn() -> bool,
-    ) -> Result<Vec<(f32, u32)>, Stopped> {
+    ) -> Result<Ranked, Stopped> {
         let starts: Vec<u32> = how.starts.iter().filter_map(|&row| self.nodes.of_row(row)).collect();
         let of_row = |found: &Candidate| (found.distance(), self.hnsw.row_of(found.node()));
         let is_wanted = |(_, row): &(f32, u32)| wanted(*row);
         let walk = |ef| Walk { ef, traversal: how.traversal, starts: &starts };
-        let distance = Distance::of(self.metric, table.format);
+        let reranking = self.reranking(table, query, how);
         let Some(codes) = self.codes.as_ref().filter(|_| !how.ignore) else {
             let vector = query.to_vec();
             let found =
@@ -91,35 +90,30 @@ impl FieldGraph {
             // Nodes that hang together came with the distance of the first. Of one code they are, not of one vector.
             if self.codes.is_some() && self.hnsw.has_twins() {
                 let rows: Vec<u32> = found.map(|(_, row)| row).collect();
-                return Ok(rerank(table, distance, query, &rows, how.k, tie));
+                return Ok(Ranked { reranked: 0, ..reranking.all(&rows, tie) });
             }
             return Ok(best(found, how.k, tie));
         };
-        let reranked = how.reranked(self.bits());
-        let ef = if how.oversampling.is_some() && how.rescore { how.ef.max(reranked) } else { how.ef };
         QUERY.with_borrow_mut(|code| {
             codes.encoder.query(query, code);
+            let most = how.reranked().filter(|_| how.rescore);
+            let ef = most.map_or(how.ef, |most| how.ef.max(most));
             let found =
                 self.hnsw.search(&Codes::new(&codes.table), code, &walk(ef), accept, scratch, stop)?;
+            let mut found = found.iter().map(of_row).filter(is_wanted);
             if !how.rescore {
-                return Ok(best(found.iter().map(of_row).filter(is_wanted), how.k, tie));
+                return Ok(best(found, how.k, tie));
             }
-            let mut rows: Vec<u32> = Vec::with_capacity(reranked.min(found.len()));
-            let mut cut = f32::MAX;
-            for candidate in found {
-                let (distance, row) = of_row(candidate);
-                // With the last one all that equal it: which of them are best is for the originals and `tie` to say.
-                if distance > cut {
-                    break;
-                }
-                if wanted(row) {
-                    rows.push(row);
-                    if rows.len() == reranked {
-                        cut = distance;
-                    }
-                }
+            let Some(most) = most else { return Ok(reranking.promising(found, &[], tie)) };
+            let (mut rows, mut last) = (Vec::new(), f32::NAN);
+            // With the last one all that equal it: which of them are best is for the originals and `tie` to say.
+            while let Some((estimate, row)) = found.next()
+                && (rows.len() < most || estimate == last)
+            {
+                rows.push(row);
+                last = estimate;
             }
-            Ok(rerank(table, distance, query, &rows, how.k, tie))
+            Ok(reranking.all(&rows, tie))
         })
     }
 
@@ -136,14 +130,19 @@ impl FieldGraph {
         how: &How<'_>,
         tie: impl Fn(u32, u32) -> Ordering,
         stop: &impl Fn() -> bool,
-    ) -> Result<Vec<(f32, u32)>, Stopped> {
-        let distance = Distance::of(self.metric, table.format);
+    ) -> Result<Ranked, Stopped> {
+        let reranking = self.reranking(table, query, how);
         let Some(codes) = self.codes.as_ref().filter(|_| !how.ignore) else {
             let mut top = TopK::new(how.k, tie);
-            crate::index::flat::scan_ids(&table.rows, distance, query, rows, &mut top, stop)?;
-            return Ok(top.into_sorted());
+            crate::index::flat::scan_ids(&table.rows, reranking.distance, query, rows, &mut top, stop)?;
+            return Ok(Ranked { best: top.into_sorted(), reranked: 0 });
         };
-        let kept = if how.rescore { how.reranked(self.bits()) } else { how.k };
+        let most = how.reranked();
+        let kept = match most {
+            _ if !how.rescore => how.k,
+            Some(most) => most,
+            None => KEPT_LEAST.max(KEPT_FACTOR * how.k).max(how.ef),
+        };
         // The same order at this cut as at the last: of equal vectors the first must not be lost here.
         let mut best = TopK::new(kept, &tie);
         let mut unknown = Vec::new();
@@ -151,15 +150,18 @@ impl FieldGraph {
             codes.encoder.query(query, code);
             self.score_codes(codes, code, rows, &mut best, &mut unknown, stop)
         })?;
-        let mut rows: Vec<(f32, u32)> = best.into_sorted();
-        if how.rescore {
-            let rows: Vec<u32> = rows.into_iter().map(|(_, row)| row).chain(unknown).collect();
-            return Ok(rerank(table, distance, query, &rows, how.k, &tie));
+        let found = best.into_sorted();
+        if how.rescore && most.is_none() {
+            return Ok(reranking.promising(found.into_iter(), &unknown, &tie));
         }
-        rows.extend(unknown.into_iter().map(|row| (distance.one(query, table.rows.row(row)), row)));
+        if how.rescore {
+            let rows: Vec<u32> = found.into_iter().map(|(_, row)| row).chain(unknown).collect();
+            return Ok(reranking.all(&rows, &tie));
+        }
         let mut top = TopK::new(how.k, &tie);
-        rows.into_iter().for_each(|(distance, row)| top.offer(distance, row));
-        Ok(top.into_sorted())
+        found.into_iter().for_each(|(distance, row)| top.offer(distance, row));
+        reranking.all(&unknown, &tie).best.into_iter().for_each(|(distance, row)| top.offer(distance, row));
+        Ok(Ranked { best: top.into_sorted(), reranked: 0 })
     }
 
     /// Scores rows by their codes. Those without one, which are few, go to `unknown`.
@@ -210,52 +212,24 @@ impl FieldGraph {
         Ok(())
     }
 
-    /// Rows that a search compares by their originals after the codes, if it meets as many.
-    pub fn reranked(&self, how: &How<'_>) -> usize {
-        if how.rescore && !how.ignore && self.codes.is_some() { how.reranked(self.bits()) } else { 0 }
-    }
-
     /// Whether the codes are too coarse for anything but leaving candidates out.
     pub fn is_coarse(&self) -> bool {
-        self.bits() <= COARSE_BITS
+        self.codes.as_ref().is_some_and(|codes| codes.encoder.params().bits < FINE_BITS)
     }
 
-    fn bits(&self) -> u8 {
-        self.recipe.codes.map_or(u8::MAX, |codes| codes.bits)
+    /// Whether codes, or that there are none, follow from the vectors and not from the configuration.
+    pub fn chose_codes(&self) -> bool {
+        self.recipe.codes == Some(Coding::Fitting)
+    }
+
+    fn reranking<'a>(&self, table: &'a FieldTable, query: &'a [f32], how: &How<'_>) -> Reranking<'a> {
+        Reranking { table, distance: Distance::of(self.metric, table.format), query, k: how.k }
     }
 }
 
 /// The best `k` of some rows by the distances that they come with.
-fn best(
-    found: impl Iterator<Item = (f32, u32)>,
-    k: usize,
-    tie: impl Fn(u32, u32) -> Ordering,
-) -> Vec<(f32, u32)> {
+fn best(found: impl Iterator<Item = (f32, u32)>, k: usize, tie: impl Fn(u32, u32) -> Ordering) -> Ranked {
     let mut top = TopK::new(k, tie);
     found.for_each(|(distance, row)| top.offer(distance, row));
-    top.into_sorted()
-}
-
-/// The best `k` of some rows by their originals.
-fn rerank(
-    table: &FieldTable,
-    distance: Distance,
-    query: &[f32],
-    rows: &[u32],
-    k: usize,
-    tie: impl Fn(u32, u32) -> Ordering,
-) -> Vec<(f32, u32)> {
-    let mut top = TopK::new(k, tie);
-    rows.iter().take(LOOK_AHEAD).for_each(|&row| prefetch_l2(table.rows.row(row)));
-    let mut fours = rows.chunks_exact(4);
-    for (at, four) in fours.by_ref().enumerate() {
-        rows.iter().skip(at * 4 + LOOK_AHEAD).take(4).for_each(|&row| prefetch_l2(table.rows.row(row)));
-        let four = [four[0], four[1], four[2], four[3]];
-        let distances = distance.four(query, four.map(|row| table.rows.row(row)));
-        distances.into_iter().zip(four).for_each(|(distance, row)| top.offer(distance, row));
-    }
-    for &row in fours.remainder() {
-        top.offer(distance.one(query, table.rows.row(row)), row);
-    }
-    top.into_sorted()
+    Ranked { best: top.into_sorted(), reranked: 0 }
 }

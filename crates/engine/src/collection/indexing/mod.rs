@@ -1,9 +1,11 @@
 //! Work on the graphs of a collection: taking in the tails, building anew after a change of configuration.
 
 mod building;
+mod coding;
 pub(in crate::collection) mod graph;
 pub(in crate::collection) mod graph_search;
 pub(in crate::collection) mod queue;
+pub(in crate::collection) mod reranking;
 mod rewriting;
 pub(in crate::collection) mod waiters;
 

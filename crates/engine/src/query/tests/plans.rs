@@ -290,7 +290,9 @@ fn equal_vectors_are_answered_by_id_whatever_the_plan_c2_4() {
     let vector: Vec<u32> = (0..SIZE as u32).collect();
     // Those of the lowest ids come last.
     let points: Vec<Value> = (0..400).rev().map(|id| json!({"id": id, "vector": {"v": vector}})).collect();
-    let config = json!({"vectors": {"v": {"size": SIZE, "distance": "Euclid"}}});
+    let scalar = json!({"scalar": {"type": "int8"}});
+    let config =
+        json!({"vectors": {"v": {"size": SIZE, "distance": "Euclid"}}, "quantization_config": scalar});
     let engine = graph_over(config, &points);
     let lowest: Vec<(u64, f64)> = (0..K as u64).map(|id| (id, 0.0)).collect();
     for plan in PLANS {

@@ -1,0 +1,211 @@
+//! Re-ranking: what a search found by codes, compared by the originals.
+
+use crate::collection::field::FieldTable;
+use crate::index::{Distance, TopK};
+use kithdb_kernels::prefetch_l2;
+use std::cmp::Ordering;
+
+/// Candidates beyond those wanted whose errors say first how far codes are off.
+const FIRST_BEYOND: usize = 6;
+/// An error is taken for at most so many times the root of the mean square of those that are known.
+const DEVIATIONS: f64 = 5.0;
+/// Rows that are asked for ahead of their comparison.
+const LOOK_AHEAD: usize = 16;
+
+/// A query that candidates are compared with by their originals.
+pub(super) struct Reranking<'a> {
+    pub table: &'a FieldTable,
+    pub distance: Distance,
+    pub query: &'a [f32],
+    /// Hits wanted.
+    pub k: usize,
+}
+
+/// The best rows by their originals.
+#[derive(Debug, Default)]
+pub struct Ranked {
+    /// Distances and rows, best first.
+    pub best: Vec<(f32, u32)>,
+    /// Rows that were compared by their originals after their codes.
+    pub reranked: usize,
+}
+
+impl Reranking<'_> {
+    /// The best of some rows, equal ones in the order of `tie`.
+    pub fn all(&self, rows: &[u32], tie: impl Fn(u32, u32) -> Ordering) -> Ranked {
+        let mut top = TopK::new(self.k, tie);
+        self.compare(rows, |_, distance, row| top.offer(distance, row));
+        Ranked { best: top.into_sorted(), reranked: rows.len() }
+    }
+
+    /// The best of candidates that come with estimates of their distances, lowest first, and of some rows without.
+    ///
+    /// How far estimates are off is seen from those that have been compared. As soon as the next one is so far behind the
+    /// k-th distance that its error would have to be five times as large as these, it and all after it stay away.
+    pub fn promising(
+        &self,
+        candidates: impl Iterator<Item = (f32, u32)>,
+        others: &[u32],
+        tie: impl Fn(u32, u32) -> Ordering,
+    ) -> Ranked {
+        let mut candidates = candidates.peekable();
+        let mut top = TopK::new(self.k, tie);
+        let (mut rows, mut estimates) = (Vec::new(), Vec::new());
+        let (mut distances, mut errors) = (Vec::new(), Errors::default());
+        let (mut limit, mut most) = (f64::INFINITY, (self.k + FIRST_BEYOND).next_multiple_of(4));
+        loop {
+            rows.clear();
+            estimates.clear();
+            // Of one code they may be of one vector: which of these come first is for `tie` to say.
+            let mut last = f32::NAN;
+            while rows.len() < most
+                && let Some((estimate, row)) =
+                    candidates.next_if(|&(estimate, _)| f64::from(estimate) <= limit || estimate == last)
+            {
+                rows.push(row);
+                estimates.push(estimate);
+                last = estimate;
+            }
+            if rows.is_empty() {
+                break;
+            }
+            self.compare(&rows, |at, distance, row| {
+                top.offer(distance, row);
+                distances.push(distance);
+                errors.add(f64::from(estimates[at]) - f64::from(distance));
+            });
+            limit = self.limit(&mut distances, &errors);
+            // As many as before, so that the next ones are judged by what these told.
+            most = distances.len();
+        }
+        self.compare(others, |_, distance, row| top.offer(distance, row));
+        Ranked { best: top.into_sorted(), reranked: distances.len() }
+    }
+
+    /// The estimate from which on a row is not among the best.
+    fn limit(&self, distances: &mut [f32], errors: &Errors) -> f64 {
+        if self.k == 0 || distances.len() < self.k {
+            return f64::INFINITY;
+        }
+        let kth = f64::from(*distances.select_nth_unstable_by(self.k - 1, f32::total_cmp).1);
+        kth + errors.greatest()
+    }
+
+    /// Gives each row to `each`: its place among the rows, its distance, and itself.
+    fn compare(&self, rows: &[u32], mut each: impl FnMut(usize, f32, u32)) {
+        let row = |row: u32| self.table.rows.row(row);
+        rows.iter().take(LOOK_AHEAD).for_each(|&next| prefetch_l2(row(next)));
+        let (fours, rest) = rows.as_chunks::<4>();
+        for (at, four) in fours.iter().enumerate() {
+            rows.iter().skip(at * 4 + LOOK_AHEAD).take(4).for_each(|&next| prefetch_l2(row(next)));
+            let distances = self.distance.four(self.query, four.map(row));
+            (4 * at..).zip(distances).zip(four).for_each(|((at, distance), &row)| each(at, distance, row));
+        }
+        for (at, &one) in (4 * fours.len()..).zip(rest) {
+            each(at, self.distance.one(self.query, row(one)), one);
+        }
+    }
+}
+
+/// What the estimates of some distances have too much.
+#[derive(Default)]
+struct Errors {
+    count: f64,
+    sum: f64,
+    squares: f64,
+}
+
+impl Errors {
+    fn add(&mut self, error: f64) {
+        self.count += 1.0;
+        self.sum += error;
+        self.squares += error * error;
+    }
+
+    /// What an estimate has too much at the most, as far as these tell.
+    ///
+    /// The lowest estimates come first, so what these have too little says nothing of those to come; how far they are from
+    /// nothing does.
+    fn greatest(&self) -> f64 {
+        let count = self.count.max(1.0);
+        (self.sum / count).max(0.0) + DEVIATIONS * (self.squares / count).sqrt()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::collection::FieldArena;
+    use crate::collection::config::VectorParams;
+    use crate::types::Metric;
+    use proptest::prelude::*;
+
+    const DIM: usize = 3;
+
+    fn table(vectors: &[[u8; DIM]]) -> FieldTable {
+        let params = VectorParams::new(DIM, Metric::Euclid);
+        let mut arena = FieldArena::new(&params, 4 << 10);
+        let mut bytes = Vec::new();
+        for (owner, vector) in (0..).zip(vectors) {
+            bytes.clear();
+            params.row_format().encode(&vector.map(f32::from), &mut bytes);
+            arena.push(&bytes, owner);
+        }
+        arena.table()
+    }
+
+    fn by_row(a: u32, b: u32) -> Ordering {
+        a.cmp(&b)
+    }
+
+    proptest! {
+        #[test]
+        fn the_promising_ones_hold_the_best_of_all(
+            // Of few different ones, so that there are ties.
+            vectors in prop::collection::vec(prop::array::uniform3(0u8..12), 1..300),
+            query in prop::array::uniform3(0u8..12), k in 0usize..30,
+            noise in prop_oneof![Just(0.0f32), 0.01f32..30.0], seed in any::<u64>(),
+        ) {
+            let table = table(&vectors);
+            let query = query.map(f32::from);
+            let reranking = Reranking {
+                table: &table, distance: Distance::of(Metric::Euclid, table.format), query: &query, k,
+            };
+            let rows: Vec<u32> = (0..vectors.len() as u32).collect();
+            let all = reranking.all(&rows, by_row);
+            prop_assert_eq!(all.best.len(), k.min(rows.len()));
+            // Errors of one size in both directions; equal vectors have equal codes.
+            let mut estimates: Vec<(f32, u32)> = rows.iter().map(|&row| {
+                let vector = vectors[row as usize];
+                let mixed = vector.iter().fold(seed, |mixed, &x| (mixed ^ u64::from(x)).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+                let exact = reranking.distance.one(&query, table.rows.row(row));
+                (exact + if mixed >> 63 == 0 { noise } else { -noise }, row)
+            }).collect();
+            estimates.sort_by(|a, b| a.0.total_cmp(&b.0));
+            let promising = reranking.promising(estimates.iter().copied(), &[], by_row);
+            prop_assert_eq!(&promising.best, &all.best);
+            prop_assert!(promising.reranked <= rows.len());
+            // Those without an estimate are always compared.
+            let (known, others) = estimates.split_at(estimates.len() / 2);
+            let others: Vec<u32> = others.iter().map(|&(_, row)| row).collect();
+            let mixed = reranking.promising(known.iter().copied(), &others, by_row);
+            prop_assert_eq!(&mixed.best, &all.best);
+        }
+    }
+
+    #[test]
+    fn few_are_compared_where_estimates_are_good_and_all_where_they_say_nothing() {
+        let vectors: Vec<[u8; DIM]> = (0..=255).map(|x| [x, 0, 0]).collect();
+        let table = table(&vectors);
+        let distance = Distance::of(Metric::Euclid, table.format);
+        let reranking = Reranking { table: &table, distance, query: &[0.0; DIM], k: 10 };
+        let square = |row: u32| (row * row) as f32;
+        let good = reranking.promising((0..256).map(|row| (square(row) + 0.1, row)), &[], by_row);
+        assert_eq!(good.reranked, 16);
+        let none = reranking.promising((0..256).rev().map(|row| (0.0, row)), &[], by_row);
+        assert_eq!(none.reranked, 256);
+        for ranked in [good, none] {
+            assert!(ranked.best.into_iter().eq((0..10).map(|row| (square(row), row))));
+        }
+    }
+}
