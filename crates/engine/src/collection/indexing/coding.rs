@@ -14,7 +14,7 @@ const NEIGHBOURHOODS: u32 = 64;
 /// ... how many of each, beside the vector itself, ...
 const NEIGHBOURS: usize = 10;
 /// ... and the rows among which they are looked for, at most, ...
-const LOOKED_AT: u32 = 1 << 17;
+const LOOKED_AT: u32 = 1 << 16;
 /// ... so many in a row.
 const BLOCK: u32 = 1 << 12;
 
@@ -40,6 +40,7 @@ impl Coding {
 
 /// Vectors of a field by which codes are made and judged.
 pub(super) struct Sample {
+    coding: Coding,
     metric: Metric,
     dim: usize,
     vectors: Vec<Vec<f32>>,
@@ -48,18 +49,20 @@ pub(super) struct Sample {
 
 impl Sample {
     /// Of the rows of a table that are alive at operation `op`.
-    pub fn of(table: &FieldTable, metric: Metric, op: u64) -> Sample {
+    pub fn of(table: &FieldTable, op: u64, metric: Metric, coding: Coding) -> Sample {
+        let is_judged = coding.trials().any(|(_, most)| most.is_finite());
         Sample {
+            coding,
             metric,
             dim: table.dim,
             vectors: spread(table, SAMPLE_ROWS, op).map(|row| vector(table, row)).collect(),
-            neighbourhoods: neighbourhoods(table, metric, op),
+            neighbourhoods: if is_judged { neighbourhoods(table, metric, op) } else { Vec::new() },
         }
     }
 
     /// The codes for vectors like these; none where the originals are better.
-    pub fn encoder(&self, coding: Coding, seed: u64) -> Option<Encoder> {
-        coding.trials().find_map(|(params, most)| {
+    pub fn encoder(&self, seed: u64) -> Option<Encoder> {
+        self.coding.trials().find_map(|(params, most)| {
             let encoder = self.train(params, seed);
             self.is_within(&encoder, most).then_some(encoder)
         })
@@ -67,8 +70,8 @@ impl Sample {
 
     /// Whether what a graph has is still what it should have. A graph of more than it needs is left in peace until what it
     /// needs is clear, so that a sample that is a little different does not build everything anew each time.
-    pub fn suits(&self, coding: Coding, encoder: Option<&Encoder>, seed: u64) -> bool {
-        for (params, most) in coding.trials() {
+    pub fn suits(&self, encoder: Option<&Encoder>, seed: u64) -> bool {
+        for (params, most) in self.coding.trials() {
             if let Some(encoder) = encoder.filter(|encoder| encoder.params() == params) {
                 return encoder.is_centred(&self.vectors) && self.is_within(encoder, most);
             }

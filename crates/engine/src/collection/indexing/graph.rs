@@ -57,7 +57,7 @@ impl FieldGraph {
     /// An empty graph for the rows of a table, of which a sample decides what codes look like.
     pub fn new(recipe: Recipe, metric: Metric, table: &FieldTable, op: u64, seed: u64) -> FieldGraph {
         let params = HnswParams { m: recipe.m, ef_construct: recipe.ef_construct, seed };
-        let encoder = recipe.codes.and_then(|coding| Sample::of(table, metric, op).encoder(coding, seed));
+        let encoder = recipe.codes.and_then(|coding| Sample::of(table, op, metric, coding).encoder(seed));
         let codes =
             encoder.map(|encoder| NodeCodes { table: CodeTable::new(&encoder), encoder: Arc::new(encoder) });
         Self::with(Hnsw::new(params), recipe, metric, codes, 0)
@@ -89,7 +89,7 @@ impl FieldGraph {
     pub(in crate::collection) fn suits(&self, table: &FieldTable, op: u64) -> bool {
         let Some(coding) = self.recipe.codes else { return true };
         let encoder = self.codes.as_ref().map(|codes| &*codes.encoder);
-        Sample::of(table, self.metric, op).suits(coding, encoder, self.hnsw.params().seed)
+        Sample::of(table, op, self.metric, coding).suits(encoder, self.hnsw.params().seed)
     }
 
     /// Whether the graph was made with this recipe.
