@@ -1,13 +1,15 @@
 //! AVX2 code kernels, with AVX-VNNI and without.
 //!
-//! Without it, the product of an unsigned and a signed byte (`vpmaddubsw`) saturates at 16 bits: codes of four bits
-//! and fewer stay far below that, codes of eight bits are widened first.
+//! Without it, the product of an unsigned and a signed byte (`vpmaddubsw`) saturates at 16 bits: those of all planes of
+//! codes of four bits and fewer stay far below that together, codes of eight bits are widened first.
 
 use std::arch::x86_64::*;
 
-/// One copy of the loop for a set of CPU features and a way to multiply bytes.
+/// One copy of the loop for a set of CPU features and a way to multiply bytes: with what the sum of 32 bytes of a row
+/// begins, how the products of a plane are added to it, and what becomes of it. A row has as many accumulators as hide
+/// how long an addition to one takes.
 macro_rules! level {
-    ($name:ident, $level:expr, $features:literal, $step:ident) => {
+    ($name:ident, $level:expr, $features:literal, $accumulators:literal, $begin:ident, $add:ident, $end:ident) => {
         pub(super) mod $name {
             use std::arch::x86_64::*;
 
@@ -29,8 +31,9 @@ macro_rules! level {
                 unsafe { accumulate::<BITS, 4>(query, rows) }
             }
 
-            /// The sums of `N` rows; a line is two vectors, each with an accumulator of its own.
+            /// The sums of `N` rows; a line is two vectors.
             #[allow(clippy::needless_range_loop, reason = "an index names a row and an accumulator of it")]
+            #[allow(clippy::modulo_one, reason = "a level may have one accumulator")]
             #[target_feature(enable = $features)]
             #[inline]
             fn accumulate<const BITS: u32, const N: usize>(
@@ -39,14 +42,16 @@ macro_rules! level {
             ) -> [i32; N] {
                 let lines = lines_of::<BITS, N>(query, rows);
                 let mask = _mm256_set1_epi8(((1u16 << BITS) - 1) as i8);
-                let mut acc = [[_mm256_setzero_si256(); 2]; N];
+                let mut acc = [[_mm256_setzero_si256(); $accumulators]; N];
                 for line in 0..lines {
                     for half in 0..2 {
                         let mut codes = [_mm256_setzero_si256(); N];
+                        let mut sums = [_mm256_setzero_si256(); N];
                         for n in 0..N {
                             let at = line * CODE_LINE_BYTES + half * 32;
                             // SAFETY: line < lines and half < 2, so at + 32 is at most the length of every row.
                             codes[n] = unsafe { _mm256_loadu_si256(rows[n].as_ptr().add(at).cast()) };
+                            sums[n] = super::$begin(acc[n][half % $accumulators]);
                         }
                         for plane in 0..8 / BITS as usize {
                             let components = &query[plane * lines + line].0;
@@ -55,42 +60,76 @@ macro_rules! level {
                             for n in 0..N {
                                 let code =
                                     if BITS == 8 { codes[n] } else { _mm256_and_si256(codes[n], mask) };
-                                acc[n][half] = super::$step::<BITS>(acc[n][half], code, q);
+                                sums[n] = super::$add::<BITS>(sums[n], code, q);
                                 // Bits of the neighbouring byte come in from above; the mask takes them away.
                                 codes[n] = _mm256_srl_epi16(codes[n], _mm_cvtsi32_si128(BITS as i32));
                             }
                         }
+                        for n in 0..N {
+                            let acc = &mut acc[n][half % $accumulators];
+                            *acc = super::$end::<BITS>(*acc, sums[n]);
+                        }
                     }
                 }
-                acc.map(|[a, b]| super::horizontal_sum(_mm256_add_epi32(a, b)))
+                acc.map(|acc| {
+                    let all = acc.into_iter().reduce(|a, b| _mm256_add_epi32(a, b));
+                    super::horizontal_sum(all.unwrap_or(_mm256_setzero_si256()))
+                })
             }
         }
     };
 }
 
-level!(plain, CodeLevel::Avx2, "avx2", widened);
-level!(vnni, CodeLevel::AvxVnni, "avx2,avxvnni", fused);
+level!(plain, CodeLevel::Avx2, "avx2", 1, afresh, widened, closed);
+level!(vnni, CodeLevel::AvxVnni, "avx2,avxvnni", 2, onward, fused, kept);
+
+/// Sums of eight go on in the accumulator.
+#[target_feature(enable = "avx2")]
+#[inline]
+fn onward(acc: __m256i) -> __m256i {
+    acc
+}
 
 /// Adds 32 products to eight sums.
 #[target_feature(enable = "avx2,avxvnni")]
 #[inline]
-fn fused<const BITS: u32>(acc: __m256i, code: __m256i, q: __m256i) -> __m256i {
-    _mm256_dpbusd_avx_epi32(acc, code, q)
+fn fused<const BITS: u32>(sums: __m256i, code: __m256i, q: __m256i) -> __m256i {
+    _mm256_dpbusd_avx_epi32(sums, code, q)
 }
 
-/// Adds 32 products to eight sums; the codes are below 2^BITS.
 #[target_feature(enable = "avx2")]
 #[inline]
-fn widened<const BITS: u32>(acc: __m256i, code: __m256i, q: __m256i) -> __m256i {
+fn kept<const BITS: u32>(_: __m256i, sums: __m256i) -> __m256i {
+    sums
+}
+
+#[target_feature(enable = "avx2")]
+#[inline]
+fn afresh(_: __m256i) -> __m256i {
+    _mm256_setzero_si256()
+}
+
+/// Adds 32 products to eight sums of 32 bits where codes have 8 bits, else to sixteen of 16; the codes are below 2^BITS.
+#[target_feature(enable = "avx2")]
+#[inline]
+fn widened<const BITS: u32>(sums: __m256i, code: __m256i, q: __m256i) -> __m256i {
     if BITS < 8 {
-        let pairs = _mm256_maddubs_epi16(code, q);
-        return _mm256_add_epi32(acc, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
+        // At most 15 · 127 · 2 · 2 for four bits, in two planes, and less for fewer.
+        return _mm256_add_epi16(sums, _mm256_maddubs_epi16(code, q));
     }
     let zero = _mm256_setzero_si256();
     let sign = _mm256_cmpgt_epi8(zero, q);
     let low = _mm256_madd_epi16(_mm256_unpacklo_epi8(code, zero), _mm256_unpacklo_epi8(q, sign));
     let high = _mm256_madd_epi16(_mm256_unpackhi_epi8(code, zero), _mm256_unpackhi_epi8(q, sign));
-    _mm256_add_epi32(acc, _mm256_add_epi32(low, high))
+    _mm256_add_epi32(sums, _mm256_add_epi32(low, high))
+}
+
+/// Adds the sums of [`widened`] to eight accumulators.
+#[target_feature(enable = "avx2")]
+#[inline]
+fn closed<const BITS: u32>(acc: __m256i, sums: __m256i) -> __m256i {
+    let sums = if BITS < 8 { _mm256_madd_epi16(sums, _mm256_set1_epi16(1)) } else { sums };
+    _mm256_add_epi32(acc, sums)
 }
 
 #[target_feature(enable = "avx2")]

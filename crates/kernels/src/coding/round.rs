@@ -6,8 +6,12 @@ use super::{CodeWidth, LANES, Quantised, Residual};
 /// the low bits of the sum.
 const ROUNDER: f32 = 12_582_912.0;
 
-/// Codes that are read at a time.
+/// Codes of eight bits that are read at a time.
 const BLOCK: usize = 128;
+/// Lanes in which narrower ones are summed, as bytes, …
+const BYTES: usize = 32;
+/// … of which so many together are below 2⁸.
+const NARROW_BLOCK: usize = 16 * BYTES;
 
 #[inline(always)]
 pub(super) fn residual(x: &[f32], mean: &[f32], out: &mut [f32]) -> Residual {
@@ -104,25 +108,38 @@ pub(super) fn encode(x: &[f32], factor: f32, width: CodeWidth, out: &mut [u8]) -
 pub(super) fn decode(codes: &[u8], width: CodeWidth, plane: usize, out: &mut [i8]) -> i32 {
     assert_eq!(codes.len(), out.len(), "integers of another length");
     let mut sum = 0;
-    let blocks = codes.chunks(BLOCK).zip(out.chunks_mut(BLOCK));
     if width == CodeWidth::Eight {
-        for (codes, out) in blocks {
+        for (codes, out) in codes.chunks(BLOCK).zip(out.chunks_mut(BLOCK)) {
             for (out, &code) in out.iter_mut().zip(codes) {
                 *out = (code ^ 0x80) as i8;
             }
             sum += codes.iter().map(|&code| u32::from(code)).sum::<u32>() as i32 - 128 * codes.len() as i32;
         }
-    } else {
-        let (shift, mask) = (plane * width.bits(), (1u8 << width.bits()) - 1);
-        for (codes, out) in blocks {
-            let mut shifted = 0;
-            for (out, &byte) in out.iter_mut().zip(codes) {
-                let code = (byte >> shift) & mask;
-                *out = 2 * code as i8 - mask as i8;
-                shifted += u32::from(code);
+        return sum;
+    }
+    let (shift, mask) = (plane * width.bits(), (1u8 << width.bits()) - 1);
+    let decoded = |byte: u8| {
+        let code = (byte >> shift) & mask;
+        (code, 2 * code as i8 - mask as i8)
+    };
+    for (codes, out) in codes.chunks(NARROW_BLOCK).zip(out.chunks_mut(NARROW_BLOCK)) {
+        let (code_lanes, code_tail) = codes.as_chunks::<BYTES>();
+        let (out_lanes, out_tail) = out.as_chunks_mut::<BYTES>();
+        let mut sums = [0u8; BYTES];
+        for (codes, out) in code_lanes.iter().zip(out_lanes) {
+            for lane in 0..BYTES {
+                let (code, v) = decoded(codes[lane]);
+                out[lane] = v;
+                sums[lane] += code;
             }
-            sum += 2 * shifted as i32 - i32::from(mask) * codes.len() as i32;
         }
+        let mut shifted: u32 = sums.into_iter().map(u32::from).sum();
+        for (out, &byte) in out_tail.iter_mut().zip(code_tail) {
+            let (code, v) = decoded(byte);
+            *out = v;
+            shifted += u32::from(code);
+        }
+        sum += 2 * shifted as i32 - i32::from(mask) * codes.len() as i32;
     }
     sum
 }
