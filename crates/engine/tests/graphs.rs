@@ -351,11 +351,15 @@ fn clusters_that_codes_cannot_resolve_are_walked_by_their_originals() {
     engine.ok("update_collection", "c", json!({"quantization_config": "Disabled"}));
     engine.work(GraphPolicy::WhenGrown);
     assert_eq!(collection(&engine).memory().codes, 0);
-    // Once most of what there is can be told apart, there are codes again.
+    // What can be told apart does not help the rest, until that is gone.
     let spread = |random: &mut Random| (0..SIZE).map(|_| random.below(1 << 20) as f32).collect::<Vec<f32>>();
     let points: Vec<Value> =
         (2000..8000).map(|id| json!({"id": id, "vector": spread(&mut random)})).collect();
     points.chunks(500).for_each(|points| drop(engine.ok("upsert_points", "c", json!({"points": points}))));
+    engine.work(GraphPolicy::WhenGrown);
+    assert_eq!(collection(&engine).memory().codes, 0);
+    let gone: Vec<u64> = (0..1500).collect();
+    engine.ok("delete_points", "c", json!({"points": gone}));
     engine.work(GraphPolicy::WhenGrown);
     assert!(collection(&engine).memory().codes > 0);
 }

@@ -34,7 +34,7 @@ pub fn dense(
             let ef = ask.params.hnsw_ef.unwrap_or(ef_search).max(ask.k);
             let mut params = *ask.params;
             // What codes that nobody asked for estimate is not for clients to see.
-            params.quantization.rescore |= graph.chose_codes();
+            params.quantization.rescore |= view.state.config.asked_codes(field).is_none();
             GraphSearch::new(&search, graph, *boundary, ef, &params).run(matching)?
         }
         None => {

@@ -364,7 +364,7 @@ pub(super) fn distance_squared(a: &[f32], b: &[f32]) -> f64 {
 }
 
 /// The upper median; 0 of nothing.
-pub(super) fn median(mut numbers: Vec<f64>) -> f64 {
+fn median(mut numbers: Vec<f64>) -> f64 {
     if numbers.is_empty() {
         return 0.0;
     }

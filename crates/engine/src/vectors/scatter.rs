@@ -2,26 +2,27 @@
 
 use super::code_query::CodeQuery;
 use super::code_table::CodeTable;
-use super::encoder::{Encoder, distance_squared, median};
+use super::encoder::{Encoder, distance_squared};
 use crate::types::Metric;
+
+/// Neighbourhoods that tell something, without which nothing is said of all.
+const FEWEST: usize = 8;
+/// Share of the neighbourhoods in which codes scatter less than they are said to.
+const QUANTILE: f64 = 0.9;
 
 /// A vector and those nearest to it, by which codes are judged.
 #[derive(Clone, Debug)]
 pub struct Neighbourhood {
     /// The vector.
     pub centre: Vec<f32>,
-    /// The nearest of the others, in any order.
+    /// The nearest of the others, all different, in any order.
     pub nearest: Vec<Vec<f32>>,
 }
 
 impl Encoder {
     /// How far codes throw neighbours about: the deviation of their errors among the nearest of a vector, in units of
-    /// the room between the first and the last of these. The median over the neighbourhoods, or none where these tell
-    /// nothing, as where all vectors are equal.
-    ///
-    /// Among the ten nearest it is some ten-thousandths with 8 bits for images and embeddings, a hundredth with 4, and
-    /// with 8 above a tenth in clusters that are a hundredth as wide as they are apart, since the steps of a code are
-    /// those of the whole: a walk over codes then loses its way.
+    /// the room between the first and the last of these. That of nine neighbourhoods in ten is less than what is answered;
+    /// none where fewer than eight tell anything, as where all vectors are equal.
     ///
     /// Panics when a vector has another length.
     pub fn scatter(&self, neighbourhoods: &[Neighbourhood]) -> Option<f64> {
@@ -49,7 +50,11 @@ impl Encoder {
                 scatter.push(deviation / (most - least));
             }
         }
-        (!scatter.is_empty()).then(|| median(scatter))
+        if scatter.len() < FEWEST {
+            return None;
+        }
+        let rank = (scatter.len() - 1) as f64 * QUANTILE;
+        Some(*scatter.select_nth_unstable_by(rank.round() as usize, f64::total_cmp).1)
     }
 
     /// The distance that codes estimate.

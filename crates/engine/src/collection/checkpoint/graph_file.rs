@@ -158,6 +158,7 @@ pub(in crate::collection) fn write(
         }
     }
     writer.finish()?;
+    graph.is_now_in(number);
     Ok(manifest)
 }
 
@@ -181,7 +182,8 @@ pub(in crate::collection) fn load(
     };
     let all: Vec<Extent> = kept.extents().collect();
     verify_all(folder.storage, folder.dir, &all, threads).map_err(|(extent, why)| why.sentence(&extent))?;
-    Ok(decode(&map, kept, config, field, table))
+    let graph = decode(&map, kept, config, field, table);
+    Ok(graph.inspect(|graph| graph.is_now_in(kept.file())))
 }
 
 /// The recipe that a graph has been made with, in the terms of today: the codes that everybody got from earlier releases

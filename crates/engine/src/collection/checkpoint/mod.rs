@@ -377,7 +377,7 @@ impl Collection {
                 .fields
                 .get(field)
                 .and_then(|kept| kept.graph.as_ref())
-                .filter(|kept| graph.fits(&kept.recipe) && kept.ordered == graph.ordered)
+                .filter(|kept| graph.is_in(kept.file()))
                 .map_or(0, |kept| kept.indexed);
             let step = match policy {
                 GraphPolicy::Always => 1,

@@ -29,12 +29,20 @@ impl CollectionConfig {
     pub fn recipe(&self, field: usize) -> Option<Recipe> {
         let (_, params) = &self.vectors[field];
         let hnsw = EffectiveHnsw::of(&self.hnsw.with(&params.hnsw));
+        // What estimates of rows are off by adds up in those of multi-vectors.
+        let usual = match params.multivector {
+            Some(_) => Coding::Asked(CodeParams::plain(8)),
+            None => Coding::Fitting,
+        };
         // A rotation does not keep sums of absolute differences.
-        let codes = (params.metric != Metric::Manhattan).then(|| {
-            let asked = params.quantization.as_ref().or(self.quantization.as_ref());
-            asked.map_or(Coding::Fitting, |asked| Coding::Asked(asked.codes()))
-        });
+        let codes = (params.metric != Metric::Manhattan)
+            .then(|| self.asked_codes(field).map_or(usual, |asked| Coding::Asked(asked.codes())));
         (hnsw.m > 0).then_some(Recipe { m: hnsw.m, ef_construct: hnsw.ef_construct, codes })
+    }
+
+    /// What the configuration says of the codes of the field at this position, if it says anything.
+    pub fn asked_codes(&self, field: usize) -> Option<&Quantization> {
+        self.vectors[field].1.quantization.as_ref().or(self.quantization.as_ref())
     }
 }
 

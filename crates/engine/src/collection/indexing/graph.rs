@@ -32,6 +32,8 @@ pub struct FieldGraph {
     finished: Mutex<BTreeMap<u32, u32>>,
     /// Nodes when the graph was last written in the order of its walks; 0 for never.
     pub(in crate::collection) ordered: u32,
+    /// One more than the number of the file that holds it as it was once; 0 for none.
+    file: AtomicU32,
 }
 
 /// The codes of a graph's nodes, and how vectors become codes.
@@ -82,7 +84,18 @@ impl FieldGraph {
             indexed: AtomicU32::new(indexed),
             finished: Mutex::new(BTreeMap::new()),
             ordered: 0,
+            file: AtomicU32::new(0),
         }
+    }
+
+    /// Notes that a file has the graph as it is.
+    pub(in crate::collection) fn is_now_in(&self, file: u32) {
+        self.file.store(file + 1, Ordering::Relaxed);
+    }
+
+    /// Whether a file has the graph as it was once, and not another one of the same field.
+    pub(in crate::collection) fn is_in(&self, file: u32) -> bool {
+        self.file.load(Ordering::Relaxed) == file + 1
     }
 
     /// Whether its codes, or that it has none, suit the vectors that the table has by now.

@@ -2,7 +2,6 @@
 
 use super::graph::{FieldGraph, NodeCodes};
 use super::reranking::{Ranked, Reranking};
-use crate::collection::config::Coding;
 use crate::collection::field::FieldTable;
 use crate::index::{Candidate, Codes, Distance, SearchScratch, Space, Stopped, TopK, Traversal, Walk};
 use crate::vectors::CodeQuery;
@@ -215,11 +214,6 @@ impl FieldGraph {
     /// Whether the codes are too coarse for anything but leaving candidates out.
     pub fn is_coarse(&self) -> bool {
         self.codes.as_ref().is_some_and(|codes| codes.encoder.params().bits < FINE_BITS)
-    }
-
-    /// Whether codes, or that there are none, follow from the vectors and not from the configuration.
-    pub fn chose_codes(&self) -> bool {
-        self.recipe.codes == Some(Coding::Fitting)
     }
 
     fn reranking<'a>(&self, table: &'a FieldTable, query: &'a [f32], how: &How<'_>) -> Reranking<'a> {

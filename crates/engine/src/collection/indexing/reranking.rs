@@ -41,7 +41,8 @@ impl Reranking<'_> {
     /// The best of candidates that come with estimates of their distances, lowest first, and of some rows without.
     ///
     /// How far estimates are off is seen from those that have been compared. As soon as the next one is so far behind the
-    /// k-th distance that its error would have to be five times as large as these, it and all after it stay away.
+    /// k-th distance that its error would have to be [greater](Errors::greatest) than any that these let expect, it and all
+    /// after it stay away.
     pub fn promising(
         &self,
         candidates: impl Iterator<Item = (f32, u32)>,
@@ -53,11 +54,11 @@ impl Reranking<'_> {
         let (mut rows, mut estimates) = (Vec::new(), Vec::new());
         let (mut distances, mut errors) = (Vec::new(), Errors::default());
         let (mut limit, mut most) = (f64::INFINITY, (self.k + FIRST_BEYOND).next_multiple_of(4));
+        // Those of one estimate are of one code, and may be of one vector: which of them come first is for `tie` to say.
+        let mut last = f32::NAN;
         loop {
             rows.clear();
             estimates.clear();
-            // Of one code they may be of one vector: which of these come first is for `tie` to say.
-            let mut last = f32::NAN;
             while rows.len() < most
                 && let Some((estimate, row)) =
                     candidates.next_if(|&(estimate, _)| f64::from(estimate) <= limit || estimate == last)
@@ -72,7 +73,10 @@ impl Reranking<'_> {
             self.compare(&rows, |at, distance, row| {
                 top.offer(distance, row);
                 distances.push(distance);
-                errors.add(f64::from(estimates[at]) - f64::from(distance));
+                // Copies of a vector tell what one tells.
+                if at == 0 || estimates[at] != estimates[at - 1] {
+                    errors.add(f64::from(estimates[at]) - f64::from(distance));
+                }
             });
             limit = self.limit(&mut distances, &errors);
             // As many as before, so that the next ones are judged by what these told.
@@ -84,7 +88,10 @@ impl Reranking<'_> {
 
     /// The estimate from which on a row is not among the best.
     fn limit(&self, distances: &mut [f32], errors: &Errors) -> f64 {
-        if self.k == 0 || distances.len() < self.k {
+        if self.k == 0 {
+            return f64::NEG_INFINITY;
+        }
+        if distances.len() < self.k {
             return f64::INFINITY;
         }
         let kth = f64::from(*distances.select_nth_unstable_by(self.k - 1, f32::total_cmp).1);
@@ -174,12 +181,15 @@ mod tests {
             let rows: Vec<u32> = (0..vectors.len() as u32).collect();
             let all = reranking.all(&rows, by_row);
             prop_assert_eq!(all.best.len(), k.min(rows.len()));
-            // Errors of one size in both directions; equal vectors have equal codes.
+            // Errors in both directions, the largest twice the smallest; equal vectors have equal codes.
             let mut estimates: Vec<(f32, u32)> = rows.iter().map(|&row| {
                 let vector = vectors[row as usize];
-                let mixed = vector.iter().fold(seed, |mixed, &x| (mixed ^ u64::from(x)).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+                let mixed = vector.iter().fold(seed, |mixed, &x| {
+                    (mixed ^ u64::from(x)).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+                });
                 let exact = reranking.distance.one(&query, table.rows.row(row));
-                (exact + if mixed >> 63 == 0 { noise } else { -noise }, row)
+                let size = noise * (0.5 + (mixed >> 32 & 255) as f32 / 510.0);
+                (exact + if mixed >> 63 == 0 { size } else { -size }, row)
             }).collect();
             estimates.sort_by(|a, b| a.0.total_cmp(&b.0));
             let promising = reranking.promising(estimates.iter().copied(), &[], by_row);
@@ -191,6 +201,19 @@ mod tests {
             let mixed = reranking.promising(known.iter().copied(), &others, by_row);
             prop_assert_eq!(&mixed.best, &all.best);
         }
+    }
+
+    #[test]
+    fn copies_are_not_parted_where_a_round_ends() {
+        // Rows 27 and 28 are copies of row 0, and codes say that they are far away.
+        let vectors: Vec<[u8; DIM]> = (0..29).map(|x| [if x < 27 { x } else { 0 }, 0, 0]).collect();
+        let table = table(&vectors);
+        let distance = Distance::of(Metric::Euclid, table.format);
+        let reranking = Reranking { table: &table, distance, query: &[0.0; DIM], k: 20 };
+        let estimates = (0..29).map(|row| (if row < 27 { (row * row) as f32 } else { 40_000.0 }, row));
+        let found = reranking.promising(estimates, &[], by_row);
+        assert_eq!(found.reranked, 29);
+        assert_eq!(found.best[..4], [(0.0, 0), (0.0, 27), (0.0, 28), (1.0, 1)]);
     }
 
     #[test]
