@@ -237,9 +237,9 @@ fn orderly(seed: u64) -> TestEngine {
 #[test]
 fn a_graph_whose_vectors_have_moved_away_from_the_first_ones_gets_new_codes() {
     let (engine, mut random) = (orderly(6), Random(6));
-    fill_around(&engine, &mut random, 0..100, 0.0);
+    fill_around(&engine, &mut random, 0..50, 0.0);
     engine.work(GraphPolicy::WhenGrown);
-    let vectors = fill_around(&engine, &mut random, 100..1600, 30.0);
+    let vectors = fill_around(&engine, &mut random, 50..1600, 30.0);
     engine.work(GraphPolicy::WhenGrown);
     assert_eq!(status(&engine), json!("green"));
     assert!(collection(&engine).memory().codes > 0);
@@ -325,6 +325,69 @@ fn what_codes_estimate_is_answered_only_where_codes_were_asked_for_c6_2() {
         let estimated = search(json!({"hnsw_ef": 200, "quantization": {"rescore": false}}));
         let exact = search(json!({"exact": true}));
         assert_eq!(estimated != exact, is_estimate, "{quantization}: {estimated}");
+    }
+}
+
+#[test]
+fn vectors_of_another_nature_get_other_codes_before_anything_is_rewritten() {
+    let (engine, mut random) = (engine(10), Random(10));
+    create(&engine, json!({"size": SIZE, "distance": "Euclid"}), json!({}));
+    fill_around(&engine, &mut random, 0..400, 0.0);
+    engine.work(GraphPolicy::WhenGrown);
+    assert!(collection(&engine).memory().codes > 0);
+    let mut vectors = Vec::new();
+    for cluster in 1..5 {
+        let ids = cluster * 400..cluster * 400 + 400;
+        vectors = fill_around(&engine, &mut random, ids, cluster as f32 * 1000.0);
+    }
+    engine.work(GraphPolicy::WhenGrown);
+    assert_eq!(collection(&engine).memory().codes, 0);
+    let recall = recall(&engine, &vectors[..40]);
+    assert!(recall > 0.95, "{recall}");
+}
+
+#[test]
+fn the_length_of_a_query_changes_no_order_of_inner_products() {
+    let engine = engine(11);
+    create(&engine, json!({"size": SIZE, "distance": "Dot"}), json!({}));
+    // Far from zero, so that the mean is long.
+    let vectors = fill_around(&engine, &mut Random(11), 0..1500, 30.0);
+    engine.work(GraphPolicy::WhenGrown);
+    assert!(collection(&engine).memory().codes > 0);
+    for vector in &vectors[..20] {
+        let ids = |scale: f32| -> Vec<Value> {
+            let query: Vec<f32> = vector.iter().map(|x| (x - 30.5) * scale).collect();
+            let body = json!({"vector": query, "limit": 10, "params": {"hnsw_ef": 50}});
+            let hits = engine.ok("search", "c", body);
+            hits.as_array().expect("hits").iter().map(|hit| hit["id"].clone()).collect()
+        };
+        let (short, long) = (ids(1.0 / 1024.0), ids(1024.0));
+        assert_eq!(short, long);
+    }
+}
+
+#[test]
+fn copies_take_no_place_from_other_vectors_c2_4() {
+    let (engine, mut random) = (engine(12), Random(12));
+    create(&engine, json!({"size": SIZE, "distance": "Euclid"}), json!({}));
+    let mut vector = || (0..SIZE).map(|_| random.below(1000) as f32 / 1000.0).collect::<Vec<f32>>();
+    let different: Vec<Vec<f32>> = (0..20).map(|_| vector()).collect();
+    let vectors: Vec<Vec<f32>> = (0..3000).map(|at| different[at * 7 % 20].clone()).collect();
+    upsert(&engine, 0, &vectors);
+    engine.work(GraphPolicy::WhenGrown);
+    for _ in 0..40 {
+        let query = vector();
+        // Fewer than there are copies of each.
+        let search =
+            |params: Value| engine.ok("search", "c", json!({"vector": query, "limit": 10, "params": params}));
+        let exact = search(json!({"exact": true}));
+        for params in [
+            json!({"hnsw_ef": 50}),
+            json!({"hnsw_ef": 50, "quantization": {"ignore": true}}),
+            json!({"hnsw_ef": 50, "quantization": {"oversampling": 3}}),
+        ] {
+            assert_eq!(search(params.clone()), exact, "{params}");
+        }
     }
 }
 

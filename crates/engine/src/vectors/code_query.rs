@@ -15,10 +15,14 @@ pub struct CodeQuery {
     /// κ times the scale of the components.
     pub(super) factor: f32,
     pub(super) bias: f32,
+    /// What the bias of a row counts.
+    pub(super) row_bias: f32,
     /// What the kernel's sum has too much: the layout's origin times the sum of the components.
     pub(super) excess: i32,
     /// The rotated residual, while a vector is being encoded.
     pub(super) rotated: Vec<f32>,
+    /// What is taken away from a query, while it is being encoded.
+    pub(super) part_of_mean: Vec<f32>,
     /// Its codes, one a byte.
     pub(super) codes: Vec<u8>,
     /// Its codes, packed.

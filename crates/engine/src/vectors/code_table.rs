@@ -100,7 +100,7 @@ impl CodeTable {
         query.fit(&self.layout);
         let Some((payload, tag)) = self.arena.payload(node) else {
             query.lines.fill(QueryLine::ZERO);
-            (query.factor, query.bias, query.excess) = (0.0, 0.0, 0);
+            (query.factor, query.bias, query.row_bias, query.excess) = (0.0, 0.0, 1.0, 0);
             return;
         };
         let (scale, bias) = factors_of(tag);
@@ -110,7 +110,7 @@ impl CodeTable {
             sum += (self.decode)(&payload[..components.len()], self.layout.width, plane, &mut lines[places]);
         }
         query.factor = self.kappa * self.query_share * scale;
-        query.bias = bias;
+        (query.bias, query.row_bias) = (bias, 1.0);
         query.excess = self.layout.origin() * sum;
     }
 
@@ -194,7 +194,7 @@ impl CodeTable {
         let (scale, bias) = factors_of(tag);
         // Both within 2³¹: 65,536 components of at most 127 · 128 and 2 · 127 · 15.
         let product = self.layout.stretch() * sum - query.excess;
-        let distance = (query.bias + bias) - (query.factor * scale) * product as f32;
+        let distance = (query.bias + query.row_bias * bias) - (query.factor * scale) * product as f32;
         // NaN is the difference of two overflows, and the worst. Adding zero turns −0 into 0.
         if distance.is_nan() { f32::MAX } else { distance.clamp(f32::MIN, f32::MAX) + 0.0 }
     }

@@ -61,6 +61,8 @@ struct Rotated {
     /// ‖x′‖².
     norm_squared: f64,
     bias: f32,
+    /// What the bias of a row counts in a distance to it.
+    row_bias: f32,
 }
 
 impl Encoder {
@@ -153,15 +155,24 @@ impl Encoder {
     }
 
     /// Makes `query` stand for a vector. Panics when the vector has another length.
+    ///
+    /// Of an inner product ⟨x, μ⟩ is known of every row, so any multiple t·μ may be taken away from a query instead of μ
+    /// itself: −⟨x, q⟩ = t·bₓ + t·‖μ‖²/2 − ⟨μ, q⟩ − ⟨x′, R(q − tμ)⟩. The t that leaves the least is ⟨q, μ⟩ / ‖μ‖². With 1,
+    /// eight bits of q − μ would have nothing of a query that is short against the mean.
     pub fn query(&self, vector: &[f32], query: &mut CodeQuery) {
-        let rotated = self.rotate(vector, query);
+        let rotated = match self.metric {
+            Metric::Euclid => self.rotate(vector, query),
+            _ => self.rotate_direction(vector, query),
+        };
         self.quantise(&rotated, query);
+        query.row_bias = rotated.row_bias;
     }
 
     /// As [`Encoder::query`], and writes the code of the vector to `query.payload`. Returns its scale and bias.
     pub(super) fn encode(&self, vector: &[f32], query: &mut CodeQuery) -> (f32, f32) {
         let rotated = self.rotate(vector, query);
         self.quantise(&rotated, query);
+        query.row_bias = rotated.row_bias;
         (self.round(&rotated, query), rotated.bias)
     }
 
@@ -181,7 +192,29 @@ impl Encoder {
             Metric::Euclid => norm_squared,
             _ => f64::from(self.half_mean_squared) - mean_dot,
         };
-        Rotated { norm_squared, bias: finite(bias) }
+        Rotated { norm_squared, bias: finite(bias), row_bias: 1.0 }
+    }
+
+    /// Writes R(q − tμ) to `query.rotated`, see [`Encoder::query`].
+    fn rotate_direction(&self, vector: &[f32], query: &mut CodeQuery) -> Rotated {
+        assert_eq!(vector.len(), self.dim, "a vector of a wrong length");
+        query.rotated.resize(self.dim, 0.0);
+        let half = f64::from(self.half_mean_squared);
+        let mean_dot = f64::from((self.kernels.residual)(vector, &self.mean, &mut query.rotated).mean_dot);
+        let share = (mean_dot / (2.0 * half)) as f32;
+        let part = &mut query.part_of_mean;
+        part.clear();
+        part.extend(self.mean.iter().map(|mean| share * mean));
+        let sums = (self.kernels.residual)(vector, part, &mut query.rotated);
+        let is_plain =
+            PLAIN_SQUARES.contains(&sums.norm_squared) && PLAIN_SQUARES.contains(&self.half_mean_squared);
+        if !is_plain || !share.is_finite() || !mean_dot.is_finite() {
+            return self.rotate(vector, query);
+        }
+        query.fit(&self.layout);
+        (self.kernels.rotate)(&mut query.rotated, &self.signs);
+        let bias = finite(f64::from(share) * half - mean_dot);
+        Rotated { norm_squared: f64::from(sums.norm_squared), bias, row_bias: share }
     }
 
     /// The residual and its sums where `f32` would overflow or lose small numbers.

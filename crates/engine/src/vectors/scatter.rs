@@ -8,7 +8,7 @@ use crate::types::Metric;
 /// Neighbourhoods that tell something, without which nothing is said of all.
 const FEWEST: usize = 8;
 /// Share of the neighbourhoods in which codes scatter less than they are said to.
-const QUANTILE: f64 = 0.9;
+const QUANTILE: f64 = 0.95;
 
 /// A vector and those nearest to it, by which codes are judged.
 #[derive(Clone, Debug)]
@@ -21,7 +21,7 @@ pub struct Neighbourhood {
 
 impl Encoder {
     /// How far codes throw neighbours about: the deviation of their errors among the nearest of a vector, in units of
-    /// the room between the first and the last of these. That of nine neighbourhoods in ten is less than what is answered;
+    /// the room between the first and the last of these. That of nineteen neighbourhoods in twenty is less than what is answered;
     /// none where fewer than eight tell anything, as where all vectors are equal.
     ///
     /// Panics when a vector has another length.

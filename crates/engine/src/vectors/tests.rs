@@ -195,7 +195,7 @@ fn codes_say_when_they_cannot_tell_neighbours_apart() {
         };
         encoder.scatter(&vectors.iter().step_by(16).map(around).collect::<Vec<_>>())
     };
-    for (width, bounds) in [(1.0, 0.0..0.02), (0.1, 0.02..0.1), (0.01, 0.2..1.0), (0.001, 5.0..50.0)] {
+    for (width, bounds) in [(1.0, 0.0..0.02), (0.1, 0.02..0.2), (0.01, 0.2..10.0), (0.001, 5.0..500.0)] {
         let mut vectors = around(width);
         let euclid = scatter(Metric::Euclid, &vectors).unwrap();
         assert!(bounds.contains(&euclid), "{width}: {euclid}");

@@ -13,9 +13,9 @@ use std::collections::HashSet;
 const SAMPLE_ROWS: u64 = 1_000;
 
 /// Live rows whose neighbours are looked at, …
-const CENTRES: u64 = 64;
+const CENTRES: u64 = 128;
 /// … fewer of vectors so long that these had more components …
-const CENTRE_COMPONENTS: u64 = 1 << 20;
+const CENTRE_COMPONENTS: u64 = 1 << 21;
 /// … and how many neighbours of each, …
 const NEIGHBOURS: usize = 10;
 /// … found among so many nearest: equal ones count once.
@@ -24,17 +24,17 @@ const NEAREST: usize = 4 * NEIGHBOURS;
 /// Live rows among which neighbours are looked for, at most, …
 const LOOKED_AT: u64 = 1 << 16;
 /// … fewer of vectors so long that these had more components, …
-const LOOKED_AT_COMPONENTS: u64 = 1 << 25;
+const LOOKED_AT_COMPONENTS: u64 = 1 << 24;
 /// … in runs of so many, because what was written together may belong together.
 const RUN: u64 = 64;
 
 /// What is tried where nobody asks for anything else, and how far each may scatter neighbours
 /// ([`Encoder::scatter`]): the first that scatters them no more is taken, and the originals if none does. Where four
-/// bits scatter by a quarter nothing is lost by them, at 0.7 a fifth of the hits of a narrow walk.
-const FITTING: [(CodeParams, f64); 2] = [(CodeParams::plain(4), 0.25), EIGHT_BITS];
+/// bits scatter by a quarter nothing is lost by them, at 0.8 a fifth of the hits of a narrow walk.
+const FITTING: [(CodeParams, f64); 2] = [(CodeParams::plain(4), 0.3), EIGHT_BITS];
 /// Who asks for eight bits wants what they are good for. Who asks for fewer wants their size. What is left instead of
 /// eight is several times as slow.
-const EIGHT_BITS: (CodeParams, f64) = (CodeParams::plain(8), 0.4);
+const EIGHT_BITS: (CodeParams, f64) = (CodeParams::plain(8), 0.45);
 
 impl Coding {
     /// What is tried, best first, each with the scatter that it may have.

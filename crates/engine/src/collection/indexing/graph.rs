@@ -34,6 +34,8 @@ pub struct FieldGraph {
     pub(in crate::collection) ordered: u32,
     /// One more than the number of the file that holds it as it was once; 0 for none.
     file: AtomicU32,
+    /// Rows of the table when it was last seen whether its codes suit them.
+    judged: AtomicU32,
 }
 
 /// The codes of a graph's nodes, and how vectors become codes.
@@ -62,7 +64,9 @@ impl FieldGraph {
         let encoder = recipe.codes.and_then(|coding| Sample::of(table, op, metric, coding).encoder(seed));
         let codes =
             encoder.map(|encoder| NodeCodes { table: CodeTable::new(&encoder), encoder: Arc::new(encoder) });
-        Self::with(Hnsw::new(params), recipe, metric, codes, 0)
+        let graph = Self::with(Hnsw::new(params), recipe, metric, codes, 0);
+        graph.judged.store(table.len(), Ordering::Relaxed);
+        graph
     }
 
     /// A graph whose nodes are all the rows below `indexed` that were alive when their turn came.
@@ -85,6 +89,7 @@ impl FieldGraph {
             finished: Mutex::new(BTreeMap::new()),
             ordered: 0,
             file: AtomicU32::new(0),
+            judged: AtomicU32::new(indexed),
         }
     }
 
@@ -100,9 +105,16 @@ impl FieldGraph {
 
     /// Whether its codes, or that it has none, suit the vectors that the table has by now.
     pub(in crate::collection) fn suits(&self, table: &FieldTable, op: u64) -> bool {
+        self.judged.store(table.len(), Ordering::Relaxed);
         let Some(coding) = self.recipe.codes else { return true };
         let encoder = self.codes.as_ref().map(|codes| &*codes.encoder);
         Sample::of(table, op, self.metric, coding).suits(encoder, self.hnsw.params().seed)
+    }
+
+    /// Whether the table has grown by half since it was last seen whether codes suit its vectors.
+    pub(in crate::collection) fn is_to_be_judged(&self, table: &FieldTable) -> bool {
+        let judged = self.judged.load(Ordering::Relaxed);
+        self.recipe.codes.is_some() && table.len() - judged.min(table.len()) > judged / 2
     }
 
     /// Whether the graph was made with this recipe.

@@ -99,20 +99,11 @@ impl FieldGraph {
             let ef = most.map_or(how.ef, |most| how.ef.max(most));
             let found =
                 self.hnsw.search(&Codes::new(&codes.table), code, &walk(ef), accept, scratch, stop)?;
-            let mut found = found.iter().map(of_row).filter(is_wanted);
-            if !how.rescore {
-                return Ok(best(found, how.k, tie));
+            let found = found.iter().map(of_row).filter(is_wanted);
+            match how.rescore {
+                true => Ok(reranking.promising(found, most.unwrap_or(0), &[], tie)),
+                false => Ok(best(found, how.k, tie)),
             }
-            let Some(most) = most else { return Ok(reranking.promising(found, &[], tie)) };
-            let (mut rows, mut last) = (Vec::new(), f32::NAN);
-            // With the last one all that equal it: which of them are best is for the originals and `tie` to say.
-            while let Some((estimate, row)) = found.next()
-                && (rows.len() < most || estimate == last)
-            {
-                rows.push(row);
-                last = estimate;
-            }
-            Ok(reranking.all(&rows, tie))
         })
     }
 
@@ -137,10 +128,9 @@ impl FieldGraph {
             return Ok(Ranked { best: top.into_sorted(), reranked: 0 });
         };
         let most = how.reranked();
-        let kept = match most {
-            _ if !how.rescore => how.k,
-            Some(most) => most,
-            None => KEPT_LEAST.max(KEPT_FACTOR * how.k).max(how.ef),
+        let kept = match how.rescore {
+            true => KEPT_LEAST.max(KEPT_FACTOR * how.k).max(how.ef).max(most.unwrap_or(0)),
+            false => how.k,
         };
         // The same order at this cut as at the last: of equal vectors the first must not be lost here.
         let mut best = TopK::new(kept, &tie);
@@ -150,12 +140,8 @@ impl FieldGraph {
             self.score_codes(codes, code, rows, &mut best, &mut unknown, stop)
         })?;
         let found = best.into_sorted();
-        if how.rescore && most.is_none() {
-            return Ok(reranking.promising(found.into_iter(), &unknown, &tie));
-        }
         if how.rescore {
-            let rows: Vec<u32> = found.into_iter().map(|(_, row)| row).chain(unknown).collect();
-            return Ok(reranking.all(&rows, &tie));
+            return Ok(reranking.promising(found.into_iter(), most.unwrap_or(0), &unknown, &tie));
         }
         let mut top = TopK::new(how.k, &tie);
         found.into_iter().for_each(|(distance, row)| top.offer(distance, row));

@@ -194,6 +194,14 @@ impl Collection {
             return true;
         }
         let Some(next) = next else {
+            if current.is_to_be_judged(table) {
+                return slot.change(|| {
+                    let is_current = std::ptr::eq(&*current, slot.current_address());
+                    if slot.next.load().is_none() && is_current && !current.suits(table, view.op) {
+                        slot.next.store(fresh());
+                    }
+                });
+            }
             return self.is_out_of_order(&current) && self.rewrite(&view, field, &current, &fresh, scratch);
         };
         if next.index_some(table, view.op, scratch) || current.index_some(table, view.op, scratch) {

@@ -9,6 +9,8 @@ use std::cmp::Ordering;
 const FIRST_BEYOND: usize = 6;
 /// An error is taken for at most so many times the root of the mean square of those that are known.
 const DEVIATIONS: f64 = 5.0;
+/// Errors without which nothing is said of others: where there are many copies, the first rows may be of one vector.
+const FEWEST_ERRORS: f64 = 6.0;
 /// Rows that are asked for ahead of their comparison.
 const LOOK_AHEAD: usize = 16;
 
@@ -38,7 +40,8 @@ impl Reranking<'_> {
         Ranked { best: top.into_sorted(), reranked: rows.len() }
     }
 
-    /// The best of candidates that come with estimates of their distances, lowest first, and of some rows without.
+    /// The best of candidates that come with estimates of their distances, lowest first, of which at least so many are
+    /// compared; and of some rows without.
     ///
     /// How far estimates are off is seen from those that have been compared. As soon as the next one is so far behind the
     /// k-th distance that its error would have to be [greater](Errors::greatest) than any that these let expect, it and all
@@ -46,6 +49,7 @@ impl Reranking<'_> {
     pub fn promising(
         &self,
         candidates: impl Iterator<Item = (f32, u32)>,
+        least: usize,
         others: &[u32],
         tie: impl Fn(u32, u32) -> Ordering,
     ) -> Ranked {
@@ -53,7 +57,8 @@ impl Reranking<'_> {
         let mut top = TopK::new(self.k, tie);
         let (mut rows, mut estimates) = (Vec::new(), Vec::new());
         let (mut distances, mut errors) = (Vec::new(), Errors::default());
-        let (mut limit, mut most) = (f64::INFINITY, (self.k + FIRST_BEYOND).next_multiple_of(4));
+        let first = self.k.saturating_add(FIRST_BEYOND).max(least);
+        let (mut limit, mut most) = (f64::INFINITY, first.saturating_add(3) & !3);
         // Those of one estimate are of one code, and may be of one vector: which of them come first is for `tie` to say.
         let mut last = f32::NAN;
         loop {
@@ -91,7 +96,7 @@ impl Reranking<'_> {
         if self.k == 0 {
             return f64::NEG_INFINITY;
         }
-        if distances.len() < self.k {
+        if distances.len() < self.k || errors.count < FEWEST_ERRORS {
             return f64::INFINITY;
         }
         let kth = f64::from(*distances.select_nth_unstable_by(self.k - 1, f32::total_cmp).1);
@@ -192,13 +197,13 @@ mod tests {
                 (exact + if mixed >> 63 == 0 { size } else { -size }, row)
             }).collect();
             estimates.sort_by(|a, b| a.0.total_cmp(&b.0));
-            let promising = reranking.promising(estimates.iter().copied(), &[], by_row);
+            let promising = reranking.promising(estimates.iter().copied(), 0, &[], by_row);
             prop_assert_eq!(&promising.best, &all.best);
             prop_assert!(promising.reranked <= rows.len());
             // Those without an estimate are always compared.
             let (known, others) = estimates.split_at(estimates.len() / 2);
             let others: Vec<u32> = others.iter().map(|&(_, row)| row).collect();
-            let mixed = reranking.promising(known.iter().copied(), &others, by_row);
+            let mixed = reranking.promising(known.iter().copied(), 0, &others, by_row);
             prop_assert_eq!(&mixed.best, &all.best);
         }
     }
@@ -211,7 +216,7 @@ mod tests {
         let distance = Distance::of(Metric::Euclid, table.format);
         let reranking = Reranking { table: &table, distance, query: &[0.0; DIM], k: 20 };
         let estimates = (0..29).map(|row| (if row < 27 { (row * row) as f32 } else { 40_000.0 }, row));
-        let found = reranking.promising(estimates, &[], by_row);
+        let found = reranking.promising(estimates, 0, &[], by_row);
         assert_eq!(found.reranked, 29);
         assert_eq!(found.best[..4], [(0.0, 0), (0.0, 27), (0.0, 28), (1.0, 1)]);
     }
@@ -223,9 +228,9 @@ mod tests {
         let distance = Distance::of(Metric::Euclid, table.format);
         let reranking = Reranking { table: &table, distance, query: &[0.0; DIM], k: 10 };
         let square = |row: u32| (row * row) as f32;
-        let good = reranking.promising((0..256).map(|row| (square(row) + 0.1, row)), &[], by_row);
+        let good = reranking.promising((0..256).map(|row| (square(row) + 0.1, row)), 0, &[], by_row);
         assert_eq!(good.reranked, 16);
-        let none = reranking.promising((0..256).rev().map(|row| (0.0, row)), &[], by_row);
+        let none = reranking.promising((0..256).rev().map(|row| (0.0, row)), 0, &[], by_row);
         assert_eq!(none.reranked, 256);
         for ranked in [good, none] {
             assert!(ranked.best.into_iter().eq((0..10).map(|row| (square(row), row))));

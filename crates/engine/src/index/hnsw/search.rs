@@ -12,7 +12,7 @@ use crate::index::{Space, Stopped};
 /// Expanded nodes between two stop checks.
 pub(super) const HOPS_PER_CHECK: u32 = 4;
 
-/// Nodes that a search returns at most where more than `ef` are equal.
+/// Nodes that a search returns at most where some are equal, if that is more than `ef`.
 const MOST_EQUALS: usize = 4096;
 
 /// How a search goes through the base layer.
@@ -84,8 +84,8 @@ impl SearchScratch {
 }
 
 impl Hnsw {
-    /// The nearest accepted nodes that the walk finds, best first: at most `ef` of them, and with the last one all, up
-    /// to a few thousand, that equal it, so that the caller can choose among equals.
+    /// The nearest accepted nodes that the walk finds, best first: at most `ef` different ones, and with each all that
+    /// equal it, up to a few thousand together, so that the caller can choose among equals.
     ///
     /// Nodes that `accept` refuses are not returned; it is asked about a node at most once, or twice where there are
     /// equal vectors. `stop` is asked every few hops, and ends the search with [`Stopped`].
@@ -144,15 +144,14 @@ impl Hnsw {
         }
     }
 
-    /// Puts what was found into `scratch.heaps`, each followed by its accepted twins, until there are `ef`.
+    /// Puts what was found into `scratch.heaps`, each followed by its accepted twins, as long as there are fewer than
+    /// `ef` or a few thousand. A heap takes no place from those behind it: distances may be estimates, and the nearest
+    /// heap another one.
     fn unfold(&self, ef: usize, accept: &impl Fn(u32) -> bool, scratch: &mut SearchScratch) {
         let SearchScratch { frontier, heaps, .. } = scratch;
         heaps.clear();
         let most = ef.max(MOST_EQUALS);
         for &found in frontier.found() {
-            if heaps.len() >= ef {
-                break;
-            }
             let mut twins = self.nodes.twins.of(found.node()).peekable();
             if twins.peek().is_none() {
                 heaps.push(found);
@@ -160,7 +159,9 @@ impl Hnsw {
             }
             let accepted = self.heap(found.node()).filter(|&node| accept(node));
             let from = heaps.len();
-            heaps.extend(accepted.take(most - from).map(|node| Candidate::new(found.distance(), node)));
+            heaps.extend(
+                accepted.take(most.saturating_sub(from)).map(|node| Candidate::new(found.distance(), node)),
+            );
             heaps[from..].sort_unstable();
         }
     }
