@@ -165,14 +165,12 @@ impl Encoder {
             _ => self.rotate_direction(vector, query),
         };
         self.quantise(&rotated, query);
-        query.row_bias = rotated.row_bias;
     }
 
-    /// As [`Encoder::query`], and writes the code of the vector to `query.payload`. Returns its scale and bias.
+    /// Makes `query` stand for a node with that vector, and writes its code to `query.payload`. Returns its scale and bias.
     pub(super) fn encode(&self, vector: &[f32], query: &mut CodeQuery) -> (f32, f32) {
         let rotated = self.rotate(vector, query);
         self.quantise(&rotated, query);
-        query.row_bias = rotated.row_bias;
         (self.round(&rotated, query), rotated.bias)
     }
 
@@ -234,7 +232,7 @@ impl Encoder {
     fn quantise(&self, rotated: &Rotated, query: &mut CodeQuery) {
         let kept = &query.rotated[..self.layout.components];
         let max = (self.kernels.max_abs)(kept);
-        query.bias = rotated.bias;
+        (query.bias, query.row_bias) = (rotated.bias, rotated.row_bias);
         if max < LEAST_COMPONENT {
             query.lines.fill(QueryLine::ZERO);
             (query.factor, query.excess) = (0.0, 0);

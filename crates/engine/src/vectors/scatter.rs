@@ -21,8 +21,8 @@ pub struct Neighbourhood {
 
 impl Encoder {
     /// How far codes throw neighbours about: the deviation of their errors among the nearest of a vector, in units of
-    /// the room between the first and the last of these. That of nineteen neighbourhoods in twenty is less than what is answered;
-    /// none where fewer than eight tell anything, as where all vectors are equal.
+    /// the room between the first and the last of these. That of nineteen neighbourhoods in twenty is less than what is
+    /// answered; none where fewer than eight tell anything, as where all vectors are equal.
     ///
     /// Panics when a vector has another length.
     pub fn scatter(&self, neighbourhoods: &[Neighbourhood]) -> Option<f64> {

@@ -170,21 +170,14 @@ fn neighbourhoods(live: &Live<'_>, metric: Metric) -> Vec<Neighbourhood> {
     flat::scan_many(&table.rows, distance, &queries, 0..table.len(), &is_among, &mut tops, &stop)
         .expect("nothing stops it");
     let nearest = |centre: u32, top: TopK<_>| {
-        let mut different = vec![table.rows.row(centre)];
+        let is_same = |a: u32, b: u32| table.rows.row(a) == table.rows.row(b);
+        let mut different = vec![centre];
         for (_, row) in top.into_sorted() {
-            let row = table.rows.row(row);
-            if different.len() <= NEIGHBOURS && !different.contains(&row) {
+            if different.len() <= NEIGHBOURS && !different.iter().any(|&other| is_same(row, other)) {
                 different.push(row);
             }
         }
-        different[1..]
-            .iter()
-            .map(|row| {
-                let mut vector = Vec::with_capacity(table.dim);
-                table.format.decode_for_search(row, table.dim, &mut vector);
-                vector
-            })
-            .collect()
+        different[1..].iter().map(|&row| vector(table, row)).collect()
     };
     centres
         .into_iter()

@@ -89,7 +89,7 @@ impl FieldGraph {
             // Nodes that hang together came with the distance of the first. Of one code they are, not of one vector.
             if self.codes.is_some() && self.hnsw.has_twins() {
                 let rows: Vec<u32> = found.map(|(_, row)| row).collect();
-                return Ok(Ranked { reranked: 0, ..reranking.all(&rows, tie) });
+                return Ok(Ranked { best: reranking.all(&rows, tie), reranked: 0 });
             }
             return Ok(best(found, how.k, tie));
         };
@@ -145,7 +145,7 @@ impl FieldGraph {
         }
         let mut top = TopK::new(how.k, &tie);
         found.into_iter().for_each(|(distance, row)| top.offer(distance, row));
-        reranking.all(&unknown, &tie).best.into_iter().for_each(|(distance, row)| top.offer(distance, row));
+        reranking.all(&unknown, &tie).into_iter().for_each(|(distance, row)| top.offer(distance, row));
         Ok(Ranked { best: top.into_sorted(), reranked: 0 })
     }
 

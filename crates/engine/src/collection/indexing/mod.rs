@@ -195,12 +195,8 @@ impl Collection {
         }
         let Some(next) = next else {
             if current.is_to_be_judged(table) {
-                return slot.change(|| {
-                    let is_current = std::ptr::eq(&*current, slot.current_address());
-                    if slot.next.load().is_none() && is_current && !current.suits(table, view.op) {
-                        slot.next.store(fresh());
-                    }
-                });
+                let replacement = || if current.suits(table, view.op) { None } else { fresh() };
+                return slot.begin_next(&current, replacement);
             }
             return self.is_out_of_order(&current) && self.rewrite(&view, field, &current, &fresh, scratch);
         };
@@ -222,12 +218,9 @@ impl Collection {
         scratch: &mut IndexScratch,
     ) -> bool {
         let slot = &self.graphs[field];
-        slot.change(|| {
-            // Another indexer may have been here before.
-            if slot.next.load().is_none() && std::ptr::eq(current, slot.current_address()) {
-                let suits = current.suits(&view.fields[field], view.op);
-                slot.next.store(if suits { self.rewritten(view, field, current, scratch) } else { fresh() });
-            }
+        slot.begin_next(current, || {
+            let suits = current.suits(&view.fields[field], view.op);
+            if suits { self.rewritten(view, field, current, scratch) } else { fresh() }
         }) && slot.next.load().is_some()
     }
 
@@ -295,6 +288,17 @@ impl GraphSlot {
 
     fn current_address(&self) -> *const FieldGraph {
         self.current.load().as_ref().map_or(std::ptr::null(), Arc::as_ptr)
+    }
+
+    /// Puts what is to take the place of the current graph beside it, if there is anything, unless somebody else changes
+    /// what is in the slot. Answers whether it was done.
+    fn begin_next(&self, current: &FieldGraph, next: impl FnOnce() -> Option<Arc<FieldGraph>>) -> bool {
+        self.change(|| {
+            // Another indexer may have been here before.
+            if self.next.load().is_none() && std::ptr::eq(current, self.current_address()) {
+                self.next.store(next());
+            }
+        })
     }
 
     /// Changes what is in the slot, unless somebody else does so. Answers whether it was done.

@@ -34,10 +34,10 @@ pub struct Ranked {
 
 impl Reranking<'_> {
     /// The best of some rows, equal ones in the order of `tie`.
-    pub fn all(&self, rows: &[u32], tie: impl Fn(u32, u32) -> Ordering) -> Ranked {
+    pub fn all(&self, rows: &[u32], tie: impl Fn(u32, u32) -> Ordering) -> Vec<(f32, u32)> {
         let mut top = TopK::new(self.k, tie);
         self.compare(rows, |_, distance, row| top.offer(distance, row));
-        Ranked { best: top.into_sorted(), reranked: rows.len() }
+        top.into_sorted()
     }
 
     /// The best of candidates that come with estimates of their distances, lowest first, of which at least so many are
@@ -185,7 +185,7 @@ mod tests {
             };
             let rows: Vec<u32> = (0..vectors.len() as u32).collect();
             let all = reranking.all(&rows, by_row);
-            prop_assert_eq!(all.best.len(), k.min(rows.len()));
+            prop_assert_eq!(all.len(), k.min(rows.len()));
             // Errors in both directions, the largest twice the smallest; equal vectors have equal codes.
             let mut estimates: Vec<(f32, u32)> = rows.iter().map(|&row| {
                 let vector = vectors[row as usize];
@@ -198,13 +198,13 @@ mod tests {
             }).collect();
             estimates.sort_by(|a, b| a.0.total_cmp(&b.0));
             let promising = reranking.promising(estimates.iter().copied(), 0, &[], by_row);
-            prop_assert_eq!(&promising.best, &all.best);
+            prop_assert_eq!(&promising.best, &all);
             prop_assert!(promising.reranked <= rows.len());
             // Those without an estimate are always compared.
             let (known, others) = estimates.split_at(estimates.len() / 2);
             let others: Vec<u32> = others.iter().map(|&(_, row)| row).collect();
             let mixed = reranking.promising(known.iter().copied(), 0, &others, by_row);
-            prop_assert_eq!(&mixed.best, &all.best);
+            prop_assert_eq!(&mixed.best, &all);
         }
     }
 

@@ -290,27 +290,26 @@ fn equal_vectors_are_answered_by_id_whatever_the_plan_c2_4() {
     let vector: Vec<u32> = (0..SIZE as u32).collect();
     // Those of the lowest ids come last.
     let points: Vec<Value> = (0..400).rev().map(|id| json!({"id": id, "vector": {"v": vector}})).collect();
-    let scalar = json!({"scalar": {"type": "int8"}});
-    let config =
-        json!({"vectors": {"v": {"size": SIZE, "distance": "Euclid"}}, "quantization_config": scalar});
-    let engine = graph_over(config, &points);
-    let lowest: Vec<(u64, f64)> = (0..K as u64).map(|id| (id, 0.0)).collect();
-    for plan in PLANS {
-        for quantization in [json!({}), json!({"ignore": true}), json!({"oversampling": 3})] {
-            forced::set(Some(plan));
-            let params = json!({"quantization": quantization});
-            let body = json!({"vector": {"name": "v", "vector": vector}, "limit": K, "params": params});
-            let hits = super::call(&engine, "c", "search", &body);
-            forced::set(None);
-            assert_eq!(scores(&hits), lowest, "{plan:?} with {quantization}");
+    for codes in [json!(null), json!({"scalar": {"type": "int8"}})] {
+        let config =
+            json!({"vectors": {"v": {"size": SIZE, "distance": "Euclid"}}, "quantization_config": codes});
+        let engine = graph_over(config, &points);
+        for plan in PLANS {
+            let hits = |quantization: Value| {
+                let params = json!({"quantization": quantization});
+                let body = json!({"vector": {"name": "v", "vector": vector}, "limit": K, "params": params});
+                forced::set(Some(plan));
+                let hits = super::call(&engine, "c", "search", &body);
+                forced::set(None);
+                scores(&hits)
+            };
+            let lowest: Vec<(u64, f64)> = (0..K as u64).map(|id| (id, 0.0)).collect();
+            for quantization in [json!({}), json!({"ignore": true}), json!({"oversampling": 3})] {
+                assert_eq!(hits(quantization.clone()), lowest, "{plan:?} with {quantization} over {codes}");
+            }
+            let ids: Vec<u64> = hits(json!({"rescore": false})).into_iter().map(|(id, _)| id).collect();
+            assert!(ids.into_iter().eq(0..K as u64), "{plan:?} by codes alone, {codes}");
         }
-        forced::set(Some(plan));
-        let params = json!({"quantization": {"rescore": false}});
-        let body = json!({"vector": {"name": "v", "vector": vector}, "limit": K, "params": params});
-        let hits = super::call(&engine, "c", "search", &body);
-        forced::set(None);
-        let ids: Vec<u64> = scores(&hits).into_iter().map(|(id, _)| id).collect();
-        assert!(ids.into_iter().eq(0..K as u64), "{plan:?} by codes alone");
     }
 }
 
