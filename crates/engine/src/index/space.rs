@@ -5,6 +5,7 @@ use super::distance::stretched;
 use super::fetch::{Fetch, Kind};
 use super::hnsw::Hnsw;
 use crate::arena::RowTable;
+use crate::types::Metric;
 use crate::vectors::{CodeQuery, CodeTable};
 use kithdb_kernels::{Hint, prefetch_range};
 
@@ -39,6 +40,12 @@ pub trait Space: Sync {
     #[inline(always)]
     fn stretched(&self, distance: f32) -> f32 {
         distance
+    }
+
+    /// The power of lengths that distances grow with: half the sum of what two vectors are from themselves, taken away
+    /// from what they are from each other, is in proportion to this power of the length between them.
+    fn power(&self) -> i32 {
+        2
     }
 
     /// Turns `query` into one that stands for a node that can be read.
@@ -108,6 +115,10 @@ impl Space for Originals<'_> {
     #[inline(always)]
     fn stretched(&self, distance: f32) -> f32 {
         stretched(self.distance.metric(), distance)
+    }
+
+    fn power(&self) -> i32 {
+        if self.distance.metric() == Metric::Manhattan { 1 } else { 2 }
     }
 
     fn load(&self, node: u32, query: &mut Vec<f32>) {

@@ -25,7 +25,7 @@ pub struct BuildScratch<Q = Vec<f32>> {
 pub(super) struct LinkScratch<Q> {
     pub(super) selection: Selection<Q>,
     pub(super) links: Vec<Link>,
-    /// Stands for the node whose links change.
+    /// Stands for the node whose links change, or for one that was found.
     centre: Q,
     known: Vec<u32>,
 }
@@ -58,7 +58,7 @@ impl Hnsw {
             self.root.store(u64::from(node) + 1, Ordering::Release);
             return;
         };
-        self.find_neighbours(space, query, level, scratch);
+        self.find_neighbours(space, query, node, level, scratch);
         // The node's own links come before the first link to it, and its base links are whole before a walk can come
         // down to it through an upper layer.
         let BuildScratch { links, layers, found, .. } = scratch;
@@ -85,12 +85,13 @@ impl Hnsw {
         &self,
         space: &S,
         query: &S::Query,
+        node: u32,
         level: usize,
         scratch: &mut BuildScratch<S::Query>,
     ) {
         let top = self.entry().map_or(0, |(_, top)| top);
         let shared = level.min(top);
-        let BuildScratch { search, links: LinkScratch { selection, .. }, layers, found } = scratch;
+        let BuildScratch { search, links: LinkScratch { selection, centre, .. }, layers, found } = scratch;
         layers.iter_mut().for_each(Vec::clear);
         layers.resize_with(shared + 1, Vec::new);
         found.clear();
@@ -105,13 +106,19 @@ impl Hnsw {
             selection.candidates.clear();
             let candidates = search.found().iter().map(|c| (c.distance(), Link::new(c.node(), false), false));
             selection.candidates.extend(candidates);
-            // Half of the room that is left after m is for links back.
-            let m = self.params.m;
-            selection.choose(space, if layer == 0 { m + m / 2 } else { m }, m + m / 4);
-            layers[layer].extend_from_slice(&selection.chosen);
             if layer == 0 {
                 found.extend_from_slice(search.found());
             }
+            // Half of the room that is left after m is for links back.
+            let m = self.params.m;
+            let (capacity, fill) = (if layer == 0 { m + m / 2 } else { m }, m + m / 4);
+            if self.stands_apart(space, (query, node), search.found(), centre) {
+                self.look_farther(space, query, layer, search, &mut selection.candidates);
+                selection.choose_widely(space, space.one(query, node), capacity, fill);
+            } else {
+                selection.choose(space, capacity, fill);
+            }
+            layers[layer].extend_from_slice(&selection.chosen);
         }
     }
 

@@ -17,6 +17,7 @@
 //! - Levels come from a seeded hash of the node's number by integer arithmetic alone: the same insertions give the
 //!   same graph on every machine.
 
+mod apart;
 mod file;
 mod frontier;
 mod insert;

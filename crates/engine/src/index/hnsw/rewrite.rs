@@ -54,6 +54,10 @@ impl<S: Space> Space for Renumbered<'_, S> {
         self.space.stretched(distance)
     }
 
+    fn power(&self) -> i32 {
+        self.space.power()
+    }
+
     fn load(&self, node: u32, query: &mut S::Query) {
         self.space.load(self.old[node as usize], query);
     }

@@ -49,6 +49,43 @@ impl<Q: Default> Selection<Q> {
             chosen.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
         }
     }
+
+    /// As [`Selection::choose`], but fewer than `fill` are first made up by those that are nearer to the node than √2
+    /// times as far as they are from each link chosen before, then by the nearest of the others. None must be kept.
+    /// `own` is the distance of the node from itself.
+    pub(super) fn choose_widely<S: Space<Query = Q>>(
+        &mut self,
+        space: &S,
+        own: f32,
+        capacity: usize,
+        fill: usize,
+    ) {
+        self.choose(space, capacity, 0);
+        let Selection { candidates, chosen, passed_over, probe } = self;
+        let fill = fill.min(capacity);
+        let stretch = 2f32.sqrt().powi(space.power());
+        for &(d, link, _) in candidates.iter() {
+            if chosen.len() >= fill {
+                break;
+            }
+            if chosen.iter().any(|&(_, other)| other == link) {
+                continue;
+            }
+            space.load(link.node(), probe);
+            let its_own = space.one(probe, link.node());
+            let length = d - (own + its_own) / 2.0;
+            let is_far =
+                |&(_, other): &(f32, Link)| stretch * (space.one(probe, other.node()) - its_own) > length;
+            if chosen.iter().all(is_far) {
+                chosen.push((d, link));
+            } else {
+                passed_over.push((d, link));
+            }
+        }
+        let missing = fill.saturating_sub(chosen.len());
+        chosen.extend(passed_over.iter().take(missing));
+        chosen.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+    }
 }
 
 /// Whether a candidate at distance `d` from the node is farther from every chosen link than that, or nearly so

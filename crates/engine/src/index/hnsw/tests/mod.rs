@@ -1,3 +1,4 @@
+mod clusters;
 mod equals;
 mod rewriting;
 
