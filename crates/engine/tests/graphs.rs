@@ -426,3 +426,35 @@ fn clusters_that_codes_cannot_resolve_are_walked_by_their_originals() {
     engine.work(GraphPolicy::WhenGrown);
     assert!(collection(&engine).memory().codes > 0);
 }
+
+#[test]
+fn clusters_that_come_one_after_the_other_are_found_whatever_the_codes() {
+    let (dim, clusters, each) = (64, 50, 200);
+    for (seed, codes) in [json!(null), json!({"binary": {}}), json!({"product": {"compression": "x16"}})]
+        .into_iter()
+        .enumerate()
+    {
+        let (engine, mut random) = (engine(seed as u64), Random(31));
+        let links = json!({"m": 16, "full_scan_threshold": 10});
+        let others = json!({"quantization_config": codes, "hnsw_config": links});
+        create(&engine, json!({"size": dim, "distance": "Euclid"}), others);
+        // Sums of uniform numbers are nearly normal.
+        let mut normal = || (0..12).map(|_| random.below(1000) as f32 / 1000.0 - 0.5).sum::<f32>();
+        let centres: Vec<Vec<f32>> = (0..clusters).map(|_| (0..dim).map(|_| normal()).collect()).collect();
+        let mut near = |centre: &[f32]| centre.iter().map(|x| x + 0.05 * normal()).collect();
+        let vectors: Vec<Vec<f32>> =
+            centres.iter().flat_map(|centre| (0..each).map(|_| near(centre)).collect::<Vec<_>>()).collect();
+        upsert(&engine, 0, &vectors);
+        engine.work(GraphPolicy::WhenGrown);
+        assert_eq!(status(&engine), json!("green"));
+        // Codes of a bit do not tell a cluster's points apart, but clusters they do.
+        let is_found = |&at: &usize| {
+            let search = json!({"vector": vectors[at], "limit": 1, "params": {"hnsw_ef": 100}});
+            let hits = engine.ok("search", "c", search);
+            hits[0]["id"].as_u64().is_some_and(|id| id as usize / each == at / each)
+        };
+        let asked: Vec<usize> = (0..vectors.len()).step_by(50).collect();
+        let found = asked.iter().filter(|&at| is_found(at)).count();
+        assert!(found >= 196, "{codes}: {found} of {}", asked.len());
+    }
+}

@@ -87,6 +87,15 @@ pub fn stretched(metric: Metric, distance: f32) -> f32 {
     }
 }
 
+/// The power of the length between two vectors that their distance grows with. Of inner products it is so only between
+/// vectors that are as long as each other.
+pub fn power(metric: Metric) -> i32 {
+    match metric {
+        Metric::Euclid | Metric::Cosine | Metric::Dot => 2,
+        Metric::Manhattan => 1,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

@@ -1,7 +1,6 @@
 //! What a graph compares: its nodes, as codes or as original vectors.
 
 use super::Distance;
-use super::distance::stretched;
 use super::fetch::{Fetch, Kind};
 use super::hnsw::Hnsw;
 use crate::arena::RowTable;
@@ -36,17 +35,8 @@ pub trait Space: Sync {
         true
     }
 
-    /// What the distance between two nodes counts as where links are chosen, see [`stretched`].
-    #[inline(always)]
-    fn stretched(&self, distance: f32) -> f32 {
-        distance
-    }
-
-    /// The power of lengths that distances grow with: half the sum of what two vectors are from themselves, taken away
-    /// from what they are from each other, is in proportion to this power of the length between them.
-    fn power(&self) -> i32 {
-        2
-    }
+    /// What the distances are of.
+    fn metric(&self) -> Metric;
 
     /// Turns `query` into one that stands for a node that can be read.
     fn load(&self, node: u32, query: &mut Self::Query);
@@ -113,12 +103,8 @@ impl Space for Originals<'_> {
     }
 
     #[inline(always)]
-    fn stretched(&self, distance: f32) -> f32 {
-        stretched(self.distance.metric(), distance)
-    }
-
-    fn power(&self) -> i32 {
-        if self.distance.metric() == Metric::Manhattan { 1 } else { 2 }
+    fn metric(&self) -> Metric {
+        self.distance.metric()
     }
 
     fn load(&self, node: u32, query: &mut Vec<f32>) {
@@ -172,8 +158,8 @@ impl Space for Codes<'_> {
     }
 
     #[inline(always)]
-    fn stretched(&self, distance: f32) -> f32 {
-        stretched(self.table.metric(), distance)
+    fn metric(&self) -> Metric {
+        self.table.metric()
     }
 
     fn load(&self, node: u32, query: &mut CodeQuery) {

@@ -8,6 +8,7 @@ use super::fetch::{Fetch, FetchTable, Kind, MOST_BYTES, SIZES};
 use super::hnsw::score;
 use super::space::Space;
 use crate::arena::{RowArena, RowTable};
+use crate::types::Metric;
 use kithdb_kernels::{CODE_LINE_BYTES, CodeDot, CodeWidth, Hint, QueryLine, code_kernels, prefetch_range};
 use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -217,6 +218,10 @@ impl Space for Gather<'_> {
     #[inline(always)]
     fn look_ahead(&self) -> usize {
         usize::from(self.fetch.rows)
+    }
+
+    fn metric(&self) -> Metric {
+        Metric::Dot
     }
 
     fn load(&self, node: u32, query: &mut Vec<QueryLine>) {

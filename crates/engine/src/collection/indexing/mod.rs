@@ -291,7 +291,7 @@ impl GraphSlot {
     }
 
     /// Puts what is to take the place of the current graph beside it, if there is anything, unless somebody else changes
-    /// what is in the slot. Answers whether it was done.
+    /// what is in the slot: then false.
     fn begin_next(&self, current: &FieldGraph, next: impl FnOnce() -> Option<Arc<FieldGraph>>) -> bool {
         self.change(|| {
             // Another indexer may have been here before.

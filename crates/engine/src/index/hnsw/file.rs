@@ -124,7 +124,10 @@ impl Hnsw {
 
     fn write_links(&self, out: &mut Vec<u8>, node: u32, layer: usize, numbers: &[u32]) -> u16 {
         let mut count = 0;
-        self.nodes.for_each_link(node, layer, |link| {
+        let mut links = Vec::with_capacity(self.nodes.capacity(layer));
+        // Under the lock: a list that is being rewritten may seem to have a link twice.
+        self.nodes.lock(node).read(layer, &mut links);
+        for link in links {
             // A node that was claimed after the numbers were given is not in this file.
             match numbers.get(link.node() as usize) {
                 Some(&number) if number != LEFT_OUT => {
@@ -134,7 +137,7 @@ impl Hnsw {
                 }
                 _ => {}
             }
-        });
+        }
         count
     }
 

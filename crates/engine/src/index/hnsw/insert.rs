@@ -2,6 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
+use super::apart::Place;
 use super::nodes::{Link, Slot};
 use super::pool::Candidate;
 use super::search::{SearchScratch, score};
@@ -25,8 +26,10 @@ pub struct BuildScratch<Q = Vec<f32>> {
 pub(super) struct LinkScratch<Q> {
     pub(super) selection: Selection<Q>,
     pub(super) links: Vec<Link>,
-    /// Stands for the node whose links change, or for one that was found.
+    /// Stands for the node whose links change.
     centre: Q,
+    /// Stands for one that was found.
+    mate: Q,
     known: Vec<u32>,
 }
 
@@ -58,14 +61,13 @@ impl Hnsw {
             self.root.store(u64::from(node) + 1, Ordering::Release);
             return;
         };
-        self.find_neighbours(space, query, node, level, scratch);
-        // The node's own links come before the first link to it, and its base links are whole before a walk can come
-        // down to it through an upper layer.
-        let BuildScratch { links, layers, found, .. } = scratch;
-        if let Some(first) = self.twin_among(space, query, node, found) {
+        if let Some(first) = self.find_neighbours(space, query, node, level, scratch) {
             self.nodes.hang(node, first);
             return;
         }
+        // The node's own links come before the first link to it, and its base links are whole before a walk can come
+        // down to it through an upper layer.
+        let BuildScratch { links, layers, found, .. } = scratch;
         let new = self.nodes.lock(node);
         for (layer, chosen) in layers.iter().enumerate().skip(1) {
             new.write(layer, chosen.iter().map(|&(_, link)| link));
@@ -80,7 +82,8 @@ impl Hnsw {
         self.raise_entry(node, level);
     }
 
-    /// Fills `scratch.layers` with the chosen neighbours of a new node in every layer that it shares with others.
+    /// Fills `scratch.layers` with the chosen neighbours of a new node in every layer that it shares with others, unless
+    /// it is a twin: then it answers the node that it is to hang on.
     fn find_neighbours<S: Space>(
         &self,
         space: &S,
@@ -88,14 +91,15 @@ impl Hnsw {
         node: u32,
         level: usize,
         scratch: &mut BuildScratch<S::Query>,
-    ) {
+    ) -> Option<u32> {
         let top = self.entry().map_or(0, |(_, top)| top);
         let shared = level.min(top);
-        let BuildScratch { search, links: LinkScratch { selection, centre, .. }, layers, found } = scratch;
+        let BuildScratch { search, links: LinkScratch { selection, centre, mate, .. }, layers, found } =
+            scratch;
         layers.iter_mut().for_each(Vec::clear);
         layers.resize_with(shared + 1, Vec::new);
         found.clear();
-        let ef = self.params.ef_construct.max(self.params.m);
+        let ef = self.insertion_width();
         let mut start = self.descend(space, query, shared, search);
         for layer in (0..=shared).rev() {
             // None when this thread's view is older than all nodes met so far: then the tree alone connects the node.
@@ -108,18 +112,28 @@ impl Hnsw {
             selection.candidates.extend(candidates);
             if layer == 0 {
                 found.extend_from_slice(search.found());
+                if let Some(first) = self.twin_among(space, query, node, found) {
+                    return Some(first);
+                }
             }
             // Half of the room that is left after m is for links back.
             let m = self.params.m;
             let (capacity, fill) = (if layer == 0 { m + m / 2 } else { m }, m + m / 4);
-            if self.stands_apart(space, (query, node), search.found(), centre) {
+            let place = Place::of(space, node, centre);
+            if self.stands_apart(query, &place, search.found(), [&mut selection.probe, mate]) {
                 self.look_farther(space, query, layer, search, &mut selection.candidates);
-                selection.choose_widely(space, space.one(query, node), capacity, fill);
+                selection.choose_widely(space, &place, capacity, fill);
             } else {
                 selection.choose(space, capacity, fill);
             }
             layers[layer].extend_from_slice(&selection.chosen);
         }
+        None
+    }
+
+    /// Width of the walks of an insertion.
+    pub(super) fn insertion_width(&self) -> usize {
+        self.params.ef_construct.max(self.params.m)
     }
 
     /// Puts a link into the list of the node `to`. When the list is full, it is chosen anew from all its links and the
@@ -134,7 +148,7 @@ impl Hnsw {
         (distance, link): (f32, Link),
         scratch: &mut LinkScratch<S::Query>,
     ) -> bool {
-        let LinkScratch { selection, links, centre, known } = scratch;
+        let LinkScratch { selection, links, centre, known, .. } = scratch;
         let node = self.nodes.lock(to);
         links.clear();
         node.read(layer, links);

@@ -8,6 +8,7 @@ use super::search::score;
 use super::select::Selection;
 use super::{Hnsw, pack_entry};
 use crate::index::{Space, Stopped};
+use crate::types::Metric;
 
 /// Nodes that a thread takes at a time, and between two stop checks.
 const STEP: usize = 256;
@@ -50,12 +51,8 @@ impl<S: Space> Space for Renumbered<'_, S> {
         self.space.can_read(self.old[node as usize])
     }
 
-    fn stretched(&self, distance: f32) -> f32 {
-        self.space.stretched(distance)
-    }
-
-    fn power(&self) -> i32 {
-        self.space.power()
+    fn metric(&self) -> Metric {
+        self.space.metric()
     }
 
     fn load(&self, node: u32, query: &mut S::Query) {
@@ -83,6 +80,7 @@ struct Order {
 struct Work<Q> {
     selection: Selection<Q>,
     centre: Q,
+    links: Vec<Link>,
     dead: Vec<u32>,
     near: Vec<u32>,
 }
@@ -188,6 +186,7 @@ impl Hnsw {
     ) {
         let mut work: Work<S::Query> = Work {
             selection: Selection::default(),
+            links: Vec::new(),
             centre: S::Query::default(),
             dead: Vec::new(),
             near: Vec::new(),
@@ -224,16 +223,21 @@ impl Hnsw {
         (node, layer): (u32, usize),
         work: &mut Work<S::Query>,
     ) {
-        let Work { selection, centre, dead, near } = work;
+        let Work { selection, centre, links, dead, near } = work;
         let number = |node: u32| numbers.get(node as usize).copied().unwrap_or(UNSEEN);
         selection.candidates.clear();
         selection.chosen.clear();
         dead.clear();
-        self.nodes.for_each_link(node, layer, |link| match number(link.node()) {
-            UNSEEN => {}
-            DEAD => dead.push(link.node()),
-            _ => selection.chosen.push((0.0, link)),
-        });
+        links.clear();
+        // Under the lock: a list that is being rewritten may seem to have a link twice.
+        self.nodes.lock(node).read(layer, links);
+        for &link in links.iter() {
+            match number(link.node()) {
+                UNSEEN => {}
+                DEAD => dead.push(link.node()),
+                _ => selection.chosen.push((0.0, link)),
+            }
+        }
         if dead.is_empty() {
             return;
         }

@@ -1,7 +1,9 @@
 //! Which candidates become links: near ones in different directions.
 
+use super::apart::Place;
 use super::nodes::Link;
 use crate::index::Space;
+use crate::index::distance::stretched;
 
 /// Candidates for the links of one node, and what was chosen.
 #[derive(Default)]
@@ -12,7 +14,7 @@ pub(super) struct Selection<Q> {
     pub(super) chosen: Vec<(f32, Link)>,
     passed_over: Vec<(f32, Link)>,
     /// Stands for one candidate after the other.
-    probe: Q,
+    pub(super) probe: Q,
 }
 
 impl<Q: Default> Selection<Q> {
@@ -50,20 +52,20 @@ impl<Q: Default> Selection<Q> {
         }
     }
 
-    /// As [`Selection::choose`], but fewer than `fill` are first made up by those that are nearer to the node than √2
-    /// times as far as they are from each link chosen before, then by the nearest of the others. None must be kept.
-    /// `own` is the distance of the node from itself.
+    /// As [`Selection::choose`] for the node at a place, but fewer than `fill` are first made up by those that are nearer
+    /// to the node than √2 times as far as they are from each link chosen before, then by the nearest of the others.
+    /// None must be kept.
     pub(super) fn choose_widely<S: Space<Query = Q>>(
         &mut self,
         space: &S,
-        own: f32,
+        place: &Place<S>,
         capacity: usize,
         fill: usize,
     ) {
         self.choose(space, capacity, 0);
         let Selection { candidates, chosen, passed_over, probe } = self;
         let fill = fill.min(capacity);
-        let stretch = 2f32.sqrt().powi(space.power());
+        let stretch = place.times(2f32.sqrt());
         for &(d, link, _) in candidates.iter() {
             if chosen.len() >= fill {
                 break;
@@ -71,11 +73,9 @@ impl<Q: Default> Selection<Q> {
             if chosen.iter().any(|&(_, other)| other == link) {
                 continue;
             }
-            space.load(link.node(), probe);
-            let its_own = space.one(probe, link.node());
-            let length = d - (own + its_own) / 2.0;
-            let is_far =
-                |&(_, other): &(f32, Link)| stretch * (space.one(probe, other.node()) - its_own) > length;
+            let candidate = Place::of(space, link.node(), probe);
+            let length = place.to(&candidate);
+            let is_far = |&(_, other): &(f32, Link)| stretch * candidate.to_like(other.node()) > length;
             if chosen.iter().all(is_far) {
                 chosen.push((d, link));
             } else {
@@ -89,7 +89,7 @@ impl<Q: Default> Selection<Q> {
 }
 
 /// Whether a candidate at distance `d` from the node is farther from every chosen link than that, or nearly so
-/// ([`Space::stretched`]).
+/// ([`stretched`]).
 fn is_diverse<S: Space>(
     space: &S,
     candidate: u32,
@@ -101,13 +101,14 @@ fn is_diverse<S: Space>(
         return true;
     }
     space.load(candidate, probe);
+    let metric = space.metric();
     let (groups, rest) = chosen.as_chunks::<4>();
     // A link that must be kept may be to a node that this space lacks; it has no say.
-    let is_farther = |node: u32| !space.can_read(node) || space.stretched(space.one(probe, node)) > d;
+    let is_farther = |node: u32| !space.can_read(node) || stretched(metric, space.one(probe, node)) > d;
     groups.iter().all(|group| {
         let group = group.map(|(_, link)| link.node());
         if group.iter().all(|&node| space.can_read(node)) {
-            space.four(probe, group).iter().all(|&between| space.stretched(between) > d)
+            space.four(probe, group).iter().all(|&between| stretched(metric, between) > d)
         } else {
             group.into_iter().all(is_farther)
         }

@@ -9,9 +9,9 @@
 //!
 //! From 1 and 2 every node reaches every other one in the base layer. An insertion keeps them: the new node, which
 //! nobody knows yet, writes its link to the parent first, then the parent's link to it appears under the parent's
-//! lock. The parent is the nearest node with room; a tree has leaves and these have room (capacity is at least 3), so
-//! one is always found. A graph that was written while nodes were on their way, or cut to fewer nodes, can lack links;
-//! [`Hnsw::repair`] joins its parts.
+//! lock. The parent is the nearest of its links with room, else the nearest node with room that it found; a tree has
+//! leaves and these have room (capacity is at least 3), so one is always found. A graph that was written while nodes
+//! were on their way, or cut to fewer nodes, can lack links; [`Hnsw::repair`] joins its parts.
 
 use std::collections::{HashSet, VecDeque};
 

@@ -41,8 +41,8 @@ impl TwoHops {
 impl Hnsw {
     /// Walks the base layer over accepted nodes only, through those that are not to their neighbours.
     ///
-    /// A walk that ends before it has found `ef` goes on at nodes that it passed by, at most `ef` of them; so a walk as
-    /// wide as the graph finds every accepted node.
+    /// A walk that ends before it has found `ef` goes on at nodes that it passed by, at most `ef` of them, or as many
+    /// as it started from; so a walk as wide as the graph finds every accepted node.
     #[expect(clippy::too_many_arguments, reason = "each is a thing of its own, and two are closures")]
     pub(super) fn walk_two_hops<S: Space>(
         &self,

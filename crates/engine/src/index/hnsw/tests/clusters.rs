@@ -12,6 +12,18 @@ fn sorted_clusters(clusters: usize, size: usize, width: f32) -> Vec<Vec<f32>> {
     centres.iter().flat_map(|centre| (0..size).map(|_| near(centre)).collect::<Vec<_>>()).collect()
 }
 
+/// Makes a row that long.
+fn rescale(row: &mut [f32], length: f32) {
+    let factor = length / row.iter().map(|x| x * x).sum::<f32>().sqrt();
+    row.iter_mut().for_each(|x| *x *= factor);
+}
+
+/// Recall of some of the rows' own vectors.
+fn recall_of_rows(graph: &Built, rows: &RowTable, ef: usize) -> f64 {
+    let queries: Vec<Vec<f32>> = (0..rows.len()).step_by(50).map(|row| vector(rows, row)).collect();
+    recall(graph, rows, &queries, ef, |_| true)
+}
+
 #[test]
 fn clusters_that_come_one_after_the_other_are_found() {
     for metric in METRICS {
@@ -19,17 +31,30 @@ fn clusters_that_come_one_after_the_other_are_found() {
             let mut rows = sorted_clusters(50, 200, width);
             if metric == Metric::Dot {
                 // Or the longest would be the best for all.
-                rows.iter_mut().for_each(|row| {
-                    let length = row.iter().map(|x| x * x).sum::<f32>().sqrt();
-                    row.iter_mut().for_each(|x| *x /= length);
-                });
+                rows.iter_mut().for_each(|row| rescale(row, 1.0));
             }
             let rows = arena(&rows, metric).table();
             let graph = build(&rows, 16, metric);
-            let queries: Vec<Vec<f32>> = (0..rows.len()).step_by(50).map(|row| vector(&rows, row)).collect();
-            let recall = |ef| recall(&graph, &rows, &queries, ef, |_| true);
-            let (narrow, wide) = (recall(64), recall(512));
+            let [narrow, wide] = [64, 512].map(|ef| recall_of_rows(&graph, &rows, ef));
             assert!(narrow > 0.97 && wide > 0.999, "{metric:?}, {width}: recall {narrow}, {wide}");
+        }
+    }
+}
+
+#[test]
+fn clusters_of_vectors_of_many_lengths_are_found_by_inner_products() {
+    for spread in [0.3, 1.0] {
+        let mut random = Random(7);
+        let mut rows = sorted_clusters(50, 100, 0.1);
+        rows.iter_mut().for_each(|row| rescale(row, (spread * random.normal()).exp()));
+        for is_sorted in [true, false] {
+            if !is_sorted {
+                rows.sort_by_cached_key(|_| random.next());
+            }
+            let rows = arena(&rows, Metric::Dot).table();
+            let graph = build(&rows, 16, Metric::Dot);
+            let recall = recall_of_rows(&graph, &rows, 64);
+            assert!(recall > 0.99, "{spread}, sorted {is_sorted}: recall {recall}");
         }
     }
 }
