@@ -45,11 +45,7 @@ impl<Q: Default> Selection<Q> {
                 break;
             }
         }
-        let missing = fill.saturating_sub(chosen.len());
-        if missing > 0 && !passed_over.is_empty() {
-            chosen.extend(passed_over.iter().take(missing));
-            chosen.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
-        }
+        self.fill_up(fill);
     }
 
     /// As [`Selection::choose`] for the node at a place, but fewer than `fill` are first made up by those that are nearer
@@ -82,9 +78,17 @@ impl<Q: Default> Selection<Q> {
                 passed_over.push((d, link));
             }
         }
-        let missing = fill.saturating_sub(chosen.len());
-        chosen.extend(passed_over.iter().take(missing));
         chosen.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+        self.fill_up(fill);
+    }
+
+    /// Makes fewer than `fill` links up to that number by the nearest of those that were passed over.
+    fn fill_up(&mut self, fill: usize) {
+        let missing = fill.saturating_sub(self.chosen.len());
+        if missing > 0 && !self.passed_over.is_empty() {
+            self.chosen.extend(self.passed_over.iter().take(missing));
+            self.chosen.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+        }
     }
 }
 
