@@ -50,6 +50,10 @@ impl<'a, S: Space> Place<'a, S> {
         Place { space, node, own: space.one(query, node), query }
     }
 
+    pub(super) fn space(&self) -> &'a S {
+        self.space
+    }
+
     /// The power of the length to another place.
     pub(super) fn to(&self, other: &Place<S>) -> f32 {
         self.space.one(self.query, other.node) - (self.own + other.own) / 2.0
@@ -77,16 +81,15 @@ impl<'a, S: Space> Place<'a, S> {
 
 impl Hnsw {
     /// Whether a new node, or a small cluster that it belongs to, is more than twice as far from a bunch of those that
-    /// were found (by `query`, nearest first) as these are from each other.
+    /// were found (nearest first, by a query that the node is `from_itself` from) as these are from each other.
     pub(super) fn stands_apart<S: Space>(
         &self,
-        query: &S::Query,
+        from_itself: f32,
         place: &Place<S>,
         found: &[Candidate],
         [probe, other]: [&mut S::Query; 2],
     ) -> bool {
         let (space, twice) = (place.space, place.times(2.0));
-        let from_itself = space.one(query, place.node);
         let is_head_of_a_bunch = |at: usize| {
             let leaps = |nearer: Candidate| {
                 found[at].distance() - from_itself > twice * (nearer.distance() - from_itself)

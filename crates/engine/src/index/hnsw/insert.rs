@@ -6,7 +6,7 @@ use super::apart::Place;
 use super::nodes::{Link, Slot};
 use super::pool::Candidate;
 use super::search::{SearchScratch, score};
-use super::select::Selection;
+use super::select::{Selection, UNKNOWN};
 use super::{Hnsw, pack_entry};
 use crate::index::Space;
 
@@ -100,6 +100,8 @@ impl Hnsw {
         layers.resize_with(shared + 1, Vec::new);
         found.clear();
         let ef = self.insertion_width();
+        let from_itself = space.one(query, node);
+        let place = Place::of(space, node, centre);
         let mut start = self.descend(space, query, shared, search);
         for layer in (0..=shared).rev() {
             // None when this thread's view is older than all nodes met so far: then the tree alone connects the node.
@@ -112,17 +114,16 @@ impl Hnsw {
             selection.candidates.extend(candidates);
             if layer == 0 {
                 found.extend_from_slice(search.found());
-                if let Some(first) = self.twin_among(space, query, node, found) {
+                if let Some(first) = self.twin_among(space, node, from_itself, found) {
                     return Some(first);
                 }
             }
             // Half of the room that is left after m is for links back.
             let m = self.params.m;
             let (capacity, fill) = (if layer == 0 { m + m / 2 } else { m }, m + m / 4);
-            let place = Place::of(space, node, centre);
-            if self.stands_apart(query, &place, search.found(), [&mut selection.probe, mate]) {
+            if self.stands_apart(from_itself, &place, search.found(), [&mut selection.probe, mate]) {
                 self.look_farther(space, query, layer, search, &mut selection.candidates);
-                selection.choose_widely(space, &place, capacity, fill);
+                selection.choose_widely(&place, capacity, fill);
             } else {
                 selection.choose(space, capacity, fill);
             }
@@ -158,7 +159,7 @@ impl Hnsw {
                 if tree_is_full {
                     return false;
                 }
-                node.set(layer, place, link);
+                node.set(layer, place, links[place].with_tree_mark());
             }
             return true;
         }
@@ -188,7 +189,7 @@ impl Hnsw {
                 }
                 room_for_unknown -= 1;
             }
-            selection.candidates.push((f32::MAX, present, true));
+            selection.candidates.push((UNKNOWN, present, true));
             false
         });
         if can_judge {

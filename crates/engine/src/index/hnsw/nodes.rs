@@ -22,11 +22,14 @@ const UPPER: u32 = (1 << LEVEL_SHIFT) - 1;
 /// Marks a link of the spanning tree, which pruning must keep.
 const TREE: u32 = 1 << 31;
 
+/// Marks a link that was judged when the links of its list were last chosen.
+const JUDGED: u32 = 1 << 30;
+
 /// No node is above this level: with m = 2 its share is 2⁻²⁴.
 pub(super) const MAX_LEVEL: usize = 24;
 
-/// A link as it is stored: one more than the node, and the tree mark. Zero ends a list.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A link as it is stored: one more than the node, and two marks. Zero ends a list.
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Link(u32);
 
 impl Link {
@@ -34,19 +37,38 @@ impl Link {
         Link((node + 1) | if in_tree { TREE } else { 0 })
     }
 
+    /// The same link to a node that has another number.
+    pub(super) fn renumbered(self, node: u32) -> Link {
+        Link((node + 1) | self.0 & (TREE | JUDGED))
+    }
+
+    pub(super) fn with_tree_mark(self) -> Link {
+        Link(self.0 | TREE)
+    }
+
+    pub(super) fn judged(self, is_judged: bool) -> Link {
+        Link(if is_judged { self.0 | JUDGED } else { self.0 & !JUDGED })
+    }
+
     #[inline(always)]
     pub(super) fn node(self) -> u32 {
-        (self.0 & !TREE).wrapping_sub(1)
+        Self::number(self.0).wrapping_sub(1)
     }
 
     pub(super) fn in_tree(self) -> bool {
         self.0 & TREE != 0
     }
 
-    /// The word of a list, which is 0 behind its last link, without the tree mark: one more than the node.
+    /// Of two judged links of one list, the farther is known to be nearer to the node than to the other, or it is one of
+    /// the tree. A list that is chosen anew need not ask again.
+    pub(super) fn is_judged(self) -> bool {
+        self.0 & JUDGED != 0
+    }
+
+    /// The word of a list, which is 0 behind its last link, without the marks: one more than the node.
     #[inline(always)]
     pub(super) fn number(word: u32) -> u32 {
-        word & !TREE
+        word & !(TREE | JUDGED)
     }
 }
 
@@ -81,7 +103,7 @@ pub(super) struct Nodes {
 }
 
 impl Nodes {
-    /// No graph has more nodes. The top bit of a link is its mark, and 0 is none.
+    /// No graph has more nodes. The two top bits of a link are its marks, and 0 is none.
     pub(super) const MAX: u32 = LinkArena::MAX_ROWS - 1;
 
     /// An empty graph that expects about `nodes_hint` nodes, 0 when unknown.

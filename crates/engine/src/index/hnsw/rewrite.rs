@@ -208,7 +208,7 @@ impl Hnsw {
                         .selection
                         .chosen
                         .iter()
-                        .map(|&(_, link)| Link::new(numbers[link.node() as usize], link.in_tree()));
+                        .map(|&(_, link)| link.renumbered(numbers[link.node() as usize]));
                     new.nodes.write(number, layer, chosen);
                 }
             }

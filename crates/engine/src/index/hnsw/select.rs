@@ -5,6 +5,9 @@ use super::nodes::Link;
 use crate::index::Space;
 use crate::index::distance::stretched;
 
+/// Stands for the distance of a link that cannot be judged. It must be kept.
+pub(super) const UNKNOWN: f32 = f32::MAX;
+
 /// Candidates for the links of one node, and what was chosen.
 #[derive(Default)]
 pub(super) struct Selection<Q> {
@@ -13,6 +16,9 @@ pub(super) struct Selection<Q> {
     /// The links that were chosen, nearest first.
     pub(super) chosen: Vec<(f32, Link)>,
     passed_over: Vec<(f32, Link)>,
+    /// What was chosen and can be judged, and those of it that were not judged before.
+    rivals: Vec<u32>,
+    new_rivals: Vec<u32>,
     /// Stands for one candidate after the other.
     pub(super) probe: Q,
 }
@@ -22,24 +28,40 @@ impl<Q: Default> Selection<Q> {
     /// chosen before (algorithm 4 of the HNSW paper), and all that must be kept. Fewer than `fill` are made up to that
     /// number by the nearest of the others, so that duplicates and tight clusters have links enough.
     ///
+    /// Those of the chosen that are not there for their number only are marked as judged. Candidates with that mark are
+    /// of one list of the same node, and are not compared with each other again: in a list that is full, most are, and
+    /// a build would spend a third of its comparisons there.
+    ///
     /// At most `capacity` candidates may have to be kept.
     pub(super) fn choose<S: Space<Query = Q>>(&mut self, space: &S, capacity: usize, fill: usize) {
-        let Selection { candidates, chosen, passed_over, probe } = self;
+        let Selection { candidates, chosen, passed_over, rivals, new_rivals, probe } = self;
         candidates.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.node().cmp(&b.1.node())));
         chosen.clear();
         passed_over.clear();
+        rivals.clear();
+        new_rivals.clear();
         let mut to_keep = candidates.iter().filter(|&&(_, _, keep)| keep).count();
         let mut room = capacity - to_keep;
         let fill = fill.min(capacity);
         for &(d, link, keep) in candidates.iter() {
+            let against = if link.is_judged() { &*new_rivals } else { &*rivals };
             if keep {
-                chosen.push((d, link));
                 to_keep -= 1;
-            } else if room > 0 && is_diverse(space, link.node(), d, chosen, probe) {
-                chosen.push((d, link));
+            } else if room > 0 && is_diverse(space, link.node(), d, against, probe) {
                 room -= 1;
-            } else if passed_over.len() < fill {
-                passed_over.push((d, link));
+            } else {
+                if passed_over.len() < fill {
+                    passed_over.push((d, link.judged(false)));
+                }
+                continue;
+            }
+            let is_known = d != UNKNOWN;
+            chosen.push((d, link.judged(is_known)));
+            if is_known {
+                rivals.push(link.node());
+                if !link.is_judged() {
+                    new_rivals.push(link.node());
+                }
             }
             if room == 0 && to_keep == 0 {
                 break;
@@ -53,20 +75,20 @@ impl<Q: Default> Selection<Q> {
     /// None must be kept.
     pub(super) fn choose_widely<S: Space<Query = Q>>(
         &mut self,
-        space: &S,
         place: &Place<S>,
         capacity: usize,
         fill: usize,
     ) {
+        let space = place.space();
         self.choose(space, capacity, 0);
-        let Selection { candidates, chosen, passed_over, probe } = self;
+        let Selection { candidates, chosen, passed_over, probe, .. } = self;
         let fill = fill.min(capacity);
         let stretch = place.times(2f32.sqrt());
         for &(d, link, _) in candidates.iter() {
             if chosen.len() >= fill {
                 break;
             }
-            if chosen.iter().any(|&(_, other)| other == link) {
+            if chosen.iter().any(|(_, other)| other.node() == link.node()) {
                 continue;
             }
             let candidate = Place::of(space, link.node(), probe);
@@ -92,29 +114,15 @@ impl<Q: Default> Selection<Q> {
     }
 }
 
-/// Whether a candidate at distance `d` from the node is farther from every chosen link than that, or nearly so
-/// ([`stretched`]).
-fn is_diverse<S: Space>(
-    space: &S,
-    candidate: u32,
-    d: f32,
-    chosen: &[(f32, Link)],
-    probe: &mut S::Query,
-) -> bool {
-    if chosen.is_empty() {
+/// Whether a candidate at distance `d` from the node is farther from all rivals than that, or nearly so ([`stretched`]).
+fn is_diverse<S: Space>(space: &S, candidate: u32, d: f32, rivals: &[u32], probe: &mut S::Query) -> bool {
+    if rivals.is_empty() {
         return true;
     }
     space.load(candidate, probe);
     let metric = space.metric();
-    let (groups, rest) = chosen.as_chunks::<4>();
-    // A link that must be kept may be to a node that this space lacks; it has no say.
-    let is_farther = |node: u32| !space.can_read(node) || stretched(metric, space.one(probe, node)) > d;
-    groups.iter().all(|group| {
-        let group = group.map(|(_, link)| link.node());
-        if group.iter().all(|&node| space.can_read(node)) {
-            space.four(probe, group).iter().all(|&between| stretched(metric, between) > d)
-        } else {
-            group.into_iter().all(is_farther)
-        }
-    }) && rest.iter().all(|&(_, link)| is_farther(link.node()))
+    let (fours, rest) = rivals.as_chunks::<4>();
+    let is_farther = |between: f32| stretched(metric, between) > d;
+    fours.iter().all(|&four| space.four(probe, four).into_iter().all(is_farther))
+        && rest.iter().all(|&rival| is_farther(space.one(probe, rival)))
 }

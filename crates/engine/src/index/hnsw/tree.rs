@@ -18,6 +18,7 @@ use std::collections::{HashSet, VecDeque};
 use super::insert::{BuildScratch, LinkScratch};
 use super::nodes::Link;
 use super::pool::Candidate;
+use super::select::UNKNOWN;
 use super::{Hnsw, Walk};
 use crate::index::{Space, Stopped};
 
@@ -44,7 +45,7 @@ impl Hnsw {
         let Some((entry, _)) = self.entry() else { return };
         let start = found.first().map_or(entry, |nearest| nearest.node());
         let parents = self.tree_from(start, |parent| {
-            let distance = if space.can_read(parent) { space.one(query, parent) } else { f32::MAX };
+            let distance = if space.can_read(parent) { space.one(query, parent) } else { UNKNOWN };
             self.adopt(space, node, chosen, (distance, parent), scratch)
         });
         assert!(parents.is_some(), "a tree has leaves, and these have room for a child");
@@ -59,7 +60,8 @@ impl Hnsw {
         (distance, parent): (f32, u32),
         scratch: &mut LinkScratch<S::Query>,
     ) -> bool {
-        let up = Link::new(parent, true);
+        let up = chosen.iter().find(|(_, link)| link.node() == parent);
+        let up = up.map_or(Link::new(parent, true), |(_, link)| link.with_tree_mark());
         let others = chosen.iter().map(|&(_, link)| link).filter(|link| link.node() != parent);
         // At most 3/2 m were chosen, so there is room for one more.
         self.nodes.lock(node).write(0, [up].into_iter().chain(others));
@@ -221,7 +223,7 @@ impl Hnsw {
 
     fn has_tree_link(&self, from: u32, to: u32) -> bool {
         let mut found = false;
-        self.nodes.for_each_link(from, 0, |link| found |= link == Link::new(to, true));
+        self.nodes.for_each_link(from, 0, |link| found |= link.in_tree() && link.node() == to);
         found
     }
 
@@ -250,7 +252,7 @@ impl Hnsw {
             locked.read(0, &mut links);
             for (place, link) in links.iter().enumerate().filter(|(_, link)| link.in_tree()) {
                 let other = link.node();
-                if links[..place].contains(link) {
+                if links[..place].iter().any(|before| before.in_tree() && before.node() == other) {
                     locked.set(0, place, Link::new(other, false));
                     continue;
                 }
@@ -282,7 +284,7 @@ impl Hnsw {
         let locked = self.nodes.lock(from);
         let mut links = Vec::new();
         locked.read(0, &mut links);
-        for (place, _) in links.iter().enumerate().filter(|&(_, &link)| link == Link::new(to, true)) {
+        for (place, _) in links.iter().enumerate().filter(|(_, link)| link.in_tree() && link.node() == to) {
             locked.set(0, place, Link::new(to, false));
         }
     }

@@ -58,17 +58,18 @@ impl Twins {
 }
 
 impl Hnsw {
-    /// The node that a new one is to hang on, among the nearest that a walk found, best first.
+    /// The node that a new one is to hang on, among the nearest that a walk found, best first, by a query that the new
+    /// one is `from_itself` from.
     pub(super) fn twin_among<S: Space>(
         &self,
         space: &S,
-        query: &S::Query,
         node: u32,
+        from_itself: f32,
         found: &[Candidate],
     ) -> Option<u32> {
         let nearest = found.first()?;
         // Where the distance grows with the difference, equal vectors come first and most nodes have none.
-        let own = Candidate::new(space.one(query, node), 0);
+        let own = Candidate::new(from_itself, 0);
         if nearest.distance() > own.distance() {
             return None;
         }

@@ -42,6 +42,21 @@ fn clusters_that_come_one_after_the_other_are_found() {
 }
 
 #[test]
+fn clusters_are_found_after_half_or_nine_tenths_of_each_died() {
+    let rows = arena(&sorted_clusters(50, 200, 0.1), Metric::Euclid).table();
+    let queries: Vec<Vec<f32>> = (0..rows.len()).step_by(50).map(|row| vector(&rows, row)).collect();
+    let graph = build(&rows, 16, Metric::Euclid);
+    for keep_every in [2, 10] {
+        let is_live = |row: u32| row.is_multiple_of(keep_every);
+        let keep = |node| is_live(graph.hnsw.row_of(node));
+        let (hnsw, _) = graph.hnsw.rewrite(&graph.space(&rows), &keep, 2, &|| false).unwrap();
+        let new = Built { hnsw, metric: Metric::Euclid };
+        let [narrow, wide] = [64, 512].map(|ef| recall(&new, &rows, &queries, ef, is_live));
+        assert!(narrow > 0.97 && wide > 0.999, "one of {keep_every} lives: recall {narrow}, {wide}");
+    }
+}
+
+#[test]
 fn clusters_of_vectors_of_many_lengths_are_found_by_inner_products() {
     for spread in [0.3, 1.0] {
         let mut random = Random(7);

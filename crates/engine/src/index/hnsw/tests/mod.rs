@@ -1,5 +1,6 @@
 mod clusters;
 mod equals;
+mod judged;
 mod rewriting;
 
 use std::cmp::Ordering;
