@@ -6,7 +6,7 @@ use common::Random;
 use kithdb_engine::engine::{Engine, Operation, Options, Request};
 use kithdb_engine::error::Error;
 use kithdb_engine::limits::Thresholds;
-use kithdb_engine::storage::RealDisk;
+use kithdb_engine::storage::{RealDisk, SimDisk};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -303,4 +303,43 @@ fn requests_after_the_close_are_refused_and_nothing_before_it_is_lost() {
     let engine = open(dir.path());
     let expected = acknowledged.load(Ordering::Relaxed);
     assert_eq!(ok(&engine, "count", "c", &json!({})), json!({"count": expected}));
+}
+
+/// Whoever waited for each answer before the next write did not help: what was written was counted in what readers see,
+/// where it comes after its sync.
+#[test]
+fn one_writer_that_waits_for_its_answers_keeps_the_tail_short() {
+    let disk = SimDisk::new();
+    let thresholds = Thresholds { order_rows: u32::MAX, ..Thresholds::default() };
+    let options = Options { search_threads: 1, thresholds, ..Options::default() };
+    let engine = Engine::open(Arc::new(disk.clone()), options).expect("it opens");
+    create(&engine, "c");
+    let put = |from: u64, count: u64| {
+        let points: Vec<Value> = (from..from + count).map(|id| point(id, id * id % 1009)).collect();
+        ok(&engine, "upsert_points", "c", &json!({"points": points}));
+    };
+    put(0, 1000);
+    let collection = engine.catalog().collections().remove(0);
+    while !collection.is_settled() {
+        thread::sleep(Duration::from_millis(1));
+    }
+    // The indexers get no further, until this goes.
+    let held_up = Arc::new(());
+    let gate = Arc::downgrade(&held_up);
+    disk.take_turns(Some(Arc::new(move |place: &str| {
+        while place == "taking in a tail" && gate.strong_count() > 0 {
+            thread::sleep(Duration::from_millis(1));
+        }
+    })));
+    let mut longest = 0;
+    for from in (1000..16_000).step_by(500) {
+        put(from, 500);
+        ok(&engine, "search", "c", &json!({"vector": vec![0.0; SIZE], "limit": 1}));
+        let snapshot = collection.snapshot();
+        let indexed = snapshot.graphs[0].as_ref().map_or(0, |(_, indexed)| *indexed);
+        longest = longest.max(snapshot.view.fields[0].len() - indexed);
+    }
+    drop(held_up);
+    // Writers help from 4,096 rows of 64 components on, with three for each that they write.
+    assert!(longest < 6000, "a tail of {longest} rows");
 }

@@ -183,6 +183,11 @@ impl Head {
         }
     }
 
+    /// Rows of all dense fields, dead ones included.
+    pub fn rows(&self) -> u64 {
+        self.fields.iter().map(|arena| u64::from(arena.len())).sum()
+    }
+
     /// Marks the place to come back to.
     pub fn savepoint(&self) -> Savepoint {
         Savepoint {

@@ -240,17 +240,17 @@ impl Collection {
     /// A consistent snapshot for whoever does not search.
     fn look(&self) -> Snapshot {
         // The graphs' boundaries first, the view after them: see `FieldGraph::indexed`.
-        let graphs = self
-            .graphs
-            .iter()
-            .map(|slot| {
-                slot.current.load_full().map(|graph| {
-                    let indexed = graph.indexed();
-                    (graph, indexed)
-                })
-            })
-            .collect();
+        let graphs = self.bounded_graphs();
         Snapshot { id: self.id, view: self.view(), graphs }
+    }
+
+    /// The graph of each field that has one, and its boundary.
+    fn bounded_graphs(&self) -> Vec<Option<(Arc<FieldGraph>, u32)>> {
+        let bounded = |graph: Arc<FieldGraph>| {
+            let indexed = graph.indexed();
+            (graph, indexed)
+        };
+        self.graphs.iter().map(|slot| slot.current.load_full().map(bounded)).collect()
     }
 
     /// Whether the collection was deleted.

@@ -86,7 +86,8 @@ impl Collection {
             // Rows below the boundary have had their turn; those above may be on their way in an older view.
             rows.end <= graph.indexed() && rows.clone().all(|row| graph.node_of(row).is_none())
         };
-        [slot.current.load_full(), slot.next.load_full()].iter().flatten().all(through)
+        // The next one first: it may become the current one meanwhile, and is asked all the same.
+        [slot.next.load_full(), slot.current.load_full()].iter().flatten().all(through)
     }
 
     /// Drops chunks whose rows are dead in every view from now on, and takes blocks in that leave such rows out.
@@ -109,7 +110,7 @@ impl Collection {
 
     /// Moves the live rows of a chunk to the end, a few with each operation. Answers false when the writer refused.
     fn empty_chunk(self: &Arc<Self>, field: usize, chunk: u32) -> bool {
-        if !self.is_sound_on_disk(field, chunk) {
+        if !self.chunks_of_vectors(field, chunk).all(|chunk| self.is_sound_on_disk(field, chunk)) {
             return false;
         }
         let mut before = usize::MAX;
@@ -135,6 +136,18 @@ impl Collection {
                 return false;
             }
         }
+    }
+
+    /// The chunks that the live vectors of a chunk lie in, which may begin in one before it and end in one after it.
+    fn chunks_of_vectors(&self, field: usize, chunk: u32) -> Range<u32> {
+        let view = self.view();
+        // Sparse vectors have a row each.
+        let Some(table) = view.fields.get(field) else { return chunk..chunk + 1 };
+        let rows = table.rows.chunk_rows();
+        let mut live = chunk_range(table, chunk).filter(|&row| table.alive(row, view.op));
+        let Some(first) = live.next() else { return chunk..chunk + 1 };
+        let last = live.next_back().unwrap_or(first);
+        table.run(first).start / rows..(table.run(last).end - 1) / rows + 1
     }
 
     /// Whether a chunk still has its checksum, where it lies in a file: what is moved gets a new one, and would pass for

@@ -165,25 +165,26 @@ impl Collection {
     /// collection's writes for ever. Answers the level of the records, unless there are none or the log is at them.
     fn write_whole(self: &Arc<Self>, group: Vec<WriteRequest>) -> Option<Durability> {
         let log = &self.shared.log;
-        let rows_before = self.rows();
+        let mut written = 0;
         let mut group = VecDeque::from(group);
         let mut unwritten = None;
         while !group.is_empty() {
             if unwritten.is_some() {
                 log.wake();
             }
-            unwritten = catch_unwind(AssertUnwindSafe(|| self.write_some(&mut group))).unwrap_or_else(|_| {
-                self.poison(WRITE_PANICKED);
-                group.clear();
-                log.wake();
-                None
-            });
+            unwritten = catch_unwind(AssertUnwindSafe(|| self.write_some(&mut group, &mut written)))
+                .unwrap_or_else(|_| {
+                    self.poison(WRITE_PANICKED);
+                    group.clear();
+                    log.wake();
+                    None
+                });
         }
         if !self.tail_is_long() {
             return unwritten;
         }
         log.wake();
-        self.help_indexing(self.rows().saturating_sub(rows_before));
+        self.help_indexing(written);
         None
     }
 
@@ -206,9 +207,13 @@ impl Collection {
         }
     }
 
-    /// Applies a group, or as much of it as takes [`GROUP_RECORD_BYTES`] in the log, and queues its records. Answers their
-    /// level, if there are any, for the log to be driven.
-    fn write_some(self: &Arc<Self>, group: &mut VecDeque<WriteRequest>) -> Option<Durability> {
+    /// Applies a group, or as much of it as takes [`GROUP_RECORD_BYTES`] in the log, queues its records, and counts the
+    /// new rows. Answers the level of the records, if there are any, for the log to be driven.
+    fn write_some(
+        self: &Arc<Self>,
+        group: &mut VecDeque<WriteRequest>,
+        written: &mut u64,
+    ) -> Option<Durability> {
         let mut writer = self.writer.lock();
         self.restore_if_stale(&mut writer);
         // Until the group is through, the head is not to be trusted: a panic leaves it marked.
@@ -221,6 +226,7 @@ impl Collection {
             return None;
         }
         writer.head.settle(self.view.load().op);
+        let rows_before = writer.head.rows();
         let mut bodies: Vec<Vec<u8>> = Vec::with_capacity(group.len());
         let mut answers: Vec<(WriteReply, WriteDone)> = Vec::with_capacity(group.len());
         // A group may change the level; whatever of it was sent under the stricter one keeps to that.
@@ -256,6 +262,7 @@ impl Collection {
             }
         }
         let has_records = !answers.is_empty();
+        *written += writer.head.rows().saturating_sub(rows_before);
         if has_records {
             self.append(&writer.head, bodies, durability, work, answers);
         }

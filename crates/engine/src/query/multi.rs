@@ -115,11 +115,14 @@ impl<'a> MultiSearch<'a> {
         let end = if params.indexed_only { tail } else { table.len() };
         let mut width = ef.max(k.saturating_mul(ROWS_PER_HIT));
         let mut plan = None;
+        let (mut top, mut in_tail) = (TopK::new(k, |a, b| self.search.tie(a, b)), None);
         for _ in 0..=WIDENINGS {
             let walk = Walk { graph, boundary, width, params };
             let Some(candidates) = self.candidates(&walk, &mut plan, matching)? else { break };
-            let mut top = TopK::new(k, |a, b| self.search.tie(a, b));
-            let in_tail = self.scan(tail..end, matching, &mut top)?;
+            let in_tail = match in_tail {
+                Some(known) => known,
+                None => *in_tail.insert(self.scan(tail..end, matching, &mut top)?),
+            };
             let possible = self.search.possible(matching).saturating_sub(in_tail);
             let met = candidates.met.keys().filter(|&&first| first < tail).count() as u64;
             if met >= possible.min(k as u64) {

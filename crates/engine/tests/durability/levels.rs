@@ -1,11 +1,13 @@
 //! `wal_config.durability`: what may be missing after a power cut, and that nothing is after the end of the process.
 
-use crate::common::{Random, TestEngine};
-use kithdb_engine::collection::GraphPolicy;
+use crate::common::{Random, SHORT_FILES, TestEngine};
+use kithdb_engine::collection::{GraphPolicy, IndexScratch};
 use kithdb_engine::limits::Thresholds;
 use kithdb_engine::storage::SimDisk;
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+use std::sync::Arc;
 
 type State = BTreeMap<u64, u64>;
 
@@ -181,4 +183,47 @@ fn a_patch_leaves_the_other_settings_of_the_log_alone_and_names_a_bad_one_c4_4()
         engine.refused("update_collection", "c", json!({"wal_config": {"durability": "no"}}));
     assert_eq!(code, "bad_request");
     assert!(details.to_string().contains("wal_config.durability"), "{details}");
+}
+
+/// A checkpoint took the boundary of a graph after the view that it wrote. What died in between was left out of the graph,
+/// and when the power cut took the death back, no search found it any more.
+#[test]
+fn what_a_power_cut_brings_back_is_found() {
+    let mut brought_back = 0;
+    for seed in 0..20 {
+        let mut engine = TestEngine::with(SimDisk::new(), seed, SHORT_FILES).expect("an empty disk opens");
+        let hnsw = json!({"m": 8, "ef_construct": 64, "full_scan_threshold": 10});
+        let vectors = json!({"size": 64, "distance": "Euclid"});
+        engine.ok("create_collection", "c", json!({"vectors": vectors, "hnsw_config": hnsw}));
+        let mut random = Random(seed);
+        let vectors: Vec<Vec<f32>> = (0..120).map(|_| random.vector(64)).collect();
+        let put = |ids: Range<usize>| {
+            let points: Vec<Value> = ids.map(|id| json!({"id": id, "vector": vectors[id]})).collect();
+            engine.ok("upsert_points", "c", json!({"points": points}));
+        };
+        put(0..100);
+        engine.work(GraphPolicy::Always);
+        put(100..120);
+        engine.ok("update_collection", "c", json!({"wal_config": {"durability": "os"}}));
+        let served = engine.engine().catalog().collections().remove(0);
+        let (client, other) = (engine.client(), Arc::clone(&served));
+        engine.disk.take_turns(Some(Arc::new(move |place: &str| {
+            if place == "behind the view of a checkpoint" {
+                client.ok("delete_points", "c", json!({"points": (100..120).collect::<Vec<_>>()}));
+                while other.index_some(&mut IndexScratch::default()) {}
+            }
+        })));
+        served.checkpoint(GraphPolicy::Always).expect("a sound disk");
+        engine.disk.take_turns(None);
+        drop(served);
+        engine.power_cut(seed);
+        let snapshot = engine.engine().catalog().collections().remove(0).snapshot();
+        let (graph, boundary) = snapshot.graphs[0].as_ref().expect("a graph");
+        let in_graph: BTreeSet<u32> = (0..graph.hnsw.len()).map(|node| graph.hnsw.row_of(node)).collect();
+        let table = &snapshot.view.fields[0];
+        let is_lost = |&row: &u32| table.alive(row, snapshot.view.op) && !in_graph.contains(&row);
+        assert_eq!((0..*boundary).find(is_lost), None, "seed {seed}: a live row that no walk meets");
+        brought_back += usize::from(table.live() == 120);
+    }
+    assert!(brought_back > 0, "no cut took the deletion back");
 }

@@ -239,6 +239,10 @@ fn decode(
     let mut graph =
         FieldGraph::with(hnsw, adopted(kept.recipe, config.recipe(field)), metric, codes, indexed);
     graph.ordered = kept.ordered;
+    // Whatever led to that: what is alive and in no graph would be found by no walk.
+    if (0..indexed).any(|row| table.alive(row, u64::MAX - 1) && graph.nodes.of_row(row).is_none()) {
+        return None;
+    }
     // A graph that was cut at its boundary, or written while it grew, may have lost ways; every row stays reachable.
     match &graph.codes {
         Some(codes) => graph.hnsw.repair(&Codes::new(&codes.table), &mut BuildScratch::new()),

@@ -149,11 +149,19 @@ impl Collection {
         if self.is_retired() {
             return Ok(());
         }
-        let (view, edited, unsaved) = self.settled_view();
         let storage = &*self.shared.storage;
+        if let Some(last) = checkpoints.doubtful.last() {
+            // Where no manifest can be stored, files would come with every try until the disk is full.
+            last.store(storage, &checkpoints.dir)?;
+        }
+        // Before the view: what a graph leaves out up to its boundary, because it was dead in what readers saw, is dead in
+        // the view then too, and no power cut brings it back.
+        let bounded = self.bounded_graphs();
+        let (view, edited, unsaved) = self.settled_view();
+        storage.turn("behind the view of a checkpoint");
         let first = checkpoints.manifest.is_none();
         let previous = checkpoints.manifest.clone().unwrap_or_default();
-        let fresh_graphs = self.graphs_to_write(&view, &previous, graphs);
+        let fresh_graphs = self.graphs_to_write(bounded, &view, &previous, graphs);
         if !first && view.op == previous.op && fresh_graphs.is_empty() {
             self.unsaved.remove(unsaved);
             return Ok(());
@@ -180,7 +188,10 @@ impl Collection {
             }
         };
         checkpoints.doubtful.push(manifest.clone());
-        manifest.store(storage, &checkpoints.dir)?;
+        if let Err(error) = manifest.store(storage, &checkpoints.dir) {
+            self.writer.lock().head.edited.add(edited);
+            return Err(error.into());
+        }
         checkpoints.doubtful.clear();
         checkpoints.keeps_strays = false;
         checkpoints.manifest = Some(manifest);
@@ -365,14 +376,14 @@ impl Collection {
     /// Graphs that the policy wants written: field, graph, rows in it.
     fn graphs_to_write(
         &self,
+        bounded: Vec<Option<(Arc<FieldGraph>, u32)>>,
         view: &View,
         previous: &Manifest,
         policy: GraphPolicy,
     ) -> Vec<(usize, Arc<FieldGraph>, u32)> {
         let mut wanted = Vec::new();
-        for (field, slot) in self.graphs.iter().enumerate() {
-            let Some(graph) = slot.current.load_full() else { continue };
-            let indexed = graph.indexed().min(view.fields[field].len());
+        for (field, bounded) in bounded.into_iter().enumerate() {
+            let Some((graph, indexed)) = bounded else { continue };
             let written = previous
                 .fields
                 .get(field)

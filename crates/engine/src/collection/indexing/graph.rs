@@ -77,7 +77,7 @@ impl FieldGraph {
         codes: Option<NodeCodes>,
         indexed: u32,
     ) -> FieldGraph {
-        let nodes = NodesOfRows::of(&hnsw);
+        let nodes = NodesOfRows::of(&hnsw, u32::MAX);
         FieldGraph {
             hnsw,
             recipe,
@@ -213,9 +213,9 @@ pub(in crate::collection) struct NodesOfRows {
 }
 
 impl NodesOfRows {
-    /// The rows of a graph that nobody inserts into yet.
-    fn of(hnsw: &Hnsw) -> NodesOfRows {
-        let first = (0..hnsw.len()).map(|node| hnsw.row_of(node)).min().unwrap_or(0);
+    /// The rows of a graph that nobody inserts into yet, and which gets no row below its own and below `least`.
+    pub(super) fn of(hnsw: &Hnsw, least: u32) -> NodesOfRows {
+        let first = (0..hnsw.len()).map(|node| hnsw.row_of(node)).min().unwrap_or(0).min(least);
         let nodes = NodesOfRows { first, nodes: LinkArena::new(1, hnsw.len()) };
         (0..hnsw.len()).for_each(|node| nodes.set(hnsw.row_of(node), node));
         nodes

@@ -20,6 +20,8 @@ const FINE_BITS: u8 = 4;
 const LOOK_AHEAD: usize = 16;
 /// Rows between two looks at the clock.
 const STOP_INTERVAL: usize = 1024;
+/// Candidates that `oversampling` asks for at most: as wide as the widest walk.
+const MAX_OVERSAMPLED: usize = 100_000;
 
 thread_local! {
     /// The code of this thread's query.
@@ -48,8 +50,8 @@ pub struct How<'a> {
 impl How<'_> {
     /// Candidates to re-rank by their originals, if the request says how many.
     fn reranked(&self) -> Option<usize> {
-        let factor = f64::from(self.oversampling?);
-        Some((RERANK_FACTOR * self.k).max((factor * self.k as f64).ceil() as usize))
+        let asked = (f64::from(self.oversampling?) * self.k as f64).ceil() as usize;
+        Some((RERANK_FACTOR * self.k).max(asked.min(MAX_OVERSAMPLED)))
     }
 }
 
@@ -80,7 +82,7 @@ impl FieldGraph {
         let of_row = |found: &Candidate| (found.distance(), self.hnsw.row_of(found.node()));
         let is_wanted = |(_, row): &(f32, u32)| wanted(*row);
         let walk = |ef| Walk { ef, traversal: how.traversal, starts: &starts };
-        let reranking = self.reranking(table, query, how);
+        let reranking = self.reranking(table, query, how, stop);
         let Some(codes) = self.codes.as_ref().filter(|_| !how.ignore) else {
             let vector = query.to_vec();
             let found =
@@ -89,7 +91,7 @@ impl FieldGraph {
             // Nodes that hang together came with the distance of the first. Of one code they are, not of one vector.
             if self.codes.is_some() && self.hnsw.has_twins() {
                 let rows: Vec<u32> = found.map(|(_, row)| row).collect();
-                return Ok(Ranked { best: reranking.all(&rows, tie), reranked: 0 });
+                return Ok(Ranked { best: reranking.all(&rows, tie)?, reranked: 0 });
             }
             return Ok(best(found, how.k, tie));
         };
@@ -101,7 +103,7 @@ impl FieldGraph {
                 self.hnsw.search(&Codes::new(&codes.table), code, &walk(ef), accept, scratch, stop)?;
             let found = found.iter().map(of_row).filter(is_wanted);
             match how.rescore {
-                true => Ok(reranking.promising(found, most.unwrap_or(0), &[], tie)),
+                true => reranking.promising(found, most.unwrap_or(0), &[], tie),
                 false => Ok(best(found, how.k, tie)),
             }
         })
@@ -121,7 +123,7 @@ impl FieldGraph {
         tie: impl Fn(u32, u32) -> Ordering,
         stop: &impl Fn() -> bool,
     ) -> Result<Ranked, Stopped> {
-        let reranking = self.reranking(table, query, how);
+        let reranking = self.reranking(table, query, how, stop);
         let Some(codes) = self.codes.as_ref().filter(|_| !how.ignore) else {
             let mut top = TopK::new(how.k, tie);
             crate::index::flat::scan_ids(&table.rows, reranking.distance, query, rows, &mut top, stop)?;
@@ -141,11 +143,11 @@ impl FieldGraph {
         })?;
         let found = best.into_sorted();
         if how.rescore {
-            return Ok(reranking.promising(found.into_iter(), most.unwrap_or(0), &unknown, &tie));
+            return reranking.promising(found.into_iter(), most.unwrap_or(0), &unknown, &tie);
         }
         let mut top = TopK::new(how.k, &tie);
         found.into_iter().for_each(|(distance, row)| top.offer(distance, row));
-        reranking.all(&unknown, &tie).into_iter().for_each(|(distance, row)| top.offer(distance, row));
+        reranking.all(&unknown, &tie)?.into_iter().for_each(|(distance, row)| top.offer(distance, row));
         Ok(Ranked { best: top.into_sorted(), reranked: 0 })
     }
 
@@ -202,8 +204,14 @@ impl FieldGraph {
         self.codes.as_ref().is_some_and(|codes| codes.encoder.params().bits < FINE_BITS)
     }
 
-    fn reranking<'a>(&self, table: &'a FieldTable, query: &'a [f32], how: &How<'_>) -> Reranking<'a> {
-        Reranking { table, distance: Distance::of(self.metric, table.format), query, k: how.k }
+    fn reranking<'a>(
+        &self,
+        table: &'a FieldTable,
+        query: &'a [f32],
+        how: &How<'_>,
+        stop: &'a dyn Fn() -> bool,
+    ) -> Reranking<'a> {
+        Reranking { table, distance: Distance::of(self.metric, table.format), query, k: how.k, stop }
     }
 }
 

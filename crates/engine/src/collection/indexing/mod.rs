@@ -184,8 +184,10 @@ impl Collection {
         }
         let next = match next {
             Some(next) if next.fits(&wanted) => Some(next),
-            Some(_) if current.fits(&wanted) => return slot.change(|| slot.next.store(None)),
-            _ if !current.fits(&wanted) => return slot.change(|| slot.next.store(fresh())),
+            Some(unfit) if current.fits(&wanted) => {
+                return slot.replace_next(&current, Some(&unfit), || None);
+            }
+            unfit if !current.fits(&wanted) => return slot.replace_next(&current, unfit.as_ref(), fresh),
             _ => None,
         };
         // Searches scan what the graph that they use does not have: it comes first as soon as that takes long.
@@ -222,11 +224,6 @@ impl Collection {
             let suits = current.suits(&view.fields[field], view.op);
             if suits { self.rewritten(view, field, current, scratch) } else { fresh() }
         }) && slot.next.load().is_some()
-    }
-
-    /// Rows of all fields that readers see, dead ones included.
-    pub(in crate::collection) fn rows(&self) -> u64 {
-        self.view.load().fields.iter().map(|table| u64::from(table.len())).sum()
     }
 
     /// Whether the tails are so long that writers should help to index them.
@@ -293,9 +290,20 @@ impl GraphSlot {
     /// Puts what is to take the place of the current graph beside it, if there is anything, unless somebody else changes
     /// what is in the slot: then false.
     fn begin_next(&self, current: &FieldGraph, next: impl FnOnce() -> Option<Arc<FieldGraph>>) -> bool {
+        self.replace_next(current, None, next)
+    }
+
+    /// The same in the place of one that was found beside the current graph.
+    fn replace_next(
+        &self,
+        current: &FieldGraph,
+        old: Option<&Arc<FieldGraph>>,
+        next: impl FnOnce() -> Option<Arc<FieldGraph>>,
+    ) -> bool {
         self.change(|| {
             // Another indexer may have been here before.
-            if self.next.load().is_none() && std::ptr::eq(current, self.current_address()) {
+            let is_old = self.next.load().as_ref().map(Arc::as_ptr) == old.map(Arc::as_ptr);
+            if is_old && std::ptr::eq(current, self.current_address()) {
                 self.next.store(next());
             }
         })

@@ -1,7 +1,7 @@
 //! Re-ranking: what a search found by codes, compared by the originals.
 
 use crate::collection::field::FieldTable;
-use crate::index::{Distance, TopK};
+use crate::index::{Distance, Stopped, TopK};
 use kithdb_kernels::prefetch_l2;
 use std::cmp::Ordering;
 
@@ -14,6 +14,9 @@ const FEWEST_ERRORS: f64 = 6.0;
 /// Rows that are asked for ahead of their comparison.
 const LOOK_AHEAD: usize = 16;
 
+/// Rows that are compared between two looks at the deadline, a multiple of four.
+const STOP_INTERVAL: usize = 256;
+
 /// A query that candidates are compared with by their originals.
 pub(super) struct Reranking<'a> {
     pub table: &'a FieldTable,
@@ -21,6 +24,8 @@ pub(super) struct Reranking<'a> {
     pub query: &'a [f32],
     /// Hits wanted.
     pub k: usize,
+    /// Ends it all once it says so: originals may be on the disk.
+    pub stop: &'a dyn Fn() -> bool,
 }
 
 /// The best rows by their originals.
@@ -34,10 +39,13 @@ pub struct Ranked {
 
 impl Reranking<'_> {
     /// The best of some rows, equal ones in the order of `tie`.
-    pub fn all(&self, rows: &[u32], tie: impl Fn(u32, u32) -> Ordering) -> Vec<(f32, u32)> {
+    ///
+    /// # Errors
+    /// [`Stopped`] once `stop` says so, here and below.
+    pub fn all(&self, rows: &[u32], tie: impl Fn(u32, u32) -> Ordering) -> Result<Vec<(f32, u32)>, Stopped> {
         let mut top = TopK::new(self.k, tie);
-        self.compare(rows, |_, distance, row| top.offer(distance, row));
-        top.into_sorted()
+        self.compare(rows, |_, distance, row| top.offer(distance, row))?;
+        Ok(top.into_sorted())
     }
 
     /// The best of candidates that come with estimates of their distances, lowest first, of which at least so many are
@@ -52,7 +60,7 @@ impl Reranking<'_> {
         least: usize,
         others: &[u32],
         tie: impl Fn(u32, u32) -> Ordering,
-    ) -> Ranked {
+    ) -> Result<Ranked, Stopped> {
         let mut candidates = candidates.peekable();
         let mut top = TopK::new(self.k, tie);
         let (mut rows, mut estimates) = (Vec::new(), Vec::new());
@@ -82,13 +90,13 @@ impl Reranking<'_> {
                 if at == 0 || estimates[at] != estimates[at - 1] {
                     errors.add(f64::from(estimates[at]) - f64::from(distance));
                 }
-            });
+            })?;
             limit = self.limit(&mut distances, &errors);
             // As many as before, so that the next ones are judged by what these told.
             most = distances.len();
         }
-        self.compare(others, |_, distance, row| top.offer(distance, row));
-        Ranked { best: top.into_sorted(), reranked: distances.len() }
+        self.compare(others, |_, distance, row| top.offer(distance, row))?;
+        Ok(Ranked { best: top.into_sorted(), reranked: distances.len() })
     }
 
     /// The estimate from which on a row is not among the best.
@@ -104,11 +112,14 @@ impl Reranking<'_> {
     }
 
     /// Gives each row to `each`: its place among the rows, its distance, and itself.
-    fn compare(&self, rows: &[u32], mut each: impl FnMut(usize, f32, u32)) {
+    fn compare(&self, rows: &[u32], mut each: impl FnMut(usize, f32, u32)) -> Result<(), Stopped> {
         let row = |row: u32| self.table.rows.row(row);
         rows.iter().take(LOOK_AHEAD).for_each(|&next| prefetch_l2(row(next)));
         let (fours, rest) = rows.as_chunks::<4>();
         for (at, four) in fours.iter().enumerate() {
+            if (4 * at + 4).is_multiple_of(STOP_INTERVAL) && (self.stop)() {
+                return Err(Stopped);
+            }
             rows.iter().skip(at * 4 + LOOK_AHEAD).take(4).for_each(|&next| prefetch_l2(row(next)));
             let distances = self.distance.four(self.query, four.map(row));
             (4 * at..).zip(distances).zip(four).for_each(|((at, distance), &row)| each(at, distance, row));
@@ -116,6 +127,7 @@ impl Reranking<'_> {
         for (at, &one) in (4 * fours.len()..).zip(rest) {
             each(at, self.distance.one(self.query, row(one)), one);
         }
+        Ok(())
     }
 }
 
@@ -181,10 +193,10 @@ mod tests {
             let table = table(&vectors);
             let query = query.map(f32::from);
             let reranking = Reranking {
-                table: &table, distance: Distance::of(Metric::Euclid, table.format), query: &query, k,
+                table: &table, distance: Distance::of(Metric::Euclid, table.format), query: &query, k, stop: &|| false,
             };
             let rows: Vec<u32> = (0..vectors.len() as u32).collect();
-            let all = reranking.all(&rows, by_row);
+            let all = reranking.all(&rows, by_row).unwrap();
             prop_assert_eq!(all.len(), k.min(rows.len()));
             // Errors in both directions, the largest twice the smallest; equal vectors have equal codes.
             let mut estimates: Vec<(f32, u32)> = rows.iter().map(|&row| {
@@ -197,13 +209,13 @@ mod tests {
                 (exact + if mixed >> 63 == 0 { size } else { -size }, row)
             }).collect();
             estimates.sort_by(|a, b| a.0.total_cmp(&b.0));
-            let promising = reranking.promising(estimates.iter().copied(), 0, &[], by_row);
+            let promising = reranking.promising(estimates.iter().copied(), 0, &[], by_row).unwrap();
             prop_assert_eq!(&promising.best, &all);
             prop_assert!(promising.reranked <= rows.len());
             // Those without an estimate are always compared.
             let (known, others) = estimates.split_at(estimates.len() / 2);
             let others: Vec<u32> = others.iter().map(|&(_, row)| row).collect();
-            let mixed = reranking.promising(known.iter().copied(), 0, &others, by_row);
+            let mixed = reranking.promising(known.iter().copied(), 0, &others, by_row).unwrap();
             prop_assert_eq!(&mixed.best, &all);
         }
     }
@@ -214,9 +226,9 @@ mod tests {
         let vectors: Vec<[u8; DIM]> = (0..29).map(|x| [if x < 27 { x } else { 0 }, 0, 0]).collect();
         let table = table(&vectors);
         let distance = Distance::of(Metric::Euclid, table.format);
-        let reranking = Reranking { table: &table, distance, query: &[0.0; DIM], k: 20 };
+        let reranking = Reranking { table: &table, distance, query: &[0.0; DIM], k: 20, stop: &|| false };
         let estimates = (0..29).map(|row| (if row < 27 { (row * row) as f32 } else { 40_000.0 }, row));
-        let found = reranking.promising(estimates, 0, &[], by_row);
+        let found = reranking.promising(estimates, 0, &[], by_row).unwrap();
         assert_eq!(found.reranked, 29);
         assert_eq!(found.best[..4], [(0.0, 0), (0.0, 27), (0.0, 28), (1.0, 1)]);
     }
@@ -226,14 +238,34 @@ mod tests {
         let vectors: Vec<[u8; DIM]> = (0..=255).map(|x| [x, 0, 0]).collect();
         let table = table(&vectors);
         let distance = Distance::of(Metric::Euclid, table.format);
-        let reranking = Reranking { table: &table, distance, query: &[0.0; DIM], k: 10 };
+        let reranking = Reranking { table: &table, distance, query: &[0.0; DIM], k: 10, stop: &|| false };
         let square = |row: u32| (row * row) as f32;
-        let good = reranking.promising((0..256).map(|row| (square(row) + 0.1, row)), 0, &[], by_row);
+        let good = reranking.promising((0..256).map(|row| (square(row) + 0.1, row)), 0, &[], by_row).unwrap();
         assert_eq!(good.reranked, 16);
-        let none = reranking.promising((0..256).rev().map(|row| (0.0, row)), 0, &[], by_row);
+        let none = reranking.promising((0..256).rev().map(|row| (0.0, row)), 0, &[], by_row).unwrap();
         assert_eq!(none.reranked, 256);
         for ranked in [good, none] {
             assert!(ranked.best.into_iter().eq((0..10).map(|row| (square(row), row))));
         }
+    }
+
+    #[test]
+    fn a_comparison_of_many_rows_ends_when_it_is_told_to() {
+        let table = table(&[[1, 2, 3]]);
+        let distance = Distance::of(Metric::Euclid, table.format);
+        let looks = std::cell::Cell::new(0);
+        let stop = || {
+            looks.set(looks.get() + 1);
+            looks.get() == 3
+        };
+        let reranking = Reranking { table: &table, distance, query: &[0.0; DIM], k: 10, stop: &stop };
+        let rows = vec![0; 1_000_000];
+        assert!(reranking.all(&rows, by_row).is_err());
+        looks.set(0);
+        let candidates = rows.iter().map(|&row| (0.0, row));
+        assert!(reranking.promising(candidates, rows.len(), &[], by_row).is_err());
+        looks.set(0);
+        assert!(reranking.promising(std::iter::empty(), 0, &rows, by_row).is_err());
+        assert_eq!(looks.get(), 3);
     }
 }

@@ -1,6 +1,6 @@
 //! Writing a graph anew: without its dead nodes, and in the order in which walks meet the others.
 
-use super::graph::{FieldGraph, IndexScratch, NodeCodes};
+use super::graph::{FieldGraph, IndexScratch, NodeCodes, NodesOfRows};
 use crate::collection::field::FieldTable;
 use crate::collection::{Collection, View};
 use crate::index::{Codes, Stopped};
@@ -82,8 +82,13 @@ impl FieldGraph {
         for &node in old.iter().filter(|&&node| node < nodes) {
             is_kept[node as usize] = true;
         }
-        for node in (0..nodes).filter(|&node| !is_kept[node as usize] && keep(node)) {
-            rewritten.insert(table, self.hnsw.row_of(node), scratch);
+        let lost = (0..nodes).filter(|&node| !is_kept[node as usize] && keep(node));
+        let lost: Vec<u32> = lost.map(|node| self.hnsw.row_of(node)).collect();
+        if let Some(&least) = lost.iter().min() {
+            rewritten.nodes = NodesOfRows::of(&rewritten.hnsw, least);
+        }
+        for row in lost {
+            rewritten.insert(table, row, scratch);
         }
         rewritten.ordered = rewritten.hnsw.len();
         Ok(rewritten)

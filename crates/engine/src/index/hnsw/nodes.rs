@@ -59,8 +59,9 @@ impl Link {
         self.0 & TREE != 0
     }
 
-    /// Of two judged links of one list, the farther is known to be nearer to the node than to the other, or it is one of
-    /// the tree. A list that is chosen anew need not ask again.
+    /// Of two judged links of one list, the farther was found to be nearer to the node than to the other (as
+    /// [`stretched`](crate::index::distance::stretched)), or it is one of the tree. A list that is chosen anew need not ask
+    /// again.
     pub(super) fn is_judged(self) -> bool {
         self.0 & JUDGED != 0
     }

@@ -5,8 +5,8 @@ use super::nodes::Link;
 use crate::index::Space;
 use crate::index::distance::stretched;
 
-/// Stands for the distance of a link that cannot be judged. It must be kept.
-pub(super) const UNKNOWN: f32 = f32::MAX;
+/// Stands for the distance of a link that cannot be judged. It must be kept. No distance is infinite.
+pub(super) const UNKNOWN: f32 = f32::INFINITY;
 
 /// Candidates for the links of one node, and what was chosen.
 #[derive(Default)]

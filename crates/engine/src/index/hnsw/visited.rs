@@ -128,10 +128,16 @@ mod tests {
             links.iter().map(|node| node + 1).chain(tail).map(AtomicU32::new).collect()
         };
         marks.visit(7);
-        marks.gather(&words(&[3, 7, 3, 39, 40, 0, 1 << 30]), &mut fresh);
+        marks.gather(&words(&[3, 7, 3, 39, 40, 0, (1 << 30) - 2]), &mut fresh);
         assert_eq!(fresh.nodes(), [3, 39, 0]);
         marks.gather(&words(&[3, 39, 0]), &mut fresh);
         assert!(fresh.nodes().is_empty());
+        // Marks are not part of the number.
+        let marked = words(&[]);
+        marked[0].store(1 << 31 | 5 + 1, Ordering::Relaxed);
+        marked[1].store(3 << 30 | 6 + 1, Ordering::Relaxed);
+        marks.gather(&marked, &mut fresh);
+        assert_eq!(fresh.nodes(), [5, 6]);
         let all: Vec<u32> = (8..40).collect();
         marks.gather(&words(&all), &mut fresh);
         assert_eq!(fresh.nodes(), &all[..31], "all but 39");

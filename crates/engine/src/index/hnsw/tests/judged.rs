@@ -77,7 +77,7 @@ fn what_a_view_cannot_read_is_not_judged_by_it() {
         views.push(growing.table());
     }
     let rows = views.last().unwrap();
-    // Every other row comes by a view that was the last one when it was added, the one before it much later.
+    // Each hundred comes backwards, each row by a view that lacks those of the hundred that came before it.
     let graph = Built::empty(HnswParams { m: 4, ef_construct: 40, seed: 1 }, Metric::Euclid);
     let mut scratch = BuildScratch::new();
     for from in (0..4000).step_by(100) {
