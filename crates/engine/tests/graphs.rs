@@ -363,6 +363,56 @@ fn the_length_of_a_query_changes_no_order_of_inner_products() {
         };
         let (short, long) = (ids(1.0 / 1024.0), ids(1024.0));
         assert_eq!(short, long);
+        // Where squares of 32 bits are too small or too large, other sums are made.
+        for power in [-46, 56] {
+            let found = ids(2f32.powi(power));
+            let common = found.iter().filter(|id| short.contains(id)).count();
+            assert!(common >= 9, "times 2^{power}: {found:?}, not {short:?}");
+        }
+    }
+}
+
+/// Whoever is in a section that a filter leaves out asks for what is like it elsewhere. The walk began at matches that
+/// happened to be in one of the other sections or not, and without an index at none.
+#[test]
+fn a_filter_that_leaves_out_where_the_query_is_hides_no_other_cluster() {
+    let (engine, mut random) = (engine(14), Random(14));
+    let (dim, clusters) = (32, 30);
+    let links = json!({"m": 16, "full_scan_threshold": 10});
+    create(&engine, json!({"size": dim, "distance": "Cosine"}), json!({"hnsw_config": links}));
+    let mut normal = || (0..12).map(|_| random.below(1000) as f32 / 1000.0 - 0.5).sum::<f32>();
+    let centres: Vec<Vec<f32>> = (0..clusters).map(|_| (0..dim).map(|_| normal()).collect()).collect();
+    let mut near =
+        |cluster: usize| -> Vec<f32> { centres[cluster].iter().map(|x| x + 0.3 * normal()).collect() };
+    let points: Vec<Value> = (0..24_000)
+        .map(|id| json!({"id": id, "vector": near(id % clusters), "payload": {"section": id % 10}}))
+        .collect();
+    points.chunks(1000).for_each(|points| drop(engine.ok("upsert_points", "c", json!({"points": points}))));
+    engine.work(GraphPolicy::WhenGrown);
+    assert_eq!(status(&engine), json!("green"));
+    let queries: Vec<Vec<f32>> = (0..60).map(|at| near(at * 10 % clusters + 5 + at % 5)).collect();
+    for is_indexed in [false, true] {
+        if is_indexed {
+            let field = json!({"field_name": "section", "field_schema": "integer"});
+            engine.ok("create_field_index", "c", field);
+            engine.build_indexes();
+        }
+        let filter = json!({"must": [{"key": "section", "match": {"any": [0, 1, 2, 3, 4]}}]});
+        let best = |vector: &Vec<f32>, params: Value| {
+            let search = json!({"vector": vector, "limit": 10, "filter": filter, "params": params});
+            engine.ok("search", "c", search)
+        };
+        let ids = |hits: Value| -> Vec<Value> {
+            hits.as_array().expect("hits").iter().map(|hit| hit["id"].clone()).collect()
+        };
+        let (mut common, mut nearest) = (0, 0);
+        for query in &queries {
+            let [found, exact] = [json!({}), json!({"exact": true})].map(|params| ids(best(query, params)));
+            common += exact.iter().filter(|id| found.contains(id)).count();
+            let cluster = |ids: &[Value]| ids[0].as_u64().map(|id| id % clusters as u64);
+            nearest += usize::from(cluster(&found) == cluster(&exact));
+        }
+        assert!(nearest >= 54 && common >= 530, "indexed {is_indexed}: {common} of 600, {nearest} of 60");
     }
 }
 

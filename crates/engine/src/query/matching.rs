@@ -23,6 +23,8 @@ const LOOKS_PER_WORD: u64 = 3;
 
 /// Odd, and near the golden section of the usual sample sizes.
 const SPREADING: u64 = 159;
+/// 2⁶⁴ divided by the golden ratio: the upper halves of its multiples are as good as random.
+const SCATTERING: u64 = 0x9e37_79b9_7f4a_7c15;
 
 impl<'a> Matching<'a> {
     /// Plans a filter. No filter matches every live point.
@@ -129,8 +131,10 @@ impl<'a> Matching<'a> {
         (0..count as u64).filter_map(move |at| {
             // By a factor without a divisor in common with powers of two, so that the first few are spread as well.
             let place = at * SPREADING % (count as u64).next_power_of_two();
+            // Somewhere in the step: what was written in turns would else be met always or never.
+            let within = at.wrapping_mul(SCATTERING) >> 32;
             let mut rest = candidates.iter();
-            rest.advance_to(u32::try_from(place * step).ok()?);
+            rest.advance_to(u32::try_from(place * step + within % step).ok()?);
             rest.next()
         })
     }

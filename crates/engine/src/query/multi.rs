@@ -10,7 +10,7 @@
 use super::graph::GraphSearch;
 use super::matching::Matching;
 use super::nearest::hits;
-use super::planner::{Plan, Task};
+use super::planner::{self, Plan, Task};
 use super::scorer::{self, Ask};
 use super::search::{Check, Search};
 use super::tree::{QuantizationParams, SearchParams};
@@ -32,6 +32,11 @@ const ROWS_PER_HIT: usize = 2;
 const WIDENING: usize = 4;
 /// … so many times at most, before all vectors are compared.
 const WIDENINGS: usize = 2;
+/// What a component of an exact comparison of two rows costs, in distances of a walk: they are computed as a product of
+/// matrices, and nothing is kept of most. Measured at 64 components.
+const COMPARED_COMPONENT: f64 = 1.0 / 1600.0;
+/// All vectors are compared where that takes at most so many times as long as the walks: it misses nothing.
+const WORTH_EXACTNESS: f64 = 2.0;
 /// Candidates that are compared between two looks at what is left.
 const BATCH: usize = 32;
 /// Rows between two looks at the clock where most are passed over.
@@ -114,6 +119,9 @@ impl<'a> MultiSearch<'a> {
         let tail = if boundary < table.len() { table.run(boundary).start } else { table.len() };
         let end = if params.indexed_only { tail } else { table.len() };
         let mut width = ef.max(k.saturating_mul(ROWS_PER_HIT));
+        if matching.is_everything() && self.is_scanned_as_soon(width) {
+            return self.exact_below(matching, end);
+        }
         let mut plan = None;
         let (mut top, mut in_tail) = (TopK::new(k, |a, b| self.search.tie(a, b)), None);
         for _ in 0..=WIDENINGS {
@@ -172,6 +180,19 @@ impl<'a> MultiSearch<'a> {
             candidates.add(at, &found, table);
         }
         Ok(Some(candidates))
+    }
+
+    /// Whether comparing all vectors takes hardly longer than walks of that width.
+    fn is_scanned_as_soon(&self, width: usize) -> bool {
+        #[cfg(test)]
+        if planner::forced::plan().is_some() {
+            return false;
+        }
+        let Search { table, .. } = self.search;
+        let rows_each = table.live() as f64 / table.vectors().max(1) as f64;
+        let row = table.dim as f64 * COMPARED_COMPONENT;
+        let walk = planner::distances(width) + width as f64 * rows_each * row;
+        table.live() as f64 * row <= WORTH_EXACTNESS * walk
     }
 
     /// A task of points as one of rows.

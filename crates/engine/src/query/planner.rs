@@ -124,7 +124,7 @@ impl Task {
 }
 
 /// Distances of a walk.
-fn distances(ef: usize) -> f64 {
+pub fn distances(ef: usize) -> f64 {
     DISTANCES_AT_LEAST + DISTANCES_PER_EF * ef as f64
 }
 
@@ -143,7 +143,8 @@ pub mod forced {
         FORCED.set(plan);
     }
 
-    pub(super) fn plan() -> Option<Plan> {
+    /// The plan that is forced.
+    pub fn plan() -> Option<Plan> {
         FORCED.get()
     }
 }

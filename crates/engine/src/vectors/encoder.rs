@@ -207,12 +207,34 @@ impl Encoder {
         let is_plain =
             PLAIN_SQUARES.contains(&sums.norm_squared) && PLAIN_SQUARES.contains(&self.half_mean_squared);
         if !is_plain || !share.is_finite() || !mean_dot.is_finite() {
-            return self.rotate(vector, query);
+            return self.rotate_direction_carefully(vector, query);
         }
         query.fit(&self.layout);
         (self.kernels.rotate)(&mut query.rotated, &self.signs);
         let bias = finite(f64::from(share) * half - mean_dot);
         Rotated { norm_squared: f64::from(sums.norm_squared), bias, row_bias: share }
+    }
+
+    /// The same where `f32` would overflow or lose small numbers.
+    #[cold]
+    fn rotate_direction_carefully(&self, vector: &[f32], query: &mut CodeQuery) -> Rotated {
+        query.fit(&self.layout);
+        query.rotated.resize(self.dim, 0.0);
+        let (mut mean_dot, mut mean_squared) = (0.0, 0.0);
+        for (&x, &mean) in vector.iter().zip(&self.mean) {
+            mean_dot += f64::from(x) * f64::from(mean);
+            mean_squared += f64::from(mean) * f64::from(mean);
+        }
+        let share = if mean_squared > 0.0 { (mean_dot / mean_squared) as f32 } else { 0.0 };
+        let mut norm_squared = 0.0;
+        for ((&x, &mean), out) in vector.iter().zip(&self.mean).zip(&mut query.rotated) {
+            let rest = f64::from(x) - f64::from(share) * f64::from(mean);
+            norm_squared += rest * rest;
+            *out = rest.clamp(-GREATEST_COMPONENT, GREATEST_COMPONENT) as f32;
+        }
+        (self.kernels.rotate)(&mut query.rotated, &self.signs);
+        let bias = finite(f64::from(share) * mean_squared / 2.0 - mean_dot);
+        Rotated { norm_squared, bias, row_bias: share }
     }
 
     /// The residual and its sums where `f32` would overflow or lose small numbers.
