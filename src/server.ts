@@ -24,7 +24,7 @@ import { allRoutes } from './http/routes';
 import { reportScrub } from './operations/scrub-report';
 import { reportTroubles } from './operations/trouble-report';
 import { openControl, type Control } from './operations/control';
-import { holdsUnfinishedRestore, unfinishedRestore } from './operations/data-files';
+import { whyUnusable } from './operations/data-dir';
 import { productVersion } from './system/version';
 
 export { StartError } from './http/listen';
@@ -72,7 +72,7 @@ const SAME_SIGNAL_MS = 100;
  * Starts the server: it listens first, so that health and 412 answer at once, and opens authentication and the
  * engine behind it. Only on an address that other machines can reach, the state of authentication is looked at
  * before listening (C3.8).
- * @throws StartError when the address or the certificate cannot be used.
+ * @throws StartError when the address or the certificate cannot be used, or the folder is none for a server.
  * @throws ExposureError when authentication is off on such an address and nobody has decided that it may be.
  */
 export async function startServer(config: Config, options: StartOptions = {}): Promise<RunningServer> {
@@ -80,8 +80,9 @@ export async function startServer(config: Config, options: StartOptions = {}): P
   const processLog = options.log ?? openLog(config);
   const { log } = processLog;
   const signals = (options.ownsProcess ?? true) ? new Signals() : undefined;
-  if (await holdsUnfinishedRestore(config.dataDir)) {
-    throw new StartError(unfinishedRestore(config.dataDir));
+  const unusable = await whyUnusable(config.dataDir);
+  if (unusable !== undefined) {
+    throw new StartError(unusable);
   }
   const lifecycle = new Lifecycle();
   const auth = new Late(openAuth(config, log));

@@ -1,7 +1,7 @@
 import { resetPasswordOffline } from '../auth/offline-reset';
 import { refusePassword } from '../auth/password-policy';
 import type { Config } from '../config';
-import { holdsUnfinishedRestore, unfinishedRestore } from '../operations/data-files';
+import { whyUnusable } from '../operations/data-dir';
 import { CommandError, EXIT, type Console } from './console';
 import { readNewPassword } from './password-input';
 
@@ -10,8 +10,9 @@ export async function resetPassword(config: Config, console: Console): Promise<u
   if (config.tokenStore === 'memory') {
     throw new CommandError('KITHDB_TOKEN_STORE=memory keeps no password between starts');
   }
-  if (await holdsUnfinishedRestore(config.dataDir)) {
-    throw new CommandError(unfinishedRestore(config.dataDir));
+  const unusable = await whyUnusable(config.dataDir);
+  if (unusable !== undefined) {
+    throw new CommandError(unusable);
   }
   if (config.adminPasswordProblem !== undefined) {
     throw new CommandError(config.adminPasswordProblem, EXIT.usage);

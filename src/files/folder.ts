@@ -1,4 +1,4 @@
-import { mkdir, open, stat } from 'node:fs/promises';
+import { lstat, mkdir, open, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
 /**
@@ -6,6 +6,7 @@ import { dirname } from 'node:path';
  *
  * One after the other: Node's own way tries for ever where the system keeps denying that there is a parent, as below
  * `/proc`.
+ * @throws Error that says what stands in the place of a folder.
  */
 export async function makeFolder(path: string): Promise<void> {
   if (await isFolder(path)) {
@@ -18,11 +19,18 @@ export async function makeFolder(path: string): Promise<void> {
   try {
     await mkdir(path, { mode: 0o700 });
   } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') {
+      throw error;
+    }
     // Somebody else may have been faster.
-    if ((error as NodeJS.ErrnoException).code === 'EEXIST' && (await isFolder(path))) {
+    if (await isFolder(path)) {
       return;
     }
-    throw error;
+    const isLink = (await lstat(path)).isSymbolicLink();
+    const what = isLink ? 'a link that leads to no folder' : 'something that is no folder';
+    throw new Error(`${path}: ${what} stands in its place: remove it, or name another folder`, {
+      cause: error,
+    });
   }
   await syncFolder(above);
 }

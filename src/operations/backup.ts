@@ -1,4 +1,4 @@
-import { link, mkdir } from 'node:fs/promises';
+import { link, mkdir, rmdir } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import type { Config } from '../config';
 import { copyStoreAtRest } from '../auth/store/copy';
@@ -83,10 +83,11 @@ async function copyDataDir(request: BackupRequest): Promise<BackupOutcome> {
   checkSource(dataDir);
   const base = request.base === undefined ? undefined : await openBase(resolve(request.base));
   await prepareTarget(to, dataDir);
+  await claimTarget(to);
   try {
     return await copyInto(to, dataDir, base, request);
   } catch (error) {
-    if ((await folderState(to).catch(() => 'used')) !== 'used') {
+    if (await removedEmpty(join(to, FILES))) {
       throw error;
     }
     const advice = `${to} holds a part of it and is no backup: remove it before you try again`;
@@ -137,7 +138,7 @@ async function openBase(folder: string): Promise<Base> {
 async function prepareTarget(to: string, dataDir: string): Promise<void> {
   const state = await folderState(to);
   if (state === 'used' || state === 'no folder') {
-    throw new BackupError(`${to} is not an empty folder: a backup goes into a new or empty one`);
+    throw notEmpty(to);
   }
   if (await lieInOneAnother(to, dataDir)) {
     throw new BackupError(`${to} and the data directory ${dataDir} must not lie in one another`);
@@ -145,6 +146,27 @@ async function prepareTarget(to: string, dataDir: string): Promise<void> {
   if (state === 'absent') {
     await makeFolder(to);
   }
+}
+
+/** Makes the folder for the files: of several commands with one target this is for one to do, and the target is its own. */
+async function claimTarget(to: string): Promise<void> {
+  try {
+    await mkdir(join(to, FILES), { mode: 0o700 });
+  } catch (error) {
+    throw (error as NodeJS.ErrnoException).code === 'EEXIST' ? notEmpty(to) : error;
+  }
+}
+
+function notEmpty(to: string): BackupError {
+  return new BackupError(`${to} is not an empty folder: a backup goes into a new or empty one`);
+}
+
+/** Whether a folder had nothing in it, and is gone. */
+function removedEmpty(folder: string): Promise<boolean> {
+  return rmdir(folder).then(
+    () => true,
+    () => false,
+  );
 }
 
 function claimAtRest(dataDir: string): { release(): void } {
@@ -164,7 +186,7 @@ interface Copied {
   readonly storeFault?: string | undefined;
 }
 
-/** Copies the files below a folder; the store of authentication by itself where it is given a way. */
+/** Copies the files below a folder into the claimed target; the store of authentication by itself where it is given a way. */
 async function copyAll(
   source: string,
   to: string,
@@ -174,7 +196,6 @@ async function copyAll(
   const target = join(to, FILES);
   const listed = await listDataFiles(source);
   const paths = copyStore === undefined ? listed : listed.filter((path) => path !== STORE_FILE);
-  await mkdir(target, { mode: 0o700 });
   await makeFolders(target, paths);
   const files: BackupFile[] = [];
   const linked: BackupFile[] = [];

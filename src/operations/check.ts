@@ -2,7 +2,8 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Config } from '../config';
 import { storeProblems, storeRefusal, type StoreRefusal } from '../auth/store/copy';
-import { RESTORE_STORE } from '../auth/store/port';
+import { hasData } from '../auth/store/open';
+import { MISSING_STORE, RESTORE_MISSING_STORE, RESTORE_STORE } from '../auth/store/port';
 import { checkEngineFiles } from '../engine/offline';
 import { requireDataDir } from './data-dir';
 import { STORE_FILE } from './data-files';
@@ -55,13 +56,8 @@ export async function checkDataDir(
     severity: finding.severity as Finding['severity'],
     collection: finding.collection ?? null,
   }));
-  if (collection === undefined && existsSync(join(dataDir, STORE_FILE))) {
-    const refusal = await storeRefusal(dataDir);
-    findings.push(
-      ...(refusal === undefined
-        ? (await storeProblems(dataDir, tokenStore)).map(storeFinding)
-        : [unreadStore(refusal)]),
-    );
+  if (collection === undefined) {
+    findings.push(...(await storeFindings(dataDir, tokenStore)));
   }
   return {
     data_dir: dataDir,
@@ -76,6 +72,28 @@ export async function checkDataDir(
     })),
     files: native.files,
     bytes: native.bytes,
+  };
+}
+
+async function storeFindings(dataDir: string, tokenStore: Config['tokenStore']): Promise<readonly Finding[]> {
+  if (!existsSync(join(dataDir, STORE_FILE))) {
+    return tokenStore !== 'memory' && (await hasData(dataDir)) ? [missingStore()] : [];
+  }
+  const refusal = await storeRefusal(dataDir);
+  return refusal === undefined
+    ? (await storeProblems(dataDir, tokenStore)).map(storeFinding)
+    : [unreadStore(refusal)];
+}
+
+function missingStore(): Finding {
+  return {
+    severity: 'damage',
+    file: STORE_FILE,
+    collection: null,
+    what: MISSING_STORE,
+    effect:
+      'a server begins authentication as at a first start, without the admin, access tokens and the authentication setting of before; the collections are not affected',
+    advice: RESTORE_MISSING_STORE,
   };
 }
 

@@ -1,6 +1,7 @@
 import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
 import { MANIFEST } from './backup-manifest';
-import { STORE_FILE } from './data-files';
+import { holdsUnfinishedRestore, isFile, STORE_FILE, unfinishedRestore } from './data-files';
 import { explained } from '../files/explained';
 
 /**
@@ -24,4 +25,15 @@ export function requireDataDir(dataDir: string): void {
   if (!['log', 'catalog', STORE_FILE].some((name) => names.includes(name))) {
     throw new Error('no server has run on it yet: is --data-dir right?');
   }
+}
+
+/**
+ * Why no server may use a folder, which it would else make a data directory of: a sentence without its full stop;
+ * undefined where one may.
+ */
+export async function whyUnusable(dataDir: string): Promise<string | undefined> {
+  if (await isFile(join(dataDir, MANIFEST))) {
+    return `${dataDir} is a backup and no data directory: \`kithdb restore\` makes one of it`;
+  }
+  return (await holdsUnfinishedRestore(dataDir)) ? unfinishedRestore(dataDir) : undefined;
 }

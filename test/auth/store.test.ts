@@ -7,6 +7,7 @@ import {
   existsSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   rmSync,
   statSync,
@@ -14,6 +15,7 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, sep } from 'node:path';
+import { copyStoreAtRest } from '../../src/auth/store/copy';
 import {
   openStore,
   projectFolder,
@@ -22,7 +24,13 @@ import {
   StoreUnavailable,
   type StoreKind,
 } from '../../src/auth/store/open';
-import { StoreDamaged, StoreInUse, type NewToken, type TokenStore } from '../../src/auth/store/port';
+import {
+  StoreDamaged,
+  StoreInUse,
+  StoreMissing,
+  type NewToken,
+  type TokenStore,
+} from '../../src/auth/store/port';
 
 const folders: string[] = [];
 function newFolder(): string {
@@ -252,6 +260,39 @@ describe('a data directory', () => {
     writeFileSync(storePath(folder), Buffer.alloc(8192, 'no database'));
     await expect(openStore(folder, kind)).rejects.toThrow(StoreDamaged);
     await expect(openStore(folder, kind)).rejects.toThrow(`${storePath(folder)} is damaged (`);
+  });
+
+  it.each(durableKinds)(
+    'that has data does not get a new store for one that lost everything (%s)',
+    async (kind) => {
+      const folder = newFolder();
+      mkdirSync(join(folder, 'log'));
+      writeFileSync(storePath(folder), '');
+      await expect(openStore(folder, kind)).rejects.toThrow(`${storePath(folder)} is damaged (it is empty)`);
+      await expect(copyStoreAtRest(folder, join(folder, 'copy'), kind)).rejects.toThrow(StoreDamaged);
+      expect(statSync(storePath(folder)).size).toBe(0);
+      // user_version stands in the header at byte 60.
+      const other = newFolder();
+      await (await openStore(other, kind)).close();
+      const bytes = readFileSync(storePath(other));
+      bytes.writeUInt32BE(0, 60);
+      writeFileSync(storePath(folder), bytes);
+      await expect(openStore(folder, kind)).rejects.toThrow('is damaged (it has no tables of KithDB)');
+      await expect(copyStoreAtRest(folder, join(folder, 'copy'), kind)).rejects.toThrow(StoreDamaged);
+      rmSync(storePath(folder));
+      await expect(copyStoreAtRest(folder, join(folder, 'copy'), kind)).rejects.toThrow(StoreMissing);
+      expect(readdirSync(folder)).toEqual(['log']);
+      expect(await copyStoreAtRest(folder, join(folder, 'copy'), 'memory')).toBe(false);
+    },
+  );
+
+  it.each(durableKinds)('whose first start died before it had a store gets one (%s)', async (kind) => {
+    const folder = newFolder();
+    writeFileSync(storePath(folder), '');
+    expect(await copyStoreAtRest(folder, join(folder, 'copy'), kind)).toBe(false);
+    const store = await openStore(folder, kind);
+    expect(await store.createAdmin({ passwordHash: 'h', generation: 'g' })).toBe(true);
+    await store.close();
   });
 
   it.each(durableKinds)('leaves no copy of a store that cannot be read whole (%s)', async (kind) => {

@@ -162,6 +162,32 @@ describe('C11.4 backup and restore', () => {
       });
     });
 
+    it.each([
+      ['empty', /auth\.sqlite3 is damaged \(it is empty\): .* restore this file/],
+      ['missing', /auth\.sqlite3: there is no such file: restore this file/],
+    ])('that is %s: everything else is saved, and no other store is made', async (how, what) => {
+      const [path, to] = [join(dataDir, 'auth.sqlite3'), join(folder, 'b')];
+      rmSync(path);
+      if (how === 'empty') writeFileSync(path, '');
+      expect(await kithdb('backup', '--data-dir', dataDir, '--to', to)).toMatchObject({
+        code: 3,
+        err: expect.stringMatching(what),
+      });
+      expect(readdirSync(dataDir).filter((name) => name.startsWith('auth'))).toEqual(
+        how === 'empty' ? ['auth.sqlite3'] : [],
+      );
+      await ok('restore', '--from', to, '--data-dir', join(folder, 'restored'));
+      if (how === 'missing') return;
+      expect(statSync(path).size).toBe(0);
+      // A store without an admin would open the server to everybody.
+      expect(await kithdb('serve', '--port', '0', '--data-dir', dataDir)).toMatchObject({
+        code: 1,
+        err: expect.stringMatching(what),
+      });
+      expect(await kithdb('admin', 'reset-password', '--data-dir', dataDir)).toMatchObject({ code: 1 });
+      expect(statSync(path).size).toBe(0);
+    });
+
     it('of a running server: everything else is saved', async () => {
       const staging = join(dataDir, 'staging');
       const lent = {

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { CheckReport } from '../../src/operations/check';
 import { crc32c } from './crc32c';
-import { kithdb } from './command';
+import { kithdb, kithdbWith } from './command';
 import { Served } from './served';
 
 let folder: string;
@@ -182,6 +182,46 @@ describe('C11.4 check', () => {
     expect((await kithdb('check', '--data-dir', dataDir)).out).toMatch(
       /auth\.sqlite3-wal and auth\.sqlite3-shm/,
     );
+  });
+
+  it('names a store of authentication that is empty or missing', async () => {
+    const path = join(dataDir, 'auth.sqlite3');
+    writeFileSync(path, '');
+    const { code, report: empty } = await report();
+    expect(code).toBe(1);
+    expect(empty.findings).toEqual([
+      expect.objectContaining({
+        severity: 'damage',
+        file: 'auth.sqlite3',
+        what: 'it is empty',
+        advice: expect.stringMatching(/restore this file from a backup/),
+      }),
+    ]);
+    expect(statSync(path).size).toBe(0);
+    rmSync(path);
+    expect((await report()).report.findings).toEqual([
+      expect.objectContaining({
+        severity: 'damage',
+        file: 'auth.sqlite3',
+        what: 'there is no such file',
+        effect: expect.stringMatching(/as at a first start/),
+        advice: expect.stringMatching(/restore this file from a backup.*KITHDB_TOKEN_STORE=memory/),
+      }),
+    ]);
+    expect(await report('--token-store', 'memory')).toMatchObject({ code: 0, report: { findings: [] } });
+    expect(readdirSync(dataDir)).not.toContain('auth.sqlite3');
+  });
+
+  it('does not call a store of authentication damaged where there is no room for its copy', async () => {
+    const nowhere = join(folder, 'no-tmp');
+    const { code, out, err } = await kithdbWith({ TMPDIR: nowhere }, 'check', '--data-dir', dataDir);
+    expect({ code, out, err }).toEqual({
+      code: 2,
+      out: '',
+      err: expect.stringMatching(
+        /^kithdb: Cannot check .*: auth\.sqlite3 is read as a copy, which cannot be made \(.*no-tmp.*: there is no such file or folder \(ENOENT\)\): let TMPDIR name a folder with room for it\n$/,
+      ),
+    });
   });
 
   it('takes the space that a server keeps back for what it is', async () => {

@@ -15,6 +15,11 @@ export function kithdb(...argv: readonly string[]): Promise<Ended> {
   return run({}, argv);
 }
 
+/** The same with more in its environment. */
+export function kithdbWith(env: NodeJS.ProcessEnv, ...argv: readonly string[]): Promise<Ended> {
+  return run({}, argv, env);
+}
+
 /** The same as a user without rights; only root can. */
 export function kithdbAsNobody(...argv: readonly string[]): Promise<Ended> {
   return run({ uid: 65534, gid: 65534 }, argv);
@@ -23,9 +28,10 @@ export function kithdbAsNobody(...argv: readonly string[]): Promise<Ended> {
 function run(
   user: { readonly uid?: number; readonly gid?: number },
   argv: readonly string[],
+  env: NodeJS.ProcessEnv = {},
 ): Promise<Ended> {
   const child = spawn(process.execPath, [LAUNCHER, ...argv], {
-    env: { PATH: process.env['PATH'] },
+    env: { PATH: process.env['PATH'], ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
     ...user,
   });

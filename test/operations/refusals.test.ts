@@ -7,6 +7,7 @@ import {
   mkdtempSync,
   readdirSync,
   rmSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -160,6 +161,67 @@ describe('C11.4 what commands say when they cannot', () => {
       err: expect.stringMatching(/must not lie in one another/),
     });
     expect(readdirSync(dataDir)).toEqual(before);
+  });
+
+  it('serves no backup, and changes nothing in it', async () => {
+    const before = readdirSync(backup);
+    const password = join(folder, 'password');
+    writeFileSync(password, 'Correct-horse-7-staple', { mode: 0o600 });
+    for (const argv of [
+      ['serve', '--port', '0'],
+      ['admin', 'reset-password', '--admin-password-file', password],
+    ]) {
+      expect(await kithdb(...argv, '--data-dir', backup)).toEqual({
+        code: 1,
+        out: '',
+        err: expect.stringMatching(
+          /^kithdb: .*\/backup is a backup and no data directory: `kithdb restore` makes one of it\n$/,
+        ),
+      });
+    }
+    expect(readdirSync(backup)).toEqual(before);
+  });
+
+  it('says that a link leads nowhere where a folder is to be made', async () => {
+    const lnk = join(folder, 'lnk');
+    symlinkSync(join(folder, 'gone'), lnk);
+    for (const argv of [
+      ['backup', '--data-dir', dataDir, '--to', lnk],
+      ['restore', '--from', backup, '--data-dir', lnk],
+      ['serve', '--port', '0', '--data-dir', lnk],
+    ]) {
+      const { code, err } = await kithdb(...argv);
+      expect({ code, err }).toEqual({
+        code: 1,
+        err: expect.stringMatching(
+          /^kithdb: .*: .*\/lnk: a link that leads to no folder stands in its place/m,
+        ),
+      });
+      expect(err).not.toMatch(/EEXIST/);
+    }
+  });
+
+  it('makes one backup of several into one folder, and the others do not touch it', async () => {
+    for (const live of [false, true]) {
+      const to = join(folder, `shared-${String(live)}`);
+      const server = live ? await Served.on(dataDir) : undefined;
+      const ends = await Promise.all(
+        [1, 2, 3].map(() => kithdb('backup', '--data-dir', dataDir, '--to', to)),
+      );
+      await server?.stop();
+      const others = ends.filter(({ code }) => code !== 0);
+      expect(others).toHaveLength(2);
+      for (const { code, err } of others) {
+        expect({ code, err }).toEqual({
+          code: 1,
+          err: expect.stringMatching(
+            /shared-\w+ is not an empty folder: a backup goes into a new or empty one\n$/,
+          ),
+        });
+      }
+      const restored = join(folder, `of-shared-${String(live)}`);
+      expect((await kithdb('restore', '--from', to, '--data-dir', restored)).code).toBe(0);
+    }
   });
 
   it('ends where no folder can be made, and where there is a file in the way', async () => {

@@ -1,17 +1,37 @@
-import { copyFile, mkdtemp, open, rm } from 'node:fs/promises';
+import { mkdtemp, open, readFile, rm, writeFile } from 'node:fs/promises';
 import { existsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
-import { openConnection, openStore, storeExists, storePath, StoreUnavailable, type StoreKind } from './open';
+import { explained, isDiskFull } from '../../files/explained';
+import {
+  hasData,
+  isEmpty,
+  openConnection,
+  openStoreAtRest,
+  storeExists,
+  storePath,
+  StoreUnavailable,
+  type StoreKind,
+} from './open';
+import { EMPTY_STORE, StoreMissing } from './port';
+import { problemsOf } from './sql-store';
 
 /**
  * Copies the store of a data directory that no server has open, also where it can only be read. False when there is
- * none.
+ * none to copy.
  * @throws StoreInUse
+ * @throws StoreDamaged
+ * @throws StoreMissing when there is data and no store.
  */
 export async function copyStoreAtRest(dataDir: string, path: string, kind?: StoreKind): Promise<boolean> {
-  if (kind === 'memory' || !(await storeExists(dataDir))) {
+  if (kind === 'memory') {
     return false;
+  }
+  if (!(await hasData(dataDir)) && (await isEmpty(dataDir))) {
+    return false;
+  }
+  if (!(await storeExists(dataDir))) {
+    throw new StoreMissing(storePath(dataDir));
   }
   try {
     return await copyFrom(dataDir, path, kind);
@@ -27,8 +47,12 @@ export async function copyStoreAtRest(dataDir: string, path: string, kind?: Stor
   }
 }
 
-async function copyFrom(dataDir: string, path: string, kind: StoreKind | undefined): Promise<boolean> {
-  const store = await openStore(dataDir, kind);
+async function copyFrom(
+  dataDir: string,
+  path: string,
+  kind: Exclude<StoreKind, 'memory'> | undefined,
+): Promise<boolean> {
+  const store = await openStoreAtRest(dataDir, kind);
   try {
     return await store.copyTo(path);
   } finally {
@@ -36,21 +60,43 @@ async function copyFrom(dataDir: string, path: string, kind: StoreKind | undefin
   }
 }
 
-/** Does something with a copy of the store's file and its log that is gone afterwards. */
+/**
+ * Does something with a copy of the store's file and its log that is gone afterwards.
+ * @throws StoreUnavailable that names the folder, where the copy cannot be made.
+ */
 async function besides<T>(dataDir: string, work: (copy: string) => Promise<T>): Promise<T> {
-  const folder = await mkdtemp(join(tmpdir(), 'kithdb-store-'));
+  const path = storePath(dataDir);
+  const folder = await written(path, () => mkdtemp(join(tmpdir(), 'kithdb-store-')));
   try {
-    const path = storePath(dataDir);
     const copy = join(folder, basename(path));
     for (const suffix of ['', '-wal']) {
       if (existsSync(path + suffix)) {
-        await copyFile(path + suffix, copy + suffix);
+        const bytes = await readFile(path + suffix);
+        await written(path, () => writeFile(copy + suffix, bytes, { mode: 0o600 }));
       }
     }
     return await work(copy);
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
+}
+
+/** @throws StoreUnavailable in place of an error of the folder for temporary files. */
+async function written<T>(path: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    throw notCopied(path, error);
+  }
+}
+
+/** Why the store could not be looked at: its copy, and nothing that is known of it. */
+function notCopied(path: string, error: unknown): StoreUnavailable {
+  const cause = isDiskFull(error) ? `the disk of ${tmpdir()} is full` : explained(error);
+  return new StoreUnavailable(
+    `${basename(path)} is read as a copy, which cannot be made (${cause}): let TMPDIR name a folder with room for it`,
+    { cause: error },
+  );
 }
 
 /** Why the store of a data directory cannot be read, and what to do: nothing is wrong with what it holds. */
@@ -86,22 +132,30 @@ export async function storeRefusal(dataDir: string): Promise<StoreRefusal | unde
 }
 
 /**
- * What SQLite finds wrong with the store of a data directory; nothing when it is sound. It looks at a copy, so that the
- * file and its log stay as they are.
+ * What is wrong with the store of a data directory; nothing when it is sound, or no server has come so far as to fill
+ * it. SQLite looks at a copy, so that the file and its log stay as they are.
+ * @throws StoreUnavailable when it cannot be looked at: no room for the copy, or no SQLite.
  */
 export async function storeProblems(dataDir: string, kind?: StoreKind): Promise<readonly string[]> {
+  const path = storePath(dataDir);
+  if (await isEmpty(dataDir)) {
+    return (await hasData(dataDir)) ? [EMPTY_STORE] : [];
+  }
   try {
     return await besides(dataDir, async (copy) => {
       const connection = await openConnection(copy, kind === 'memory' ? undefined : kind);
       try {
-        const rows = await connection.rows('PRAGMA integrity_check(20)');
-        const found = rows.map((row) => String(row['integrity_check']));
-        return found.length === 1 && found[0] === 'ok' ? [] : found;
+        return await problemsOf(connection);
+      } catch (error) {
+        throw notCopied(path, error);
       } finally {
         await connection.close();
       }
     });
   } catch (error) {
-    return [error instanceof Error ? error.message : String(error)];
+    if (error instanceof StoreUnavailable) {
+      throw error;
+    }
+    return [explained(error)];
   }
 }

@@ -1,10 +1,10 @@
-import { chmod, open, stat } from 'node:fs/promises';
+import { chmod, open, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join, sep } from 'node:path';
 import { diskFull, explained, isDiskFull } from '../../files/explained';
 import { makeFolder, syncFolder } from '../../files/folder';
 import { MemoryStore } from './memory';
 import { connectNodeSqlite } from './node-sqlite';
-import type { TokenStore } from './port';
+import { EMPTY_STORE, StoreDamaged, StoreInUse, type TokenStore } from './port';
 import { SqlStore, type SqlConnection } from './sql-store';
 import { connectSqlite3 } from './sqlite3';
 
@@ -24,16 +24,26 @@ export function storePath(dataDir: string): string {
 }
 
 /** Whether a data directory has a store already. */
-export function storeExists(dataDir: string): Promise<boolean> {
-  return exists(storePath(dataDir));
+export async function storeExists(dataDir: string): Promise<boolean> {
+  return (await sizeOf(storePath(dataDir))) !== undefined;
 }
 
-async function exists(path: string): Promise<boolean> {
+/** Whether the store of a data directory is missing or has no bytes. */
+export async function isEmpty(dataDir: string): Promise<boolean> {
+  return ((await sizeOf(storePath(dataDir))) ?? 0) === 0;
+}
+
+/** Whether a data directory has what a server makes after the store: one without it has never been served. */
+export async function hasData(dataDir: string): Promise<boolean> {
+  return (await sizeOf(join(dataDir, 'log'))) !== undefined;
+}
+
+/** The bytes of a file; undefined where there is none. */
+async function sizeOf(path: string): Promise<number | undefined> {
   try {
-    await stat(path);
-    return true;
+    return (await stat(path)).size;
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false;
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
     throw error;
   }
 }
@@ -42,6 +52,7 @@ async function exists(path: string): Promise<boolean> {
  * Opens the store of a data directory, making both when they do not exist. Without a kind: the first SQLite that
  * loads. `warn` is told when the directory was there and is open to others, or has data and no store.
  * @throws StoreInUse when another process has it open.
+ * @throws StoreDamaged also when nothing is in it, and there is data beside it.
  * @throws StoreUnavailable that says why the directory cannot be used, or how to make a SQLite library load.
  */
 export async function openStore(
@@ -53,15 +64,20 @@ export async function openStore(
     return new MemoryStore();
   }
   const path = storePath(dataDir);
-  try {
-    if (!(await exists(path)) && (await exists(join(dataDir, 'log')))) {
-      warn(
-        `There is data in ${dataDir}, and no ${basename(path)}: authentication begins as at a first start, without the admin and the tokens of before`,
-      );
+  const { size, isServed } = await usable(async () => {
+    const found = { size: await sizeOf(path), isServed: await hasData(dataDir) };
+    if (found.size !== 0 || !found.isServed) {
+      await makePrivate(dataDir, path);
     }
-    await makePrivate(dataDir, path);
-  } catch (error) {
-    throw new StoreUnavailable(`The data directory cannot be used: ${explained(error)}`, { cause: error });
+    return found;
+  });
+  if (isServed && size === 0) {
+    throw new StoreDamaged(path, EMPTY_STORE);
+  }
+  if (isServed && size === undefined) {
+    warn(
+      `There is data in ${dataDir}, and no ${basename(path)}: authentication begins as at a first start, without the admin and the tokens of before`,
+    );
   }
   const rights = await openRights(dataDir);
   if (rights !== undefined) {
@@ -69,12 +85,66 @@ export async function openStore(
       `The data directory ${dataDir} is open to other users of this machine (mode ${rights}); close it with: chmod 700 ${JSON.stringify(dataDir)}`,
     );
   }
-  const store = await SqlStore.open(await openConnection(path, kind), path).catch((error: unknown) => {
+  const mayBeNew = !isServed || size === undefined;
+  const store = await connectStore(path, kind, mayBeNew).catch(async (error: unknown) => {
+    if (size === undefined && !(error instanceof StoreInUse)) {
+      await removeEmpty(path);
+    }
     throw isDiskFull(error) ? new StoreUnavailable(diskFull(dataDir), { cause: error }) : error;
   });
   // A commit in a log whose name is lost would be lost with it.
   await syncFolder(dataDir);
   return store;
+}
+
+/**
+ * Opens a store to be read that is there; it is never given a schema.
+ * @throws StoreInUse when another process has it open.
+ * @throws StoreDamaged also when nothing is in it.
+ * @throws StoreUnavailable as {@link openStore} does.
+ */
+export async function openStoreAtRest(
+  dataDir: string,
+  kind?: Exclude<StoreKind, 'memory'>,
+): Promise<TokenStore> {
+  const path = storePath(dataDir);
+  const { size } = await usable(async () => {
+    const file = await open(path, 'r+');
+    try {
+      return await file.stat();
+    } finally {
+      await file.close();
+    }
+  });
+  // SQLite removes the log of a file that is empty.
+  if (size === 0) {
+    throw new StoreDamaged(path, EMPTY_STORE);
+  }
+  return connectStore(path, kind, false);
+}
+
+async function connectStore(
+  path: string,
+  kind: Exclude<StoreKind, 'memory'> | undefined,
+  mayBeNew: boolean,
+): Promise<TokenStore> {
+  return SqlStore.open(await openConnection(path, kind), path, mayBeNew);
+}
+
+/** @throws StoreUnavailable in place of the errors of the file system. */
+async function usable<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    throw new StoreUnavailable(`The data directory cannot be used: ${explained(error)}`, { cause: error });
+  }
+}
+
+/** Removes a store that was made and got nothing: the next start would take it for one that has lost everything. */
+async function removeEmpty(path: string): Promise<void> {
+  if ((await sizeOf(path).catch(() => undefined)) === 0) {
+    await rm(path, { force: true }).catch(() => undefined);
+  }
 }
 
 /**

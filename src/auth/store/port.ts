@@ -90,9 +90,26 @@ export class StoreDamaged extends Error {
   }
 }
 
-/** What is wrong with a damaged store; any other error is thrown again. */
+/** What a store of no bytes is where the data beside it say that there was one. */
+export const EMPTY_STORE = 'it is empty';
+/** What is missing of a store where the data beside it say that there was one. */
+export const MISSING_STORE = 'there is no such file';
+/** What to do about a missing store; a server that keeps it in memory has none. */
+export const RESTORE_MISSING_STORE =
+  'restore this file from a backup while no server runs on it; of a server with KITHDB_TOKEN_STORE=memory there is none: give this command the same setting';
+
+/** There is data, and no store beside it. */
+export class StoreMissing extends Error {
+  override readonly name = 'StoreMissing';
+
+  constructor(path: string) {
+    super(`${path}: ${MISSING_STORE}: ${RESTORE_MISSING_STORE}`);
+  }
+}
+
+/** What is wrong with a damaged or missing store; any other error is thrown again. */
 export function damageOf(error: unknown): string {
-  if (error instanceof StoreDamaged) {
+  if (error instanceof StoreDamaged || error instanceof StoreMissing) {
     return error.message;
   }
   throw error;

@@ -25,6 +25,7 @@ export interface SqlConnection {
 
 /** Kept in `user_version`; a store with a higher one was written by a later release. */
 const SCHEMA_VERSION = 1;
+const NO_SCHEMA = 'it has no tables of KithDB';
 
 /**
  * Exclusive locking makes the open connection the lock of the store: no other process can use it, and the lock goes
@@ -76,17 +77,20 @@ export class SqlStore implements TokenStore {
   ) {}
 
   /**
-   * Takes over an open connection: locks the file and brings its schema up to date.
+   * Takes over an open connection: locks the file, and gives it its schema where it may be new.
    * @throws StoreInUse when another process has it open.
-   * @throws StoreDamaged when it is no database, or a damaged one.
+   * @throws StoreDamaged when it is no database, a damaged one, or one without the schema that is not new.
    */
-  static async open(connection: SqlConnection, path: string): Promise<SqlStore> {
+  static async open(connection: SqlConnection, path: string, mayBeNew: boolean): Promise<SqlStore> {
     try {
       await connection.script(PRAGMAS);
       const [row] = await connection.rows('PRAGMA user_version');
       const version = Number(row?.['user_version'] ?? 0);
       if (version > SCHEMA_VERSION) {
         throw new Error(`${path} was written by a later release of KithDB (schema ${version})`);
+      }
+      if (version === 0 && !mayBeNew) {
+        throw new StoreDamaged(path, NO_SCHEMA);
       }
       // A store that has its schema is not written to: a full disk must not keep a server from starting.
       await connection.script(version === SCHEMA_VERSION ? LOCK : SCHEMA);
@@ -205,6 +209,37 @@ function tokenOf(row: Record<string, unknown>): StoredToken {
     createdAt: Number(row['created_at']),
     expiresAt: expiresAt === null ? null : Number(expiresAt),
   };
+}
+
+/**
+ * What SQLite finds wrong with the file of a connection; nothing when it is a sound store.
+ * @throws what says nothing about the file: no memory, or no room for SQLite's own files.
+ */
+export async function problemsOf(connection: SqlConnection): Promise<readonly string[]> {
+  try {
+    const rows = await connection.rows('PRAGMA integrity_check(20)');
+    const found = rows.map((row) => String(row['integrity_check']));
+    if (found.length !== 1 || found[0] !== 'ok') {
+      return found;
+    }
+    const [row] = await connection.rows('PRAGMA user_version');
+    return Number(row?.['user_version'] ?? 0) === 0 ? [NO_SCHEMA] : [];
+  } catch (error) {
+    if (SURROUNDINGS.has(primaryCode(error))) {
+      throw error;
+    }
+    return [(error as Error).message];
+  }
+}
+
+/** SQLITE_PERM, _NOMEM, _READONLY, _IOERR, _FULL and _CANTOPEN: about the place of a file, and not what is in it. */
+const SURROUNDINGS: ReadonlySet<number | undefined> = new Set([3, 7, 8, 10, 13, 14]);
+
+/** The plain code of an error of SQLite, in either library: extended ones have it in their last byte. */
+function primaryCode(error: unknown): number | undefined {
+  const { errcode, errno } = error as { readonly errcode?: number; readonly errno?: number };
+  const code = errcode ?? errno;
+  return code === undefined || code < 0 ? undefined : code & 0xff;
 }
 
 /** SQLITE_CORRUPT and SQLITE_NOTADB, as either library tells them. */
