@@ -94,9 +94,10 @@ impl Catalog {
     }
 }
 
+/// Only whoever may read the data directory asks for the links: he is told which file it is.
 fn refused(error: &StorageError) -> Error {
     match error.kind() {
         ErrorKind::Full => Error::StorageFull,
-        _ => Error::Internal(error.public()),
+        _ => Error::Internal(error.to_string()),
     }
 }
