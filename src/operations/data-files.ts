@@ -11,7 +11,7 @@ const HEX8 = '[0-9a-f]{8}';
 const HEX16 = '[0-9a-f]{16}';
 /** Everything that a data directory consists of: nothing else is copied, and no other path is accepted from a backup. */
 const DATA_FILE = new RegExp(
-  `^(?:catalog/CATALOG|log/cut|log/${HEX16}\\.log|collections/${HEX16}/(?:MANIFEST|${HEX8}\\.data)|auth\\.sqlite3)$`,
+  `^(?:(?:catalog|collections)/CATALOG|(?:log|catalog)/cut|log/${HEX16}\\.log|collections/${HEX16}/(?:MANIFEST|${HEX8}\\.data)|auth\\.sqlite3)$`,
 );
 
 /** Whether a relative path with `/` is that of a file of a data directory. */
@@ -19,15 +19,19 @@ export function isDataFile(path: string): boolean {
   return DATA_FILE.test(path);
 }
 
-/** The files of a data directory below a folder, in a fixed order; links are not followed. */
+/**
+ * The files of a data directory below a folder, in a fixed order. Links are followed, as by the engine; one that leads
+ * nowhere is no file.
+ */
 export async function listDataFiles(folder: string): Promise<readonly string[]> {
   const found: string[] = [];
   const walk = async (relative: string, depth: number): Promise<void> => {
-    for (const entry of await entriesOf(join(folder, relative))) {
-      const path = relative === '' ? entry.name : `${relative}/${entry.name}`;
-      if (entry.isDirectory() && depth > 1) {
+    for (const name of await namesIn(join(folder, relative))) {
+      const path = `${relative}/${name}`;
+      const kind = await unlessMissing(stat(join(folder, path)));
+      if (kind?.isDirectory() === true && depth > 1) {
         await walk(path, depth - 1);
-      } else if (entry.isFile() && isDataFile(path)) {
+      } else if (kind?.isFile() === true && isDataFile(path)) {
         found.push(path);
       }
     }
@@ -41,12 +45,16 @@ export async function listDataFiles(folder: string): Promise<readonly string[]> 
   return found;
 }
 
-async function entriesOf(folder: string) {
+async function namesIn(folder: string): Promise<readonly string[]> {
+  return ((await unlessMissing(readdir(folder))) ?? []).sort();
+}
+
+async function unlessMissing<T>(asked: Promise<T>): Promise<T | undefined> {
   try {
-    return (await readdir(folder, { withFileTypes: true })).sort((a, b) => (a.name < b.name ? -1 : 1));
+    return await asked;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') {
-      return [];
+      return undefined;
     }
     throw error;
   }

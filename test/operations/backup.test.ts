@@ -1,5 +1,5 @@
 import { cpSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { mkdirSync, mkdtempSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, renameSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pino from 'pino';
@@ -240,6 +240,97 @@ describe('C11.4 backup and restore', () => {
     const { code, out } = await kithdb('check', '--data-dir', restored);
     // A clean stop has made checkpoints of it.
     expect({ code, out }).toEqual({ code: live ? 1 : 0, out: expect.stringContaining(file) });
+  });
+
+  describe.each([
+    ['at rest', false],
+    ['of a running server', true],
+  ])('%s', (_, live) => {
+    /** A directory with a log that was cut, and collections c and d. */
+    async function prepared(): Promise<void> {
+      const server = await serve();
+      for (const name of ['c', 'd']) {
+        await server.create(name);
+        await server.upsert(name, 0, 300);
+      }
+      await server.kill();
+      // Whoever starts behind a log that no stop has ended begins a new segment, and cuts the old one.
+      await (await serve()).stop();
+      servers = live ? [await Served.on(dataDir)] : [];
+    }
+
+    async function restoredWhole(): Promise<void> {
+      const [backup, restored] = [join(folder, 'b'), join(folder, 'restored')];
+      const outcome = JSON.parse(await ok('backup', '--data-dir', dataDir, '--to', backup, '--json'));
+      expect(outcome).toMatchObject({ live, damaged: [], quarantined: [] });
+      await ok('restore', '--from', backup, '--data-dir', restored);
+      const copy = await serve(restored);
+      for (const name of ['c', 'd']) {
+        expect(await copy.points(name)).toEqual(Array.from({ length: 300 }, (_, id) => pointOf(id, 0)));
+      }
+    }
+
+    it.each([
+      ['removed', ['catalog/CATALOG', 'log/cut']],
+      ['removed', ['collections/CATALOG', 'catalog/cut']],
+      ['damaged', ['catalog/CATALOG', 'log/cut']],
+      ['damaged', ['collections/CATALOG', 'catalog/cut']],
+    ])('has what the other of two files says where one is %s: %s', async (how, files) => {
+      await prepared();
+      for (const file of files) {
+        if (how === 'removed') rmSync(join(dataDir, file));
+        else damage(join(dataDir, file));
+      }
+      await restoredWhole();
+    });
+
+    it('follows links to the folder of a collection and to a file, as a start does', async () => {
+      await prepared();
+      const elsewhere = join(folder, 'elsewhere');
+      mkdirSync(elsewhere);
+      const [one, two] = ['1', '2'].map((id) => join(dataDir, 'collections', id.padStart(16, '0')));
+      renameSync(one!, join(elsewhere, 'one'));
+      symlinkSync(join(elsewhere, 'one'), one!);
+      const [name] = dataFiles(two!);
+      renameSync(join(two!, name!), join(elsewhere, 'file'));
+      symlinkSync('../../../elsewhere/file', join(two!, name!));
+      await restoredWhole();
+    });
+  });
+
+  it('names a collection that is listed and has nothing any more', async () => {
+    const server = await serve();
+    for (const name of ['c', 'empty']) await server.create(name);
+    await server.upsert('c', 0, 300);
+    await server.kill();
+    // The log is cut behind the creations: otherwise it has all of them.
+    await (await serve()).stop();
+    servers = [];
+    await ok('backup', '--data-dir', dataDir, '--to', join(folder, 'whole'));
+    rmSync(join(dataDir, 'collections', '0000000000000002'), { recursive: true });
+    const told = await kithdb('backup', '--data-dir', dataDir, '--to', join(folder, 'b'), '--json');
+    expect(told.code).toBe(3);
+    expect(JSON.parse(told.out).damaged).toEqual([
+      { file: 'collections/0000000000000002', what: 'the file MANIFEST is missing', missing: false },
+    ]);
+  });
+
+  it('names the file that keeps a running server from lending its files', async () => {
+    const server = await serve();
+    await server.create('c');
+    await server.upsert('c', 0, 300);
+    await server.stop();
+    servers = [];
+    await serve();
+    const [data] = dataFiles(dataDir);
+    renameSync(join(dataDir, data!), join(folder, 'aside'));
+    mkdirSync(join(dataDir, data!));
+    expect(await kithdb('backup', '--data-dir', dataDir, '--to', join(folder, 'b'))).toMatchObject({
+      code: 1,
+      err: expect.stringMatching(
+        new RegExp(`The server cannot make a backup: copy ${data!}: .*move it away, and put the file there`),
+      ),
+    });
   });
 
   it('leaves out the space that is kept back, which a server keeps again', async () => {

@@ -21,7 +21,9 @@ beforeAll(async () => {
     await server.create(name);
     await server.upsert(name, 0, 300);
   }
-  await server.stop();
+  await server.kill();
+  // Whoever starts behind a log that no stop has ended begins a new segment, and cuts the old one.
+  await (await Served.on(sound)).stop();
 });
 afterAll(() => {
   rmSync(folder, { recursive: true });
@@ -122,6 +124,24 @@ describe('C11.4 check', () => {
       severity,
       file: path,
       what: expect.stringMatching(what),
+    });
+  });
+
+  it.each(['catalog/CATALOG', 'log/cut'])('finds that %s is gone, of which there are two', async (file) => {
+    rmSync(join(dataDir, file));
+    const { code, report: found } = await report();
+    expect({ code, findings: found.findings }).toEqual({
+      code: 1,
+      findings: [
+        {
+          severity: 'derived',
+          file,
+          collection: null,
+          what: expect.stringMatching(/is missing/),
+          effect: expect.stringMatching(/the other is sound/),
+          advice: expect.stringMatching(/the next start writes it again/),
+        },
+      ],
     });
   });
 

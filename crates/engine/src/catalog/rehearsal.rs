@@ -122,6 +122,8 @@ pub struct SavedCatalog {
     nameless: BTreeSet<u64>,
     /// Collections that are known to have been deleted, of numbers that the file had not given out yet.
     deleted: BTreeSet<u64>,
+    /// Collections whose creation the log holds.
+    created: BTreeSet<u64>,
     /// Of the numbers below, the file listed what was not deleted.
     listed_below: u64,
 }
@@ -139,7 +141,7 @@ pub fn salvage_catalog(
     let mut saved = source.load(storage)?.file;
     let mut entries: BTreeMap<u64, SavedEntry> =
         std::mem::take(&mut saved.entries).into_iter().map(|entry| (entry.0, entry)).collect();
-    let (mut nameless, mut deleted) = (BTreeSet::new(), BTreeSet::new());
+    let (mut nameless, mut deleted, mut created) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
     let listed_below = if source == Source::File { saved.next_id } else { 0 };
     if source == Source::Folders {
         nameless.extend(entries.keys());
@@ -156,13 +158,16 @@ pub fn salvage_catalog(
         let Replayed::Record { sequence, collection, kind, body, .. } = item else { return };
         // A number that is in use is not given out again, whatever was lost of the catalog.
         saved.next_id = saved.next_id.max(collection + 1);
-        if collection != CATALOG || sequence <= saved.lsn {
+        if collection != CATALOG {
+            return;
+        }
+        let creation = if kind == CREATE { file::decode_entry(body) } else { None };
+        created.extend(creation.iter().map(|((id, ..), _)| *id));
+        if sequence <= saved.lsn {
             return;
         }
         saved.lsn = sequence;
-        if kind == CREATE
-            && let Some((entry, [])) = file::decode_entry(body)
-        {
+        if let Some((entry, [])) = creation {
             saved.next_id = saved.next_id.max(entry.0 + 1);
             nameless.remove(&entry.0);
             entries.insert(entry.0, entry);
@@ -183,7 +188,7 @@ pub fn salvage_catalog(
         }
     }
     saved.entries = entries.into_values().collect();
-    Ok(SavedCatalog { file: saved, nameless, deleted, listed_below })
+    Ok(SavedCatalog { file: saved, nameless, deleted, created, listed_below })
 }
 
 /// Collections with records in the log that no list names: their creation, or their deletion, is lost.
@@ -245,6 +250,11 @@ impl SavedCatalog {
     /// Whether a collection that it does not list is known to have been deleted.
     pub fn is_deleted(&self, id: u64) -> bool {
         id < self.listed_below || self.deleted.contains(&id)
+    }
+
+    /// Whether the log holds the creation of a collection.
+    pub fn is_created_in_log(&self, id: u64) -> bool {
+        self.created.contains(&id)
     }
 
     /// Log sequence of the last record that it includes.

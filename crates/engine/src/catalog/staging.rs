@@ -5,10 +5,11 @@
 //! that is not in the checkpoints that were linked before, whenever they were made, and every one that was
 //! acknowledged before this began.
 
-use super::Catalog;
+use super::{Catalog, file};
 use crate::collection::link_folder;
 use crate::error::Error;
 use crate::storage::{ErrorKind, StorageError};
+use crate::wal;
 
 /// Folder in the data directory for the links. Nothing in it is ever relied on: a start removes it.
 pub const STAGING: &str = "staging";
@@ -53,12 +54,16 @@ impl Catalog {
                 linked => linked.map_err(|error| refused(&error))?,
             }
         }
-        self.link_if_there("catalog/CATALOG").map_err(|error| refused(&error))?;
+        // The copy last, so that it is not behind here either.
+        [file::PATH, file::COPY_PATH]
+            .into_iter()
+            .try_for_each(|path| self.link_if_there(path))
+            .map_err(|error| refused(&error))?;
         let last = self.shared.log.with_segments(|segments| -> Result<_, StorageError> {
             for (path, _) in segments {
                 storage.link(path, &format!("{STAGING}/{path}"))?;
             }
-            self.link_if_there("log/cut")?;
+            wal::MARK_PATHS.into_iter().try_for_each(|path| self.link_if_there(path))?;
             Ok(segments.last().cloned())
         });
         match last {
@@ -89,9 +94,10 @@ impl Catalog {
     }
 }
 
+/// Only whoever may read the data directory asks for the links: he is told which file it is.
 fn refused(error: &StorageError) -> Error {
     match error.kind() {
         ErrorKind::Full => Error::StorageFull,
-        _ => Error::Internal(error.public()),
+        _ => Error::Internal(error.to_string()),
     }
 }

@@ -135,15 +135,22 @@ fn log_faults(storage: &Arc<dyn Storage>, end: LogEnd) -> Result<BTreeMap<String
     Ok(faults)
 }
 
-/// Collections of which a checkpoint is missing that once was there, since the log goes on behind it.
+/// Collections of which a checkpoint is missing that once was there: the log goes on behind it, or no longer has the
+/// creation, or data files are there without a manifest.
 fn lost_checkpoints(storage: &dyn Storage, inspections: &BTreeMap<u64, Inspection>) -> Vec<(String, String)> {
     let Ok(catalog) = catalog::salvage_catalog(storage, Source::File, false) else { return Vec::new() };
     let mut ops: BTreeMap<u64, u64> = BTreeMap::new();
+    let mut without_manifest: Vec<u64> = Vec::new();
     for (id, ..) in catalog.entries() {
-        match inspections.get(id) {
-            // What is wrong with it was said.
-            Some(inspection) if !inspection.faults.is_empty() => {}
-            inspection => drop(ops.insert(*id, inspection.map_or(0, |inspection| inspection.op))),
+        let inspection = inspections.get(id);
+        // What is wrong with it was said.
+        if inspection.is_some_and(|inspection| !inspection.faults.is_empty()) {
+            continue;
+        }
+        ops.insert(*id, inspection.map_or(0, |inspection| inspection.op));
+        // The manifest is one of the files.
+        if inspection.is_none_or(|inspection| inspection.files == 0) {
+            without_manifest.push(*id);
         }
     }
     let mut lost: BTreeMap<u64, String> = BTreeMap::new();
@@ -165,9 +172,13 @@ fn lost_checkpoints(storage: &dyn Storage, inspections: &BTreeMap<u64, Inspectio
     };
     // Its damage was said.
     let _ = wal::salvage(storage, visit);
-    for (id, inspection) in inspections.iter().filter(|(id, _)| ops.get(id) == Some(&0)) {
-        if inspection.strays.iter().any(|path| path.ends_with(".data")) {
-            lost.entry(*id).or_insert_with(|| "the file MANIFEST is missing".to_string());
+    // As at a start: the log holds a creation until there is a manifest, and all operations until that has them.
+    for id in without_manifest.into_iter().filter(|id| ops.get(id) == Some(&0)) {
+        let has_data = inspections
+            .get(&id)
+            .is_some_and(|inspection| inspection.strays.iter().any(|path| path.ends_with(".data")));
+        if has_data || !catalog.is_created_in_log(id) {
+            lost.entry(id).or_insert_with(|| "the file MANIFEST is missing".to_string());
         }
     }
     lost.into_iter().map(|(id, what)| (directory(id), what)).collect()

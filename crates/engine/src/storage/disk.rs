@@ -169,7 +169,11 @@ impl Storage for RealDisk {
     }
 
     fn link(&self, from: &str, to: &str) -> Result<()> {
-        let (source, target) = (self.file_at("link", from)?, self.file_at("link", to)?);
+        let (mut source, target) = (self.file_at("link", from)?, self.file_at("link", to)?);
+        // A second name of a symbolic link would lead elsewhere from another folder.
+        if fs::symlink_metadata(&source).is_ok_and(|found| found.is_symlink()) {
+            source = fs::canonicalize(source).map_err(|e| StorageError::from_io("link", from, &e))?;
+        }
         match fs::hard_link(&source, &target) {
             Ok(()) => Ok(()),
             Err(e) if matches!(e.kind(), io::ErrorKind::AlreadyExists | io::ErrorKind::NotFound) => {

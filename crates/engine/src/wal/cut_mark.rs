@@ -12,7 +12,7 @@ use crate::storage::{ErrorKind, Storage, StorageError, make_dir, replace};
 
 use super::LogError;
 use super::format::is_sequence;
-use super::segment::DIR;
+use super::segment::{self, DIR};
 
 const NAME: &str = "cut";
 /// Path of the mark.
@@ -21,6 +21,9 @@ pub(super) const PATH: &str = "log/cut";
 const COPY_DIR: &str = "catalog";
 /// Path of the copy.
 pub(super) const COPY_PATH: &str = "catalog/cut";
+
+/// Paths of the mark and of its copy.
+pub const MARK_PATHS: [&str; 2] = [PATH, COPY_PATH];
 
 const MAGIC: &[u8; 8] = b"KITHCUT\0";
 const VERSION: u32 = 1;
@@ -100,8 +103,13 @@ pub(super) fn load(storage: &dyn Storage) -> Result<CutMark, LogError> {
     let mark = |below, fault, is_stale| Ok(CutMark { below: Some(below), fault, is_stale });
     match (main, copy) {
         (Ok(Some(main)), Ok(Some(copy))) => mark(main.max(copy), None, main != copy),
-        // A crash at the first cut, or a directory of a release that had no copy, or a backup.
-        (Ok(Some(one)), Ok(None)) | (Ok(None), Ok(Some(one))) => mark(one, None, true),
+        // A directory of a release that had no copy, or its backup.
+        (Ok(Some(main)), Ok(None)) => mark(main, None, true),
+        (Ok(None), Ok(Some(copy))) => {
+            let what = "is missing".to_string();
+            let fault = MarkFault { path: PATH, what, has_other: true };
+            mark(copy, has_lost_segments(storage)?.then_some(fault), true)
+        }
         (Ok(None), Ok(None)) => mark(1, None, false),
         (Ok(Some(main)), Err(why)) => mark(main, Some(fault(COPY_PATH, &why, true)), true),
         (Err(why), Ok(Some(copy))) => mark(copy, Some(fault(PATH, &why, true)), true),
@@ -114,6 +122,13 @@ pub(super) fn load(storage: &dyn Storage) -> Result<CutMark, LogError> {
             Ok(CutMark { below: None, fault: Some(fault(COPY_PATH, &why, false)), is_stale: false })
         }
     }
+}
+
+/// Whether the oldest segments are gone, before which both files were durable. Where they are not, a crash at the first
+/// cut may have left the copy alone.
+fn has_lost_segments(storage: &dyn Storage) -> Result<bool, LogError> {
+    let firsts = segment::list(storage).map_err(LogError::from_storage)?;
+    Ok(firsts.first().is_some_and(|first| *first > 1))
 }
 
 /// Whether the log was ever cut, as far as anything says so.

@@ -34,7 +34,7 @@ mod scan;
 mod segment;
 mod verification;
 
-pub use cut_mark::{MarkFault, mark_fault, mend_mark, was_cut};
+pub use cut_mark::{MARK_PATHS, MarkFault, mark_fault, mend_mark, was_cut};
 pub use durability::{Durability, GroupOptions};
 pub use error::LogError;
 pub use format::{CATALOG, MAX_BODY_BYTES};

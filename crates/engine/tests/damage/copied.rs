@@ -65,6 +65,22 @@ fn files_that_are_gone_are_missed() {
 }
 
 #[test]
+fn folders_that_are_gone_are_missed() {
+    let (disk, _) = settled();
+    for name in disk.list("collections").expect("a folder").iter().filter(|name| *name != "CATALOG") {
+        let (disk, folder) = (disk.duplicate(), format!("collections/{name}"));
+        disk.remove_dir_all(&folder).expect("it is there");
+        disk.kill();
+        let (found, told) = (checked(&disk), unsound(&disk, LogEnd::PerhapsTorn));
+        assert_eq!(
+            found.is_some(),
+            told.iter().any(|file| file.file == folder),
+            "{folder}: {found:?} {told:?}"
+        );
+    }
+}
+
+#[test]
 fn the_end_of_a_log_that_was_synced_is_not_taken_for_torn() {
     let (disk, _) = settled();
     let segments = disk.list("log").expect("a log");
