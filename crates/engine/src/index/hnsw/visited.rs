@@ -134,8 +134,8 @@ mod tests {
         assert!(fresh.nodes().is_empty());
         // Marks are not part of the number.
         let marked = words(&[]);
-        marked[0].store(1 << 31 | 5 + 1, Ordering::Relaxed);
-        marked[1].store(3 << 30 | 6 + 1, Ordering::Relaxed);
+        marked[0].store((1 << 31) | 6, Ordering::Relaxed);
+        marked[1].store((3 << 30) | 7, Ordering::Relaxed);
         marks.gather(&marked, &mut fresh);
         assert_eq!(fresh.nodes(), [5, 6]);
         let all: Vec<u32> = (8..40).collect();
