@@ -49,11 +49,14 @@ async function namesIn(folder: string): Promise<readonly string[]> {
   return ((await unlessMissing(readdir(folder))) ?? []).sort();
 }
 
+/** What the system says of a path that leads to nothing: links among them that lead to themselves or through a file. */
+const NOTHING_THERE: ReadonlySet<string | undefined> = new Set(['ENOENT', 'ELOOP', 'ENOTDIR']);
+
 async function unlessMissing<T>(asked: Promise<T>): Promise<T | undefined> {
   try {
     return await asked;
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') {
+    if (NOTHING_THERE.has((error as NodeJS.ErrnoException).code)) {
       return undefined;
     }
     throw error;
