@@ -245,7 +245,8 @@ impl Storage for RealDisk {
 
     #[cfg(unix)]
     fn free_bytes(&self) -> Option<u64> {
-        let stat = rustix::fs::statvfs(&self.root).ok()?;
+        // A file system that does not tell says that it has no blocks at all.
+        let stat = rustix::fs::statvfs(&self.root).ok().filter(|stat| stat.f_blocks > 0)?;
         Some(stat.f_bavail.saturating_mul(stat.f_frsize))
     }
 }

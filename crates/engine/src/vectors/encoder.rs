@@ -226,6 +226,9 @@ impl Encoder {
             mean_squared += f64::from(mean) * f64::from(mean);
         }
         let share = if mean_squared > 0.0 { (mean_dot / mean_squared) as f32 } else { 0.0 };
+        if !share.is_finite() {
+            return self.rotate(vector, query);
+        }
         let mut norm_squared = 0.0;
         for ((&x, &mean), out) in vector.iter().zip(&self.mean).zip(&mut query.rotated) {
             let rest = f64::from(x) - f64::from(share) * f64::from(mean);

@@ -7,6 +7,7 @@ use super::cause::Cause;
 use super::extents::{self, Extent, ExtentWriter};
 use super::file_path;
 use super::verification::verify_all;
+use crate::arena::LinkArena;
 use crate::collection::change::{Input, Undecodable};
 use crate::collection::config::{Coding, CollectionConfig, Recipe};
 use crate::collection::field::FieldTable;
@@ -240,7 +241,9 @@ fn decode(
         FieldGraph::with(hnsw, adopted(kept.recipe, config.recipe(field)), metric, codes, indexed);
     graph.ordered = kept.ordered;
     // Whatever led to that: what is alive and in no graph would be found by no walk.
-    if (0..indexed).any(|row| table.alive(row, u64::MAX - 1) && graph.nodes.of_row(row).is_none()) {
+    let can_tell = indexed < LinkArena::MAX_ROWS;
+    if can_tell && (0..indexed).any(|row| table.alive(row, u64::MAX - 1) && graph.nodes.of_row(row).is_none())
+    {
         return None;
     }
     // A graph that was cut at its boundary, or written while it grew, may have lost ways; every row stays reachable.

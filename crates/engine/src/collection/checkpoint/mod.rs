@@ -190,6 +190,13 @@ impl Collection {
         checkpoints.doubtful.push(manifest.clone());
         if let Err(error) = manifest.store(storage, &checkpoints.dir) {
             self.writer.lock().head.edited.add(edited);
+            // What is read back is durable: where it is the one before, the new one is nowhere, and its files go.
+            if error.kind() == ErrorKind::Full
+                && Manifest::load(storage, self.id).is_ok_and(|found| found == checkpoints.manifest)
+            {
+                checkpoints.doubtful.pop();
+                let _ = checkpoints.remove_strays(storage);
+            }
             return Err(error.into());
         }
         checkpoints.doubtful.clear();
