@@ -183,7 +183,7 @@ impl Encoder {
         let mut norm_squared = f64::from(sums.norm_squared);
         let mut mean_dot = f64::from(sums.mean_dot);
         if !PLAIN_SQUARES.contains(&sums.norm_squared) || !sums.mean_dot.is_finite() {
-            (norm_squared, mean_dot) = self.careful_residual(vector, &mut query.rotated);
+            (norm_squared, mean_dot) = self.careful_residual(vector, 1.0, &mut query.rotated);
         }
         (self.kernels.rotate)(&mut query.rotated, &self.signs);
         let bias = match self.metric {
@@ -220,32 +220,26 @@ impl Encoder {
     fn rotate_direction_carefully(&self, vector: &[f32], query: &mut CodeQuery) -> Rotated {
         query.fit(&self.layout);
         query.rotated.resize(self.dim, 0.0);
-        let (mut mean_dot, mut mean_squared) = (0.0, 0.0);
-        for (&x, &mean) in vector.iter().zip(&self.mean) {
-            mean_dot += f64::from(x) * f64::from(mean);
-            mean_squared += f64::from(mean) * f64::from(mean);
-        }
+        let dot =
+            |a: &[f32]| a.iter().zip(&self.mean).map(|(&a, &b)| f64::from(a) * f64::from(b)).sum::<f64>();
+        let (mean_dot, mean_squared) = (dot(vector), dot(&self.mean));
         let share = if mean_squared > 0.0 { (mean_dot / mean_squared) as f32 } else { 0.0 };
         if !share.is_finite() {
             return self.rotate(vector, query);
         }
-        let mut norm_squared = 0.0;
-        for ((&x, &mean), out) in vector.iter().zip(&self.mean).zip(&mut query.rotated) {
-            let rest = f64::from(x) - f64::from(share) * f64::from(mean);
-            norm_squared += rest * rest;
-            *out = rest.clamp(-GREATEST_COMPONENT, GREATEST_COMPONENT) as f32;
-        }
+        let (norm_squared, _) = self.careful_residual(vector, share, &mut query.rotated);
         (self.kernels.rotate)(&mut query.rotated, &self.signs);
         let bias = finite(f64::from(share) * mean_squared / 2.0 - mean_dot);
         Rotated { norm_squared, bias, row_bias: share }
     }
 
-    /// The residual and its sums where `f32` would overflow or lose small numbers.
+    /// What is left of a vector without that share of the mean, and its sums, where `f32` would overflow or lose small
+    /// numbers.
     #[cold]
-    fn careful_residual(&self, vector: &[f32], out: &mut [f32]) -> (f64, f64) {
+    fn careful_residual(&self, vector: &[f32], share: f32, out: &mut [f32]) -> (f64, f64) {
         let (mut norm_squared, mut mean_dot) = (0.0, 0.0);
         for ((&x, &mean), out) in vector.iter().zip(&self.mean).zip(out) {
-            let r = f64::from(x) - f64::from(mean);
+            let r = f64::from(x) - f64::from(share) * f64::from(mean);
             norm_squared += r * r;
             mean_dot += f64::from(x) * f64::from(mean);
             *out = r.clamp(-GREATEST_COMPONENT, GREATEST_COMPONENT) as f32;
