@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, statfsSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { call, ok } from './requests';
@@ -12,6 +12,8 @@ const TIMEOUT_MS = 120_000;
 /** A small file system of its own, mounted. */
 interface SmallDisk {
   readonly path: string;
+  /** Its size. */
+  readonly bytes: number;
   unmount(): void;
 }
 
@@ -20,16 +22,17 @@ function run(command: string, ...args: string[]): void {
 }
 
 /** Mounts where the test may: as root, and where the kernel has such file systems. */
-function mount(kind: 'tmpfs' | 'ext4', folder: string): SmallDisk | undefined {
-  const path = join(folder, 'disk');
+function mount(kind: 'tmpfs' | 'ext4', folder: string, megabytes: number): SmallDisk | undefined {
+  const path = join(folder, `disk-${String(megabytes)}`);
   mkdirSync(path);
   try {
     if (kind === 'tmpfs') {
-      run('mount', '-t', 'tmpfs', '-o', 'size=6m', 'kithdb-test', path);
+      run('mount', '-t', 'tmpfs', '-o', `size=${String(megabytes)}m`, 'kithdb-test', path);
     } else {
-      const image = join(folder, 'image');
+      const image = join(folder, `image-${String(megabytes)}`);
       writeFileSync(image, '');
-      truncateSync(image, 12 * 1024 * 1024);
+      // What the file system keeps for itself comes on top.
+      truncateSync(image, (megabytes + 6) * 1024 * 1024);
       // No blocks set aside for root: what is full for others is full for this test too.
       run('mkfs.ext4', '-q', '-F', '-m', '0', image);
       run('mount', '-o', 'loop', image, path);
@@ -39,18 +42,19 @@ function mount(kind: 'tmpfs' | 'ext4', folder: string): SmallDisk | undefined {
   }
   return {
     path,
+    bytes: megabytes * 1024 * 1024,
     unmount: (): void => {
       run('umount', path);
     },
   };
 }
 
-function points(first: number): object {
+function points(first: number, length = BATCH, text = ''): object {
   return {
-    points: Array.from({ length: BATCH }, (_, at) => ({
+    points: Array.from({ length }, (_, at) => ({
       id: first + at,
       vector: Array.from({ length: SIZE }, (_, dim) => ((first + at) * 31 + dim * 7) % 101),
-      payload: { n: first + at },
+      payload: { n: first + at, ...(text === '' ? {} : { text }) },
     })),
   };
 }
@@ -64,12 +68,17 @@ async function count(url: string, name: string): Promise<number> {
 }
 
 /** Upserts until the disk is full, also after what the server can tidy up by itself; says how many points it took. */
-async function fill(url: string, name: string): Promise<number> {
+async function fill(url: string, name: string, batch = BATCH, text = ''): Promise<number> {
   let taken = 0;
   for (let refused = 0; refused < 3;) {
-    const { status, error } = await call(url, 'PUT', `/collections/${name}/points`, points(taken));
+    const { status, error } = await call(
+      url,
+      'PUT',
+      `/collections/${name}/points`,
+      points(taken, batch, text),
+    );
     if (status === 200) {
-      taken += BATCH;
+      taken += batch;
       refused = 0;
     } else {
       expect([status, error]).toEqual([507, 'Upsert failed: storage full']);
@@ -109,15 +118,30 @@ async function resumes(url: string, name: string): Promise<void> {
   throw new Error('writes did not resume');
 }
 
+function freeBytes(path: string): number {
+  const { bavail, bsize } = statfsSync(path);
+  return bavail * bsize;
+}
+
+/** Waits until a disk has so much room. */
+async function gives(path: string, bytes: number): Promise<void> {
+  for (let attempt = 0; freeBytes(path) < bytes; attempt += 1) {
+    expect(attempt).toBeLessThan(60);
+    await sleep(250);
+  }
+}
+
 afterEach(ServerChild.killAll);
 
 describe.each(['tmpfs', 'ext4'] as const)('C1.5 a full %s', (kind) => {
   const folder = mkdtempSync(join(tmpdir(), 'kithdb-full-'));
-  const disk = mount(kind, folder);
+  const disk = mount(kind, folder, 6);
+  const larger = mount(kind, folder, 48);
   const onDisk = disk === undefined ? it.skip : it;
 
   afterAll(() => {
     disk?.unmount();
+    larger?.unmount();
     rmSync(folder, { recursive: true });
   });
 
@@ -172,6 +196,44 @@ describe.each(['tmpfs', 'ext4'] as const)('C1.5 a full %s', (kind) => {
       server = new ServerChild(dataDir);
       url = await server.ready;
       expect(await count(url, 'c')).toBe(left + BATCH);
+      server.signal('SIGTERM');
+      expect(await server.exit).toEqual({ code: 0, signal: null });
+      rmSync(dataDir, { recursive: true });
+    },
+    TIMEOUT_MS,
+  );
+
+  (larger === undefined ? it.skip : it).each(['the oldest', 'three of each five'])(
+    'takes writes again when most points of an indexed collection are deleted: %s',
+    async (which) => {
+      const path = larger?.path ?? folder;
+      const dataDir = join(path, 'points');
+      let server = new ServerChild(dataDir);
+      let url = await server.ready;
+      await ok(url, 'PUT', '/collections/c', {
+        vectors: { size: SIZE, distance: 'Euclid' },
+        hnsw_config: { full_scan_threshold: 10 },
+      });
+      const taken = await fill(url, 'c', 200, 'text '.repeat(160));
+      const free = freeBytes(path);
+      const dead = Array.from({ length: taken }, (_, id) => id).filter((id) =>
+        which === 'the oldest' ? id < taken * 0.6 : id % 5 < 3,
+      );
+      for (let first = 0; first < dead.length; first += 500) {
+        await ok(url, 'POST', '/collections/c/points/delete', { points: dead.slice(first, first + 500) });
+      }
+      const left = await count(url, 'c');
+      await resumes(url, 'c');
+      expect(await count(url, 'c')).toBe(left + BATCH);
+      if (which === 'the oldest') {
+        await gives(path, free + (larger?.bytes ?? 0) / 5);
+      }
+      server.signal('SIGTERM');
+      expect(await server.exit).toEqual({ code: 0, signal: null });
+      server = new ServerChild(dataDir);
+      url = await server.ready;
+      expect(await count(url, 'c')).toBe(left + BATCH);
+      await resumes(url, 'c');
       server.signal('SIGTERM');
       expect(await server.exit).toEqual({ code: 0, signal: null });
       rmSync(dataDir, { recursive: true });

@@ -103,13 +103,14 @@ impl Shared {
     /// Whether a write that makes the data grow may be accepted.
     ///
     /// # Errors
-    /// `StorageFull` while a full disk has not been given room again; `Overloaded` when checkpoints are so far behind
+    /// `StorageFull` while a full disk has not been given room again, or a checkpoint would not fit; `Overloaded` when checkpoints are so far behind
     /// that a start would take too long.
     pub fn admit_growth(&self) -> Result<(), Error> {
-        if !self.reserve.admits_growth() {
+        let unsaved = self.unsaved_work.load(Ordering::Relaxed);
+        if !self.reserve.admits_growth(unsaved as u64) {
             return Err(Error::StorageFull);
         }
-        if self.unsaved_work.load(Ordering::Relaxed) > self.limits.max_unsaved_work {
+        if unsaved > self.limits.max_unsaved_work {
             return Err(Error::Overloaded("the log waits for a checkpoint".into()));
         }
         Ok(())
@@ -155,6 +156,8 @@ pub struct Collection {
     index_bytes: IndexBytes,
     /// What the rows and graphs were like when the last vacuum of rows had looked at them.
     vacuumed: Mutex<Option<u64>>,
+    /// The vacuum moves nothing more before what it has moved is in a checkpoint.
+    vacuum_waits: AtomicBool,
 }
 
 /// Log sequences of a collection: of its creation (0 when the log does not hold that any more), and of its last record.
@@ -209,6 +212,7 @@ impl Collection {
             retired: AtomicBool::new(false),
             index_bytes: IndexBytes::default(),
             vacuumed: Mutex::new(None),
+            vacuum_waits: AtomicBool::new(false),
         }
     }
 

@@ -12,6 +12,7 @@ use super::write::{Write, WriteRequest};
 use super::{Collection, FieldGraph, Head, View};
 use crate::deadline::Deadline;
 use crate::index::sparse::Block;
+use crate::sync::atomic::Ordering;
 use crate::sync::mpsc::sync_channel;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
@@ -25,6 +26,9 @@ const MOVED_ROWS: usize = 256;
 const MOVED_BYTES: usize = 1 << 20;
 /// Share of dead rows from which on a chunk is emptied. Emptied at a half, every byte that is moved frees another.
 const EMPTIED_SHARE: u32 = 2;
+
+/// On a disk with little room, the vacuum looks again when so many bytes more or less are free.
+const ROOM_STEP: u64 = 1 << 18;
 
 /// Time that a step has.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -47,11 +51,14 @@ impl Collection {
         }
         *self.vacuumed.lock() = Some(state);
         let mut empty: Vec<(usize, u32)> = Vec::new();
-        let mut worn: Option<(usize, u32)> = None;
+        let mut worn: Option<(usize, u32, u64)> = None;
         for (position, table) in view.mortal_rows().enumerate() {
             for WornChunk { chunk, live } in worn_chunks(table, view.op) {
                 if live > 0 {
-                    worn.get_or_insert((position, chunk));
+                    let bytes = live_bytes(&view, position, live);
+                    if worn.is_none_or(|(.., least)| bytes < least) {
+                        worn = Some((position, chunk, bytes));
+                    }
                 } else if self.graphs_are_through(position, &chunk_range(table, chunk)) {
                     empty.push((position, chunk));
                 }
@@ -63,13 +70,21 @@ impl Collection {
         if !empty.is_empty() || !thinned.is_empty() {
             self.release(&empty, thinned);
         }
-        worn.is_some_and(|(field, chunk)| self.empty_chunk(field, chunk))
+        let Some((field, chunk, bytes)) = worn else { return false };
+        if !self.has_room_to_move(bytes) {
+            // Room comes with a checkpoint; on a full disk nothing else asks for one.
+            self.vacuum_waits.store(self.shared.reserve.is_spent(), Ordering::Relaxed);
+            return false;
+        }
+        self.empty_chunk(field, chunk)
     }
 
     /// What decides whether there is something to drop or to empty, in one number.
     fn vacuum_state(&self, view: &View) -> u64 {
         let mut hasher = DefaultHasher::new();
         view.op.hash(&mut hasher);
+        // Rows that had no room to move may have it when there is more.
+        self.shared.reserve.little_free().map(|free| free / ROOM_STEP).hash(&mut hasher);
         for slot in &self.graphs {
             for graph in [slot.current.load_full(), slot.next.load_full()] {
                 graph.map(|graph| (Arc::as_ptr(&graph).addr(), graph.indexed())).hash(&mut hasher);
@@ -175,6 +190,12 @@ impl Collection {
             .nth(field)
             .map_or(0, |table| chunk_range(table, chunk).filter(|&row| table.alive(row, view.op)).count())
     }
+}
+
+/// About as many bytes as so many live rows of a field have.
+fn live_bytes(view: &View, position: usize, live: u32) -> u64 {
+    let dense = view.fields.get(position);
+    dense.map_or(MOVED_BYTES as u64, |table| u64::from(live) * table.rows.row_bytes() as u64)
 }
 
 /// Rows of a field of any kind that die and are given back in chunks.

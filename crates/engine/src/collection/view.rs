@@ -41,12 +41,26 @@ impl View {
 
     /// Whether a chunk of the rows of the field at a position has not been dropped.
     pub(super) fn holds_chunk(&self, position: usize, chunk: u32) -> bool {
+        let first = chunk * self.chunk_rows(position);
         match self.fields.get(position) {
-            Some(table) => table.rows.holds(chunk * table.rows.chunk_rows()),
-            None => {
-                let rows = &self.sparse[position - self.fields.len()].rows;
-                rows.holds(chunk * rows.chunk_rows())
-            }
+            Some(table) => table.rows.holds(first),
+            None => self.sparse[position - self.fields.len()].rows.holds(first),
+        }
+    }
+
+    /// Rows of the field at a position, dead ones included.
+    pub(super) fn rows(&self, position: usize) -> u32 {
+        match self.fields.get(position) {
+            Some(table) => table.len(),
+            None => self.sparse[position - self.fields.len()].len(),
+        }
+    }
+
+    /// Rows of a full chunk of the field at a position.
+    pub(super) fn chunk_rows(&self, position: usize) -> u32 {
+        match self.fields.get(position) {
+            Some(table) => table.rows.chunk_rows(),
+            None => self.sparse[position - self.fields.len()].rows.chunk_rows(),
         }
     }
 

@@ -167,8 +167,10 @@ pub fn keep_house(catalog: &Catalog) {
         {}
         catalog.set_aside_damaged(&collection);
         let is_due = collection.unsaved_work() >= checkpoint_work
-            || collection.has_unwritten_graph()
-            || collection.checkpoint_fault().is_some();
+            || collection.checkpoint_fault().is_some()
+            || collection.vacuum_waited()
+            || (!shared.reserve.is_spent() && collection.has_unwritten_graph())
+            || collection.has_room_to_free();
         if is_due {
             checkpoint(catalog, &collection, GraphPolicy::WhenGrown);
         }
@@ -179,8 +181,34 @@ pub fn keep_house(catalog: &Catalog) {
     }
     shorten_replay(catalog, log_budget_bytes);
     shrink_log(catalog, log_budget_bytes);
-    // Without a reserve a full disk refuses deletions as well, until somebody else makes room.
-    let _ = shared.reserve.keep(shared.log.size_bytes());
+    measure_room(catalog);
+    if shared.reserve.fits(shared.unsaved_work.load(Ordering::Relaxed) as u64) {
+        // Without a reserve a full disk refuses deletions as well, until somebody else makes room.
+        let _ = shared.reserve.keep(shared.log.size_bytes());
+    } else {
+        // The next checkpoint needs all there is.
+        shared.reserve.release();
+    }
+}
+
+/// Where little room is left, looks what the checkpoints of all collections need that have something in the log, and the
+/// growth of the one that needs most for that.
+pub fn measure_room(catalog: &Catalog) {
+    let shared = catalog.shared();
+    let unsaved = shared.unsaved_work.load(Ordering::Relaxed) as u64;
+    let (mut waiting, mut growth) = (0_u64, 0);
+    if shared.reserve.look() {
+        for collection in catalog.collections() {
+            let needed = collection.room_needed();
+            if collection.unsaved_work() > 0 {
+                waiting += needed.waiting;
+                growth = needed.growth.max(growth);
+            } else {
+                growth = (needed.waiting + needed.growth).max(growth);
+            }
+        }
+    }
+    shared.reserve.measure(unsaved, waiting + growth);
 }
 
 /// Checkpoints the collections with the most to replay, until all together are within the budget, or the time of a look
@@ -256,8 +284,9 @@ pub fn checkpoint_everything(catalog: &Catalog) {
 
 fn checkpoint(catalog: &Catalog, collection: &Arc<Collection>, policy: GraphPolicy) {
     let shared = collection.shared();
-    if shared.reserve.is_spent() {
-        let needed = collection.unsaved_work() as u64;
+    let is_full = shared.reserve.is_spent();
+    if is_full {
+        let needed = collection.bytes_to_write();
         let free = || shared.storage.free_bytes().unwrap_or(u64::MAX);
         let mut room = free();
         if room < needed {
@@ -274,13 +303,15 @@ fn checkpoint(catalog: &Catalog, collection: &Arc<Collection>, policy: GraphPoli
             shared.reserve.release_for_start();
         }
     }
+    let policy = if is_full { GraphPolicy::Never } else { policy };
     let written = guarded(collection, "a checkpoint", || collection.checkpoint(policy));
-    let is_full =
+    let met_the_end =
         |error: &CheckpointError| matches!(error, CheckpointError::Storage(e) if e.kind() == ErrorKind::Full);
     // A failed checkpoint leaves the one before it in force, and the log whole. What it cost is given back already.
-    if written.is_some_and(|written| written.is_err_and(|error| is_full(&error))) && shared.reserve.release()
+    if written.is_some_and(|written| written.is_err_and(|error| met_the_end(&error)))
+        && (shared.reserve.release() || policy != GraphPolicy::Never)
     {
-        let _ = guarded(collection, "a checkpoint", || collection.checkpoint(policy));
+        let _ = guarded(collection, "a checkpoint", || collection.checkpoint(GraphPolicy::Never));
     }
     catalog.set_aside_damaged(collection);
 }

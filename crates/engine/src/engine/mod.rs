@@ -181,6 +181,7 @@ impl Engine {
         let lock = catalog::claim(&*storage)?;
         let Opened { catalog, report, damage } =
             catalog::open(Arc::clone(&storage), options.limits, options.thresholds, options.mode)?;
+        background::measure_room(&catalog);
         let found = ScrubReport::of_start(&damage, &report);
         let records = damage.records.iter().map(|record| record.told(&*storage));
         let log_damages = report.sentences(MAX_TOLD_DAMAGES).into_iter().chain(records);
@@ -313,7 +314,7 @@ impl Engine {
         index_everything(&self.core.catalog, &mut IndexScratch::default());
         match policy {
             GraphPolicy::Always => checkpoint_everything(&self.core.catalog),
-            GraphPolicy::WhenGrown => keep_house(&self.core.catalog),
+            GraphPolicy::WhenGrown | GraphPolicy::Never => keep_house(&self.core.catalog),
         }
     }
 

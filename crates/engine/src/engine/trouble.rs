@@ -3,6 +3,7 @@
 
 use crate::catalog::Catalog;
 use crate::limits::MAX_TOLD_TROUBLES;
+use std::sync::atomic::Ordering;
 
 /// What is in trouble.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,7 +53,8 @@ pub fn troubles(catalog: &Catalog) -> Vec<Trouble> {
     let of_all = |kind, what: String| Trouble { kind, collection: None, what };
     let of_one = |kind, name: &str, what: String| Trouble { kind, collection: Some(name.to_string()), what };
     let mut found = Vec::new();
-    if !shared.reserve.admits_growth() {
+    let unsaved = shared.unsaved_work.load(Ordering::Relaxed) as u64;
+    if !shared.reserve.admits_growth(unsaved) {
         let what =
             "the disk is full: writes that make the data grow are refused until there is room".to_string();
         found.push(of_all(TroubleKind::DiskFull, what));

@@ -6,6 +6,8 @@
 //! is there for deletions and checkpoints, until there is room to make the file again. A second, shorter file is left
 //! alone until a start needs it (behind damage the log copies its last records before it can be relied on), or until a
 //! checkpoint that would free the log fits with it and not without.
+//!
+//! Growth ends before the disk does: what waits in the log must fit into a checkpoint, or nothing is ever freed.
 
 use super::{ErrorKind, Result, Storage, StorageFile};
 use parking_lot::Mutex;
@@ -25,7 +27,7 @@ const DATA_BYTES: u64 = 4 << 10;
 /// The file for a start has one part in so many of the other's length.
 const START_SHARE: u64 = 4;
 /// At most one part in so many of what is free is taken.
-const SHARE_OF_FREE: u64 = 16;
+const SHARE_OF_FREE: u64 = 8;
 const PIECE_BYTES: u64 = 256 << 10;
 
 /// The space that is held back. The files mean nothing: any length and any content of them are right.
@@ -36,6 +38,12 @@ pub struct Reserve {
     spent: AtomicBool,
     /// What the file had when it was removed.
     wanted: AtomicU64,
+    /// So little was free at the last look that every byte counts.
+    tight: AtomicBool,
+    /// Work that waited for checkpoints at the last look.
+    unsaved: AtomicU64,
+    /// Bytes that these checkpoints need.
+    needed: AtomicU64,
 }
 
 /// Bytes of the two files.
@@ -58,6 +66,9 @@ impl Reserve {
             held: Mutex::new(held),
             spent: AtomicBool::new(spent),
             wanted: AtomicU64::new(wanted),
+            tight: AtomicBool::new(false),
+            unsaved: AtomicU64::new(0),
+            needed: AtomicU64::new(0),
         }
     }
 
@@ -95,14 +106,67 @@ impl Reserve {
         }
     }
 
-    /// Whether data may grow: unless the disk was full and has not twice the reserve free since.
-    pub fn admits_growth(&self) -> bool {
-        !self.is_spent() || self.has_room_again()
+    /// Whether data may grow: unless the disk was full and has not twice the reserve free since, or a checkpoint of the
+    /// `unsaved` bytes that wait for one would not fit.
+    pub fn admits_growth(&self, unsaved: u64) -> bool {
+        self.fits(unsaved) && (!self.is_spent() || self.has_room_again())
+    }
+
+    /// Looks at what is free. Answers whether it is so little that the next checkpoints may not fit: the disk was full, or
+    /// has less than a gigabyte.
+    pub fn look(&self) -> bool {
+        let is_tight = self.is_spent() || self.storage.free_bytes().is_some_and(|free| free < LITTLE_FREE);
+        self.tight.store(is_tight, Ordering::Release);
+        is_tight
+    }
+
+    /// Whether little was free at the last [`look`](Self::look).
+    pub fn is_tight(&self) -> bool {
+        self.is_spent() || self.tight.load(Ordering::Acquire)
+    }
+
+    /// Takes note of what the next checkpoints need, and of the work that waits for them.
+    pub fn measure(&self, unsaved: u64, needed: u64) {
+        self.unsaved.store(unsaved, Ordering::Release);
+        self.needed.store(needed, Ordering::Release);
+    }
+
+    /// So much does not wait any more.
+    pub fn forget(&self, work: u64) {
+        let less = |unsaved: u64| Some(unsaved.saturating_sub(work));
+        let _ = self.unsaved.fetch_update(Ordering::AcqRel, Ordering::Acquire, less);
+    }
+
+    /// Whether checkpoints of the work that waits for them have room beside the reserve, which is for what comes after
+    /// that, when room has to be made. What came since the last [`measure`](Self::measure) needs as much once more as it
+    /// took in the log.
+    pub fn fits(&self, unsaved: u64) -> bool {
+        let grown = unsaved.saturating_sub(self.unsaved.load(Ordering::Acquire));
+        if !self.is_tight() && grown < LITTLE_FREE / 4 {
+            return true;
+        }
+        let missing = if self.is_spent() { self.wanted.load(Ordering::Acquire) } else { 0 };
+        let needed = self.needed.load(Ordering::Acquire).saturating_add(grown).saturating_add(missing);
+        self.storage.free_bytes().is_none_or(|free| free > needed)
     }
 
     /// Whether the disk was full, and the reserve has not been made again since.
     pub fn is_spent(&self) -> bool {
         self.spent.load(Ordering::Acquire)
+    }
+
+    /// Bytes that are worth a checkpoint which does nothing else than free them: where little is free.
+    pub fn worth_freeing(&self) -> Option<u64> {
+        if self.is_spent() {
+            return Some(LEAST_BYTES);
+        }
+        let free = self.is_tight().then(|| self.storage.free_bytes()).flatten()?;
+        Some(LEAST_BYTES.max(free / SHARE_OF_FREE))
+    }
+
+    /// Bytes that are free, where little is.
+    pub fn little_free(&self) -> Option<u64> {
+        self.is_tight().then(|| self.storage.free_bytes()).flatten()
     }
 
     fn has_room_again(&self) -> bool {
@@ -131,8 +195,9 @@ impl Reserve {
         let mut held = self.held.lock();
         let free = self.storage.free_bytes().unwrap_or(u64::MAX);
         let enough = if free < LITTLE_FREE && log_bytes >= DATA_BYTES { MOST_BYTES } else { log_bytes };
-        let wanted = enough.max(self.wanted.load(Ordering::Acquire)).min(MOST_BYTES);
-        let wanted = wanted.min(free.saturating_add(held.usual) / SHARE_OF_FREE);
+        let wanted = enough.min(MOST_BYTES).min(free.saturating_add(held.usual) / SHARE_OF_FREE);
+        // As long as it was, however little is free beside it: a disk that fills again and again must not wear it down.
+        let wanted = if self.is_spent() { wanted.max(self.wanted.load(Ordering::Acquire)) } else { wanted };
         if wanted >= LEAST_BYTES {
             self.lengthen(START_PATH, &mut held.start, wanted / START_SHARE)?;
             self.lengthen(PATH, &mut held.usual, wanted)?;
@@ -209,23 +274,23 @@ mod tests {
         let disk = disk(8 << 20);
         let reserve = Reserve::open(Arc::new(disk.clone()));
         reserve.keep(400_000).expect("there is room");
-        disk.create("data").expect("a file").append(&vec![0; (8 << 20) - 700_000]).expect("there is room");
-        assert!(reserve.admits_growth());
+        disk.create("data").expect("a file").append(&vec![0; (8 << 20) - 1_400_000]).expect("there is room");
+        assert!(reserve.admits_growth(0));
         assert!(reserve.release());
         assert_eq!(held(&disk), 0);
-        assert!(!reserve.admits_growth());
+        assert!(!reserve.admits_growth(0));
         assert!(!reserve.release(), "there is nothing left");
         reserve.keep(400_000).expect("nothing is tried");
         assert!(reserve.is_spent() && held(&disk) == 0);
         let again = Reserve::open(Arc::new(disk.clone()));
-        assert!(!again.admits_growth(), "the disk is as full as it was");
+        assert!(!again.admits_growth(0), "the disk is as full as it was");
         assert!(again.release_for_start(), "the part for a start was left alone");
         assert!(!again.release_for_start());
         disk.remove("data").expect("a file");
-        assert!(reserve.admits_growth());
+        assert!(reserve.admits_growth(0));
         reserve.keep(0).expect("there is room");
         assert!(!reserve.is_spent());
-        assert_eq!(held(&disk), 512 << 10, "as long as before, whatever the log is now");
+        assert_eq!(held(&disk), 1 << 20, "as long as before, whatever the log is now");
     }
 
     #[test]
@@ -242,5 +307,36 @@ mod tests {
                 assert!(again.release() && held(&disk) == 0);
             }
         }
+    }
+
+    #[test]
+    fn growth_ends_while_a_checkpoint_of_what_waits_has_room() {
+        let disk = disk(4 << 20);
+        let reserve = Reserve::open(Arc::new(disk.clone()));
+        assert!(reserve.admits_growth(1 << 20), "nobody has looked yet");
+        assert!(reserve.look(), "less than a gigabyte is free");
+        let mut log = disk.create("log").expect("a file");
+        log.append(&vec![0; 1 << 20]).expect("there is room");
+        reserve.measure(1 << 20, 1 << 20);
+        assert!(reserve.admits_growth(2 << 20) && !reserve.admits_growth(3 << 20));
+        log.append(&vec![0; 1 << 20]).expect("there is room");
+        assert!(!reserve.fits(2 << 20), "a byte of the log takes one of the room and needs one more");
+        reserve.forget(1 << 20);
+        assert!(!reserve.fits(1 << 20), "the log is not cut yet");
+        reserve.measure(0, 1 << 20);
+        assert!(reserve.fits(0) && reserve.fits((1 << 20) - 1) && !reserve.fits(1 << 20));
+        reserve.measure(0, 3 << 20);
+        assert!(!reserve.fits(0), "what is new may be more than what waits");
+        disk.remove("log").expect("a file");
+        assert!(reserve.fits(0), "room that somebody else makes counts at once");
+    }
+
+    #[test]
+    fn a_disk_with_room_refuses_nothing() {
+        let disk = disk(1 << 40);
+        let reserve = Reserve::open(Arc::new(disk));
+        assert!(!reserve.look() && reserve.worth_freeing().is_none());
+        reserve.measure(0, u64::MAX);
+        assert!(reserve.admits_growth(1 << 20));
     }
 }

@@ -1,6 +1,6 @@
 //! A disk without room (C1.5): what grows is refused, what shrinks goes on, and room is used as soon as it is there.
 
-use crate::common::TestEngine;
+use crate::common::{Random, TestEngine};
 use kithdb_engine::collection::GraphPolicy;
 use kithdb_engine::limits::Thresholds;
 use kithdb_engine::storage::{SimDisk, Storage};
@@ -93,10 +93,20 @@ fn room_that_somebody_else_makes_is_used_without_a_restart_c1_5() {
     disk.set_capacity(Some(2 << 20));
     let engine = TestEngine::with(disk.clone(), 1, Thresholds::default()).expect("an empty disk opens");
     create(&engine, "c");
-    let accepted = fill(&engine, "c", 0);
+    let mut accepted = 0;
+    loop {
+        let more = fill(&engine, "c", accepted * POINTS);
+        accepted += more;
+        if more == 0 {
+            break;
+        }
+        // A look may find room for more.
+        engine.work(GraphPolicy::WhenGrown);
+    }
     assert!(engine.engine().catalog().shared().reserve.is_spent());
     assert_eq!(engine.refused("upsert_points", "c", points(0)).0, "storage_full");
     disk.set_capacity(Some(8 << 20));
+    engine.work(GraphPolicy::WhenGrown);
     engine.ok("upsert_points", "c", points(accepted * POINTS));
     engine.work(GraphPolicy::WhenGrown);
     assert!(!engine.engine().catalog().shared().reserve.is_spent());
@@ -123,5 +133,132 @@ fn a_start_on_a_full_disk_serves_what_was_acknowledged() {
         // Not a power cut: on the simulated disk that brings removed files back, which a real one has given to others.
         engine.restart();
         assert_eq!(count(&engine, "c"), before);
+    }
+}
+
+/// Chunks and graphs of some hundred rows, as large collections have them on large disks.
+const SHORT: Thresholds = Thresholds {
+    checkpoint_bytes: 256 << 10,
+    log_budget_bytes: 512 << 10,
+    log_segment_bytes: 64 << 10,
+    graph_step_rows: 200,
+    vacuum_rows: 40,
+    order_rows: 1_000,
+    row_chunk_bytes: 32 << 10,
+};
+
+/// An indexed collection that has filled a disk; answers how many points it has.
+fn filled(engine: &TestEngine) -> u64 {
+    let hnsw = json!({"m": 8, "ef_construct": 32, "full_scan_threshold": 10});
+    let vectors = json!({"size": 64, "distance": "Dot"});
+    engine.ok("create_collection", "c", json!({"vectors": vectors, "hnsw_config": hnsw}));
+    let mut points = 0;
+    let mut refused = 0;
+    while refused < 3 {
+        match engine.call("upsert_points", "c", long_points(points)) {
+            Ok(_) => (points, refused) = (points + POINTS, 0),
+            Err(error) => {
+                assert_eq!(error.code(), "storage_full");
+                refused += 1;
+            }
+        }
+        if refused > 0 || points % 250 == 0 {
+            engine.work(GraphPolicy::WhenGrown);
+        }
+        assert!(points < 100_000, "the disk never fills");
+    }
+    points
+}
+
+fn long_points(first: u64) -> Value {
+    let mut random = Random(first);
+    let mut point = |id: u64| {
+        let payload = json!({"n": id, "text": "text ".repeat(60)});
+        json!({"id": id, "vector": random.vector(64), "payload": payload})
+    };
+    json!({"points": (first..first + POINTS).map(&mut point).collect::<Vec<_>>()})
+}
+
+#[test]
+fn deleting_the_oldest_points_of_an_indexed_collection_makes_room_for_writes_c1_5() {
+    deleting_makes_room(|id, points| id < points * 6 / 10, 1 << 19);
+}
+
+#[test]
+fn deleting_points_of_every_file_makes_room_for_writes_c1_5() {
+    deleting_makes_room(|id, _| id % 5 < 3, 0);
+}
+
+/// Deletes points of a full disk, by their id and how many there are, until writes go on, and asks for so many bytes that
+/// are free then and were not before.
+fn deleting_makes_room(is_dead: fn(u64, u64) -> bool, least: u64) {
+    for seed in 0..3 {
+        let disk = SimDisk::new();
+        disk.set_capacity(Some(4 << 20));
+        let mut engine = TestEngine::with(disk.clone(), seed, SHORT).expect("an empty disk opens");
+        let points = filled(&engine);
+        let before = disk.free_bytes().expect("a disk with a capacity knows");
+        let dead: Vec<u64> = (0..points).filter(|&id| is_dead(id, points)).collect();
+        for ids in dead.chunks(500) {
+            engine.ok("delete_points", "c", json!({"points": ids}));
+        }
+        let left = count(&engine, "c");
+        assert!(left < points / 2);
+        let is_spent = || engine.engine().catalog().shared().reserve.is_spent();
+        let mut looks = 0;
+        while looks < 6 || is_spent() && looks < 30 {
+            engine.work(GraphPolicy::WhenGrown);
+            looks += 1;
+        }
+        let free = disk.free_bytes().expect("a disk with a capacity knows");
+        assert!(!is_spent(), "seed {seed}: {free} bytes are free, {before} were");
+        assert!(free > before + least, "seed {seed}: {free} bytes are free, {before} were");
+        // What is made for room alone comes to an end.
+        let files = || disk.list("collections/0000000000000001").expect("a collection");
+        for _ in 0..20 {
+            engine.work(GraphPolicy::WhenGrown);
+        }
+        let settled = files();
+        for _ in 0..3 {
+            engine.work(GraphPolicy::WhenGrown);
+        }
+        assert_eq!(files(), settled, "seed {seed}");
+        for first in 0..10 {
+            engine.ok("upsert_points", "c", long_points(points + first * POINTS));
+        }
+        engine.work(GraphPolicy::WhenGrown);
+        engine.restart();
+        assert_eq!(count(&engine, "c"), left + 10 * POINTS);
+        let vector = Random(points).vector(64);
+        let found = engine.ok("search", "c", json!({"vector": vector, "limit": 3}));
+        assert_eq!(found.as_array().map(Vec::len), Some(3));
+    }
+}
+
+#[test]
+fn what_waits_in_the_log_of_a_full_disk_fits_into_a_checkpoint_c1_5() {
+    for seed in 0..4 {
+        let disk = SimDisk::new();
+        disk.set_capacity(Some(4 << 20));
+        let engine = TestEngine::with(disk.clone(), seed, SHORT).expect("an empty disk opens");
+        engine.ok("create_collection", "c", json!({"vectors": {"size": 64, "distance": "Dot"}}));
+        let mut points = 0;
+        while engine.call("upsert_points", "c", long_points(points)).is_ok() {
+            assert!(
+                !engine.engine().catalog().shared().reserve.is_spent(),
+                "growth ends before the disk does"
+            );
+            points += POINTS;
+            // Nobody looks in time.
+            assert!(points < 100_000, "the disk never fills");
+        }
+        for first in (0..points * 6 / 10).step_by(100) {
+            let dead: Vec<u64> = (first..first + 100).collect();
+            engine.ok("delete_points", "c", json!({"points": dead}));
+        }
+        for _ in 0..3 {
+            engine.work(GraphPolicy::WhenGrown);
+        }
+        engine.ok("upsert_points", "c", long_points(points));
     }
 }

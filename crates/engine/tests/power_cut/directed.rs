@@ -114,7 +114,12 @@ fn a_checkpoint_that_fails_on_a_full_disk_gives_its_space_back() {
     engine.disk.set_capacity(Some(used_bytes(&engine.disk) + 2000));
     engine.checkpoint();
     assert_eq!(engine.disk.list("collections/0000000000000001").expect("a folder"), Vec::<String>::new());
-    engine.ok("upsert_points", "c", points(20..22));
+    engine.ok("delete_points", "c", json!({"points": [1, 2]}));
+    assert_eq!(
+        engine.refused("upsert_points", "c", points(20..22)).0,
+        "storage_full",
+        "no checkpoint would fit"
+    );
 }
 
 #[test]

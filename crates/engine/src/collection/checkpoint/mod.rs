@@ -1,8 +1,9 @@
 //! Data checkpoints: the state of a view in immutable files, named by a manifest that is written last.
 //!
 //! A checkpoint costs in proportion to what is new: only row chunks that grew, only chunks of points with a
-//! changed point, and only payloads that no file holds yet. Files of which less than half is still in use are
-//! copied forward and dropped. Deaths of rows are not kept: a row lives if its owner points at it.
+//! changed point, and only payloads that no file holds yet. Files of which less than half is still in use (most, on a full
+//! disk) are copied forward and dropped, as far as there is room. Deaths of rows are not kept: a row lives if its owner points at
+//! it.
 
 pub(in crate::collection) mod cause;
 pub(in crate::collection) mod extents;
@@ -15,6 +16,7 @@ pub(in crate::collection) mod salvage;
 mod scrubbing;
 pub(in crate::collection) mod sparse_file;
 pub(in crate::collection) mod staging;
+mod survey;
 pub(in crate::collection) mod unsaved;
 mod verification;
 
@@ -30,15 +32,27 @@ use crate::storage::{ErrorKind, Map, Storage, StorageError, make_dir};
 use crate::wal::LogError;
 use extents::{Extent, ExtentWriter, file_name};
 use manifest::Manifest;
-use pass::{Moved, Pass, WrittenRows, worn_files};
+use pass::{Moved, Pass, WrittenRows};
 use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+pub use survey::RoomNeeded;
+use survey::{Enough, Survey};
 use verification::{Unsound, verify_extent};
 
 /// Bytes of a row's owner behind the rows of a chunk.
 pub(in crate::collection) const OWNER_BYTES: usize = 4;
+/// Share of a file that is dead when it is copied forward. At a half, each byte that is written frees another.
+const WORN_SHARE: u64 = 2;
+/// The same on a full disk, where room is dearer than writing.
+const FULL_DISK_WORN_SHARE: u64 = 8;
+/// Graphs are given one part in so many of the free space.
+const GRAPH_SHARE: u64 = 2;
+/// What is copied so that its place becomes free leaves one part in so many of the free space to the log.
+const LOG_SHARE: u64 = 16;
+/// In larger collections, a look at every point for what can be freed waits until the disk is full: it takes some 30 ms.
+const MOST_SURVEYED: usize = 1 << 20;
 /// Points whose payloads are moved to the files under one hold of the writer's seat.
 const ADOPT_BATCH: usize = 4096;
 
@@ -76,6 +90,9 @@ pub enum GraphPolicy {
     WhenGrown,
     /// All that grew at all: at a clean stop.
     Always,
+    /// None: while the disk is full. A graph is derived data, and the one before it is good for a start for as long as the
+    /// manifest names it.
+    Never,
 }
 
 /// What is on disk of a collection.
@@ -85,6 +102,10 @@ pub(in crate::collection) struct Checkpoints {
     /// Manifests whose writing failed half-way, or that are to be replaced: one of them may be what the next start reads.
     doubtful: Vec<Manifest>,
     pub next_file: u32,
+    /// The last look at what the next checkpoint has to write.
+    survey: Option<Survey>,
+    /// The last answer of [`Collection::room_needed`]: at which operation and number of a file.
+    needed: Option<((u64, u32), RoomNeeded)>,
     /// What is in the folder is to stay until there is a manifest: it is what a repair that fails begins again with.
     pub keeps_strays: bool,
 }
@@ -97,6 +118,8 @@ impl Checkpoints {
             manifest: None,
             doubtful: Vec::new(),
             next_file: 1,
+            survey: None,
+            needed: None,
             keeps_strays: false,
         }
     }
@@ -162,7 +185,8 @@ impl Collection {
         let first = checkpoints.manifest.is_none();
         let previous = checkpoints.manifest.clone().unwrap_or_default();
         let fresh_graphs = self.graphs_to_write(bounded, &view, &previous, graphs);
-        if !first && view.op == previous.op && fresh_graphs.is_empty() {
+        let is_same = !first && view.op == previous.op && fresh_graphs.is_empty();
+        if is_same && (graphs == GraphPolicy::Always || !self.frees_room(&mut checkpoints)) {
             self.unsaved.remove(unsaved);
             return Ok(());
         }
@@ -191,8 +215,18 @@ impl Collection {
         if let Err(error) = manifest.store(storage, &checkpoints.dir) {
             self.writer.lock().head.edited.add(edited);
             // What is read back is durable: where it is the one before, the new one is nowhere, and its files go.
+            let is_before = |found: &Manifest| {
+                checkpoints
+                    .manifest
+                    .as_ref()
+                    .is_some_and(|one| (one.op, one.next_file) == (found.op, found.next_file))
+            };
             if error.kind() == ErrorKind::Full
-                && Manifest::load(storage, self.id).is_ok_and(|found| found == checkpoints.manifest)
+                && !checkpoints.keeps_strays
+                && Manifest::load(storage, self.id).is_ok_and(|found| match &found {
+                    Some(found) => is_before(found),
+                    None => checkpoints.manifest.is_none(),
+                })
             {
                 checkpoints.doubtful.pop();
                 let _ = checkpoints.remove_strays(storage);
@@ -206,6 +240,7 @@ impl Collection {
         self.has_checkpoint.store(true, Ordering::Release);
         // What was published meanwhile still counts.
         self.unsaved.remove(unsaved);
+        self.shared.reserve.forget(unsaved as u64);
         if !moved.is_empty() || !rows.is_empty() {
             let map = storage.map(&file_path(&checkpoints.dir, number))?;
             self.adopt(moved, number, &map);
@@ -216,6 +251,79 @@ impl Collection {
             self.publish_settled(&self.quiet_writer());
         }
         Ok(checkpoints.remove_strays(storage)?)
+    }
+
+    /// Bytes that the next checkpoint writes, graphs and files that are copied forward left out.
+    pub fn bytes_to_write(&self) -> u64 {
+        self.surveyed(&mut self.checkpoints.lock()).new_bytes
+    }
+
+    /// What the next checkpoint needs at most, without a look at the points.
+    pub fn room_needed(&self) -> RoomNeeded {
+        let mut checkpoints = self.checkpoints.lock();
+        let view = self.view();
+        let now = (view.op, checkpoints.next_file);
+        let none = Manifest::default();
+        let previous = checkpoints.manifest.as_ref().unwrap_or(&none);
+        // Of thousands of collections hardly any was written since the last look.
+        let known = checkpoints.needed.filter(|(then, _)| *then == now);
+        let needed = known.map_or_else(|| RoomNeeded::of(&view, previous), |(_, needed)| needed);
+        checkpoints.needed = Some((now, needed));
+        needed
+    }
+
+    /// Whether a checkpoint is worth making for the room alone that it gives back, on a disk that has little.
+    pub fn has_room_to_free(&self) -> bool {
+        // A checkpoint that is being written is asked again when it is done.
+        let Some(mut checkpoints) = self.checkpoints.try_lock() else { return false };
+        checkpoints.manifest.is_some() && self.frees_room(&mut checkpoints)
+    }
+
+    fn frees_room(&self, checkpoints: &mut Checkpoints) -> bool {
+        let reserve = &self.shared.reserve;
+        let Some(bytes) = reserve.worth_freeing() else { return false };
+        if !reserve.is_spent() && self.view().state.points.len() > MOST_SURVEYED {
+            return false;
+        }
+        let enough = Enough { bytes, share: self.worn_share() };
+        let survey = self.surveyed(checkpoints);
+        !survey.worn(&enough, self.room_for_copies(survey)).is_empty()
+    }
+
+    /// What the next checkpoint has to write, as of now.
+    fn surveyed<'a>(&self, checkpoints: &'a mut Checkpoints) -> &'a Survey {
+        let view = self.view();
+        let none = Manifest::default();
+        let previous = checkpoints.manifest.as_ref().unwrap_or(&none);
+        let known = checkpoints.survey.take().filter(|survey| survey.is_of(&view, previous));
+        let look = || Survey::of(&view, previous, &*self.shared.storage, &checkpoints.dir);
+        let survey = known.unwrap_or_else(look);
+        checkpoints.survey.insert(survey)
+    }
+
+    /// Whether the vacuum has waited for a checkpoint since this was asked last.
+    pub fn vacuum_waited(&self) -> bool {
+        self.vacuum_waits.swap(false, Ordering::Relaxed)
+    }
+
+    /// A file is copied forward when more than one part in so many of it is dead.
+    fn worn_share(&self) -> u64 {
+        if self.shared.reserve.is_spent() { FULL_DISK_WORN_SHARE } else { WORN_SHARE }
+    }
+
+    /// Bytes that a checkpoint may copy forward.
+    fn room_for_copies(&self, survey: &Survey) -> u64 {
+        let free = self.shared.reserve.little_free();
+        free.map_or(u64::MAX, |free| beside_log(free.saturating_sub(survey.new_bytes)))
+    }
+
+    /// Whether rows of so many bytes may be moved to the end of their fields.
+    pub(in crate::collection) fn has_room_to_move(&self, bytes: u64) -> bool {
+        let Some(free) = self.shared.reserve.little_free() else { return true };
+        let checkpoints = self.checkpoints.lock();
+        let none = Manifest::default();
+        let previous = checkpoints.manifest.as_ref().unwrap_or(&none);
+        survey::has_room_to_move(&self.view(), previous, bytes, beside_log(free))
     }
 
     /// Removes the files that no checkpoint names, which the next checkpoint does otherwise.
@@ -262,7 +370,9 @@ impl Collection {
             // Data without a manifest and without records are taken for those of a manifest that was lost.
             self.shared.log.sync().map_err(CheckpointError::Log)?;
         }
-        let (mut manifest, moved, rows) = if checkpoints.manifest.is_some() && view.op == previous.op {
+        let has_old_data = checkpoints.manifest.is_some() && view.op == previous.op;
+        // Without graphs it is made for the room that it gives back.
+        let (mut manifest, moved, rows) = if has_old_data && !fresh_graphs.is_empty() {
             (previous.clone(), Vec::new(), Vec::new())
         } else {
             self.write_data(view, edited, previous, dir, number)?
@@ -291,7 +401,10 @@ impl Collection {
         number: u32,
     ) -> Result<(Manifest, Vec<Moved>, Vec<WrittenRows>), CheckpointError> {
         let storage = &*self.shared.storage;
-        let worn = worn_files(view, previous, storage, dir);
+        let survey = Survey::of(view, previous, storage, dir);
+        let bytes = self.shared.reserve.worth_freeing().unwrap_or(0);
+        let enough = Enough { bytes, share: self.worn_share() };
+        let worn = survey.worn(&enough, self.room_for_copies(&survey));
         self.verify_copied(previous, &worn, edited)?;
         let mut pass = Pass {
             view,
@@ -376,11 +489,18 @@ impl Collection {
                 checkpoints.manifest.as_ref().and_then(|manifest| manifest.fields.get(field)?.graph.as_ref());
             let whole =
                 |graph: &FieldGraph| graph.indexed() > 0 && graph.indexed() >= view.fields[field].len();
-            written.is_none() && slot.current.load().as_ref().is_some_and(|graph| whole(graph))
+            let is_due =
+                |graph: &Arc<FieldGraph>| whole(graph) && self.room_for_graphs() >= graph.file_bytes();
+            written.is_none() && slot.current.load().as_ref().is_some_and(is_due)
         })
     }
 
-    /// Graphs that the policy wants written: field, graph, rows in it.
+    /// Bytes that the graphs of a checkpoint may have.
+    fn room_for_graphs(&self) -> u64 {
+        self.shared.reserve.little_free().map_or(u64::MAX, |free| free / GRAPH_SHARE)
+    }
+
+    /// Graphs that the policy wants written and that have room: field, graph, rows in it.
     fn graphs_to_write(
         &self,
         bounded: Vec<Option<(Arc<FieldGraph>, u32)>>,
@@ -389,6 +509,8 @@ impl Collection {
         policy: GraphPolicy,
     ) -> Vec<(usize, Arc<FieldGraph>, u32)> {
         let mut wanted = Vec::new();
+        // At a clean stop nobody else needs the room, and a graph that does not fit after all is left out then.
+        let mut room = if policy == GraphPolicy::Always { u64::MAX } else { self.room_for_graphs() };
         for (field, bounded) in bounded.into_iter().enumerate() {
             let Some((graph, indexed)) = bounded else { continue };
             let written = previous
@@ -398,12 +520,14 @@ impl Collection {
                 .filter(|kept| graph.is_in(kept.file()))
                 .map_or(0, |kept| kept.indexed);
             let step = match policy {
+                GraphPolicy::Never => continue,
                 GraphPolicy::Always => 1,
                 // The first graph is written as soon as it is whole: without it a restart builds it again.
                 GraphPolicy::WhenGrown if written == 0 && indexed == view.fields[field].len() => 1,
                 GraphPolicy::WhenGrown => self.shared.thresholds.graph_step_rows.max(indexed / 20),
             };
-            if indexed >= written.saturating_add(step) {
+            if indexed >= written.saturating_add(step) && graph.file_bytes() <= room {
+                room -= graph.file_bytes();
                 wanted.push((field, graph, indexed));
             }
         }
@@ -443,6 +567,11 @@ impl Collection {
             }
         }
     }
+}
+
+/// Of what is free, all but the part of the log.
+fn beside_log(free: u64) -> u64 {
+    free - free / LOG_SHARE
 }
 
 fn same_payload(now: &Payload, then: &Payload) -> bool {

@@ -1,12 +1,11 @@
 //! One pass of a checkpoint over a view: writing what is new of points, payloads and rows.
 
 use super::extents::{Extent, ExtentWriter};
-use super::file_path;
 use super::manifest::{FieldManifest, Manifest};
 use crate::collection::change::put_id;
 use crate::collection::point::{Payload, Point, Rows, StoredPayload};
 use crate::collection::view::View;
-use crate::storage::{Storage, StorageError};
+use crate::storage::StorageError;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Points in a chunk of the points column.
@@ -60,7 +59,7 @@ impl Pass<'_> {
             let mut changed = kept.is_none_or(|extent| self.worn.contains(&extent.file)) || !complete;
             for offset in range {
                 let point = &points[offset];
-                changed |= point.version > self.previous.op || self.has_new_rows(point);
+                changed |= is_changed(point, self.previous, &self.kept);
                 let write = match &point.payload {
                     Payload::Empty => false,
                     Payload::Memory(_) => true,
@@ -97,14 +96,6 @@ impl Pass<'_> {
             extents[chunk] = Some(self.writer.append(&bytes)?);
         }
         Ok(extents.into_iter().flatten().collect())
-    }
-
-    /// Whether a row of the point came after the checkpoint before. A row that was moved leaves the version alone.
-    fn has_new_rows(&self, point: &Point) -> bool {
-        let is_new = |(field, kept): (usize, &FieldManifest)| {
-            point.rows.row(field).is_some_and(|row| row >= kept.rows)
-        };
-        self.previous.fields.iter().enumerate().any(is_new)
     }
 
     fn flush_payloads(
@@ -169,6 +160,19 @@ impl Pass<'_> {
     }
 }
 
+/// Whether a manifest has something else of a point: its operation, a row (one that was moved leaves the operation alone),
+/// or the payload, which is in none of the files that were `kept`.
+pub(in crate::collection) fn is_changed(point: &Point, previous: &Manifest, kept: &BTreeSet<u32>) -> bool {
+    let is_new_row =
+        |(field, kept): (usize, &FieldManifest)| point.rows.row(field).is_some_and(|row| row >= kept.rows);
+    let is_new_payload = || match &point.payload {
+        Payload::Empty => false,
+        Payload::Memory(_) => true,
+        Payload::Stored(stored) => !kept.contains(&stored.file),
+    };
+    point.version > previous.op || previous.fields.iter().enumerate().any(is_new_row) || is_new_payload()
+}
+
 /// Where a payload stands in a data file.
 struct StoredPlace {
     file: u32,
@@ -195,40 +199,4 @@ fn encode_point(point: &Point, place: Option<&StoredPlace>, out: &mut Vec<u8>) {
         Rows::One(row) => out.extend_from_slice(&row.to_le_bytes()),
         Rows::Many(rows) => rows.iter().for_each(|row| out.extend_from_slice(&row.to_le_bytes())),
     }
-}
-
-/// Data files of which less than half is still named or pointed at.
-pub(in crate::collection) fn worn_files(
-    view: &View,
-    previous: &Manifest,
-    storage: &dyn Storage,
-    dir: &str,
-) -> BTreeSet<u32> {
-    let mut used: BTreeMap<u32, u64> = BTreeMap::new();
-    // A chunk that was dropped since is no use of its file any more.
-    let rows = previous.fields.iter().enumerate().flat_map(|(position, field)| {
-        let held = move |chunk: usize| view.holds_chunk(position, chunk as u32);
-        field
-            .chunks
-            .iter()
-            .enumerate()
-            .filter(move |(chunk, _)| held(*chunk))
-            .filter_map(|(_, extent)| *extent)
-    });
-    for extent in previous.point_chunks.iter().copied().chain(rows) {
-        *used.entry(extent.file).or_default() += extent.len;
-    }
-    for extent in &previous.payloads {
-        used.entry(extent.file).or_default();
-    }
-    for point in &view.state.points {
-        if let Payload::Stored(stored) = &point.payload {
-            *used.entry(stored.file).or_default() += u64::from(stored.len);
-        }
-    }
-    let worn = |(file, used): (u32, u64)| {
-        let len = storage.map(&file_path(dir, file)).map_or(0, |map| map.len() as u64);
-        (used * 2 < len).then_some(file)
-    };
-    used.into_iter().filter_map(worn).collect()
 }

@@ -13,6 +13,8 @@ use std::ops::Range;
 
 /// Bytes of a row's length.
 const LENGTH_BYTES: usize = 4;
+/// Bytes of a row in a chunk beside its own.
+pub(super) const ROW_BYTES: usize = LENGTH_BYTES + OWNER_BYTES;
 
 impl Pass<'_> {
     /// Writes the chunks of sparse rows that grew.
@@ -61,7 +63,7 @@ fn encoded(table: &SparseTable, rows: Range<u32>) -> Vec<u8> {
 
 /// Where the rows of a full chunk begin in its extent.
 pub(in crate::collection) fn rows_at(chunk_rows: u32) -> usize {
-    chunk_rows as usize * (LENGTH_BYTES + OWNER_BYTES)
+    chunk_rows as usize * ROW_BYTES
 }
 
 /// Loads the rows of a field. Those of full chunks stay on their maps, unless they are wanted in memory.

@@ -193,6 +193,11 @@ impl FieldGraph {
         self.hnsw.memory_bytes() + self.nodes.bytes()
     }
 
+    /// About as many bytes as a checkpoint would write of it.
+    pub fn file_bytes(&self) -> u64 {
+        (self.codes_bytes() + self.links_bytes()) as u64
+    }
+
     fn finish(&self, from: u32, to: u32) {
         let mut finished = self.finished.lock();
         finished.insert(from, to);

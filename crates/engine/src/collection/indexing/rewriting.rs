@@ -10,6 +10,8 @@ use std::sync::Arc;
 
 /// A graph that has grown so many times since it was last in order is put in order once it has nothing else to do.
 const ORDER_GROWTH: u32 = 4;
+/// Share of dead nodes from which on a graph is rewritten while the disk is full.
+const FULL_DISK_SHARE: f64 = 0.05;
 
 impl Collection {
     /// Whether a graph has so many dead nodes that it is to be rewritten.
@@ -19,7 +21,11 @@ impl Collection {
         // Of the live rows some may not be nodes yet: there are at least so many dead nodes.
         let dead = u64::from(nodes).saturating_sub(view.fields[field].live());
         let least = optimizers.vacuum_min_vector_number.min(self.shared.thresholds.vacuum_rows);
-        dead >= least.max(1) && dead as f64 >= optimizers.deleted_threshold * f64::from(nodes)
+        // On a full disk the rows that were moved are to be dropped before there is room to move more.
+        let is_full = self.shared.reserve.is_spent();
+        let share = optimizers.deleted_threshold;
+        let share = if is_full { share.min(FULL_DISK_SHARE) } else { share };
+        dead >= least.max(1) && dead as f64 >= share * f64::from(nodes)
     }
 
     /// Whether a graph grew so much since its nodes were last in order that it is worth rewriting.
