@@ -103,8 +103,8 @@ impl Shared {
     /// Whether a write that makes the data grow may be accepted.
     ///
     /// # Errors
-    /// `StorageFull` while a full disk has not been given room again, or a checkpoint would not fit; `Overloaded` when checkpoints are so far behind
-    /// that a start would take too long.
+    /// `StorageFull` while a full disk has not been given room again, or a checkpoint would not fit; `Overloaded` when
+    /// checkpoints are so far behind that a start would take too long.
     pub fn admit_growth(&self) -> Result<(), Error> {
         let unsaved = self.unsaved_work.load(Ordering::Relaxed);
         if !self.reserve.admits_growth(unsaved as u64) {

@@ -160,8 +160,7 @@ impl Reserve {
         if self.is_spent() {
             return Some(LEAST_BYTES);
         }
-        let free = self.is_tight().then(|| self.storage.free_bytes()).flatten()?;
-        Some(LEAST_BYTES.max(free / SHARE_OF_FREE))
+        Some(LEAST_BYTES.max(self.little_free()? / SHARE_OF_FREE))
     }
 
     /// Bytes that are free, where little is.

@@ -106,7 +106,6 @@ fn room_that_somebody_else_makes_is_used_without_a_restart_c1_5() {
     assert!(engine.engine().catalog().shared().reserve.is_spent());
     assert_eq!(engine.refused("upsert_points", "c", points(0)).0, "storage_full");
     disk.set_capacity(Some(8 << 20));
-    engine.work(GraphPolicy::WhenGrown);
     engine.ok("upsert_points", "c", points(accepted * POINTS));
     engine.work(GraphPolicy::WhenGrown);
     assert!(!engine.engine().catalog().shared().reserve.is_spent());

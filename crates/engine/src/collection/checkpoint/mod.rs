@@ -1,9 +1,9 @@
 //! Data checkpoints: the state of a view in immutable files, named by a manifest that is written last.
 //!
 //! A checkpoint costs in proportion to what is new: only row chunks that grew, only chunks of points with a
-//! changed point, and only payloads that no file holds yet. Files of which less than half is still in use (most, on a full
-//! disk) are copied forward and dropped, as far as there is room. Deaths of rows are not kept: a row lives if its owner points at
-//! it.
+//! changed point, and only payloads that no file holds yet. Files of which less than half is still in use (most, on a
+//! full disk) are copied forward and dropped, as far as there is room. Deaths of rows are not kept: a row lives if its
+//! owner points at it.
 
 pub(in crate::collection) mod cause;
 pub(in crate::collection) mod extents;
@@ -215,18 +215,11 @@ impl Collection {
         if let Err(error) = manifest.store(storage, &checkpoints.dir) {
             self.writer.lock().head.edited.add(edited);
             // What is read back is durable: where it is the one before, the new one is nowhere, and its files go.
-            let is_before = |found: &Manifest| {
-                checkpoints
-                    .manifest
-                    .as_ref()
-                    .is_some_and(|one| (one.op, one.next_file) == (found.op, found.next_file))
-            };
+            let named = |one: &Manifest| (one.op, one.next_file);
+            let before = checkpoints.manifest.as_ref().map(named);
             if error.kind() == ErrorKind::Full
                 && !checkpoints.keeps_strays
-                && Manifest::load(storage, self.id).is_ok_and(|found| match &found {
-                    Some(found) => is_before(found),
-                    None => checkpoints.manifest.is_none(),
-                })
+                && Manifest::load(storage, self.id).is_ok_and(|found| found.as_ref().map(named) == before)
             {
                 checkpoints.doubtful.pop();
                 let _ = checkpoints.remove_strays(storage);
@@ -285,9 +278,7 @@ impl Collection {
         if !reserve.is_spent() && self.view().state.points.len() > MOST_SURVEYED {
             return false;
         }
-        let enough = Enough { bytes, share: self.worn_share() };
-        let survey = self.surveyed(checkpoints);
-        !survey.worn(&enough, self.room_for_copies(survey)).is_empty()
+        !self.worn(self.surveyed(checkpoints), bytes).is_empty()
     }
 
     /// What the next checkpoint has to write, as of now.
@@ -306,15 +297,13 @@ impl Collection {
         self.vacuum_waits.swap(false, Ordering::Relaxed)
     }
 
-    /// A file is copied forward when more than one part in so many of it is dead.
-    fn worn_share(&self) -> u64 {
-        if self.shared.reserve.is_spent() { FULL_DISK_WORN_SHARE } else { WORN_SHARE }
-    }
-
-    /// Bytes that a checkpoint may copy forward.
-    fn room_for_copies(&self, survey: &Survey) -> u64 {
-        let free = self.shared.reserve.little_free();
-        free.map_or(u64::MAX, |free| beside_log(free.saturating_sub(survey.new_bytes)))
+    /// Files that a checkpoint copies forward: those that give so many bytes back, as far as there is room for copies.
+    fn worn(&self, survey: &Survey, bytes: u64) -> BTreeSet<u32> {
+        let reserve = &self.shared.reserve;
+        let share = if reserve.is_spent() { FULL_DISK_WORN_SHARE } else { WORN_SHARE };
+        let free = reserve.little_free();
+        let room = free.map_or(u64::MAX, |free| beside_log(free.saturating_sub(survey.new_bytes)));
+        survey.worn(&Enough { bytes, share }, room)
     }
 
     /// Whether rows of so many bytes may be moved to the end of their fields.
@@ -402,9 +391,7 @@ impl Collection {
     ) -> Result<(Manifest, Vec<Moved>, Vec<WrittenRows>), CheckpointError> {
         let storage = &*self.shared.storage;
         let survey = Survey::of(view, previous, storage, dir);
-        let bytes = self.shared.reserve.worth_freeing().unwrap_or(0);
-        let enough = Enough { bytes, share: self.worn_share() };
-        let worn = survey.worn(&enough, self.room_for_copies(&survey));
+        let worn = self.worn(&survey, self.shared.reserve.worth_freeing().unwrap_or(0));
         self.verify_copied(previous, &worn, edited)?;
         let mut pass = Pass {
             view,
