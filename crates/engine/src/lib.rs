@@ -23,6 +23,7 @@ pub mod json;
 pub mod limits;
 pub mod name;
 pub mod payload;
+pub mod point_set;
 pub mod query;
 mod right_of_way;
 pub mod storage;

@@ -2,7 +2,7 @@
 
 use crate::json::Reader;
 use crate::payload::{FieldIndex, FieldSchema, JsonPath, Tokenizer};
-use roaring::RoaringBitmap;
+use crate::point_set::PointSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -23,7 +23,7 @@ pub struct IndexDraft {
     blank: FieldIndex,
     /// Points that were changed since the declaration: what a builder who began with an older state has to look at
     /// again.
-    touched: Arc<RoaringBitmap>,
+    touched: PointSet,
     progress: Arc<Progress>,
 }
 
@@ -40,7 +40,7 @@ impl DeclaredIndex {
     pub fn new(path: JsonPath, schema: FieldSchema) -> DeclaredIndex {
         DeclaredIndex::Building(IndexDraft {
             blank: FieldIndex::new(path, schema),
-            touched: Arc::default(),
+            touched: PointSet::new(),
             progress: Arc::default(),
         })
     }
@@ -134,7 +134,7 @@ impl IndexDraft {
     }
 
     /// Points that were changed between the declaration and the state that this draft is from.
-    pub(super) fn touched(&self) -> &RoaringBitmap {
+    pub(super) fn touched(&self) -> &PointSet {
         &self.touched
     }
 
@@ -145,9 +145,7 @@ impl IndexDraft {
     }
 
     fn touch(&mut self, offset: u32) {
-        if !self.touched.contains(offset) {
-            Arc::make_mut(&mut self.touched).insert(offset);
-        }
+        self.touched.insert(offset);
     }
 }
 

@@ -107,7 +107,7 @@ impl Collection {
         let points = view.state.points.len() as u64;
         report.points += points * size_of::<Point>() as u64;
         report.points += ordered_map_bytes(view.state.ids.len(), size_of::<(PointId, u32)>());
-        report.points += view.state.live.serialized_size() as u64;
+        report.points += view.state.live.memory_bytes();
         report
     }
 }

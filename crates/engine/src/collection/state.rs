@@ -5,9 +5,9 @@ use super::declared_index::DeclaredIndex;
 use super::point::Point;
 use crate::filter::{IndexSet, PointView};
 use crate::payload::{FieldIndex, JsonPath, Tokenizer};
+use crate::point_set::PointSet;
 use crate::types::PointId;
 use imbl::{OrdMap, Vector};
-use roaring::RoaringBitmap;
 use std::sync::Arc;
 
 /// Points, ids and field indexes of a collection at one operation. Every part is copy-on-write: a clone costs
@@ -21,11 +21,11 @@ pub struct State {
     /// Points by offset, tombstones included.
     pub points: Vector<Point>,
     /// Offsets of the live points.
-    pub live: Arc<RoaringBitmap>,
+    pub live: PointSet,
     /// Offsets of tombstones, which the next new points take.
-    vacant: Arc<RoaringBitmap>,
+    vacant: PointSet,
     /// For each vector field, by its position, the live points without a vector in it: mostly none.
-    lacking: Arc<Vec<Arc<RoaringBitmap>>>,
+    lacking: Arc<Vec<PointSet>>,
     /// Field indexes in the order of their declaration.
     pub indexes: Arc<Vec<DeclaredIndex>>,
     /// Bytes of payloads that no data file holds yet.
@@ -39,8 +39,8 @@ impl State {
             config,
             ids: OrdMap::new(),
             points: Vector::new(),
-            live: Arc::new(RoaringBitmap::new()),
-            vacant: Arc::default(),
+            live: PointSet::new(),
+            vacant: PointSet::new(),
             lacking: Arc::default(),
             indexes: Arc::new(Vec::new()),
             payload_bytes: 0,
@@ -62,7 +62,7 @@ impl State {
     pub fn load(&mut self, point: Point) {
         let offset = self.points.len() as u32;
         if !point.live {
-            Arc::make_mut(&mut self.vacant).insert(offset);
+            self.vacant.insert(offset);
         }
         self.note_vectors(offset, &point);
         self.points.push_back(point);
@@ -73,7 +73,7 @@ impl State {
     pub fn add(&mut self, id: PointId, blank: Point) -> u32 {
         let offset = match self.vacant.min() {
             Some(offset) => {
-                Arc::make_mut(&mut self.vacant).remove(offset);
+                self.vacant.remove(offset);
                 offset
             }
             None => {
@@ -83,15 +83,15 @@ impl State {
             }
         };
         self.ids.insert(id, offset);
-        Arc::make_mut(&mut self.live).insert(offset);
+        self.live.insert(offset);
         offset
     }
 
     /// Takes a point out, of which [`State::set`] is to leave a tombstone. Readers of older views still have it there.
     pub fn remove(&mut self, id: PointId, offset: u32) {
         self.ids.remove(&id);
-        Arc::make_mut(&mut self.live).remove(offset);
-        Arc::make_mut(&mut self.vacant).insert(offset);
+        self.live.remove(offset);
+        self.vacant.insert(offset);
     }
 
     /// Replaces the point at an offset that came from this state.
@@ -108,12 +108,12 @@ impl State {
     fn note_vectors(&mut self, offset: u32, point: &Point) {
         let fields = point.rows.fields();
         if self.lacking.len() < fields {
-            Arc::make_mut(&mut self.lacking).resize_with(fields, Arc::default);
+            Arc::make_mut(&mut self.lacking).resize_with(fields, PointSet::new);
         }
         for field in 0..fields {
             let lacks = point.live && point.rows.row(field).is_none();
             if self.lacking[field].contains(offset) != lacks {
-                let lacking = Arc::make_mut(&mut Arc::make_mut(&mut self.lacking)[field]);
+                let lacking = &mut Arc::make_mut(&mut self.lacking)[field];
                 if lacks {
                     lacking.insert(offset)
                 } else {
@@ -138,9 +138,9 @@ impl IndexSet for State {
         self.ids.get(&id).copied()
     }
 
-    fn with_vector(&self, name: &str) -> Option<RoaringBitmap> {
-        let Some(field) = self.config.vector_position(name) else { return Some(RoaringBitmap::new()) };
-        Some(self.lacking.get(field).map_or_else(|| (*self.live).clone(), |lacking| &*self.live - &**lacking))
+    fn with_vector(&self, name: &str) -> Option<PointSet> {
+        let Some(field) = self.config.vector_position(name) else { return Some(PointSet::new()) };
+        Some(self.lacking.get(field).map_or_else(|| self.live.clone(), |lacking| &self.live - lacking))
     }
 }
 

@@ -3,8 +3,8 @@
 use super::matching::{KeywordList, Match};
 use super::{Clause, Condition, Filter, MinShould};
 use crate::payload::{Bounds, FieldIndex, Interval, JsonPath, PlanWork};
+use crate::point_set::PointSet;
 use crate::types::PointId;
-use roaring::RoaringBitmap;
 
 /// Work on one `min_should`, in combinations of sets; beyond it the group is left to the payloads.
 const MAX_THRESHOLD_STEPS: u64 = 4_096;
@@ -16,25 +16,25 @@ pub trait IndexSet {
     /// Where the point of an id is.
     fn offset_of(&self, id: PointId) -> Option<u32>;
     /// The live points that have a vector of that name, unless this is not known.
-    fn with_vector(&self, name: &str) -> Option<RoaringBitmap>;
+    fn with_vector(&self, name: &str) -> Option<PointSet>;
 }
 
 /// Which points to look at.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// Every point that may match; `None` stands for all live points.
-    pub candidates: Option<RoaringBitmap>,
+    pub candidates: Option<PointSet>,
     /// Whether the candidates are exactly the points that match. Else each has to pass [`Filter::matches`].
     pub exact: bool,
     /// Candidates that are known to match and need not be looked at. Empty when nothing is known, or when the plan
     /// is exact.
-    pub certain: RoaringBitmap,
+    pub certain: PointSet,
 }
 
 impl Plan {
     /// How many points there are to look at, of `live` live ones.
     pub fn cardinality(&self, live: u64) -> u64 {
-        self.candidates.as_ref().map_or(live, RoaringBitmap::len)
+        self.candidates.as_ref().map_or(live, PointSet::len)
     }
 
     /// Whether a candidate matches, looking at its payload only if need be.
@@ -45,27 +45,18 @@ impl Plan {
 
 impl Filter {
     /// Plans the filter over the live points: the candidates always hold every point that matches.
-    pub fn plan(&self, indexes: &impl IndexSet, live: &RoaringBitmap) -> Plan {
+    pub fn plan(&self, indexes: &impl IndexSet, live: &PointSet) -> Plan {
         if self.is_empty() {
-            return Plan { candidates: None, exact: true, certain: RoaringBitmap::new() };
+            return Plan { candidates: None, exact: true, certain: PointSet::new() };
         }
         let work = PlanWork::default();
         match (Planner { indexes, live, scope: None, work: &work }).filter(self) {
-            None => Plan { candidates: None, exact: false, certain: RoaringBitmap::new() },
-            Some(bounds) if bounds.is_exact() => {
-                let mut candidates = bounds.into_possible();
-                // To leave out what is dead from a set of which nothing is would be most of the work on a great one.
-                let has_dead = live.max().is_none_or(|last| live.len() <= u64::from(last));
-                if has_dead || candidates.max() > live.max() {
-                    candidates &= live;
-                }
-                Plan { candidates: Some(candidates), exact: true, certain: RoaringBitmap::new() }
+            None => Plan { candidates: None, exact: false, certain: PointSet::new() },
+            Some(bounds) => {
+                let exact = bounds.is_exact();
+                let certain = if exact { PointSet::new() } else { bounds.certain() & live };
+                Plan { candidates: Some(&bounds.possible() & live), exact, certain }
             }
-            Some(bounds) => Plan {
-                candidates: Some(bounds.possible() & live),
-                exact: false,
-                certain: bounds.certain() & live,
-            },
         }
     }
 }
@@ -73,7 +64,7 @@ impl Filter {
 /// Turns conditions into bounds; `None` where no index says anything.
 struct Planner<'a, I> {
     indexes: &'a I,
-    live: &'a RoaringBitmap,
+    live: &'a PointSet,
     /// Inside a nested condition: the path of the elements, which inner keys are relative to.
     scope: Option<JsonPath>,
     /// What all conditions together may still do.

@@ -7,7 +7,7 @@ use super::run::List;
 use crate::collection::State;
 use crate::deadline::{Deadline, Pace};
 use crate::error::Error;
-use roaring::RoaringBitmap;
+use crate::point_set::PointSet;
 use std::collections::HashMap;
 
 /// The best `k` of the points in some lists, ties by id, none of them below the threshold.
@@ -22,12 +22,12 @@ pub fn rank(
     threshold: Option<f32>,
     deadline: &Deadline,
 ) -> Result<Vec<Hit>, Error> {
-    let found: RoaringBitmap = lists.iter().flat_map(|list| &list.hits).map(|hit| hit.offset).collect();
+    let found: PointSet = lists.iter().flat_map(|list| &list.hits).map(|hit| hit.offset).collect();
     let scores: Vec<HashMap<u32, f32>> = lists.iter().map(scores_of).collect();
     let mut best = ranking(state, k, threshold);
     let mut pace = Pace::new(deadline, formula.work());
     let mut of_point = Vec::with_capacity(lists.len());
-    for offset in found {
+    for offset in &found {
         pace.step(state.at(offset).payload.bytes().len())?;
         of_point.clear();
         of_point.extend(scores.iter().map(|scores| scores.get(&offset).copied()));

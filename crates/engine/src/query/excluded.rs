@@ -1,6 +1,6 @@
 //! Points that a part of a query leaves out of its result: the examples that it names by id (C6.3).
 
-use roaring::RoaringBitmap;
+use crate::point_set::PointSet;
 
 /// So few that looking at each is faster than halving.
 const FEW: usize = 8;
@@ -45,7 +45,7 @@ impl Excluded {
     }
 
     /// Removes them from a set of offsets.
-    pub fn remove_from(&self, offsets: &mut RoaringBitmap) {
+    pub fn remove_from(&self, offsets: &mut PointSet) {
         for &offset in &self.0 {
             offsets.remove(offset);
         }

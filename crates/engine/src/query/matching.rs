@@ -1,12 +1,11 @@
 //! Which points of a snapshot a filter lets through.
 
-use super::bits::Bits;
 use super::excluded::Excluded;
 use crate::collection::State;
 use crate::deadline::{Deadline, Pace};
 use crate::error::Error;
 use crate::filter::{Filter, Plan};
-use roaring::RoaringBitmap;
+use crate::point_set::{Bits, PointSet};
 
 /// A filter against a state: what the field indexes say, and what is left to check on documents.
 pub struct Matching<'a> {
@@ -31,7 +30,7 @@ impl<'a> Matching<'a> {
     pub fn new(state: &'a State, filter: Option<&'a Filter>) -> Matching<'a> {
         match filter {
             None => {
-                let plan = Plan { candidates: None, exact: true, certain: RoaringBitmap::new() };
+                let plan = Plan { candidates: None, exact: true, certain: PointSet::new() };
                 Matching { state, filter: None, plan, bits: None }
             }
             Some(filter) => {
@@ -42,16 +41,15 @@ impl<'a> Matching<'a> {
     }
 
     /// Exactly some live points.
-    pub fn among(state: &'a State, offsets: RoaringBitmap) -> Matching<'a> {
-        let plan = Plan { candidates: Some(offsets), exact: true, certain: RoaringBitmap::new() };
+    pub fn among(state: &'a State, offsets: PointSet) -> Matching<'a> {
+        let plan = Plan { candidates: Some(offsets), exact: true, certain: PointSet::new() };
         Matching { state, filter: None, plan, bits: None }
     }
 
     /// Leaves some points out.
     pub fn exclude(&mut self, excluded: &Excluded) {
         if !excluded.is_empty() {
-            let candidates =
-                self.plan.candidates.get_or_insert_with(|| RoaringBitmap::clone(&self.state.live));
+            let candidates = self.plan.candidates.get_or_insert_with(|| self.state.live.clone());
             excluded.remove_from(candidates);
             self.bits = None;
         }
@@ -78,7 +76,7 @@ impl<'a> Matching<'a> {
             && self.bits.is_none()
             && looks.saturating_mul(LOOKS_PER_WORD) > self.state.points.len() as u64 / 64
         {
-            self.bits = Some(Bits::of(candidates));
+            self.bits = Some(candidates.bits());
         }
     }
 
@@ -103,24 +101,24 @@ impl<'a> Matching<'a> {
     }
 
     /// Offsets of the points that match, ascending, each checked.
-    pub fn offsets(&self, deadline: &Deadline) -> Result<RoaringBitmap, Error> {
+    pub fn offsets(&self, deadline: &Deadline) -> Result<PointSet, Error> {
         let candidates = self.candidates();
         if self.plan.exact {
             return Ok(candidates.clone());
         }
-        let mut matching = RoaringBitmap::new();
+        let mut matching = Vec::new();
         let mut pace = self.pace(deadline);
         for offset in candidates {
             pace.step(self.state.at(offset).payload.bytes().len())?;
             if self.passes(offset) {
-                matching.insert(offset);
+                matching.push(offset);
             }
         }
-        Ok(matching)
+        Ok(PointSet::from_sorted(&matching))
     }
 
     /// Every point that can match, ascending.
-    pub fn candidates(&self) -> &RoaringBitmap {
+    pub fn candidates(&self) -> &PointSet {
         self.plan.candidates.as_ref().unwrap_or(&self.state.live)
     }
 
@@ -133,9 +131,7 @@ impl<'a> Matching<'a> {
             let place = at * SPREADING % (count as u64).next_power_of_two();
             // Somewhere in the step: what was written in turns would else be met always or never.
             let within = at.wrapping_mul(SCATTERING) >> 32;
-            let mut rest = candidates.iter();
-            rest.advance_to(u32::try_from(place * step + within % step).ok()?);
-            rest.next()
+            candidates.at_or_after(u32::try_from(place * step + within % step).ok()?)
         })
     }
 

@@ -5,7 +5,6 @@
 
 mod average;
 mod batch;
-mod bits;
 mod calculated;
 mod count;
 mod custom;

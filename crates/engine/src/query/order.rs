@@ -106,7 +106,7 @@ fn from_documents(
     let most = GATHERED.max(limit * 2);
     let mut rows: Vec<Row> = Vec::new();
     let mut pace = Pace::new(deadline, 1);
-    for offset in matching.offsets(deadline)? {
+    for offset in &matching.offsets(deadline)? {
         let point = state.at(offset);
         let first_row = rows.len();
         pace.step(point.payload.bytes().len())?;

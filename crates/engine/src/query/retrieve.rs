@@ -3,14 +3,14 @@
 use super::request::RetrieveRequest;
 use crate::collection::{View, not_found};
 use crate::error::Error;
-use roaring::RoaringBitmap;
+use crate::point_set::PointSet;
 
 /// Offsets of the points asked for, in that order; an id that is asked for twice is answered once, as in Qdrant.
 ///
 /// # Errors
 /// `PointNotFound` with the absent ids.
 pub fn retrieve(view: &View, request: &RetrieveRequest) -> Result<Vec<u32>, Error> {
-    let (mut seen, mut absent) = (RoaringBitmap::new(), Vec::new());
+    let (mut seen, mut absent) = (PointSet::new(), Vec::new());
     let mut offsets = Vec::with_capacity(request.ids.len());
     for &id in &request.ids {
         match view.state.ids.get(&id) {

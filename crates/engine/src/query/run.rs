@@ -11,7 +11,7 @@ use super::{Hit, calculated, custom_scan, fusion, mmr, order, sample, scroll};
 use crate::collection::Snapshot;
 use crate::deadline::Deadline;
 use crate::error::Error;
-use roaring::RoaringBitmap;
+use crate::point_set::PointSet;
 use std::sync::Arc;
 
 /// Finds the collection that an example id is looked up in.
@@ -113,7 +113,7 @@ fn merge(
     if let Some(hits) = hits {
         return Ok(List { hits, smaller_is_better: false });
     }
-    let found: RoaringBitmap = lists.iter().flat_map(|list| &list.hits).map(|hit| hit.offset).collect();
+    let found: PointSet = lists.iter().flat_map(|list| &list.hits).map(|hit| hit.offset).collect();
     // Each of the candidates is compared, however many there are.
     let params = SearchParams { exact: true, ..step.params };
     find(snapshot, step, &mut Matching::among(state, found), &params, deadline)

@@ -19,7 +19,7 @@ pub fn sample(matching: &Matching<'_>, count: usize, deadline: &Deadline) -> Res
         chosen.insert(rank);
         ranks.push(rank);
     }
-    Ok(ranks.into_iter().filter_map(|rank| offsets.select(rank)).map(Hit::unscored).collect())
+    Ok(ranks.into_iter().filter_map(|rank| offsets.nth(rank)).map(Hit::unscored).collect())
 }
 
 /// A uniform number below `bound`, which is not 0.

@@ -358,7 +358,7 @@ impl ChunkPoint {
                 // Of two points of one id, a deletion would leave one.
                 return Err(Undecodable);
             }
-            Arc::make_mut(&mut head.state.live).insert(offset);
+            head.state.live.insert(offset);
         }
         head.state.load(Point { id, version, live, payload, rows });
         Ok(())

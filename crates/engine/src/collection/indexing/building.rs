@@ -8,7 +8,7 @@ use crate::collection::declared_index::{DeclaredIndex, IndexDraft};
 use crate::collection::state::State;
 use crate::collection::view::View;
 use crate::payload::FieldIndex;
-use roaring::RoaringBitmap;
+use crate::point_set::PointSet;
 use std::sync::Arc;
 
 /// Points between two looks at whether the index is still wanted.
@@ -96,7 +96,7 @@ impl Collection {
 
 /// Brings an index over a view to a later state, of which `touched` has at least the points that are different.
 /// Answers how many were.
-fn catch_up(index: &mut FieldIndex, before: &View, after: &State, touched: &RoaringBitmap) -> usize {
+fn catch_up(index: &mut FieldIndex, before: &View, after: &State, touched: &PointSet) -> usize {
     let mut changed = 0;
     for offset in touched {
         let point = after.at(offset);

@@ -3,10 +3,10 @@
 use crate::collection::config::Coding;
 use crate::collection::field::FieldTable;
 use crate::index::{Distance, TopK, flat};
+use crate::point_set::PointSet;
 use crate::right_of_way::give_way;
 use crate::types::Metric;
 use crate::vectors::{CodeParams, Encoder, Neighbourhood};
-use roaring::RoaringBitmap;
 use std::collections::HashSet;
 
 /// Live rows whose vectors decide where codes are centred.
@@ -160,7 +160,7 @@ fn neighbourhoods(live: &Live<'_>, metric: Metric) -> Vec<Neighbourhood> {
     let around: HashSet<u64> =
         places.iter().map(|place| place / RUN).flat_map(|run| run.saturating_sub(1)..=run + 1).collect();
     let is_looked_at = |place: u64| (place / RUN).is_multiple_of(every) || around.contains(&(place / RUN));
-    let looked_at: RoaringBitmap =
+    let looked_at: PointSet =
         live.rows().filter(|&(place, _)| is_looked_at(place)).map(|(_, row)| row).collect();
     let stop = || {
         give_way();

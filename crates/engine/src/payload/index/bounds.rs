@@ -1,38 +1,38 @@
 //! What is known of the set of points that satisfy a condition.
 
-use roaring::RoaringBitmap;
+use crate::point_set::PointSet;
 
 /// Lower and upper bound of a set of points: `certain` ⊆ the set ⊆ `certain` ∪ `doubtful`. The two are disjoint.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Bounds {
-    certain: RoaringBitmap,
-    doubtful: RoaringBitmap,
+    certain: PointSet,
+    doubtful: PointSet,
 }
 
 impl Bounds {
     /// Bounds from the points that are in the set and those that may be; what is in both is in the set.
-    pub fn new(certain: RoaringBitmap, doubtful: RoaringBitmap) -> Bounds {
-        let doubtful = if doubtful.is_empty() { doubtful } else { doubtful - &certain };
+    pub fn new(certain: PointSet, doubtful: PointSet) -> Bounds {
+        let doubtful = &doubtful - &certain;
         Bounds { certain, doubtful }
     }
 
     /// The set itself.
-    pub fn exact(set: RoaringBitmap) -> Bounds {
-        Bounds { certain: set, doubtful: RoaringBitmap::new() }
+    pub fn exact(set: PointSet) -> Bounds {
+        Bounds { certain: set, doubtful: PointSet::new() }
     }
 
     /// A superset of the set, of which nothing is certain.
-    pub fn within(superset: RoaringBitmap) -> Bounds {
-        Bounds { certain: RoaringBitmap::new(), doubtful: superset }
+    pub fn within(superset: PointSet) -> Bounds {
+        Bounds { certain: PointSet::new(), doubtful: superset }
     }
 
     /// Points that are in the set.
-    pub fn certain(&self) -> &RoaringBitmap {
+    pub fn certain(&self) -> &PointSet {
         &self.certain
     }
 
     /// Points that may be in the set and have to be looked at.
-    pub fn doubtful(&self) -> &RoaringBitmap {
+    pub fn doubtful(&self) -> &PointSet {
         &self.doubtful
     }
 
@@ -42,34 +42,27 @@ impl Bounds {
     }
 
     /// Every point that may be in the set.
-    pub fn possible(&self) -> RoaringBitmap {
-        if self.is_exact() { self.certain.clone() } else { &self.certain | &self.doubtful }
-    }
-
-    /// Every point that may be in the set, and those that are; without a copy when these are the same.
-    pub fn into_possible(self) -> RoaringBitmap {
-        if self.is_exact() { self.certain } else { self.certain | self.doubtful }
+    pub fn possible(&self) -> PointSet {
+        &self.certain | &self.doubtful
     }
 
     /// The points in both sets.
     pub fn and(self, other: Bounds) -> Bounds {
+        let certain = &self.certain & &other.certain;
         if self.is_exact() && other.is_exact() {
-            return Bounds::exact(self.certain & other.certain);
+            return Bounds::exact(certain);
         }
-        let possible = self.possible() & other.possible();
-        Bounds::new(self.certain & other.certain, possible)
+        Bounds::new(certain, &self.possible() & &other.possible())
     }
 
     /// The points in either set.
     pub fn or(self, other: Bounds) -> Bounds {
-        Bounds::new(self.certain | other.certain, self.doubtful | other.doubtful)
+        Bounds::new(&self.certain | &other.certain, &self.doubtful | &other.doubtful)
     }
 
     /// The points of `live` that are not in the set.
-    pub fn not(self, live: &RoaringBitmap) -> Bounds {
-        let mut certain = live - &self.certain;
-        certain -= &self.doubtful;
-        Bounds { certain, doubtful: self.doubtful & live }
+    pub fn not(self, live: &PointSet) -> Bounds {
+        Bounds { certain: live - &self.possible(), doubtful: &self.doubtful & live }
     }
 
     /// The same bounds with nothing certain: one more condition, of which nothing is known, must hold too.
@@ -82,7 +75,7 @@ impl Bounds {
 mod tests {
     use super::*;
 
-    fn set(offsets: &[u32]) -> RoaringBitmap {
+    fn set(offsets: &[u32]) -> PointSet {
         offsets.iter().copied().collect()
     }
 

@@ -3,8 +3,8 @@
 use super::memory::{Weight, ordered_map_bytes};
 use super::postings::Postings;
 use super::zones::Shelf;
+use crate::point_set::PointSet;
 use imbl::OrdMap;
-use roaring::RoaringBitmap;
 use std::borrow::Borrow;
 use std::ops::{RangeBounds, RangeInclusive};
 use std::sync::Arc;
@@ -69,7 +69,7 @@ impl<K: Ord + Clone> Column<K> {
     }
 
     /// The points that hold a value of a range. So many points hold any value.
-    pub(super) fn union_within(&self, range: RangeInclusive<K>, points: u64) -> RoaringBitmap {
+    pub(super) fn union_within(&self, range: RangeInclusive<K>, points: u64) -> PointSet {
         self.shelf.union(&self.map, range.start(), range.end(), points)
     }
 

@@ -13,7 +13,7 @@ use super::{FieldIndex, Values};
 use crate::payload::datetime::parse_datetime;
 use crate::payload::interval::Interval;
 use crate::payload::text::Pattern;
-use roaring::RoaringBitmap;
+use crate::point_set::PointSet;
 use std::ops::RangeInclusive;
 
 impl FieldIndex {
@@ -35,7 +35,7 @@ impl FieldIndex {
             FieldKind::Uuid => Bounds::new(hits, self.odd_points()),
             // Equal strings are the same date-time; whether the same date-time is the same string, only the payload says.
             FieldKind::Datetime if !others => Bounds::within(hits),
-            FieldKind::Datetime => Bounds::within(hits | &*self.odd),
+            FieldKind::Datetime => Bounds::within(&hits | &self.odd),
             FieldKind::Integer | FieldKind::Float | FieldKind::Bool | FieldKind::Text | FieldKind::Geo => {
                 Bounds::within(self.odd_points())
             }
@@ -43,16 +43,12 @@ impl FieldIndex {
     }
 
     /// Points that may hold one of the strings, by their words. Another spelling of a UUID has other words.
-    fn holders<'t>(
-        &self,
-        words: &Words,
-        list: impl Iterator<Item = (&'t str, Option<u128>)>,
-    ) -> RoaringBitmap {
-        let mut holders = RoaringBitmap::new();
+    fn holders<'t>(&self, words: &Words, list: impl Iterator<Item = (&'t str, Option<u128>)>) -> PointSet {
+        let mut holders = PointSet::new();
         for (text, uuid) in list {
             match words.candidates(text).filter(|_| uuid.is_none()) {
-                Some(hits) => holders |= hits,
-                None => return RoaringBitmap::clone(&self.indexed),
+                Some(hits) => holders |= &hits,
+                None => return self.indexed.clone(),
             }
         }
         holders
@@ -74,7 +70,7 @@ impl FieldIndex {
         &self,
         list: impl Iterator<Item = (&'t str, Option<u128>)>,
         others: &mut bool,
-    ) -> RoaringBitmap {
+    ) -> PointSet {
         postings::union(list.filter_map(|(text, uuid)| match (&self.values, uuid) {
             (Values::Texts { texts, .. }, None) => texts.get(text),
             (Values::Texts { uuids, .. } | Values::Uuids(uuids), Some(uuid)) => uuids.get(&uuid),
@@ -128,15 +124,15 @@ impl FieldIndex {
         match self.kind() {
             FieldKind::Keyword => {
                 let hits = self.covered_strings(list, &mut false);
-                Bounds::new((&*self.indexed - &hits) | &*self.odd, hits & &*self.several)
+                Bounds::new(&(&self.indexed - &hits) | &self.odd, &hits & &self.several)
             }
             // A text that is no UUID is none of the covered values.
             FieldKind::Uuid => {
                 let hits = self.covered_strings(list, &mut false);
-                Bounds::new(&*self.indexed - &hits, (hits & &*self.several) | &*self.odd)
+                Bounds::new(&self.indexed - &hits, &(&hits & &self.several) | &self.odd)
             }
-            FieldKind::Datetime => Bounds::within(&*self.indexed | &*self.odd),
-            FieldKind::Text => Bounds::new(self.odd_points(), RoaringBitmap::clone(&self.indexed)),
+            FieldKind::Datetime => Bounds::within(&self.indexed | &self.odd),
+            FieldKind::Text => Bounds::new(self.odd_points(), self.indexed.clone()),
             FieldKind::Integer | FieldKind::Float | FieldKind::Bool | FieldKind::Geo => self.all_but_odd(),
         }
     }
@@ -146,9 +142,9 @@ impl FieldIndex {
         match self.kind() {
             FieldKind::Integer => {
                 let hits = self.any_integers(list).possible();
-                Bounds::new((&*self.indexed - &hits) | &*self.odd, hits & &*self.several)
+                Bounds::new(&(&self.indexed - &hits) | &self.odd, &hits & &self.several)
             }
-            FieldKind::Float => Bounds::within(&*self.indexed | &*self.odd),
+            FieldKind::Float => Bounds::within(&self.indexed | &self.odd),
             FieldKind::Keyword
             | FieldKind::Uuid
             | FieldKind::Datetime
@@ -174,7 +170,7 @@ impl FieldIndex {
                 }));
                 work.prefixed.set(left - read);
                 if begins.next().is_some() {
-                    return Bounds::new(hits, RoaringBitmap::clone(&self.indexed));
+                    return Bounds::new(hits, self.indexed.clone());
                 }
                 Bounds::exact(hits)
             }
@@ -185,8 +181,8 @@ impl FieldIndex {
     /// Strings of any content: nothing is certain.
     pub fn strings(&self) -> Bounds {
         Bounds::within(match self.kind() {
-            FieldKind::Keyword | FieldKind::Text => RoaringBitmap::clone(&self.indexed),
-            FieldKind::Uuid | FieldKind::Datetime => &*self.indexed | &*self.odd,
+            FieldKind::Keyword | FieldKind::Text => self.indexed.clone(),
+            FieldKind::Uuid | FieldKind::Datetime => &self.indexed | &self.odd,
             FieldKind::Integer | FieldKind::Float | FieldKind::Bool | FieldKind::Geo => self.odd_points(),
         })
     }
@@ -211,7 +207,7 @@ impl FieldIndex {
                 let keys = keys_within(|k| interval.above_lower(k), |k| interval.below_upper(k));
                 Bounds::exact(self.union_of_keys(keys))
             }
-            FieldKind::Keyword | FieldKind::Text => Bounds::within(RoaringBitmap::clone(&self.indexed)),
+            FieldKind::Keyword | FieldKind::Text => Bounds::within(self.indexed.clone()),
             // No text is both a UUID and a date-time.
             FieldKind::Uuid | FieldKind::Integer | FieldKind::Float | FieldKind::Bool | FieldKind::Geo => {
                 Bounds::within(self.odd_points())
@@ -223,19 +219,19 @@ impl FieldIndex {
         self.schema().kind()
     }
 
-    pub(super) fn odd_points(&self) -> RoaringBitmap {
-        RoaringBitmap::clone(&self.odd)
+    pub(super) fn odd_points(&self) -> PointSet {
+        self.odd.clone()
     }
 
     /// Every covered value satisfies the condition; the others may.
     fn all_but_odd(&self) -> Bounds {
-        Bounds::new(RoaringBitmap::clone(&self.indexed), self.odd_points())
+        Bounds::new(self.indexed.clone(), self.odd_points())
     }
 
-    fn union_of_keys(&self, keys: Option<RangeInclusive<i64>>) -> RoaringBitmap {
+    fn union_of_keys(&self, keys: Option<RangeInclusive<i64>>) -> PointSet {
         match (&self.values, keys) {
             (Values::Numbers(column), Some(keys)) => column.union_within(keys, self.points_count()),
-            _ => RoaringBitmap::new(),
+            _ => PointSet::new(),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use super::places::Place;
 use super::{FieldIndex, Values};
+use crate::point_set::PointSet;
 use std::sync::Arc;
 
 /// Counters before the value of an `Arc`.
@@ -50,7 +51,7 @@ impl FieldIndex {
     /// An estimate where nodes of maps are concerned; made by a walk through all values.
     pub fn memory_bytes(&self) -> u64 {
         let sets = [&self.indexed, &self.odd, &self.several, &self.filled, &self.null];
-        let sets: usize = sets.into_iter().map(|set| set.serialized_size()).sum();
+        let sets: u64 = sets.into_iter().map(PointSet::memory_bytes).sum();
         let values = match &self.values {
             Values::Numbers(column) => column.memory_bytes(),
             Values::Texts { texts, uuids } => texts.memory_bytes() + uuids.memory_bytes(),
@@ -58,7 +59,7 @@ impl FieldIndex {
             Values::Words(words) => words.memory_bytes(),
             Values::Places(column) => column.memory_bytes(),
         };
-        sets as u64 + values
+        sets + values
     }
 }
 

@@ -22,10 +22,10 @@ pub use work::PlanWork;
 
 use super::path::JsonPath;
 use super::text::Tokenizer;
+use crate::point_set::PointSet;
 use column::Column;
 use held::{Held, Key};
 use places::Place;
-use roaring::RoaringBitmap;
 use std::sync::Arc;
 use words::Words;
 
@@ -42,15 +42,15 @@ pub struct FieldIndex {
     definition: Arc<(JsonPath, FieldSchema)>,
     values: Values,
     /// Points with at least one covered value.
-    indexed: Arc<RoaringBitmap>,
+    indexed: PointSet,
     /// Points with at least one value, not null, that is not covered.
-    odd: Arc<RoaringBitmap>,
+    odd: PointSet,
     /// Points with more than one distinct covered value.
-    several: Arc<RoaringBitmap>,
+    several: PointSet,
     /// Points for which `is_empty` is false.
-    filled: Arc<RoaringBitmap>,
+    filled: PointSet,
     /// Points for which `is_null` is true.
-    null: Arc<RoaringBitmap>,
+    null: PointSet,
 }
 
 #[derive(Clone, Debug)]
@@ -82,11 +82,11 @@ impl FieldIndex {
         FieldIndex {
             definition: Arc::new((path, schema)),
             values,
-            indexed: Arc::default(),
-            odd: Arc::default(),
-            several: Arc::default(),
-            filled: Arc::default(),
-            null: Arc::default(),
+            indexed: PointSet::new(),
+            odd: PointSet::new(),
+            several: PointSet::new(),
+            filled: PointSet::new(),
+            null: PointSet::new(),
         }
     }
 
@@ -131,7 +131,7 @@ impl FieldIndex {
         }
         for (set, member) in self.sets_of(&held) {
             if member {
-                Arc::make_mut(set).insert(offset);
+                set.insert(offset);
             }
         }
     }
@@ -159,13 +159,13 @@ impl FieldIndex {
         }
         for (set, member) in self.sets_of(&held) {
             if member {
-                Arc::make_mut(set).remove(offset);
+                set.remove(offset);
             }
         }
     }
 
     /// The sets of points with, for each, whether a point that holds this belongs to it.
-    fn sets_of(&mut self, held: &Held<'_>) -> [(&mut Arc<RoaringBitmap>, bool); 5] {
+    fn sets_of(&mut self, held: &Held<'_>) -> [(&mut PointSet, bool); 5] {
         [
             (&mut self.indexed, !held.keys.is_empty()),
             (&mut self.odd, held.odd),
@@ -181,17 +181,17 @@ impl FieldIndex {
     }
 
     /// Points that hold a value, not null, that the index does not cover.
-    pub fn odd(&self) -> &RoaringBitmap {
+    pub fn odd(&self) -> &PointSet {
         &self.odd
     }
 
     /// Points for which `is_empty` is false: some value is neither null nor an empty array.
-    pub fn filled(&self) -> &RoaringBitmap {
+    pub fn filled(&self) -> &PointSet {
         &self.filled
     }
 
     /// Points for which `is_null` is true: some value is null or an array with a null in it.
-    pub fn null(&self) -> &RoaringBitmap {
+    pub fn null(&self) -> &PointSet {
         &self.null
     }
 }

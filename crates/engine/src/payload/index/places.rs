@@ -55,7 +55,7 @@ impl FieldIndex {
         let cost = shape.cost();
         let cells = (work.get() / CELLS_SHARE / cost).min(MAX_CELLS);
         if cells < MIN_CELLS {
-            return Bounds::within(&*self.indexed | &*self.odd);
+            return Bounds::within(&self.indexed | &self.odd);
         }
         let mut left = work.get() - cells * cost;
         let places = |first, last| column.range(Place::first_of(first)..=Place::last_of(last));
@@ -78,7 +78,7 @@ impl FieldIndex {
         }
         work.set(left);
         // What is no place on the globe may still have coordinates that the shape's comparisons admit.
-        let open = postings::union(open.into_iter()) | self.odd();
+        let open = &postings::union(open.into_iter()) | self.odd();
         Bounds::new(postings::union(hits.into_iter()), open)
     }
 }

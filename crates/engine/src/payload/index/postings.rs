@@ -1,8 +1,7 @@
 //! The points that hold one value, and sets of them put together.
 
-use super::memory::{Weight, shared_bytes};
-use roaring::RoaringBitmap;
-use std::sync::{Arc, OnceLock};
+use super::memory::Weight;
+use crate::point_set::PointSet;
 
 /// Offsets of the points that hold a value.
 ///
@@ -11,8 +10,8 @@ use std::sync::{Arc, OnceLock};
 pub enum Postings {
     /// One point.
     One(u32),
-    /// Any number of points, shared with the clones of the index until it changes.
-    Many(Arc<Holders>),
+    /// Any number of points.
+    Many(PointSet),
 }
 
 impl Postings {
@@ -20,7 +19,7 @@ impl Postings {
     pub fn len(&self) -> u64 {
         match self {
             Postings::One(_) => 1,
-            Postings::Many(holders) => holders.points.len(),
+            Postings::Many(points) => points.len(),
         }
     }
 
@@ -30,10 +29,10 @@ impl Postings {
     }
 
     /// The offsets, ascending.
-    pub fn iter(&self) -> impl DoubleEndedIterator<Item = u32> + '_ {
+    pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
         let (one, many) = match self {
             Postings::One(offset) => (Some(*offset), None),
-            Postings::Many(holders) => (None, Some(holders.points.iter())),
+            Postings::Many(points) => (None, Some(points.iter())),
         };
         one.into_iter().chain(many.into_iter().flatten())
     }
@@ -41,7 +40,7 @@ impl Postings {
     pub(super) fn contains(&self, offset: u32) -> bool {
         match self {
             Postings::One(held) => *held == offset,
-            Postings::Many(holders) => holders.points.contains(offset),
+            Postings::Many(points) => points.contains(offset),
         }
     }
 
@@ -50,37 +49,29 @@ impl Postings {
         self.len() == 1 && self.contains(offset)
     }
 
-    /// The points as a bitmap, where they are kept as one.
-    pub(super) fn bitmap(&self) -> Option<&RoaringBitmap> {
+    /// The points as a set.
+    pub(super) fn to_set(&self) -> PointSet {
         match self {
-            Postings::One(_) => None,
-            Postings::Many(holders) => Some(&holders.points),
+            Postings::One(offset) => PointSet::from([*offset]),
+            Postings::Many(points) => points.clone(),
         }
     }
 
     pub(super) fn insert(&mut self, offset: u32) {
         match self {
             Postings::One(held) if *held == offset => {}
-            Postings::One(held) => *self = Postings::many(RoaringBitmap::from_iter([*held, offset])),
-            Postings::Many(holders) => {
-                if !holders.points.contains(offset) {
-                    Arc::make_mut(holders).change(|points| points.insert(offset));
-                }
+            Postings::One(held) => *self = Postings::Many(PointSet::from([*held, offset])),
+            Postings::Many(points) => {
+                points.insert(offset);
             }
         }
     }
 
     /// Takes a point out; another one stays.
     pub(super) fn remove(&mut self, offset: u32) {
-        if let Postings::Many(holders) = self
-            && holders.points.contains(offset)
-        {
-            Arc::make_mut(holders).change(|points| points.remove(offset));
+        if let Postings::Many(points) = self {
+            points.remove(offset);
         }
-    }
-
-    pub(super) fn many(points: RoaringBitmap) -> Postings {
-        Postings::Many(Arc::new(Holders { points, words: OnceLock::new() }))
     }
 }
 
@@ -88,75 +79,18 @@ impl Weight for Postings {
     fn outside(&self) -> u64 {
         match self {
             Postings::One(_) => 0,
-            Postings::Many(holders) => {
-                let words = holders.words.get().map_or(0, |words| size_of_val(&*words.words));
-                let points = holders.points.serialized_size();
-                shared_bytes(size_of::<Holders>()) + (points + words) as u64
-            }
+            Postings::Many(points) => points.memory_bytes(),
         }
     }
 }
 
-/// Points with less than one in so many between the first and the last are not kept as words: these would take more
-/// than eight bytes for each.
+/// Points with less than one in so many up to the last are not put into words: these would take more than eight bytes
+/// for each.
 const SPARSEST: u64 = 64;
-/// Fewer points are added up one by one.
-const FEWEST: u64 = 256;
-
-/// Several points that hold a value.
-#[derive(Debug)]
-pub struct Holders {
-    points: RoaringBitmap,
-    /// The same once more, for sets that are dense. A bitmap keeps some of these as lists, and counts anew whenever it
-    /// takes others in, which takes ten times as long as adding words to words. Made when it is asked for first; a
-    /// change drops it.
-    words: OnceLock<Words>,
-}
-
-/// Bits of points, from the word of the first one to that of the last.
-#[derive(Debug)]
-struct Words {
-    first: usize,
-    words: Box<[u64]>,
-}
-
-impl Clone for Holders {
-    /// A clone is made to be changed.
-    fn clone(&self) -> Holders {
-        Holders { points: self.points.clone(), words: OnceLock::new() }
-    }
-}
-
-impl Holders {
-    fn change(&mut self, change: impl FnOnce(&mut RoaringBitmap) -> bool) {
-        change(&mut self.points);
-        self.words = OnceLock::new();
-    }
-
-    /// The points as words, where it is worth while.
-    fn words(&self) -> Option<&Words> {
-        let (first, last, len) = (self.points.min()?, self.points.max()?, self.points.len());
-        let wide = u64::from(last - first) + 1;
-        let pays = len >= FEWEST && len * SPARSEST >= wide;
-        pays.then(|| self.words.get_or_init(|| Words::new(&self.points, first, last)))
-    }
-}
-
-impl Words {
-    fn new(points: &RoaringBitmap, first: u32, last: u32) -> Words {
-        let first = word_of(first);
-        let mut words = vec![0; word_of(last) + 1 - first];
-        points.iter().for_each(|offset| words[word_of(offset) - first] |= 1 << (offset % 64));
-        Words { first, words: words.into() }
-    }
-}
-
-fn word_of(offset: u32) -> usize {
-    offset as usize / 64
-}
-
 /// Points that are gathered before they are put where they belong.
 const GATHERED: usize = 1 << 13;
+/// Fewer points are added up one by one.
+const FEWEST: u64 = 256;
 /// Fewer points are rather sorted than put into words.
 const SORTED: usize = 128;
 /// Words for each point that are rather cleared than it is sorted.
@@ -172,7 +106,7 @@ pub(super) struct Union {
     /// Bits from offset 0 on.
     words: Vec<u64>,
     /// What is too sparse for words.
-    bitmap: RoaringBitmap,
+    sparse: PointSet,
 }
 
 impl Union {
@@ -180,23 +114,29 @@ impl Union {
     pub(super) fn add(&mut self, postings: &Postings) {
         match postings {
             Postings::One(offset) => self.loose.push(*offset),
-            Postings::Many(holders) => match holders.words() {
-                Some(words) => self.add_words(words),
-                None if holders.points.len() < GATHERED as u64 => self.loose.extend(&holders.points),
-                None => self.bitmap |= &holders.points,
-            },
+            Postings::Many(points) => self.add_set(points),
         }
         if self.loose.len() >= GATHERED {
             self.merge();
         }
     }
 
-    fn add_words(&mut self, added: &Words) {
-        let end = added.first + added.words.len();
+    fn add_set(&mut self, points: &PointSet) {
+        let (len, end) = (points.len(), points.max().map_or(0, |last| word_of(last) + 1));
+        if len >= FEWEST && len * SPARSEST >= (end * 64) as u64 {
+            self.grow(end);
+            points.add_to_words(&mut self.words);
+        } else if len < GATHERED as u64 {
+            self.loose.extend(points);
+        } else {
+            self.sparse |= points;
+        }
+    }
+
+    fn grow(&mut self, end: usize) {
         if self.words.len() < end {
             self.words.resize(end, 0);
         }
-        self.words[added.first..end].iter_mut().zip(&added.words).for_each(|(word, added)| *word |= added);
     }
 
     /// Puts the gathered points where they belong.
@@ -206,44 +146,36 @@ impl Union {
         if loose.len() < SORTED || loose.len() * CLEARED < end {
             loose.sort_unstable();
             loose.dedup();
-            let points =
-                RoaringBitmap::from_sorted_iter(loose.drain(..)).expect("sorted and without repeats");
-            self.bitmap |= points;
+            self.sparse |= &PointSet::from_sorted(loose);
+            loose.clear();
             return;
         }
-        if self.words.len() < end {
-            self.words.resize(end, 0);
-        }
-        loose.drain(..).for_each(|offset| self.words[word_of(offset)] |= 1 << (offset % 64));
+        self.grow(end);
+        self.loose.drain(..).for_each(|offset| self.words[word_of(offset)] |= 1 << (offset % 64));
     }
 
     /// All of them.
-    pub(super) fn finish(mut self) -> RoaringBitmap {
+    pub(super) fn finish(mut self) -> PointSet {
         self.merge();
-        if self.words.is_empty() {
-            return self.bitmap;
-        }
-        let mut bytes = vec![0; self.words.len() * 8];
-        let places = bytes.as_chunks_mut::<8>().0.iter_mut();
-        places.zip(&self.words).for_each(|(bytes, word)| *bytes = word.to_le_bytes());
-        let dense = RoaringBitmap::from_lsb0_bytes(0, &bytes);
-        if self.bitmap.is_empty() { dense } else { self.bitmap | dense }
+        &PointSet::from_words(&self.words) | &self.sparse
     }
 }
 
+fn word_of(offset: u32) -> usize {
+    offset as usize / 64
+}
+
 /// The points of all these postings.
-pub(super) fn union<'a>(mut all: impl Iterator<Item = &'a Postings>) -> RoaringBitmap {
-    let Some(first) = all.next() else { return RoaringBitmap::new() };
-    let Some(second) = all.next() else {
-        return first.bitmap().cloned().unwrap_or_else(|| first.iter().collect());
-    };
+pub(super) fn union<'a>(mut all: impl Iterator<Item = &'a Postings>) -> PointSet {
+    let Some(first) = all.next() else { return PointSet::new() };
+    let Some(second) = all.next() else { return first.to_set() };
     let mut union = Union::default();
     [first, second].into_iter().chain(all).for_each(|postings| union.add(postings));
     union.finish()
 }
 
 /// The points that all these postings have; none for no postings.
-pub(super) fn intersection(mut all: Vec<&Postings>) -> RoaringBitmap {
+pub(super) fn intersection(mut all: Vec<&Postings>) -> PointSet {
     let one = all.iter().find_map(|postings| match postings {
         Postings::One(offset) => Some(*offset),
         Postings::Many(_) => None,
@@ -252,17 +184,13 @@ pub(super) fn intersection(mut all: Vec<&Postings>) -> RoaringBitmap {
         return all.iter().all(|postings| postings.contains(offset)).then_some(offset).into_iter().collect();
     }
     all.sort_unstable_by_key(|postings| postings.len());
-    let mut bitmaps = all.into_iter().filter_map(Postings::bitmap);
-    // The first two without a copy of either.
-    let mut common = match (bitmaps.next(), bitmaps.next()) {
-        (Some(first), Some(second)) => first & second,
-        (first, _) => return first.cloned().unwrap_or_default(),
-    };
-    for bitmap in bitmaps {
+    let mut sets = all.into_iter().map(Postings::to_set);
+    let mut common = sets.next().unwrap_or_default();
+    for set in sets {
         if common.is_empty() {
             break;
         }
-        common &= bitmap;
+        common &= &set;
     }
     common
 }
@@ -279,10 +207,10 @@ mod tests {
             singles in prop::collection::vec(0u32..400_000, 0..50),
         ) {
             let many = values.iter().map(|&(from, length, step)| {
-                Postings::many((from..from + length).step_by(step).collect())
+                Postings::Many((from..from + length).step_by(step).collect())
             });
             let all: Vec<Postings> = many.chain(singles.into_iter().map(Postings::One)).collect();
-            let expected: RoaringBitmap = all.iter().flat_map(Postings::iter).collect();
+            let expected: PointSet = all.iter().flat_map(Postings::iter).collect();
             // The second time with what was kept of the first.
             prop_assert_eq!(&union(all.iter()), &expected);
             prop_assert_eq!(&union(all.iter()), &expected);
@@ -291,7 +219,7 @@ mod tests {
 
     #[test]
     fn what_is_kept_of_a_value_ends_with_its_change_and_not_for_its_clones() {
-        let mut postings = Postings::many((0..60_000).step_by(20).collect());
+        let mut postings = Postings::Many((0..60_000).step_by(20).collect());
         let before = union([&postings].into_iter());
         let snapshot = postings.clone();
         postings.insert(7);
@@ -306,7 +234,7 @@ mod tests {
 
     #[test]
     fn an_intersection_has_the_points_that_are_in_all() {
-        let many = |offsets: &[u32]| Postings::many(offsets.iter().copied().collect());
+        let many = |offsets: &[u32]| Postings::Many(offsets.iter().copied().collect());
         let common = |all: &[Postings]| intersection(all.iter().collect()).iter().collect::<Vec<_>>();
         assert_eq!(common(&[many(&[1, 2, 3]), many(&[2, 3, 4]), many(&[3, 9, 2, 7])]), [2, 3]);
         assert_eq!(common(&[many(&[1, 2]), Postings::One(2)]), [2]);

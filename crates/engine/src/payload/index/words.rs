@@ -5,8 +5,8 @@ use super::column::Column;
 use super::memory::{Weight, ordered_map_bytes, shared_bytes};
 use super::postings::{self, Postings};
 use crate::payload::text::{Pattern, TextMatch, TextOptions, Tokenizer};
+use crate::point_set::PointSet;
 use imbl::{OrdMap, Vector};
-use roaring::RoaringBitmap;
 use std::cell::Cell;
 use std::collections::{BTreeSet, HashMap};
 use std::ops::ControlFlow;
@@ -117,7 +117,7 @@ impl Words {
 
     /// Points one of whose texts has the tokens of a pattern. `several` has the points with more than one text: their
     /// tokens may stand in different ones. `work` is how many tokens may still be looked through in their order.
-    pub(super) fn matching(&self, pattern: &Pattern, several: &RoaringBitmap, work: &Cell<usize>) -> Bounds {
+    pub(super) fn matching(&self, pattern: &Pattern, several: &PointSet, work: &Cell<usize>) -> Bounds {
         if pattern.how() == TextMatch::Any {
             let found = pattern.tokens().filter_map(|token| self.postings.get(token));
             return Bounds::exact(postings::union(found));
@@ -125,35 +125,35 @@ impl Words {
         let hits = self.with_all(pattern.tokens());
         match pattern.how() {
             _ if pattern.is_single() => Bounds::exact(hits),
-            TextMatch::Phrase => self.checked(pattern, RoaringBitmap::new(), hits, work),
+            TextMatch::Phrase => self.checked(pattern, PointSet::new(), hits, work),
             TextMatch::All | TextMatch::Any => {
                 let spread = &hits & several;
                 if spread.is_empty() {
                     return Bounds::exact(hits);
                 }
-                self.checked(pattern, hits - &spread, spread, work)
+                self.checked(pattern, &hits - &spread, spread, work)
             }
         }
     }
 
     /// Points that may hold a text, because they have all its tokens; `None` if it has none.
-    pub(super) fn candidates(&self, text: &str) -> Option<RoaringBitmap> {
+    pub(super) fn candidates(&self, text: &str) -> Option<PointSet> {
         let (tokens, _) = self.read(std::iter::once(text));
         (!tokens.is_empty()).then(|| self.with_all(tokens.iter().map(|token| &**token)))
     }
 
     /// Points that have all the tokens.
-    fn with_all<'t>(&self, tokens: impl Iterator<Item = &'t str>) -> RoaringBitmap {
+    fn with_all<'t>(&self, tokens: impl Iterator<Item = &'t str>) -> PointSet {
         let found: Option<Vec<&Postings>> = tokens.map(|token| self.postings.get(token)).collect();
-        found.map_or_else(RoaringBitmap::new, postings::intersection)
+        found.map_or_else(PointSet::new, postings::intersection)
     }
 
     /// Decides the doubtful points by the order of their tokens, if that is kept, as far as there is time.
     fn checked(
         &self,
         pattern: &Pattern,
-        certain: RoaringBitmap,
-        doubtful: RoaringBitmap,
+        certain: PointSet,
+        doubtful: PointSet,
         work: &Cell<usize>,
     ) -> Bounds {
         let Some(order) = &self.order else { return Bounds::new(certain, doubtful) };
@@ -161,9 +161,9 @@ impl Words {
         let mut wanted: Vec<(u32, u32)> =
             numbers.filter_map(|(token, place)| Some((*order.numbers.get(token)?, place))).collect();
         wanted.sort_unstable();
-        let (mut hits, mut undecided) = (certain, RoaringBitmap::new());
+        let (mut hits, mut undecided) = (certain, PointSet::new());
         let mut tokens_left = work.get();
-        for offset in doubtful {
+        for offset in &doubtful {
             let Some(sequence) = order.sequences.get(&offset) else { continue };
             if tokens_left < sequence.len() {
                 tokens_left = 0;

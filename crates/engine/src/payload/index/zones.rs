@@ -2,8 +2,8 @@
 
 use super::memory::Weight;
 use super::postings::{Postings, Union};
+use crate::point_set::PointSet;
 use imbl::OrdMap;
-use roaring::RoaringBitmap;
 use std::borrow::Borrow;
 use std::ops::{Bound, Range};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -36,9 +36,9 @@ impl<K> Default for Shelf<K> {
 
 impl<K: Ord + Clone> Shelf<K> {
     /// The points that hold values from `first` to `last`, of a column with so many points.
-    pub(super) fn union(&self, map: &OrdMap<K, Postings>, first: &K, last: &K, points: u64) -> RoaringBitmap {
+    pub(super) fn union(&self, map: &OrdMap<K, Postings>, first: &K, last: &K, points: u64) -> PointSet {
         if first > last {
-            return RoaringBitmap::new();
+            return PointSet::new();
         }
         let zones = self.zones.get().or_else(|| {
             let is_due =
@@ -138,7 +138,7 @@ impl<K: Ord + Clone> Zones<K> {
         self.borders.partition_point(|border| border.borrow() <= key)
     }
 
-    fn union(&self, map: &OrdMap<K, Postings>, first: &K, last: &K) -> RoaringBitmap {
+    fn union(&self, map: &OrdMap<K, Postings>, first: &K, last: &K) -> PointSet {
         let (from, to) = (self.zone(first), self.zone(last));
         let mut union = Union::default();
         let mut read = |values: (Bound<&K>, Bound<&K>)| {
@@ -194,7 +194,7 @@ impl<K: Ord + Clone> Zones<K> {
                 let parts = part * FANOUT..below.min((part + 1) * FANOUT);
                 parts.for_each(|part| union.add(self.part(map, level - 1, part)));
             }
-            Postings::many(union.finish())
+            Postings::Many(union.finish())
         };
         self.levels[level][part].get_or_init(make)
     }
@@ -223,9 +223,9 @@ mod tests {
     use proptest::prelude::*;
 
     /// Points that hold values within a range, one by one.
-    fn read(column: &Column<i64>, first: i64, last: i64) -> RoaringBitmap {
+    fn read(column: &Column<i64>, first: i64, last: i64) -> PointSet {
         if first > last {
-            return RoaringBitmap::new();
+            return PointSet::new();
         }
         column.range(first..=last).flat_map(|(_, postings)| postings.iter()).collect()
     }

@@ -1,0 +1,125 @@
+use super::*;
+use proptest::prelude::*;
+use std::collections::BTreeSet;
+
+/// Offsets in a few pieces: some here and there, and runs with gaps, so that there are lists, bits and full pieces.
+fn offsets() -> impl Strategy<Value = BTreeSet<u32>> {
+    let scattered = prop::collection::vec(0u32..300_000, 0..40);
+    let run = (0u32..200_000, 0u32..140_000, prop_oneof![Just(1usize), 2usize..100]);
+    let runs = prop::collection::vec(run, 0..3);
+    let far = prop::option::of(u32::MAX - 100..=u32::MAX);
+    (scattered, runs, far).prop_map(|(scattered, runs, far)| {
+        let runs = runs.into_iter().flat_map(|(from, length, step)| (from..from + length).step_by(step));
+        scattered.into_iter().chain(runs).chain(far).collect()
+    })
+}
+
+fn set(offsets: &BTreeSet<u32>) -> PointSet {
+    offsets.iter().copied().collect()
+}
+
+fn is(found: &PointSet, expected: &BTreeSet<u32>) -> Result<(), TestCaseError> {
+    prop_assert!(found.iter().eq(expected.iter().copied()));
+    prop_assert_eq!(found.len(), expected.len() as u64);
+    prop_assert_eq!((found.min(), found.max()), (expected.first().copied(), expected.last().copied()));
+    // However a set came about, it is kept in one way.
+    prop_assert!(*found == set(expected));
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn sets_combine_as_those_of_the_standard_library_do(one in offsets(), two in offsets()) {
+        let (a, b) = (set(&one), set(&two));
+        is(&a, &one)?;
+        is(&(&a & &b), &(&one & &two))?;
+        is(&(&a | &b), &(&one | &two))?;
+        is(&(&a - &b), &(&one - &two))?;
+        is(&(&a & &a), &one)?;
+        is(&(&a - &a), &BTreeSet::new())?;
+        is(&(&(&a | &b) - &b), &(&one - &two))?;
+    }
+
+    #[test]
+    fn a_snapshot_stays_as_it_was(
+        before in offsets(),
+        changes in prop::collection::vec((0u32..300_000, any::<bool>()), 1..60),
+    ) {
+        let (snapshot, mut now, mut expected) = (set(&before), set(&before), before.clone());
+        for (offset, inserts) in changes {
+            // The second time nothing changes.
+            for _ in 0..2 {
+                let (did, should) = if inserts {
+                    (now.insert(offset), expected.insert(offset))
+                } else {
+                    (now.remove(offset), expected.remove(&offset))
+                };
+                prop_assert_eq!(did, should);
+            }
+        }
+        is(&now, &expected)?;
+        is(&snapshot, &before)?;
+    }
+
+    #[test]
+    fn single_offsets_are_found(one in offsets(), asked in prop::collection::vec(0u32..320_000, 40)) {
+        let (a, bits) = (set(&one), set(&one).bits());
+        for offset in asked.into_iter().chain(one.iter().copied().step_by(997)).chain([0, u32::MAX - 50, u32::MAX]) {
+            prop_assert_eq!(a.contains(offset), one.contains(&offset));
+            prop_assert_eq!(bits.contains(offset), one.contains(&offset));
+            prop_assert_eq!(a.at_or_after(offset), one.range(offset..).next().copied());
+        }
+    }
+
+    #[test]
+    fn ranks_are_places_in_the_order(one in offsets(), ranks in prop::collection::vec(0usize..200_000, 20)) {
+        let a = set(&one);
+        for rank in ranks.into_iter().chain([0, one.len() / 2, one.len().saturating_sub(1), one.len()]) {
+            prop_assert_eq!(a.nth(rank as u32), one.iter().nth(rank).copied());
+        }
+    }
+
+    #[test]
+    fn words_become_sets_and_sets_words(one in offsets()) {
+        let near: BTreeSet<u32> = one.into_iter().filter(|&offset| offset < 400_000).collect();
+        let mut words = vec![0; 400_000 / 64];
+        set(&near).add_to_words(&mut words);
+        is(&PointSet::from_words(&words), &near)?;
+    }
+}
+
+#[test]
+fn the_borders_between_lists_and_bits_are_crossed_both_ways() {
+    let most = piece::MAX_LIST as u32;
+    let mut expected: BTreeSet<u32> = (0..most - 2).map(|n| n * 3).collect();
+    let mut now = set(&expected);
+    for offset in (1..20).step_by(3) {
+        assert!(now.insert(offset) && expected.insert(offset));
+        is(&now, &expected).unwrap();
+    }
+    for offset in (1..20).step_by(3) {
+        assert!(now.remove(offset) && expected.remove(&offset));
+        is(&now, &expected).unwrap();
+    }
+    let mut full: BTreeSet<u32> = (0..1 << 16).collect();
+    let mut now = set(&full);
+    assert!(now.remove(77) && full.remove(&77));
+    is(&now, &full).unwrap();
+    assert!(now.insert(77));
+    assert_eq!((now.len(), now.max()), (1 << 16, Some(0xffff)));
+    let mut one = PointSet::from([70_000]);
+    assert!(one.remove(70_000) && one.is_empty());
+}
+
+#[test]
+fn a_change_copies_one_piece_and_what_stays_as_it_was_is_shared() {
+    let large: PointSet = (0..1_000_000).filter(|offset| offset % 7 != 3).collect();
+    let mut changed = large.clone();
+    changed.insert(500_006);
+    let shared = large.pieces.iter().zip(&*changed.pieces).filter(|(one, two)| one.is_same(two)).count();
+    assert_eq!((large.pieces.len(), shared), (16, 15));
+    let kept = &large & &(0..2_000_000).collect();
+    assert!(large.pieces.iter().zip(&*kept.pieces).all(|(one, two)| one.is_same(two)));
+}
