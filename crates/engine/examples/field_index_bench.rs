@@ -1,10 +1,12 @@
-//! How long field indexes take to build, what that does to searches beside them, and how long filters take with them.
+//! How long field indexes take to build, what that does to searches beside them, how long filters take with them, and
+//! writes of one point.
 //!
 //! ```text
 //! cargo run --release -p kithdb-engine --example field_index_bench -- [--rows 62000] [--dim 384] [--seconds 10]
 //! ```
 //!
-//! Vectors and payloads are synthetic; a document has some 300 bytes.
+//! Vectors and payloads are synthetic; a document has some 300 bytes. Writes do not wait for the disk (`durability` is
+//! `os`): what is timed of them is the engine's own work, in six indexes at once.
 
 #[path = "shared/flags.rs"]
 mod flags;
@@ -27,6 +29,8 @@ use std::time::{Duration, Instant};
 
 /// Points in a request.
 const BATCH: u64 = 500;
+/// Points that are replaced, and deleted, one by one.
+const WRITES: u64 = 500;
 /// The indexes that are built, by field.
 const INDEXES: [(&str, &str); 6] = [
     ("name", "keyword"),
@@ -52,6 +56,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         println!("{schema:>8} index of {field}: {:.1?}", start.elapsed());
     }
     filters(&engine)?;
+    writes(&engine, rows, dim)?;
     for (field, _) in INDEXES {
         call(&engine, "delete_field_index", Some(field), Vec::new())?;
     }
@@ -95,7 +100,8 @@ fn declare(engine: &Engine, field: &str, schema: &str) -> Result<Value, Box<dyn 
 }
 
 fn fill(engine: &Engine, rows: u64, dim: u64) -> Result<(), Box<dyn Error>> {
-    let body = json!({"vectors": {"size": dim, "distance": "Cosine"}, "hnsw_config": {"ef_construct": 32}});
+    let body = json!({"vectors": {"size": dim, "distance": "Cosine"}, "hnsw_config": {"ef_construct": 32},
+        "wal_config": {"durability": "os"}});
     ask(engine, "create_collection", &body)?;
     for from in (0..rows).step_by(BATCH as usize) {
         call(engine, "upsert_points", None, batch(from..rows.min(from + BATCH), dim))?;
@@ -179,6 +185,28 @@ fn filters(engine: &Engine) -> Result<(), Box<dyn Error>> {
         times.sort_unstable();
         println!("{what}: {count} points, counted in {:.1?} (median)", times[times.len() / 2]);
     }
+    Ok(())
+}
+
+/// Replaces points and deletes some, one in each request and one request after the other: what it takes to change sets
+/// that hold every point.
+fn writes(engine: &Engine, rows: u64, dim: u64) -> Result<(), Box<dyn Error>> {
+    let (mut replaced, mut deleted) = (Vec::new(), Vec::new());
+    for at in 0..WRITES {
+        let id = scatter(at) % rows;
+        let delete = json!({"points": [id]}).to_string().into_bytes();
+        for (operation, body, times) in [
+            ("upsert_points", batch(id..id + 1, dim), &mut replaced),
+            ("delete_points", delete, &mut deleted),
+            ("upsert_points", batch(id..id + 1, dim), &mut Vec::new()),
+        ] {
+            let start = Instant::now();
+            call(engine, operation, None, body)?;
+            times.push(start.elapsed());
+        }
+    }
+    print_latencies("one point replaced", replaced);
+    print_latencies("one point deleted", deleted);
     Ok(())
 }
 

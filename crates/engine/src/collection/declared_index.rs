@@ -108,6 +108,14 @@ impl DeclaredIndex {
         }
     }
 
+    /// Takes note of a point that has another payload than before.
+    pub(super) fn replace(&mut self, offset: u32, before: &[u8], after: &[u8]) {
+        match self {
+            DeclaredIndex::Built(index) => index.replace(offset, before, after),
+            DeclaredIndex::Building(draft) => draft.touch(offset),
+        }
+    }
+
     /// The draft, while it is one.
     pub(super) fn draft(&self) -> Option<&IndexDraft> {
         match self {

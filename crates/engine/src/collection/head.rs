@@ -297,13 +297,15 @@ impl Head {
     fn put(&mut self, op: u64, id: PointId, vectors: &[FieldVector], payload: &[u8]) {
         let (offset, mut point) = match self.take(id) {
             Some((offset, point)) => {
-                self.unindex(offset, point.payload.bytes());
+                self.each_index(|index| index.replace(offset, point.payload.bytes(), payload));
                 (offset, point)
             }
             None => {
                 let rows = Rows::none(usize::from(self.positions()));
                 let point = Point { id, version: op, live: true, payload: Payload::Empty, rows };
-                (self.state.add(id, point.clone()), point)
+                let offset = self.state.add(id, point.clone());
+                self.each_index(|index| index.insert(offset, payload));
+                (offset, point)
             }
         };
         for field in 0..self.positions() {
@@ -311,13 +313,12 @@ impl Head {
             self.set_row(op, offset, &mut point, field, vector);
         }
         point.payload = Payload::new(payload);
-        self.index(offset, payload);
         self.write_back(op, offset, point);
     }
 
     fn delete(&mut self, op: u64, id: PointId) {
         let Some((offset, mut point)) = self.take(id) else { return };
-        self.unindex(offset, point.payload.bytes());
+        self.each_index(|index| index.remove(offset, point.payload.bytes()));
         for field in 0..self.positions() {
             self.set_row(op, offset, &mut point, field, None);
         }
@@ -473,8 +474,7 @@ impl Head {
         if let Some(after) = editing.apply(before.bytes(), &mut allowance.pace)? {
             allowance.grow(after.len().saturating_sub(before.bytes().len()) as u64)?;
             allowance.pace.work(after.len() * readers)?;
-            self.unindex(offset, before.bytes());
-            self.index(offset, &after);
+            self.each_index(|index| index.replace(offset, before.bytes(), &after));
             point.payload = Payload::new(&after);
         }
         self.write_back(op, offset, point);
@@ -490,19 +490,9 @@ impl Head {
         self.state.set(offset, point);
     }
 
-    fn index(&mut self, offset: u32, document: &[u8]) {
+    fn each_index(&mut self, change: impl FnMut(&mut DeclaredIndex)) {
         if !self.state.indexes.is_empty() {
-            for index in Arc::make_mut(&mut self.state.indexes) {
-                index.insert(offset, document);
-            }
-        }
-    }
-
-    fn unindex(&mut self, offset: u32, document: &[u8]) {
-        if !self.state.indexes.is_empty() {
-            for index in Arc::make_mut(&mut self.state.indexes) {
-                index.remove(offset, document);
-            }
+            Arc::make_mut(&mut self.state.indexes).iter_mut().for_each(change);
         }
     }
 }

@@ -16,8 +16,8 @@ pub struct Matching<'a> {
     bits: Option<Bits>,
 }
 
-/// Offsets to ask for, for each 64 points of the collection, from which [`Bits`] are worth making: a word of the
-/// bitmap is copied in a nanosecond or two, a look into it costs some five more than one into the bits.
+/// Offsets to ask for, for each 64 points of the collection, from which [`Bits`] are worth making: lists become
+/// words in a nanosecond or two for each, a look into a list costs some five more than one into the bits.
 const LOOKS_PER_WORD: u64 = 3;
 
 /// Odd, and near the golden section of the usual sample sizes.

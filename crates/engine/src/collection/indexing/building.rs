@@ -104,11 +104,12 @@ fn catch_up(index: &mut FieldIndex, before: &View, after: &State, touched: &Poin
             continue;
         }
         changed += 1;
-        if let Some(old) = before.state.points.get(offset as usize).filter(|old| old.live) {
-            index.remove(offset, old.payload.bytes());
-        }
-        if point.live {
-            index.insert(offset, point.payload.bytes());
+        let old = before.state.points.get(offset as usize).filter(|old| old.live);
+        match (old.map(|old| old.payload.bytes()), point.live) {
+            (Some(old), true) => index.replace(offset, old, point.payload.bytes()),
+            (Some(old), false) => index.remove(offset, old),
+            (None, true) => index.insert(offset, point.payload.bytes()),
+            (None, false) => {}
         }
     }
     changed

@@ -61,13 +61,18 @@ impl State {
             }
             Change::Delete(offset) => (*offset, None),
         };
-        if let Some(before) = self.docs.remove(&offset) {
-            self.live.remove(offset);
-            self.indexes.iter_mut().for_each(|index| index.remove(offset, &before));
+        let before = self.docs.remove(&offset);
+        for index in &mut self.indexes {
+            match (&before, &after) {
+                (Some(before), Some(after)) => index.replace(offset, before, after),
+                (Some(before), None) => index.remove(offset, before),
+                (None, Some(after)) => index.insert(offset, after),
+                (None, None) => {}
+            }
         }
+        self.live.remove(offset);
         if let Some(after) = after {
             self.live.insert(offset);
-            self.indexes.iter_mut().for_each(|index| index.insert(offset, &after));
             self.docs.insert(offset, after);
         }
     }

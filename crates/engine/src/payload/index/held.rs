@@ -58,6 +58,19 @@ impl<'a> Held<'a> {
         held
     }
 
+    /// The UUIDs that the strings among the keys are.
+    pub(super) fn uuids(&self) -> impl Iterator<Item = u128> {
+        self.keys.iter().filter_map(|key| match key {
+            Key::Text(_, uuid) => *uuid,
+            _ => None,
+        })
+    }
+
+    /// Whether one of the covered values is this one.
+    pub(super) fn has(&self, key: &Key<'_>) -> bool {
+        self.keys.binary_search(key).is_ok()
+    }
+
     fn drop_repeated(&mut self) {
         self.keys.sort_unstable();
         self.keys.dedup();

@@ -67,6 +67,53 @@ enum Values {
     Places(Column<Place>),
 }
 
+impl Values {
+    fn change(&mut self, offset: u32, before: &Held<'_>, after: &Held<'_>) {
+        if let Values::Words(words) = self {
+            if !before.keys.is_empty() {
+                words.remove(offset, before.texts());
+            }
+            return words.insert(offset, after.texts());
+        }
+        before.keys.iter().filter(|key| !after.has(key)).for_each(|key| self.remove(offset, key));
+        if let Values::Texts { uuids, .. } = self {
+            // Of two spellings of a UUID one may have gone, and the UUID with it.
+            after.uuids().for_each(|uuid| uuids.insert(&uuid, offset));
+        }
+        after.keys.iter().filter(|key| !before.has(key)).for_each(|key| self.insert(offset, key));
+    }
+
+    fn insert(&mut self, offset: u32, key: &Key<'_>) {
+        match (self, key) {
+            (Values::Numbers(column), Key::Number(key)) => column.insert(key, offset),
+            (Values::Texts { texts, uuids }, Key::Text(text, uuid)) => {
+                texts.insert(text.as_ref(), offset);
+                if let Some(uuid) = uuid {
+                    uuids.insert(uuid, offset);
+                }
+            }
+            (Values::Uuids(column), Key::Uuid(key)) => column.insert(key, offset),
+            (Values::Places(column), Key::Place(key)) => column.insert(key, offset),
+            _ => unreachable!("the keys are read for the kind of this index"),
+        }
+    }
+
+    fn remove(&mut self, offset: u32, key: &Key<'_>) {
+        match (self, key) {
+            (Values::Numbers(column), Key::Number(key)) => column.remove(key, offset),
+            (Values::Texts { texts, uuids }, Key::Text(text, uuid)) => {
+                texts.remove(text.as_ref(), offset);
+                if let Some(uuid) = uuid {
+                    uuids.remove(uuid, offset);
+                }
+            }
+            (Values::Uuids(column), Key::Uuid(key)) => column.remove(key, offset),
+            (Values::Places(column), Key::Place(key)) => column.remove(key, offset),
+            _ => unreachable!("the keys are read for the kind of this index"),
+        }
+    }
+}
+
 impl FieldIndex {
     /// An index without points.
     pub fn new(path: JsonPath, schema: FieldSchema) -> FieldIndex {
@@ -110,69 +157,44 @@ impl FieldIndex {
 
     /// Adds a point that is not in the index: its offset and its payload, as normalised JSON.
     pub fn insert(&mut self, offset: u32, doc: &[u8]) {
-        let held = Held::read(doc, self.path(), self.schema().kind());
-        if let Values::Words(words) = &mut self.values {
-            words.insert(offset, held.texts());
-        }
-        for key in &held.keys {
-            match (&mut self.values, key) {
-                (Values::Words(_), _) => {}
-                (Values::Numbers(column), Key::Number(key)) => column.insert(key, offset),
-                (Values::Texts { texts, uuids }, Key::Text(text, uuid)) => {
-                    texts.insert(text.as_ref(), offset);
-                    if let Some(uuid) = uuid {
-                        uuids.insert(uuid, offset);
-                    }
-                }
-                (Values::Uuids(column), Key::Uuid(key)) => column.insert(key, offset),
-                (Values::Places(column), Key::Place(key)) => column.insert(key, offset),
-                _ => unreachable!("the keys are read for the kind of this index"),
-            }
-        }
-        for (set, member) in self.sets_of(&held) {
-            if member {
-                set.insert(offset);
-            }
-        }
+        let held = self.held(doc);
+        self.change(offset, &Held::default(), &held);
     }
 
     /// Takes a point out that was put in with the same payload.
     pub fn remove(&mut self, offset: u32, doc: &[u8]) {
-        let held = Held::read(doc, self.path(), self.schema().kind());
-        if let Values::Words(words) = &mut self.values {
-            words.remove(offset, held.texts());
-        }
-        for key in &held.keys {
-            match (&mut self.values, key) {
-                (Values::Words(_), _) => {}
-                (Values::Numbers(column), Key::Number(key)) => column.remove(key, offset),
-                (Values::Texts { texts, uuids }, Key::Text(text, uuid)) => {
-                    texts.remove(text.as_ref(), offset);
-                    if let Some(uuid) = uuid {
-                        uuids.remove(uuid, offset);
-                    }
-                }
-                (Values::Uuids(column), Key::Uuid(key)) => column.remove(key, offset),
-                (Values::Places(column), Key::Place(key)) => column.remove(key, offset),
-                _ => unreachable!("the keys are read for the kind of this index"),
-            }
-        }
-        for (set, member) in self.sets_of(&held) {
-            if member {
-                set.remove(offset);
-            }
-        }
+        let held = self.held(doc);
+        self.change(offset, &held, &Held::default());
     }
 
-    /// The sets of points with, for each, whether a point that holds this belongs to it.
-    fn sets_of(&mut self, held: &Held<'_>) -> [(&mut PointSet, bool); 5] {
-        [
-            (&mut self.indexed, !held.keys.is_empty()),
-            (&mut self.odd, held.odd),
-            (&mut self.several, held.keys.len() > 1),
-            (&mut self.filled, held.filled),
-            (&mut self.null, held.null),
-        ]
+    /// Gives a point that was put in with one payload another. What both hold costs nothing but to read it.
+    pub fn replace(&mut self, offset: u32, before: &[u8], after: &[u8]) {
+        let (before, after) = (self.held(before), self.held(after));
+        self.change(offset, &before, &after);
+    }
+
+    fn held<'d>(&self, doc: &'d [u8]) -> Held<'d> {
+        Held::read(doc, self.path(), self.schema().kind())
+    }
+
+    fn change(&mut self, offset: u32, before: &Held<'_>, after: &Held<'_>) {
+        if before.keys != after.keys {
+            self.values.change(offset, before, after);
+        }
+        let sets = [
+            (&mut self.indexed, !before.keys.is_empty(), !after.keys.is_empty()),
+            (&mut self.odd, before.odd, after.odd),
+            (&mut self.several, before.keys.len() > 1, after.keys.len() > 1),
+            (&mut self.filled, before.filled, after.filled),
+            (&mut self.null, before.null, after.null),
+        ];
+        for (set, was_member, is_member) in sets {
+            match (was_member, is_member) {
+                (false, true) => drop(set.insert(offset)),
+                (true, false) => drop(set.remove(offset)),
+                _ => {}
+            }
+        }
     }
 
     /// How many points have at least one covered value.
@@ -231,6 +253,22 @@ mod tests {
         assert_eq!(holders(&snapshot), [0, 1]);
         assert_eq!(holders(&original), [1, 2]);
         assert_eq!((snapshot.points_count(), original.points_count()), (2, 2));
+    }
+
+    #[test]
+    fn one_spelling_of_a_uuid_may_go_and_another_stay_c7() {
+        let (lower, upper) = ("550e8400-e29b-41d4-a716-446655440000", "550E8400-E29B-41D4-A716-446655440000");
+        let both = format!("{{\"k\":[\"{lower}\",\"{upper}\",\"x\"]}}");
+        for kind in [FieldKind::Keyword, FieldKind::Uuid] {
+            let mut index = index(kind);
+            index.insert(3, both.as_bytes());
+            index.replace(3, both.as_bytes(), format!("{{\"k\":[\"{upper}\"]}}").as_bytes());
+            let uuid = Some(0x550e_8400_e29b_41d4_a716_4466_5544_0000);
+            assert_eq!(index.match_string(lower, uuid).certain().iter().collect::<Vec<_>>(), [3]);
+            index.replace(3, format!("{{\"k\":[\"{upper}\"]}}").as_bytes(), b"{}");
+            assert!(index.match_string(lower, uuid).possible().is_empty());
+            assert_eq!(index.points_count(), 0);
+        }
     }
 
     #[test]
