@@ -17,6 +17,7 @@ pub mod error;
 pub mod filter;
 #[doc(hidden)]
 pub mod fuzzing;
+mod heap;
 pub mod index;
 pub mod integrity;
 pub mod json;

@@ -158,9 +158,8 @@ impl<I: IndexSet> Planner<'_, I> {
             // Neither ever holds for an object inside a payload.
             Condition::HasId(_) | Condition::HasVector(_) if self.scope.is_some() => Some(Bounds::default()),
             Condition::HasId(ids) => {
-                let mut offsets: Vec<u32> = ids.iter().filter_map(|id| self.indexes.offset_of(*id)).collect();
-                offsets.sort_unstable();
-                Some(Bounds::exact(offsets.into_iter().collect()))
+                let offsets = ids.iter().filter_map(|id| self.indexes.offset_of(*id));
+                Some(Bounds::exact(offsets.collect()))
             }
             Condition::HasVector(name) => self.indexes.with_vector(name).map(Bounds::exact),
             Condition::Nested { key, filter } => {

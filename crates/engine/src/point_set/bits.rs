@@ -1,7 +1,7 @@
 //! A set of offsets that answers in a nanosecond or two whether it has one.
 
 use super::PointSet;
-use super::piece::Words;
+use super::piece::{WORDS, Words};
 use std::sync::Arc;
 
 /// The bits of a [`PointSet`], for loops that ask for so many offsets in random order that the search for a piece, and in
@@ -15,7 +15,7 @@ pub struct Bits {
 impl PointSet {
     /// The set as bits.
     pub fn bits(&self) -> Bits {
-        let none = Arc::new([0; super::PIECE_WORDS]);
+        let none = Arc::new([0; WORDS]);
         let keys = self.pieces.last().map_or(0, |piece| usize::from(piece.key) + 1);
         let mut pieces = vec![Arc::clone(&none); keys];
         self.pieces.iter().for_each(|piece| pieces[usize::from(piece.key)] = piece.to_words());

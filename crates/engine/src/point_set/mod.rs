@@ -2,30 +2,28 @@
 //!
 //! A set is cut into pieces of 65,536 neighbouring offsets, each a sorted list or, when it has many members, bits: the
 //! layout of Roaring bitmaps (Lemire et al., "Roaring Bitmaps: Implementation of an Optimized Software Library", 2018).
-//! Unlike those, sets share their pieces. So a change copies one piece (8 KiB at most) however large the set is, and
-//! what an operation leaves as it was is not copied at all.
+//! Unlike those, sets share their pieces. So a change copies one piece (8 KiB at most) and a reference to each of the
+//! others, however large the set is, and what an operation leaves as it was is not copied at all.
 
 mod bits;
 mod piece;
 #[cfg(test)]
 mod tests;
 
+use crate::heap;
 pub use bits::Bits;
-use piece::{Piece, PieceIter, SPAN};
+use piece::{Piece, PieceIter, WORDS};
 use std::cmp::Ordering;
 use std::fmt;
-use std::ops::{BitAnd, BitAndAssign, BitOr, BitOrAssign, Sub, SubAssign};
+use std::ops::{BitAnd, BitAndAssign, BitOr, BitOrAssign, Sub};
 use std::slice;
 use std::sync::Arc;
-
-/// Words of 64 bits that make a piece.
-const PIECE_WORDS: usize = SPAN / 64;
 
 /// A set of points, by their offsets. A clone takes constant time and never changes.
 #[derive(Clone, Default, PartialEq)]
 pub struct PointSet {
     /// Ascending.
-    pieces: Arc<[Piece]>,
+    pieces: Arc<Vec<Piece>>,
 }
 
 impl PointSet {
@@ -48,8 +46,8 @@ impl PointSet {
 
     /// The set of the offsets whose bits are set, from the lowest bit of the first word on.
     pub fn from_words(words: &[u64]) -> PointSet {
-        let pieces = (0u16..).zip(words.chunks(PIECE_WORDS)).filter_map(|(key, chunk)| {
-            let mut own = [0; PIECE_WORDS];
+        let pieces = words.chunks(WORDS).zip(0..=u16::MAX).filter_map(|(chunk, key)| {
+            let mut own = [0; WORDS];
             own[..chunk.len()].copy_from_slice(chunk);
             Piece::from_words(key, own)
         });
@@ -61,8 +59,8 @@ impl PointSet {
     /// # Panics
     /// When the words end before the set does.
     pub fn add_to_words(&self, words: &mut [u64]) {
-        for piece in &*self.pieces {
-            piece.add_to(&mut words[usize::from(piece.key) * PIECE_WORDS..]);
+        for piece in self.pieces.iter() {
+            piece.add_to(&mut words[usize::from(piece.key) * WORDS..]);
         }
     }
 
@@ -109,7 +107,7 @@ impl PointSet {
     /// The offset that so many are smaller than.
     pub fn nth(&self, rank: u32) -> Option<u32> {
         let mut left = rank;
-        for piece in &*self.pieces {
+        for piece in self.pieces.iter() {
             if left < piece.len() {
                 return piece.nth(left).map(|member| join(piece.key, member));
             }
@@ -135,8 +133,7 @@ impl PointSet {
                 is_new
             }
             Err(at) => {
-                let (before, behind) = self.pieces.split_at(at);
-                self.pieces = [before, &[Piece::one(key, member)], behind].concat().into();
+                Arc::make_mut(&mut self.pieces).insert(at, Piece::one(key, member));
                 true
             }
         }
@@ -148,18 +145,19 @@ impl PointSet {
         let Some(at) = self.find(key).ok().filter(|&at| self.pieces[at].contains(member)) else {
             return false;
         };
-        if self.pieces[at].len() == 1 {
-            self.pieces = [&self.pieces[..at], &self.pieces[at + 1..]].concat().into();
+        let pieces = Arc::make_mut(&mut self.pieces);
+        if pieces[at].len() == 1 {
+            pieces.remove(at);
         } else {
-            Arc::make_mut(&mut self.pieces)[at].remove(member);
+            pieces[at].remove(member);
         }
         true
     }
 
     /// Bytes that the set takes outside of itself. What two sets share counts in both.
     pub fn memory_bytes(&self) -> u64 {
-        let members: usize = self.pieces.iter().map(Piece::bytes).sum();
-        (size_of_val(&*self.pieces) + members) as u64
+        let members: u64 = self.pieces.iter().map(Piece::memory_bytes).sum();
+        heap::shared_bytes(size_of::<Vec<Piece>>()) + heap::bytes(size_of_val(&self.pieces[..])) + members
     }
 
     /// Where the piece of a key is, or belongs.
@@ -196,7 +194,7 @@ impl PointSet {
                 }
             }
         }
-        PointSet { pieces: pieces.into() }
+        PointSet { pieces: Arc::new(pieces) }
     }
 }
 
@@ -210,7 +208,7 @@ fn join(key: u16, member: u16) -> u32 {
 
 impl FromIterator<Piece> for PointSet {
     fn from_iter<I: IntoIterator<Item = Piece>>(pieces: I) -> PointSet {
-        PointSet { pieces: pieces.into_iter().collect() }
+        PointSet { pieces: Arc::new(pieces.into_iter().collect()) }
     }
 }
 
@@ -278,14 +276,17 @@ impl BitAndAssign<&PointSet> for PointSet {
 }
 
 impl BitOrAssign<&PointSet> for PointSet {
+    /// Takes the points of another set in; where a piece is not shared, without a copy of it.
     fn bitor_assign(&mut self, other: &PointSet) {
-        *self = &*self | other;
-    }
-}
-
-impl SubAssign<&PointSet> for PointSet {
-    fn sub_assign(&mut self, other: &PointSet) {
-        *self = &*self - other;
+        if other.pieces.iter().any(|piece| self.find(piece.key).is_err()) {
+            *self = &*self | other;
+            return;
+        }
+        for piece in other.pieces.iter() {
+            if let Ok(at) = self.find(piece.key) {
+                Arc::make_mut(&mut self.pieces)[at].add(piece);
+            }
+        }
     }
 }
 

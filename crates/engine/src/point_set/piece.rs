@@ -1,11 +1,13 @@
 //! The members of a set among 65,536 neighbouring offsets.
 
+use crate::heap;
 use std::slice;
 use std::sync::Arc;
 
 /// Offsets that share their upper half.
-pub(super) const SPAN: usize = 1 << 16;
-const WORDS: usize = SPAN / 64;
+const SPAN: usize = 1 << 16;
+/// Words of 64 bits that make a piece.
+pub(super) const WORDS: usize = SPAN / 64;
 /// So many members at most are kept as a list. Roaring bitmaps have lists up to four times as long, where these take no
 /// more memory than bits; but the union of thousands of values is then mostly work on lists.
 pub(super) const MAX_LIST: usize = 1024;
@@ -65,13 +67,18 @@ impl Piece {
 
     /// The members whose bits are set, if there are any.
     pub fn from_words(key: u16, words: Words) -> Option<Piece> {
-        match count(&words) {
+        let len = count(&words);
+        Piece::from_counted(key, words, len)
+    }
+
+    fn from_counted(key: u16, words: Words, len: u32) -> Option<Piece> {
+        match len {
             0 => None,
-            len if len as usize <= MAX_LIST => {
+            _ if len as usize <= MAX_LIST => {
                 let list: Vec<u16> = BitIter::new(&words).collect();
                 Some(Piece::from_list(key, &list))
             }
-            len => Some(Piece { key, len, members: Members::Bits(Arc::new(words)) }),
+            _ => Some(Piece { key, len, members: Members::Bits(Arc::new(words)) }),
         }
     }
 
@@ -171,9 +178,7 @@ impl Piece {
             Members::List(list) => {
                 let at = list.partition_point(|&one| one < member);
                 let longer = [&list[..at], &[member], &list[at..]].concat();
-                if let Some(piece) = Piece::from_sorted(self.key, &longer) {
-                    *self = piece;
-                }
+                *self = Piece::from_sorted(self.key, &longer).expect("it has the new member");
             }
             Members::Bits(words) => {
                 set(&mut Arc::make_mut(words)[..], member);
@@ -209,7 +214,7 @@ impl Piece {
             }
             (Members::Bits(_), Members::List(_)) => other.and(self),
             (Members::Bits(one), Members::Bits(two)) => {
-                self.changed(each_word(one, two, |one, two| one & two))
+                self.shared_or_new(other, each_word(one, two, |one, two| one & two))
             }
         }
     }
@@ -218,6 +223,9 @@ impl Piece {
     pub fn or(&self, other: &Piece) -> Piece {
         if self.is_same(other) || self.is_full() {
             return self.clone();
+        }
+        if other.is_full() {
+            return other.clone();
         }
         match (&self.members, &other.members) {
             (Members::List(one), Members::List(two)) => {
@@ -235,7 +243,8 @@ impl Piece {
                 Piece { key: self.key, len: self.len + added, members: Members::Bits(Arc::new(words)) }
             }
             (Members::Bits(one), Members::Bits(two)) => {
-                self.changed(each_word(one, two, |one, two| one | two)).expect("neither is empty")
+                let words = each_word(one, two, |one, two| one | two);
+                self.shared_or_new(other, words).expect("neither is empty")
             }
         }
     }
@@ -258,16 +267,16 @@ impl Piece {
                 self.only(list.iter().copied().filter(stays).collect())
             }
             (Members::Bits(words), Members::List(gone)) => {
-                let removed = gone.iter().filter(|&&member| has(words, member)).count();
+                let removed = gone.iter().filter(|&&member| has(words, member)).count() as u32;
                 if removed == 0 {
                     return Some(self.clone());
                 }
                 let mut words = **words;
                 gone.iter().for_each(|&member| clear(&mut words, member));
-                self.changed(words)
+                Piece::from_counted(self.key, words, self.len - removed)
             }
             (Members::Bits(one), Members::Bits(two)) => {
-                self.changed(each_word(one, two, |one, two| one & !two))
+                self.shared_or_new(self, each_word(one, two, |one, two| one & !two))
             }
         }
     }
@@ -277,20 +286,37 @@ impl Piece {
         if part.len() == self.len as usize { Some(self.clone()) } else { Piece::from_sorted(self.key, &part) }
     }
 
-    /// Other members of as many or fewer, or of as many or more, of the same piece.
-    fn changed(&self, words: Words) -> Option<Piece> {
-        match Piece::from_words(self.key, words) {
-            Some(piece) if piece.len == self.len => Some(self.clone()),
-            piece => piece,
+    /// The members whose bits are set: all that any of the two has, or only what both have. If that is what one of them
+    /// has anyway, it is not kept twice.
+    fn shared_or_new(&self, other: &Piece, words: Words) -> Option<Piece> {
+        let len = count(&words);
+        match [self, other].into_iter().find(|piece| piece.len == len) {
+            Some(piece) => Some(piece.clone()),
+            None => Piece::from_counted(self.key, words, len),
         }
     }
 
-    /// Bytes behind the piece.
-    pub fn bytes(&self) -> usize {
-        match &self.members {
+    /// Takes the members of another piece of the same key in.
+    pub fn add(&mut self, other: &Piece) {
+        let own = match &mut self.members {
+            Members::Bits(own) if !other.is_full() => Arc::get_mut(own),
+            _ => None,
+        };
+        match own {
+            Some(own) => {
+                other.add_to(own);
+                self.len = count(own);
+            }
+            None => *self = self.or(other),
+        }
+    }
+
+    /// Bytes that the piece takes outside of itself.
+    pub fn memory_bytes(&self) -> u64 {
+        heap::shared_bytes(match &self.members {
             Members::List(list) => size_of_val(&**list),
             Members::Bits(_) => size_of::<Words>(),
-        }
+        })
     }
 }
 

@@ -37,6 +37,10 @@ proptest! {
         is(&(&a & &b), &(&one & &two))?;
         is(&(&a | &b), &(&one | &two))?;
         is(&(&a - &b), &(&one - &two))?;
+        let mut both = a.clone();
+        both |= &b;
+        both |= &b;
+        is(&both, &(&one | &two))?;
         is(&(&a & &a), &one)?;
         is(&(&a - &a), &BTreeSet::new())?;
         is(&(&(&a | &b) - &b), &(&one - &two))?;
@@ -114,12 +118,39 @@ fn the_borders_between_lists_and_bits_are_crossed_both_ways() {
 }
 
 #[test]
+fn what_comes_out_at_the_border_is_kept_as_it_is_everywhere() {
+    let most = piece::MAX_LIST as u32;
+    let to = |end: u32| (0..end).collect::<BTreeSet<u32>>();
+    for len in most - 1..=most + 2 {
+        let beyond = (len..len + 2000).chain([70_000]).collect::<BTreeSet<u32>>();
+        let (all, other) = (to(len + 2000), (len - 1..60_000).collect());
+        is(&(&set(&all) - &set(&beyond)), &to(len)).unwrap();
+        is(&(&set(&all) & &set(&to(len))), &to(len)).unwrap();
+        is(&(&set(&to(len - 1)) | &set(&[len - 1].into())), &to(len)).unwrap();
+        is(&(&set(&to(len)) & &set(&other)), &[len - 1].into()).unwrap();
+        let evens: BTreeSet<u32> = (0..len * 2).step_by(2).collect();
+        let thirds: BTreeSet<u32> = (0..len * 6).step_by(3).collect();
+        is(&(&set(&evens) & &set(&thirds)), &(&evens & &thirds)).unwrap();
+        is(&(&set(&thirds) - &set(&evens)), &(&thirds - &evens)).unwrap();
+        let mut words = vec![0; 100];
+        set(&to(len)).add_to_words(&mut words);
+        is(&PointSet::from_words(&words), &to(len)).unwrap();
+    }
+}
+
+#[test]
 fn a_change_copies_one_piece_and_what_stays_as_it_was_is_shared() {
     let large: PointSet = (0..1_000_000).filter(|offset| offset % 7 != 3).collect();
     let mut changed = large.clone();
     changed.insert(500_006);
-    let shared = large.pieces.iter().zip(&*changed.pieces).filter(|(one, two)| one.is_same(two)).count();
+    let shared = large.pieces.iter().zip(changed.pieces.iter()).filter(|(one, two)| one.is_same(two)).count();
     assert_eq!((large.pieces.len(), shared), (16, 15));
-    let kept = &large & &(0..2_000_000).collect();
-    assert!(large.pieces.iter().zip(&*kept.pieces).all(|(one, two)| one.is_same(two)));
+    let (all, some) = ((0..2_000_000).collect(), large.iter().filter(|offset| offset % 2 == 0).collect());
+    let are_same = |one: &PointSet, two: &PointSet| {
+        one.pieces.iter().zip(two.pieces.iter()).all(|(one, two)| one.is_same(two))
+    };
+    assert!(are_same(&large, &(&large & &all)) && are_same(&large, &(&all & &large)));
+    assert!(are_same(&some, &(&large & &some)) && are_same(&some, &(&some & &large)));
+    assert!(are_same(&large, &(&large | &some)) && are_same(&large, &(&some | &large)));
+    assert!(are_same(&all, &(&large | &all)) && are_same(&all, &(&all | &large)));
 }

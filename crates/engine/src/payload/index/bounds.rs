@@ -56,8 +56,10 @@ impl Bounds {
     }
 
     /// The points in either set.
-    pub fn or(self, other: Bounds) -> Bounds {
-        Bounds::new(&self.certain | &other.certain, &self.doubtful | &other.doubtful)
+    pub fn or(mut self, other: Bounds) -> Bounds {
+        self.certain |= &other.certain;
+        self.doubtful |= &other.doubtful;
+        Bounds::new(self.certain, self.doubtful)
     }
 
     /// The points of `live` that are not in the set.

@@ -44,14 +44,14 @@ impl FieldIndex {
 
     /// Points that may hold one of the strings, by their words. Another spelling of a UUID has other words.
     fn holders<'t>(&self, words: &Words, list: impl Iterator<Item = (&'t str, Option<u128>)>) -> PointSet {
-        let mut holders = PointSet::new();
+        let mut holders = postings::Union::default();
         for (text, uuid) in list {
             match words.candidates(text).filter(|_| uuid.is_none()) {
-                Some(hits) => holders |= &hits,
+                Some(hits) => holders.add_set(&hits),
                 None => return self.indexed.clone(),
             }
         }
-        holders
+        holders.finish()
     }
 
     /// Strings with the tokens of a pattern, which is made with this index's tokenizer.

@@ -2,19 +2,9 @@
 
 use super::places::Place;
 use super::{FieldIndex, Values};
+use crate::heap::shared_bytes;
 use crate::point_set::PointSet;
 use std::sync::Arc;
-
-/// Counters before the value of an `Arc`.
-const COUNTERS: usize = 16;
-/// What the allocator keeps before a piece of memory, and what lengths it deals in.
-const PIECE_HEADER: usize = 8;
-const PIECE_GRAIN: usize = 16;
-
-/// Bytes of a value behind an `Arc`, where the allocator has it.
-pub(super) fn shared_bytes(value: usize) -> u64 {
-    (PIECE_HEADER + COUNTERS + value).next_multiple_of(PIECE_GRAIN) as u64
-}
 
 /// Bytes of the nodes of an ordered map with so many entries of so many bytes: they are two thirds full.
 pub fn ordered_map_bytes(entries: usize, entry_bytes: usize) -> u64 {

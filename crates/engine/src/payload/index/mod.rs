@@ -26,6 +26,7 @@ use crate::point_set::PointSet;
 use column::Column;
 use held::{Held, Key};
 use places::Place;
+use std::collections::HashSet;
 use std::sync::Arc;
 use words::Words;
 
@@ -70,16 +71,11 @@ enum Values {
 impl Values {
     fn change(&mut self, offset: u32, before: &Held<'_>, after: &Held<'_>) {
         if let Values::Words(words) = self {
-            if !before.keys.is_empty() {
-                words.remove(offset, before.texts());
-            }
-            return words.insert(offset, after.texts());
+            return words.change(offset, before.texts(), after.texts());
         }
-        before.keys.iter().filter(|key| !after.has(key)).for_each(|key| self.remove(offset, key));
-        if let Values::Texts { uuids, .. } = self {
-            // Of two spellings of a UUID one may have gone, and the UUID with it.
-            after.uuids().for_each(|uuid| uuids.insert(&uuid, offset));
-        }
+        // Of two spellings of a UUID one may go and the other stay.
+        let kept: HashSet<u128> = after.uuids().collect();
+        before.keys.iter().filter(|key| !after.has(key)).for_each(|key| self.remove(offset, key, &kept));
         after.keys.iter().filter(|key| !before.has(key)).for_each(|key| self.insert(offset, key));
     }
 
@@ -98,13 +94,13 @@ impl Values {
         }
     }
 
-    fn remove(&mut self, offset: u32, key: &Key<'_>) {
+    fn remove(&mut self, offset: u32, key: &Key<'_>, kept: &HashSet<u128>) {
         match (self, key) {
             (Values::Numbers(column), Key::Number(key)) => column.remove(key, offset),
             (Values::Texts { texts, uuids }, Key::Text(text, uuid)) => {
                 texts.remove(text.as_ref(), offset);
-                if let Some(uuid) = uuid {
-                    uuids.remove(uuid, offset);
+                if let Some(uuid) = uuid.filter(|uuid| !kept.contains(uuid)) {
+                    uuids.remove(&uuid, offset);
                 }
             }
             (Values::Uuids(column), Key::Uuid(key)) => column.remove(key, offset),
@@ -221,6 +217,7 @@ impl FieldIndex {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::payload::interval::Interval;
 
     fn index(kind: FieldKind) -> FieldIndex {
         FieldIndex::new(JsonPath::parse("k").unwrap(), FieldSchema::new(kind))
@@ -269,6 +266,28 @@ mod tests {
             assert!(index.match_string(lower, uuid).possible().is_empty());
             assert_eq!(index.points_count(), 0);
         }
+    }
+
+    #[test]
+    fn what_two_payloads_have_in_common_is_not_touched() {
+        let mut index = index(FieldKind::Integer);
+        let doc = |offset: u32, more: &str| format!("{{\"k\":[{offset}{more}]}}").into_bytes();
+        (0..5_000).for_each(|offset| index.insert(offset, &doc(offset, "")));
+        let wide = Interval { gte: Some(10.0), ..Interval::default() };
+        (0..6).for_each(|_| drop(index.numbers_within(&wide)));
+        let has_zones =
+            |index: &FieldIndex| matches!(&index.values, Values::Numbers(column) if column.has_zones());
+        let known = |index: &FieldIndex| match &index.values {
+            Values::Numbers(column) => column.memory_bytes(),
+            _ => 0,
+        };
+        let before = known(&index);
+        assert!(has_zones(&index));
+        index.replace(77, &doc(77, ""), &doc(77, ",77"));
+        assert_eq!(known(&index), before);
+        index.replace(77, &doc(77, ""), &doc(77, ",4000"));
+        assert!(known(&index) < before, "unions with the value that came are dropped");
+        assert_eq!(index.match_integer(4000).certain().iter().collect::<Vec<_>>(), [77, 4000]);
     }
 
     #[test]

@@ -114,14 +114,13 @@ impl Union {
     pub(super) fn add(&mut self, postings: &Postings) {
         match postings {
             Postings::One(offset) => self.loose.push(*offset),
-            Postings::Many(points) => self.add_set(points),
+            Postings::Many(points) => return self.add_set(points),
         }
-        if self.loose.len() >= GATHERED {
-            self.merge();
-        }
+        self.merge_when_many();
     }
 
-    fn add_set(&mut self, points: &PointSet) {
+    /// Adds points.
+    pub(super) fn add_set(&mut self, points: &PointSet) {
         let (len, end) = (points.len(), points.max().map_or(0, |last| word_of(last) + 1));
         if len >= FEWEST && len * SPARSEST >= (end * 64) as u64 {
             self.grow(end);
@@ -130,6 +129,13 @@ impl Union {
             self.loose.extend(points);
         } else {
             self.sparse |= points;
+        }
+        self.merge_when_many();
+    }
+
+    fn merge_when_many(&mut self) {
+        if self.loose.len() >= GATHERED {
+            self.merge();
         }
     }
 
@@ -204,9 +210,10 @@ mod tests {
         #[test]
         fn a_union_has_the_points_of_all_its_postings(
             values in prop::collection::vec((0u32..300_000, 1u32..20_000, 1usize..50), 0..12),
+            wide in prop::collection::vec((0u32..900_000, 900_000u32..2_000_000, 90usize..200), 0..3),
             singles in prop::collection::vec(0u32..400_000, 0..50),
         ) {
-            let many = values.iter().map(|&(from, length, step)| {
+            let many = values.iter().chain(&wide).map(|&(from, length, step)| {
                 Postings::Many((from..from + length).step_by(step).collect())
             });
             let all: Vec<Postings> = many.chain(singles.into_iter().map(Postings::One)).collect();

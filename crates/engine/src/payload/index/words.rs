@@ -2,8 +2,9 @@
 
 use super::bounds::Bounds;
 use super::column::Column;
-use super::memory::{Weight, ordered_map_bytes, shared_bytes};
+use super::memory::{Weight, ordered_map_bytes};
 use super::postings::{self, Postings};
+use crate::heap::shared_bytes;
 use crate::payload::text::{Pattern, TextMatch, TextOptions, Tokenizer};
 use crate::point_set::PointSet;
 use imbl::{OrdMap, Vector};
@@ -62,26 +63,19 @@ impl Words {
         &self.tokenizer
     }
 
-    /// Adds the texts of a point that is not in the index.
-    pub(super) fn insert<'t>(&mut self, offset: u32, texts: impl Iterator<Item = &'t str>) {
-        let (tokens, sequence) = self.read(texts);
-        for token in &tokens {
+    /// Gives a point other texts than it had. Tokens of both are left alone.
+    pub(super) fn change<'t>(
+        &mut self,
+        offset: u32,
+        before: impl Iterator<Item = &'t str>,
+        after: impl Iterator<Item = &'t str>,
+    ) {
+        let (gone, _) = self.read(before);
+        let (tokens, sequence) = self.read(after);
+        for token in tokens.difference(&gone) {
             self.postings.insert(&**token, offset);
         }
-        let Some(order) = &mut self.order else { return };
-        let numbers: HashMap<&str, u32> =
-            tokens.iter().map(|token| (&**token, order.number_or_new(token))).collect();
-        let sequence: Arc<[u32]> =
-            sequence.iter().map(|token| token.as_ref().map_or(GAP, |token| numbers[&**token])).collect();
-        if !sequence.is_empty() {
-            order.sequences.insert(offset, sequence);
-        }
-    }
-
-    /// Takes the texts of a point out that was put in with them.
-    pub(super) fn remove<'t>(&mut self, offset: u32, texts: impl Iterator<Item = &'t str>) {
-        let (tokens, _) = self.read(texts);
-        for token in &tokens {
+        for token in gone.difference(&tokens) {
             self.postings.remove(&**token, offset);
             if let Some(order) = &mut self.order
                 && self.postings.get(&**token).is_none()
@@ -90,8 +84,15 @@ impl Words {
                 order.free.push_back(number);
             }
         }
-        if let Some(order) = &mut self.order {
+        let Some(order) = &mut self.order else { return };
+        let numbers: HashMap<&str, u32> =
+            tokens.iter().map(|token| (&**token, order.number_or_new(token))).collect();
+        let sequence: Arc<[u32]> =
+            sequence.iter().map(|token| token.as_ref().map_or(GAP, |token| numbers[&**token])).collect();
+        if sequence.is_empty() {
             order.sequences.remove(&offset);
+        } else {
+            order.sequences.insert(offset, sequence);
         }
     }
 
@@ -161,22 +162,22 @@ impl Words {
         let mut wanted: Vec<(u32, u32)> =
             numbers.filter_map(|(token, place)| Some((*order.numbers.get(token)?, place))).collect();
         wanted.sort_unstable();
-        let (mut hits, mut undecided) = (certain, PointSet::new());
+        let (mut hits, mut undecided) = (Vec::new(), Vec::new());
         let mut tokens_left = work.get();
         for offset in &doubtful {
             let Some(sequence) = order.sequences.get(&offset) else { continue };
             if tokens_left < sequence.len() {
                 tokens_left = 0;
-                undecided.insert(offset);
+                undecided.push(offset);
                 continue;
             }
             tokens_left -= sequence.len();
             if is_in(pattern, &wanted, sequence) {
-                hits.insert(offset);
+                hits.push(offset);
             }
         }
         work.set(tokens_left);
-        Bounds::new(hits, undecided)
+        Bounds::new(&certain | &PointSet::from_sorted(&hits), PointSet::from_sorted(&undecided))
     }
 }
 
