@@ -15,7 +15,25 @@ export async function check(config: Config, console: Console, flags: GivenFlags)
     throw new CommandError(`Cannot check ${config.dataDir}: ${reason}`, EXIT.usage);
   }
   console.stdout.write(flags.has('json') ? `${JSON.stringify(report, undefined, 2)}\n` : told(report));
-  return report.clean ? EXIT.success : EXIT.failure;
+  return EXITS[verdict(report)];
+}
+
+type Verdict = 'sound' | 'not sound' | 'not all checked';
+
+const EXITS = {
+  sound: EXIT.success,
+  'not sound': EXIT.failure,
+  // As where nothing can be checked: scripts that act on damage have none to act on.
+  'not all checked': EXIT.usage,
+} as const satisfies Record<Verdict, ExitCode>;
+
+function verdict({ clean, findings, unlisted }: CheckReport): Verdict {
+  if (clean) {
+    return 'sound';
+  }
+  const isHarmless =
+    unlisted === 0 && findings.every(({ severity }) => ['note', 'unknown'].includes(severity));
+  return isHarmless ? 'not all checked' : 'not sound';
 }
 
 function told(report: CheckReport): string {
@@ -30,9 +48,8 @@ function told(report: CheckReport): string {
       `collection ${which}: ${points === null ? `not served: ${fault ?? ''}` : `sound, ${counted(points, 'point')}`}`,
     );
   }
-  const verdict = clean ? 'sound' : 'NOT SOUND';
   lines.push(
-    `${verdict}: ${counted(collections.length, 'collection')}, ${counted(files, 'file')}, ${counted(bytes, 'byte')} verified`,
+    `${clean ? 'sound' : verdict(report).toUpperCase()}: ${counted(collections.length, 'collection')}, ${counted(files, 'file')}, ${counted(bytes, 'byte')} verified`,
   );
   return `${lines.join('\n')}\n`;
 }

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Config } from '../config';
 import { storeProblems, storeRefusal, type StoreRefusal } from '../auth/store/copy';
-import { hasData } from '../auth/store/open';
+import { hasData, StoreUnavailable } from '../auth/store/open';
 import { MISSING_STORE, RESTORE_MISSING_STORE, RESTORE_STORE } from '../auth/store/port';
 import { checkEngineFiles } from '../engine/offline';
 import { requireDataDir } from './data-dir';
@@ -10,8 +10,11 @@ import { STORE_FILE } from './data-files';
 
 /** One line of a report. */
 export interface Finding {
-  /** `note`: nothing is wrong; `derived`: it is built again; `damage`: data cannot be read. */
-  readonly severity: 'note' | 'derived' | 'damage';
+  /**
+   * `note`: nothing is wrong; `derived`: it is built again; `damage`: data cannot be read; `unknown`: nobody could look
+   * into it.
+   */
+  readonly severity: 'note' | 'derived' | 'damage' | 'unknown';
   /** Relative to the data directory. */
   readonly file: string;
   readonly collection: string | null;
@@ -80,9 +83,17 @@ async function storeFindings(dataDir: string, tokenStore: Config['tokenStore']):
     return tokenStore !== 'memory' && (await hasData(dataDir)) ? [missingStore()] : [];
   }
   const refusal = await storeRefusal(dataDir);
-  return refusal === undefined
-    ? (await storeProblems(dataDir, tokenStore)).map(storeFinding)
-    : [unreadStore(refusal)];
+  if (refusal !== undefined) {
+    return [unreadStore(refusal)];
+  }
+  try {
+    return (await storeProblems(dataDir, tokenStore)).map(storeFinding);
+  } catch (error) {
+    if (error instanceof StoreUnavailable) {
+      return [uncheckedStore(error)];
+    }
+    throw error;
+  }
 }
 
 function missingStore(): Finding {
@@ -101,6 +112,18 @@ function missingStore(): Finding {
 function unreadStore({ what, advice }: StoreRefusal): Finding {
   const effect = 'a server of this user does not start; the collections are not affected';
   return { severity: 'damage', file: STORE_FILE, collection: null, what, effect, advice };
+}
+
+/** It was not looked into either, but a server may well read it. */
+function uncheckedStore({ message }: StoreUnavailable): Finding {
+  return {
+    severity: 'unknown',
+    file: STORE_FILE,
+    collection: null,
+    what: message,
+    effect: 'whether the admin and the access tokens can be read is not known; the collections were checked',
+    advice: 'check again when that is mended',
+  };
 }
 
 function storeFinding(what: string): Finding {

@@ -235,13 +235,16 @@ describe('C11.4 check', () => {
   it('does not call a store of authentication damaged where there is no room for its copy', async () => {
     const nowhere = join(folder, 'no-tmp');
     const { code, out, err } = await kithdbWith({ TMPDIR: nowhere }, 'check', '--data-dir', dataDir);
-    expect({ code, out, err }).toEqual({
-      code: 2,
-      out: '',
-      err: expect.stringMatching(
-        /^kithdb: Cannot check .*: auth\.sqlite3 is read as a copy, which cannot be made \(.*no-tmp.*: there is no such file or folder \(ENOENT\)\): let TMPDIR name a folder with room for it\n$/,
-      ),
-    });
+    expect({ code, err }).toEqual({ code: 2, err: '' });
+    expect(out).toMatch(
+      /^unknown: auth\.sqlite3: auth\.sqlite3 is read as a copy, which cannot be made \(.*no-tmp.*: there is no such file or folder \(ENOENT\)\): let TMPDIR name a folder with room for it\. Effect: .* is not known.*\n/,
+    );
+    // What was checked is told all the same.
+    expect(out).toMatch(/\nNOT ALL CHECKED: \d+ collections?, .*\n$/);
+    const manifest = files(dataDir).find((path) => /0*1\/MANIFEST$/.test(path))!;
+    damage(manifest, 40);
+    const found = await kithdbWith({ TMPDIR: nowhere }, 'check', '--data-dir', dataDir);
+    expect(found).toMatchObject({ code: 1, out: expect.stringMatching(/damage: .*MANIFEST/) });
   });
 
   it('takes the space that a server keeps back for what it is', async () => {
