@@ -18,13 +18,13 @@ export async function check(config: Config, console: Console, flags: GivenFlags)
   return EXITS[verdict(report)];
 }
 
-type Verdict = 'sound' | 'not sound' | 'not all checked';
+type Verdict = 'sound' | 'NOT SOUND' | 'NOT ALL CHECKED';
 
 const EXITS = {
   sound: EXIT.success,
-  'not sound': EXIT.failure,
+  'NOT SOUND': EXIT.failure,
   // As where nothing can be checked: scripts that act on damage have none to act on.
-  'not all checked': EXIT.usage,
+  'NOT ALL CHECKED': EXIT.usage,
 } as const satisfies Record<Verdict, ExitCode>;
 
 function verdict({ clean, findings, unlisted }: CheckReport): Verdict {
@@ -33,11 +33,11 @@ function verdict({ clean, findings, unlisted }: CheckReport): Verdict {
   }
   const isHarmless =
     unlisted === 0 && findings.every(({ severity }) => ['note', 'unknown'].includes(severity));
-  return isHarmless ? 'not all checked' : 'not sound';
+  return isHarmless ? 'NOT ALL CHECKED' : 'NOT SOUND';
 }
 
 function told(report: CheckReport): string {
-  const { findings, unlisted, collections, files, bytes, clean } = report;
+  const { findings, unlisted, collections, files, bytes } = report;
   const lines = findings.map(line);
   if (unlisted > 0) {
     lines.push(`… and ${counted(unlisted, 'more finding')}`);
@@ -49,7 +49,7 @@ function told(report: CheckReport): string {
     );
   }
   lines.push(
-    `${clean ? 'sound' : verdict(report).toUpperCase()}: ${counted(collections.length, 'collection')}, ${counted(files, 'file')}, ${counted(bytes, 'byte')} verified`,
+    `${verdict(report)}: ${counted(collections.length, 'collection')}, ${counted(files, 'file')}, ${counted(bytes, 'byte')} verified`,
   );
   return `${lines.join('\n')}\n`;
 }

@@ -92,24 +92,8 @@ impl DeclaredIndex {
         }
     }
 
-    /// Takes note of a point that got this payload.
-    pub(super) fn insert(&mut self, offset: u32, document: &[u8]) {
-        match self {
-            DeclaredIndex::Built(index) => index.insert(offset, document),
-            DeclaredIndex::Building(draft) => draft.touch(offset),
-        }
-    }
-
-    /// Takes note of a point that loses this payload.
-    pub(super) fn remove(&mut self, offset: u32, document: &[u8]) {
-        match self {
-            DeclaredIndex::Built(index) => index.remove(offset, document),
-            DeclaredIndex::Building(draft) => draft.touch(offset),
-        }
-    }
-
-    /// Takes note of a point that has another payload than before.
-    pub(super) fn replace(&mut self, offset: u32, before: &[u8], after: &[u8]) {
+    /// Takes note of a point that has another payload than before; none, where it was or is not there.
+    pub(super) fn replace(&mut self, offset: u32, before: Option<&[u8]>, after: Option<&[u8]>) {
         match self {
             DeclaredIndex::Built(index) => index.replace(offset, before, after),
             DeclaredIndex::Building(draft) => draft.touch(offset),

@@ -297,14 +297,14 @@ impl Head {
     fn put(&mut self, op: u64, id: PointId, vectors: &[FieldVector], payload: &[u8]) {
         let (offset, mut point) = match self.take(id) {
             Some((offset, point)) => {
-                self.each_index(|index| index.replace(offset, point.payload.bytes(), payload));
+                self.reindex(offset, Some(point.payload.bytes()), Some(payload));
                 (offset, point)
             }
             None => {
                 let rows = Rows::none(usize::from(self.positions()));
                 let point = Point { id, version: op, live: true, payload: Payload::Empty, rows };
                 let offset = self.state.add(id, point.clone());
-                self.each_index(|index| index.insert(offset, payload));
+                self.reindex(offset, None, Some(payload));
                 (offset, point)
             }
         };
@@ -318,7 +318,7 @@ impl Head {
 
     fn delete(&mut self, op: u64, id: PointId) {
         let Some((offset, mut point)) = self.take(id) else { return };
-        self.each_index(|index| index.remove(offset, point.payload.bytes()));
+        self.reindex(offset, Some(point.payload.bytes()), None);
         for field in 0..self.positions() {
             self.set_row(op, offset, &mut point, field, None);
         }
@@ -474,7 +474,7 @@ impl Head {
         if let Some(after) = editing.apply(before.bytes(), &mut allowance.pace)? {
             allowance.grow(after.len().saturating_sub(before.bytes().len()) as u64)?;
             allowance.pace.work(after.len() * readers)?;
-            self.each_index(|index| index.replace(offset, before.bytes(), &after));
+            self.reindex(offset, Some(before.bytes()), Some(&after));
             point.payload = Payload::new(&after);
         }
         self.write_back(op, offset, point);
@@ -490,9 +490,11 @@ impl Head {
         self.state.set(offset, point);
     }
 
-    fn each_index(&mut self, change: impl FnMut(&mut DeclaredIndex)) {
+    fn reindex(&mut self, offset: u32, before: Option<&[u8]>, after: Option<&[u8]>) {
         if !self.state.indexes.is_empty() {
-            Arc::make_mut(&mut self.state.indexes).iter_mut().for_each(change);
+            for index in Arc::make_mut(&mut self.state.indexes) {
+                index.replace(offset, before, after);
+            }
         }
     }
 }

@@ -1,7 +1,7 @@
 //! A set of offsets that answers in a nanosecond or two whether it has one.
 
 use super::PointSet;
-use super::piece::{WORDS, Words};
+use super::piece::{WORDS, Words, has};
 use std::sync::Arc;
 
 /// The bits of a [`PointSet`], for loops that ask for so many offsets in random order that the search for a piece, and in
@@ -28,6 +28,6 @@ impl Bits {
     #[inline(always)]
     pub fn contains(&self, offset: u32) -> bool {
         let words = self.pieces.get((offset >> 16) as usize).unwrap_or(&self.none);
-        words[(offset & 0xffff) as usize / 64] >> (offset % 64) & 1 == 1
+        has(words, offset as u16)
     }
 }

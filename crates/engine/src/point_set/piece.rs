@@ -259,12 +259,8 @@ impl Piece {
                 self.only(list.iter().copied().filter(|&member| !has(words, member)).collect())
             }
             (Members::List(list), Members::List(gone)) => {
-                let mut gone = gone.iter().peekable();
-                let stays = |member: &u16| {
-                    while gone.next_if(|gone| *gone < member).is_some() {}
-                    gone.peek() != Some(&member)
-                };
-                self.only(list.iter().copied().filter(stays).collect())
+                let mut is_gone = asked_in_order(gone);
+                self.only(list.iter().copied().filter(|&member| !is_gone(member)).collect())
             }
             (Members::Bits(words), Members::List(gone)) => {
                 let removed = gone.iter().filter(|&&member| has(words, member)).count() as u32;
@@ -370,7 +366,7 @@ impl Iterator for BitIter<'_> {
 }
 
 #[inline(always)]
-fn has(words: &Words, member: u16) -> bool {
+pub(super) fn has(words: &Words, member: u16) -> bool {
     words[usize::from(member) / 64] >> (member % 64) & 1 == 1
 }
 
@@ -403,12 +399,17 @@ fn common(one: &[u16], two: &[u16]) -> Vec<u16> {
     if one.len() * LONGER < two.len() {
         return one.iter().copied().filter(|member| two.binary_search(member).is_ok()).collect();
     }
-    let mut rest = two.iter().peekable();
-    let is_in_both = |member: &u16| {
-        while rest.next_if(|other| *other < member).is_some() {}
-        rest.peek() == Some(&member)
-    };
-    one.iter().copied().filter(is_in_both).collect()
+    let mut is_in_both = asked_in_order(two);
+    one.iter().copied().filter(|&member| is_in_both(member)).collect()
+}
+
+/// Whether an ascending list has a member, for members that are asked for in ascending order.
+fn asked_in_order(list: &[u16]) -> impl FnMut(u16) -> bool {
+    let mut rest = list.iter().peekable();
+    move |member| {
+        while rest.next_if(|other| **other < member).is_some() {}
+        rest.peek() == Some(&&member)
+    }
 }
 
 /// Two ascending lists in one.

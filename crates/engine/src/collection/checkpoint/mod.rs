@@ -35,8 +35,8 @@ use manifest::Manifest;
 use pass::{Moved, Pass, WrittenRows};
 use std::collections::BTreeSet;
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, LazyLock};
 pub use survey::RoomNeeded;
 use survey::{Enough, Survey};
 use verification::{Unsound, verify_extent};
@@ -256,8 +256,7 @@ impl Collection {
         let mut checkpoints = self.checkpoints.lock();
         let view = self.view();
         let now = (view.op, checkpoints.next_file);
-        let none = Manifest::default();
-        let previous = checkpoints.manifest.as_ref().unwrap_or(&none);
+        let previous = last(&checkpoints.manifest);
         // Of thousands of collections hardly any was written since the last look.
         let known = checkpoints.needed.filter(|(then, _)| *then == now);
         let needed = known.map_or_else(|| RoomNeeded::of(&view, previous), |(_, needed)| needed);
@@ -284,8 +283,7 @@ impl Collection {
     /// What the next checkpoint has to write, as of now.
     fn surveyed<'a>(&self, checkpoints: &'a mut Checkpoints) -> &'a Survey {
         let view = self.view();
-        let none = Manifest::default();
-        let previous = checkpoints.manifest.as_ref().unwrap_or(&none);
+        let previous = last(&checkpoints.manifest);
         let known = checkpoints.survey.take().filter(|survey| survey.is_of(&view, previous));
         let look = || Survey::of(&view, previous, &*self.shared.storage, &checkpoints.dir);
         let survey = known.unwrap_or_else(look);
@@ -310,8 +308,7 @@ impl Collection {
     pub(in crate::collection) fn has_room_to_move(&self, bytes: u64) -> bool {
         let Some(free) = self.shared.reserve.little_free() else { return true };
         let checkpoints = self.checkpoints.lock();
-        let none = Manifest::default();
-        let previous = checkpoints.manifest.as_ref().unwrap_or(&none);
+        let previous = last(&checkpoints.manifest);
         survey::has_room_to_move(&self.view(), previous, bytes, beside_log(free))
     }
 
@@ -554,6 +551,12 @@ impl Collection {
             }
         }
     }
+}
+
+/// What the last checkpoint has: nothing before the first one.
+fn last(manifest: &Option<Manifest>) -> &Manifest {
+    static NONE: LazyLock<Manifest> = LazyLock::new(Manifest::default);
+    manifest.as_ref().unwrap_or(&NONE)
 }
 
 /// Of what is free, all but the part of the log.

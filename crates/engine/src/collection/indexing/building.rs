@@ -105,12 +105,8 @@ fn catch_up(index: &mut FieldIndex, before: &View, after: &State, touched: &Poin
         }
         changed += 1;
         let old = before.state.points.get(offset as usize).filter(|old| old.live);
-        match (old.map(|old| old.payload.bytes()), point.live) {
-            (Some(old), true) => index.replace(offset, old, point.payload.bytes()),
-            (Some(old), false) => index.remove(offset, old),
-            (None, true) => index.insert(offset, point.payload.bytes()),
-            (None, false) => {}
-        }
+        let new = Some(point).filter(|new| new.live);
+        index.replace(offset, old.map(|old| old.payload.bytes()), new.map(|new| new.payload.bytes()));
     }
     changed
 }

@@ -63,12 +63,7 @@ impl State {
         };
         let before = self.docs.remove(&offset);
         for index in &mut self.indexes {
-            match (&before, &after) {
-                (Some(before), Some(after)) => index.replace(offset, before, after),
-                (Some(before), None) => index.remove(offset, before),
-                (None, Some(after)) => index.insert(offset, after),
-                (None, None) => {}
-            }
+            index.replace(offset, before.as_deref(), after.as_deref());
         }
         self.live.remove(offset);
         if let Some(after) = after {

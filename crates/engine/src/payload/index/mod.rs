@@ -153,24 +153,21 @@ impl FieldIndex {
 
     /// Adds a point that is not in the index: its offset and its payload, as normalised JSON.
     pub fn insert(&mut self, offset: u32, doc: &[u8]) {
-        let held = self.held(doc);
-        self.change(offset, &Held::default(), &held);
+        self.replace(offset, None, Some(doc));
     }
 
     /// Takes a point out that was put in with the same payload.
     pub fn remove(&mut self, offset: u32, doc: &[u8]) {
-        let held = self.held(doc);
-        self.change(offset, &held, &Held::default());
+        self.replace(offset, Some(doc), None);
     }
 
-    /// Gives a point that was put in with one payload another. What both hold costs nothing but to read it.
-    pub fn replace(&mut self, offset: u32, before: &[u8], after: &[u8]) {
-        let (before, after) = (self.held(before), self.held(after));
+    /// A point has another payload than it was put in with; none, where it was or is not in the index. What both hold
+    /// costs nothing but to read it.
+    pub fn replace(&mut self, offset: u32, before: Option<&[u8]>, after: Option<&[u8]>) {
+        let (path, kind) = (self.path(), self.schema().kind());
+        let [before, after] =
+            [before, after].map(|doc| doc.map_or_else(Held::default, |doc| Held::read(doc, path, kind)));
         self.change(offset, &before, &after);
-    }
-
-    fn held<'d>(&self, doc: &'d [u8]) -> Held<'d> {
-        Held::read(doc, self.path(), self.schema().kind())
     }
 
     fn change(&mut self, offset: u32, before: &Held<'_>, after: &Held<'_>) {
@@ -259,10 +256,10 @@ mod tests {
         for kind in [FieldKind::Keyword, FieldKind::Uuid] {
             let mut index = index(kind);
             index.insert(3, both.as_bytes());
-            index.replace(3, both.as_bytes(), format!("{{\"k\":[\"{upper}\"]}}").as_bytes());
+            index.replace(3, Some(both.as_bytes()), Some(format!("{{\"k\":[\"{upper}\"]}}").as_bytes()));
             let uuid = Some(0x550e_8400_e29b_41d4_a716_4466_5544_0000);
             assert_eq!(index.match_string(lower, uuid).certain().iter().collect::<Vec<_>>(), [3]);
-            index.replace(3, format!("{{\"k\":[\"{upper}\"]}}").as_bytes(), b"{}");
+            index.replace(3, Some(format!("{{\"k\":[\"{upper}\"]}}").as_bytes()), Some(b"{}"));
             assert!(index.match_string(lower, uuid).possible().is_empty());
             assert_eq!(index.points_count(), 0);
         }
@@ -283,9 +280,9 @@ mod tests {
         };
         let before = known(&index);
         assert!(has_zones(&index));
-        index.replace(77, &doc(77, ""), &doc(77, ",77"));
+        index.replace(77, Some(&doc(77, "")), Some(&doc(77, ",77")));
         assert_eq!(known(&index), before);
-        index.replace(77, &doc(77, ""), &doc(77, ",4000"));
+        index.replace(77, Some(&doc(77, "")), Some(&doc(77, ",4000")));
         assert!(known(&index) < before, "unions with the value that came are dropped");
         assert_eq!(index.match_integer(4000).certain().iter().collect::<Vec<_>>(), [77, 4000]);
     }
