@@ -2,6 +2,8 @@
  * `npm run bench:durable -- --data FOLDER …`: what durability costs. Ingest over REST with a sync before each answer, and
  * one point a request beside a bare append and fdatasync of the same bytes on the same disk, in turns.
  */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import {
   closeSync,
   existsSync,
@@ -66,8 +68,10 @@ const set = readVectorSet(flags.data);
 const dataDir = mkdtempSync(join(flags.folder, 'kithdb-bench-durable-'));
 const report = { set: set.name, cores: cpus().length, durability: flags.durability };
 let server;
+let bareServer;
 
 await untilInterrupted(run, async () => {
+  bareServer?.stop();
   await server?.stop();
   rmSync(dataDir, { recursive: true, force: true });
 });
@@ -180,7 +184,10 @@ async function isGreen(url, name) {
   }
 }
 
-/** One connection, one point a request, in turns with bare appends and syncs of as many bytes as the log has got. */
+/**
+ * One connection, one point a request, in turns with bare appends and syncs of as many bytes as the log has got, and
+ * with the same requests to a server that does nothing but answer: what the way there and back costs by itself.
+ */
 async function singles(url) {
   await create(url, 'single', set.dims);
   const count = Number(flags.singles);
@@ -189,17 +196,15 @@ async function singles(url) {
   );
   const connection = await Connection.open(url);
   const bare = openSync(join(dataDir, 'bare'), 'a');
-  const times = { server: [], bare: [] };
+  bareServer = await startBareServer();
+  const bareConnection = await Connection.open(bareServer.url);
+  const times = { server: [], bareServer: [], bare: [] };
   let recordBytes = 0;
   for (let first = 0; first < count; first += TURN) {
     const logBefore = logBytes();
     const turn = requests.slice(first, first + TURN);
-    for (const request of turn) {
-      const sentAt = performance.now();
-      const { status } = await connection.send(request);
-      times.server.push(performance.now() - sentAt);
-      if (status !== 200) throw new Error(`the server answered ${status}`);
-    }
+    for (const request of turn) times.server.push(await timed(connection, request));
+    for (const request of turn) times.bareServer.push(await timed(bareConnection, request));
     const grown = logBytes() - logBefore;
     // A turn in which a segment was begun says nothing about the length of a record.
     if (grown > 0) recordBytes = Math.round(grown / turn.length);
@@ -213,18 +218,39 @@ async function singles(url) {
   }
   closeSync(bare);
   connection.close();
-  const [ours, theirs] = [shown(times.server), shown(times.bare)];
+  bareConnection.close();
+  const [ours, theirs, way] = [shown(times.server), shown(times.bare), shown(times.bareServer)];
   const line = {
     dims: set.dims,
     recordBytes,
     requests: count,
     server: ours,
     bareAppendAndSync: theirs,
+    bareServer: way,
     ratioOfMedians: round2(ours.p50Us / theirs.p50Us),
     ratioOfMeans: round2(ours.meanUs / theirs.meanUs),
+    leastRatio: round2((theirs.p50Us + way.p50Us) / theirs.p50Us),
   };
   print('single', line);
   return line;
+}
+
+/** Node's own HTTP server with no work to do, in a process of its own. */
+async function startBareServer() {
+  const child = spawn(process.execPath, [join(root, 'bench', 'bare-server.mjs')], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  const [port] = await once(child.stdout, 'data');
+  return { url: new URL(`http://127.0.0.1:${String(port).trim()}`), stop: () => child.stdin.end() };
+}
+
+/** Milliseconds until a request is answered. */
+async function timed(connection, request) {
+  const sentAt = performance.now();
+  const { status } = await connection.send(request);
+  const took = performance.now() - sentAt;
+  if (status !== 200) throw new Error(`the server answered ${status}`);
+  return took;
 }
 
 /** Bytes of the records in the newest segment of the log, behind which there may be zeros. */

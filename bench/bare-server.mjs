@@ -1,0 +1,10 @@
+/** The least that a server of Node can do: it reads a request and answers it. Prints its port; ends with its input. */
+import { createServer } from 'node:http';
+
+const server = createServer({ noDelay: true }, (request, response) => {
+  request.resume();
+  request.on('end', () => response.end('{}'));
+});
+server.listen(0, '127.0.0.1', () => console.log(server.address().port));
+process.stdin.resume();
+process.stdin.on('end', () => process.exit());
