@@ -63,7 +63,15 @@ fn shapes_that_do_not_fit_are_refused() {
         assert!(refused(10 * (tile.wide + 1), &[&row[..]], tile.wide + 1));
         let gate = Gate { offset: vec![0.0; tile.wide], slope: vec![0.0; tile.wide], bound: vec![0.0; 3] };
         let row = RowGate { base: 0.0, share: 0.0, factor: 0.0 };
-        assert!(std::panic::catch_unwind(|| (tile.sift)(&vec![0.0; tile.wide], &gate, row)).is_err());
+        let sift = |sums: usize, gate: &Gate, passed: usize| {
+            let (sums, mut passed) = (vec![0.0; sums], vec![0; passed]);
+            std::panic::catch_unwind(move || (tile.sift)(&sums, gate, &[row; 2], &mut passed)).is_err()
+        };
+        assert!(sift(2 * tile.wide, &gate, 2));
+        let gate = Gate { bound: vec![0.0; tile.wide], ..gate };
+        assert!(!sift(2 * tile.wide, &gate, 2));
+        assert!(sift(2 * tile.wide - 1, &gate, 2));
+        assert!(sift(2 * tile.wide, &gate, 3));
     }
 }
 
@@ -72,24 +80,31 @@ proptest! {
     #[test]
     fn the_sieve_keeps_what_may_be_within_the_bound_at_every_level(
         lanes in prop::collection::vec((-9i8..9, -9i8..9, -9i8..9, -40i8..40), 64),
-        row in (-9i8..9, -9i8..9, -9i8..9), odd in 0usize..64, what in 0usize..3,
+        rows in prop::collection::vec((-9i8..9, -9i8..9, -9i8..9), 1..4), odd in 0usize..64, what in 0usize..3,
     ) {
         let column = |pick: fn(&(i8, i8, i8, i8)) -> i8| lanes.iter().map(|l| f32::from(pick(l))).collect::<Vec<f32>>();
         let mut sums = column(|l| l.0);
         sums[odd] = [f32::NAN, f32::INFINITY, f32::NEG_INFINITY][what];
-        let row = RowGate { base: row.0.into(), share: row.1.into(), factor: row.2.into() };
+        let gate_of = |row: &(i8, i8, i8)| RowGate { base: row.0.into(), share: row.1.into(), factor: row.2.into() };
+        let rows: Vec<RowGate> = rows.iter().map(gate_of).collect();
         for level in available() {
             let tile = Kernels::at(level).expect("an available level").tile;
             for width in [tile.narrow, tile.wide] {
                 let gate = Gate {
                     offset: column(|l| l.1)[..width].to_vec(), slope: column(|l| l.2)[..width].to_vec(), bound: column(|l| l.3)[..width].to_vec(),
                 };
-                let passed = (tile.sift)(&sums[..width], &gate, row);
-                prop_assert!(width == 64 || passed >> width == 0);
-                for (lane, sum) in sums[..width].iter().enumerate() {
-                    let least = gate.offset[lane] + (row.base + gate.slope[lane] * row.share + row.factor * sum);
-                    let is_out = least > gate.bound[lane];
-                    prop_assert_eq!(passed >> lane & 1 == 0, is_out, "{:?} lane {}", level, lane);
+                // The sums of each row begin one lane later.
+                let turned = |row: usize| (0..width).map(move |lane| (lane + row) % width);
+                let tile_sums: Vec<f32> = (0..rows.len()).flat_map(turned).map(|lane| sums[lane]).collect();
+                let mut passed = vec![u64::MAX; rows.len()];
+                (tile.sift)(&tile_sums, &gate, &rows, &mut passed);
+                for ((row, sums), passed) in rows.iter().zip(tile_sums.chunks_exact(width)).zip(passed) {
+                    prop_assert!(width == 64 || passed >> width == 0);
+                    for (lane, sum) in sums.iter().enumerate() {
+                        let least = gate.offset[lane] + (row.base + gate.slope[lane] * row.share + row.factor * sum);
+                        let is_out = least > gate.bound[lane];
+                        prop_assert_eq!(passed >> lane & 1 == 0, is_out, "{:?} lane {}", level, lane);
+                    }
                 }
             }
         }

@@ -72,25 +72,39 @@ unsafe fn tile<const V: usize>(
     }
 }
 
-fn sift(sums: &[f32], gate: &Gate, row: RowGate) -> u64 {
-    check_gate(&TILE, sums, gate);
-    // SAFETY: the CPU has AVX2 and FMA.
-    unsafe { sift_vectors(sums, gate, row) }
+fn sift(sums: &[f32], gate: &Gate, rows: &[RowGate], passed: &mut [u64]) {
+    let lanes = check_gate(&TILE, sums, gate, rows, passed);
+    // SAFETY: the CPU has AVX2 and FMA, and `check_gate` has seen that the gate has as many lanes as the vectors, and
+    // that there are as many sums for each row.
+    unsafe {
+        if lanes == TILE.wide {
+            sift_vectors::<2>(sums, gate, rows, passed);
+        } else {
+            sift_vectors::<1>(sums, gate, rows, passed);
+        }
+    }
 }
 
+/// # Safety
+/// The arrays of `gate` have 8·`V` numbers, and `sums` as many for each row.
 #[target_feature(enable = "avx2,fma")]
-fn sift_vectors(sums: &[f32], gate: &Gate, row: RowGate) -> u64 {
-    let (base, share, factor) =
-        (_mm256_set1_ps(row.base), _mm256_set1_ps(row.share), _mm256_set1_ps(row.factor));
-    let mut passed = 0;
-    for at in (0..sums.len()).step_by(8) {
-        // SAFETY: `check_gate` has seen that all four arrays have the same length, a multiple of 8.
-        let load = |lanes: &[f32]| unsafe { _mm256_loadu_ps(lanes.as_ptr().add(at)) };
-        let least = _mm256_fmadd_ps(factor, load(sums), base);
-        let least = _mm256_fmadd_ps(load(&gate.slope), share, least);
-        let least = _mm256_add_ps(load(&gate.offset), least);
-        let mask = _mm256_movemask_ps(_mm256_cmp_ps::<_CMP_NGT_UQ>(least, load(&gate.bound)));
-        passed |= (mask as u64) << at;
+unsafe fn sift_vectors<const V: usize>(sums: &[f32], gate: &Gate, rows: &[RowGate], passed: &mut [u64]) {
+    let vectors = |lanes: &[f32]| -> [__m256; V] {
+        // SAFETY: the caller's, for all that this is called with.
+        std::array::from_fn(|v| unsafe { _mm256_loadu_ps(lanes.as_ptr().add(8 * v)) })
+    };
+    let (offset, slope, bound) = (vectors(&gate.offset), vectors(&gate.slope), vectors(&gate.bound));
+    for ((row, sums), passed) in rows.iter().zip(sums.chunks_exact(8 * V)).zip(passed) {
+        let (base, share, factor) =
+            (_mm256_set1_ps(row.base), _mm256_set1_ps(row.share), _mm256_set1_ps(row.factor));
+        let sums = vectors(sums);
+        *passed = 0;
+        for v in 0..V {
+            let least = _mm256_fmadd_ps(factor, sums[v], base);
+            let least = _mm256_fmadd_ps(slope[v], share, least);
+            let least = _mm256_add_ps(offset[v], least);
+            let mask = _mm256_movemask_ps(_mm256_cmp_ps::<_CMP_NGT_UQ>(least, bound[v]));
+            *passed |= (mask as u64) << (8 * v);
+        }
     }
-    passed
 }

@@ -72,25 +72,39 @@ unsafe fn tile<const V: usize>(
     }
 }
 
-fn sift(sums: &[f32], gate: &Gate, row: RowGate) -> u64 {
-    check_gate(&TILE, sums, gate);
-    // SAFETY: the CPU has AVX-512F.
-    unsafe { sift_vectors(sums, gate, row) }
+fn sift(sums: &[f32], gate: &Gate, rows: &[RowGate], passed: &mut [u64]) {
+    let lanes = check_gate(&TILE, sums, gate, rows, passed);
+    // SAFETY: the CPU has AVX-512F, and `check_gate` has seen that the gate has as many lanes as the vectors, and
+    // that there are as many sums for each row.
+    unsafe {
+        if lanes == TILE.wide {
+            sift_vectors::<2>(sums, gate, rows, passed);
+        } else {
+            sift_vectors::<1>(sums, gate, rows, passed);
+        }
+    }
 }
 
+/// # Safety
+/// The arrays of `gate` have 16·`V` numbers, and `sums` as many for each row.
 #[target_feature(enable = "avx512f")]
-fn sift_vectors(sums: &[f32], gate: &Gate, row: RowGate) -> u64 {
-    let (base, share, factor) =
-        (_mm512_set1_ps(row.base), _mm512_set1_ps(row.share), _mm512_set1_ps(row.factor));
-    let mut passed = 0;
-    for at in (0..sums.len()).step_by(16) {
-        // SAFETY: `check_gate` has seen that all four arrays have the same length, a multiple of 16.
-        let load = |lanes: &[f32]| unsafe { _mm512_loadu_ps(lanes.as_ptr().add(at)) };
-        let least = _mm512_fmadd_ps(factor, load(sums), base);
-        let least = _mm512_fmadd_ps(load(&gate.slope), share, least);
-        let least = _mm512_add_ps(load(&gate.offset), least);
-        let mask = _mm512_cmp_ps_mask::<_CMP_NGT_UQ>(least, load(&gate.bound));
-        passed |= u64::from(mask) << at;
+unsafe fn sift_vectors<const V: usize>(sums: &[f32], gate: &Gate, rows: &[RowGate], passed: &mut [u64]) {
+    let vectors = |lanes: &[f32]| -> [__m512; V] {
+        // SAFETY: the caller's, for all that this is called with.
+        std::array::from_fn(|v| unsafe { _mm512_loadu_ps(lanes.as_ptr().add(16 * v)) })
+    };
+    let (offset, slope, bound) = (vectors(&gate.offset), vectors(&gate.slope), vectors(&gate.bound));
+    for ((row, sums), passed) in rows.iter().zip(sums.chunks_exact(16 * V)).zip(passed) {
+        let (base, share, factor) =
+            (_mm512_set1_ps(row.base), _mm512_set1_ps(row.share), _mm512_set1_ps(row.factor));
+        let sums = vectors(sums);
+        *passed = 0;
+        for v in 0..V {
+            let least = _mm512_fmadd_ps(factor, sums[v], base);
+            let least = _mm512_fmadd_ps(slope[v], share, least);
+            let least = _mm512_add_ps(offset[v], least);
+            let mask = _mm512_cmp_ps_mask::<_CMP_NGT_UQ>(least, bound[v]);
+            *passed |= u64::from(mask) << (16 * v);
+        }
     }
-    passed
 }

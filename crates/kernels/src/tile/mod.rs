@@ -26,11 +26,15 @@ pub(crate) mod scalar;
 /// Panics when the lengths do not fit each other.
 pub type DotTile = fn(panel: &[f32], rows: &[&[u8]], next: &[&[u8]], sums: &mut [f32]);
 
-/// Which queries of a panel a row may be near enough to, as a bit for each lane, the first query's lowest.
+/// Which queries of a panel the rows of a tile may be near enough to.
+///
+/// - `sums`: as a [`DotTile`] leaves them, `lanes` numbers for each row;
+/// - `gate`: arrays of `lanes` numbers;
+/// - `passed`: for each row a bit for each lane, the first query's lowest.
 ///
 /// A lane is left out when `offset + (base + slope·share + factor·sum) > bound` for certain: not when a number of it
-/// is not a number. `sums`, and the arrays of `gate`, have as many lanes as the panel.
-pub type Sift = fn(sums: &[f32], gate: &Gate, row: RowGate) -> u64;
+/// is not a number. Panics when the lengths do not fit each other.
+pub type Sift = fn(sums: &[f32], gate: &Gate, rows: &[RowGate], passed: &mut [u64]);
 
 /// What a row must pass for each query of a panel; the arrays have as many lanes as the panel.
 #[derive(Clone, Debug, Default)]
@@ -65,7 +69,7 @@ pub struct TileKernels {
     pub wide: usize,
     /// Inner products.
     pub dot: DotTile,
-    /// The test of a row against the queries' bounds.
+    /// The test of rows against the queries' bounds.
     pub sift: Sift,
 }
 
@@ -84,13 +88,11 @@ fn shape(tile: &TileKernels, panel: &[f32], rows: &[&[u8]], next: &[&[u8]], sums
     (dim, lanes)
 }
 
-/// Checks the arguments of a [`Sift`].
-fn check_gate(tile: &TileKernels, sums: &[f32], gate: &Gate) {
-    let lanes = sums.len();
+/// Checks the arguments of a [`Sift`] and returns the lanes.
+fn check_gate(tile: &TileKernels, sums: &[f32], gate: &Gate, rows: &[RowGate], passed: &[u64]) -> usize {
+    let lanes = gate.bound.len();
     assert!(lanes == tile.narrow || lanes == tile.wide, "a panel of {lanes} lanes");
-    assert_eq!(
-        [gate.offset.len(), gate.slope.len(), gate.bound.len()],
-        [lanes; 3],
-        "a gate of another width"
-    );
+    assert_eq!([gate.offset.len(), gate.slope.len()], [lanes; 2], "a gate of several widths");
+    assert_eq!((lanes * rows.len(), rows.len()), (sums.len(), passed.len()), "a gate of another width");
+    lanes
 }

@@ -74,7 +74,7 @@ unsafe fn tile<const V: usize>(
     }
 }
 
-fn sift(sums: &[f32], gate: &Gate, row: RowGate) -> u64 {
-    check_gate(&TILE, sums, gate);
-    sift_lanes(sums, gate, row)
+fn sift(sums: &[f32], gate: &Gate, rows: &[RowGate], passed: &mut [u64]) {
+    let lanes = check_gate(&TILE, sums, gate, rows, passed);
+    sift_lanes(lanes, sums, gate, rows, passed);
 }

@@ -207,6 +207,7 @@ impl<'a> Batch<'a> {
             }
             self.widened.chunks_exact(self.dim).map(bytes_of).collect()
         };
+        let mut passed = vec![0; self.tile.rows];
         for (at, panel) in self.panels.iter_mut().enumerate() {
             for (tile_at, tile_rows) in components.chunks(self.tile.rows).enumerate() {
                 let from = tile_at * self.tile.rows;
@@ -215,8 +216,10 @@ impl<'a> Batch<'a> {
                 let ahead = &ahead[..ahead.len().min(self.tile.rows)];
                 let sums = &mut self.sums[..panel.lanes * tile_rows.len()];
                 (self.tile.dot)(&panel.components, tile_rows, ahead, sums);
-                for (row, sums) in (from..).zip(sums.chunks_exact(panel.lanes)) {
-                    let mut passed = (self.tile.sift)(sums, &panel.gate, gates[row]) & panel.occupied;
+                let passed = &mut passed[..tile_rows.len()];
+                (self.tile.sift)(sums, &panel.gate, &gates[from..from + tile_rows.len()], passed);
+                for (row, passed) in (from..).zip(passed) {
+                    let mut passed = *passed & panel.occupied;
                     while passed != 0 {
                         let lane = passed.trailing_zeros() as usize;
                         passed &= passed - 1;
