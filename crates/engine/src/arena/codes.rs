@@ -85,10 +85,10 @@ impl CodeArena {
         self.row(row).map(|(bytes, tag)| (&bytes[..self.payload_bytes], tag))
     }
 
-    /// Asks for a row and its tag.
+    /// Asks for the first `bytes` of a row, at most [`CodeArena::row_bytes`], and its tag.
     #[inline(always)]
-    pub fn prefetch(&self, hint: Hint, row: u32) {
-        prefetch_range(hint, self.rows.address(row), self.row_bytes());
+    pub fn prefetch(&self, hint: Hint, row: u32, bytes: usize) {
+        prefetch_range(hint, self.rows.address(row), bytes);
         if let Some(tags) = &self.tags {
             prefetch_range(hint, tags.address(row), TAG_BYTES);
         }
@@ -141,7 +141,7 @@ mod tests {
             assert!(arena.is_empty() && arena.row(0).is_none());
             for row in (0..20_000).rev() {
                 arena.write(row, &payload(bytes, row), u64::from(row) << 20 | WRITTEN);
-                Hint::ALL.iter().for_each(|&hint| arena.prefetch(hint, row));
+                Hint::ALL.iter().for_each(|&hint| arena.prefetch(hint, row, arena.row_bytes()));
             }
             for row in 0..20_000 {
                 let (line, tag) = arena.row(row).expect("written");
@@ -149,7 +149,7 @@ mod tests {
                 assert_eq!(tag, u64::from(row) << 20 | WRITTEN);
                 assert_eq!(arena.payload(row), Some((&payload(bytes, row)[..], tag)));
             }
-            Hint::ALL.iter().for_each(|&hint| arena.prefetch(hint, u32::MAX));
+            Hint::ALL.iter().for_each(|&hint| arena.prefetch(hint, u32::MAX, arena.row_bytes()));
             assert!(arena.row(1 << 29).is_none() && arena.row(u32::MAX).is_none());
         }
     }

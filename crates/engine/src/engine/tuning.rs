@@ -16,7 +16,7 @@ const BUDGET: Duration = Duration::from_millis(190);
 const FILE: &str = "TUNING";
 const NEW_FILE: &str = "TUNING.new";
 /// First line of the file: what it is, and the version of its format and of the way in which it was measured.
-const TITLE: &str = "kithdb tuning 1";
+const TITLE: &str = "kithdb tuning 2";
 /// Begins the last line: the CRC32C of all before it.
 const SEAL: &str = "crc32c ";
 
@@ -143,7 +143,7 @@ mod tests {
     const MACHINE: &str = "cpu A 1000\nkernels Avx2 Avx2\n";
 
     fn some_table() -> FetchTable {
-        FetchTable::of(|_, size| Fetch { hint: Hint::L1, rows: size as u8 + 1 })
+        FetchTable::of(|_, size| Fetch { hint: Hint::L1, rows: size as u8 + 1, lines: Fetch::EVERY })
     }
 
     fn never() -> Option<FetchTable> {

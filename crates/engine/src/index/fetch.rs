@@ -1,7 +1,7 @@
 //! How rows are asked for ahead of their scoring, by their size: one table for the process.
 
 use kithdb_kernels::Hint;
-use std::sync::atomic::{AtomicU16, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Sizes of rows that the table has entries for, in bytes, ascending. A row counts as the nearest one.
 pub const SIZES: [usize; 6] = [128, 256, 512, 832, 1536, 3072];
@@ -31,6 +31,8 @@ pub struct Fetch {
     pub hint: Hint,
     /// Rows ahead of the one that is scored.
     pub rows: u8,
+    /// Cache lines of each row, from its beginning.
+    pub lines: u8,
 }
 
 impl Fetch {
@@ -41,8 +43,8 @@ impl Fetch {
     /// from being asked for all at once, and originals are equal within noise from 4 to 16 rows ahead.
     pub const fn usual(kind: Kind) -> Fetch {
         match kind {
-            Kind::Codes => Fetch { hint: Hint::L2, rows: Fetch::EVERY },
-            Kind::Originals => Fetch { hint: Hint::L2, rows: 8 },
+            Kind::Codes => Fetch { hint: Hint::L2, rows: Fetch::EVERY, lines: Fetch::EVERY },
+            Kind::Originals => Fetch { hint: Hint::L2, rows: 8, lines: Fetch::EVERY },
         }
     }
 
@@ -63,18 +65,27 @@ impl Fetch {
         }
     }
 
-    fn pack(self) -> u16 {
-        (self.hint as u16 + 1) << 8 | u16::from(self.rows)
+    fn pack(self) -> u32 {
+        u32::from_be_bytes([0, self.hint as u8 + 1, self.rows, self.lines])
     }
 
-    fn unpack(word: u16) -> Option<Fetch> {
-        let hint = usize::from(word >> 8).checked_sub(1)?;
-        Some(Fetch { hint: *Hint::ALL.get(hint)?, rows: word as u8 })
+    fn unpack(word: u32) -> Option<Fetch> {
+        let [_, hint, rows, lines] = word.to_be_bytes();
+        Some(Fetch { hint: *Hint::ALL.get(usize::from(hint).checked_sub(1)?)?, rows, lines })
+    }
+
+    /// Bytes from the beginning of a row of that length that are asked for.
+    #[inline]
+    pub fn bytes(self, row_bytes: usize) -> usize {
+        match self.lines {
+            Fetch::EVERY => row_bytes,
+            lines => row_bytes.min(usize::from(lines) * 64),
+        }
     }
 }
 
 /// The entries in force, by kind and size; zero stands for the usual one.
-static CURRENT: [[AtomicU16; SIZES.len()]; 2] = [const { [const { AtomicU16::new(0) }; SIZES.len()] }; 2];
+static CURRENT: [[AtomicU32; SIZES.len()]; 2] = [const { [const { AtomicU32::new(0) }; SIZES.len()] }; 2];
 
 /// The nearest of [`SIZES`], by ratio.
 fn size_class(row_bytes: usize) -> usize {
@@ -109,9 +120,12 @@ impl FetchTable {
         }
     }
 
-    /// A line for each entry: kind, size, hint, rows ahead.
+    /// A line for each entry: kind, size, hint, rows ahead, lines of each.
     pub fn to_text(&self) -> String {
-        self.lines().map(|(line, fetch)| format!("{line} {:?} {}\n", fetch.hint, fetch.rows)).collect()
+        let text = |(name, Fetch { hint, rows, lines }): (String, Fetch)| {
+            format!("{name} {hint:?} {rows} {lines}\n")
+        };
+        self.lines().map(text).collect()
     }
 
     /// Reads exactly what [`FetchTable::to_text`] writes.
@@ -120,10 +134,10 @@ impl FetchTable {
         let names: Vec<String> = table.lines().map(|(name, _)| name).collect();
         let mut lines = text.split_terminator('\n');
         for (name, entry) in names.iter().zip(table.entries.as_flattened_mut()) {
-            let (hint, rows) =
-                lines.next()?.strip_prefix(name.as_str())?.strip_prefix(' ')?.split_once(' ')?;
+            let mut words = lines.next()?.strip_prefix(name.as_str())?.strip_prefix(' ')?.split(' ');
+            let hint = words.next()?;
             let hint = Hint::ALL.into_iter().find(|known| format!("{known:?}") == hint)?;
-            *entry = Fetch { hint, rows: rows.parse().ok()? };
+            *entry = Fetch { hint, rows: words.next()?.parse().ok()?, lines: words.next()?.parse().ok()? };
         }
         (lines.next().is_none() && table.to_text() == text).then_some(table)
     }
@@ -165,7 +179,14 @@ mod tests {
         let ahead = |row_bytes| Fetch::usual(Kind::Originals).look_ahead(Kind::Originals, row_bytes);
         assert_eq!([64, 1536, 4096, 8192, 16_384, 100_000].map(ahead), [8, 8, 8, 4, 2, 1]);
         assert_eq!(Fetch::usual(Kind::Codes).look_ahead(Kind::Codes, 832), usize::MAX);
-        assert_eq!(Fetch { hint: Hint::L1, rows: 4 }.look_ahead(Kind::Codes, 832), 4);
+        assert_eq!(Fetch { hint: Hint::L1, rows: 4, lines: 2 }.look_ahead(Kind::Codes, 832), 4);
+    }
+
+    #[test]
+    fn no_more_of_a_row_is_asked_for_than_it_has() {
+        let begun = Fetch { hint: Hint::L2, rows: 8, lines: 4 };
+        assert_eq!([64, 256, 257, 6144].map(|row_bytes| begun.bytes(row_bytes)), [64, 256, 256, 256]);
+        assert_eq!(Fetch::usual(Kind::Codes).bytes(100_000), 100_000);
     }
 
     #[test]
@@ -173,12 +194,13 @@ mod tests {
         let table = FetchTable::of(|kind, size| Fetch {
             hint: Hint::ALL[(size + kind as usize) % 4],
             rows: [4, 8, Fetch::EVERY][size % 3],
+            lines: [Fetch::EVERY, 4][size % 2],
         });
         for fetch in table.entries.as_flattened() {
             assert_eq!(Fetch::unpack(fetch.pack()), Some(*fetch));
         }
         assert_eq!(FetchTable::from_text(&table.to_text()), Some(table));
-        assert!(FetchTable::default().to_text().starts_with("codes 128 L2 255\ncodes 256 L2 255\n"));
+        assert!(FetchTable::default().to_text().starts_with("codes 128 L2 255 255\ncodes 256 L2 255 255\n"));
     }
 
     #[test]
@@ -187,7 +209,7 @@ mod tests {
         for end in 0..text.len() {
             assert_eq!(FetchTable::from_text(&text[..end]), None, "cut at {end}");
         }
-        for (from, to) in [("L2", "L4"), ("128", "129"), (" 8\n", " 256\n"), (" 8\n", " +8\n")] {
+        for (from, to) in [("L2", "L4"), ("128", "129"), (" 8 ", " 256 "), (" 8 ", " +8 "), ("255\n", "\n")] {
             assert_eq!(FetchTable::from_text(&text.replacen(from, to, 1)), None, "{to}");
         }
         assert_eq!(FetchTable::from_text(&(text + "\n")), None);

@@ -53,6 +53,8 @@ pub struct Originals<'a> {
     dim: usize,
     graph: &'a Hnsw,
     hint: Hint,
+    /// Of a row that is asked for.
+    ahead_bytes: usize,
     look_ahead: usize,
 }
 
@@ -61,7 +63,8 @@ impl<'a> Originals<'a> {
     pub fn new(rows: &'a RowTable, distance: Distance, dim: usize, graph: &'a Hnsw) -> Originals<'a> {
         let fetch = Fetch::current(Kind::Originals, rows.row_bytes());
         let look_ahead = fetch.look_ahead(Kind::Originals, rows.row_bytes());
-        Originals { rows, distance, dim, graph, hint: fetch.hint, look_ahead }
+        let ahead_bytes = fetch.bytes(rows.row_bytes());
+        Originals { rows, distance, dim, graph, hint: fetch.hint, ahead_bytes, look_ahead }
     }
 
     #[inline(always)]
@@ -88,7 +91,7 @@ impl Space for Originals<'_> {
         // Walks ask before they know whether the row can be read.
         let row = self.graph.row_of(node);
         if self.rows.holds(row) {
-            prefetch_range(self.hint, self.rows.row(row).as_ptr(), self.rows.row_bytes());
+            prefetch_range(self.hint, self.rows.row(row).as_ptr(), self.ahead_bytes);
         }
     }
 
@@ -123,14 +126,17 @@ impl Space for Originals<'_> {
 pub struct Codes<'a> {
     table: &'a CodeTable,
     hint: Hint,
+    ahead_bytes: usize,
     look_ahead: usize,
 }
 
 impl<'a> Codes<'a> {
     /// The codes in a table that is numbered as the graph is.
     pub fn new(table: &'a CodeTable) -> Codes<'a> {
-        let fetch = Fetch::current(Kind::Codes, table.row_bytes());
-        Codes { table, hint: fetch.hint, look_ahead: fetch.look_ahead(Kind::Codes, table.row_bytes()) }
+        let row_bytes = table.row_bytes();
+        let fetch = Fetch::current(Kind::Codes, row_bytes);
+        let look_ahead = fetch.look_ahead(Kind::Codes, row_bytes);
+        Codes { table, hint: fetch.hint, ahead_bytes: fetch.bytes(row_bytes), look_ahead }
     }
 }
 
@@ -149,7 +155,7 @@ impl Space for Codes<'_> {
 
     #[inline(always)]
     fn prefetch(&self, node: u32) {
-        self.table.prefetch(self.hint, node);
+        self.table.prefetch(self.hint, node, self.ahead_bytes);
     }
 
     #[inline(always)]

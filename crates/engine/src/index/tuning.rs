@@ -2,7 +2,7 @@
 //!
 //! What a hint does differs between CPUs, and how far ahead pays depends on the size of the rows and on how many
 //! misses a core can have under way. So both are measured, with the loop and the kernels that walks use, over memory
-//! that the caches do not hold. See [`fetch`](super::fetch) for what becomes of it.
+//! that the caches do not hold and over some that the last of them may. See [`fetch`](super::fetch) for what becomes of it.
 
 use super::fetch::{Fetch, FetchTable, Kind, MOST_BYTES, SIZES};
 use super::hnsw::score;
@@ -14,28 +14,40 @@ use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// What is compared.
-const CANDIDATES: [Fetch; 13] = {
-    let mut all = [Fetch { hint: Hint::None, rows: Fetch::EVERY }; 13];
-    let (hints, rows) = ([Hint::L1, Hint::L2, Hint::L3], [4, 8, 16, Fetch::EVERY]);
-    let mut at = 0;
-    while at < 12 {
-        all[at] = Fetch { hint: hints[at / 4], rows: rows[at % 4] };
-        at += 1;
+/// What is compared: hints and distances for whole rows, and for the first lines of long ones, behind which some CPUs
+/// fetch by themselves, and faster when they are not asked.
+const CANDIDATES: [Fetch; 11] = {
+    const fn whole(hint: Hint, rows: u8) -> Fetch {
+        Fetch { hint, rows, lines: Fetch::EVERY }
     }
-    all
+    const fn begun(rows: u8) -> Fetch {
+        Fetch { hint: Hint::L2, rows, lines: 4 }
+    }
+    [
+        whole(Hint::L1, 4),
+        whole(Hint::L1, 8),
+        whole(Hint::L1, Fetch::EVERY),
+        whole(Hint::L2, 4),
+        whole(Hint::L2, 8),
+        whole(Hint::L2, Fetch::EVERY),
+        whole(Hint::L3, 8),
+        whole(Hint::L3, Fetch::EVERY),
+        begun(8),
+        begun(Fetch::EVERY),
+        whole(Hint::None, Fetch::EVERY),
+    ]
 };
 
 /// Bytes of a piece of the memory that is gathered from; as many as the longest rows have.
 const PIECE_BYTES: usize = SIZES[SIZES.len() - 1];
 /// Pieces, a power of two: 48 MiB, more than most caches hold of what was last touched a round ago.
 const PIECES: u32 = 1 << 14;
-/// Rows of a hop.
-const HOP_ROWS: usize = 32;
+/// Rows of a hop: about as many of a node's neighbours are new to a walk.
+const HOP_ROWS: usize = 16;
 /// Hops that are timed together.
-const HOPS: usize = 16;
+const HOPS: usize = 32;
 /// Fewer rounds than these decide nothing.
-const LEAST_ROUNDS: usize = 5;
+const LEAST_ROUNDS: usize = 8;
 /// More rounds would not decide better.
 const MOST_ROUNDS: usize = 40;
 /// A candidate replaces the usual one when the median of its times is at most this share of the usual one's…
@@ -69,20 +81,25 @@ impl Measurement {
         }
         let table = pieces.table();
         let mut gather = Gather::new(&table);
-        for round in 0..MOST_ROUNDS {
+        for round in (0..MOST_ROUNDS).step_by(2) {
             for (&row_bytes, rounds) in SIZES.iter().zip(&mut measurement.rounds) {
-                gather.turn_to(row_bytes, round);
-                let mut times = Round::default();
-                for turn in 0..CANDIDATES.len() {
-                    if !goes_on() {
-                        return measurement;
+                gather.turn_to(row_bytes, round / 2);
+                let from = gather.visits;
+                // Every row once, then once more in the same order: some collections the last cache holds, others not.
+                for again in 0..2 {
+                    gather.visits = from;
+                    let mut times = Round::default();
+                    for turn in 0..CANDIDATES.len() {
+                        if !goes_on() {
+                            return measurement;
+                        }
+                        // Each candidate comes first and last in its turn, and to rows that it has not visited.
+                        let candidate = (turn + round + again) % CANDIDATES.len();
+                        gather.fetch = CANDIDATES[candidate];
+                        times[candidate] = gather.seconds();
                     }
-                    // Each candidate comes first and last in its turn.
-                    let candidate = (turn + round) % CANDIDATES.len();
-                    gather.fetch = CANDIDATES[candidate];
-                    times[candidate] = gather.seconds();
+                    rounds.push(times);
                 }
-                rounds.push(times);
             }
         }
         measurement
@@ -109,7 +126,8 @@ impl Measurement {
                 // Where originals must not be asked for so far ahead, something else would be done in the end.
                 let is_possible = |fetch: Fetch| {
                     let bytes = HOP_ROWS.min(usize::from(fetch.rows)) * SIZES[size];
-                    kind == Kind::Codes || fetch.hint == Hint::None || bytes <= MOST_BYTES
+                    let differs = fetch.lines == Fetch::EVERY || fetch.bytes(SIZES[size]) < SIZES[size];
+                    differs && (kind == Kind::Codes || fetch.hint == Hint::None || bytes <= MOST_BYTES)
                 };
                 // Another distance first, then another hint if that is clearly better still: between hints that are
                 // equal here the usual one is the safer choice.
@@ -212,7 +230,7 @@ impl Space for Gather<'_> {
 
     #[inline(always)]
     fn prefetch(&self, node: u32) {
-        prefetch_range(self.fetch.hint, self.row(node).as_ptr(), self.row_bytes);
+        prefetch_range(self.fetch.hint, self.row(node).as_ptr(), self.fetch.bytes(self.row_bytes));
     }
 
     #[inline(always)]
@@ -240,8 +258,12 @@ impl Space for Gather<'_> {
 mod tests {
     use super::*;
 
+    fn whole(hint: Hint, rows: u8) -> Fetch {
+        Fetch { hint, rows, lines: Fetch::EVERY }
+    }
+
     fn of(hint: Hint, rows: u8) -> usize {
-        CANDIDATES.iter().position(|&fetch| fetch == Fetch { hint, rows }).expect("a candidate")
+        CANDIDATES.iter().position(|&fetch| fetch == whole(hint, rows)).expect("a candidate")
     }
 
     /// Rounds in which some candidates take other times than the rest, which take one second.
@@ -270,13 +292,13 @@ mod tests {
         assert_eq!(table(rounds(8, &[])), Some(FetchTable::default()));
         assert_eq!(table(rounds(8, &[(of(Hint::L1, 4), 0.96)])), Some(FetchTable::default()));
         let faster = table(rounds(8, &[(of(Hint::L1, 4), 0.9), (of(Hint::L3, 8), 0.85)]));
-        assert_eq!(faster, Some(FetchTable::of(|_, _| Fetch { hint: Hint::L3, rows: 8 })));
+        assert_eq!(faster, Some(FetchTable::of(|_, _| whole(Hint::L3, 8))));
     }
 
     #[test]
     fn of_equal_hints_the_usual_one_is_taken() {
-        let better = [(of(Hint::L2, 4), 0.88), (of(Hint::L3, 4), 0.86)];
-        assert_eq!(table(rounds(8, &better)), Some(FetchTable::of(|_, _| Fetch { hint: Hint::L2, rows: 4 })));
+        let better = [(of(Hint::L2, 4), 0.88), (of(Hint::L1, 4), 0.86)];
+        assert_eq!(table(rounds(8, &better)), Some(FetchTable::of(|_, _| whole(Hint::L2, 4))));
     }
 
     #[test]
@@ -291,9 +313,9 @@ mod tests {
 
     #[test]
     fn a_round_that_was_slow_as_a_whole_does_not_matter() {
-        let mut all = rounds(6, &[(of(Hint::L2, 4), 0.9)]);
+        let mut all = rounds(8, &[(of(Hint::L2, 4), 0.9)]);
         all[1..4].iter_mut().for_each(|times| times.iter_mut().for_each(|seconds| *seconds *= 20.0));
-        assert_eq!(table(all), Some(FetchTable::of(|_, _| Fetch { hint: Hint::L2, rows: 4 })));
+        assert_eq!(table(all), Some(FetchTable::of(|_, _| whole(Hint::L2, 4))));
     }
 
     #[test]
@@ -304,15 +326,23 @@ mod tests {
 
     #[test]
     fn originals_keep_within_their_share_of_the_cache() {
-        let table = table(rounds(8, &[(of(Hint::L2, Fetch::EVERY), 0.5), (of(Hint::L1, 16), 0.7)]));
+        let table = table(rounds(8, &[(of(Hint::L2, Fetch::EVERY), 0.5), (of(Hint::L1, 4), 0.7)]));
         let wanted = FetchTable::of(|kind, size| match (kind, SIZES[size]) {
             // Against the usual way of codes, which is the fastest one here, nothing is faster.
             (Kind::Codes, _) => Fetch::usual(kind),
-            (Kind::Originals, ..1024) => Fetch { hint: Hint::L2, rows: Fetch::EVERY },
-            (Kind::Originals, 1536) => Fetch { hint: Hint::L1, rows: 16 },
-            (Kind::Originals, _) => Fetch::usual(kind),
+            (Kind::Originals, ..=1536) => whole(Hint::L2, Fetch::EVERY),
+            (Kind::Originals, _) => whole(Hint::L1, 4),
         });
         assert_eq!(table, Some(wanted));
+    }
+
+    #[test]
+    fn of_short_rows_there_is_nothing_behind_the_first_lines() {
+        let begun = CANDIDATES.iter().position(|fetch| fetch.lines == 4).expect("a candidate");
+        let wanted = FetchTable::of(
+            |kind, size| if SIZES[size] <= 256 { Fetch::usual(kind) } else { CANDIDATES[begun] },
+        );
+        assert_eq!(table(rounds(8, &[(begun, 0.8)])), Some(wanted));
     }
 
     #[test]

@@ -83,10 +83,10 @@ impl CodeTable {
         ]
     }
 
-    /// Asks for a node's code.
+    /// Asks for the first `bytes` of a node's code.
     #[inline(always)]
-    pub fn prefetch(&self, hint: Hint, node: u32) {
-        self.arena.prefetch(hint, node);
+    pub fn prefetch(&self, hint: Hint, node: u32, bytes: usize) {
+        self.arena.prefetch(hint, node, bytes);
     }
 
     /// Bytes of memory that are read for a node, whole cache lines.
