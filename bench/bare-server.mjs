@@ -1,7 +1,8 @@
 /** The least that a server of Node can do: it reads a request and answers it. Prints its port; ends with its input. */
 import { createServer } from 'node:http';
 
-const server = createServer({ noDelay: true }, (request, response) => {
+// Between two of its turns the other side has as long as it takes.
+const server = createServer({ noDelay: true, keepAliveTimeout: 0 }, (request, response) => {
   request.resume();
   request.on('end', () => response.end('{}'));
 });

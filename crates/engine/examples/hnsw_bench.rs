@@ -335,7 +335,9 @@ fn compare_fetching(index: &Index, options: &Options) {
     let measured = Measurement::take(Duration::from_millis(200), &AtomicBool::new(false));
     println!("fetching measured in {:.0} ms", start.elapsed().as_secs_f64() * 1e3);
     for (row_bytes, medians) in measured.medians() {
-        let times = medians.iter().map(|(fetch, ns)| format!("{:?}/{} {ns:.0}", fetch.hint, fetch.rows));
+        let times = medians
+            .iter()
+            .map(|(fetch, ns)| format!("{:?}/{}/{} {ns:.0}", fetch.hint, fetch.rows, fetch.lines));
         println!("  {row_bytes} bytes, ns a row: {}", times.collect::<Vec<_>>().join(", "));
     }
     let Some(tuned) = measured.table() else {

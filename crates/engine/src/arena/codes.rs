@@ -89,8 +89,14 @@ impl CodeArena {
     #[inline(always)]
     pub fn prefetch(&self, hint: Hint, row: u32, bytes: usize) {
         prefetch_range(hint, self.rows.address(row), bytes);
-        if let Some(tags) = &self.tags {
-            prefetch_range(hint, tags.address(row), TAG_BYTES);
+        match &self.tags {
+            Some(tags) => prefetch_range(hint, tags.address(row), TAG_BYTES),
+            // It is in the last line, and read before anything else.
+            None if bytes < self.row_bytes() => {
+                let behind = self.row_bytes() - TAG_BYTES;
+                prefetch_range(hint, self.rows.address(row).wrapping_add(behind), TAG_BYTES);
+            }
+            None => {}
         }
     }
 

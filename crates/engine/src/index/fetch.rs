@@ -61,7 +61,9 @@ impl Fetch {
         match (kind, self.rows) {
             (Kind::Codes, Fetch::EVERY) => usize::MAX,
             (Kind::Codes, rows) => usize::from(rows),
-            (Kind::Originals, rows) => (MOST_BYTES / row_bytes.max(1)).clamp(1, usize::from(rows).max(1)),
+            (Kind::Originals, rows) => {
+                (MOST_BYTES / self.bytes(row_bytes).max(1)).clamp(1, usize::from(rows).max(1))
+            }
         }
     }
 

@@ -2,7 +2,8 @@
 //!
 //! What a hint does differs between CPUs, and how far ahead pays depends on the size of the rows and on how many
 //! misses a core can have under way. So both are measured, with the loop and the kernels that walks use, over memory
-//! that the caches do not hold and over some that the last of them may. See [`fetch`](super::fetch) for what becomes of it.
+//! that the caches do not hold and over some that the last of them may. See [`fetch`](super::fetch) for what becomes of
+//! it.
 
 use super::fetch::{Fetch, FetchTable, Kind, MOST_BYTES, SIZES};
 use super::hnsw::score;
@@ -44,10 +45,10 @@ const PIECE_BYTES: usize = SIZES[SIZES.len() - 1];
 const PIECES: u32 = 1 << 14;
 /// Rows of a hop: about as many of a node's neighbours are new to a walk.
 const HOP_ROWS: usize = 16;
-/// Hops that are timed together.
-const HOPS: usize = 32;
+/// Hops that are timed together: so many that long rows of a round are not the rows of the round before.
+const HOPS: usize = 26;
 /// Fewer rounds than these decide nothing.
-const LEAST_ROUNDS: usize = 8;
+const LEAST_ROUNDS: usize = 5;
 /// More rounds would not decide better.
 const MOST_ROUNDS: usize = 40;
 /// A candidate replaces the usual one when the median of its times is at most this share of the usual one's…
@@ -55,7 +56,8 @@ const GOOD_MEDIAN: f64 = 0.95;
 /// … and when it was no slower in three rounds of four.
 const GOOD_QUARTILE: f64 = 1.0;
 
-/// Seconds of each candidate, one after the other at the same time of the machine's day.
+/// Seconds of each candidate, one after the other at the same time of the machine's day: the geometric mean of those
+/// for rows that were not visited for long and for rows that just were.
 type Round = [f64; CANDIDATES.len()];
 
 /// What was measured.
@@ -81,14 +83,14 @@ impl Measurement {
         }
         let table = pieces.table();
         let mut gather = Gather::new(&table);
-        for round in (0..MOST_ROUNDS).step_by(2) {
+        for round in 0..MOST_ROUNDS {
             for (&row_bytes, rounds) in SIZES.iter().zip(&mut measurement.rounds) {
-                gather.turn_to(row_bytes, round / 2);
+                gather.turn_to(row_bytes, round);
                 let from = gather.visits;
+                let mut times = [1.0; CANDIDATES.len()];
                 // Every row once, then once more in the same order: some collections the last cache holds, others not.
                 for again in 0..2 {
                     gather.visits = from;
-                    let mut times = Round::default();
                     for turn in 0..CANDIDATES.len() {
                         if !goes_on() {
                             return measurement;
@@ -96,10 +98,10 @@ impl Measurement {
                         // Each candidate comes first and last in its turn, and to rows that it has not visited.
                         let candidate = (turn + round + again) % CANDIDATES.len();
                         gather.fetch = CANDIDATES[candidate];
-                        times[candidate] = gather.seconds();
+                        times[candidate] *= gather.seconds();
                     }
-                    rounds.push(times);
                 }
+                rounds.push(times.map(f64::sqrt));
             }
         }
         measurement
@@ -125,7 +127,7 @@ impl Measurement {
             FetchTable::of(|kind, size| {
                 // Where originals must not be asked for so far ahead, something else would be done in the end.
                 let is_possible = |fetch: Fetch| {
-                    let bytes = HOP_ROWS.min(usize::from(fetch.rows)) * SIZES[size];
+                    let bytes = HOP_ROWS.min(usize::from(fetch.rows)) * fetch.bytes(SIZES[size]);
                     let differs = fetch.lines == Fetch::EVERY || fetch.bytes(SIZES[size]) < SIZES[size];
                     differs && (kind == Kind::Codes || fetch.hint == Hint::None || bytes <= MOST_BYTES)
                 };
