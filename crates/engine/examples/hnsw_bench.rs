@@ -25,7 +25,7 @@ mod flags;
 use std::error::Error;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use flags::Flags;
 use kithdb_engine::arena::{RowArena, RowTable};
@@ -332,7 +332,7 @@ fn measure(name: &str, index: &Index, options: &Options, kth: &[f32], accept: &i
 /// Fetching as measured against what is usual, in turns: the median of the ratios.
 fn compare_fetching(index: &Index, options: &Options) {
     let start = Instant::now();
-    let measured = Measurement::take(Duration::from_millis(200), &AtomicBool::new(false));
+    let measured = Measurement::take(Measurement::BUDGET, &AtomicBool::new(false));
     println!("fetching measured in {:.0} ms", start.elapsed().as_secs_f64() * 1e3);
     for (row_bytes, medians) in measured.medians() {
         let times = medians

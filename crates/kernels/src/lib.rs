@@ -40,7 +40,7 @@ pub use codes::{
 pub use coding::{CodingKernels, CodingLevel, Quantised, ROUNDS, Residual, coding_kernels};
 pub use decimals::{read_f32, read_list};
 pub use normalise::{norm, normalise};
-pub use prefetch::{Hint, prefetch_l1, prefetch_l2, prefetch_range};
+pub use prefetch::{Hint, LINE_BYTES, prefetch_l1, prefetch_l2, prefetch_range};
 pub use rows::{FourByteRows, OneByteRow, RowKernels, Widen, bytes_of};
 pub use tile::{DotTile, Gate, RowGate, Sift, TileKernels};
 

@@ -1,6 +1,7 @@
 //! Hints that bring memory closer before it is used. They never fault and never change what a program computes.
 
-const LINE_BYTES: usize = 64;
+/// Bytes of a cache line.
+pub const LINE_BYTES: usize = 64;
 
 /// The cache that memory is asked to come to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -18,13 +18,10 @@ use std::error::Error;
 use std::io::{BufRead, Write};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// Whatever goes wrong is told to the other side in words.
 type Outcome<T> = Result<T, Box<dyn Error>>;
-
-/// How long it may take to find out how rows are best asked for.
-const TUNING_BUDGET: Duration = Duration::from_millis(190);
 
 #[derive(Default)]
 struct Session {
@@ -51,7 +48,7 @@ impl Session {
             self.index = None;
             self.data = Some(Data::load(message)?);
             // As an engine does once it has opened.
-            if let Some(table) = Measurement::take(TUNING_BUDGET, &AtomicBool::new(false)).table() {
+            if let Some(table) = Measurement::take(Measurement::BUDGET, &AtomicBool::new(false)).table() {
                 table.install();
             }
             return Ok(json!({ "version": env!("CARGO_PKG_VERSION"), "modes": Mode::NAMES }));

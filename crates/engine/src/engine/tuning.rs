@@ -8,10 +8,7 @@ use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
-use std::time::Duration;
 
-/// Time after which a measurement ends; with what is under way then it takes no more than 200 ms.
-const BUDGET: Duration = Duration::from_millis(190);
 /// Name of the file, and of the next one while it is written.
 const FILE: &str = "TUNING";
 const NEW_FILE: &str = "TUNING.new";
@@ -51,7 +48,7 @@ impl Tuner {
             Priority::Behind.take();
             let found = find(&*storage, &machine(), || {
                 let mut measured = MEASURED.lock();
-                *measured = measured.or_else(|| Measurement::take(BUDGET, &stopped).table());
+                *measured = measured.or_else(|| Measurement::take(Measurement::BUDGET, &stopped).table());
                 *measured
             });
             if let Some(table) = found {

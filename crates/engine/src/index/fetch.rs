@@ -1,6 +1,6 @@
 //! How rows are asked for ahead of their scoring, by their size: one table for the process.
 
-use kithdb_kernels::Hint;
+use kithdb_kernels::{Hint, LINE_BYTES};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Sizes of rows that the table has entries for, in bytes, ascending. A row counts as the nearest one.
@@ -81,7 +81,7 @@ impl Fetch {
     pub fn bytes(self, row_bytes: usize) -> usize {
         match self.lines {
             Fetch::EVERY => row_bytes,
-            lines => row_bytes.min(usize::from(lines) * 64),
+            lines => row_bytes.min(usize::from(lines) * LINE_BYTES),
         }
     }
 }

@@ -68,6 +68,9 @@ pub struct Measurement {
 }
 
 impl Measurement {
+    /// Time after which a measurement ends; with what is under way then it takes no more than 200 ms.
+    pub const BUDGET: Duration = Duration::from_millis(190);
+
     /// Measures on the calling thread until the budget is used up or `stop` is set; what is left of a round is dropped.
     /// Holds 48 MiB meanwhile.
     pub fn take(budget: Duration, stop: &AtomicBool) -> Measurement {

@@ -75,6 +75,6 @@ unsafe fn tile<const V: usize>(
 }
 
 fn sift(sums: &[f32], gate: &Gate, rows: &[RowGate], passed: &mut [u64]) {
-    let lanes = check_gate(&TILE, sums, gate, rows, passed);
-    sift_lanes(lanes, sums, gate, rows, passed);
+    check_gate(&TILE, sums, gate, rows, passed);
+    sift_lanes(sums, gate, rows, passed);
 }

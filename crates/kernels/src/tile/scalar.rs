@@ -16,13 +16,13 @@ fn dot(panel: &[f32], rows: &[&[u8]], next: &[&[u8]], sums: &mut [f32]) {
 }
 
 fn sift(sums: &[f32], gate: &Gate, rows: &[RowGate], passed: &mut [u64]) {
-    let lanes = check_gate(&TILE, sums, gate, rows, passed);
-    sift_lanes(lanes, sums, gate, rows, passed);
+    check_gate(&TILE, sums, gate, rows, passed);
+    sift_lanes(sums, gate, rows, passed);
 }
 
 /// [`Sift`](super::Sift) one lane at a time.
-pub(super) fn sift_lanes(lanes: usize, sums: &[f32], gate: &Gate, rows: &[RowGate], passed: &mut [u64]) {
-    for ((row, sums), passed) in rows.iter().zip(sums.chunks_exact(lanes)).zip(passed) {
+pub(super) fn sift_lanes(sums: &[f32], gate: &Gate, rows: &[RowGate], passed: &mut [u64]) {
+    for ((row, sums), passed) in rows.iter().zip(sums.chunks_exact(gate.bound.len())).zip(passed) {
         let lanes = sums.iter().zip(&gate.offset).zip(&gate.slope).zip(&gate.bound).enumerate();
         *passed = lanes.fold(0, |passed, (lane, (((&sum, &offset), &slope), &bound))| {
             let least = offset + (row.base + slope * row.share + row.factor * sum);

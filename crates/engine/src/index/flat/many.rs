@@ -100,6 +100,8 @@ struct Batch<'a> {
     widened: Vec<f32>,
     zeros: Vec<f32>,
     sums: Vec<f32>,
+    /// For each row of a tile the lanes that it may be near enough to.
+    passed: Vec<u64>,
     /// How many times a row was compared with a query directly.
     direct: u64,
 }
@@ -128,6 +130,7 @@ impl<'a> Batch<'a> {
             widened: Vec::new(),
             zeros: vec![0.0; dim],
             sums: vec![0.0; tile.rows * tile.wide],
+            passed: vec![0; tile.rows],
             direct: 0,
         };
         if !in_turns {
@@ -207,7 +210,6 @@ impl<'a> Batch<'a> {
             }
             self.widened.chunks_exact(self.dim).map(bytes_of).collect()
         };
-        let mut passed = vec![0; self.tile.rows];
         for (at, panel) in self.panels.iter_mut().enumerate() {
             for (tile_at, tile_rows) in components.chunks(self.tile.rows).enumerate() {
                 let from = tile_at * self.tile.rows;
@@ -216,13 +218,13 @@ impl<'a> Batch<'a> {
                 let ahead = &ahead[..ahead.len().min(self.tile.rows)];
                 let sums = &mut self.sums[..panel.lanes * tile_rows.len()];
                 (self.tile.dot)(&panel.components, tile_rows, ahead, sums);
-                let passed = &mut passed[..tile_rows.len()];
+                let passed = &mut self.passed[..tile_rows.len()];
                 (self.tile.sift)(sums, &panel.gate, &gates[from..from + tile_rows.len()], passed);
-                for (row, passed) in (from..).zip(passed) {
-                    let mut passed = *passed & panel.occupied;
-                    while passed != 0 {
-                        let lane = passed.trailing_zeros() as usize;
-                        passed &= passed - 1;
+                for (row, lanes) in (from..).zip(passed) {
+                    let mut lanes = *lanes & panel.occupied;
+                    while lanes != 0 {
+                        let lane = lanes.trailing_zeros() as usize;
+                        lanes &= lanes - 1;
                         let query = panel.first + lane;
                         let top = &mut tops[query];
                         top.offer(self.distance.one(self.queries[query], raw[row]), group[row]);
