@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Random, TestEngine};
+use common::{Random, TestEngine, upsert};
 use kithdb_engine::collection::config::Coding;
 use kithdb_engine::collection::{Collection, GraphPolicy, IndexScratch};
 use kithdb_engine::limits::Thresholds;
@@ -205,15 +205,6 @@ fn fill_around(
     vectors
 }
 
-/// Writes vectors as the points from `first` on.
-fn upsert(engine: &TestEngine, first: u64, vectors: &[Vec<f32>]) {
-    let points: Vec<Value> =
-        (first..).zip(vectors).map(|(id, vector)| json!({"id": id, "vector": vector})).collect();
-    for points in points.chunks(100) {
-        engine.ok("upsert_points", "c", json!({"points": points}));
-    }
-}
-
 #[test]
 fn one_long_vector_does_not_ruin_the_graph_of_the_others() {
     let engine = engine(5);
@@ -380,10 +371,9 @@ fn a_filter_that_leaves_out_where_the_query_is_hides_no_other_cluster() {
     let (dim, clusters) = (32, 30);
     let links = json!({"m": 16, "full_scan_threshold": 10});
     create(&engine, json!({"size": dim, "distance": "Cosine"}), json!({"hnsw_config": links}));
-    let mut normal = || (0..12).map(|_| random.below(1000) as f32 / 1000.0 - 0.5).sum::<f32>();
-    let centres: Vec<Vec<f32>> = (0..clusters).map(|_| (0..dim).map(|_| normal()).collect()).collect();
+    let centres: Vec<Vec<f32>> = (0..clusters).map(|_| random.normals(dim)).collect();
     let mut near =
-        |cluster: usize| -> Vec<f32> { centres[cluster].iter().map(|x| x + 0.3 * normal()).collect() };
+        |cluster: usize| -> Vec<f32> { centres[cluster].iter().map(|x| x + 0.3 * random.normal()).collect() };
     let points: Vec<Value> = (0..24_000)
         .map(|id| json!({"id": id, "vector": near(id % clusters), "payload": {"section": id % 10}}))
         .collect();
@@ -488,10 +478,8 @@ fn clusters_that_come_one_after_the_other_are_found_whatever_the_codes() {
         let links = json!({"m": 16, "full_scan_threshold": 10});
         let others = json!({"quantization_config": codes, "hnsw_config": links});
         create(&engine, json!({"size": dim, "distance": "Euclid"}), others);
-        // Sums of uniform numbers are nearly normal.
-        let mut normal = || (0..12).map(|_| random.below(1000) as f32 / 1000.0 - 0.5).sum::<f32>();
-        let centres: Vec<Vec<f32>> = (0..clusters).map(|_| (0..dim).map(|_| normal()).collect()).collect();
-        let mut near = |centre: &[f32]| centre.iter().map(|x| x + 0.05 * normal()).collect();
+        let centres: Vec<Vec<f32>> = (0..clusters).map(|_| random.normals(dim)).collect();
+        let mut near = |centre: &[f32]| centre.iter().map(|x| x + 0.05 * random.normal()).collect();
         let vectors: Vec<Vec<f32>> =
             centres.iter().flat_map(|centre| (0..each).map(|_| near(centre)).collect::<Vec<_>>()).collect();
         upsert(&engine, 0, &vectors);

@@ -245,4 +245,27 @@ impl Random {
     pub fn vector(&mut self, size: usize) -> Vec<f32> {
         (0..size).map(|_| (self.next() >> 40) as f32 / (1u64 << 23) as f32 - 1.0).collect()
     }
+
+    /// From 0 to 1.
+    pub fn uniform(&mut self) -> f32 {
+        self.below(1 << 20) as f32 / (1 << 20) as f32
+    }
+
+    /// Nearly normal, mean 0, deviation 1.
+    pub fn normal(&mut self) -> f32 {
+        (0..12).map(|_| self.uniform()).sum::<f32>() - 6.0
+    }
+
+    pub fn normals(&mut self, size: usize) -> Vec<f32> {
+        (0..size).map(|_| self.normal()).collect()
+    }
+}
+
+/// Writes vectors as the points from `first` on of the collection `c`.
+pub fn upsert(engine: &TestEngine, first: u64, vectors: &[Vec<f32>]) {
+    let points: Vec<Value> =
+        (first..).zip(vectors).map(|(id, vector)| json!({"id": id, "vector": vector})).collect();
+    for points in points.chunks(100) {
+        engine.ok("upsert_points", "c", json!({"points": points}));
+    }
 }
