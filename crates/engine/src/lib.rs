@@ -1,7 +1,7 @@
 //! The KithDB engine: points, indexes and durability. It knows nothing of Node or HTTP.
 //!
 //! The modules are floors of one house; each uses only those before it:
-//! [`types`], [`name`], [`error`], [`limits`], [`deadline`], [`json`] → [`storage`] → [`wal`] → [`arena`] → [`vectors`] → [`index`] → [`payload`] → [`filter`] →
+//! [`types`], [`name`], [`error`], [`limits`], [`deadline`], [`json`] → [`storage`] → [`wal`] → [`arena`] → [`vectors`] → [`index`] → [`config`] → [`field`] → [`payload`] → [`filter`] →
 //! [`collection`] → [`query`] → [`catalog`] → [`integrity`] → [`api`] → [`engine`].
 //!
 //! Beside the house stand `sync`, the locks and atomics that a scheduler of tests can take the place of, `right_of_way`,
@@ -11,9 +11,11 @@ pub mod api;
 pub mod arena;
 pub mod catalog;
 pub mod collection;
+pub mod config;
 pub mod deadline;
 pub mod engine;
 pub mod error;
+pub mod field;
 pub mod filter;
 #[doc(hidden)]
 pub mod fuzzing;

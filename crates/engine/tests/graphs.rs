@@ -3,8 +3,9 @@
 mod common;
 
 use common::{Random, TestEngine, upsert};
-use kithdb_engine::collection::config::Coding;
-use kithdb_engine::collection::{Collection, GraphPolicy, IndexScratch};
+use kithdb_engine::collection::{Collection, GraphPolicy};
+use kithdb_engine::config::Coding;
+use kithdb_engine::field::IndexScratch;
 use kithdb_engine::limits::Thresholds;
 use kithdb_engine::storage::SimDisk;
 use serde_json::{Value, json};

@@ -8,10 +8,11 @@
 //! `KITHDB_SCHEDULES` sets how many orders each model tries (20,000; less where one takes long).
 
 use kithdb_engine::api;
-use kithdb_engine::collection::config::CollectionConfig;
-use kithdb_engine::collection::{Collection, IndexQueue, IndexScratch, Shared, View, Write, WriteRequest};
+use kithdb_engine::collection::{Collection, IndexQueue, Shared, View, Write, WriteRequest};
+use kithdb_engine::config::CollectionConfig;
 use kithdb_engine::deadline::Deadline;
 use kithdb_engine::error::Error;
+use kithdb_engine::field::IndexScratch;
 use kithdb_engine::limits::{Limits, Thresholds};
 use kithdb_engine::storage::{Fault, Reserve, SimDisk};
 use kithdb_engine::types::PointId;

@@ -2,8 +2,8 @@
 
 use crate::{Outcome, number, text};
 use kithdb_engine::api;
-use kithdb_engine::collection::config::CollectionConfig;
-use kithdb_engine::collection::{FieldArena, FieldTable};
+use kithdb_engine::config::CollectionConfig;
+use kithdb_engine::field::{FieldArena, FieldTable};
 use kithdb_engine::index::Distance;
 use kithdb_engine::limits::{Limits, Thresholds};
 use kithdb_engine::types::Metric;

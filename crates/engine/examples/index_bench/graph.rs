@@ -2,7 +2,7 @@
 
 use crate::Outcome;
 use crate::data::{Data, prepared};
-use kithdb_engine::collection::{FieldGraph, How, IndexScratch};
+use kithdb_engine::field::{FieldGraph, How, IndexScratch};
 use kithdb_engine::index::{SearchScratch, Traversal};
 use serde_json::{Value, json};
 use std::sync::OnceLock;

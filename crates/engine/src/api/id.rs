@@ -1,7 +1,7 @@
 //! Point ids and field names, from bodies and from paths.
 
 use super::body::Result;
-use crate::collection::config::fields::shorten;
+use crate::config::fields::shorten;
 use crate::error::Error;
 use crate::json::{Kind, Reader};
 use crate::payload::JsonPath;

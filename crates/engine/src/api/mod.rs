@@ -22,8 +22,8 @@ mod vector;
 
 pub use id::{path_field, path_id};
 
-use crate::collection::config::{CollectionConfig, CollectionPatch};
 use crate::collection::update::Update;
+use crate::config::{CollectionConfig, CollectionPatch};
 use crate::error::Error;
 use crate::json::Reader;
 use crate::limits::Limits;

@@ -1,7 +1,7 @@
 //! `order_by`: a path, or `{key, direction, start_from}` (C6.4).
 
 use super::body::Result;
-use crate::collection::config::fields::{choice, shorten};
+use crate::config::fields::{choice, shorten};
 use crate::json::{Kind, Reader};
 use crate::payload::{JsonPath, parse_datetime};
 use crate::query::request::{Direction, OrderBy, StartFrom};

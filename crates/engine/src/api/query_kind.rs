@@ -4,7 +4,7 @@ use super::body::{Budget, Result, list};
 use super::example;
 use super::order_by;
 use super::search_params::number_in;
-use crate::collection::config::fields::{choice, shorten};
+use crate::config::fields::{choice, shorten};
 use crate::json::{Kind, Reader};
 use crate::query::formula::{Defaults, Formula};
 use crate::query::tree::{Discover, Example, Fusion, Mmr, Query, Recommend, Strategy};

@@ -1,7 +1,7 @@
 //! Results into the bytes of an answer. Keys and their order are those of Qdrant's answers.
 
-use crate::collection::config::CollectionConfig;
-use crate::collection::config::fields::ObjectWriter;
+use crate::config::CollectionConfig;
+use crate::config::fields::ObjectWriter;
 use crate::json::{write_f32, write_f64, write_string, write_u64};
 use crate::payload::FieldSchema;
 use crate::query::OrderValue;

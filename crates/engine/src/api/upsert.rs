@@ -3,8 +3,8 @@
 use super::body::{self, Budget, Result, field_error};
 use super::id::read_id;
 use super::vector::VectorReader;
-use crate::collection::config::fields::choice;
 use crate::collection::update::{NamedVectors, PointInput, Update, UpdateMode};
+use crate::config::fields::choice;
 use crate::error::Error;
 use crate::filter::Filter;
 use crate::json::{Kind, Reader, read_payload};

@@ -1,8 +1,8 @@
 //! One entry of the catalog, and its use by requests.
 
 use super::Catalog;
-use crate::collection::config::CollectionConfig;
 use crate::collection::{Cause, Collection, Unopened};
+use crate::config::CollectionConfig;
 use crate::error::Error;
 use parking_lot::{Condvar, Mutex};
 use std::sync::Arc;

@@ -19,8 +19,8 @@ pub use rehearsal::{
 };
 pub use staging::STAGING;
 
-use crate::collection::config::CollectionConfig;
 use crate::collection::{Collection, Shared, Unopened, directory};
+use crate::config::CollectionConfig;
 use crate::error::Error;
 use crate::limits::MAX_TOLD_TROUBLES;
 use crate::storage::StorageError;

@@ -4,10 +4,10 @@ use super::entry::{Entry, EntryState};
 use super::file::{self, CatalogFile, Found, NoCatalog, SavedEntry};
 use super::rehearsal::DamagedRecord;
 use super::{CATALOG, CREATE, Catalog, DROP, Ledger, STAGING};
-use crate::collection::config::CollectionConfig;
 use crate::collection::{
     CHANGES, Cause, IndexQueue, Opening, OpeningOptions, Shared, Unopened, is_manifest_damaged,
 };
+use crate::config::CollectionConfig;
 use crate::limits::{Limits, Thresholds};
 use crate::storage::{LockGuard, OTHER_IS_SOUND, Reserve, Storage, StorageError};
 use crate::wal::{DamageKind, GroupCommit, GroupOptions, Log, LogError, LogOptions, LogReport, Replayed};

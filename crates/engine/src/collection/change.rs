@@ -10,7 +10,7 @@ use crate::vectors::{MultiVector, SparseVector, VectorValue};
 
 /// A vector of one point: the field's position ([`CollectionConfig::vector_position`]), and the vector.
 ///
-/// [`CollectionConfig::vector_position`]: super::config::CollectionConfig::vector_position
+/// [`CollectionConfig::vector_position`]: crate::config::CollectionConfig::vector_position
 pub type FieldVector = (u16, VectorValue);
 
 /// One resolved change.

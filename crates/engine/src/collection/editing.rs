@@ -56,8 +56,8 @@ impl<'e> Editing<'e> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::collection::config::CollectionConfig;
     use crate::collection::{Allowance, Change, Head, Unapplied};
+    use crate::config::CollectionConfig;
     use crate::deadline::Deadline;
     use crate::json::Reader;
     use crate::limits::Limits;

@@ -6,17 +6,17 @@
 
 use super::change::{Change, FieldVector};
 use super::checkpoint::sparse_file;
-use super::config::CollectionConfig;
 use super::declared_index::DeclaredIndex;
 use super::edited_payloads::EditedPayloads;
 use super::editing::Editing;
-use super::field::{FieldArena, FieldCounts};
 use super::point::{NO_ROW, Payload, Point, Rows};
-use super::sparse_field::{SparseArena, SparseMark};
 use super::state::State;
 use super::view::View;
+use crate::config::CollectionConfig;
 use crate::deadline::{Deadline, Pace};
 use crate::error::Error;
+use crate::field::sparse_table::{SparseArena, SparseMark};
+use crate::field::table::{FieldArena, FieldCounts};
 use crate::payload::edit::EditError;
 use crate::storage::Map;
 use crate::types::PointId;

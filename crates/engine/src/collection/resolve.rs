@@ -1,12 +1,12 @@
 //! From a typed update to resolved changes, against the writer's head.
 
 use super::change::{Change, FieldVector, PayloadEdit};
-use super::config::CollectionConfig;
-use super::field;
 use super::state::State;
 use super::update::{NamedVectors, PointInput, Selection, Update, UpdateMode};
+use crate::config::CollectionConfig;
 use crate::deadline::{Deadline, Pace};
 use crate::error::Error;
+use crate::field::table as field;
 use crate::filter::Filter;
 use crate::types::PointId;
 use crate::vectors::{MultiVector, SparseFormat, VectorKind, VectorValue};

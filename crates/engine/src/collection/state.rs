@@ -1,8 +1,8 @@
 //! The persistent part of a collection: cheap to clone, so that a reader's view is a clone.
 
-use super::config::CollectionConfig;
 use super::declared_index::DeclaredIndex;
 use super::point::Point;
+use crate::config::CollectionConfig;
 use crate::filter::{IndexSet, PointView};
 use crate::payload::{FieldIndex, JsonPath, Tokenizer};
 use crate::point_set::PointSet;

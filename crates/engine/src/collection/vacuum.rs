@@ -6,11 +6,11 @@
 //! forgets it on disk.
 
 use super::checkpoint::CheckpointError;
-use super::field::FieldTable;
-use super::sparse_field::SparseTable;
 use super::write::{Write, WriteRequest};
 use super::{Collection, FieldGraph, Head, View};
 use crate::deadline::Deadline;
+use crate::field::FieldTable;
+use crate::field::sparse_table::SparseTable;
 use crate::index::sparse::Block;
 use crate::sync::atomic::Ordering;
 use crate::sync::mpsc::sync_channel;

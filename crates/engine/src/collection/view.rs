@@ -1,9 +1,9 @@
 //! What a reader holds: one consistent, immutable state of a collection.
 
-use super::field::FieldTable;
 use super::point::Point;
-use super::sparse_field::SparseTable;
 use super::state::State;
+use crate::field::FieldTable;
+use crate::field::sparse_table::SparseTable;
 use crate::vectors::{MultiVector, VectorValue};
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ pub struct View {
 
 impl View {
     /// The vector of a point of this view in the field at a position
-    /// ([`CollectionConfig::vector_position`](super::config::CollectionConfig::vector_position)), as clients read it
+    /// ([`CollectionConfig::vector_position`](crate::config::CollectionConfig::vector_position)), as clients read it
     /// back; `None` when the point has none there.
     pub fn vector(&self, point: &Point, position: usize) -> Option<VectorValue> {
         let row = point.rows.row(position)?;

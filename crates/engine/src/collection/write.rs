@@ -2,14 +2,15 @@
 
 use super::change::{self, Change};
 use super::checkpoint::unsaved::replay_work;
-use super::config::CollectionPatch;
 use super::head::{Allowance, Head, Unapplied};
 use super::resolve::resolve;
 use super::update::Update;
 use super::view::View;
-use super::{Collection, FieldGraph, IndexScratch, Shared};
+use super::{Collection, Shared};
+use crate::config::CollectionPatch;
 use crate::deadline::Deadline;
 use crate::error::Error;
+use crate::field::{FieldGraph, IndexScratch};
 use crate::payload::{FieldSchema, JsonPath};
 use crate::right_of_way::give_way;
 use crate::sync::MutexGuard;

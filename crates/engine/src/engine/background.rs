@@ -3,7 +3,8 @@
 use super::heap::{self, Heap};
 use super::pool::Priority;
 use crate::catalog::Catalog;
-use crate::collection::{Bell, CheckpointError, Collection, GraphPolicy, IndexScratch};
+use crate::collection::{Bell, CheckpointError, Collection, GraphPolicy};
+use crate::field::IndexScratch;
 use crate::right_of_way::Behind;
 use crate::storage::ErrorKind;
 use std::cmp::Reverse;

@@ -20,9 +20,10 @@ pub use trouble::{Trouble, TroubleKind};
 pub use tuning::Tuning;
 
 use crate::catalog::{self, Catalog, Mode, OpenError, Opened};
-use crate::collection::{GraphPolicy, IndexScratch, MemoryReport};
+use crate::collection::{GraphPolicy, MemoryReport};
 use crate::deadline::Closing;
 use crate::error::Error;
+use crate::field::IndexScratch;
 use crate::limits::{Limits, MAX_TOLD_DAMAGES, Thresholds};
 use crate::query::{Tally, Totals};
 use crate::right_of_way::Read;

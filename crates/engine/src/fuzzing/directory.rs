@@ -1,8 +1,8 @@
 //! The data directory of one collection.
 
 use crate::catalog::{CatalogFile, Mode};
-use crate::collection::config::CollectionConfig;
 use crate::collection::{Extent, ExtentWriter, GraphPolicy, Manifest, directory};
+use crate::config::CollectionConfig;
 use crate::engine::{Engine, Operation, Options, Request};
 use crate::error::Error;
 use crate::storage::{SimDisk, StorageError, make_dir};

@@ -12,8 +12,8 @@ pub use log::log;
 
 use crate::api;
 use crate::catalog::CatalogFile;
-use crate::collection::config::{CollectionConfig, CollectionPatch};
 use crate::collection::{Manifest, change};
+use crate::config::{CollectionConfig, CollectionPatch};
 use crate::error::Error;
 use crate::filter::{Filter, PointView};
 use crate::index::{BuildScratch, Codes, Hnsw, SearchScratch, Walk};

@@ -8,9 +8,10 @@
 use super::check::{folders, part_name};
 use crate::catalog::{self, CATALOG_COPY, OpenError, Rehearsal, Rehearsed, SavedCatalog, Source, Strays};
 use crate::collection::{
-    CHANGES, Cause, GraphPolicy, IndexQueue, IndexScratch, Losses, Opening, OpeningOptions, Part, Shared,
-    Unopened, directory, inspect, link_folder,
+    CHANGES, Cause, GraphPolicy, IndexQueue, Losses, Opening, OpeningOptions, Part, Shared, Unopened,
+    directory, inspect, link_folder,
 };
+use crate::field::IndexScratch;
 use crate::limits::{Limits, Thresholds};
 use crate::storage::{ErrorKind, OTHER_IS_SOUND, ReadOnly, Reserve, SimDisk, Storage};
 use crate::wal::{self, DamageKind, GroupCommit, GroupOptions, Log, LogOptions, MarkFault, Replayed};

@@ -5,8 +5,8 @@ use super::planner::{Plan, Task};
 use super::search::{Check, Search};
 use super::tally;
 use super::tree::SearchParams;
-use crate::collection::{FieldGraph, How};
 use crate::error::Error;
+use crate::field::{FieldGraph, How};
 use crate::index::{SearchScratch, Stopped, TopK, Traversal};
 use std::cell::{Cell, RefCell};
 

@@ -1,6 +1,7 @@
 //! From points to their rows in one field.
 
-use crate::collection::{FieldTable, View};
+use crate::collection::View;
+use crate::field::FieldTable;
 
 /// Finds the rows of points, best in ascending order of their offsets.
 ///

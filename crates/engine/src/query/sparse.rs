@@ -3,10 +3,11 @@
 use super::matching::Matching;
 use super::scorer::Ask;
 use super::{Hit, tally};
-use crate::collection::config::Modifier;
-use crate::collection::{SparseTable, View};
+use crate::collection::View;
+use crate::config::Modifier;
 use crate::deadline::{Deadline, Pace};
 use crate::error::Error;
+use crate::field::SparseTable;
 use crate::index::TopK;
 use crate::index::sparse::{Found, Sums, scan};
 use crate::vectors::SparseVector;
@@ -255,8 +256,8 @@ impl<T: Fn(u32, u32) -> Ordering> Found for Best<'_, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::collection::config::CollectionConfig;
     use crate::collection::{Change, Head};
+    use crate::config::CollectionConfig;
     use crate::json::Reader;
     use crate::limits::Limits;
     use crate::types::PointId;

@@ -1,7 +1,8 @@
 //! `wal_config.durability`: what may be missing after a power cut, and that nothing is after the end of the process.
 
 use crate::common::{Random, SHORT_FILES, TestEngine};
-use kithdb_engine::collection::{GraphPolicy, IndexScratch};
+use kithdb_engine::collection::GraphPolicy;
+use kithdb_engine::field::IndexScratch;
 use kithdb_engine::limits::Thresholds;
 use kithdb_engine::storage::SimDisk;
 use serde_json::{Value, json};

@@ -6,8 +6,9 @@
 
 use crate::common::{Client, TestEngine};
 use crate::session::Session;
-use kithdb_engine::collection::{GraphPolicy, IndexScratch};
+use kithdb_engine::collection::GraphPolicy;
 use kithdb_engine::engine::{checkpoint_everything, index_everything, keep_house};
+use kithdb_engine::field::IndexScratch;
 use kithdb_engine::storage::Turn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};

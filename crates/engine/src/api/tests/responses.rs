@@ -6,7 +6,7 @@ use crate::api::response::{
     write_list, write_page, write_query_result, write_record, write_scored_point, write_update_result,
     write_update_results,
 };
-use crate::collection::config::{CollectionConfig, VectorParams};
+use crate::config::{CollectionConfig, VectorParams};
 use crate::json::Reader;
 use crate::payload::FieldSchema;
 use crate::query::OrderValue;

@@ -21,13 +21,13 @@ pub(in crate::collection) mod unsaved;
 mod verification;
 
 use crate::collection::Collection;
-use crate::collection::config::Placement;
 use crate::collection::declared_index::DeclaredIndex;
 use crate::collection::edited_payloads::EditedPayloads;
-use crate::collection::indexing::graph::FieldGraph;
 use crate::collection::point::{Payload, Point, StoredPayload};
 use crate::collection::view::View;
 use crate::collection::write::Writer;
+use crate::config::Placement;
+use crate::field::graph::FieldGraph;
 use crate::storage::{ErrorKind, Map, Storage, StorageError, make_dir};
 use crate::wal::LogError;
 use extents::{Extent, ExtentWriter, file_name};

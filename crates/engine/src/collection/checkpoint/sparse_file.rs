@@ -5,8 +5,8 @@
 use super::OWNER_BYTES;
 use super::manifest::FieldManifest;
 use super::pass::{Pass, WrittenRows};
-use crate::collection::config::Placement;
-use crate::collection::sparse_field::{SparseArena, SparseTable};
+use crate::config::Placement;
+use crate::field::sparse_table::{SparseArena, SparseTable};
 use crate::storage::{Map, StorageError};
 use std::collections::BTreeMap;
 use std::ops::Range;

@@ -116,7 +116,7 @@ mod tests {
     use super::*;
     use crate::collection::Head;
     use crate::collection::change::{Change, PayloadEdit};
-    use crate::collection::config::CollectionConfig;
+    use crate::config::CollectionConfig;
     use crate::json::Reader;
     use crate::limits::Limits;
     use crate::payload::{FieldKind, FieldSchema, JsonPath};

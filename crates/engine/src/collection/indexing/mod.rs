@@ -1,20 +1,17 @@
 //! Work on the graphs of a collection: taking in the tails, building anew after a change of configuration.
 
 mod building;
-mod coding;
-pub(in crate::collection) mod graph;
-pub(in crate::collection) mod graph_search;
 pub(in crate::collection) mod queue;
-pub(in crate::collection) mod reranking;
 mod rewriting;
 pub(in crate::collection) mod waiters;
 
-use crate::collection::config::Indexing;
-use crate::collection::{Collection, FieldGraph, View};
+use crate::collection::{Collection, View};
+use crate::config::Indexing;
+use crate::field::IndexScratch;
+use crate::field::graph::FieldGraph;
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use arc_swap::ArcSwapOption;
-use graph::IndexScratch;
 use std::sync::Arc;
 
 /// Components in the tail above which writers help with indexing, of rows that were there when the field was last
@@ -320,7 +317,7 @@ impl GraphSlot {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::collection::config::Recipe;
+    use crate::config::Recipe;
     use crate::index::{Hnsw, HnswParams};
     use crate::types::Metric;
 

@@ -1,8 +1,8 @@
 //! Writing a graph anew: without its dead nodes, and in the order in which walks meet the others.
 
-use super::graph::{FieldGraph, IndexScratch, NodeCodes, NodesOfRows};
-use crate::collection::field::FieldTable;
 use crate::collection::{Collection, View};
+use crate::field::graph::{FieldGraph, IndexScratch, NodeCodes, NodesOfRows};
+use crate::field::table::FieldTable;
 use crate::index::{Codes, Stopped};
 use crate::right_of_way::give_way;
 use crate::vectors::CodeTable;

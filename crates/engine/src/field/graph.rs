@@ -2,8 +2,8 @@
 
 use super::coding::Sample;
 use crate::arena::LinkArena;
-use crate::collection::config::Recipe;
-use crate::collection::field::FieldTable;
+use crate::config::Recipe;
+use crate::field::table::FieldTable;
 use crate::index::{BuildScratch, Codes, Distance, Hnsw, HnswParams, Originals};
 use crate::right_of_way::give_way;
 use crate::sync::Mutex;
@@ -18,12 +18,12 @@ use std::sync::Arc;
 pub struct FieldGraph {
     /// The graph itself.
     pub hnsw: Hnsw,
-    pub(in crate::collection) recipe: Recipe,
-    pub(in crate::collection) metric: Metric,
+    pub(crate) recipe: Recipe,
+    pub(crate) metric: Metric,
     /// Codes of the nodes; `None` where these are compared by their originals, because the recipe has none or because
     /// they would not tell neighbours apart.
-    pub(in crate::collection) codes: Option<NodeCodes>,
-    pub(in crate::collection) nodes: NodesOfRows,
+    pub(crate) codes: Option<NodeCodes>,
+    pub(crate) nodes: NodesOfRows,
     /// First row that no indexer has claimed.
     claimed: AtomicU32,
     /// Every row below it is in the graph, or was dead when its turn came.
@@ -31,7 +31,7 @@ pub struct FieldGraph {
     /// Finished claims beyond `indexed`: start → end.
     finished: Mutex<BTreeMap<u32, u32>>,
     /// Nodes when the graph was last written in the order of its walks; 0 for never.
-    pub(in crate::collection) ordered: u32,
+    pub(crate) ordered: u32,
     /// One more than the number of the file that holds it as it was once; 0 for none.
     file: AtomicU32,
     /// Rows of the table when it was last seen whether its codes suit them.
@@ -39,7 +39,7 @@ pub struct FieldGraph {
 }
 
 /// The codes of a graph's nodes, and how vectors become codes.
-pub(in crate::collection) struct NodeCodes {
+pub(crate) struct NodeCodes {
     pub encoder: Arc<Encoder>,
     pub table: CodeTable,
 }
@@ -70,7 +70,7 @@ impl FieldGraph {
     }
 
     /// A graph whose nodes are all the rows below `indexed` that were alive when their turn came.
-    pub(in crate::collection) fn with(
+    pub(crate) fn with(
         hnsw: Hnsw,
         recipe: Recipe,
         metric: Metric,
@@ -94,17 +94,17 @@ impl FieldGraph {
     }
 
     /// Notes that a file has the graph as it is.
-    pub(in crate::collection) fn is_now_in(&self, file: u32) {
+    pub(crate) fn is_now_in(&self, file: u32) {
         self.file.store(file + 1, Ordering::Relaxed);
     }
 
     /// Whether a file has the graph as it was once, and not another one of the same field.
-    pub(in crate::collection) fn is_in(&self, file: u32) -> bool {
+    pub(crate) fn is_in(&self, file: u32) -> bool {
         self.file.load(Ordering::Relaxed) == file + 1
     }
 
     /// Whether its codes, or that it has none, suit the vectors that the table has by now.
-    pub(in crate::collection) fn suits(&self, table: &FieldTable, op: u64) -> bool {
+    pub(crate) fn suits(&self, table: &FieldTable, op: u64) -> bool {
         self.judged.store(table.len(), Ordering::Relaxed);
         let Some(coding) = self.recipe.codes else { return true };
         let encoder = self.codes.as_ref().map(|codes| &*codes.encoder);
@@ -112,7 +112,7 @@ impl FieldGraph {
     }
 
     /// Whether the table has grown by half since it was last seen whether codes suit its vectors.
-    pub(in crate::collection) fn is_to_be_judged(&self, table: &FieldTable) -> bool {
+    pub(crate) fn is_to_be_judged(&self, table: &FieldTable) -> bool {
         let judged = self.judged.load(Ordering::Relaxed);
         self.recipe.codes.is_some() && table.len() - judged.min(table.len()) > judged / 2
     }
@@ -154,7 +154,7 @@ impl FieldGraph {
         true
     }
 
-    pub(in crate::collection) fn insert(&self, table: &FieldTable, row: u32, scratch: &mut IndexScratch) {
+    pub(crate) fn insert(&self, table: &FieldTable, row: u32, scratch: &mut IndexScratch) {
         let slot = self.hnsw.claim(row);
         let node = slot.node();
         table.vector(row, &mut scratch.vector);
@@ -178,7 +178,7 @@ impl FieldGraph {
     }
 
     /// The nodes as their original vectors in a table.
-    pub(in crate::collection) fn originals<'a>(&'a self, table: &'a FieldTable) -> Originals<'a> {
+    pub(crate) fn originals<'a>(&'a self, table: &'a FieldTable) -> Originals<'a> {
         let distance = Distance::of(self.metric, table.format);
         Originals::new(&table.rows, distance, table.dim, &self.hnsw)
     }
@@ -210,7 +210,7 @@ impl FieldGraph {
 }
 
 /// The node of each row: for searches that start from rows instead of walking.
-pub(in crate::collection) struct NodesOfRows {
+pub(crate) struct NodesOfRows {
     /// Rows below this have no node.
     first: u32,
     /// One more than the node, 0 for none.
@@ -219,7 +219,7 @@ pub(in crate::collection) struct NodesOfRows {
 
 impl NodesOfRows {
     /// The rows of a graph that nobody inserts into yet, and which gets no row below its own and below `least`.
-    pub(super) fn of(hnsw: &Hnsw, least: u32) -> NodesOfRows {
+    pub(crate) fn of(hnsw: &Hnsw, least: u32) -> NodesOfRows {
         let first = (0..hnsw.len()).map(|node| hnsw.row_of(node)).min().unwrap_or(0).min(least);
         let nodes = NodesOfRows { first, nodes: LinkArena::new(1, hnsw.len()) };
         (0..hnsw.len()).for_each(|node| nodes.set(hnsw.row_of(node), node));

@@ -1,7 +1,7 @@
 //! Which codes suit the vectors of a field.
 
-use crate::collection::config::Coding;
-use crate::collection::field::FieldTable;
+use crate::config::Coding;
+use crate::field::table::FieldTable;
 use crate::index::{Distance, TopK, flat};
 use crate::point_set::PointSet;
 use crate::right_of_way::give_way;

@@ -1,8 +1,8 @@
 //! Rows of one vector field.
 
-use super::config::VectorParams;
 use super::run::{RunPlace, run_of};
 use crate::arena::{AtomicColumn64, ColumnTable, RowArena, RowTable};
+use crate::config::VectorParams;
 use crate::storage::Map;
 use crate::types::{Datatype, Metric};
 use crate::vectors::RowFormat;

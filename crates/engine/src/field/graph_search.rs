@@ -2,7 +2,7 @@
 
 use super::graph::{FieldGraph, NodeCodes};
 use super::reranking::{Ranked, Reranking};
-use crate::collection::field::FieldTable;
+use crate::field::table::FieldTable;
 use crate::index::{Candidate, Codes, Distance, SearchScratch, Space, Stopped, TopK, Traversal, Walk};
 use crate::vectors::CodeQuery;
 use std::cell::RefCell;

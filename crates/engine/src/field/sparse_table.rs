@@ -1,9 +1,9 @@
 //! Rows of one sparse field, and their inverted index.
 
-use super::config::SparseParams;
-use super::field::{ALIVE, clear_dropped};
 use super::sparse_rows::SparseRows;
+use super::table::{ALIVE, clear_dropped};
 use crate::arena::{AtomicColumn64, ColumnTable};
+use crate::config::SparseParams;
 use crate::index::sparse::{Block, BlockSizes, Blocks};
 use crate::storage::Map;
 use crate::vectors::{SparseFormat, SparseRow, SparseVector};

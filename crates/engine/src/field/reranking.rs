@@ -1,6 +1,6 @@
 //! Re-ranking: what a search found by codes, compared by the originals.
 
-use crate::collection::field::FieldTable;
+use crate::field::table::FieldTable;
 use crate::index::{Distance, Stopped, TopK};
 use kithdb_kernels::prefetch_l2;
 use std::cmp::Ordering;
@@ -159,8 +159,8 @@ impl Errors {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::collection::FieldArena;
-    use crate::collection::config::VectorParams;
+    use crate::config::VectorParams;
+    use crate::field::FieldArena;
     use crate::types::Metric;
     use proptest::prelude::*;
 
