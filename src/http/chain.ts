@@ -1,6 +1,4 @@
 import type { Logger } from 'pino';
-import type { OriginGuard } from '../auth/origin-guard';
-import type { Identity } from '../auth/permissions';
 import {
   EngineError,
   type Answer,
@@ -9,7 +7,13 @@ import {
   type IncomingBody,
 } from '../engine/types';
 import { Admission, type Reservation } from './admission';
-import { authorize, needsIdentity, type Authenticator } from './authorization';
+import {
+  authorize,
+  needsIdentity,
+  type Authenticator,
+  type Identity,
+  type OriginGuard,
+} from './authorization';
 import { BodyReader, checkBodyHeaders, type BodyOutcome, type BodyPace } from './body';
 import {
   badRequest,
