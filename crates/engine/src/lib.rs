@@ -2,7 +2,7 @@
 //!
 //! The modules are floors of one house; each uses only those before it:
 //! [`types`], [`name`], [`error`], [`limits`], [`deadline`], [`json`] → [`storage`] → [`wal`] → [`arena`] → [`vectors`] → [`index`] → [`config`] → [`field`] → [`payload`] → [`filter`] →
-//! [`collection`] → [`query`] → [`catalog`] → [`integrity`] → [`api`] → [`engine`].
+//! [`change`] → [`state`] → [`checkpoint`] → [`collection`] → [`query`] → [`catalog`] → [`integrity`] → [`api`] → [`engine`].
 //!
 //! Beside the house stand `sync`, the locks and atomics that a scheduler of tests can take the place of, `scheduling`,
 //! by which background work yields to reads, and [`fuzzing`], what the fuzzers call.
@@ -10,6 +10,8 @@
 pub mod api;
 pub mod arena;
 pub mod catalog;
+pub mod change;
+pub mod checkpoint;
 pub mod collection;
 pub mod config;
 pub mod deadline;
@@ -29,6 +31,7 @@ pub mod payload;
 pub mod point_set;
 pub mod query;
 mod scheduling;
+pub mod state;
 pub mod storage;
 mod sync;
 pub mod types;

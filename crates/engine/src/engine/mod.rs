@@ -3,6 +3,7 @@
 mod background;
 mod execute;
 mod heap;
+mod notifier;
 mod operation;
 mod pool;
 mod read;

@@ -8,6 +8,7 @@ mod coding;
 pub(crate) mod graph;
 mod graph_search;
 mod reranking;
+mod rewriting;
 mod run;
 mod sparse_rows;
 pub(crate) mod sparse_table;

@@ -12,7 +12,8 @@ pub use log::log;
 
 use crate::api;
 use crate::catalog::CatalogFile;
-use crate::collection::{Manifest, change};
+use crate::change;
+use crate::checkpoint::Manifest;
 use crate::config::{CollectionConfig, CollectionPatch};
 use crate::error::Error;
 use crate::filter::{Filter, PointView};
