@@ -15,6 +15,6 @@ pub(crate) mod sparse_table;
 pub(crate) mod table;
 
 pub use graph::{FieldGraph, IndexScratch};
-pub use graph_search::How;
+pub use graph_search::{GraphSearch, QuantizationParams};
 pub use sparse_table::{SparseArena, SparseTable};
 pub use table::{FieldArena, FieldTable};

@@ -1,9 +1,9 @@
-//! One search on one field of one view: which rows may be answered, in which order, and the exact scan of them.
+//! A vector search on one view: which rows may be answered, in which order, and the exact scan of them.
 
-use super::excluded::Excluded;
 use super::matching::Matching;
 use super::rows::RowFinder;
 use super::scorer;
+use super::vector_search::VectorSearch;
 use crate::collection::View;
 use crate::deadline::{Deadline, Pace};
 use crate::error::Error;
@@ -14,47 +14,39 @@ use std::cmp::Ordering;
 use std::ops::Range;
 
 /// See the module.
-pub(super) struct Search<'a> {
+pub(super) struct BoundSearch<'a> {
+    pub search: VectorSearch<'a>,
     pub view: &'a View,
     pub table: &'a FieldTable,
-    pub field: usize,
     pub distance: Distance,
-    /// The query vector as rows are compared with it.
+    /// The query vector as rows are compared with it; of a multi-vector all rows, one after the other.
     pub query: Vec<f32>,
-    /// Rows wanted.
-    pub k: usize,
     pub deadline: &'a Deadline,
-    /// Points to leave out.
-    pub excluded: &'a Excluded,
 }
 
-impl<'a> Search<'a> {
-    /// A search of a field of dense vectors for the `k` rows that are best for `components`.
+impl<'a> BoundSearch<'a> {
+    /// A search of a field of dense vectors for the rows that are best for `components`.
     pub fn new(
         view: &'a View,
-        field: usize,
+        search: VectorSearch<'a>,
         components: &[f32],
-        excluded: &'a Excluded,
-        k: usize,
         deadline: &'a Deadline,
-    ) -> Search<'a> {
+    ) -> BoundSearch<'a> {
+        let field = search.target.field;
         let metric = view.state.config.fields()[field].1.metric;
         let table = &view.fields[field];
-        Search {
-            view,
-            table,
-            field,
-            distance: Distance::of(metric, table.format),
-            query: scorer::prepared(components, metric),
-            k,
-            deadline,
-            excluded,
-        }
+        let (distance, query) = (Distance::of(metric, table.format), scorer::prepared(components, metric));
+        BoundSearch { search, view, table, distance, query, deadline }
+    }
+
+    /// Position of the field.
+    pub fn field(&self) -> usize {
+        self.search.target.field
     }
 
     /// Exact distances to everything that matches: the best `k`, best first.
     pub fn scan(&self, matching: &mut Matching<'_>) -> Result<Vec<(f32, u32)>, Error> {
-        let mut top = TopK::new(self.k, |a, b| self.tie(a, b));
+        let mut top = self.top();
         if matching.is_everything() {
             self.scan_range(0..self.table.len(), &Check::new(self, matching), &mut top)?;
         } else {
@@ -83,8 +75,8 @@ impl<'a> Search<'a> {
 
     /// Rows of the candidates, in the order of their offsets.
     pub fn rows<'m>(&self, matching: &'m Matching<'_>) -> impl Iterator<Item = u32> + use<'m, 'a> {
-        let mut finder = RowFinder::new(self.view, self.field);
-        let excluded = self.excluded;
+        let mut finder = RowFinder::new(self.view, self.field());
+        let excluded = self.search.excluded;
         let offsets = matching.candidates().iter().filter(move |&offset| !excluded.contains(offset));
         offsets.filter_map(move |offset| finder.row(offset))
     }
@@ -93,9 +85,14 @@ impl<'a> Search<'a> {
     pub fn possible(&self, matching: &Matching<'_>) -> u64 {
         let is_everything = matching.is_everything();
         let is_candidate = |offset: u32| is_everything || matching.candidates().contains(offset);
-        let has_row = |offset: u32| self.view.state.at(offset).rows.row(self.field).is_some();
-        let matches = matching.at_most() - self.excluded.count(is_candidate);
-        matches.min(self.table.vectors() - self.excluded.count(has_row))
+        let has_row = |offset: u32| self.view.state.at(offset).rows.row(self.field()).is_some();
+        let matches = matching.at_most() - self.search.excluded.count(is_candidate);
+        matches.min(self.table.vectors() - self.search.excluded.count(has_row))
+    }
+
+    /// An empty selection of the best rows.
+    pub fn top(&self) -> TopK<impl Fn(u32, u32) -> Ordering> {
+        TopK::new(self.search.k, |a, b| self.tie(a, b))
     }
 
     /// Order among equal distances: by id, so that the answer does not depend on the plan.
@@ -105,11 +102,11 @@ impl<'a> Search<'a> {
     }
 }
 
-/// Whether a row may be answered. Keeps an eye on the clock, because documents may have to be read for it.
+/// Whether a row may be answered. Documents may have to be read for that, so it checks the deadline.
 pub(super) struct Check<'a> {
-    search: &'a Search<'a>,
+    search: &'a BoundSearch<'a>,
     matching: &'a Matching<'a>,
-    /// No row of the table is dead: a look at its death would be a cache miss for nothing.
+    /// No row of the table is dead, so that deaths need not be read: each would be a cache miss.
     is_all_alive: bool,
     pace: RefCell<Pace<'a>>,
     late: Cell<bool>,
@@ -118,13 +115,13 @@ pub(super) struct Check<'a> {
 
 impl<'a> Check<'a> {
     /// A check of rows against a filter.
-    pub fn new(search: &'a Search<'a>, matching: &'a Matching<'a>) -> Check<'a> {
+    pub fn new(search: &'a BoundSearch<'a>, matching: &'a Matching<'a>) -> Check<'a> {
         let pace = RefCell::new(matching.pace(search.deadline));
         let is_all_alive = search.table.live() == u64::from(search.table.len());
         Check { search, matching, is_all_alive, pace, late: Cell::new(false), passed: Cell::new(0) }
     }
 
-    /// Whether the row is alive and its point matches. Nothing passes any more once it is late.
+    /// Whether the row is alive and its point matches. After the deadline no row passes.
     #[inline]
     pub fn passes(&self, row: u32) -> bool {
         let passes = self.is_match(row);
@@ -139,7 +136,7 @@ impl<'a> Check<'a> {
 
     #[inline(always)]
     fn is_match(&self, row: u32) -> bool {
-        let Search { view, table, excluded, .. } = self.search;
+        let BoundSearch { view, table, search: VectorSearch { excluded, .. }, .. } = self.search;
         if !self.is_all_alive && !table.alive(row, view.op) {
             return false;
         }
@@ -157,7 +154,7 @@ impl<'a> Check<'a> {
         self.late.get()
     }
 
-    /// An error when it did: rows may have been refused for it.
+    /// An error if it did, because rows may have been refused for that reason.
     pub fn finish(&self) -> Result<(), Error> {
         if self.is_late() { Err(self.search.deadline.error()) } else { Ok(()) }
     }

@@ -6,11 +6,11 @@ use crate::index::distance::stretched;
 use crate::index::hnsw::nodes::Link;
 use crate::index::hnsw::select::{Selection, UNKNOWN};
 
-/// Checks of every list that a judged link is nearer to the node than to every nearer one that is judged too, or is one
+/// Checks of every list that a compared link is nearer to the node than to every nearer one that is compared too, or is one
 /// of the tree, and answers how many pairs of links that saves from being compared, and how many pairs there are.
-fn check_judged(graph: &Built, rows: &RowTable) -> (usize, usize) {
+fn check_compared(graph: &Built, rows: &RowTable) -> (usize, usize) {
     let space = graph.space(rows);
-    let (mut judged, mut all) = (0, 0);
+    let (mut compared, mut all) = (0, 0);
     for node in 0..graph.hnsw.len() {
         for layer in 0..=graph.hnsw.nodes.level_of(node) {
             let mut links = Vec::new();
@@ -21,12 +21,12 @@ fn check_judged(graph: &Built, rows: &RowTable) -> (usize, usize) {
             links.sort_by(|a, b| a.0.total_cmp(&b.0));
             for (at, &(distance, link)) in links.iter().enumerate() {
                 all += at;
-                if !link.is_judged() || link.in_tree() {
+                if !link.is_compared() || link.in_tree() {
                     continue;
                 }
                 let probe = vector(rows, graph.hnsw.row_of(link.node()));
-                for &(nearer, other) in links[..at].iter().filter(|(_, other)| other.is_judged()) {
-                    judged += 1;
+                for &(nearer, other) in links[..at].iter().filter(|(_, other)| other.is_compared()) {
+                    compared += 1;
                     let between = stretched(graph.metric, space.one(&probe, other.node()));
                     // Which is the nearer of two that are as far may depend on the kernel.
                     let slack = 1e-5 * (distance.abs() + between.abs());
@@ -39,35 +39,38 @@ fn check_judged(graph: &Built, rows: &RowTable) -> (usize, usize) {
             }
         }
     }
-    (judged, all)
+    (compared, all)
 }
 
 #[test]
-fn judged_links_need_no_judging() {
+fn compared_links_need_no_further_comparison() {
     for metric in METRICS {
         let mut random = Random(30);
         let rows = arena(&clustered_rows(&mut random, 3000, 16, 20), metric).table();
         let graph = build(&rows, 8, metric);
         // Inner products have few links that are nearer to the node than to each other.
         let many = if metric == Metric::Dot { 40 } else { 4 };
-        let (judged, all) = check_judged(&graph, &rows);
-        assert!(judged > all / many, "{metric:?}: {judged} of {all} pairs");
+        let (compared, all) = check_compared(&graph, &rows);
+        assert!(compared > all / many, "{metric:?}: {compared} of {all} pairs");
         // Marks are kept by a rewrite, where they may be, and not by a file.
         for keep_every in [1, 2, 3] {
             let keep = |node| graph.hnsw.row_of(node).is_multiple_of(keep_every);
             let (hnsw, _) = graph.hnsw.rewrite(&graph.space(&rows), &keep, 2, &|| false).unwrap();
             let new = Built { hnsw, metric };
-            let (judged, all) = check_judged(&new, &rows);
-            assert!(judged > all / (2 * many), "{metric:?}: {judged} of {all} pairs of a graph written anew");
+            let (compared, all) = check_compared(&new, &rows);
+            assert!(
+                compared > all / (2 * many),
+                "{metric:?}: {compared} of {all} pairs of a graph written anew"
+            );
             let mut bytes = Vec::new();
             new.hnsw.write_to(&mut bytes, rows.len());
-            assert_eq!(check_judged(&read(&bytes, rows.len(), metric).unwrap(), &rows).0, 0);
+            assert_eq!(check_compared(&read(&bytes, rows.len(), metric).unwrap(), &rows).0, 0);
         }
     }
 }
 
 #[test]
-fn what_a_view_cannot_read_is_not_judged_by_it() {
+fn what_a_view_cannot_read_is_not_marked_as_compared() {
     let mut random = Random(31);
     let all = random_rows(&mut random, 4000, 8);
     let mut growing = arena(&all[..1], Metric::Euclid);
@@ -85,8 +88,8 @@ fn what_a_view_cannot_read_is_not_judged_by_it() {
             graph.insert(&views[row as usize], row, &mut scratch);
         }
     }
-    let (judged, all) = check_judged(&graph, rows);
-    assert!(judged > all / 8, "{judged} of {all} pairs");
+    let (compared, all) = check_compared(&graph, rows);
+    assert!(compared > all / 8, "{compared} of {all} pairs");
 }
 
 proptest! {
@@ -106,7 +109,7 @@ proptest! {
         let centre = vector(&rows, graph.hnsw.row_of(0));
         let mut selection = Selection::default();
         let mut lists = [Vec::<Link>::new(), Vec::new()];
-        // Twins have no links, but may be chosen like others here.
+        // Duplicates have no links, but may be chosen like others here.
         for node in 1..graph.hnsw.len() {
             let in_tree = random.below(8) == 0 && lists[0].iter().filter(|link| link.in_tree()).count() < capacity;
             let unknown = random.below(12) == 0;
@@ -120,7 +123,7 @@ proptest! {
                 let hidden = unknown && in_tree < capacity;
                 selection.candidates.clear();
                 selection.candidates.extend(list.iter().enumerate().map(|(at, link)| {
-                    let link = link.judged(has_marks && link.is_judged());
+                    let link = link.compared(has_marks && link.is_compared());
                     match hidden && at == 0 {
                         true => (UNKNOWN, link, true),
                         false => (space.one(&centre, link.node()), link, link.in_tree()),

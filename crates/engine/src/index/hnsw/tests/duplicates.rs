@@ -48,8 +48,8 @@ fn a_search_that_ends_within_a_heap_returns_all_of_it() {
     let found = search(&graph, &rows, &[1.0; 8], 10, |row| row % 100 == 7 && row < 3000);
     assert_eq!(found.len(), 30);
     assert!(found.iter().all(|&(distance, row)| distance == 0.0 && row % 100 == 7));
-    let walk = Walk { ef: 10, traversal: Traversal::TwoHop, starts: &[] };
-    let mut scratch = SearchScratch::new();
+    let walk = WalkParams { ef: 10, traversal: Traversal::TwoHop, starts: &[] };
+    let mut scratch = WalkScratch::new();
     let found = graph.search(&rows, &[1.0; 8], &walk, |row| row == 2222, &mut scratch, &|| false).unwrap();
     assert!(found.is_empty() || found == [(0.0, 2222)]);
 }
