@@ -5,7 +5,7 @@
 //! [`collection`] → [`query`] → [`catalog`] → [`integrity`] → [`api`] → [`engine`].
 //!
 //! Beside the house stand `sync`, the locks and atomics that a scheduler of tests can take the place of, `right_of_way`,
-//! by which reads come before what may take its time, and [`fuzzing`], what the fuzzers call.
+//! by which reads come before what may take its time, and with the feature `fuzzing` what the fuzzers call.
 
 pub mod api;
 pub mod arena;
@@ -17,7 +17,7 @@ pub mod engine;
 pub mod error;
 pub mod field;
 pub mod filter;
-#[doc(hidden)]
+#[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod heap;
 pub mod index;
