@@ -1,12 +1,12 @@
 import type { Logger } from 'pino';
-import type { Engine, Trouble } from '../engine/types';
+import type { Engine, HealthIssue } from '../engine/types';
 
-/** Between two looks at what is wrong. */
-const LOOK_MS = 2000;
-/** The engine tells of so many at most: a trouble that is not among them may only have been left out. */
-const MOST_TOLD = 1000;
+/** Between two queries of the engine. */
+const INTERVAL_MS = 2000;
+/** The engine reports at most so many: where it reports as many, an issue that is missing may only have been left out. */
+const MAX_REPORTED = 1000;
 
-const SENTENCES: Readonly<Record<Trouble['kind'], string>> = {
+const SENTENCES: Readonly<Record<HealthIssue['kind'], string>> = {
   disk_full: 'the disk is full: writes that make the data grow are refused until there is room',
   log: 'no write is taken any more: restart the server',
   quarantine: 'collection is set aside, the others are served',
@@ -16,18 +16,22 @@ const SENTENCES: Readonly<Record<Trouble['kind'], string>> = {
 };
 
 /**
- * Logs what goes wrong in an engine that goes on all the same, once when it begins and once when it is over, until it is
- * told to stop. What is set aside already has been reported.
+ * Logs each health issue of a running engine once when it begins and once when it is over, until the function that it
+ * returns is called. Collections that are quarantined already are not logged: the start has reported them.
  */
-export function reportTroubles(engine: Pick<Engine, 'troubles'>, log: Logger, everyMs = LOOK_MS): () => void {
-  let known = byPlace(engine.troubles().filter(({ kind }) => kind === 'quarantine'));
-  const look = (): void => {
-    const told = engine.troubles();
-    const now = byPlace(told);
-    for (const [place, { kind, ...trouble }] of now) {
-      if (!known.has(place)) log.error({ trouble: kind, ...trouble }, SENTENCES[kind]);
+export function reportHealthIssues(
+  engine: Pick<Engine, 'healthIssues'>,
+  log: Logger,
+  everyMs = INTERVAL_MS,
+): () => void {
+  let known = byPlace(engine.healthIssues().filter(({ kind }) => kind === 'quarantine'));
+  const report = (): void => {
+    const reported = engine.healthIssues();
+    const now = byPlace(reported);
+    for (const [place, { kind, ...issue }] of now) {
+      if (!known.has(place)) log.error({ trouble: kind, ...issue }, SENTENCES[kind]);
     }
-    if (told.length < MOST_TOLD) {
+    if (reported.length < MAX_REPORTED) {
       for (const [place, { kind, collection }] of known) {
         if (!now.has(place)) {
           log.info(
@@ -41,15 +45,15 @@ export function reportTroubles(engine: Pick<Engine, 'troubles'>, log: Logger, ev
       known = new Map([...known, ...now]);
     }
   };
-  look();
-  const timer = setInterval(look, everyMs);
+  report();
+  const timer = setInterval(report, everyMs);
   timer.unref();
   return () => {
     clearInterval(timer);
   };
 }
 
-/** One of each kind for each collection: the sentence may change from one attempt to the next. */
-function byPlace(troubles: readonly Trouble[]): ReadonlyMap<string, Trouble> {
-  return new Map(troubles.map((trouble) => [`${trouble.kind} ${trouble.collection ?? ''}`, trouble]));
+/** By kind and collection: the sentence of an issue may change from one attempt to the next. */
+function byPlace(issues: readonly HealthIssue[]): ReadonlyMap<string, HealthIssue> {
+  return new Map(issues.map((issue) => [`${issue.kind} ${issue.collection ?? ''}`, issue]));
 }

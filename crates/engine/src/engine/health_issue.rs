@@ -1,80 +1,80 @@
-//! What an engine that goes on all the same wants its operator to know: it takes no writes, or fewer, or cannot keep its
-//! files in order.
+//! Faults of an engine that goes on serving: it accepts no writes, or fewer, or cannot keep its files in order.
 
 use crate::catalog::Catalog;
-use crate::limits::MAX_TOLD_TROUBLES;
+use crate::limits::MAX_HEALTH_ISSUES;
 use std::sync::atomic::Ordering;
 
-/// What is in trouble.
+/// What a health issue is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TroubleKind {
-    /// The disk was full, and has not enough room again: nothing may grow.
+pub enum HealthIssueKind {
+    /// The disk was full and does not have enough room yet: writes that make the data grow are refused.
     DiskFull,
-    /// The log takes no writes until the server is started again.
+    /// The log accepts no writes until the server is started again.
     Log,
-    /// A collection is set aside: its files are damaged.
+    /// A collection is quarantined: its files are damaged.
     Quarantine,
-    /// A collection takes no writes until the server is started again.
+    /// A collection accepts no writes until the server is started again.
     Collection,
-    /// A checkpoint could not be written, or the log behind it not be cut: the log grows, and with it the next start.
+    /// A checkpoint could not be written, or the log could not be cut: the log grows, and the next start takes longer.
     Checkpoint,
     /// Files of a deleted collection could not be removed.
     Removal,
 }
 
-impl TroubleKind {
+impl HealthIssueKind {
     /// Its name in metrics.
     pub fn name(self) -> &'static str {
         match self {
-            TroubleKind::DiskFull => "disk_full",
-            TroubleKind::Log => "log",
-            TroubleKind::Quarantine => "quarantine",
-            TroubleKind::Collection => "collection",
-            TroubleKind::Checkpoint => "checkpoint",
-            TroubleKind::Removal => "removal",
+            HealthIssueKind::DiskFull => "disk_full",
+            HealthIssueKind::Log => "log",
+            HealthIssueKind::Quarantine => "quarantine",
+            HealthIssueKind::Collection => "collection",
+            HealthIssueKind::Checkpoint => "checkpoint",
+            HealthIssueKind::Removal => "removal",
         }
     }
 }
 
-/// Something that an operator has to see to.
+/// A fault that an operator has to deal with.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Trouble {
-    /// What is in trouble.
-    pub kind: TroubleKind,
+pub struct HealthIssue {
+    /// What it is about.
+    pub kind: HealthIssueKind,
     /// The collection, where it is one.
     pub collection: Option<String>,
     /// What is wrong. It may name files relative to the data directory: not for clients.
     pub what: String,
 }
 
-/// What is wrong now, what concerns everything first.
-pub fn troubles(catalog: &Catalog) -> Vec<Trouble> {
+/// The issues of this moment, those of the whole engine first.
+pub fn health_issues(catalog: &Catalog) -> Vec<HealthIssue> {
     let shared = catalog.shared();
-    let of_all = |kind, what: String| Trouble { kind, collection: None, what };
-    let of_one = |kind, name: &str, what: String| Trouble { kind, collection: Some(name.to_string()), what };
+    let of_all = |kind, what: String| HealthIssue { kind, collection: None, what };
+    let of_one =
+        |kind, name: &str, what: String| HealthIssue { kind, collection: Some(name.to_string()), what };
     let mut found = Vec::new();
     let unsaved = shared.unsaved_work.load(Ordering::Relaxed) as u64;
     if !shared.reserve.admits_growth(unsaved) {
         let what =
             "the disk is full: writes that make the data grow are refused until there is room".to_string();
-        found.push(of_all(TroubleKind::DiskFull, what));
+        found.push(of_all(HealthIssueKind::DiskFull, what));
     }
-    found.extend(shared.log.fault().map(|fault| of_all(TroubleKind::Log, fault.to_string())));
-    found.extend(catalog.upkeep_faults().into_iter().map(|what| of_all(TroubleKind::Checkpoint, what)));
+    found.extend(shared.log.fault().map(|fault| of_all(HealthIssueKind::Log, fault.to_string())));
+    found.extend(catalog.upkeep_faults().into_iter().map(|what| of_all(HealthIssueKind::Checkpoint, what)));
     let removals = catalog.removal_faults();
-    found.extend(removals.into_iter().map(|(name, what)| of_one(TroubleKind::Removal, &name, what)));
+    found.extend(removals.into_iter().map(|(name, what)| of_one(HealthIssueKind::Removal, &name, what)));
     for entry in catalog.entries() {
-        let mut tell =
+        let mut add =
             |kind, what: Option<String>| found.extend(what.map(|what| of_one(kind, &entry.name, what)));
-        tell(TroubleKind::Quarantine, entry.fault().map(str::to_string));
+        add(HealthIssueKind::Quarantine, entry.fault().map(str::to_string));
         if let Some(collection) = entry.collection() {
-            tell(TroubleKind::Collection, collection.fault());
-            tell(TroubleKind::Checkpoint, collection.checkpoint_fault());
+            add(HealthIssueKind::Collection, collection.fault());
+            add(HealthIssueKind::Checkpoint, collection.checkpoint_fault());
         }
-        if found.len() >= MAX_TOLD_TROUBLES {
+        if found.len() >= MAX_HEALTH_ISSUES {
             break;
         }
     }
-    found.truncate(MAX_TOLD_TROUBLES);
+    found.truncate(MAX_HEALTH_ISSUES);
     found
 }
