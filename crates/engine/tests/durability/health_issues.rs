@@ -4,7 +4,7 @@ use crate::budget::{create, points};
 use crate::common::TestEngine;
 use kithdb_engine::catalog::Mode;
 use kithdb_engine::collection::GraphPolicy;
-use kithdb_engine::engine::{Engine, Options, HealthIssueKind};
+use kithdb_engine::engine::{Engine, HealthIssueKind, Options};
 use kithdb_engine::error::Error;
 use kithdb_engine::limits::{Limits, Thresholds};
 use kithdb_engine::storage::{Call, Fault, SimDisk, Storage};
