@@ -79,7 +79,7 @@ pub mod point_set;
 mod query;
 #[cfg(feature = "internals")]
 pub mod query;
-mod right_of_way;
+mod scheduling;
 #[cfg(not(feature = "internals"))]
 mod storage;
 #[cfg(feature = "internals")]

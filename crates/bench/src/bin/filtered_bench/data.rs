@@ -1,6 +1,6 @@
 //! Payload whose filters match a wanted share of it: any points, those near a query, those far from it.
 
-use crate::data_set::DataSet;
+use kithdb_bench::data_set::DataSet;
 
 /// Shares of the points that the filters match, in percent, with the number of cells that serve each.
 pub const SHARES: [(f64, usize); 4] = [(50.0, 16), (10.0, 80), (1.0, 800), (0.1, 2000)];

@@ -1,22 +1,17 @@
 //! What a text index costs, and how fast conditions on two words are with and without it.
 //!
 //! ```text
-//! cargo run --release -p kithdb-engine --example text_bench -- DIR
+//! cargo run --release -p kithdb-bench --bin text_bench -- DIR
 //! ```
 //!
 //! `DIR` has `payload.jsonl.gz` and `base.f16.gz` in the form of the data set debian-384: documents with `description`
 //! and `synopsis`, and their vectors of 384 half floats. The words asked for are those of the synopses.
 
-#[path = "shared/flags.rs"]
-mod flags;
-#[path = "shared/served.rs"]
-mod served;
-
-use flags::Flags;
+use kithdb_bench::flags::Flags;
+use kithdb_bench::requests::{ask, call, wait_until_indexed};
 use kithdb_engine::engine::{Engine, Options};
 use kithdb_engine::storage::RealDisk;
 use serde_json::{Value, json};
-use served::{ask, call};
 use std::error::Error;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -95,7 +90,7 @@ fn fill(engine: &Engine, documents: &[Value], vectors: &[u8]) -> Fallible<()> {
             .collect();
         ask(engine, "upsert_points", &json!({"points": points}))?;
     }
-    served::wait_until_indexed(engine)
+    wait_until_indexed(engine)
 }
 
 /// Two neighbouring words of at least four letters from the synopses of evenly spread documents.

@@ -2,25 +2,18 @@
 //! writes of one point.
 //!
 //! ```text
-//! cargo run --release -p kithdb-engine --example field_index_bench -- [--rows 62000] [--dim 384] [--seconds 10]
+//! cargo run --release -p kithdb-bench --bin field_index_bench -- [--rows 62000] [--dim 384] [--seconds 10]
 //! ```
 //!
 //! Vectors and payloads are synthetic; a document has some 300 bytes. Writes do not wait for the disk (`durability` is
 //! `os`): what is timed of them is the engine's own work, in six indexes at once.
 
-#[path = "shared/flags.rs"]
-mod flags;
-#[path = "shared/scatter.rs"]
-mod scatter;
-#[path = "shared/served.rs"]
-mod served;
-
-use flags::Flags;
+use kithdb_bench::flags::Flags;
+use kithdb_bench::requests::{ask, call, wait_until_indexed};
+use kithdb_bench::scatter::scatter;
 use kithdb_engine::engine::{Engine, Options};
 use kithdb_engine::storage::RealDisk;
-use scatter::scatter;
 use serde_json::{Value, json};
-use served::{ask, call};
 use std::error::Error;
 use std::fmt::Write;
 use std::sync::Arc;
@@ -87,7 +80,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let start = Instant::now();
         let engine = Engine::open(Arc::new(RealDisk::open(&dir)?), Options::default())?;
         let opened = start.elapsed();
-        served::wait_until_indexed(&engine)?;
+        wait_until_indexed(&engine)?;
         println!("opened in {opened:.1?}, five indexes built after {:.1?}", start.elapsed());
         engine.close();
     }
@@ -106,7 +99,7 @@ fn fill(engine: &Engine, rows: u64, dim: u64) -> Result<(), Box<dyn Error>> {
     for from in (0..rows).step_by(BATCH as usize) {
         call(engine, "upsert_points", None, batch(from..rows.min(from + BATCH), dim))?;
     }
-    served::wait_until_indexed(engine)?;
+    wait_until_indexed(engine)?;
     println!("{rows} rows × {dim} are there");
     Ok(())
 }

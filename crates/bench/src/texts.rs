@@ -48,7 +48,6 @@ impl Texts {
     }
 
     /// Queries of ten different words of a document each, any ten: `count` of them.
-    #[allow(dead_code, reason = "hybrid searches ask the questions alone")]
     pub fn ten_words(&self, count: usize) -> Vec<SparseVector> {
         let mut random = 1u64;
         let mut below = |bound: usize| {

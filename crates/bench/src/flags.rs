@@ -1,10 +1,9 @@
-//! What follows the name of an example on the command line.
-#![allow(dead_code, reason = "no example has every kind of flag")]
+//! The arguments of a benchmark on the command line.
 
 use std::error::Error;
 use std::str::FromStr;
 
-/// The arguments that nobody has asked for yet.
+/// The arguments that have not been read yet.
 pub struct Flags(Vec<String>);
 
 impl Flags {
@@ -13,7 +12,7 @@ impl Flags {
         Flags(std::env::args().skip(1).collect())
     }
 
-    /// The first argument, if it is no flag; `what` says what is missing otherwise.
+    /// The first argument, if it is not a flag; `what` names it in the error otherwise.
     ///
     /// # Errors
     /// When there is none.
@@ -35,24 +34,24 @@ impl Flags {
         Ok(Some(value.parse().map_err(|error| format!("--{name} {value}: {error}"))?))
     }
 
-    /// What follows `--name`, or what is usual.
+    /// What follows `--name`, or the default.
     ///
     /// # Errors
     /// As [`Flags::optional`].
-    pub fn value<T: FromStr<Err: Error>>(&mut self, name: &str, usual: T) -> Result<T, Box<dyn Error>> {
-        Ok(self.optional(name)?.unwrap_or(usual))
+    pub fn value<T: FromStr<Err: Error>>(&mut self, name: &str, default: T) -> Result<T, Box<dyn Error>> {
+        Ok(self.optional(name)?.unwrap_or(default))
     }
 
-    /// The values that follow `--name`, with commas between them, or what is usual.
+    /// The values that follow `--name`, with commas between them, or the default.
     ///
     /// # Errors
     /// As [`Flags::optional`].
     pub fn list<T: FromStr<Err: Error + 'static>>(
         &mut self,
         name: &str,
-        usual: Vec<T>,
+        default: Vec<T>,
     ) -> Result<Vec<T>, Box<dyn Error>> {
-        let Some(text) = self.optional::<String>(name)? else { return Ok(usual) };
+        let Some(text) = self.optional::<String>(name)? else { return Ok(default) };
         Ok(text.split(',').map(str::parse).collect::<Result<_, _>>()?)
     }
 
@@ -61,10 +60,10 @@ impl Flags {
         self.place_of(name).map(|at| self.0.remove(at)).is_some()
     }
 
-    /// To be called when all that is known has been asked for.
+    /// Called after every known argument was read.
     ///
     /// # Errors
-    /// When there is something else.
+    /// When an argument is left over.
     pub fn finish(self) -> Result<(), Box<dyn Error>> {
         match self.0.first() {
             Some(unknown) => Err(format!("unknown argument {unknown}").into()),

@@ -1,7 +1,7 @@
 //! Recall and latency of filtered searches, as shares of the latency of the same search without a filter.
 //!
 //! ```text
-//! cargo run --release -p kithdb-engine --example filtered_bench -- DIR [--data FOLDER] [--ef 64] [--queries 300] [--json FILE]
+//! cargo run --release -p kithdb-bench --bin filtered_bench -- DIR [--data FOLDER] [--ef 64] [--queries 300] [--json FILE]
 //! ```
 //!
 //! `DIR` holds a `meta.json` as `hnsw_bench` reads it. The collection is built in `FOLDER`, which is kept when it is
@@ -13,20 +13,13 @@
 //! and how many of a hundred searches fell back to another plan.
 
 mod data;
-#[path = "../shared/data_set.rs"]
-mod data_set;
-#[path = "../shared/flags.rs"]
-mod flags;
-#[path = "../shared/nowhere.rs"]
-mod nowhere;
-#[path = "../shared/scatter.rs"]
-mod scatter;
-#[path = "../shared/served.rs"]
-mod served;
 
 use data::{Cells, SHARES};
-use data_set::DataSet;
-use flags::Flags;
+use kithdb_bench::data_set::DataSet;
+use kithdb_bench::empty_catalog::EmptyCatalog;
+use kithdb_bench::flags::Flags;
+use kithdb_bench::requests::{COLLECTION, ask, wait_until_indexed};
+use kithdb_bench::scatter::scatter;
 use kithdb_engine::collection::Snapshot;
 use kithdb_engine::deadline::Deadline;
 use kithdb_engine::engine::{Engine, Options};
@@ -34,8 +27,6 @@ use kithdb_engine::limits::Limits;
 use kithdb_engine::query::{self, Hit};
 use kithdb_engine::storage::RealDisk;
 use kithdb_engine::{api, query::tree::QueryRequest};
-use nowhere::Nowhere;
-use scatter::scatter;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -93,10 +84,10 @@ fn main() -> Fallible<()> {
 
 /// Creates and indexes the collection, unless a run before has.
 fn fill(engine: &Engine, data: &DataSet, cells: &[Cells]) -> Fallible<()> {
-    if served::ask(engine, "collection_exists", &Value::Null)?["exists"] != json!(true) {
+    if ask(engine, "collection_exists", &Value::Null)?["exists"] != json!(true) {
         let vectors = json!({"size": data.base[0].len(), "distance": data.metric});
         let hnsw = json!({"m": 16, "ef_construct": 200});
-        served::ask(engine, "create_collection", &json!({"vectors": vectors, "hnsw_config": hnsw}))?;
+        ask(engine, "create_collection", &json!({"vectors": vectors, "hnsw_config": hnsw}))?;
         let points = |from: usize| {
             let batch = data.base[from..].iter().take(BATCH).zip(from..);
             batch.map(|(vector, id)| {
@@ -112,21 +103,21 @@ fn fill(engine: &Engine, data: &DataSet, cells: &[Cells]) -> Fallible<()> {
             })
         };
         for from in (0..data.base.len()).step_by(BATCH) {
-            served::ask(engine, "upsert_points", &json!({"points": points(from).collect::<Vec<_>>()}))?;
+            ask(engine, "upsert_points", &json!({"points": points(from).collect::<Vec<_>>()}))?;
         }
         for field in (0..cells.len()).map(|at| format!("cell{at}")).chain(["any".into(), "sets".into()]) {
             let index = json!({"field_name": field, "field_schema": "integer"});
-            served::ask(engine, "create_field_index", &index)?;
+            ask(engine, "create_field_index", &index)?;
         }
     }
     let start = Instant::now();
-    served::wait_until_indexed(engine)?;
+    wait_until_indexed(engine)?;
     println!("indexed after {:.1} s", start.elapsed().as_secs_f64());
     Ok(())
 }
 
 fn measure(engine: &Engine, data: &DataSet, cells: &[Cells], arguments: &Arguments) -> Fallible<Value> {
-    let snapshot = engine.catalog().enter(served::COLLECTION)?.collection()?.snapshot();
+    let snapshot = engine.catalog().enter(COLLECTION)?.collection()?.snapshot();
     let queries = &data.queries[..arguments.queries.min(data.queries.len())];
     println!("{:>8} {:>7} {:>8} {:>9} {:>9} {:>6}", "filter", "share", "recall", "µs", "plain µs", "ratio");
     let mut rows = Vec::new();
@@ -227,7 +218,7 @@ fn measure_filter(snapshot: &Snapshot, queries: &[Vec<f32>], filters: &[Value], 
 fn run(snapshot: &Snapshot, request: &QueryRequest) -> Fallible<(Vec<Hit>, f64)> {
     let start = Instant::now();
     let deadline = Deadline::new(start, Duration::from_secs(60), "Search");
-    let hits = query::query(snapshot, request, &Nowhere, &deadline)?;
+    let hits = query::query(snapshot, request, &EmptyCatalog, &deadline)?;
     Ok((hits, start.elapsed().as_secs_f64() * 1e6))
 }
 

@@ -1,7 +1,7 @@
 //! Searches beside writes at full speed, in one process without HTTP: what ingest does to those who read.
 //!
 //! ```text
-//! cargo run --release -p kithdb-engine --example ingest_bench -- DIR [--readers 1] [--writers 2] [--ef 64] [--seconds 5]
+//! cargo run --release -p kithdb-bench --bin ingest_bench -- DIR [--readers 1] [--writers 2] [--ef 64] [--seconds 5]
 //!     [--rounds 3]
 //! ```
 //!
@@ -10,19 +10,12 @@
 //! they are answered; when all are there, the same points are replaced. Latencies are from the request's body to the
 //! answer's, through the queues and threads that a server has.
 
-#[path = "shared/data_set.rs"]
-mod data_set;
-#[path = "shared/flags.rs"]
-mod flags;
-#[path = "shared/served.rs"]
-mod served;
-
-use data_set::DataSet;
-use flags::Flags;
+use kithdb_bench::data_set::DataSet;
+use kithdb_bench::flags::Flags;
+use kithdb_bench::requests::{ask, call, wait_until_indexed};
 use kithdb_engine::engine::{Engine, Options};
 use kithdb_engine::storage::RealDisk;
 use serde_json::{Value, json};
-use served::call;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
@@ -72,12 +65,12 @@ fn main() -> Fallible<()> {
 fn run(arguments: &Arguments, data: &DataSet, folder: &Path) -> Fallible<()> {
     let engine = Engine::open(Arc::new(RealDisk::open(folder)?), Options::default())?;
     let create = json!({"vectors": {"size": data.base[0].len(), "distance": data.metric}});
-    served::ask(&engine, "create_collection", &create)?;
+    ask(&engine, "create_collection", &create)?;
     let half = data.base.len() / 2;
     for body in upserts(data, 0..half) {
         call(&engine, "upsert_points", None, body)?;
     }
-    served::wait_until_indexed(&engine)?;
+    wait_until_indexed(&engine)?;
     println!(
         "{}: {half} rows × {} are indexed, {} readers",
         data.name,

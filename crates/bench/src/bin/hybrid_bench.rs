@@ -1,7 +1,7 @@
 //! What a hybrid search costs beside a dense one: dense and sparse candidates, fused by reciprocal ranks.
 //!
 //! ```text
-//! cargo run --release -p kithdb-engine --example hybrid_bench -- DIR [--data FOLDER] [--ef 64] [--queries 300]
+//! cargo run --release -p kithdb-bench --bin hybrid_bench -- DIR [--data FOLDER] [--ef 64] [--queries 300]
 //!     [--window 20] [--rounds 5]
 //! ```
 //!
@@ -15,19 +15,11 @@
 //! through the threads that a server has, where both searches of a hybrid one may run at once. The shares are those of
 //! the medians.
 
-#[path = "shared/data_set.rs"]
-mod data_set;
-#[path = "shared/flags.rs"]
-mod flags;
-#[path = "shared/nowhere.rs"]
-mod nowhere;
-#[path = "shared/served.rs"]
-mod served;
-#[path = "shared/texts.rs"]
-mod texts;
-
-use data_set::DataSet;
-use flags::Flags;
+use kithdb_bench::data_set::DataSet;
+use kithdb_bench::empty_catalog::EmptyCatalog;
+use kithdb_bench::flags::Flags;
+use kithdb_bench::requests::{COLLECTION, ask, send, wait_until_indexed};
+use kithdb_bench::texts::Texts;
 use kithdb_engine::api;
 use kithdb_engine::collection::Snapshot;
 use kithdb_engine::deadline::Deadline;
@@ -36,12 +28,10 @@ use kithdb_engine::limits::Limits;
 use kithdb_engine::query;
 use kithdb_engine::storage::RealDisk;
 use kithdb_engine::vectors::SparseVector;
-use nowhere::Nowhere;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use texts::Texts;
 
 /// Hits that are asked for.
 const K: usize = 10;
@@ -63,7 +53,7 @@ fn main() -> Fallible<()> {
     std::fs::create_dir_all(at)?;
     let engine = Engine::open(Arc::new(RealDisk::open(at)?), Options::default())?;
     fill(&engine, &data, &texts)?;
-    let snapshot = engine.catalog().enter(served::COLLECTION)?.collection()?.snapshot();
+    let snapshot = engine.catalog().enter(COLLECTION)?.collection()?.snapshot();
 
     let dense = |query: &[f32], limit: usize| json!({"query": query, "using": "d", "limit": limit, "params": {"hnsw_ef": ef}});
     let sparse =
@@ -110,20 +100,20 @@ fn shown(vector: &SparseVector) -> Value {
 
 /// Creates and indexes the collection, unless a run before has.
 fn fill(engine: &Engine, data: &DataSet, texts: &Texts) -> Fallible<()> {
-    if served::ask(engine, "collection_exists", &Value::Null)?["exists"] != json!(true) {
+    if ask(engine, "collection_exists", &Value::Null)?["exists"] != json!(true) {
         let create = json!({
             "vectors": {"d": {"size": data.base[0].len(), "distance": data.metric}},
             "sparse_vectors": {"s": {"modifier": "idf"}},
         });
-        served::ask(engine, "create_collection", &create)?;
+        ask(engine, "create_collection", &create)?;
         let points: Vec<(&Vec<f32>, SparseVector)> = data.base.iter().zip(texts.vectors()).collect();
         for (batch, points) in points.chunks(BATCH).enumerate() {
             let point = |(at, (dense, sparse)): (usize, &(&Vec<f32>, SparseVector))| json!({"id": batch * BATCH + at, "vector": {"d": dense, "s": shown(sparse)}});
             let points: Vec<Value> = points.iter().enumerate().map(point).collect();
-            served::ask(engine, "upsert_points", &json!({ "points": points }))?;
+            ask(engine, "upsert_points", &json!({ "points": points }))?;
         }
     }
-    served::wait_until_indexed(engine)
+    wait_until_indexed(engine)
 }
 
 /// The median latency of each kind of request, in microseconds.
@@ -153,7 +143,7 @@ fn run(snapshot: &Snapshot, body: &[u8]) -> Fallible<f64> {
     let start = Instant::now();
     let request = api::query(body, &Limits::default())?;
     let deadline = Deadline::new(start, Duration::from_secs(60), "Query");
-    let hits = query::query(snapshot, &request, &Nowhere, &deadline)?;
+    let hits = query::query(snapshot, &request, &EmptyCatalog, &deadline)?;
     let took = start.elapsed().as_secs_f64() * 1e6;
     if hits.is_empty() { Err("nothing was found".into()) } else { Ok(took) }
 }
@@ -162,6 +152,6 @@ fn run(snapshot: &Snapshot, body: &[u8]) -> Fallible<f64> {
 fn serve(engine: &Engine, body: &[u8]) -> Fallible<f64> {
     let body = body.to_vec();
     let start = Instant::now();
-    served::send(engine, "query", None, body)?;
+    send(engine, "query", None, body)?;
     Ok(start.elapsed().as_secs_f64() * 1e6)
 }

@@ -1,7 +1,7 @@
 //! Exact scans as shares of what one core can do: its stream of reads, and its fused multiply-adds.
 //!
 //! ```text
-//! cargo run --release -p kithdb-engine --example scan_bench -- [DIM] [ROWS]
+//! cargo run --release -p kithdb-bench --bin scan_bench -- [DIM] [ROWS]
 //! ```
 //!
 //! Rows are random (768 components and 150,000 rows unless said). Everything is measured in turns in one run, and the

@@ -2,15 +2,11 @@
 //! the log, and what writers and readers notice while a checkpoint is written.
 //!
 //! ```text
-//! cargo run --release -p kithdb-engine --example checkpoint_bench -- [--mib 256] [--dir DIR]
+//! cargo run --release -p kithdb-bench --bin checkpoint_bench -- [--mib 256] [--dir DIR]
 //! ```
 
-#[path = "shared/flags.rs"]
-mod flags;
-#[path = "shared/served.rs"]
-mod served;
-
-use flags::Flags;
+use kithdb_bench::flags::Flags;
+use kithdb_bench::requests::{self, wait_until_indexed};
 use kithdb_engine::collection::GraphPolicy;
 use kithdb_engine::engine::{Engine, Options};
 use kithdb_engine::limits::{Limits, Thresholds};
@@ -185,7 +181,7 @@ fn latency(dir: &Path, mib: u64) -> Outcome<()> {
             call(&engine, operation, body)?;
             number += 1;
         }
-        served::wait_until_indexed(&engine)?;
+        wait_until_indexed(&engine)?;
         let until = Instant::now() + Duration::from_secs(1);
         while Instant::now() < until {
             idle.measure(&engine)?;
@@ -258,7 +254,7 @@ fn create(engine: &Engine, dim: usize) -> Outcome<()> {
 /// Sends a request again as long as the engine has too much to save.
 fn call(engine: &Engine, operation: &str, body: Vec<u8>) -> Outcome<Value> {
     loop {
-        match served::call(engine, operation, None, body.clone()) {
+        match requests::call(engine, operation, None, body.clone()) {
             Err(error) if is_overloaded(&*error) => std::thread::sleep(Duration::from_millis(20)),
             answer => return answer,
         }

@@ -6,10 +6,13 @@ use std::path::Path;
 
 /// Vectors of a folder with a `meta.json`.
 pub struct DataSet {
+    /// As `meta.json` names it.
     pub name: String,
-    /// As a collection is asked for it.
+    /// The metric by its name in the HTTP interface.
     pub metric: &'static str,
+    /// The vectors to store, one a row.
     pub base: Vec<Vec<f32>>,
+    /// The vectors to search for.
     pub queries: Vec<Vec<f32>>,
 }
 

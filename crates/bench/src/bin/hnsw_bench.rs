@@ -1,7 +1,7 @@
 //! Build rate, recall and query rate of the graph on a data set.
 //!
 //! ```text
-//! cargo run --release -p kithdb-engine --example hnsw_bench -- DIR [--mode codes|f32] [--threads N] [--m M]
+//! cargo run --release -p kithdb-bench --bin hnsw_bench -- DIR [--mode codes|f32] [--threads N] [--m M]
 //!     [--ef-construct E] [--bits 8|4|2|1] [--rerank R] [--ef 10,16,…] [--churn] [--tuned]
 //! ```
 //!
@@ -17,17 +17,12 @@
 //! Times are those that the thread was on a core, where the system tells (Linux), so that a machine with other work
 //! disturbs them less.
 
-#[path = "shared/data_set.rs"]
-mod data_set;
-#[path = "shared/flags.rs"]
-mod flags;
-
 use std::error::Error;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-use flags::Flags;
+use kithdb_bench::flags::Flags;
 use kithdb_engine::arena::{RowArena, RowTable};
 use kithdb_engine::index::fetch::FetchTable;
 use kithdb_engine::index::tuning::Measurement;
@@ -402,7 +397,7 @@ fn load(dir: &Path) -> Result<DataSet, Box<dyn Error>> {
     let meta: serde_json::Value = serde_json::from_slice(&std::fs::read(dir.join("meta.json"))?)?;
     let text = |key: &str| meta[key].as_str().map(str::to_owned).ok_or(format!("meta.json lacks {key}"));
     let number = |key: &str| meta[key].as_u64().map(|n| n as usize).ok_or(format!("meta.json lacks {key}"));
-    let set = data_set::DataSet::load(dir)?;
+    let set = kithdb_bench::data_set::DataSet::load(dir)?;
     let metric = match set.metric {
         "Cosine" => Metric::Cosine,
         "Euclid" => Metric::Euclid,
@@ -418,7 +413,7 @@ fn load(dir: &Path) -> Result<DataSet, Box<dyn Error>> {
     }
     let rows = arena.table();
     let queries = set.queries;
-    let truth = data_set::read(&dir.join(text("groundtruth")?))?;
+    let truth = kithdb_bench::data_set::read(&dir.join(text("groundtruth")?))?;
     let truth: Vec<u32> = truth.as_chunks::<4>().0.iter().map(|&b| u32::from_le_bytes(b)).collect();
     let nearest = truth.chunks_exact(number("groundtruth_k")?);
     let distance = Distance::of(metric, RowFormat::F32);

@@ -1,5 +1,4 @@
 //! Requests to an engine in this process, as its binding makes them.
-#![allow(dead_code, reason = "no example makes every kind of request")]
 
 use kithdb_engine::engine::{Engine, Operation, Request};
 use serde_json::{Value, json};

@@ -1,25 +1,18 @@
 //! How long a collection takes from opening its directory to serving, and what it holds in memory.
 //!
 //! ```text
-//! cargo run --release -p kithdb-engine --example restart_bench -- --rows 200000 --dim 768 [--dir DIR] [--ef 16]
+//! cargo run --release -p kithdb-bench --bin restart_bench -- --rows 200000 --dim 768 [--dir DIR] [--ef 16]
 //! ```
 //!
 //! The vectors are synthetic: clusters around random centres. A small `ef_construct` makes a graph of the same size in
 //! a fraction of the time. With `--dir` the files stay, and a second run only opens them.
 
-#[path = "shared/flags.rs"]
-mod flags;
-#[path = "shared/scatter.rs"]
-mod scatter;
-#[path = "shared/served.rs"]
-mod served;
-
-use flags::Flags;
+use kithdb_bench::flags::Flags;
+use kithdb_bench::requests::{ask, call, wait_until_indexed};
+use kithdb_bench::scatter::scatter;
 use kithdb_engine::engine::{Engine, Options};
 use kithdb_engine::storage::RealDisk;
-use scatter::scatter;
 use serde_json::{Value, json};
-use served::ask;
 use std::error::Error;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -83,14 +76,14 @@ fn fill(engine: &Engine, rows: u64, dim: u64, ef: u64) -> Result<(), Box<dyn Err
                     if from >= rows {
                         return;
                     }
-                    served::call(engine, "upsert_points", None, batch(from..rows.min(from + BATCH), dim))
+                    call(engine, "upsert_points", None, batch(from..rows.min(from + BATCH), dim))
                         .expect("an upsert");
                 }
             });
         }
     });
     println!("{rows} rows × {dim} upserted in {:.2?}", start.elapsed());
-    served::wait_until_indexed(engine)?;
+    wait_until_indexed(engine)?;
     println!("all indexed in {:.2?}", start.elapsed());
     Ok(())
 }

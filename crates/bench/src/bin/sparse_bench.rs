@@ -1,7 +1,7 @@
 //! Searches of sparse vectors: how many a second on one core, and whether they find what brute force finds.
 //!
 //! ```text
-//! cargo run --release -p kithdb-engine --example sparse_bench -- DIR [--rows N] [--queries 997] [--datatype float32]
+//! cargo run --release -p kithdb-bench --bin sparse_bench -- DIR [--rows N] [--queries 997] [--datatype float32]
 //! ```
 //!
 //! `DIR` holds `payload.jsonl.gz` and `queries.jsonl` (texts in lines of JSON). Each text is a point whose words are
@@ -10,25 +10,18 @@
 //! bytes of its answer on this thread, the best of three rounds. Brute force multiplies every row; recall is at 10, by
 //! score, so ties are hits.
 
-#[path = "../shared/flags.rs"]
-mod flags;
-#[path = "../shared/served.rs"]
-mod served;
-#[path = "../shared/texts.rs"]
-mod texts;
-
-use flags::Flags;
+use kithdb_bench::flags::Flags;
+use kithdb_bench::requests::{ask, send};
+use kithdb_bench::texts::Texts;
 use kithdb_engine::catalog::Mode;
 use kithdb_engine::engine::{Engine, Options};
 use kithdb_engine::storage::RealDisk;
 use kithdb_engine::vectors::SparseVector;
 use serde_json::{Value, json};
-use served::{ask, send};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
-use texts::Texts;
 
 const K: usize = 10;
 /// Points of one upsert.

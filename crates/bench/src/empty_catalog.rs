@@ -1,4 +1,4 @@
-//! For queries on a snapshot that look no vector up in another collection.
+//! A catalog for queries that look up no vector in another collection.
 
 use kithdb_engine::collection::Snapshot;
 use kithdb_engine::error::Error;
@@ -6,9 +6,9 @@ use kithdb_engine::query::Lookup;
 use std::sync::Arc;
 
 /// A catalog without collections.
-pub struct Nowhere;
+pub struct EmptyCatalog;
 
-impl Lookup for Nowhere {
+impl Lookup for EmptyCatalog {
     fn collection(&self, name: &str) -> Result<Arc<Snapshot>, Error> {
         Err(Error::CollectionNotFound(name.into()))
     }

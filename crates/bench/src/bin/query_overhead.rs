@@ -1,7 +1,7 @@
 //! What a query costs beside its search: reading its body, and planning it.
 //!
 //! ```text
-//! cargo run --release -p kithdb-engine --example query_overhead -- [--dim 384] [--rounds 200]
+//! cargo run --release -p kithdb-bench --bin query_overhead -- [--dim 384] [--rounds 200]
 //! ```
 //!
 //! The collection holds one point, so that what is left of a search is the way to it. A body is that of a plain query
@@ -9,25 +9,16 @@
 //! double, once with the fewest digits that a 32-bit float needs. Times are of one call, the best of the rounds, each
 //! of a hundred calls on different bodies.
 
-#[path = "shared/flags.rs"]
-mod flags;
-#[path = "shared/nowhere.rs"]
-mod nowhere;
-#[path = "shared/scatter.rs"]
-mod scatter;
-#[path = "shared/served.rs"]
-mod served;
-
-use flags::Flags;
+use kithdb_bench::empty_catalog::EmptyCatalog;
+use kithdb_bench::flags::Flags;
+use kithdb_bench::requests::{COLLECTION, call};
+use kithdb_bench::scatter::scatter;
 use kithdb_engine::api;
 use kithdb_engine::deadline::Deadline;
 use kithdb_engine::engine::{Engine, Options};
 use kithdb_engine::limits::Limits;
 use kithdb_engine::query;
 use kithdb_engine::storage::RealDisk;
-use nowhere::Nowhere;
-use scatter::scatter;
-use served::call;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -51,7 +42,7 @@ fn main() -> Fallible<()> {
     let point = vector(dim, 0, |component| component.to_string());
     let body = format!(r#"{{"points":[{{"id":1,"vector":{point}}}]}}"#);
     call(&engine, "upsert_points", None, body.into_bytes())?;
-    let snapshot = engine.catalog().enter(served::COLLECTION)?.collection()?.snapshot();
+    let snapshot = engine.catalog().enter(COLLECTION)?.collection()?.snapshot();
 
     println!("{:>10} {:>8} {:>9} {:>9}", "digits", "bytes", "parse µs", "plan µs");
     let forms: [Form; 2] = [
@@ -81,7 +72,7 @@ fn main() -> Fallible<()> {
             let start = Instant::now();
             let deadline = Deadline::new(start, Duration::from_secs(60), "Query");
             for request in &requests {
-                query::query(&snapshot, request, &Nowhere, &deadline)?;
+                query::query(&snapshot, request, &EmptyCatalog, &deadline)?;
             }
             plan = plan.min(each(start));
         }

@@ -1,4 +1,4 @@
-//! Times the code kernels and the steps of coding in level-1 cache: `cargo run --release --example code_bench`.
+//! Times the code kernels and the steps of coding in level-1 cache: `cargo run --release -p kithdb-bench --bin code_bench`.
 //!
 //! Prints the best of several rounds; levels take turns within a round.
 
