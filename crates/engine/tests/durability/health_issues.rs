@@ -1,10 +1,10 @@
-//! What an operator is told of a server that goes on all the same.
+//! The health issues that an engine reports while it goes on serving.
 
 use crate::budget::{create, points};
 use crate::common::TestEngine;
 use kithdb_engine::catalog::Mode;
 use kithdb_engine::collection::GraphPolicy;
-use kithdb_engine::engine::{Engine, Options, TroubleKind};
+use kithdb_engine::engine::{Engine, HealthIssueKind, Options};
 use kithdb_engine::error::Error;
 use kithdb_engine::limits::{Limits, Thresholds};
 use kithdb_engine::storage::{Call, Fault, SimDisk, Storage};
@@ -22,10 +22,10 @@ fn engine() -> TestEngine {
     TestEngine::over(disk, engine, options)
 }
 
-/// Kind, collection and sentence of each trouble.
-fn told(engine: &TestEngine) -> Vec<(TroubleKind, Option<String>, String)> {
-    let troubles = engine.engine().troubles();
-    troubles.into_iter().map(|trouble| (trouble.kind, trouble.collection, trouble.what)).collect()
+/// Kind, collection and sentence of each health issue.
+fn reported(engine: &TestEngine) -> Vec<(HealthIssueKind, Option<String>, String)> {
+    let issues = engine.engine().health_issues();
+    issues.into_iter().map(|issue| (issue.kind, issue.collection, issue.what)).collect()
 }
 
 #[test]
@@ -34,7 +34,7 @@ fn a_collection_that_cannot_be_checkpointed_says_so_and_leaves_the_log_to_the_ot
     for name in ["hit", "spared"] {
         create(&engine, name);
     }
-    assert_eq!(told(&engine), []);
+    assert_eq!(reported(&engine), []);
     // Where the folder of the first collection is to be, the disk has something else.
     let in_the_way = "collections/0000000000000001";
     engine.disk.create_dir_all("collections").expect("a folder");
@@ -52,10 +52,10 @@ fn a_collection_that_cannot_be_checkpointed_says_so_and_leaves_the_log_to_the_ot
         why,
         "the log waits for a checkpoint of this collection, which fails: the server's log says why"
     );
-    let troubles = told(&engine);
-    assert_eq!(troubles.len(), 1, "{troubles:?}");
-    assert_eq!((troubles[0].0, troubles[0].1.as_deref()), (TroubleKind::Checkpoint, Some("hit")));
-    assert!(troubles[0].2.contains(in_the_way), "{troubles:?}");
+    let issues = reported(&engine);
+    assert_eq!(issues.len(), 1, "{issues:?}");
+    assert_eq!((issues[0].0, issues[0].1.as_deref()), (HealthIssueKind::Checkpoint, Some("hit")));
+    assert!(issues[0].2.contains(in_the_way), "{issues:?}");
     assert!(
         engine.engine().catalog().collections()[1].unsaved_work() < 8 << 10,
         "the others are checkpointed"
@@ -65,7 +65,7 @@ fn a_collection_that_cannot_be_checkpointed_says_so_and_leaves_the_log_to_the_ot
     // Without a restart.
     engine.disk.remove(in_the_way).expect("the file");
     engine.work(GraphPolicy::WhenGrown);
-    assert_eq!(told(&engine), []);
+    assert_eq!(reported(&engine), []);
     engine.ok("upsert_points", "hit", points(2000, 20));
     let counts = |engine: &TestEngine| ["hit", "spared"].map(|name| engine.ok("count", name, json!({})));
     let before = counts(&engine);
@@ -84,12 +84,12 @@ fn files_that_cannot_be_removed_are_told_of_and_tried_again() {
     engine.ok("delete_collection", "gone", json!(null));
     engine.disk.fail_nth_of(Call::Remove, 1, Fault::Eio);
     engine.work(GraphPolicy::WhenGrown);
-    let troubles = told(&engine);
-    assert_eq!(troubles.len(), 1, "{troubles:?}");
-    assert_eq!((troubles[0].0, troubles[0].1.as_deref()), (TroubleKind::Removal, Some("gone")));
+    let issues = reported(&engine);
+    assert_eq!(issues.len(), 1, "{issues:?}");
+    assert_eq!((issues[0].0, issues[0].1.as_deref()), (HealthIssueKind::Removal, Some("gone")));
     assert!(is_there());
     engine.work(GraphPolicy::WhenGrown);
-    assert_eq!((told(&engine), is_there()), (Vec::new(), false));
+    assert_eq!((reported(&engine), is_there()), (Vec::new(), false));
 }
 
 #[test]
@@ -98,13 +98,13 @@ fn a_full_disk_and_a_log_without_syncs_are_told_of() {
     engine.disk.set_capacity(Some(4 << 20));
     create(&engine, "c");
     assert!((0..5000).any(|turn| engine.call("upsert_points", "c", points(20 * turn, 20)).is_err()));
-    let kinds = |engine: &TestEngine| told(engine).into_iter().map(|(kind, ..)| kind).collect::<Vec<_>>();
-    assert_eq!(kinds(&engine)[..1], [TroubleKind::DiskFull]);
+    let kinds = |engine: &TestEngine| reported(engine).into_iter().map(|(kind, ..)| kind).collect::<Vec<_>>();
+    assert_eq!(kinds(&engine)[..1], [HealthIssueKind::DiskFull]);
     engine.disk.set_capacity(None);
     assert_eq!(kinds(&engine), []);
     engine.disk.fail_nth_of(Call::Sync, 1, Fault::FsyncFails);
     assert!(engine.call("upsert_points", "c", points(0, 20)).is_err());
-    assert_eq!(kinds(&engine), [TroubleKind::Log]);
+    assert_eq!(kinds(&engine), [HealthIssueKind::Log]);
     engine.restart();
     assert_eq!(kinds(&engine), []);
 }

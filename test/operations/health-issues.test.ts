@@ -2,27 +2,30 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pino from 'pino';
-import type { Trouble } from '../../src/engine/types';
-import { reportTroubles } from '../../src/operations/trouble-report';
+import type { HealthIssue } from '../../src/engine/types';
+import { reportHealthIssues } from '../../src/operations/health-report';
 import { HURRIED, ServerChild } from '../crash/server-child';
 
 const pause = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 20));
 
-it('a trouble is logged once when it begins and once when it is over', async () => {
-  const aside: Trouble = { kind: 'quarantine', collection: 'old', what: 'known since the start' };
-  let troubles: readonly Trouble[] = [aside, { kind: 'checkpoint', collection: 'a', what: 'first attempt' }];
+it('a health issue is logged once when it begins and once when it is over', async () => {
+  const aside: HealthIssue = { kind: 'quarantine', collection: 'old', what: 'known since the start' };
+  let issues: readonly HealthIssue[] = [
+    aside,
+    { kind: 'checkpoint', collection: 'a', what: 'first attempt' },
+  ];
   const lines: Record<string, unknown>[] = [];
   const log = pino({}, { write: (line: string) => lines.push(JSON.parse(line)) });
-  const stop = reportTroubles({ troubles: () => troubles }, log, 1);
+  const stop = reportHealthIssues({ healthIssues: () => issues }, log, 1);
   await pause();
-  troubles = [aside, { kind: 'checkpoint', collection: 'a', what: 'second attempt' }];
+  issues = [aside, { kind: 'checkpoint', collection: 'a', what: 'second attempt' }];
   await pause();
-  troubles = [aside, { kind: 'disk_full', what: 'no room' }];
+  issues = [aside, { kind: 'disk_full', what: 'no room' }];
   await pause();
-  troubles = [];
+  issues = [];
   await pause();
   stop();
-  troubles = [{ kind: 'log', what: 'after the end' }];
+  issues = [{ kind: 'log', what: 'after the end' }];
   await pause();
   expect(lines.map(({ level, trouble, collection, what }) => [level, trouble, collection, what])).toEqual([
     [50, 'checkpoint', 'a', 'first attempt'],
@@ -35,7 +38,7 @@ it('a trouble is logged once when it begins and once when it is over', async () 
 });
 
 it('a server that cannot write a checkpoint says so in its metrics and in its log until it can', async () => {
-  const dataDir = mkdtempSync(join(tmpdir(), 'kithdb-troubles-'));
+  const dataDir = mkdtempSync(join(tmpdir(), 'kithdb-health-issues-'));
   const child = new ServerChild(dataDir, { launcher: HURRIED });
   const url = await child.ready;
   const put = (path: string, body: unknown) =>
