@@ -20,7 +20,7 @@ import { authority, listen, StartError } from './http/listen';
 import { httpListeners } from './http/listener';
 import { openLog, type ProcessLog } from './http/log';
 import { RequestCounts } from './http/request-counts';
-import { allRoutes } from './http/routes';
+import { allRoutes } from './routes';
 import { reportScrub } from './operations/scrub-report';
 import { reportTroubles } from './operations/trouble-report';
 import { openControl, type Control } from './operations/control';

@@ -4,8 +4,8 @@
 //! [`types`], [`name`], [`error`], [`limits`], [`deadline`], [`json`] → [`storage`] → [`wal`] → [`arena`] → [`vectors`] → [`index`] → [`config`] → [`field`] → [`payload`] → [`filter`] →
 //! [`collection`] → [`query`] → [`catalog`] → [`integrity`] → [`api`] → [`engine`].
 //!
-//! Beside the house stand `sync`, the locks and atomics that a scheduler of tests can take the place of, `right_of_way`,
-//! by which reads come before what may take its time, and [`fuzzing`], what the fuzzers call.
+//! Beside the house stand `sync`, the locks and atomics that a scheduler of tests can take the place of, `scheduling`,
+//! by which background work yields to reads, and [`fuzzing`], what the fuzzers call.
 
 pub mod api;
 pub mod arena;
@@ -28,7 +28,7 @@ pub mod name;
 pub mod payload;
 pub mod point_set;
 pub mod query;
-mod right_of_way;
+mod scheduling;
 pub mod storage;
 mod sync;
 pub mod types;

@@ -26,7 +26,7 @@ use crate::error::Error;
 use crate::field::IndexScratch;
 use crate::limits::{Limits, MAX_TOLD_DAMAGES, Thresholds};
 use crate::query::{Tally, Totals};
-use crate::right_of_way::Read;
+use crate::scheduling::ActiveRead;
 use crate::storage::{LockGuard, Storage};
 use background::Background;
 use parking_lot::Mutex;
@@ -128,8 +128,8 @@ pub struct Status {
 
 /// What the threads of a pool do.
 enum Job {
-    /// A request, whom to answer, and for reads of points their right of way.
-    Request(Request, Reply, Option<Read>),
+    /// A request, whom to answer, and for reads of points their count as active reads.
+    Request(Request, Reply, Option<ActiveRead>),
     /// A part of another thread's request.
     Help(team::Help),
 }
@@ -243,7 +243,7 @@ impl Engine {
         let (pool, read) = match request.operation {
             Operation::DeleteCollection => (&self.deletions, None),
             operation if operation.is_write() => (&self.writes, None),
-            operation => (&self.core.reads, operation.reads_points().then(Read::begin)),
+            operation => (&self.core.reads, operation.reads_points().then(ActiveRead::begin)),
         };
         let job = Job::Request(request, reply, read);
         let submitted = match &*pool.lock() {
