@@ -14,7 +14,7 @@ import type { Engine, EngineOptions } from './engine/types';
 import { DEFAULT_PACE } from './http/body';
 import { drain } from './http/drain';
 import { createHttpServer, DEFAULT_SERVER_LIMITS } from './http/http-server';
-import { Late } from './http/late';
+import { Deferred } from './http/deferred';
 import { Lifecycle } from './http/lifecycle';
 import { authority, listen, StartError } from './http/listen';
 import { httpListeners } from './http/listener';
@@ -85,7 +85,7 @@ export async function startServer(config: Config, options: StartOptions = {}): P
     throw new StartError(unusable);
   }
   const lifecycle = new Lifecycle();
-  const auth = new Late(openAuth(config, log));
+  const auth = new Deferred(openAuth(config, log));
   let server: Server;
   let port: number;
   try {
@@ -158,7 +158,12 @@ export async function startServer(config: Config, options: StartOptions = {}): P
   return running;
 }
 
-function createServer(config: Config, auth: Late<AuthService>, lifecycle: Lifecycle, log: Logger): Server {
+function createServer(
+  config: Config,
+  auth: Deferred<AuthService>,
+  lifecycle: Lifecycle,
+  log: Logger,
+): Server {
   const requests = new RequestCounts();
   const listeners = httpListeners({
     routes: allRoutes(authRoutes(auth.ready), lifecycle, requests, productVersion()),
@@ -184,7 +189,7 @@ function createServer(config: Config, auth: Late<AuthService>, lifecycle: Lifecy
   }
 }
 
-async function warnOfExposure(config: Config, auth: Late<AuthService>, log: Logger): Promise<void> {
+async function warnOfExposure(config: Config, auth: Deferred<AuthService>, log: Logger): Promise<void> {
   for (const warning of checkExposure(config, await auth.ready)) {
     log.warn(warning);
   }
@@ -206,7 +211,7 @@ async function makeEngine(config: Config, factory: EngineFactory): Promise<Engin
 async function takeOrders(
   config: Config,
   engine: Engine,
-  auth: Late<AuthService>,
+  auth: Deferred<AuthService>,
   log: Logger,
 ): Promise<Control | undefined> {
   const staging = {
@@ -256,7 +261,7 @@ function printLine(line: string): void {
 /** What a stop has to end. */
 interface Stopping {
   readonly lifecycle: Lifecycle;
-  readonly auth: Late<AuthService>;
+  readonly auth: Deferred<AuthService>;
   readonly engine: Promise<Engine>;
   /** Settles when the engine and authentication are open, or cannot be. */
   readonly opened: Promise<unknown>;

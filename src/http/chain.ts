@@ -28,7 +28,7 @@ import {
   type Failure,
 } from './errors';
 import type { Exchange } from './exchange';
-import type { Late } from './late';
+import type { Deferred } from './deferred';
 import type { Lifecycle } from './lifecycle';
 import { ParameterValidator, type ParameterResult, type Parameters } from './parameters';
 import type { PathParams } from './target';
@@ -36,7 +36,7 @@ import type { EngineRoute, ReportRoute, Route } from './route-table';
 
 /** What the chain of checks works with. */
 export interface ChainServices {
-  readonly auth: Late<Authenticator>;
+  readonly auth: Deferred<Authenticator>;
   readonly guard: OriginGuard;
   readonly lifecycle: Lifecycle;
   readonly log: Logger;
@@ -117,7 +117,7 @@ export class Chain {
     }
     const auth = this.services.auth.current;
     if (auth === undefined) {
-      return this.services.auth.ready.then((late) => this.#authenticate(exchange, route, late));
+      return this.services.auth.ready.then((opened) => this.#authenticate(exchange, route, opened));
     }
     return this.#authenticate(exchange, route, auth);
   }

@@ -13,7 +13,7 @@ import {
 } from '../../src/auth';
 import { DEFAULT_PACE } from '../../src/http/body';
 import { createHttpServer } from '../../src/http/http-server';
-import { Late } from '../../src/http/late';
+import { Deferred } from '../../src/http/deferred';
 import { Lifecycle } from '../../src/http/lifecycle';
 import { httpListeners } from '../../src/http/listener';
 import { RequestCounts } from '../../src/http/request-counts';
@@ -67,7 +67,7 @@ export async function startAuth(
   const listeners = httpListeners({
     routes: allRoutes(authRoutes(Promise.resolve(auth)), lifecycle, requests, '0.1.0'),
     requests,
-    auth: Late.of(auth),
+    auth: Deferred.of(auth),
     guard: originGuard({ host: listening.host ?? '127.0.0.1', corsOrigins }),
     lifecycle,
     log,

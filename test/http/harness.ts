@@ -11,7 +11,7 @@ import {
   type ServerLimits,
   type TlsMaterial,
 } from '../../src/http/http-server';
-import { Late } from '../../src/http/late';
+import { Deferred } from '../../src/http/deferred';
 import { Lifecycle } from '../../src/http/lifecycle';
 import { httpListeners, type HttpServices } from '../../src/http/listener';
 import { RequestCounts } from '../../src/http/request-counts';
@@ -62,7 +62,7 @@ export async function startService(
   const services: HttpServices = {
     routes,
     requests,
-    auth: Late.of(auth),
+    auth: Deferred.of(auth),
     guard: fakeGuard,
     lifecycle,
     log,

@@ -1,5 +1,5 @@
 import { Admission } from '../../src/http/admission';
-import { Late } from '../../src/http/late';
+import { Deferred } from '../../src/http/deferred';
 import { FakeAuth } from './fake-auth';
 import { BODY_LIMIT, send, startService } from './harness';
 
@@ -103,12 +103,12 @@ describe('C10.1 authentication that opens after the server listens', () => {
   it('makes everything but the plain endpoints wait for it', async () => {
     const auth = new FakeAuth();
     let open: (auth: FakeAuth) => void = () => undefined;
-    const late = new Late(
+    const deferred = new Deferred(
       new Promise<FakeAuth>((resolve) => {
         open = resolve;
       }),
     );
-    const service = await startService({ auth: late });
+    const service = await startService({ auth: deferred });
     const waiting = [send(service, 'GET', '/collections'), send(service, 'GET', '/auth/admin/exists')];
     expect((await send(service, 'GET', '/livez')).status).toBe(200);
     expect(service.engine.requests).toHaveLength(0);
