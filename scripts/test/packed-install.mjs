@@ -6,7 +6,7 @@ import { BuildError, mustRun, npm } from '../build/process.mjs';
 import { root } from '../build/tree.mjs';
 import { startServer } from '../server-process.mjs';
 
-/** A package this large has swallowed something: a data set, a debug build. */
+/** A larger package holds something that does not belong to it, such as a data set or a debug build. */
 const MAX_PACKED_BYTES = 20 * 1024 * 1024;
 
 /** @returns {Promise<string>} the size of the tarball, for the step's line */

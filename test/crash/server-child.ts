@@ -21,11 +21,13 @@ export interface Launch {
 
 /** The real server as a child process, on a free port. */
 export class ServerChild {
-  static readonly #running = new Set<ChildProcess>();
+  static readonly #running = new Set<ServerChild>();
 
-  /** Kills every server that has not ended. */
-  static readonly killAll = (): void => {
-    for (const child of ServerChild.#running) child.kill('SIGKILL');
+  /** Kills every server that has not ended, and waits until they are gone: their folders can be removed then. */
+  static readonly killAll = async (): Promise<void> => {
+    const left = [...ServerChild.#running];
+    for (const server of left) server.signal('SIGKILL');
+    await Promise.all(left.map(({ exit }) => exit));
   };
 
   readonly #child: ChildProcess;
@@ -43,11 +45,11 @@ export class ServerChild {
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     this.#child = child;
-    ServerChild.#running.add(child);
+    ServerChild.#running.add(this);
     this.exit = new Promise((resolve, reject) => {
       child.once('error', reject);
       child.once('close', (code, signal) => {
-        ServerChild.#running.delete(child);
+        ServerChild.#running.delete(this);
         resolve({ code, signal });
       });
     });
@@ -65,7 +67,7 @@ export class ServerChild {
         );
       }, reject);
     });
-    // Whoever kills a server that is still starting does not wait for it.
+    // A test that kills a server while it starts does not wait for it to be ready.
     this.ready.catch(() => undefined);
   }
 
