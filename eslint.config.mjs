@@ -64,6 +64,27 @@ export default tseslint.config(
     },
   },
   {
+    files: ['src/http/**/*.ts'],
+    rules: {
+      // What is served is composed in src/routes.ts and src/server.ts: this floor knows no feature.
+      '@typescript-eslint/no-restricted-imports': [
+        'error',
+        {
+          patterns: [
+            {
+              regex: '^\\.\\./(?!engine/types(?:\\.js)?$)',
+              message: 'src/http imports the types of the engine, and no other folder of src.',
+            },
+          ],
+        },
+      ],
+      'no-restricted-syntax': [
+        'error',
+        { selector: 'ImportExpression', message: 'src/http has nothing to load late.' },
+      ],
+    },
+  },
+  {
     files: ['test/**/*.ts'],
     rules: {
       // supertest and jest matchers hand out `any` by design.

@@ -17,7 +17,7 @@ import {
   writeFileSync,
   writeSync,
 } from 'node:fs';
-import { cpus, tmpdir } from 'node:os';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { readVectorSet } from '../data/vector-set.mjs';
 import { root } from '../scripts/build/tree.mjs';
@@ -26,6 +26,7 @@ import { Connection, requestBytes } from './connection.mjs';
 import { readFlags, whole } from './flags.mjs';
 import { untilInterrupted } from './interruption.mjs';
 import { sendAll } from './load.mjs';
+import { machine } from './machine.mjs';
 
 const USAGE = `npm run bench:durable -- --data FOLDER [flags]
 
@@ -68,7 +69,7 @@ const flags = readFlags(options, USAGE, {
 });
 const set = readVectorSet(flags.data);
 const dataDir = mkdtempSync(join(flags.folder, 'kithdb-bench-durable-'));
-const report = { set: set.name, cores: cpus().length, durability: flags.durability };
+const report = { set: set.name, machine: machine('bench:durable'), durability: flags.durability };
 let server;
 let bareServer;
 

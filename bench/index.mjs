@@ -2,12 +2,10 @@
  * `npm run bench:index -- --data FOLDER …`: recall, speed, build rate and memory of the index beside other libraries,
  * on the same vectors, with the same graph parameters, on the same core.
  */
-import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { cpus, loadavg, tmpdir } from 'node:os';
+import { cpus, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { BuildError } from '../scripts/build/process.mjs';
-import { root } from '../scripts/build/tree.mjs';
 import { flagsOf } from './flags.mjs';
 import { Competition } from './index/competition.mjs';
 import { cut, readDataSet } from './index/dataset.mjs';
@@ -15,6 +13,7 @@ import { DataError } from './index/elements.mjs';
 import { measureFiltered, startOurs } from './index/ours.mjs';
 import { PEER_NAMES, startPeers } from './index/peers.mjs';
 import { untilInterrupted } from './interruption.mjs';
+import { load, machine } from './machine.mjs';
 import { picture } from './index/picture.mjs';
 import { ratios } from './index/ratios.mjs';
 import { printReport } from './index/report.mjs';
@@ -43,6 +42,7 @@ const USAGE = `npm run bench:index -- --data FOLDER [flags]
                         '{"quantization_config":{"binary":{}}}'
   --no-filtered         leave out filtered searches
   --no-churn            leave out recall after replacing and deleting points
+  --memory              only the bytes a row: one build, no searches that are timed; not disturbed by other work
   --quick               a rough answer within a minute: 20,000 rows, few values of ef, short
                         rounds, neither filters nor churn
   --out FILE.json       write everything measured
@@ -67,6 +67,7 @@ const options = {
   config: { type: 'string', default: '{}' },
   'no-filtered': { type: 'boolean', default: false },
   'no-churn': { type: 'boolean', default: false },
+  memory: { type: 'boolean', default: false },
   quick: { type: 'boolean', default: false },
   out: { type: 'string' },
   picture: { type: 'string' },
@@ -79,6 +80,9 @@ const QUICK = { ef: '16,32,64,128,256', rounds: 3, buildRounds: 1, seconds: 0.1,
 const BUILD_EF = 64;
 const SCALING_EFS = [64, 128];
 
+/** Of a run that times nothing. */
+const UNTIMED = { pinned: null, runs: [], scaling: [], exact: null };
+
 /** How searches with filters are measured. */
 const FILTERED = { ef: 128, queries: 200 };
 
@@ -86,7 +90,6 @@ const FILTERED = { ef: 128, queries: 200 };
 const CHURN_EFS = [64, 128];
 
 const flags = flagsOf(options, USAGE, measured);
-const loadBefore = loadavg()[0];
 const folder = mkdtempSync(join(tmpdir(), 'kithdb-bench-index-'));
 const workers = [];
 try {
@@ -117,7 +120,7 @@ function measured(values) {
     buildRounds: count('build-rounds', values['build-rounds'] ?? preset.buildRounds),
     seconds: Number(values.seconds ?? preset.seconds),
     config: JSON.parse(values.config),
-    filtered: !values['no-filtered'] && !values.quick,
+    filtered: !values['no-filtered'] && !values.quick && !values.memory,
     churn: !values['no-churn'] && !values.quick,
   };
   const unknown = flags.peers.filter((name) => !PEER_NAMES.includes(name));
@@ -146,42 +149,27 @@ async function run() {
   await competition.enter(workers, flags);
 
   const say = (line) => process.stderr.write(`${line}\n`);
-  if (loadBefore > cpus().length / 2) {
-    say(`Something else keeps this machine busy (load ${loadBefore.toFixed(1)}): expect noise.`);
+  if (load() > cpus().length / 2) {
+    say(`Something else keeps this machine busy (load ${load().toFixed(1)}): expect noise.`);
   }
   say(`${set.name}: ${set.rows} × ${set.dims}, ${set.metric}, ${set.queries} queries`);
   await competition.prepareTruth(ours);
 
-  const builds = await competition.build(flags.threads, flags.buildRounds, (build) =>
+  const buildRounds = flags.memory ? 1 : flags.buildRounds;
+  const builds = await competition.build(flags.threads, buildRounds, (build) =>
     say(`build   ${build.system}: ${build.rows_per_s} rows/s on ${build.threads} threads`),
   );
   const memory = await competition.memory();
-  const how = { everyEfTo: Math.max(BUILD_EF, ...SCALING_EFS), rounds: flags.rounds, seconds: flags.seconds };
-  const pinned = pin([cpus().length - 1]);
-  if (!pinned) say('no taskset here: nothing is bound to a core');
-  const runs = await competition.search({ ...how, efs: flags.efs, threads: 1, clock: flags.clock }, sayRun);
-  const exact = await ours.ask({ command: 'machine' });
-  pin(cpus().map((_, core) => core));
-  const scaling =
-    flags.threads > 1
-      ? await competition.search(
-          {
-            ...how,
-            efs: SCALING_EFS.filter((ef) => flags.efs.includes(ef)),
-            threads: flags.threads,
-            clock: 'wall',
-          },
-          sayRun,
-        )
-      : [];
+  const measured = flags.memory ? UNTIMED : await searchAll();
   for (const build of builds) {
     build.recall_at_64 =
-      runs.find(({ system, ef }) => system === build.system && ef === BUILD_EF)?.recall ?? null;
+      measured.runs.find(({ system, ef }) => system === build.system && ef === BUILD_EF)?.recall ?? null;
   }
   if (flags.filtered) say('filter  searches with filters …');
   const filtered = flags.filtered ? await measureFiltered(folder, set, FILTERED) : null;
   const churn = flags.churn ? await measureChurn(ours, say) : null;
 
+  const { pinned, runs, scaling, exact } = measured;
   const report = {
     set: { name: set.name, rows: set.rows, dims: set.dims, metric: set.metric, queries: set.queries },
     parameters: {
@@ -193,19 +181,37 @@ async function run() {
       clock: flags.clock,
       config: flags.config,
     },
-    machine: machine(pinned),
+    machine: origin(pinned),
     runs: [...runs, ...scaling],
-    builds,
+    builds: flags.memory ? [] : builds,
     memory,
     exact,
     filtered,
     churn,
-    ratios: ratios({ runs, builds, scaling, exact }),
+    ratios: flags.memory ? null : ratios({ runs, builds, scaling, exact }),
   };
   printReport(report);
-  const picturePath = flags.picture ?? flags.out?.replace(/(\.json)?$/, '.svg');
+  const picturePath = flags.memory ? undefined : (flags.picture ?? flags.out?.replace(/(\.json)?$/, '.svg'));
   if (flags.out) writeFileSync(flags.out, `${JSON.stringify(report, null, 1)}\n`);
   if (picturePath) writeFileSync(picturePath, draw(report, runs));
+
+  /** Everything that is timed: searches on one core and on several, and the limits of the machine. */
+  async function searchAll() {
+    const how = {
+      everyEfTo: Math.max(BUILD_EF, ...SCALING_EFS),
+      rounds: flags.rounds,
+      seconds: flags.seconds,
+    };
+    const pinned = pin([cpus().length - 1]);
+    if (!pinned) say('no taskset here: nothing is bound to a core');
+    const runs = await competition.search({ ...how, efs: flags.efs, threads: 1, clock: flags.clock }, sayRun);
+    const exact = await ours.ask({ command: 'machine' });
+    pin(cpus().map((_, core) => core));
+    const efs = SCALING_EFS.filter((ef) => flags.efs.includes(ef));
+    const several = { ...how, efs, threads: flags.threads, clock: 'wall' };
+    const scaling = flags.threads > 1 ? await competition.search(several, sayRun) : [];
+    return { pinned, runs, exact, scaling };
+  }
 
   function sayRun({ system, mode, ef, threads, recall, qps }) {
     const who = mode ? `${system} ${mode}` : system;
@@ -215,7 +221,7 @@ async function run() {
   }
 }
 
-/** Binds everybody to some cores; answers whether that is possible here. */
+/** Binds every system to some cores; returns whether that is possible here. */
 function pin(cores) {
   return workers.map((worker) => worker.pin(cores)).every(Boolean);
 }
@@ -232,34 +238,11 @@ async function measureChurn(ours, say) {
   return phases;
 }
 
-function machine(pinned) {
-  const output = (command, ...args) => {
-    try {
-      return execFileSync(command, args, {
-        cwd: root,
-        encoding: 'utf8',
-        stdio: ['ignore', 'pipe', 'ignore'],
-      }).trim();
-    } catch {
-      return null;
-    }
-  };
-  const commit = output('git', 'rev-parse', '--short', 'HEAD');
-  const changed = output('git', 'status', '--porcelain', '--untracked-files=no');
-  return {
-    cpu: cpus()[0]?.model ?? 'unknown',
-    cores: cpus().length,
-    search_bound_to_one_core: pinned,
-    load_before: loadBefore,
-    versions: {
-      ...Object.fromEntries(workers.map((worker) => [worker.name, worker.version])),
-      node: process.version,
-      rustc: output('rustc', '--version'),
-    },
-    commit: commit && changed ? `${commit}, with changes` : commit,
-    date: new Date().toISOString(),
-    command: `npm run bench:index -- ${process.argv.slice(2).join(' ')}`,
-  };
+/** Where the figures come from: the versions of the systems beside what every benchmark records. */
+function origin(pinned) {
+  const { versions, ...rest } = machine('bench:index');
+  const systems = Object.fromEntries(workers.map((worker) => [worker.name, worker.version]));
+  return { ...rest, search_bound_to_one_core: pinned, versions: { ...systems, ...versions } };
 }
 
 function draw({ set, parameters, machine: { cpu } }, runs) {

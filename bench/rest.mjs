@@ -3,7 +3,7 @@
  * search throughput and latency, memory and restart. Client and server share the machine, in a closed loop.
  */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { cpus, tmpdir } from 'node:os';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { readVectorSet } from '../data/vector-set.mjs';
 import { root } from '../scripts/build/tree.mjs';
@@ -13,6 +13,7 @@ import { listOf, mustAnswer, positive, readFlags, whole } from './flags.mjs';
 import { startIngest } from './ingest.mjs';
 import { untilInterrupted } from './interruption.mjs';
 import { measureRate, sendAll } from './load.mjs';
+import { machine } from './machine.mjs';
 import { recall } from './recall.mjs';
 
 const USAGE = `npm run bench:rest -- --data FOLDER [flags]
@@ -88,7 +89,7 @@ const report = {
   rows: set.rows,
   dims: set.dims,
   distance: set.distance,
-  cores: cpus().length,
+  machine: machine('bench:rest'),
 };
 const dataDir = flags.url ? null : mkdtempSync(join(tmpdir(), 'kithdb-bench-'));
 let server = null;

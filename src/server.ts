@@ -20,9 +20,9 @@ import { authority, listen, StartError } from './http/listen';
 import { httpListeners } from './http/listener';
 import { openLog, type ProcessLog } from './http/log';
 import { RequestCounts } from './http/request-counts';
-import { allRoutes } from './http/routes';
+import { allRoutes } from './routes';
 import { reportScrub } from './operations/scrub-report';
-import { reportTroubles } from './operations/trouble-report';
+import { reportHealthIssues } from './operations/health-report';
 import { openControl, type Control } from './operations/control';
 import { whyUnusable } from './operations/data-dir';
 import { productVersion } from './system/version';
@@ -116,7 +116,7 @@ export async function startServer(config: Config, options: StartOptions = {}): P
   const ready = opened.then(async () => {
     const made = await engine;
     if (lifecycle.becomeReady(made)) {
-      const reports = [reportScrub(made, log), reportTroubles(made, log)];
+      const reports = [reportScrub(made, log), reportHealthIssues(made, log)];
       stopReporting = () => {
         reports.forEach((stop) => {
           stop();

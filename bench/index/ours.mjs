@@ -8,7 +8,7 @@ import { OURS } from './ratios.mjs';
 import { Worker } from './worker.mjs';
 
 /**
- * Compiles the example that does what it is told and starts it.
+ * Compiles and starts the benchmark that measures on request.
  *
  * @returns {Promise<Worker>}
  */
@@ -22,7 +22,7 @@ export async function startOurs() {
  * @param {string} folder with `base.f32` and `query.f32` of the set
  * @param {import('./dataset.mjs').DataSet} set
  * @param {{ef: number, queries: number}} how
- * @returns {Promise<object>} what the example `filtered_bench` writes
+ * @returns {Promise<object>} what the benchmark `filtered_bench` writes
  */
 export async function measureFiltered(folder, set, { ef, queries }) {
   const executable = await compiled('filtered_bench');
@@ -45,12 +45,12 @@ export async function measureFiltered(folder, set, { ef, queries }) {
   return JSON.parse(readFileSync(json, 'utf8'));
 }
 
-function compiled(example) {
-  return announce(`${example}, optimised`, () => Promise.resolve(compile(example)));
+function compiled(binary) {
+  return announce(`${binary}, optimised`, () => Promise.resolve(compile(binary)));
 }
 
-function compile(example) {
-  const args = ['build', '--release', '-p', 'kithdb-engine', '--example', example];
+function compile(binary) {
+  const args = ['build', '--release', '-p', 'kithdb-bench', '--bin', binary];
   const { status, stdout, error } = spawnSync(
     'cargo',
     [...args, '--message-format', 'json-render-diagnostics'],
@@ -66,7 +66,7 @@ function compile(example) {
   for (const line of stdout.split('\n')) {
     if (!line.startsWith('{')) continue;
     const message = JSON.parse(line);
-    if (message.executable && message.target?.name === example) return message.executable;
+    if (message.executable && message.target?.name === binary) return message.executable;
   }
-  throw new BuildError(`cargo does not say where ${example} is.`);
+  throw new BuildError(`cargo does not say where ${binary} is.`);
 }

@@ -1,4 +1,4 @@
-/** What a run measured, for people. */
+/** What a run measured, as tables of text. */
 import { table } from './table.mjs';
 
 const who = ({ system, mode }) => (mode ? `${system} ${mode}` : system);
@@ -6,6 +6,56 @@ const who = ({ system, mode }) => (mode ? `${system} ${mode}` : system);
 /** Prints everything that {@link file://../index.mjs} writes to `--out`, in tables. */
 export function printReport({ set, machine, runs, builds, memory, exact, filtered, churn, ratios }) {
   section(`${set.name}: ${set.rows} × ${set.dims}, ${set.metric}; ${machine.cpu}, ${machine.cores} cores`);
+  if (ratios) printRates(runs, builds);
+  section(
+    'Memory, bytes a row',
+    table(memory, {
+      system: (line) => line.system,
+      'the index': (line) => line.bytes_per_row,
+      'with originals in memory': (line) => line.with_originals_bytes_per_row,
+      'growth of the process': (line) => line.resident_bytes_per_row,
+      parts: (line) =>
+        Object.entries(line.components ?? {})
+          .map(([part, bytes]) => `${part} ${bytes}`)
+          .join(', '),
+    }),
+  );
+  if (ratios) printRatios(ratios, exact);
+  if (filtered) {
+    section(
+      `Filtered searches, ef ${filtered.ef}: latency ÷ that of the same search without a filter`,
+      table(filtered.filtered, {
+        'matching points': (line) => line.filter,
+        share: (line) => `${line.share_percent} %`,
+        recall: (line) => Number(line.recall.toFixed(4)),
+        'µs, median': (line) => Number(line.filtered_us.toFixed(1)),
+        unfiltered: (line) => Number(line.plain_us.toFixed(1)),
+        ratio: (line) => Number(line.ratio.toFixed(2)),
+      }),
+    );
+  }
+  if (churn) {
+    section(
+      'Recall of a collection that changes',
+      table(
+        churn.flatMap(({ runs, ...phase }) => runs.map((run) => ({ ...phase, ...run }))),
+        {
+          phase: (line) => line.phase,
+          ef: (line) => line.ef,
+          recall: (line) => Number(line.recall.toFixed(4)),
+          'µs/search': (line) => Math.round(line.us_per_search),
+          'settled after, s': (line) => Number(line.settled_after_s.toFixed(1)),
+          'bytes a point': (line) =>
+            Object.entries(line.bytes_per_point)
+              .map(([part, bytes]) => `${part.replaceAll('_', ' ')} ${Math.round(bytes)}`)
+              .join(', '),
+        },
+      ),
+    );
+  }
+}
+
+function printRates(runs, builds) {
   section(
     'Searches',
     table(runs, {
@@ -26,19 +76,9 @@ export function printReport({ set, machine, runs, builds, memory, exact, filtere
       'recall at ef 64': (build) => build.recall_at_64,
     }),
   );
-  section(
-    'Memory, bytes a row',
-    table(memory, {
-      system: (line) => line.system,
-      'the index': (line) => line.bytes_per_row,
-      'with originals in memory': (line) => line.with_originals_bytes_per_row,
-      'growth of the process': (line) => line.resident_bytes_per_row,
-      parts: (line) =>
-        Object.entries(line.components ?? {})
-          .map(([part, bytes]) => `${part} ${bytes}`)
-          .join(', '),
-    }),
-  );
+}
+
+function printRatios(ratios, exact) {
   if (ratios.search.length) {
     section(
       'Queries per second at the same recall, ours ÷ theirs',
@@ -74,38 +114,6 @@ export function printReport({ set, machine, runs, builds, memory, exact, filtere
     );
   }
   printExact(exact, ratios.exact);
-  if (filtered) {
-    section(
-      `Filtered searches, ef ${filtered.ef}: latency ÷ that of the same search without a filter`,
-      table(filtered.filtered, {
-        'matching points': (line) => line.filter,
-        share: (line) => `${line.share_percent} %`,
-        recall: (line) => Number(line.recall.toFixed(4)),
-        'µs, median': (line) => Number(line.filtered_us.toFixed(1)),
-        unfiltered: (line) => Number(line.plain_us.toFixed(1)),
-        ratio: (line) => Number(line.ratio.toFixed(2)),
-      }),
-    );
-  }
-  if (churn) {
-    section(
-      'Recall of a collection that changes',
-      table(
-        churn.flatMap(({ runs, ...phase }) => runs.map((run) => ({ ...phase, ...run }))),
-        {
-          phase: (line) => line.phase,
-          ef: (line) => line.ef,
-          recall: (line) => Number(line.recall.toFixed(4)),
-          'µs/search': (line) => Math.round(line.us_per_search),
-          'settled after, s': (line) => Number(line.settled_after_s.toFixed(1)),
-          'bytes a point': (line) =>
-            Object.entries(line.bytes_per_point)
-              .map(([part, bytes]) => `${part.replaceAll('_', ' ')} ${Math.round(bytes)}`)
-              .join(', '),
-        },
-      ),
-    );
-  }
 }
 
 function printExact(exact, shares) {

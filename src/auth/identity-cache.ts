@@ -1,4 +1,4 @@
-import type { Identity } from './permissions';
+import type { Identity } from '../http/authorization';
 
 const MOST_KNOWN = 10_000;
 const MOST_UNKNOWN = 1000;

@@ -1,8 +1,8 @@
 export { checkExposure, ExposureError, isPrivateAddress } from './exposure';
 export { AuthStartError, openAuth, type AuthConfig, type AuthSurroundings } from './open';
-export { isDirectLocal, LOCAL_ONLY, originGuard, type Caller, type OriginGuard } from './origin-guard';
+export { isDirectLocal, LOCAL_ONLY, originGuard } from './origin-guard';
 export { refusePassword } from './password-policy';
-export { PERMISSIONS, type Identity, type Permission } from './permissions';
+export { PERMISSIONS } from './permissions';
 export { authRoutes } from './routes';
 export { AUTH_BODY_BYTES } from './routes/request-body';
 export type { AuthService } from './service';

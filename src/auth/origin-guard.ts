@@ -1,22 +1,5 @@
-import type { IncomingMessage } from 'node:http';
+import type { Caller, OriginGuard } from '../http/authorization';
 import { isLoopbackAddress, isLoopbackHost, namesAddress, namesLoopback } from './loopback';
-
-/** What the checks look at: who is connected, and what the headers say. */
-export type Caller = Pick<IncomingMessage, 'headers'> & {
-  readonly httpVersion?: string;
-  readonly socket: { readonly remoteAddress?: string | undefined };
-};
-
-/** Checks on where a request comes from; each gives the sentence of its 403, or undefined to let the request pass. */
-export interface OriginGuard {
-  /**
-   * Cross-origin requests, and while authentication is disabled, DNS rebinding (C3.8): on loopback whoever asks, elsewhere
-   * pages, that is requests with an `Origin`, since proxies and clients may know the server by any name.
-   */
-  refuse(request: Caller, authEnabled: boolean): string | undefined;
-  /** Anybody but a direct local caller (C3.3). */
-  refuseRemote(request: Caller): string | undefined;
-}
 
 /** The guard of a server that listens on `host` and lets pages of `corsOrigins` call it. */
 export function originGuard(settings: {

@@ -1,15 +1,7 @@
-/** A permission bit. The bits are independent: `admin` implies neither of the others (C3.14). */
-export type Permission = 'read' | 'write' | 'admin';
+import type { Identity, Permission } from '../http/authorization';
 
 /** Every permission, in canonical order. */
 export const PERMISSIONS: readonly Permission[] = ['read', 'write', 'admin'];
-
-/** Who a credential belongs to, and what it may do. */
-export interface Identity {
-  readonly kind: 'admin-jwt' | 'access-token' | 'anonymous';
-  readonly permissions: ReadonlySet<Permission>;
-  readonly tokenId?: number;
-}
 
 /** What the admin's JWT is worth (C3.14). */
 export const ADMIN_IDENTITY: Identity = Object.freeze({

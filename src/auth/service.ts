@@ -1,17 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
+import type { Identity, Permission } from '../http/authorization';
 import { digestOf, generateToken, isWellFormedToken } from './access-token';
 import type { AdminJwt } from './admin-jwt';
 import { IdentityCache, type KnownToken } from './identity-cache';
 import type { LoginThrottle } from './login-throttle';
 import type { PasswordHasher } from './password-hashing';
-import {
-  ADMIN_IDENTITY,
-  formatPermissions,
-  parsePermissions,
-  type Identity,
-  type Permission,
-} from './permissions';
+import { ADMIN_IDENTITY, formatPermissions, parsePermissions } from './permissions';
 import type { StoredAdmin, StoredToken, TokenStore } from './store/port';
 
 /** What a caller asks of a new access token. */

@@ -2,7 +2,7 @@ import type { EngineRoute } from '../http/route-table';
 
 const failed = 'Collection operation failed';
 
-/** The collection endpoints (C4). */
+/** The collection endpoints (C4). The engine checks the name of a new collection (C2.2), as it does the body. */
 export const collectionRoutes: readonly EngineRoute[] = [
   {
     kind: 'engine',
@@ -32,7 +32,7 @@ export const collectionRoutes: readonly EngineRoute[] = [
     operation: 'create_collection',
     parameters: 'collection',
     body: true,
-    validatesName: true,
+    createsCollection: true,
     failed,
   },
   {

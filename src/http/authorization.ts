@@ -1,6 +1,34 @@
-import type { Identity, Permission } from '../auth/permissions';
+import type { IncomingMessage } from 'node:http';
 import { forbidden, unauthenticated, type Failure } from './errors';
 import type { RoutePermission } from './route';
+
+/** A permission bit. The bits are independent: `admin` implies neither of the others (C3.14). */
+export type Permission = 'read' | 'write' | 'admin';
+
+/** Who a credential belongs to, and what it may do. */
+export interface Identity {
+  readonly kind: 'admin-jwt' | 'access-token' | 'anonymous';
+  readonly permissions: ReadonlySet<Permission>;
+  readonly tokenId?: number;
+}
+
+/** The parts of a request that say where it comes from: the peer of the socket and the headers. */
+export type Caller = Pick<IncomingMessage, 'headers'> & {
+  readonly httpVersion?: string;
+  readonly socket: { readonly remoteAddress?: string | undefined };
+};
+
+/** Checks of where a request comes from; each gives the sentence of its 403, or undefined to let the request pass. */
+export interface OriginGuard {
+  /**
+   * Refuses cross-origin requests, and DNS rebinding while authentication is disabled (C3.8): on a loopback address for
+   * every caller, on others only for requests with an `Origin`, since proxies and clients may know the server by any
+   * name.
+   */
+  refuse(request: Caller, authEnabled: boolean): string | undefined;
+  /** Refuses every caller but a direct local one (C3.3). */
+  refuseRemote(request: Caller): string | undefined;
+}
 
 /** What the chain of checks needs of authentication. */
 export interface Authenticator {

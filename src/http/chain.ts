@@ -1,6 +1,4 @@
 import type { Logger } from 'pino';
-import type { OriginGuard } from '../auth/origin-guard';
-import type { Identity } from '../auth/permissions';
 import {
   EngineError,
   type Answer,
@@ -8,9 +6,14 @@ import {
   type EngineRequest,
   type IncomingBody,
 } from '../engine/types';
-import { refuseName } from '../collections/name';
 import { Admission, type Reservation } from './admission';
-import { authorize, needsIdentity, type Authenticator } from './authorization';
+import {
+  authorize,
+  needsIdentity,
+  type Authenticator,
+  type Identity,
+  type OriginGuard,
+} from './authorization';
 import { BodyReader, checkBodyHeaders, type BodyOutcome, type BodyPace } from './body';
 import {
   badRequest,
@@ -27,7 +30,7 @@ import {
 import type { Exchange } from './exchange';
 import type { Late } from './late';
 import type { Lifecycle } from './lifecycle';
-import { ParameterValidator, type Parameters } from './parameters';
+import { ParameterValidator, type ParameterResult, type Parameters } from './parameters';
 import type { PathParams } from './target';
 import type { EngineRoute, ReportRoute, Route } from './route-table';
 
@@ -234,31 +237,26 @@ export class Chain {
       exchange.fail(failure);
     };
     const { values, undecodable } = params;
-    if (undecodable.some((name) => name !== 'collection' || route.validatesName === true)) {
+    if (undecodable.some((name) => name !== 'collection' || route.createsCollection === true)) {
       refuse(malformedPath());
       return;
     }
     exchange.params = undecodable.length === 0 ? values : { ...values, collection: NO_COLLECTION };
     const result = this.#parameters.validate(route.parameters, exchange.queryString);
-    if (result instanceof Promise || route.validatesName === true) {
-      Promise.all([result, route.validatesName === true ? refuseName(values['collection'] ?? '') : undefined])
-        .then(([late, badName]) => {
-          if (late.failure !== undefined) {
-            refuse(late.failure);
-          } else if (badName !== undefined) {
-            refuse(badRequest(badName));
-          } else {
-            this.#execute(work, late.parameters);
-          }
-        })
-        .catch((error: unknown) => {
-          abandon(work);
-          this.fault(exchange, error);
-        });
-    } else if (result.failure !== undefined) {
-      refuse(result.failure);
+    const proceed = (validated: ParameterResult): void => {
+      if (validated.failure !== undefined) {
+        refuse(validated.failure);
+      } else {
+        this.#execute(work, validated.parameters);
+      }
+    };
+    if (result instanceof Promise) {
+      result.then(proceed).catch((error: unknown) => {
+        abandon(work);
+        this.fault(exchange, error);
+      });
     } else {
-      this.#execute(work, result.parameters);
+      proceed(result);
     }
   }
 

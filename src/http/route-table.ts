@@ -23,8 +23,11 @@ export interface EngineRoute extends RouteLine {
   readonly body: boolean;
   /** The path parameter that becomes the engine's `target`. */
   readonly target?: string;
-  /** C2.2 is checked here; elsewhere a bad name is simply a collection that does not exist. */
-  readonly validatesName?: boolean;
+  /**
+   * Whether the collection of the path is to be created. Then a name that cannot be decoded is a 400 (C2.2); on other
+   * routes it is a collection that does not exist.
+   */
+  readonly createsCollection?: boolean;
 }
 
 /** A route of C8. */

@@ -1,9 +1,9 @@
 import {
-  TROUBLE_KINDS,
+  HEALTH_ISSUE_KINDS,
   type EngineInternals,
   type EngineStatus,
   type ScrubReport,
-  type Trouble,
+  type HealthIssue,
 } from '../engine/types';
 import type { Lifecycle } from '../http/lifecycle';
 import type { Family, Sample } from './family';
@@ -66,8 +66,8 @@ export function engineFamilies(status: EngineStatus): readonly Family[] {
   ];
 }
 
-/** Metrics of what an operator has to see to. */
-export function troubleFamilies(troubles: readonly Trouble[]): readonly Family[] {
+/** Metrics of what an operator has to deal with. */
+export function healthIssueFamilies(issues: readonly HealthIssue[]): readonly Family[] {
   return [
     {
       type: 'gauge',
@@ -78,7 +78,7 @@ export function troubleFamilies(troubles: readonly Trouble[]): readonly Family[]
         labelled(
           'kind',
           Object.fromEntries(
-            TROUBLE_KINDS.map((kind) => [kind, troubles.filter((trouble) => trouble.kind === kind).length]),
+            HEALTH_ISSUE_KINDS.map((kind) => [kind, issues.filter((issue) => issue.kind === kind).length]),
           ),
         ),
     },

@@ -2,7 +2,7 @@ import { collectDefaultMetrics, Registry } from 'prom-client';
 import type { Lifecycle } from '../http/lifecycle';
 import type { RequestCounts } from '../http/request-counts';
 import type { Report } from '../http/route-table';
-import { engineFamilies, scrubFamilies, serverFamilies, troubleFamilies } from './definitions';
+import { engineFamilies, healthIssueFamilies, scrubFamilies, serverFamilies } from './definitions';
 import { register, type Family } from './family';
 import { registerRequests } from './request-metrics';
 
@@ -24,7 +24,7 @@ export function metricsReport({ lifecycle, requests, kithdbVersion }: MetricSour
         ? []
         : [
             ...engineFamilies(open.status()),
-            ...troubleFamilies(open.troubles()),
+            ...healthIssueFamilies(open.healthIssues()),
             ...scrubFamilies(open.scrub()),
           ];
     const engine = families.length === 0 ? [] : [registryOf(families)];

@@ -17,7 +17,7 @@ import { Late } from '../../src/http/late';
 import { Lifecycle } from '../../src/http/lifecycle';
 import { httpListeners } from '../../src/http/listener';
 import { RequestCounts } from '../../src/http/request-counts';
-import { allRoutes } from '../../src/http/routes';
+import { allRoutes } from '../../src/routes';
 import { mustBeDescribed } from '../openapi/description';
 
 export const PASSWORD = 'Correct-horse-7-staple';

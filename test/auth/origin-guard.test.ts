@@ -1,4 +1,5 @@
-import { isDirectLocal, originGuard, type Caller } from '../../src/auth';
+import { isDirectLocal, originGuard } from '../../src/auth';
+import type { Caller } from '../../src/http/authorization';
 import { isLoopbackAddress, namesLoopback } from '../../src/auth/loopback';
 import type { AddressInfo } from 'node:net';
 import { PASSWORD, startAuth } from './auth-server';

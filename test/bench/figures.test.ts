@@ -1,4 +1,56 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { inModule } from './module.js';
+
+const ROOT = join(__dirname, '..', '..');
+const RESULTS = join(ROOT, 'bench', 'results');
+const PERFORMANCE = readFileSync(join(ROOT, 'docs', 'performance.md'), 'utf8');
+
+describe('a result file', () => {
+  it.each(readdirSync(RESULTS).filter((name) => name.endsWith('.json')))(
+    '%s says the commit, the processor, the date, the command and the load',
+    (name) => {
+      const { machine } = JSON.parse(readFileSync(join(RESULTS, name), 'utf8')) as { machine: unknown };
+      expect(machine).toMatchObject({
+        commit: expect.stringMatching(/^[0-9a-f]{7,}$/) as string,
+        cpu: expect.stringMatching(/./) as string,
+        date: expect.stringMatching(/^\d{4}-\d\d-\d\dT/) as string,
+        command: expect.stringMatching(/^npm run bench:\w+ -- /) as string,
+        load_before: expect.any(Number) as number,
+      });
+    },
+  );
+
+  test('records its command without the folders of the machine', () => {
+    const args = ['--data', '/srv/sets/a', '--out=/tmp/b.json', '--url', 'http://x/y', '--quick'];
+    expect(inModule('machine.mjs', `return m.withoutPaths(${JSON.stringify(args)});`)).toEqual([
+      '--data',
+      'a',
+      '--out=b.json',
+      '--url',
+      'http://x/y',
+      '--quick',
+    ]);
+  });
+});
+
+describe('docs/performance.md', () => {
+  test('has at most 80 lines', () => {
+    expect(PERFORMANCE.trimEnd().split('\n').length).toBeLessThanOrEqual(80);
+  });
+
+  test('refers to result files that are there, and has a section for none without one', () => {
+    const files = readdirSync(RESULTS);
+    const named = [...PERFORMANCE.matchAll(/bench\/results\/([\w.-]+\.(?:json|svg))/g)].map(
+      ([, name]) => name,
+    );
+    expect(named.filter((name) => !files.includes(name ?? ''))).toEqual([]);
+    const sections = PERFORMANCE.split(/^## /m).slice(1);
+    const withFigures = sections.filter((section) => /^\|.*\d.*\|$/m.test(section));
+    expect(withFigures.length).toBeGreaterThan(0);
+    for (const section of withFigures) expect(section).toMatch(/bench\/results\/[\w.-]+\.json/);
+  });
+});
 
 const POINTS = [
   { recall: 0.9, qps: 8000 },

@@ -3,8 +3,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { EngineError, openNativeEngine, type Engine } from '../../src/engine';
 import { send, startService, type Answer, type Service } from '../http/harness';
+import { loadBinding } from '../engine/testing-addon';
 import { sleep, until } from '../until';
 import { endpoints, ENDPOINTS, type Endpoint } from './endpoints';
+
+jest.mock('../../src/engine/load', () => jest.requireActual<object>('../engine/testing-addon'));
 
 /** Bodies whose vectors have one number too many for the collection. */
 const WRONG_DIMENSION: Readonly<Record<string, unknown>> = {
@@ -73,7 +76,8 @@ describe.each(lanes)('the errors of every endpoint over the engine, %s', (_name,
   let service: Service;
 
   beforeAll(async () => {
-    engine = openNativeEngine({ dataDir: folder, searchThreads: 1, panicForTests: true });
+    loadBinding().setTestSwitches({ panicsOnRequest: true });
+    engine = openNativeEngine({ dataDir: folder, searchThreads: 1 });
     await engine.open();
     service = await startService({ hotLane, realEngine: engine });
     await send(service, 'PUT', '/collections/c', { json: { vectors: { size: 2, distance: 'Dot' } } });

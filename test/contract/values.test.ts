@@ -98,18 +98,31 @@ describe('C2.2 collection names', () => {
     expect(await server.ok('DELETE', path)).toBe(true);
   });
 
+  const FORBIDDEN = 'must not hold control characters or any of / \\ < > : " | ? *';
+  const DOTS = "must not be '.' or '..'";
+  const SPACES = 'must not start or end with a space';
+
   it.each([
-    ...Array.from('/\\<>:"|?*\u0000\u001f\u007f', (character) => `a${character}b`),
-    'x'.repeat(256),
-    ' a',
-    'a ',
-    '.',
-    '..',
-    '../a',
-  ])('C2.2 %j is none: 400 on PUT, and elsewhere it does not exist', async (name) => {
+    ...Array.from('/\\<>:"|?*\u0000\n\u001f\u007f\u009f', (character) => [`a${character}b`, FORBIDDEN]),
+    ['/', FORBIDDEN],
+    ['\n', FORBIDDEN],
+    ['a\u0000', FORBIDDEN],
+    ['../a', FORBIDDEN],
+    ['x'.repeat(256), 'must be from 1 to 255 characters, got 256'],
+    ['😀'.repeat(256), 'must be from 1 to 255 characters, got 256'],
+    [' a', SPACES],
+    ['a ', SPACES],
+    ['.', DOTS],
+    ['..', DOTS],
+  ])('C2.2 %j is none: 400 on PUT, and elsewhere it does not exist', async (name = '', why = '') => {
     const path = `/collections/${encodeURIComponent(name).replace(/^\.\.?$/, (dots) => dots.replaceAll('.', '%2E'))}`;
-    const [status, message] = await server.refused('PUT', path, { vectors: { size: 2, distance: 'Dot' } });
-    expect([status, message]).toEqual([400, expect.stringMatching(/name/i)]);
+    const body = { vectors: { size: 2, distance: 'Dot' } };
+    expect(await server.refused('PUT', path, body)).toEqual([400, `Collection name ${why}`]);
+    expect(await server.refused('PUT', path, {})).toEqual([400, `Collection name ${why}`]);
+    expect(await server.refused('PUT', `${path}?timeout=0`, body)).toEqual([
+      400,
+      expect.stringMatching(/^Query parameter 'timeout'/),
+    ]);
     expect(await server.refused('GET', path)).toEqual([404, `Collection not found: ${name}`]);
     expect(await server.ok('GET', `${path}/exists`)).toEqual({ exists: false });
     expect(await server.ok('DELETE', path)).toBe(false);

@@ -1,7 +1,5 @@
 import express, { type RequestHandler } from 'express';
-import type { OriginGuard } from '../../src/auth/origin-guard';
-import type { Identity, Permission } from '../../src/auth/permissions';
-import type { Authenticator } from '../../src/http/authorization';
+import type { Authenticator, Identity, OriginGuard, Permission } from '../../src/http/authorization';
 import type { AuthRoute } from '../../src/http/route-table';
 
 const identity = (kind: Identity['kind'], ...permissions: Permission[]): Identity => ({

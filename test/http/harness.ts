@@ -15,7 +15,7 @@ import { Late } from '../../src/http/late';
 import { Lifecycle } from '../../src/http/lifecycle';
 import { httpListeners, type HttpServices } from '../../src/http/listener';
 import { RequestCounts } from '../../src/http/request-counts';
-import { allRoutes } from '../../src/http/routes';
+import { allRoutes } from '../../src/routes';
 import type { Route } from '../../src/http/route-table';
 import { description, mustBeDescribed, mustBeFailure } from '../openapi/description';
 import { FakeAuth, fakeAuthRoutes, fakeGuard } from './fake-auth';

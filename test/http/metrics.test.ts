@@ -95,7 +95,7 @@ describe('C3.16 GET /metrics', () => {
   });
 
   it('says what the engine says, each figure under its own name', async () => {
-    service.engine.inTrouble = [
+    service.engine.issues = [
       { kind: 'checkpoint', collection: 'a', what: 'no' },
       { kind: 'checkpoint', collection: 'b', what: 'no' },
       { kind: 'log', what: 'no' },

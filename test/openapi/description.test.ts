@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { authRoutes } from '../../src/auth';
 import { Lifecycle } from '../../src/http/lifecycle';
 import { RequestCounts } from '../../src/http/request-counts';
-import { allRoutes } from '../../src/http/routes';
+import { allRoutes } from '../../src/routes';
 import { send, startService, type Service } from '../http/harness';
 import { description, mustBeDescribed } from './description';
 

@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::filter::Filter;
 use crate::json::{Kind, Reader, read_payload};
 use crate::limits::Limits;
-use crate::right_of_way::give_way;
+use crate::scheduling::yield_to_reads;
 use crate::types::PointId;
 use crate::vectors::VectorValue;
 
@@ -62,7 +62,7 @@ fn read_points(reader: &mut Reader<'_>, budget: &mut Budget<'_>) -> Result<Vec<P
             }
             Ok(())
         })?;
-        give_way();
+        yield_to_reads();
         Ok(PointInput {
             id: id.ok_or_else(|| r.missing("id"))?,
             vectors: vectors.ok_or_else(|| r.missing("vector"))?,

@@ -12,7 +12,7 @@ use crate::deadline::Deadline;
 use crate::error::Error;
 use crate::field::{FieldGraph, IndexScratch};
 use crate::payload::{FieldSchema, JsonPath};
-use crate::right_of_way::give_way;
+use crate::scheduling::yield_to_reads;
 use crate::sync::MutexGuard;
 use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::wal::{Appender, Durability, LogError};
@@ -483,7 +483,7 @@ fn accept_updates(
                 Unapplied::Refused(why) => Error::bad(format!("{place}payload: {why}")),
                 Unapplied::GivenUp(error) => error,
             })?;
-            give_way();
+            yield_to_reads();
         }
         all.extend(changes);
     }

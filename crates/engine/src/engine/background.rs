@@ -5,7 +5,7 @@ use super::pool::Priority;
 use crate::catalog::Catalog;
 use crate::collection::{Bell, CheckpointError, Collection, GraphPolicy};
 use crate::field::IndexScratch;
-use crate::right_of_way::Behind;
+use crate::scheduling::BackgroundWork;
 use crate::storage::ErrorKind;
 use std::cmp::Reverse;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -115,7 +115,7 @@ fn index_until_closed(catalog: &Catalog) {
     loop {
         queue.rest(REST);
         let Some(collection) = queue.pop() else { return };
-        let _behind = Behind::begin();
+        let _work = BackgroundWork::begin();
         if collection.fault().is_some() {
             // What failed once would fail again.
             continue;

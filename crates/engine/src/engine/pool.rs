@@ -1,7 +1,7 @@
 //! Worker threads with a bounded queue.
 
 use crate::error::Error;
-use crate::right_of_way::Behind;
+use crate::scheduling::BackgroundWork;
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -87,9 +87,9 @@ impl<J: Send + 'static> Pool<J> {
                 let mut last = None;
                 while let Some(job) = queue.take(number, last) {
                     let started = worked();
-                    let behind = (priority == Priority::Behind).then(Behind::begin);
+                    let work = (priority == Priority::Behind).then(BackgroundWork::begin);
                     run(job);
-                    drop(behind);
+                    drop(work);
                     last = Some(worked().saturating_sub(started));
                 }
             });

@@ -4,7 +4,7 @@ use crate::config::Coding;
 use crate::field::table::FieldTable;
 use crate::index::{Distance, TopK, flat};
 use crate::point_set::PointSet;
-use crate::right_of_way::give_way;
+use crate::scheduling::yield_to_reads;
 use crate::types::Metric;
 use crate::vectors::{CodeParams, Encoder, Neighbourhood};
 use std::collections::HashSet;
@@ -163,7 +163,7 @@ fn neighbourhoods(live: &Live<'_>, metric: Metric) -> Vec<Neighbourhood> {
     let looked_at: PointSet =
         live.rows().filter(|&(place, _)| is_looked_at(place)).map(|(_, row)| row).collect();
     let stop = || {
-        give_way();
+        yield_to_reads();
         false
     };
     let (distance, is_among) = (Distance::of(metric, table.format), |row| looked_at.contains(row));

@@ -5,7 +5,7 @@ use crate::arena::LinkArena;
 use crate::config::Recipe;
 use crate::field::table::FieldTable;
 use crate::index::{BuildScratch, Codes, Distance, Hnsw, HnswParams, Originals};
-use crate::right_of_way::give_way;
+use crate::scheduling::yield_to_reads;
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicU32, Ordering};
 use crate::types::Metric;
@@ -147,7 +147,7 @@ impl FieldGraph {
         for row in from..to {
             if table.alive(row, op) {
                 self.insert(table, row, scratch);
-                give_way();
+                yield_to_reads();
             }
         }
         self.finish(from, to);

@@ -13,7 +13,7 @@ use crate::collection::{
 };
 use crate::field::IndexScratch;
 use crate::limits::{Limits, Thresholds};
-use crate::storage::{ErrorKind, OTHER_IS_SOUND, ReadOnly, Reserve, SimDisk, Storage};
+use crate::storage::{ErrorKind, MemoryDisk, OTHER_IS_SOUND, ReadOnly, Reserve, Storage};
 use crate::wal::{self, DamageKind, GroupCommit, GroupOptions, Log, LogOptions, MarkFault, Replayed};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -340,7 +340,8 @@ impl Run {
 /// What collections need to write checkpoints. Their log is one in memory: nothing is written to it.
 fn shared_over(storage: Arc<dyn Storage>, row_chunk_bytes: usize) -> Result<Shared, OpenError> {
     let options = LogOptions { entropy: Some(0), ..LogOptions::default() };
-    let (log, _) = Log::open(Arc::new(SimDisk::new()), 1, options, 0, &mut |_| ()).map_err(OpenError::Log)?;
+    let (log, _) =
+        Log::open(Arc::new(MemoryDisk::default()), 1, options, 0, &mut |_| ()).map_err(OpenError::Log)?;
     Ok(Shared {
         reserve: Arc::new(Reserve::open(Arc::clone(&storage))),
         unsaved_work: Arc::default(),

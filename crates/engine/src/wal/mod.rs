@@ -24,6 +24,7 @@ mod durability;
 mod entropy;
 mod error;
 mod format;
+#[cfg(feature = "fuzzing")]
 pub(crate) mod fuzzing;
 mod group;
 mod inspection;

@@ -5,7 +5,7 @@ use crate::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
 
 /// What replaying one point of a record costs beside the record's bytes, in bytes of the same cost. Measured with
-/// `examples/checkpoint_bench`: vectors are replayed at several hundred MB/s, points without any at about a million a second.
+/// `checkpoint_bench` in `crates/bench`: vectors are replayed at several hundred MB/s, points without any at about a million a second.
 const POINT_WORK: usize = 256;
 
 /// What replaying a record costs: its bytes, and for each point that it touches as much as 256 bytes more.

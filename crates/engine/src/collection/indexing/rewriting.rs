@@ -4,7 +4,7 @@ use crate::collection::{Collection, View};
 use crate::field::graph::{FieldGraph, IndexScratch, NodeCodes, NodesOfRows};
 use crate::field::table::FieldTable;
 use crate::index::{Codes, Stopped};
-use crate::right_of_way::give_way;
+use crate::scheduling::yield_to_reads;
 use crate::vectors::CodeTable;
 use std::sync::Arc;
 
@@ -44,7 +44,7 @@ impl Collection {
     ) -> Option<Arc<FieldGraph>> {
         let stop = || {
             self.shared.storage.turn("rewriting a graph");
-            give_way();
+            yield_to_reads();
             self.shared.indexer.is_closed() || self.is_retired()
         };
         graph.rewritten(&view.fields[field], view.op, scratch, &stop).ok().map(Arc::new)

@@ -1,0 +1,163 @@
+/**
+ * `npm run bench:versions -- --data FOLDER --before TREE …`: this tree beside another checkout of it, by the benchmarks
+ * that both have. The two take turns; each pair of runs gives one ratio a figure.
+ */
+import { execFileSync, spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpus, loadavg, tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { root } from '../scripts/build/tree.mjs';
+import { flagsOf, listOf, whole } from './flags.mjs';
+import { ratioInterval } from './interval.mjs';
+
+const USAGE = `npm run bench:versions -- --data FOLDER --before TREE [flags]
+
+  --data FOLDER    a folder with meta.json (see data/debian-small/README.md); required
+  --before TREE    another checkout, built (npm run build); required
+  --benches LIST   of index, rest, durable; default: all of them
+  --pairs N        pairs of runs of each benchmark; default: 10
+  --out FILE       write every run and ratio as JSON
+
+A ratio above 1 says that this tree is better: more per second, or fewer milliseconds.
+`;
+
+const options = {
+  data: { type: 'string' },
+  before: { type: 'string' },
+  benches: { type: 'string', default: 'index,rest,durable' },
+  pairs: { type: 'string', default: '10' },
+  out: { type: 'string' },
+};
+
+/** @typedef {Record<string, {value: number, lowerIsBetter?: boolean}>} Figures by name */
+
+/** Each benchmark: its flags beside `--data` and `--out`, and the figures of its report. */
+const BENCHES = {
+  index: {
+    flags: [
+      '--peers',
+      'none',
+      '--ef',
+      '16,64,128',
+      '--rounds',
+      '3',
+      '--build-rounds',
+      '1',
+      '--no-filtered',
+      '--no-churn',
+    ],
+    figures: indexFigures,
+  },
+  rest: {
+    flags: ['--ef', '64', '--connections', '1,16', '--seconds', '3', '--filtered'],
+    figures: restFigures,
+  },
+  durable: { flags: ['--only', 'whole,single', '--rounds', '1'], figures: durableFigures },
+};
+
+const flags = flagsOf(options, USAGE, (values) => {
+  const isBench = (name) => name in BENCHES || `of ${Object.keys(BENCHES).join(', ')}`;
+  for (const [name, check] of Object.entries({ benches: listOf(isBench), pairs: whole })) {
+    const verdict = check(values[name]);
+    if (verdict !== true) throw new Error(`--${name} ${values[name]}: ${verdict}`);
+  }
+  if (Number(values.pairs) < 2) throw new Error(`--pairs ${values.pairs}: an interval needs two`);
+  if (!values.before || !existsSync(join(values.before, 'bench', 'rest.mjs'))) {
+    throw new Error(`--before ${values.before ?? ''}: expected a checkout of this project`);
+  }
+  return values;
+});
+
+const trees = { before: resolve(flags.before), after: root };
+const folder = mkdtempSync(join(tmpdir(), 'kithdb-bench-versions-'));
+const machine = {
+  cpu: cpus()[0]?.model,
+  cores: cpus().length,
+  date: new Date().toISOString(),
+  commits: Object.fromEntries(Object.entries(trees).map(([which, tree]) => [which, commitOf(tree)])),
+  load: loadavg()[0],
+};
+try {
+  const results = flags.benches.split(',').flatMap(compare);
+  if (flags.out) {
+    const command = `npm run bench:versions -- --benches ${flags.benches} --pairs ${flags.pairs}`;
+    const report = { command, machine, results };
+    writeFileSync(flags.out, `${JSON.stringify(report, null, 2)}\n`);
+  }
+} finally {
+  rmSync(folder, { recursive: true, force: true });
+}
+
+/** All pairs of one benchmark; which tree runs first changes from pair to pair. */
+function compare(bench) {
+  const pairs = [];
+  for (let pair = 0; pair < Number(flags.pairs); pair += 1) {
+    const order = pair % 2 === 0 ? ['before', 'after'] : ['after', 'before'];
+    pairs.push(Object.fromEntries(order.map((which) => [which, figuresOf(bench, trees[which])])));
+    process.stderr.write(`${bench}: pair ${pair + 1} of ${flags.pairs}\n`);
+  }
+  const [first] = pairs;
+  return Object.keys(first.before).flatMap((name) => {
+    if (first.after[name] === undefined) return [];
+    const runs = pairs.map(({ before, after }) => ({ before: before[name].value, after: after[name].value }));
+    const { lowerIsBetter } = first.before[name];
+    const ratios = runs.map(({ before, after }) => (lowerIsBetter ? before / after : after / before));
+    const interval = ratioInterval(ratios);
+    const shown = Object.values(interval).map((value) => value.toFixed(3));
+    console.log(`${bench.padEnd(8)} ${name.padEnd(34)} ${shown[0]}  [${shown[1]}, ${shown[2]}]`);
+    return [{ bench, figure: name, ...interval, pairs: runs }];
+  });
+}
+
+/** One run of a tree's own benchmark, over that tree's own build. */
+function figuresOf(bench, tree) {
+  const out = join(folder, `${bench}.json`);
+  const script = join(tree, 'bench', `${bench}.mjs`);
+  const args = [script, '--data', resolve(flags.data), ...BENCHES[bench].flags, '--out', out];
+  const { status, stderr } = spawnSync(process.execPath, args, {
+    cwd: tree,
+    encoding: 'utf8',
+    maxBuffer: 1 << 26,
+  });
+  if (status !== 0) throw new Error(`${script} failed: ${stderr}`);
+  return BENCHES[bench].figures(JSON.parse(readFileSync(out, 'utf8')));
+}
+
+/** @returns {Figures} */
+function indexFigures({ runs, builds }) {
+  const searches = runs.map(({ mode, ef, threads, qps }) => [
+    `${mode} ef ${ef}, threads ${threads}, queries/s`,
+    { value: qps },
+  ]);
+  return Object.fromEntries([...searches, ['build, rows/s', { value: builds[0].rows_per_s }]]);
+}
+
+/** @returns {Figures} */
+function restFigures({ ingest, indexing, search, filtered, restart }) {
+  const searches = search.map(({ ef, connections, perSecond }) => [
+    `ef ${ef}, connections ${connections}, searches/s`,
+    { value: perSecond },
+  ]);
+  const filters = filtered.map(({ matching, perSecond }) => [
+    `${matching} match, searches/s`,
+    { value: perSecond },
+  ]);
+  return {
+    'upserts, points/s': { value: ingest.pointsPerSecond },
+    'until indexed, points/s': { value: indexing.pointsPerSecondFromFirstUpsert },
+    ...Object.fromEntries([...searches, ...filters]),
+    'restart, ms': { value: restart.readyMs, lowerIsBetter: true },
+  };
+}
+
+/** @returns {Figures} */
+function durableFigures({ whole: ingest, single }) {
+  return {
+    'with payload, points/s': { value: ingest.pointsPerSecond },
+    'one point a request, median µs': { value: single.server.p50Us, lowerIsBetter: true },
+  };
+}
+
+function commitOf(tree) {
+  return execFileSync('git', ['-C', tree, 'rev-parse', '--short', 'HEAD'], { encoding: 'utf8' }).trim();
+}
