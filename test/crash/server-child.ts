@@ -11,6 +11,9 @@ const LAUNCHER = join(__dirname, '..', '..', 'bin', 'kithdb.js');
 /** A server whose background work is always busy. */
 export const HURRIED = join(__dirname, 'hurried-server.cjs');
 
+/** The server ended before it was ready. */
+export class NotReady extends Error {}
+
 /** What is unusual about a server. */
 export interface Launch {
   /** The script that starts it. */
@@ -63,7 +66,7 @@ export class ServerChild {
       child.stderr.on('data', read);
       this.exit.then(({ code, signal }) => {
         reject(
-          new Error(`The server ended before it was ready (${code ?? signal ?? '?'}):\n${this.#output}`),
+          new NotReady(`The server ended before it was ready (${code ?? signal ?? '?'}):\n${this.#output}`),
         );
       }, reject);
     });
