@@ -12,12 +12,8 @@ import { root } from './tree.mjs';
  * engine and some dependencies again for another set of features.
  */
 export const TEST_BUILD = [
-  '--workspace',
-  '--profile',
-  'soak',
-  '--features',
-  'kithdb-node/testing',
-  '--locked',
+  ...['--workspace', '--exclude', 'kithdb-bench', '--features', 'kithdb-node/testing'],
+  ...['--profile', 'soak', '--locked'],
 ];
 
 /** Not `native/` itself: that is packed and shipped. */
