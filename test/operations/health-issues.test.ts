@@ -5,8 +5,7 @@ import pino from 'pino';
 import type { HealthIssue } from '../../src/engine/types';
 import { reportHealthIssues } from '../../src/operations/health-report';
 import { HURRIED, ServerChild } from '../crash/server-child';
-
-const pause = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 20));
+import { sleep, until } from '../until';
 
 it('a health issue is logged once when it begins and once when it is over', async () => {
   const aside: HealthIssue = { kind: 'quarantine', collection: 'old', what: 'known since the start' };
@@ -17,16 +16,16 @@ it('a health issue is logged once when it begins and once when it is over', asyn
   const lines: Record<string, unknown>[] = [];
   const log = pino({}, { write: (line: string) => lines.push(JSON.parse(line)) });
   const stop = reportHealthIssues({ healthIssues: () => issues }, log, 1);
-  await pause();
+  await until(() => lines.length === 1);
   issues = [aside, { kind: 'checkpoint', collection: 'a', what: 'second attempt' }];
-  await pause();
+  await sleep(20);
   issues = [aside, { kind: 'disk_full', what: 'no room' }];
-  await pause();
+  await until(() => lines.length === 3);
   issues = [];
-  await pause();
+  await until(() => lines.length === 5);
   stop();
   issues = [{ kind: 'log', what: 'after the end' }];
-  await pause();
+  await sleep(20);
   expect(lines.map(({ level, trouble, collection, what }) => [level, trouble, collection, what])).toEqual([
     [50, 'checkpoint', 'a', 'first attempt'],
     [50, 'disk_full', undefined, 'no room'],
@@ -57,8 +56,8 @@ it('a server that cannot write a checkpoint says so in its metrics and in its lo
   expect((await put('/collections/c', { vectors: { size: 4, distance: 'Dot' } })).status).toBe(200);
   const points = Array.from({ length: 500 }, (_, id) => ({ id, vector: [id, 1, 2, 3] }));
   expect((await put('/collections/c/points', { points })).status).toBe(200);
-  while ((await failing()) !== '1') await pause();
-  while (!child.output.includes('a checkpoint cannot be written')) await pause();
+  await until(async () => (await failing()) === '1', 20);
+  await until(() => child.output.includes('a checkpoint cannot be written'));
   const line = child.output.split('\n').find((text) => text.includes('a checkpoint cannot be written'))!;
   expect(JSON.parse(line)).toMatchObject({
     level: 50,
@@ -67,7 +66,7 @@ it('a server that cannot write a checkpoint says so in its metrics and in its lo
     what: expect.stringContaining('collections/0000000000000001'),
   });
   rmSync(inTheWay);
-  while ((await failing()) !== '0') await pause();
+  await until(async () => (await failing()) === '0', 20);
   child.signal('SIGTERM');
   expect(await child.exit).toEqual({ code: 0, signal: null });
   rmSync(dataDir, { recursive: true });

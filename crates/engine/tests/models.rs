@@ -5,7 +5,8 @@
 //! cargo test -p kithdb-engine --features shuttle --test models
 //! ```
 //!
-//! `KITHDB_SCHEDULES` sets how many orders each model tries (20,000; less where one takes long).
+//! `KITHDB_SCHEDULES` sets how many orders each model tries (1,000, and `npm run test:long` many more; less where one
+//! takes long).
 
 use kithdb_engine::api;
 use kithdb_engine::collection::{Collection, IndexQueue, Shared, View, Write, WriteRequest};
@@ -27,9 +28,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+/// Orders of a normal run.
+const SCHEDULES: u64 = 1_000;
+
 /// Tries random orders, `share` times less of them where one takes long. The model gets the number of the try.
 fn try_orders(share: u64, model: impl Fn(u64) + Send + Sync + 'static) {
-    let schedules = std::env::var("KITHDB_SCHEDULES").map_or(20_000, |text| text.parse().expect("a number"));
+    let schedules =
+        std::env::var("KITHDB_SCHEDULES").map_or(SCHEDULES, |text| text.parse().expect("a number"));
     let tried = AtomicU64::new(0);
     let run = move || model(tried.fetch_add(1, Ordering::Relaxed));
     let scheduler = RandomScheduler::new((schedules / share).max(1) as usize);
