@@ -4,6 +4,7 @@
 //! directory that no engine has open. The modules behind it are public with the feature `internals`, for benchmarks and
 //! tests only. The table of modules in `ARCHITECTURE.md` has their order: each uses only those above it.
 
+mod allocator;
 #[cfg(not(feature = "internals"))]
 mod api;
 #[cfg(feature = "internals")]
@@ -46,7 +47,6 @@ mod filter;
 pub mod filter;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
-mod heap;
 #[cfg(not(feature = "internals"))]
 mod index;
 #[cfg(feature = "internals")]
@@ -59,6 +59,7 @@ pub mod integrity;
 mod json;
 #[cfg(feature = "internals")]
 pub mod json;
+mod json_writer;
 #[cfg(not(feature = "internals"))]
 mod limits;
 #[cfg(feature = "internals")]

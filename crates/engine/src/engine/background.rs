@@ -1,7 +1,8 @@
 //! Work that hardly anybody waits for: building field indexes, moving tails into graphs, checkpoints, cutting the log.
 
-use super::heap::{self, Heap};
+use super::heap_trim::HeapTrim;
 use super::pool::Priority;
+use crate::allocator;
 use crate::catalog::Catalog;
 use crate::collection::{Bell, CheckpointError, Collection, GraphPolicy};
 use crate::field::IndexScratch;
@@ -59,13 +60,13 @@ impl Background {
             let (catalog, stop, bell) = (Arc::clone(catalog), Arc::clone(&stop), Arc::clone(&keeper_bell));
             std::thread::Builder::new().name("kith-checkpoint".into()).spawn(move || {
                 Priority::Behind.take();
-                let mut heap = Heap::default();
+                let mut heap_trim = HeapTrim::default();
                 while !stop.load(Ordering::Acquire) {
                     bell.wait(housekeeping);
                     keep_house(&catalog);
                     let points = |one: &Arc<Collection>| one.view().state.ids.len() as u64;
-                    if heap.is_due(catalog.collections().iter().map(points).sum(), Instant::now()) {
-                        heap::trim();
+                    if heap_trim.is_due(catalog.collections().iter().map(points).sum(), Instant::now()) {
+                        allocator::trim();
                     }
                 }
             })?

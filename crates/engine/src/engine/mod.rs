@@ -4,7 +4,7 @@ mod background;
 mod directory;
 mod execute;
 mod health_issue;
-mod heap;
+mod heap_trim;
 mod operation;
 mod pool;
 mod read;

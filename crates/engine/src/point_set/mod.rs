@@ -10,7 +10,7 @@ mod piece;
 #[cfg(test)]
 mod tests;
 
-use crate::heap;
+use crate::allocator;
 pub use bits::Bits;
 use piece::{Piece, PieceIter, WORDS};
 use std::cmp::Ordering;
@@ -157,7 +157,9 @@ impl PointSet {
     /// Bytes that the set takes outside of itself. What two sets share counts in both.
     pub fn memory_bytes(&self) -> u64 {
         let members: u64 = self.pieces.iter().map(Piece::memory_bytes).sum();
-        heap::shared_bytes(size_of::<Vec<Piece>>()) + heap::bytes(size_of_val(&self.pieces[..])) + members
+        allocator::shared_bytes(size_of::<Vec<Piece>>())
+            + allocator::bytes(size_of_val(&self.pieces[..]))
+            + members
     }
 
     /// Where the piece of a key is, or belongs.

@@ -1,6 +1,6 @@
 //! The members of a set among 65,536 neighbouring offsets.
 
-use crate::heap;
+use crate::allocator;
 use std::slice;
 use std::sync::Arc;
 
@@ -309,7 +309,7 @@ impl Piece {
 
     /// Bytes that the piece takes outside of itself.
     pub fn memory_bytes(&self) -> u64 {
-        heap::shared_bytes(match &self.members {
+        allocator::shared_bytes(match &self.members {
             Members::List(list) => size_of_val(&**list),
             Members::Bits(_) => size_of::<Words>(),
         })
