@@ -116,7 +116,7 @@ fn the_table_has_each_module_of_the_crate_once() {
 }
 
 /// Whether a line of code begins an unsafe block, function, implementation or attribute.
-fn has_unsafe(line: &str) -> bool {
+fn is_unchecked(line: &str) -> bool {
     let is_keyword = |rest: &&str| {
         let rest = rest.trim_start();
         rest.is_empty()
@@ -139,7 +139,7 @@ fn unsafe_appears_only_where_the_rules_allow_it() {
         }
         let source = read(&path);
         for (number, line) in code(&source) {
-            if has_unsafe(line) {
+            if is_unchecked(line) {
                 violations.push(format!("{}:{number}", path.display()));
             }
         }
