@@ -7,6 +7,7 @@ import { cpus, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { BuildError } from '../scripts/build/process.mjs';
 import { flagsOf } from './flags.mjs';
+import { filterBars, memoryBars } from './index/bars.mjs';
 import { Competition } from './index/competition.mjs';
 import { cut, readDataSet } from './index/dataset.mjs';
 import { DataError } from './index/elements.mjs';
@@ -46,7 +47,8 @@ const USAGE = `npm run bench:index -- --data FOLDER [flags]
   --quick               a rough answer within a minute: 20,000 rows, few values of ef, short
                         rounds, neither filters nor churn
   --out FILE.json       write everything measured
-  --picture FILE.svg    recall and queries per second; default: beside --out
+  --picture FILE.svg    recall and queries per second, or memory with --memory; default: beside --out;
+                        FILE-filters.svg is the cost of filters
 `;
 
 const options = {
@@ -191,9 +193,9 @@ async function run() {
     ratios: flags.memory ? null : ratios({ runs, builds, scaling, exact }),
   };
   printReport(report);
-  const picturePath = flags.memory ? undefined : (flags.picture ?? flags.out?.replace(/(\.json)?$/, '.svg'));
   if (flags.out) writeFileSync(flags.out, `${JSON.stringify(report, null, 1)}\n`);
-  if (picturePath) writeFileSync(picturePath, draw(report, runs));
+  const path = flags.picture ?? flags.out?.replace(/(\.json)?$/, '.svg');
+  if (path) writePictures(path, report, runs);
 
   /** Everything that is timed: searches on one core and on several, and the limits of the machine. */
   async function searchAll() {
@@ -243,6 +245,14 @@ function origin(pinned) {
   const { versions, ...rest } = machine('bench:index');
   const systems = Object.fromEntries(workers.map((worker) => [worker.name, worker.version]));
   return { ...rest, search_bound_to_one_core: pinned, versions: { ...systems, ...versions } };
+}
+
+/** The curves at `path`, and bars beside it: of what was measured. */
+function writePictures(path, report, runs) {
+  const beside = (part) => path.replace(/(\.svg)?$/, `-${part}.svg`);
+  if (runs.length > 0) writeFileSync(path, draw(report, runs));
+  if (report.filtered) writeFileSync(beside('filters'), filterBars(report));
+  if (runs.length === 0) writeFileSync(path, memoryBars(report));
 }
 
 function draw({ set, parameters, machine: { cpu } }, runs) {

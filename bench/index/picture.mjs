@@ -157,10 +157,12 @@ function style() {
   ].join('');
 }
 
-function pixel(value) {
+/** A coordinate with one digit behind the point. */
+export function pixel(value) {
   return String(Number(value.toFixed(1)));
 }
 
-function escape(value) {
+/** Text as it may stand in SVG. */
+export function escape(value) {
   return value.replace(/[&<>"]/g, (c) => ({ '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' })[c]);
 }

@@ -6,11 +6,16 @@ import {
   type HealthIssue,
 } from '../engine/types';
 import type { Lifecycle } from '../http/lifecycle';
+import type { RequestCounts } from '../http/request-counts';
 import type { Family, Sample } from './family';
 import { hugePages } from './huge-pages';
 
 /** Metrics of the server, whatever its engine does; those of requests are beside these. */
-export function serverFamilies(lifecycle: Lifecycle, kithdbVersion: string): readonly Family[] {
+export function serverFamilies(
+  lifecycle: Lifecycle,
+  requests: RequestCounts,
+  kithdbVersion: string,
+): readonly Family[] {
   return [
     {
       type: 'gauge',
@@ -29,7 +34,7 @@ export function serverFamilies(lifecycle: Lifecycle, kithdbVersion: string): rea
       type: 'gauge',
       name: 'kithdb_http_requests_in_progress',
       help: 'Requests that have arrived and are not answered whole, this one included',
-      samples: () => [{ value: lifecycle.inProgress }],
+      samples: () => [{ value: requests.inProgress }],
     },
     {
       type: 'gauge',

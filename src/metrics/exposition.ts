@@ -15,8 +15,9 @@ export interface MetricSources {
 
 /** What makes the text of the metrics; those of the engine are in it from ready until the server stops. */
 export function metricsReport({ lifecycle, requests, kithdbVersion }: MetricSources): () => Promise<Report> {
-  const server = registryOf(serverFamilies(lifecycle, kithdbVersion));
+  const server = registryOf(serverFamilies(lifecycle, requests, kithdbVersion));
   registerRequests(server, requests);
+  const ofProcess = registryOfProcess();
   return async () => {
     const open = lifecycle.engine;
     const families =
@@ -28,7 +29,7 @@ export function metricsReport({ lifecycle, requests, kithdbVersion }: MetricSour
             ...scrubFamilies(open.scrub()),
           ];
     const engine = families.length === 0 ? [] : [registryOf(families)];
-    const texts = await Promise.all([ofProcess(), server, ...engine].map((registry) => registry.metrics()));
+    const texts = await Promise.all([ofProcess, server, ...engine].map((registry) => registry.metrics()));
     return { contentType: Registry.PROMETHEUS_CONTENT_TYPE, text: texts.join('\n') };
   };
 }
@@ -41,16 +42,12 @@ function registryOf(families: readonly Family[]): Registry {
   return registry;
 }
 
-let processRegistry: Registry | undefined;
-
 /**
- * The metrics of the process: processor time, memory, files, event loop, garbage collection. There is one process,
- * however many servers run in it, and what observes it runs from the first call to the end.
+ * The metrics of the process: processor time, memory, files, event loop, garbage collection. What observes them runs from
+ * here to the end of the process.
  */
-function ofProcess(): Registry {
-  if (processRegistry === undefined) {
-    processRegistry = new Registry();
-    collectDefaultMetrics({ register: processRegistry });
-  }
-  return processRegistry;
+function registryOfProcess(): Registry {
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
+  return registry;
 }

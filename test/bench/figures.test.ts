@@ -141,3 +141,30 @@ test('a single point makes a picture too', () => {
   ) as string;
   expect(svg).not.toMatch(/NaN|undefined|Infinity/);
 });
+
+test('bars show the parts of the memory, and each filter beside no filter', () => {
+  const report = {
+    set: { name: 'a < b', rows: 2000, dims: 3 },
+    memory: [
+      {
+        system: 'kithdb',
+        bytes_per_row: 30,
+        with_originals_bytes_per_row: 130,
+        components: { codes: 10, links: 15, owners_and_deaths: 5 },
+      },
+      { system: 'hnswlib', bytes_per_row: 120 },
+    ],
+    filtered: { ef: 64, filtered: [{ filter: 'range', share_percent: 10, ratio: 1.234 }] },
+  };
+  const drawn = (which: string): string =>
+    inModule('index/bars.mjs', `return m.${which}(${JSON.stringify(report)});`) as string;
+  const memory = drawn('memoryBars');
+  expect(memory).toContain('a &lt; b: bytes a row');
+  expect(memory).toContain('kithdb (originals in memory): originals 100');
+  expect(memory).toContain('>130</text>');
+  expect(memory).toContain('hnswlib (vectors and graph): all 120');
+  const filters = drawn('filterBars');
+  expect(filters).toContain('>range, 10 %</text>');
+  expect(filters).toContain('>1.23</text>');
+  for (const svg of [memory, filters]) expect(svg).not.toMatch(/NaN|undefined|Infinity/);
+});

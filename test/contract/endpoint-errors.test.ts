@@ -288,8 +288,9 @@ describe.each(lanes)('a collection that is marked for deletion, %s', (_name, hot
   it('C1.4, C1.5, C4.5 412 from every endpoint until what runs on it has ended, then the name is free', async () => {
     engine = openNativeEngine({ dataDir: folder, searchThreads: 2 });
     await engine.open();
-    const limits = { bodyBytes: 4_000_000, bytesInFlight: 8_000_000 };
-    service = await startService({ hotLane, realEngine: engine, limits });
+    const limits = { bodyBytes: 4_000_000 };
+    const admits = { bytes: 8_000_000 };
+    service = await startService({ hotLane, realEngine: engine, limits, admits });
     const create = { json: { vectors: { size: 2, distance: 'Dot' } } };
     await send(service, 'PUT', '/collections/c', create);
     // A filter of a thousand texts over long payloads takes minutes, so the count below ends by its timeout.

@@ -230,7 +230,7 @@ describe('C3.16 GET /metrics', () => {
       await new Promise(setImmediate);
     }
     socket.destroy();
-    while (service.lifecycle.inProgress > 0) {
+    while (service.requests.inProgress > 0) {
       await new Promise(setImmediate);
     }
     open();

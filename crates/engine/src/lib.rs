@@ -1,102 +1,83 @@
 //! The KithDB engine: points, indexes and durability. It knows nothing of Node or HTTP.
 //!
 //! The interface is what this page lists: [`Engine`], what its calls take and answer, and what is done with a data
-//! directory that no engine has open. The modules behind it are public with the feature `internals`, for benchmarks and
-//! tests only. The table of modules in `ARCHITECTURE.md` has their order: each uses only those above it.
+//! directory that no engine has open. The modules behind it are public for benchmarks and tests only. The table of
+//! modules in `ARCHITECTURE.md` has their order: each uses only those above it.
 
+<<<<<<< HEAD
 mod allocator;
 #[cfg(not(feature = "internals"))]
 mod api;
 #[cfg(feature = "internals")]
+=======
+#[doc(hidden)]
+>>>>>>> main
 pub mod api;
-#[cfg(not(feature = "internals"))]
-mod arena;
-#[cfg(feature = "internals")]
+#[doc(hidden)]
 pub mod arena;
-#[cfg(not(feature = "internals"))]
-mod catalog;
-#[cfg(feature = "internals")]
+#[doc(hidden)]
 pub mod catalog;
-#[cfg(not(feature = "internals"))]
-mod collection;
-#[cfg(feature = "internals")]
+#[doc(hidden)]
+pub mod change;
+#[doc(hidden)]
+pub mod checkpoint;
+#[doc(hidden)]
 pub mod collection;
-#[cfg(not(feature = "internals"))]
-mod config;
-#[cfg(feature = "internals")]
+#[doc(hidden)]
 pub mod config;
-#[cfg(not(feature = "internals"))]
-mod deadline;
-#[cfg(feature = "internals")]
+#[doc(hidden)]
 pub mod deadline;
-#[cfg(not(feature = "internals"))]
-mod engine;
-#[cfg(feature = "internals")]
+#[doc(hidden)]
 pub mod engine;
-#[cfg(not(feature = "internals"))]
-mod error;
-#[cfg(feature = "internals")]
+#[doc(hidden)]
 pub mod error;
-#[cfg(not(feature = "internals"))]
-mod field;
-#[cfg(feature = "internals")]
+#[doc(hidden)]
 pub mod field;
-#[cfg(not(feature = "internals"))]
-mod filter;
-#[cfg(feature = "internals")]
+#[doc(hidden)]
 pub mod filter;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
+<<<<<<< HEAD
 #[cfg(not(feature = "internals"))]
 mod index;
 #[cfg(feature = "internals")]
+=======
+mod heap;
+#[doc(hidden)]
+>>>>>>> main
 pub mod index;
-#[cfg(not(feature = "internals"))]
-mod integrity;
-#[cfg(feature = "internals")]
+#[doc(hidden)]
 pub mod integrity;
-#[cfg(not(feature = "internals"))]
-mod json;
-#[cfg(feature = "internals")]
+#[doc(hidden)]
 pub mod json;
+<<<<<<< HEAD
 mod json_writer;
 #[cfg(not(feature = "internals"))]
 mod limits;
 #[cfg(feature = "internals")]
+=======
+#[doc(hidden)]
+>>>>>>> main
 pub mod limits;
-#[cfg(not(feature = "internals"))]
-mod name;
-#[cfg(feature = "internals")]
+#[doc(hidden)]
 pub mod name;
-#[cfg(not(feature = "internals"))]
-mod payload;
-#[cfg(feature = "internals")]
+#[doc(hidden)]
 pub mod payload;
-#[cfg(not(feature = "internals"))]
-mod point_set;
-#[cfg(feature = "internals")]
+#[doc(hidden)]
 pub mod point_set;
-#[cfg(not(feature = "internals"))]
-mod query;
-#[cfg(feature = "internals")]
+#[doc(hidden)]
 pub mod query;
 mod scheduling;
-#[cfg(not(feature = "internals"))]
-mod storage;
-#[cfg(feature = "internals")]
+#[doc(hidden)]
+pub mod state;
+#[doc(hidden)]
 pub mod storage;
 mod sync;
-#[cfg(not(feature = "internals"))]
-mod types;
-#[cfg(feature = "internals")]
+#[doc(hidden)]
 pub mod types;
-#[cfg(not(feature = "internals"))]
-mod vectors;
-#[cfg(feature = "internals")]
+#[doc(hidden)]
 pub mod vectors;
-#[cfg(not(feature = "internals"))]
-mod wal;
-#[cfg(feature = "internals")]
+#[doc(hidden)]
 pub mod wal;
 
 pub use catalog::OpenError;

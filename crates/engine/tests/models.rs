@@ -70,9 +70,10 @@ fn append(log: &GroupCommit, told: &Told, collection: u64, name: &str) {
         let twice = |log: &mut Appender<'_>| {
             (0..2).try_for_each(|_| log.append(collection, 1, body.into()).map(drop))
         };
-        // The completion hears of a refusal too.
-        let _ = log.enqueue(twice, durability, Box::new(done));
-        log.drive();
+        // The completion is called with a refusal too.
+        if let Ok(((), pending)) = log.append(twice, durability, Box::new(done)) {
+            pending.finish();
+        }
     } else {
         log.append_group(&[(collection, 1, body), (collection, 1, body)], durability, Box::new(done));
     }
@@ -214,8 +215,8 @@ impl Server {
             bytes: body.len(),
             reply: Box::new(move |result| drop(send.send(result))),
         };
-        if self.collection.enqueue(request) {
-            self.collection.run_writes();
+        if let Some(turn) = self.collection.enqueue(request) {
+            turn.run();
         }
         receive.recv().expect("every writer is answered").map(|done| done.operation_id)
     }

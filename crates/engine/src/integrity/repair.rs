@@ -8,8 +8,8 @@
 use super::check::{folders, part_name};
 use crate::catalog::{self, CATALOG_COPY, OpenError, Rehearsal, Rehearsed, SavedCatalog, Source, Strays};
 use crate::collection::{
-    CHANGES, Cause, GraphPolicy, IndexQueue, Losses, Opening, OpeningOptions, Part, Shared, Unopened,
-    directory, inspect, link_folder,
+    CHANGES, Cause, Collection, GraphPolicy, IndexQueue, Losses, Opening, OpeningOptions, Part, Shared,
+    Unopened, directory, inspect, link_folder,
 };
 use crate::field::IndexScratch;
 use crate::limits::{Limits, Thresholds};
@@ -279,7 +279,7 @@ impl Run {
         for (id, opening) in std::mem::take(&mut self.openings) {
             let name =
                 catalog.entries().iter().find(|(known, ..)| *known == id).map_or("", |(_, name, _)| name);
-            let collection = opening.finish(Arc::clone(&shared), 0);
+            let collection = Collection::open(opening, Arc::clone(&shared), 0);
             collection.build_indexes();
             while collection.index_some(&mut scratch) {}
             collection.checkpoint(GraphPolicy::Always).map_err(|error| {
