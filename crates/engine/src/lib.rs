@@ -4,14 +4,8 @@
 //! directory that no engine has open. The modules behind it are public for benchmarks and tests only. The table of
 //! modules in `ARCHITECTURE.md` has their order: each uses only those above it.
 
-<<<<<<< HEAD
 mod allocator;
-#[cfg(not(feature = "internals"))]
-mod api;
-#[cfg(feature = "internals")]
-=======
 #[doc(hidden)]
->>>>>>> main
 pub mod api;
 #[doc(hidden)]
 pub mod arena;
@@ -37,27 +31,14 @@ pub mod field;
 pub mod filter;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
-<<<<<<< HEAD
-#[cfg(not(feature = "internals"))]
-mod index;
-#[cfg(feature = "internals")]
-=======
-mod heap;
 #[doc(hidden)]
->>>>>>> main
 pub mod index;
 #[doc(hidden)]
 pub mod integrity;
 #[doc(hidden)]
 pub mod json;
-<<<<<<< HEAD
 mod json_writer;
-#[cfg(not(feature = "internals"))]
-mod limits;
-#[cfg(feature = "internals")]
-=======
 #[doc(hidden)]
->>>>>>> main
 pub mod limits;
 #[doc(hidden)]
 pub mod name;

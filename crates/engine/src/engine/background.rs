@@ -1,11 +1,7 @@
 //! Work that hardly anybody waits for: building field indexes, moving tails into graphs, checkpoints, cutting the log.
 
-<<<<<<< HEAD
 use super::heap_trim::HeapTrim;
-=======
-use super::heap::{self, Heap};
 use super::notifier::Notifier;
->>>>>>> main
 use super::pool::Priority;
 use crate::allocator;
 use crate::catalog::Catalog;

@@ -4,12 +4,8 @@ mod background;
 mod directory;
 mod execute;
 mod health_issue;
-<<<<<<< HEAD
 mod heap_trim;
-=======
-mod heap;
 mod notifier;
->>>>>>> main
 mod operation;
 mod pool;
 mod read;
