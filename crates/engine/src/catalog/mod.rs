@@ -15,7 +15,7 @@ mod staging;
 pub use crate::wal::CATALOG;
 pub use claim::{UNFINISHED_RESTORE, claim, claim_to_read};
 pub use entry::{Entry, Use};
-pub use file::{COPY_PATH as CATALOG_COPY, CatalogFault, catalog_fault};
+pub use file::{COPY_PATH as CATALOG_COPY, CatalogFault, SavedEntry, catalog_fault};
 pub use open::{Mode, Opened, open};
 pub use open_error::OpenError;
 pub use rehearsal::{

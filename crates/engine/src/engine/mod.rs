@@ -1,5 +1,6 @@
 //! The engine: open, execute, status, close; and what is done with a data directory that no engine has open.
 
+mod answer_budget;
 mod background;
 mod directory;
 mod execute;
