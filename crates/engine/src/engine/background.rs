@@ -61,7 +61,7 @@ impl Background {
             let (catalog, stop, notifier) =
                 (Arc::clone(catalog), Arc::clone(&stop), Arc::clone(&keeper_notifier));
             std::thread::Builder::new().name("kith-checkpoint".into()).spawn(move || {
-                Priority::Behind.take();
+                Priority::Low.take();
                 let mut heap_trim = HeapTrim::default();
                 while !stop.load(Ordering::Acquire) {
                     notifier.wait(housekeeping);
@@ -113,7 +113,7 @@ fn give_up_late_writes(catalog: &Catalog) {
 
 /// Works on the field indexes and graphs of one collection after the other, as the queue gives them.
 fn index_until_closed(catalog: &Catalog) {
-    Priority::Behind.take();
+    Priority::Low.take();
     let queue = &catalog.shared().indexer;
     let mut scratch = IndexScratch::default();
     loop {

@@ -5,7 +5,8 @@
 //! all collections do, so that a new log can take its place. Each step is durable before the next; a repair that did
 //! not come to its end is begun again.
 
-use super::check::{folders, part_name};
+use super::advice::part_name;
+use super::check::folders;
 use crate::catalog::{
     self, CATALOG_COPY, OpenError, Rehearsal, Rehearsed, SavedCatalog, SavedEntry, Source, Strays,
 };
