@@ -128,6 +128,12 @@ export function flagNames(): ReadonlyMap<string, Name> {
   );
 }
 
+/** Whether a flag, without its dashes, needs a value: every one but a switch. */
+export function takesValue(flag: string): boolean {
+  const name = flagNames().get(flag);
+  return name !== undefined && describe(name.key).isSwitch !== true;
+}
+
 /** Every environment variable. */
 export function environmentNames(): ReadonlyMap<string, Name> {
   const names = new Map<string, Name>();
