@@ -105,7 +105,7 @@ try {
   process.exitCode = 1;
 }
 
-/** What is to be measured, of what the command line says. */
+/** The parsed command line. */
 function measured(values) {
   const preset = values.quick ? QUICK : FULL;
   const flags = {

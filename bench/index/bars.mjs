@@ -1,4 +1,4 @@
-/** Horizontal bars as an SVG that is legible on light and on dark pages: the memory of the systems, the cost of filters. */
+/** Horizontal bars as an SVG for light and dark pages: memory of the systems, cost of filters. */
 import { escape, pixel } from './picture.mjs';
 
 const WIDTH = 860;
