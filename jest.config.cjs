@@ -9,7 +9,8 @@ module.exports = {
   testEnvironment: 'node',
   testMatch: ['**/*.test.ts'],
   maxWorkers: 2,
-  testTimeout: 30_000,
+  // A busy machine is no reason to fail: what hangs is found just as well a little later.
+  testTimeout: 120_000,
   // TypeScript sources name their imports with `.js` where they need a suffix at all.
   moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },
   transform: {

@@ -51,7 +51,7 @@ const USAGE = `npm run example [-- flags]
   --collection NAME  default: debian
 `;
 
-/** An outcome to tell the user in a sentence. */
+/** A failure that is reported as one sentence, without a stack trace. */
 class ExampleError extends Error {}
 
 // `| head` closes the pipe early, and that is no failure.

@@ -17,7 +17,7 @@ import { startServer } from './server-process.mjs';
 const password = 'Correct-horse-7-staple';
 const settings = join(root, 'test', 'openapi', 'schemathesis.toml');
 
-/** What the generated requests are about; the description's examples name it. */
+/** The collections of the generated requests; the description's examples name them. */
 const collections = {
   articles: { vectors: { size: 4, distance: 'Cosine' } },
   spare: { vectors: { size: 2, distance: 'Dot' } },
@@ -46,7 +46,7 @@ export async function runSchemathesis(effort) {
   const guarded = {
     KITHDB_ADMIN_PASSWORD: password,
     KITHDB_AUTH_ENABLED: 'true',
-    // A long run must not outlive its credential.
+    // The credential must last longer than the longest run.
     KITHDB_JWT_TTL_SECONDS: '86400',
   };
   await withServer(guarded, async (url) => {
@@ -56,7 +56,7 @@ export async function runSchemathesis(effort) {
   return undefined;
 }
 
-/** A server in a folder of its own, for as long as `work` takes. */
+/** Runs `work` with a server that has a folder of its own. */
 async function withServer(env, work) {
   const folder = mkdtempSync(join(tmpdir(), 'kithdb-schemathesis-'));
   const flags = ['--port', '0', '--data-dir', join(folder, 'data'), '--log-level', 'error'];

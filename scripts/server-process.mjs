@@ -1,7 +1,7 @@
 /** A KithDB server as a child process: started on a free port, asked for its address, stopped gracefully. */
 import { spawn } from 'node:child_process';
 
-/** Longer than any start should take on a loaded machine; a hang must not hold up the caller. */
+/** Longer than any start takes on a loaded machine. A start that hangs must not block the caller for ever. */
 const START_TIMEOUT_MS = 120_000;
 
 /**
@@ -20,7 +20,7 @@ export async function startServer(launcher, flags, env = {}) {
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const exited = new Promise((resolve) => child.once('close', resolve));
-  // Whoever is interrupted while it starts leaves no server behind.
+  // A caller that ends during the start must not leave a server behind.
   const kill = () => child.kill('SIGKILL');
   process.once('exit', kill);
   child.once('close', () => process.off('exit', kill));
@@ -60,7 +60,7 @@ function readAddress(child) {
       const line = text.split('\n').find((line) => /\bready\b/i.test(line) && /https?:\/\//.test(line));
       if (!line) return;
       clearTimeout(timer);
-      // Both go on being read: a full pipe would block the server.
+      // Keep reading both streams: a full pipe would block the server.
       for (const stream of [child.stdout, child.stderr]) stream.off('data', read).resume();
       resolve(/https?:\/\/(\[[0-9a-f:]+\]|[\w.-]+):\d+/i.exec(line)[0]);
     };

@@ -1,4 +1,4 @@
-/** All that a fresh clone needs before it can serve or be tested; nothing when nothing changed. */
+/** Builds what a server and its tests need, and leaves alone what is up to date. */
 import { buildAddon, requireBuildableAddon, updateBindingTypes } from './addon.mjs';
 import { requireNode } from './node-version.mjs';
 import { writeDescription } from './openapi.mjs';
@@ -8,8 +8,8 @@ import { prepareSqlite3 } from './sqlite3.mjs';
 import { compileTypeScript } from './typescript.mjs';
 
 /**
- * Installs, then compiles sqlite3 beside the engine and the TypeScript: on a fresh machine both take long, and
- * neither keeps all cores busy.
+ * Installs packages, then compiles sqlite3 beside the engine and the TypeScript: on a fresh machine both take long, and
+ * neither uses all cores.
  *
  * @param {{updateTypes?: boolean}} [options] whether generated binding types replace the committed ones
  */

@@ -1,4 +1,4 @@
-/** Running the tools of a build: quiet while they work, their whole output when they fail. */
+/** Runs the tools of a build. Their output goes to a log, whose end is shown when a tool fails. */
 import { spawn } from 'node:child_process';
 import { closeSync, existsSync, mkdirSync, openSync, readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
@@ -8,7 +8,7 @@ import { root } from './tree.mjs';
 /** How much of a failed tool's log is shown; the file has the rest. */
 const SHOWN_LOG_LINES = 200;
 
-/** A failure that needs no stack trace: its message tells the reader what to do. */
+/** A failure that is reported without a stack trace: its message says what to do. */
 export class BuildError extends Error {}
 
 /** rustup puts cargo where a non-login shell often does not look. */
@@ -79,12 +79,12 @@ export function npm() {
   return [process.platform === 'win32' ? 'npm.cmd' : 'npm', []];
 }
 
-/** Says what is going on, on stderr: stdout belongs to what is being started or tested. */
+/** Prints a line on stderr: stdout belongs to what is started or tested. */
 export function say(line) {
   process.stderr.write(`${line}\n`);
 }
 
-/** Runs `work`, announcing it before and telling how long it took after. */
+/** Runs `work`, and prints a line before it and one with its duration after it. */
 export async function announce(what, work) {
   say(`${what} …`);
   const startedAt = performance.now();

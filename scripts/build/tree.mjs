@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 /** The repository's root. */
 export const root = resolve(dirname(fileURLToPath(import.meta.url)), '..', '..');
 
-/** Everything the build leaves behind that is not a result: logs, stamps, the Python environment. */
+/** What the build keeps for itself: logs, stamps, the Python environment. */
 const buildDir = join(root, '.build');
 
 /**

@@ -1,12 +1,12 @@
 /** What a user gets from npm: the packed tarball, installed into an empty folder, must serve without Rust. */
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { BuildError, mustRun, npm } from '../build/process.mjs';
 import { root } from '../build/tree.mjs';
 import { startServer } from '../server-process.mjs';
 
-/** A package this large has swallowed something: a data set, a debug build. */
+/** A larger package holds something that does not belong to it, such as a data set or a debug build. */
 const MAX_PACKED_BYTES = 20 * 1024 * 1024;
 
 /** @returns {Promise<string>} the size of the tarball, for the step's line */
@@ -31,11 +31,18 @@ export async function checkPackedInstall() {
     await mustRun('packed-install', command, [...leading, 'install', '--no-audit', '--no-fund', tarball], {
       cwd: folder,
     });
+    requireNoTestSwitches(join(folder, 'node_modules', 'kithdb', 'native'));
     await serveOnce(folder);
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
   return `${(bytes / 1024 / 1024).toFixed(1)} MB packed`;
+}
+
+/** The addon that tests load is built beside the product and must not be packed. */
+function requireNoTestSwitches(native) {
+  const extra = readdirSync(native).filter((name) => !name.endsWith('.node'));
+  if (extra.length > 0) throw new BuildError(`The package has native/${extra.join(', ')}.`);
 }
 
 /** Starts the installed server, creates a collection over HTTP, and stops it gracefully. */

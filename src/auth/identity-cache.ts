@@ -5,39 +5,45 @@ const MOST_UNKNOWN = 1000;
 /** How long a digest that the store does not know is remembered. */
 const UNKNOWN_MS = 1000;
 
-/** What a digest stands for. */
+/** An access token as the cache keeps it. */
 export interface KnownToken {
   readonly identity: Identity;
   /** Seconds since 1970, null for never: checked at every use. */
   readonly expiresAt: number | null;
 }
 
-/**
- * Remembers which digest stands for whom, so that a request costs no look-up. {@link clear} empties it at once and
- * outdates look-ups that are still running.
- */
-export class IdentityCache {
+/** Keeps the identities of access tokens by the tokens' digests, so that a request needs no query of the store. */
+export interface IdentityCache {
+  /** Names this moment: {@link remember} takes only what was looked up since the last {@link clear}. */
+  readonly epoch: number;
+  /** Empties the cache, and invalidates queries that are still running. */
+  clear(): void;
+  /** The token, null for one that the store did not have a moment ago, undefined when the store must be queried. */
+  find(digest: string): KnownToken | null | undefined;
+  /** Keeps the result of a query that began in `epoch`. */
+  remember(digest: string, token: KnownToken | null, epoch: number): void;
+}
+
+/** An {@link IdentityCache} in the memory of one event loop. */
+export class LocalIdentityCache implements IdentityCache {
   #epoch = 0;
   readonly #known = new Map<string, KnownToken>();
-  /** When each was looked up in vain, in milliseconds. */
+  /** When the store was queried for each without a result, in milliseconds. */
   readonly #unknown = new Map<string, number>();
 
   /** @param now milliseconds, never going back */
   constructor(private readonly now: () => number) {}
 
-  /** Outdates everything looked up before. */
   clear(): void {
     this.#epoch += 1;
     this.#known.clear();
     this.#unknown.clear();
   }
 
-  /** A mark of this moment: {@link remember} takes only what was looked up since the last {@link clear}. */
   get epoch(): number {
     return this.#epoch;
   }
 
-  /** The token, null for one that the store did not know a moment ago, undefined when the store must be asked. */
   find(digest: string): KnownToken | null | undefined {
     const known = this.#known.get(digest);
     if (known !== undefined) {
@@ -47,7 +53,6 @@ export class IdentityCache {
     return failedAt !== undefined && this.now() - failedAt < UNKNOWN_MS ? null : undefined;
   }
 
-  /** Keeps what the store said in `epoch`. */
   remember(digest: string, token: KnownToken | null, epoch: number): void {
     if (epoch !== this.#epoch) {
       return;

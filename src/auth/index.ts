@@ -1,5 +1,5 @@
 export { checkExposure, ExposureError, isPrivateAddress } from './exposure';
-export { AuthStartError, openAuth, type AuthConfig, type AuthSurroundings } from './open';
+export { AuthStartError, openAuth, type AuthConfig, type AuthSurroundings, type ProcessAuth } from './open';
 export { isDirectLocal, LOCAL_ONLY, originGuard } from './origin-guard';
 export { refusePassword } from './password-policy';
 export { PERMISSIONS } from './permissions';

@@ -6,7 +6,7 @@ const FREE_FAILURES = 5;
 const WINDOW_MS = 60_000;
 const FIRST_PAUSE_MS = 1000;
 const LONGEST_PAUSE_MS = 60_000;
-/** Addresses remembered; the one heard of longest ago is forgotten first. */
+/** Addresses remembered; the one whose last attempt is the oldest is forgotten first. */
 const MOST_ADDRESSES = 10_000;
 /** Attempts of one address that may wait for others of it to end. */
 const MOST_QUEUED = 8;
@@ -21,34 +21,40 @@ interface Address {
   queue: (() => void)[];
 }
 
-/** Leave to try a password. Exactly one of its methods must be called, once. */
+/** Permission to try a password. Exactly one of its methods must be called, once. */
 export interface Attempt {
   readonly allowed: true;
   succeeded(): void;
   failed(): void;
-  /** The attempt was given up before the password was looked at. */
+  /** The attempt ended before the password was checked. */
   abandoned(): void;
 }
 
-/** No leave; the caller may come back after so many whole seconds. */
+/** The attempt is refused; the caller may try again after so many whole seconds. */
 export interface Refusal {
   readonly allowed: false;
   readonly retryAfterSeconds: number;
 }
 
+/** Slows down guessing of passwords (C3.4). */
+export interface LoginThrottle {
+  /** Asks for permission to try a password; `peer` is the address of the socket. */
+  attempt(peer: string): Promise<Attempt | Refusal>;
+}
+
 /**
- * Slows down guessing (C3.4): after five failures from one address within a minute it has to wait, for longer with
- * each further failure. It never locks the admin out for good, and waiting costs no thread.
+ * After five failures from one address within a minute, the address has to wait, for longer with each further failure.
+ * The admin is never locked out for good, and waiting uses no thread.
  */
-export class LoginThrottle {
+export class LocalLoginThrottle implements LoginThrottle {
   readonly #addresses = new Map<string, Address>();
 
   /** @param now milliseconds, never going back */
   constructor(private readonly now: () => number) {}
 
   /**
-   * Asks for leave to try a password. Attempts that run count as if they had failed, so that many at once are no way
-   * around the limit: those beyond it wait until one has ended.
+   * Attempts in progress count as failures, so that concurrent attempts do not get around the limit: those beyond it wait
+   * until one has ended.
    */
   async attempt(peer: string): Promise<Attempt | Refusal> {
     const address = this.#find(networkOf(peer));
@@ -102,7 +108,7 @@ export class LoginThrottle {
     };
   }
 
-  /** Failures count for a minute after the pause that they caused, so that waiting it out earns one attempt, not five. */
+  /** Failures count for a minute after the pause that they caused: after a pause one attempt is free, not five. */
   #forgetOldFailures(address: Address, now: number): void {
     if (now - address.blockedUntil < WINDOW_MS && address.blockedUntil !== 0) {
       return;

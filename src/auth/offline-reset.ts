@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { diskFull, explained, isDiskFull } from '../files/explained';
-import { PasswordHasher } from './password-hashing';
+import { LocalPasswordHasher } from './password-hashing';
 import { openStore, storeExists, StoreUnavailable, type StoreKind } from './store/open';
 
 /** How a reset without a server ended. */
@@ -25,7 +25,7 @@ export async function resetPasswordOffline(
   }
   const store = await openStore(dataDir, kind);
   try {
-    const passwordHash = await new PasswordHasher().hash(password);
+    const passwordHash = await new LocalPasswordHasher().hash(password);
     return (await store.replaceAdmin({ passwordHash, generation: randomUUID() })) ? 'done' : 'no admin';
   } catch (error) {
     throw isDiskFull(error) ? new StoreUnavailable(diskFull(dataDir), { cause: error }) : error;

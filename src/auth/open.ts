@@ -4,10 +4,8 @@ import type { Config } from '../config';
 import { diskFull, isDiskFull } from '../files/explained';
 import { AdminJwt } from './admin-jwt';
 import { settleJwtSecret } from './jwt-secret';
-import { LoginThrottle } from './login-throttle';
-import { PasswordHasher } from './password-hashing';
 import { refusePassword } from './password-policy';
-import { StoredAuthService, type AuthService } from './service';
+import { StoredAuthService, type AuthParts, type AuthService } from './service';
 import { openStore } from './store/open';
 
 /** The settings that authentication starts from. */
@@ -28,13 +26,14 @@ export class AuthStartError extends Error {
   override readonly name = 'AuthStartError';
 }
 
+/** What authentication counts and remembers for the whole process. */
+export type ProcessAuth = Pick<AuthParts, 'throttle' | 'hasher' | 'identities'>;
+
 /** What a test may replace. */
 export interface AuthSurroundings {
   /** Milliseconds since 1970. */
   readonly now?: () => number;
-  /** Milliseconds, never going back: the clock of the login throttle. */
-  readonly elapsed?: () => number;
-  /** Shows a generated password to whoever starts the server, once. */
+  /** Shows a generated password to the operator, once. */
   readonly showPassword?: (password: string) => void;
 }
 
@@ -47,9 +46,10 @@ export interface AuthSurroundings {
 export async function openAuth(
   config: AuthConfig,
   log: Logger,
+  { throttle, hasher, identities }: ProcessAuth,
   surroundings: AuthSurroundings = {},
 ): Promise<AuthService> {
-  const { now = Date.now, elapsed = () => performance.now(), showPassword = printPassword } = surroundings;
+  const { now = Date.now, showPassword = printPassword } = surroundings;
   const store = await openStore(config.dataDir, config.tokenStore, (warning) => {
     log.warn(warning);
   });
@@ -58,8 +58,9 @@ export async function openAuth(
     const auth = await StoredAuthService.over({
       store,
       jwt: new AdminJwt(secret, config.jwtTtlSeconds, now),
-      hasher: new PasswordHasher(),
-      throttle: new LoginThrottle(elapsed),
+      hasher,
+      throttle,
+      identities,
       log,
       jwtTtlSeconds: config.jwtTtlSeconds,
       now,

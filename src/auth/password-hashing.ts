@@ -29,12 +29,25 @@ export class HashingBusy extends Error {
 }
 
 /** Hashes and verifies passwords, a bounded number at a time. */
-export class PasswordHasher {
+export interface PasswordHasher {
+  /** A PHC string. @throws HashingBusy */
+  hash(password: string): Promise<string>;
+  /**
+   * Whether the password belongs to the hash. Without a hash the answer is false and takes as long, so that the time does
+   * not reveal whether there is an admin.
+   * @throws HashingBusy
+   */
+  verify(hash: string | undefined, password: string): Promise<boolean>;
+  /** Whether a hash was made with other parameters than the current ones. */
+  isOutdated(hash: string): boolean;
+}
+
+/** Argon2id on libuv's thread pool. */
+export class LocalPasswordHasher implements PasswordHasher {
   #running = 0;
   readonly #waiting: (() => void)[] = [];
   readonly #dummy = dummyHash();
 
-  /** A PHC string. @throws HashingBusy */
   async hash(password: string): Promise<string> {
     return this.#admitted(async () => {
       const { hash } = await import('@node-rs/argon2');
@@ -42,11 +55,6 @@ export class PasswordHasher {
     });
   }
 
-  /**
-   * Whether the password belongs to the hash. Without a hash it takes as long and is false, so that the time tells
-   * nobody whether there is an admin.
-   * @throws HashingBusy
-   */
   async verify(hash: string | undefined, password: string): Promise<boolean> {
     return this.#admitted(async () => {
       const { verify } = await import('@node-rs/argon2');
@@ -55,7 +63,6 @@ export class PasswordHasher {
     });
   }
 
-  /** Whether a hash was made with other parameters than today's. */
   isOutdated(hash: string): boolean {
     return !hash.startsWith(PARAMETERS);
   }
@@ -64,7 +71,7 @@ export class PasswordHasher {
     if (this.#running < MOST_RUNNING) {
       this.#running += 1;
     } else if (this.#waiting.length < MOST_WAITING) {
-      // Whoever finishes hands its place on, so the count stays.
+      // A hash that ends passes its slot on, so the count stays the same.
       await new Promise<void>((resolve) => this.#waiting.push(resolve));
     } else {
       throw new HashingBusy();
@@ -82,7 +89,7 @@ export class PasswordHasher {
   }
 }
 
-/** A hash with today's parameters that no password has. */
+/** A hash with the current parameters that no password has. */
 function dummyHash(): string {
   const text = (bytes: number): string => randomBytes(bytes).toString('base64').replaceAll('=', '');
   return `${PARAMETERS}${text(SALT_BYTES)}$${text(HASH_BYTES)}`;

@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import type { Identity, Permission } from '../http/authorization';
 import { digestOf, generateToken, isWellFormedToken } from './access-token';
 import type { AdminJwt } from './admin-jwt';
-import { IdentityCache, type KnownToken } from './identity-cache';
+import type { IdentityCache, KnownToken } from './identity-cache';
 import type { LoginThrottle } from './login-throttle';
 import type { PasswordHasher } from './password-hashing';
 import { ADMIN_IDENTITY, formatPermissions, parsePermissions } from './permissions';
@@ -71,6 +71,7 @@ export interface AuthParts {
   readonly jwt: AdminJwt;
   readonly hasher: PasswordHasher;
   readonly throttle: LoginThrottle;
+  readonly identities: IdentityCache;
   readonly log: Logger;
   readonly jwtTtlSeconds: number;
   /** Milliseconds since 1970. */
@@ -81,7 +82,6 @@ const BEARER = /^bearer +([^\s]+) *$/i;
 
 /** Authentication over a store. */
 export class StoredAuthService implements AuthService {
-  readonly #cache = new IdentityCache(() => performance.now());
   readonly #lookups = new Map<string, Promise<KnownToken | null>>();
   /** Changes of the admin and of the setting run one after the other. */
   #changes: Promise<unknown> = Promise.resolve();
@@ -132,7 +132,7 @@ export class StoredAuthService implements AuthService {
   #identifyAccessToken(token: string): Identity | null | Promise<Identity | null> {
     const digest = digestOf(token);
     const key = digest.toString('base64');
-    const cached = this.#cache.find(key);
+    const cached = this.parts.identities.find(key);
     return cached === undefined
       ? this.#lookUp(digest, key).then((found) => this.#alive(found))
       : this.#alive(cached);
@@ -148,12 +148,13 @@ export class StoredAuthService implements AuthService {
     if (running !== undefined) {
       return running;
     }
-    const { epoch } = this.#cache;
+    const { identities } = this.parts;
+    const { epoch } = identities;
     const lookup = this.parts.store
       .tokenByDigest(digest)
       .then((stored) => {
         const known = stored === undefined ? null : knownToken(stored);
-        this.#cache.remember(key, known, epoch);
+        identities.remember(key, known, epoch);
         return known;
       })
       .finally(() => {
@@ -165,9 +166,9 @@ export class StoredAuthService implements AuthService {
     return lookup;
   }
 
-  /** Nothing that was known of a token before counts any more. */
+  /** Makes everything that was known of tokens before count no more. */
   #forgetTokens(): void {
-    this.#cache.clear();
+    this.parts.identities.clear();
     this.#lookups.clear();
   }
 

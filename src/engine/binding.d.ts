@@ -7,7 +7,7 @@ export declare class NativeClaim {
    * Holds a data directory, which must exist.
    *
    * # Errors
-   * When another process holds it, or a restore into it did not come to its end.
+   * When another process holds it, or a restore into it was not finished.
    */
   constructor(dataDir: string)
   /** Lets it go. A second call does nothing. */
@@ -27,11 +27,11 @@ export declare class NativeEngine {
    */
   open(id: number, options: OpenOptions): void
   /**
-   * Adds a piece to the body of the call `id`: `length` bytes of `memory` from `from` on. The body then has room for
-   * `capacity` bytes at least. Memory that is the piece alone is detached, which frees it at once.
+   * Adds a part to the body of the call `id`: `length` bytes of `memory` from `from` on. The body then has room for at
+   * least `capacity` bytes. Memory that holds nothing but the part is detached, which frees it at once.
    *
    * # Errors
-   * When the piece reaches beyond the memory.
+   * When the part reaches beyond the end of the memory.
    */
   append(id: number, memory: ArrayBuffer, from: number, length: number, capacity: number): void
   /** Forgets the body of the call `id`, which will not be executed. */
@@ -45,26 +45,26 @@ export declare class NativeEngine {
   /** The names of the operations, each at its place. */
   static operations(): Array<string>
   /**
-   * Copies short envelopes that wait into `frame`, each behind the number of its call and its length (32 bits each,
-   * little-endian), and answers how many bytes that is; 0 when none is left. `frame` holds 64 KiB at least.
+   * Copies waiting short envelopes into `frame`, each after the number of its call and its length (32 bits each,
+   * little-endian), and answers how many bytes it has written; 0 when none is left. `frame` holds at least 64 KiB.
    */
   take(frame: Buffer): number
   /** What the engine serves now; nothing while it is not open. */
   status(): NativeStatus
-  /** What an operator has to see to; nothing while the engine is not open. */
-  troubles(): Array<NativeTrouble>
+  /** What an operator has to deal with; nothing while the engine is not open. */
+  healthIssues(): Array<NativeHealthIssue>
   /** What the scrub did; nothing while the engine is not open. */
   scrub(): NativeScrub
   /**
-   * Gives everything that is served second names in the folder `staging` of the data directory; completes `id` when
-   * they stand.
+   * Links every file that is served into the folder `staging` of the data directory, for a backup to copy; completes
+   * `id` when the links are durable.
    */
   stage(id: number): void
-  /** Removes the second names; completes `id` when they are gone. */
+  /** Removes the folder `staging`; completes `id` when it is gone. */
   unstage(id: number): void
   /**
-   * Gives up what runs and is not written yet, checkpoints, and releases the directory; then completes `id`. A second
-   * call only completes.
+   * Cancels running requests that have not been written to the log, writes checkpoints, releases the directory, and then
+   * completes `id`. A second call only completes.
    */
   close(id: number): void
 }
@@ -132,6 +132,16 @@ export interface NativeFinding {
   effect: string
   /** What to do. */
   advice: string
+}
+
+/** A fault that an operator has to deal with. */
+export interface NativeHealthIssue {
+  /** `disk_full`, `log`, `quarantine`, `collection`, `checkpoint` or `removal`. */
+  kind: string
+  /** Name of the collection, where it is one. */
+  collection?: string
+  /** What is wrong. */
+  what: string
 }
 
 /** Names of instruction sets, such as `avx512`. */
@@ -308,16 +318,6 @@ export interface NativeStatus {
   kernels: NativeKernels
 }
 
-/** Something that an operator has to see to. */
-export interface NativeTrouble {
-  /** `disk_full`, `log`, `quarantine`, `collection`, `checkpoint` or `removal`. */
-  kind: string
-  /** Name of the collection, where it is one. */
-  collection?: string
-  /** What is wrong. */
-  what: string
-}
-
 /** A file that is not what was written. */
 export interface NativeUnsoundFile {
   /** Relative to the data directory. */
@@ -340,10 +340,6 @@ export interface OpenOptions {
   limits?: NativeLimits
   /** How files are read in the background for signs of decay; not at all when absent. */
   scrub?: NativeScrubOptions
-  /** Makes operations on a collection of a special name panic, for a test. */
-  panicForTests?: boolean
-  /** Makes small collections see all that large ones see in the background, many times a second, for a test. */
-  hurriedForTests?: boolean
 }
 
 /**

@@ -11,7 +11,7 @@ import {
   type EngineStatus,
   type IncomingBody,
   type ScrubReport,
-  type Trouble,
+  type HealthIssue,
 } from './types';
 
 export * from './types';
@@ -69,14 +69,13 @@ class Facade implements Engine {
       });
       this.native = native;
       this.places = new Map(binding.NativeEngine.operations().map((name, place) => [name, place]));
-      const { dataDir, searchThreads, limits, scrub, panicForTests } = this.options;
+      const { dataDir, searchThreads, limits, scrub } = this.options;
       await this.awake((id) => {
         native.open(id, {
           dataDir,
           ...(searchThreads === undefined ? {} : { searchThreads }),
           ...(limits === undefined ? {} : { limits }),
           ...(scrub === undefined ? {} : { scrub }),
-          ...(panicForTests === undefined ? {} : { panicForTests }),
         });
       });
       this.state = 'ready';
@@ -126,9 +125,11 @@ class Facade implements Engine {
     return (this.state === 'ready' ? this.native?.scrub() : undefined) ?? NO_SCRUB;
   }
 
-  troubles(): readonly Trouble[] {
+  healthIssues(): readonly HealthIssue[] {
     // The binding names kinds of this list only.
-    return this.state === 'ready' && this.native !== undefined ? (this.native.troubles() as Trouble[]) : [];
+    return this.state === 'ready' && this.native !== undefined
+      ? (this.native.healthIssues() as HealthIssue[])
+      : [];
   }
 
   stage(): Promise<void> {

@@ -116,11 +116,11 @@ export interface EngineStatus {
 }
 
 /**
- * What is in trouble: nothing may grow until the disk has room; the log takes no writes until a restart; a collection is
- * set aside; it takes no writes until a restart; a checkpoint could not be written or the log not be cut; files of a
- * deleted collection could not be removed.
+ * What a health issue is about: the disk is full, and writes that make the data grow are refused until it has room; the
+ * log accepts no writes until a restart; a collection is quarantined; a collection accepts no writes until a restart; a
+ * checkpoint could not be written or the log could not be cut; files of a deleted collection could not be removed.
  */
-export const TROUBLE_KINDS = [
+export const HEALTH_ISSUE_KINDS = [
   'disk_full',
   'log',
   'quarantine',
@@ -129,9 +129,9 @@ export const TROUBLE_KINDS = [
   'removal',
 ] as const;
 
-/** Something that whoever operates an open engine has to see to. */
-export interface Trouble {
-  readonly kind: (typeof TROUBLE_KINDS)[number];
+/** A fault of an open engine that an operator has to deal with. */
+export interface HealthIssue {
+  readonly kind: (typeof HEALTH_ISSUE_KINDS)[number];
   /** Its name, where it is that of a collection. */
   readonly collection?: string;
   /** What is wrong; may name files relative to the data directory. */
@@ -210,8 +210,6 @@ export interface EngineOptions {
   readonly limits?: Partial<EngineLimits>;
   /** How files are read in the background for signs of decay; not at all when absent. */
   readonly scrub?: { readonly bytesPerSecond: number; readonly intervalSeconds: number };
-  /** Tests only: makes the operation on a collection called `__panic__` panic inside the engine. */
-  readonly panicForTests?: boolean;
 }
 
 /** The limits of C2.7. */
@@ -247,8 +245,8 @@ export interface Engine {
   execute(request: EngineRequest): Promise<Answer>;
   status(): EngineStatus;
   scrub(): ScrubReport;
-  /** What is wrong now, at most 1,000 of it. */
-  troubles(): readonly Trouble[];
+  /** The issues of this moment, at most 1,000. */
+  healthIssues(): readonly HealthIssue[];
   /**
    * Gives everything that is served second names in the folder `staging` of the data directory, where it stays as it is:
    * for a backup. Rejects with an {@link EngineError}.

@@ -6,21 +6,29 @@ export interface AdmissionLimits {
   readonly bytes: number;
 }
 
+/** The requests and bytes that one process holds at once for data endpoints. */
+export interface Admission {
+  readonly requestsInFlight: number;
+  readonly bytesInFlight: number;
+  /** A reservation for one request and the bytes of its body, or the sentence that says which bound is reached. */
+  reserve(bytes: number): Reservation | string;
+}
+
 /** What one request holds of the budget, until it is released. */
 export interface Reservation {
   /** Takes more bytes for a body without a length; false when the budget has no room for them. Needs no `this`. */
   readonly grow: (bytes: number) => boolean;
-  /** Holds the bytes of an answer in place of the body's; there is no refusing them, the answer exists. */
+  /** Holds the bytes of an answer in place of those of the body. They are not refused: the answer exists already. */
   exchange(bytes: number): void;
   /** Gives everything back; a second call does nothing. Needs no `this`. */
   readonly release: () => void;
 }
 
 /**
- * Accounts for requests and body bytes in flight. A body's `Content-Length` is reserved before the first byte is
- * read, so that accepted bodies always have their room; a body without a length is charged as it streams.
+ * Counts requests and body bytes in flight. The `Content-Length` of a body is reserved before its first byte is read, so
+ * that an accepted body always fits; a body without a length is charged as it arrives.
  */
-export class Admission {
+export class LocalAdmission implements Admission {
   #requests = 0;
   #bytes = 0;
 
@@ -34,7 +42,6 @@ export class Admission {
     return this.#bytes;
   }
 
-  /** A reservation, or the sentence that says which bound is reached. */
   reserve(bytes: number): Reservation | string {
     if (this.#requests >= this.limits.requests) {
       return `Too many requests in progress: limit ${this.limits.requests}`;

@@ -6,7 +6,7 @@ import {
   type EngineRequest,
   type IncomingBody,
 } from '../engine/types';
-import { Admission, type Reservation } from './admission';
+import type { Admission, Reservation } from './admission';
 import {
   authorize,
   needsIdentity,
@@ -28,7 +28,7 @@ import {
   type Failure,
 } from './errors';
 import type { Exchange } from './exchange';
-import type { Late } from './late';
+import type { Deferred } from './deferred';
 import type { Lifecycle } from './lifecycle';
 import { ParameterValidator, type ParameterResult, type Parameters } from './parameters';
 import type { PathParams } from './target';
@@ -36,18 +36,16 @@ import type { EngineRoute, ReportRoute, Route } from './route-table';
 
 /** What the chain of checks works with. */
 export interface ChainServices {
-  readonly auth: Late<Authenticator>;
+  readonly auth: Deferred<Authenticator>;
   readonly guard: OriginGuard;
   readonly lifecycle: Lifecycle;
   readonly log: Logger;
+  readonly admission: Admission;
   readonly limits: {
     /** Largest body of a data endpoint (C2.7). */
     readonly bodyBytes: number;
     /** Largest body of an endpoint under `/auth`. */
     readonly authBodyBytes: number;
-    /** Requests and body bytes in flight. */
-    readonly requestsInFlight: number;
-    readonly bytesInFlight: number;
   };
   readonly bodyPace: BodyPace;
 }
@@ -60,13 +58,11 @@ type Verdict = Failure | undefined;
  * synchronous as long as nothing has to be waited for.
  */
 export class Chain {
-  readonly admission: Admission;
   readonly #bodies: BodyReader;
   readonly #parameters = new ParameterValidator();
 
   constructor(private readonly services: ChainServices) {
     const { limits } = services;
-    this.admission = new Admission({ requests: limits.requestsInFlight, bytes: limits.bytesInFlight });
     this.#bodies = new BodyReader(limits.bodyBytes, services.bodyPace);
   }
 
@@ -117,7 +113,7 @@ export class Chain {
     }
     const auth = this.services.auth.current;
     if (auth === undefined) {
-      return this.services.auth.ready.then((late) => this.#authenticate(exchange, route, late));
+      return this.services.auth.ready.then((opened) => this.#authenticate(exchange, route, opened));
     }
     return this.#authenticate(exchange, route, auth);
   }
@@ -204,7 +200,7 @@ export class Chain {
       return;
     }
     const readsBody = route.body && exchange.announcedBytes !== 0;
-    const reservation = this.admission.reserve(readsBody ? (exchange.announcedBytes ?? 0) : 0);
+    const reservation = this.services.admission.reserve(readsBody ? (exchange.announcedBytes ?? 0) : 0);
     if (typeof reservation === 'string') {
       exchange.fail(overloaded(reservation));
       return;

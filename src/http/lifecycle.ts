@@ -3,12 +3,10 @@ import type { Engine } from '../engine/types';
 /** Where the server is between listening and its exit. */
 export type Phase = 'starting' | 'ready' | 'stopping';
 
-/** The one place that knows the phase, holds the engine once it is open, and counts what is in progress. */
+/** The phase of the server, and the engine while it is open. */
 export class Lifecycle {
   #phase: Phase = 'starting';
   #engine: Engine | undefined;
-  #inProgress = 0;
-  #idle: (() => void) | undefined;
 
   get phase(): Phase {
     return this.#phase;
@@ -19,11 +17,7 @@ export class Lifecycle {
     return this.#engine;
   }
 
-  get inProgress(): number {
-    return this.#inProgress;
-  }
-
-  /** The engine is open. A server that is already stopping stays so: then false. */
+  /** The engine is open. Does nothing and gives false when the server is stopping already. */
   becomeReady(engine: Engine): boolean {
     if (this.#phase !== 'starting') {
       return false;
@@ -33,28 +27,8 @@ export class Lifecycle {
     return true;
   }
 
-  /** From here on every new request but the plain ones is a 503. */
+  /** Every new request gets a 503 from now on, except on the plain endpoints. */
   beginStop(): void {
     this.#phase = 'stopping';
-  }
-
-  requestBegan(): void {
-    this.#inProgress += 1;
-  }
-
-  requestEnded(): void {
-    this.#inProgress -= 1;
-    if (this.#inProgress === 0) {
-      this.#idle?.();
-    }
-  }
-
-  /** Resolves when nothing is in progress. */
-  whenIdle(): Promise<void> {
-    return this.#inProgress === 0
-      ? Promise.resolve()
-      : new Promise((resolve) => {
-          this.#idle = resolve;
-        });
   }
 }

@@ -14,7 +14,7 @@ import { authorityOf, decodeParams, parseTarget } from './target';
 /** What the HTTP application is made of. */
 export interface HttpServices extends ChainServices {
   readonly routes: readonly Route[];
-  /** Every request is counted here when it is over. */
+  /** Every request is counted here. */
   readonly requests: RequestCounts;
   /** Origins whose pages may call the service. */
   readonly corsOrigins: readonly string[];
@@ -107,10 +107,9 @@ export function httpListeners(services: HttpServices): HttpListeners {
     const target = parseTarget(request.url ?? '/');
     const exchange = new Exchange(request, response, target, lifecycle);
     exchange.expectsContinue = expects === 'continue';
-    lifecycle.requestBegan();
+    requests.began();
     exchange.whenOver(() => {
-      lifecycle.requestEnded();
-      requests.add(exchange);
+      requests.ended(exchange);
     });
     logAtEnd(exchange, log);
     const malformed = malformedHead(request);
@@ -148,7 +147,7 @@ export function httpListeners(services: HttpServices): HttpListeners {
       serve(request, response, 'more');
     },
     drop: () => {
-      requests.droppedConnections += 1;
+      requests.connectionDropped();
       if (performance.now() - warnedOfDropsAt >= DROP_WARNING_MS) {
         warnedOfDropsAt = performance.now();
         const total = requests.droppedConnections;

@@ -21,17 +21,70 @@ export interface RouteCounts {
   seconds: number;
 }
 
-/**
- * Counts requests by route. Every request passes here, so there is only arithmetic: names and text are made when
- * somebody asks for them. The routes of the table are the only keys, and one more for what matched none of them.
- */
-export class RequestCounts {
-  readonly #counts = new Map<Route | undefined, RouteCounts>();
+/** What one process counts of its requests and connections. */
+export interface RequestCounts {
+  /** Requests that have arrived and are not answered whole. */
+  readonly inProgress: number;
   /** Connections that were cut before a request, because there were too many. */
-  droppedConnections = 0;
-
+  readonly droppedConnections: number;
+  /** Counts a request that has arrived. */
+  began(): void;
   /** Counts a request that is over. */
-  add(exchange: Exchange): void {
+  ended(exchange: Exchange): void;
+  connectionDropped(): void;
+  /** Every route that had a request, undefined for requests that matched none. */
+  entries(): Iterable<[Route | undefined, RouteCounts]>;
+  /** Resolves when no request is in progress. */
+  whenIdle(): Promise<void>;
+}
+
+/**
+ * Counts requests by route. Every request is counted here, so there is only arithmetic: names and text are made when the
+ * metrics are asked for. The routes of the table are the only keys, and one more for what matched none of them.
+ */
+export class LocalRequestCounts implements RequestCounts {
+  readonly #counts = new Map<Route | undefined, RouteCounts>();
+  #droppedConnections = 0;
+  #inProgress = 0;
+  #idle: (() => void) | undefined;
+
+  get inProgress(): number {
+    return this.#inProgress;
+  }
+
+  get droppedConnections(): number {
+    return this.#droppedConnections;
+  }
+
+  began(): void {
+    this.#inProgress += 1;
+  }
+
+  ended(exchange: Exchange): void {
+    this.#inProgress -= 1;
+    this.#add(exchange);
+    if (this.#inProgress === 0) {
+      this.#idle?.();
+    }
+  }
+
+  connectionDropped(): void {
+    this.#droppedConnections += 1;
+  }
+
+  entries(): Iterable<[Route | undefined, RouteCounts]> {
+    return this.#counts.entries();
+  }
+
+  whenIdle(): Promise<void> {
+    return this.#inProgress === 0
+      ? Promise.resolve()
+      : new Promise((resolve) => {
+          this.#idle = resolve;
+        });
+  }
+
+  #add(exchange: Exchange): void {
     const counts = this.#of(exchange.route);
     const outcome = exchange.wasAnswered() ? Math.floor(exchange.response.statusCode / 100) - 1 : ABORTED;
     counts.outcomes[outcome] = (counts.outcomes[outcome] ?? 0) + 1;
@@ -42,11 +95,6 @@ export class RequestCounts {
     }
     counts.durations[bucket] = (counts.durations[bucket] ?? 0) + 1;
     counts.seconds += seconds;
-  }
-
-  /** Every route that had a request, undefined for requests that matched none. */
-  entries(): Iterable<[Route | undefined, RouteCounts]> {
-    return this.#counts.entries();
   }
 
   #of(route: Route | undefined): RouteCounts {

@@ -1,16 +1,21 @@
 import {
-  TROUBLE_KINDS,
+  HEALTH_ISSUE_KINDS,
   type EngineInternals,
   type EngineStatus,
   type ScrubReport,
-  type Trouble,
+  type HealthIssue,
 } from '../engine/types';
 import type { Lifecycle } from '../http/lifecycle';
+import type { RequestCounts } from '../http/request-counts';
 import type { Family, Sample } from './family';
 import { hugePages } from './huge-pages';
 
 /** Metrics of the server, whatever its engine does; those of requests are beside these. */
-export function serverFamilies(lifecycle: Lifecycle, kithdbVersion: string): readonly Family[] {
+export function serverFamilies(
+  lifecycle: Lifecycle,
+  requests: RequestCounts,
+  kithdbVersion: string,
+): readonly Family[] {
   return [
     {
       type: 'gauge',
@@ -29,7 +34,7 @@ export function serverFamilies(lifecycle: Lifecycle, kithdbVersion: string): rea
       type: 'gauge',
       name: 'kithdb_http_requests_in_progress',
       help: 'Requests that have arrived and are not answered whole, this one included',
-      samples: () => [{ value: lifecycle.inProgress }],
+      samples: () => [{ value: requests.inProgress }],
     },
     {
       type: 'gauge',
@@ -66,8 +71,8 @@ export function engineFamilies(status: EngineStatus): readonly Family[] {
   ];
 }
 
-/** Metrics of what an operator has to see to. */
-export function troubleFamilies(troubles: readonly Trouble[]): readonly Family[] {
+/** Metrics of what an operator has to deal with. */
+export function healthIssueFamilies(issues: readonly HealthIssue[]): readonly Family[] {
   return [
     {
       type: 'gauge',
@@ -78,7 +83,7 @@ export function troubleFamilies(troubles: readonly Trouble[]): readonly Family[]
         labelled(
           'kind',
           Object.fromEntries(
-            TROUBLE_KINDS.map((kind) => [kind, troubles.filter((trouble) => trouble.kind === kind).length]),
+            HEALTH_ISSUE_KINDS.map((kind) => [kind, issues.filter((issue) => issue.kind === kind).length]),
           ),
         ),
     },

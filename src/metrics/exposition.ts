@@ -2,7 +2,7 @@ import { collectDefaultMetrics, Registry } from 'prom-client';
 import type { Lifecycle } from '../http/lifecycle';
 import type { RequestCounts } from '../http/request-counts';
 import type { Report } from '../http/route-table';
-import { engineFamilies, scrubFamilies, serverFamilies, troubleFamilies } from './definitions';
+import { engineFamilies, healthIssueFamilies, scrubFamilies, serverFamilies } from './definitions';
 import { register, type Family } from './family';
 import { registerRequests } from './request-metrics';
 
@@ -15,8 +15,9 @@ export interface MetricSources {
 
 /** What makes the text of the metrics; those of the engine are in it from ready until the server stops. */
 export function metricsReport({ lifecycle, requests, kithdbVersion }: MetricSources): () => Promise<Report> {
-  const server = registryOf(serverFamilies(lifecycle, kithdbVersion));
+  const server = registryOf(serverFamilies(lifecycle, requests, kithdbVersion));
   registerRequests(server, requests);
+  const ofProcess = registryOfProcess();
   return async () => {
     const open = lifecycle.engine;
     const families =
@@ -24,11 +25,11 @@ export function metricsReport({ lifecycle, requests, kithdbVersion }: MetricSour
         ? []
         : [
             ...engineFamilies(open.status()),
-            ...troubleFamilies(open.troubles()),
+            ...healthIssueFamilies(open.healthIssues()),
             ...scrubFamilies(open.scrub()),
           ];
     const engine = families.length === 0 ? [] : [registryOf(families)];
-    const texts = await Promise.all([ofProcess(), server, ...engine].map((registry) => registry.metrics()));
+    const texts = await Promise.all([ofProcess, server, ...engine].map((registry) => registry.metrics()));
     return { contentType: Registry.PROMETHEUS_CONTENT_TYPE, text: texts.join('\n') };
   };
 }
@@ -41,16 +42,12 @@ function registryOf(families: readonly Family[]): Registry {
   return registry;
 }
 
-let processRegistry: Registry | undefined;
-
 /**
- * The metrics of the process: processor time, memory, files, event loop, garbage collection. There is one process,
- * however many servers run in it, and what observes it runs from the first call to the end.
+ * The metrics of the process: processor time, memory, files, event loop, garbage collection. What observes them runs from
+ * here to the end of the process.
  */
-function ofProcess(): Registry {
-  if (processRegistry === undefined) {
-    processRegistry = new Registry();
-    collectDefaultMetrics({ register: processRegistry });
-  }
-  return processRegistry;
+function registryOfProcess(): Registry {
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
+  return registry;
 }

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import jwt from 'jsonwebtoken';
-import { PasswordHasher } from '../../src/auth/password-hashing';
+import { LocalPasswordHasher } from '../../src/auth/password-hashing';
 import { openStore } from '../../src/auth/store/open';
 import { bearer, PASSWORD, startAuth, type AuthServer } from './auth-server';
 
@@ -251,7 +251,7 @@ describe('C3.4 login', () => {
     try {
       const { hash } = await import('@node-rs/argon2');
       const outdated = await hash(PASSWORD, { memoryCost: 8192, timeCost: 1 });
-      expect(new PasswordHasher().isOutdated(outdated)).toBe(true);
+      expect(new LocalPasswordHasher().isOutdated(outdated)).toBe(true);
       const before = await openStore(dataDir);
       await before.createAdmin({ passwordHash: outdated, generation: 'g' });
       await before.close();
@@ -263,7 +263,7 @@ describe('C3.4 login', () => {
       const after = await openStore(dataDir);
       const admin = await after.admin();
       await after.close();
-      expect(new PasswordHasher().isOutdated(admin!.passwordHash)).toBe(false);
+      expect(new LocalPasswordHasher().isOutdated(admin!.passwordHash)).toBe(false);
       expect(admin!.generation).toBe('g');
     } finally {
       rmSync(dataDir, { recursive: true });

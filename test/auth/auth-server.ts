@@ -10,13 +10,15 @@ import {
   originGuard,
   type AuthConfig,
   type AuthService,
+  type ProcessAuth,
 } from '../../src/auth';
+import { LocalLoginThrottle } from '../../src/auth/login-throttle';
 import { DEFAULT_PACE } from '../../src/http/body';
 import { createHttpServer } from '../../src/http/http-server';
-import { Late } from '../../src/http/late';
+import { Deferred } from '../../src/http/deferred';
 import { Lifecycle } from '../../src/http/lifecycle';
 import { httpListeners } from '../../src/http/listener';
-import { RequestCounts } from '../../src/http/request-counts';
+import { localProcessState } from '../../src/process/state';
 import { allRoutes } from '../../src/routes';
 import { mustBeDescribed } from '../openapi/description';
 
@@ -33,6 +35,11 @@ export const AUTH_CONFIG: AuthConfig = {
   adminPasswordProblem: undefined,
   generateAdminPassword: false,
 };
+
+/** What authentication counts for the whole process, with nothing counted yet. */
+export function processAuth(): ProcessAuth {
+  return localProcessState({ maxBodyBytes: 4096 }).auth;
+}
 
 /** A service whose engine never becomes ready: what passes authentication is a 412 on data endpoints. */
 export interface AuthServer {
@@ -57,17 +64,23 @@ export async function startAuth(
   const log = pino({ level: 'trace' }, { write: (line: string) => logged.push(line) });
   const clock = { now: Date.now() };
   const lifecycle = new Lifecycle();
-  const auth = await openAuth({ ...AUTH_CONFIG, ...overrides }, log, {
-    now: () => clock.now,
-    elapsed: () => clock.now,
-    showPassword: (password) => logged.push(`shown ${password}`),
-  });
+  const { admission, requests, auth: counted } = localProcessState({ maxBodyBytes: 4096 });
+  const throttle = new LocalLoginThrottle(() => clock.now);
+  const auth = await openAuth(
+    { ...AUTH_CONFIG, ...overrides },
+    log,
+    { ...counted, throttle },
+    {
+      now: () => clock.now,
+      showPassword: (password) => logged.push(`shown ${password}`),
+    },
+  );
   const corsOrigins = listening.corsOrigins ?? [];
-  const requests = new RequestCounts();
   const listeners = httpListeners({
     routes: allRoutes(authRoutes(Promise.resolve(auth)), lifecycle, requests, '0.1.0'),
     requests,
-    auth: Late.of(auth),
+    admission,
+    auth: Deferred.of(auth),
     guard: originGuard({ host: listening.host ?? '127.0.0.1', corsOrigins }),
     lifecycle,
     log,
@@ -76,8 +89,6 @@ export async function startAuth(
     limits: {
       bodyBytes: 4096,
       authBodyBytes: AUTH_BODY_BYTES,
-      requestsInFlight: 64,
-      bytesInFlight: 65_536,
     },
   });
   const server = createHttpServer(listeners);

@@ -1,15 +1,15 @@
 import fc from 'fast-check';
-import { IdentityCache, type KnownToken } from '../../src/auth/identity-cache';
-import { LoginThrottle, networkOf, type Attempt, type Refusal } from '../../src/auth/login-throttle';
-import { HashingBusy, PasswordHasher } from '../../src/auth/password-hashing';
+import { LocalIdentityCache, type KnownToken } from '../../src/auth/identity-cache';
+import { LocalLoginThrottle, networkOf, type Attempt, type Refusal } from '../../src/auth/login-throttle';
+import { HashingBusy, LocalPasswordHasher } from '../../src/auth/password-hashing';
 import { ADMIN_IDENTITY } from '../../src/auth/permissions';
 
 describe('C3.4 the login throttle', () => {
   let now: number;
-  let throttle: LoginThrottle;
+  let throttle: LocalLoginThrottle;
   beforeEach(() => {
     now = 1_000_000;
-    throttle = new LoginThrottle(() => now);
+    throttle = new LocalLoginThrottle(() => now);
   });
 
   async function fail(peer = '10.0.0.1'): Promise<void> {
@@ -116,7 +116,7 @@ describe('C3.4 the login throttle', () => {
   it('never lets more than five guesses through before the first pause, whatever their order', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.boolean(), { maxLength: 40 }), async (ends) => {
-        const limited = new LoginThrottle(() => now);
+        const limited = new LocalLoginThrottle(() => now);
         const running: Attempt[] = [];
         let granted = 0;
         for (const end of ends) {
@@ -141,7 +141,7 @@ describe('C3.4 the login throttle', () => {
 
 describe('password hashing', () => {
   it('runs two at a time, lets eight wait and refuses the eleventh', async () => {
-    const hasher = new PasswordHasher();
+    const hasher = new LocalPasswordHasher();
     const outcomes = await Promise.allSettled(
       Array.from({ length: 12 }, () => hasher.verify(undefined, 'x')),
     );
@@ -154,7 +154,7 @@ describe('password hashing', () => {
   });
 
   it('makes Argon2id strings of 64 MiB and three passes, each with its own salt', async () => {
-    const hasher = new PasswordHasher();
+    const hasher = new LocalPasswordHasher();
     const [first, second] = [await hasher.hash('Pässwörd'), await hasher.hash('Pässwörd')];
     expect(first).toMatch(/^\$argon2id\$v=19\$m=65536,t=3,p=1\$/);
     expect(first).not.toBe(second);
@@ -164,7 +164,7 @@ describe('password hashing', () => {
   });
 
   it('is never true without a hash, and goes on after an error', async () => {
-    const hasher = new PasswordHasher();
+    const hasher = new LocalPasswordHasher();
     expect(await hasher.verify(undefined, '')).toBe(false);
     for (let attempt = 0; attempt < 3; attempt++) {
       await expect(hasher.verify('no hash at all', 'x')).rejects.toThrow();
@@ -176,10 +176,10 @@ describe('password hashing', () => {
 describe('the identity cache', () => {
   const known: KnownToken = { identity: ADMIN_IDENTITY, expiresAt: null };
   let now: number;
-  let cache: IdentityCache;
+  let cache: LocalIdentityCache;
   beforeEach(() => {
     now = 0;
-    cache = new IdentityCache(() => now);
+    cache = new LocalIdentityCache(() => now);
   });
 
   it('keeps what the store knows, and for a second what it does not', () => {

@@ -6,7 +6,7 @@ import { checkExposure, ExposureError, isPrivateAddress, openAuth } from '../../
 import { generatePassword } from '../../src/auth/open';
 import { refusePassword } from '../../src/auth/password-policy';
 import { openStore } from '../../src/auth/store/open';
-import { AUTH_CONFIG, bearer, PASSWORD, startAuth, type AuthServer } from './auth-server';
+import { AUTH_CONFIG, bearer, PASSWORD, processAuth, startAuth, type AuthServer } from './auth-server';
 
 const SILENT = pino({ level: 'silent' });
 
@@ -99,14 +99,18 @@ describe('C3.7 changing the setting', () => {
 
 describe('C3.8 the initial state', () => {
   it('is disabled, and not yet decided on', async () => {
-    const auth = await openAuth(AUTH_CONFIG, SILENT);
+    const auth = await openAuth(AUTH_CONFIG, SILENT, processAuth());
     expect([auth.enabled, auth.decided]).toEqual([false, false]);
   });
 
   it('is enabled by KITHDB_AUTH_ENABLED=true, which needs an admin password', async () => {
-    const auth = await openAuth({ ...AUTH_CONFIG, authEnabled: true, adminPassword: PASSWORD }, SILENT);
+    const auth = await openAuth(
+      { ...AUTH_CONFIG, authEnabled: true, adminPassword: PASSWORD },
+      SILENT,
+      processAuth(),
+    );
     expect([auth.enabled, auth.decided]).toEqual([true, true]);
-    await expect(openAuth({ ...AUTH_CONFIG, authEnabled: true }, SILENT)).rejects.toThrow(
+    await expect(openAuth({ ...AUTH_CONFIG, authEnabled: true }, SILENT, processAuth())).rejects.toThrow(
       /KITHDB_AUTH_ENABLED=true needs an admin.*KITHDB_ADMIN_PASSWORD/,
     );
   });
@@ -115,8 +119,8 @@ describe('C3.8 the initial state', () => {
     const dataDir = mkdtempSync(join(tmpdir(), 'kithdb-initial-'));
     try {
       const config = { ...AUTH_CONFIG, dataDir, tokenStore: undefined, authEnabled: true };
-      await (await openAuth({ ...config, adminPassword: PASSWORD }, SILENT)).close();
-      const auth = await openAuth(config, SILENT);
+      await (await openAuth({ ...config, adminPassword: PASSWORD }, SILENT, processAuth())).close();
+      const auth = await openAuth(config, SILENT, processAuth());
       expect(auth.enabled).toBe(true);
       await auth.close();
     } finally {
@@ -136,11 +140,11 @@ describe('C3.8 the initial state', () => {
       };
       const shown: string[] = [];
       const showPassword = (password: string): void => void shown.push(password);
-      const first = await openAuth(config, SILENT, { showPassword });
+      const first = await openAuth(config, SILENT, processAuth(), { showPassword });
       expect(shown).toHaveLength(1);
       expect(await first.login(shown[0]!, '127.0.0.1')).toMatchObject({ kind: 'success' });
       await first.close();
-      const second = await openAuth(config, SILENT, { showPassword });
+      const second = await openAuth(config, SILENT, processAuth(), { showPassword });
       await second.close();
       expect(shown).toHaveLength(1);
     } finally {
@@ -151,8 +155,10 @@ describe('C3.8 the initial state', () => {
   it('makes no password where one is given or authentication stays disabled', async () => {
     const showPassword = jest.fn();
     const config = { ...AUTH_CONFIG, generateAdminPassword: true };
-    await openAuth({ ...config, authEnabled: true, adminPassword: PASSWORD }, SILENT, { showPassword });
-    expect((await openAuth(config, SILENT, { showPassword })).adminExists).toBe(false);
+    await openAuth({ ...config, authEnabled: true, adminPassword: PASSWORD }, SILENT, processAuth(), {
+      showPassword,
+    });
+    expect((await openAuth(config, SILENT, processAuth(), { showPassword })).adminExists).toBe(false);
     expect(showPassword).not.toHaveBeenCalled();
   });
 
@@ -164,7 +170,7 @@ describe('C3.8 the initial state', () => {
     });
     try {
       const config = { ...AUTH_CONFIG, authEnabled: true, generateAdminPassword: true };
-      await (await openAuth(config, SILENT)).close();
+      await (await openAuth(config, SILENT, processAuth())).close();
     } finally {
       write.mockRestore();
     }
@@ -198,7 +204,11 @@ describe('C3.8 an address that other machines can reach', () => {
     const dataDir = mkdtempSync(join(tmpdir(), 'kithdb-exposed-'));
     try {
       for (let start = 0; start < 2; start++) {
-        const auth = await openAuth({ ...AUTH_CONFIG, dataDir, tokenStore: undefined }, SILENT);
+        const auth = await openAuth(
+          { ...AUTH_CONFIG, dataDir, tokenStore: undefined },
+          SILENT,
+          processAuth(),
+        );
         expect(() => checkExposure(exposed, auth)).toThrow(ExposureError);
         await auth.close();
       }

@@ -30,7 +30,7 @@ describe('the flags of the benchmarks', () => {
     const { status, stderr, stdout } = spawnSync(
       process.execPath,
       [join(ROOT, 'bench', `${bench}.mjs`), '--data', DATA, flag, value],
-      { encoding: 'utf8', timeout: 20_000, env: { PATH: process.env['PATH'], TMPDIR: folder } },
+      { encoding: 'utf8', timeout: 120_000, env: { PATH: process.env['PATH'], TMPDIR: folder } },
     );
     expect({ status, stdout }).toEqual({ status: 2, stdout: '' });
     expect(stderr).toMatch(new RegExp(`^${flag} ${value}: `));

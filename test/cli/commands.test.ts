@@ -25,7 +25,7 @@ import { ConfigError, isPathFlag, settingsReference } from '../../src/config';
 import { StartError } from '../../src/http/listen';
 import { BackupError } from '../../src/operations/failure';
 import { startServer } from '../../src/server';
-import { AUTH_CONFIG, PASSWORD } from '../auth/auth-server';
+import { AUTH_CONFIG, PASSWORD, processAuth } from '../auth/auth-server';
 
 jest.mock('../../src/server', () => ({ startServer: jest.fn(() => Promise.resolve()) }));
 const started = startServer as jest.MockedFunction<typeof startServer>;
@@ -199,7 +199,7 @@ describe('C11.2 kithdb health, the health check of the image', () => {
 describe('C11.4 kithdb admin reset-password', () => {
   const reset = ['admin', 'reset-password', '--data-dir'];
   const auth = (config: object = {}) =>
-    openAuth({ ...AUTH_CONFIG, dataDir, tokenStore: undefined, ...config }, SILENT);
+    openAuth({ ...AUTH_CONFIG, dataDir, tokenStore: undefined, ...config }, SILENT, processAuth());
 
   async function firstStart(): Promise<string> {
     const service = await auth({ adminPassword: PASSWORD });

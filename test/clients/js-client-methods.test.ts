@@ -119,7 +119,7 @@ describe('every method of @qdrant/js-client-rest (C9.1)', () => {
       replication_factor: 1,
       write_consistency_factor: 1,
       metadata: { owner: 'Ada' },
-      timeout: 20,
+      timeout: 120,
     });
     expect((await client.getCollections()).collections).toEqual([{ name: 'all' }]);
 
@@ -134,7 +134,7 @@ describe('every method of @qdrant/js-client-rest (C9.1)', () => {
       params: { on_disk_payload: true, replication_factor: 1 },
       quantization_config: 'Disabled',
       metadata: { year: 2026 },
-      timeout: 20,
+      timeout: 120,
     });
     const { config, status } = await client.getCollection('all');
     expect(status).toBe('green');
@@ -295,7 +295,7 @@ describe('every method of @qdrant/js-client-rest (C9.1)', () => {
     ];
     for (const [query, expected] of forms) expect([query, await ids(query)]).toEqual([query, expected]);
     const searches = forms.map(([query]) => ({ limit: 9, ...query }));
-    const answers = await client.queryBatch('all', { searches, timeout: 20 });
+    const answers = await client.queryBatch('all', { searches, timeout: 120 });
     expect(answers.map(({ points }) => points.map(({ id }) => id))).toEqual(
       forms.map(([, expected]) => expected),
     );

@@ -40,7 +40,7 @@ describe('@qdrant/js-client-rest writes, unchanged and with authentication enabl
           hnsw_config: { ef_construct: 64 },
           optimizers_config: { indexing_threshold: 5000 },
           metadata: { owner: 'Ada', colour: 'red' },
-          timeout: 10,
+          timeout: 120,
         }),
       ).toBe(true);
       expect(await client.collectionExists('life')).toEqual({ exists: true });
@@ -86,7 +86,7 @@ describe('@qdrant/js-client-rest writes, unchanged and with authentication enabl
         size: 3,
         distance: 'Dot',
       });
-      await client.deleteCollection('life', { timeout: 30 });
+      await client.deleteCollection('life', { timeout: 120 });
     });
 
     test('get payload indexes, which describe themselves and change no answer', async () => {

@@ -139,15 +139,11 @@ describe('LangChain, unchanged and with authentication enabled (C9.1)', () => {
     });
   });
 
-  whenThereIsPython(
-    'langchain-qdrant: dense, sparse and hybrid retrieval as documented',
-    async () => {
-      const script = join(__dirname, 'python', 'langchain_flow.py');
-      const { stdout } = await promisify(execFile)(python, ['-B', script, server.url, token]);
-      const { steps, failures } = JSON.parse(stdout) as { steps: number; failures: string[] };
-      expect(failures).toEqual([]);
-      expect(steps).toBeGreaterThan(40);
-    },
-    120_000,
-  );
+  whenThereIsPython('langchain-qdrant: dense, sparse and hybrid retrieval as documented', async () => {
+    const script = join(__dirname, 'python', 'langchain_flow.py');
+    const { stdout } = await promisify(execFile)(python, ['-B', script, server.url, token]);
+    const { steps, failures } = JSON.parse(stdout) as { steps: number; failures: string[] };
+    expect(failures).toEqual([]);
+    expect(steps).toBeGreaterThan(40);
+  });
 });

@@ -324,7 +324,7 @@ describe('C4.4 changing a collection', () => {
       quantization_config: 'Disabled',
       metadata: { drop: null, added: { x: 1 } },
     };
-    expect(await server.ok('PATCH', `${path}?timeout=10`, change)).toBe(true);
+    expect(await server.ok('PATCH', `${path}?timeout=120`, change)).toBe(true);
     const { config } = await server.ok('GET', path);
     expect(config.hnsw_config).toEqual({ ...before.config.hnsw_config, ef_construct: 200, ef_search: 50 });
     expect(config.optimizer_config).toEqual({
@@ -413,7 +413,7 @@ describe('C4.5, C4.6 deleting', () => {
     await server.ok('PUT', `${path}/points`, { points: [{ id: 1, vector: [1, 2], payload: { old: true } }] });
     await server.ok('PUT', `${path}/index`, { field_name: 'old', field_schema: 'bool' });
     expect(await server.ok('GET', `${path}/exists`)).toEqual({ exists: true });
-    expect(await server.ok('DELETE', `${path}?timeout=30`)).toBe(true);
+    expect(await server.ok('DELETE', `${path}?timeout=120`)).toBe(true);
     expect(await server.ok('GET', `${path}/exists`)).toEqual({ exists: false });
     expect(await server.ok('DELETE', path)).toBe(false);
     await server.collection('again', { vectors: { size: 3, distance: 'Cosine' } });

@@ -49,9 +49,10 @@ let express: Service;
 beforeAll(async () => {
   engine = openNativeEngine({ dataDir: folder, searchThreads: 1 });
   await engine.open();
-  const limits = { bodyBytes: 64 * MIB, bytesInFlight: 256 * MIB };
-  hotLane = await startService({ hotLane: true, realEngine: engine, limits });
-  express = await startService({ hotLane: false, realEngine: engine, limits });
+  const limits = { bodyBytes: 64 * MIB };
+  const admits = { bytes: 256 * MIB };
+  hotLane = await startService({ hotLane: true, realEngine: engine, limits, admits });
+  express = await startService({ hotLane: false, realEngine: engine, limits, admits });
   await send(hotLane, 'PUT', '/collections/c', { json: CORPUS.collection });
   await send(hotLane, 'PUT', '/collections/witness', { json: CORPUS.collection });
   const points = [{ id: 1, vector: [1, 2, 3, 4], payload: { a: 1 } }];

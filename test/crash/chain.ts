@@ -24,7 +24,7 @@ interface Found {
 }
 
 /** The server was gone before it had answered. */
-class NoAnswer extends Error {}
+export class NoAnswer extends Error {}
 
 async function call(url: string, method: string, path: string, body?: unknown): Promise<Answer> {
   const content =

@@ -5,7 +5,6 @@ import { join } from 'node:path';
 import { call, ok, type Answer } from './requests';
 import { ServerChild } from './server-child';
 
-const TIMEOUT_MS = 120_000;
 const CLOSED = 'the log cannot be written until the server is restarted';
 
 const folder = mkdtempSync(join(tmpdir(), 'kithdb-sync-'));
@@ -86,5 +85,4 @@ withLibrary(
     server.signal('SIGTERM');
     expect(await server.exit).toEqual({ code: 0, signal: null });
   },
-  TIMEOUT_MS,
 );

@@ -1,18 +1,37 @@
-import { Chain } from './chain';
-import { HURRIED, ServerChild } from './server-child';
+import { sleep } from '../until';
+import { Chain, NoAnswer } from './chain';
+import { type Exit, HURRIED, NotReady, ServerChild } from './server-child';
 
-/** Kills of a normal run; the environment variable sets another number. */
-const KILLS = Number(process.env['KITHDB_KILLS'] ?? 200);
+/** Kills of a normal run; `npm run test:long` has many more. */
+const KILLS = Number(process.env['KITHDB_KILLS'] ?? 10);
+/** Every second kill is at one of these points in turn: see crates/engine/src/storage/crash_points.rs. */
+const POINTS = [
+  // Amid a checkpoint: its data is synced, its manifest is not there yet.
+  'create MANIFEST.new',
+  // Amid a vacuum.
+  'moving rows',
+  // Amid the build of a graph.
+  'taking in a tail',
+  // After a rename, before its directory is synced.
+  'renamed MANIFEST',
+  'cutting the log',
+  'create .data',
+  'dropping rows',
+  'rewriting a graph',
+  'rename MANIFEST',
+  'moving payloads',
+  'rename CATALOG',
+  'renamed CATALOG',
+  'renamed cut',
+  'remove .log',
+  'remove .data',
+];
 /** Data directories that are killed side by side. */
 const CHAINS = 2;
 const TIMEOUT_MS = 60_000 + KILLS * 5_000;
 
-// What a failed test leaves behind would keep Jest from ending.
+// A server that a failed test leaves would keep Jest from ending.
 afterEach(ServerChild.killAll);
-
-function sleep(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
-}
 
 /** How far a long run has come. */
 function report(progress: string): void {
@@ -20,15 +39,31 @@ function report(progress: string): void {
     process.stderr.write(`${new Date().toISOString()} ${progress}\n`);
 }
 
-/** Starts a server, loads it and kills it at a random moment. */
-async function killOnce(chain: Chain): Promise<void> {
+/** Starts a server that kills itself at a point, and loads it until it is there. */
+async function killAtPoint(chain: Chain, point: string): Promise<void> {
+  const env = { KITHDB_TEST_CRASH_POINT: `${point}:${1 + Math.floor(Math.random() * 3)}` };
+  const server = new ServerChild(chain.dataDir, { launcher: HURRIED, env });
+  try {
+    const url = await server.ready;
+    await chain.create(url);
+    await chain.verify(url);
+    await chain.load(url);
+  } catch (error) {
+    // The point may come before the server is ready, and during what is verified.
+    if (!(error instanceof NoAnswer || error instanceof NotReady)) throw error;
+  }
+  // Nothing else sends this signal: the server was at the point.
+  expect([point, await server.exit]).toEqual([point, { code: null, signal: 'SIGKILL' }]);
+}
+
+/** Starts a server, loads it and kills it at a random moment; whether it still ran then. */
+async function killAtRandom(chain: Chain): Promise<boolean> {
   if (Math.random() < 0.15) {
     // In the middle of a start.
     const early = new ServerChild(chain.dataDir, { launcher: HURRIED });
     await sleep(Math.random() * 400);
     early.signal('SIGKILL');
-    await early.exit;
-    return;
+    return wasKilled(await early.exit);
   }
   const server = new ServerChild(chain.dataDir, { launcher: HURRIED });
   const url = await server.ready;
@@ -42,7 +77,14 @@ async function killOnce(chain: Chain): Promise<void> {
     await sleep(Math.random() * 60);
   }
   server.signal('SIGKILL');
-  await Promise.all([server.exit, load]);
+  const [exit] = await Promise.all([server.exit, load]);
+  return wasKilled(exit);
+}
+
+function wasKilled({ code, signal }: Exit): boolean {
+  // A clean stop may have come to its end before the kill.
+  expect([null, 0]).toContain(code);
+  return signal === 'SIGKILL';
 }
 
 async function withChain(work: (chain: Chain) => Promise<void>): Promise<void> {
@@ -61,8 +103,10 @@ test(
     const work = async (chain: Chain): Promise<void> => {
       while (left > 0) {
         left -= 1;
-        if (left % 500 === 0) report(`${KILLS - left} kills, ${chain.acknowledged} writes acknowledged`);
-        await killOnce(chain);
+        const number = KILLS - left;
+        if (number % 500 === 0) report(`${number} kills, ${chain.acknowledged} writes acknowledged`);
+        if (number % 2 === 0) await killAtPoint(chain, POINTS[(number / 2) % POINTS.length]!);
+        else while (!(await killAtRandom(chain)));
       }
       const server = new ServerChild(chain.dataDir, { launcher: HURRIED });
       const url = await server.ready;
@@ -126,10 +170,13 @@ test(
         const load = chain.load(url);
         await sleep(150);
         server.signal(signals[0]);
-        // Well past the moment in which an identical signal counts as the same one.
-        await sleep(400);
-        server.signal(signals[1]);
+        // Well past the moment in which an identical signal counts as the same one, and again where the server was
+        // late for the first.
+        const again = setInterval(() => {
+          server.signal(signals[1]);
+        }, 400);
         expect(await server.exit).toEqual({ code: 1, signal: null });
+        clearInterval(again);
         await Promise.all([load, held]);
       }
       const server = new ServerChild(chain.dataDir);

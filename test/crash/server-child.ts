@@ -11,6 +11,9 @@ const LAUNCHER = join(__dirname, '..', '..', 'bin', 'kithdb.js');
 /** A server whose background work is always busy. */
 export const HURRIED = join(__dirname, 'hurried-server.cjs');
 
+/** The server ended before it was ready. */
+export class NotReady extends Error {}
+
 /** What is unusual about a server. */
 export interface Launch {
   /** The script that starts it. */
@@ -21,11 +24,13 @@ export interface Launch {
 
 /** The real server as a child process, on a free port. */
 export class ServerChild {
-  static readonly #running = new Set<ChildProcess>();
+  static readonly #running = new Set<ServerChild>();
 
-  /** Kills every server that has not ended. */
-  static readonly killAll = (): void => {
-    for (const child of ServerChild.#running) child.kill('SIGKILL');
+  /** Kills every server that has not ended, and waits until they are gone: their folders can be removed then. */
+  static readonly killAll = async (): Promise<void> => {
+    const left = [...ServerChild.#running];
+    for (const server of left) server.signal('SIGKILL');
+    await Promise.all(left.map(({ exit }) => exit));
   };
 
   readonly #child: ChildProcess;
@@ -43,11 +48,11 @@ export class ServerChild {
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     this.#child = child;
-    ServerChild.#running.add(child);
+    ServerChild.#running.add(this);
     this.exit = new Promise((resolve, reject) => {
       child.once('error', reject);
       child.once('close', (code, signal) => {
-        ServerChild.#running.delete(child);
+        ServerChild.#running.delete(this);
         resolve({ code, signal });
       });
     });
@@ -61,11 +66,11 @@ export class ServerChild {
       child.stderr.on('data', read);
       this.exit.then(({ code, signal }) => {
         reject(
-          new Error(`The server ended before it was ready (${code ?? signal ?? '?'}):\n${this.#output}`),
+          new NotReady(`The server ended before it was ready (${code ?? signal ?? '?'}):\n${this.#output}`),
         );
       }, reject);
     });
-    // Whoever kills a server that is still starting does not wait for it.
+    // A test that kills a server while it starts does not wait for it to be ready.
     this.ready.catch(() => undefined);
   }
 

@@ -9,6 +9,9 @@ import {
   type EngineRequest,
   type IncomingBody,
 } from '../../src/engine';
+import { loadBinding } from './testing-addon';
+
+jest.mock('../../src/engine/load', () => jest.requireActual<object>('./testing-addon'));
 
 /** The native engine behind its facade: bytes in, bytes out, stable error codes, panics contained. */
 describe('the engine facade', () => {
@@ -17,7 +20,8 @@ describe('the engine facade', () => {
 
   beforeEach(async () => {
     dataDir = mkdtempSync(join(tmpdir(), 'kith-facade-'));
-    engine = openNativeEngine({ dataDir, panicForTests: true, limits: { maxPointsPerRequest: 3 } });
+    loadBinding().setTestSwitches({ panicsOnRequest: true });
+    engine = openNativeEngine({ dataDir, limits: { maxPointsPerRequest: 3 } });
     await engine.open();
   });
 

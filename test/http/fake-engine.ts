@@ -8,7 +8,7 @@ import {
   type EngineStatus,
   type IncomingBody,
   type ScrubReport,
-  type Trouble,
+  type HealthIssue,
 } from '../../src/engine/types';
 
 /** Each figure its own, so that a test sees where it went. */
@@ -68,7 +68,7 @@ export class FakeEngine implements Engine {
   answer: Buffer | undefined;
   opening: Promise<void> = Promise.resolve();
   closed = false;
-  inTrouble: readonly Trouble[] = [];
+  issues: readonly HealthIssue[] = [];
 
   open(): Promise<void> {
     return this.opening;
@@ -112,8 +112,8 @@ export class FakeEngine implements Engine {
     };
   }
 
-  troubles(): readonly Trouble[] {
-    return this.inTrouble;
+  healthIssues(): readonly HealthIssue[] {
+    return this.issues;
   }
 
   stage(): Promise<void> {

@@ -146,13 +146,13 @@ describe('framing', () => {
   });
 
   it('forgets a client that leaves in the middle of its body, and gives its budget back', async () => {
-    const small = await startService({ limits: { requestsInFlight: 1 } });
+    const small = await startService({ admits: { requests: 1 } });
     const socket = createConnection(small.port, '127.0.0.1');
     socket.write(head('POST', SEARCH, JSON_BODY, 'Content-Length: 100') + '{');
     await once(small.server, 'request');
     expect((await send(small, 'POST', SEARCH, { json: {} })).status).toBe(429);
     socket.destroy();
-    await small.lifecycle.whenIdle();
+    await small.requests.whenIdle();
     expect(small.engine.bodies.every(({ discarded }) => discarded)).toBe(true);
     expect((await send(small, 'POST', SEARCH, { json: {} })).status).toBe(200);
     expect(small.engine.requests).toHaveLength(1);

@@ -11,10 +11,11 @@ import {
   type ServerLimits,
   type TlsMaterial,
 } from '../../src/http/http-server';
-import { Late } from '../../src/http/late';
+import { Deferred } from '../../src/http/deferred';
 import { Lifecycle } from '../../src/http/lifecycle';
 import { httpListeners, type HttpServices } from '../../src/http/listener';
-import { RequestCounts } from '../../src/http/request-counts';
+import { LocalAdmission, type AdmissionLimits } from '../../src/http/admission';
+import { LocalRequestCounts, type RequestCounts } from '../../src/http/request-counts';
 import { allRoutes } from '../../src/routes';
 import type { Route } from '../../src/http/route-table';
 import { description, mustBeDescribed, mustBeFailure } from '../openapi/description';
@@ -26,6 +27,7 @@ export interface Service {
   readonly engine: FakeEngine;
   readonly auth: FakeAuth;
   readonly lifecycle: Lifecycle;
+  readonly requests: RequestCounts;
   readonly routes: readonly Route[];
   readonly server: Server;
   readonly port: number;
@@ -45,6 +47,8 @@ export async function startService(
     /** In place of the fake one. */
     realEngine?: Engine;
     limits?: Partial<HttpServices['limits']>;
+    /** What may be in flight. */
+    admits?: Partial<AdmissionLimits>;
     server?: Partial<ServerLimits>;
     tls?: TlsMaterial;
   } = {},
@@ -57,12 +61,13 @@ export async function startService(
   }
   const logged: Record<string, unknown>[] = [];
   const log: Logger = pino({ level: 'info' }, { write: (line: string) => logged.push(JSON.parse(line)) });
-  const requests = new RequestCounts();
+  const requests = new LocalRequestCounts();
   const routes = allRoutes(fakeAuthRoutes, lifecycle, requests, '0.1.0');
   const services: HttpServices = {
     routes,
     requests,
-    auth: Late.of(auth),
+    admission: new LocalAdmission({ requests: 64, bytes: 4 * BODY_LIMIT, ...overrides.admits }),
+    auth: Deferred.of(auth),
     guard: fakeGuard,
     lifecycle,
     log,
@@ -72,8 +77,6 @@ export async function startService(
     limits: {
       bodyBytes: BODY_LIMIT,
       authBodyBytes: 1024,
-      requestsInFlight: 64,
-      bytesInFlight: 4 * BODY_LIMIT,
       ...overrides.limits,
     },
   };
@@ -88,6 +91,7 @@ export async function startService(
     engine,
     auth,
     lifecycle,
+    requests,
     routes,
     server,
     port: (server.address() as AddressInfo).port,

@@ -39,7 +39,7 @@ describe('heads that Node hands over all the same', () => {
     expect(received).toMatch(/^x-request-id: r7/im);
     expect(received).toMatch(/^connection: close/im);
     expect(received).toMatch(/"status":\{"error":"Unsupported expectation: only 100-continue"\}\}$/);
-    await service.lifecycle.whenIdle();
+    await service.requests.whenIdle();
     expect(service.logged).toEqual([expect.objectContaining({ requestId: 'r7', status: 417 })]);
     expect(service.engine.requests).toHaveLength(0);
     const under = await sendRaw(service, head('POST /auth/admin HTTP/1.1', ...lines), '{}');

@@ -1,5 +1,5 @@
-import { Admission } from '../../src/http/admission';
-import { Late } from '../../src/http/late';
+import { LocalAdmission } from '../../src/http/admission';
+import { Deferred } from '../../src/http/deferred';
 import { FakeAuth } from './fake-auth';
 import { BODY_LIMIT, send, startService } from './harness';
 
@@ -11,7 +11,7 @@ describe('C1.5 admission', () => {
     async (hotLane) => {
       const service = await startService({
         hotLane,
-        limits: { requestsInFlight: 3, bytesInFlight: BODY_LIMIT },
+        admits: { requests: 3, bytes: BODY_LIMIT },
       });
       let open = (): void => undefined;
       service.engine.gate = new Promise((resolve) => {
@@ -48,7 +48,7 @@ describe('C1.5 admission', () => {
   );
 
   it('gives back exactly what a request held, once', () => {
-    const admission = new Admission({ requests: 2, bytes: 100 });
+    const admission = new LocalAdmission({ requests: 2, bytes: 100 });
     const one = admission.reserve(60);
     expect(admission.reserve(41)).toBe('Too many request bytes in progress');
     const two = admission.reserve(10);
@@ -69,7 +69,7 @@ describe('C1.5 admission', () => {
 
 describe('a failed request gives its budget back', () => {
   it.each(['?timeout=0', '', '/%zz'])('after %j', async (suffix) => {
-    const service = await startService({ limits: { requestsInFlight: 1 } });
+    const service = await startService({ admits: { requests: 1 } });
     service.engine.failWith('internal');
     for (let round = 0; round < 3; round += 1) {
       const method = suffix.startsWith('/') ? 'GET' : 'POST';
@@ -103,12 +103,12 @@ describe('C10.1 authentication that opens after the server listens', () => {
   it('makes everything but the plain endpoints wait for it', async () => {
     const auth = new FakeAuth();
     let open: (auth: FakeAuth) => void = () => undefined;
-    const late = new Late(
+    const deferred = new Deferred(
       new Promise<FakeAuth>((resolve) => {
         open = resolve;
       }),
     );
-    const service = await startService({ auth: late });
+    const service = await startService({ auth: deferred });
     const waiting = [send(service, 'GET', '/collections'), send(service, 'GET', '/auth/admin/exists')];
     expect((await send(service, 'GET', '/livez')).status).toBe(200);
     expect(service.engine.requests).toHaveLength(0);
@@ -156,7 +156,7 @@ describe('the access log', () => {
     });
     await send(service, 'GET', '/nowhere/at/all?key=secret');
     await send(service, 'PATCH', '/auth/enabled', { json: {}, headers: { authorization: 'Bearer jwt' } });
-    await service.lifecycle.whenIdle();
+    await service.requests.whenIdle();
     const lines = service.logged.map(({ method, route, status, principal }) => [
       method,
       route,

@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { LineWriter } from '../../src/http/line-writer';
+import { sleep, until } from '../until';
 
 let folder: string;
 let children: ChildProcess[] = [];
@@ -94,16 +95,9 @@ describe('a server whose output cannot be written', () => {
     const [port] = (await once(child, 'message')) as [number];
     for (let request = 0; request < 20; request += 1) {
       expect((await fetch(`http://127.0.0.1:${port}/readyz`)).status).toBe(200);
-      await new Promise((resolve) => setTimeout(resolve, 20));
+      await sleep(20);
     }
     child.kill('SIGTERM');
     expect(await once(child, 'exit')).toEqual([0, null]);
   });
 });
-
-async function until(condition: () => boolean): Promise<void> {
-  for (let round = 0; round < 1000 && !condition(); round += 1) {
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
-  expect(condition()).toBe(true);
-}

@@ -95,7 +95,7 @@ describe('C3.16 GET /metrics', () => {
   });
 
   it('says what the engine says, each figure under its own name', async () => {
-    service.engine.inTrouble = [
+    service.engine.issues = [
       { kind: 'checkpoint', collection: 'a', what: 'no' },
       { kind: 'checkpoint', collection: 'b', what: 'no' },
       { kind: 'log', what: 'no' },
@@ -230,7 +230,7 @@ describe('C3.16 GET /metrics', () => {
       await new Promise(setImmediate);
     }
     socket.destroy();
-    while (service.lifecycle.inProgress > 0) {
+    while (service.requests.inProgress > 0) {
       await new Promise(setImmediate);
     }
     open();

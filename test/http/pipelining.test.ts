@@ -15,7 +15,7 @@ describe('what comes behind a request that is still running', () => {
   let service: Service;
   let open: () => void;
   beforeEach(async () => {
-    service = await startService({ limits: { requestsInFlight: 2 } });
+    service = await startService({ admits: { requests: 2 } });
     service.engine.gate = new Promise((resolve) => {
       open = resolve;
     });
@@ -55,9 +55,9 @@ describe('what comes behind a request that is still running', () => {
 
   it('is forgotten with it when the client leaves', async () => {
     const { socket } = await pipeline(SEARCH + SEARCH, 2);
-    expect(service.lifecycle.inProgress).toBe(2);
+    expect(service.requests.inProgress).toBe(2);
     socket.destroy();
-    await service.lifecycle.whenIdle();
+    await service.requests.whenIdle();
     open();
     service.engine.gate = undefined;
     const again = await pipeline(SEARCH.replace('\r\n\r\n', '\r\nConnection: close\r\n\r\n'), 3);

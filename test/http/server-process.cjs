@@ -1,7 +1,7 @@
 /**
  * A server in a process of its own, for the tests of signals and exits: compiles TypeScript as it is loaded, and puts
  * the fake engine in place of the native one. With `--throw` an error is thrown that nobody catches once it is ready;
- * with `--hang` the engine never answers a search. A parent that listens is sent the port.
+ * with `--hang` the engine never answers a search, and with `--patient` a stop waits two minutes for it. A parent that listens is sent the port.
  */
 const { readFileSync } = require('node:fs');
 const { transformSync } = require('@swc/core');
@@ -19,13 +19,15 @@ const { loadConfig, readFlags } = require('../../src/config/index.ts');
 const { startServer } = require('../../src/server.ts');
 const { FakeEngine } = require('./fake-engine.ts');
 
-const flags = process.argv.slice(2).filter((flag) => flag !== '--throw' && flag !== '--hang');
+const OWN_FLAGS = ['--throw', '--hang', '--patient'];
+const flags = process.argv.slice(2).filter((flag) => !OWN_FLAGS.includes(flag));
 const config = loadConfig({ commandLine: readFlags(flags), env: process.env, terminal: false });
 const engine = new FakeEngine();
 if (process.argv.includes('--hang')) {
   engine.gate = new Promise(() => undefined);
 }
-startServer(config, { openEngine: () => engine, graceMs: 300 }).then(
+const graceMs = process.argv.includes('--patient') ? 120_000 : 300;
+startServer(config, { openEngine: () => engine, graceMs }).then(
   async (server) => {
     await server.ready;
     process.send?.(server.port, () => process.disconnect());

@@ -24,25 +24,25 @@ describe('an answer that its client does not read', () => {
   }
 
   it('counts until its connection is gone', async () => {
-    service = await startService({ limits: { requestsInFlight: 1 } });
+    service = await startService({ admits: { requests: 1 } });
     service.engine.answer = LARGE;
     const socket = await deafClient();
     service.engine.answer = undefined;
     expect((await send(service, 'POST', SEARCH)).status).toBe(429);
     socket.destroy();
-    await service.lifecycle.whenIdle();
+    await service.requests.whenIdle();
     expect((await send(service, 'POST', SEARCH)).status).toBe(200);
   });
 
   it('counts with its bytes', async () => {
-    service = await startService({ limits: { bytesInFlight: LARGE.length + 10 } });
+    service = await startService({ admits: { bytes: LARGE.length + 10 } });
     service.engine.answer = LARGE;
     const socket = await deafClient();
     service.engine.answer = undefined;
     expect((await send(service, 'POST', SEARCH, { body: ' '.repeat(11) })).status).toBe(429);
     expect((await send(service, 'POST', SEARCH, { body: ' '.repeat(10) })).status).toBe(200);
     socket.destroy();
-    await service.lifecycle.whenIdle();
+    await service.requests.whenIdle();
     expect((await send(service, 'POST', SEARCH, { body: ' '.repeat(11) })).status).toBe(200);
   });
 
@@ -50,7 +50,7 @@ describe('an answer that its client does not read', () => {
     service = await startService({ hotLane, server: { stalledAnswerMs: 50 } });
     service.engine.answer = LARGE;
     const socket = await deafClient();
-    await service.lifecycle.whenIdle();
+    await service.requests.whenIdle();
     socket.resume();
     await once(socket, 'close');
     expect(socket.bytesRead).toBeLessThan(LARGE.length);

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { authRoutes } from '../../src/auth';
 import { Lifecycle } from '../../src/http/lifecycle';
-import { RequestCounts } from '../../src/http/request-counts';
+import { LocalRequestCounts } from '../../src/http/request-counts';
 import { allRoutes } from '../../src/routes';
 import { send, startService, type Service } from '../http/harness';
 import { description, mustBeDescribed } from './description';
@@ -10,7 +10,7 @@ import { description, mustBeDescribed } from './description';
 const routes = allRoutes(
   authRoutes(new Promise(() => undefined)),
   new Lifecycle(),
-  new RequestCounts(),
+  new LocalRequestCounts(),
   '0.1.0',
 );
 

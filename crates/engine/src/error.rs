@@ -106,66 +106,76 @@ impl Error {
 
     /// The details as a JSON object, for the server's error table.
     pub fn details_json(&self) -> Vec<u8> {
-        if let Error::Within(place, error) = self {
-            let mut out = error.details_json();
-            out.pop();
-            if out.len() > 1 {
-                out.push(b',');
-            }
-            json::write_key(&mut out, "place");
-            json::write_string(&mut out, place);
-            out.push(b'}');
-            return out;
-        }
         let mut out = vec![b'{'];
-        let mut field = |key: &str, text: &str| {
-            if out.len() > 1 {
-                out.push(b',');
-            }
-            json::write_key(&mut out, key);
-            json::write_string(&mut out, text);
-        };
+        self.write_details(&mut out);
+        out.push(b'}');
+        out
+    }
+
+    /// Writes the fields of the details.
+    fn write_details(&self, out: &mut Vec<u8>) {
         match self {
             Error::BadRequest(text)
             | Error::FilterParse(text)
             | Error::Timeout(text)
             | Error::Overloaded(text)
             | Error::CollectionFault(text)
-            | Error::Internal(text) => field("message", text),
-            Error::MissingField(name) => field("field", name),
+            | Error::Internal(text) => write_field(out, "message", text),
+            Error::MissingField(name) => write_field(out, "field", name),
             Error::VectorNotFound(name)
             | Error::CollectionNotFound(name)
             | Error::CollectionExists(name)
-            | Error::CollectionDeleted(name) => field("name", name),
+            | Error::CollectionDeleted(name) => write_field(out, "name", name),
             Error::DimensionMismatch { name, expected, got } => {
-                field("name", name);
+                write_field(out, "name", name);
                 out.extend_from_slice(format!(",\"expected\":{expected},\"got\":{got}").as_bytes());
             }
             Error::PointWithoutVector(id, name) => {
-                field("id", &id.to_string());
-                field("name", name);
+                write_field(out, "id", &id.to_string());
+                write_field(out, "name", name);
             }
-            Error::PointNotFound(ids) => {
-                out.extend_from_slice(b"\"ids\":[");
-                for (at, id) in ids.iter().take(NAMED_IDS).enumerate() {
-                    if at > 0 {
-                        out.push(b',');
-                    }
-                    json::write_string(&mut out, &id.to_string());
-                }
-                out.extend_from_slice(format!("],\"total\":{}", ids.len()).as_bytes());
-            }
+            Error::PointNotFound(ids) => write_ids(out, ids),
             Error::VectorsConfigRequired
             | Error::NotReady
             | Error::StorageFull
             | Error::MemoryLimit
             | Error::ShuttingDown
-            | Error::Panic
-            | Error::Within(..) => {}
+            | Error::Panic => {}
+            Error::Within(place, error) => {
+                error.write_details(out);
+                write_field(out, "place", place);
+            }
         }
-        out.push(b'}');
-        out
     }
+}
+
+/// The details of a failure of which there is only a sentence, as a JSON object.
+pub fn message_details(message: &str) -> Vec<u8> {
+    let mut out = vec![b'{'];
+    write_field(&mut out, "message", message);
+    out.push(b'}');
+    out
+}
+
+/// Writes a field of an object, after the comma where it is not the first.
+fn write_field(out: &mut Vec<u8>, key: &str, text: &str) {
+    if out.len() > 1 {
+        out.push(b',');
+    }
+    json::write_key(out, key);
+    json::write_string(out, text);
+}
+
+/// Writes the first ids that are absent, and how many are absent in all.
+fn write_ids(out: &mut Vec<u8>, ids: &[PointId]) {
+    out.extend_from_slice(b"\"ids\":[");
+    for (at, id) in ids.iter().take(NAMED_IDS).enumerate() {
+        if at > 0 {
+            out.push(b',');
+        }
+        json::write_string(out, &id.to_string());
+    }
+    out.extend_from_slice(format!("],\"total\":{}", ids.len()).as_bytes());
 }
 
 impl fmt::Display for Error {

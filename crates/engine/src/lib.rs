@@ -1,36 +1,77 @@
 //! The KithDB engine: points, indexes and durability. It knows nothing of Node or HTTP.
 //!
-//! The modules are floors of one house; each uses only those before it:
-//! [`types`], [`name`], [`error`], [`limits`], [`deadline`], [`json`] → [`storage`] → [`wal`] → [`arena`] → [`vectors`] → [`index`] → [`config`] → [`field`] → [`payload`] → [`filter`] →
-//! [`collection`] → [`query`] → [`catalog`] → [`integrity`] → [`api`] → [`engine`].
-//!
-//! Beside the house stand `sync`, the locks and atomics that a scheduler of tests can take the place of, `scheduling`,
-//! by which background work yields to reads, and [`fuzzing`], what the fuzzers call.
+//! The interface is what this page lists: [`Engine`], what its calls take and answer, and what is done with a data
+//! directory that no engine has open. The modules behind it are public for benchmarks and tests only. The table of
+//! modules in `ARCHITECTURE.md` has their order: each uses only those above it.
 
-pub mod api;
-pub mod arena;
-pub mod catalog;
-pub mod collection;
-pub mod config;
-pub mod deadline;
-pub mod engine;
-pub mod error;
-pub mod field;
-pub mod filter;
 #[doc(hidden)]
+pub mod api;
+#[doc(hidden)]
+pub mod arena;
+#[doc(hidden)]
+pub mod catalog;
+#[doc(hidden)]
+pub mod change;
+#[doc(hidden)]
+pub mod checkpoint;
+#[doc(hidden)]
+pub mod collection;
+#[doc(hidden)]
+pub mod config;
+#[doc(hidden)]
+pub mod deadline;
+#[doc(hidden)]
+pub mod engine;
+#[doc(hidden)]
+pub mod error;
+#[doc(hidden)]
+pub mod field;
+#[doc(hidden)]
+pub mod filter;
+#[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod heap;
+#[doc(hidden)]
 pub mod index;
+#[doc(hidden)]
 pub mod integrity;
+#[doc(hidden)]
 pub mod json;
+#[doc(hidden)]
 pub mod limits;
+#[doc(hidden)]
 pub mod name;
+#[doc(hidden)]
 pub mod payload;
+#[doc(hidden)]
 pub mod point_set;
+#[doc(hidden)]
 pub mod query;
 mod scheduling;
+#[doc(hidden)]
+pub mod state;
+#[doc(hidden)]
 pub mod storage;
 mod sync;
+#[doc(hidden)]
 pub mod types;
+#[doc(hidden)]
 pub mod vectors;
+#[doc(hidden)]
 pub mod wal;
+
+pub use catalog::OpenError;
+pub use collection::{Losses, MemoryReport};
+pub use engine::{
+    Body, Claim, Engine, HealthIssue, HealthIssueKind, InstructionSets, Operation, Options, Reply, Request,
+    ScrubFinding, ScrubOptions, ScrubReport, Status, check_directory, instruction_sets, repair_directory,
+    verify_directory,
+};
+pub use error::{Error, message_details};
+pub use integrity::{
+    CheckReport, CheckedCollection, Finding, Findings, LogEnd, Mended, RepairReport, Severity, UnsoundFile,
+};
+pub use limits::{Limits, Thresholds};
+pub use query::Tally;
+#[cfg(feature = "testing")]
+pub use storage::CrashPoint;

@@ -87,8 +87,8 @@ pub const MAX_REPORTED_IDS: usize = 10_000;
 pub const MAX_FINDINGS: usize = 10_000;
 /// Pieces of damage of the log that a start tells of.
 pub const MAX_TOLD_DAMAGES: usize = 20;
-/// Troubles that an engine tells of at a time.
-pub const MAX_TOLD_TROUBLES: usize = 1_000;
+/// Health issues that an engine reports at a time.
+pub const MAX_HEALTH_ISSUES: usize = 1_000;
 
 /// Sizes at which work in the background starts. Tests make them small, so that short runs see every step.
 #[derive(Clone, Copy, Debug)]

@@ -28,7 +28,7 @@ fn open(dir: &Path) -> Engine {
         order_rows: 200,
         row_chunk_bytes: 16 << 10,
     };
-    let options = Options { search_threads: 2, thresholds, panic_for_tests: true, ..Options::default() };
+    let options = Options { search_threads: 2, thresholds, panics_on_request: true, ..Options::default() };
     Engine::open(Arc::new(RealDisk::open(dir).expect("a directory")), options).expect("it opens")
 }
 

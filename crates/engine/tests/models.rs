@@ -5,7 +5,8 @@
 //! cargo test -p kithdb-engine --features shuttle --test models
 //! ```
 //!
-//! `KITHDB_SCHEDULES` sets how many orders each model tries (20,000; less where one takes long).
+//! `KITHDB_SCHEDULES` sets how many orders each model tries (1,000, and `npm run test:long` many more; less where one
+//! takes long).
 
 use kithdb_engine::api;
 use kithdb_engine::collection::{Collection, IndexQueue, Shared, View, Write, WriteRequest};
@@ -27,9 +28,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+/// Orders of a normal run.
+const SCHEDULES: u64 = 1_000;
+
 /// Tries random orders, `share` times less of them where one takes long. The model gets the number of the try.
 fn try_orders(share: u64, model: impl Fn(u64) + Send + Sync + 'static) {
-    let schedules = std::env::var("KITHDB_SCHEDULES").map_or(20_000, |text| text.parse().expect("a number"));
+    let schedules =
+        std::env::var("KITHDB_SCHEDULES").map_or(SCHEDULES, |text| text.parse().expect("a number"));
     let tried = AtomicU64::new(0);
     let run = move || model(tried.fetch_add(1, Ordering::Relaxed));
     let scheduler = RandomScheduler::new((schedules / share).max(1) as usize);
@@ -70,9 +75,10 @@ fn append(log: &GroupCommit, told: &Told, collection: u64, name: &str) {
         let twice = |log: &mut Appender<'_>| {
             (0..2).try_for_each(|_| log.append(collection, 1, body.into()).map(drop))
         };
-        // The completion hears of a refusal too.
-        let _ = log.enqueue(twice, durability, Box::new(done));
-        log.drive();
+        // The completion is called with a refusal too.
+        if let Ok(((), pending)) = log.append(twice, durability, Box::new(done)) {
+            pending.finish();
+        }
     } else {
         log.append_group(&[(collection, 1, body), (collection, 1, body)], durability, Box::new(done));
     }
@@ -214,8 +220,8 @@ impl Server {
             bytes: body.len(),
             reply: Box::new(move |result| drop(send.send(result))),
         };
-        if self.collection.enqueue(request) {
-            self.collection.run_writes();
+        if let Some(turn) = self.collection.enqueue(request) {
+            turn.run();
         }
         receive.recv().expect("every writer is answered").map(|done| done.operation_id)
     }

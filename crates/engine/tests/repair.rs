@@ -13,6 +13,8 @@ use std::sync::Arc;
 
 const NAMES: [&str; 3] = ["flat", "multi", "fresh"];
 const THRESHOLDS: Thresholds = SHORT_FILES;
+/// Random damages of a normal run; `KITHDB_DAMAGES` sets another number, `KITHDB_FIRST_DAMAGE` which is the first.
+const DAMAGES: u64 = 100;
 const OPTIONS: OpeningOptions = OpeningOptions { threads: 1, row_chunk_bytes: THRESHOLDS.row_chunk_bytes };
 
 fn open(disk: &SimDisk) -> Result<TestEngine, String> {
@@ -346,11 +348,12 @@ fn a_folder_of_which_nothing_is_known_is_set_aside_and_not_lost() {
 
 #[test]
 fn a_repair_keeps_what_verifies_names_the_rest_and_sets_it_aside() {
-    let damages = setting("KITHDB_DAMAGES").unwrap_or(200);
+    let first = setting("KITHDB_FIRST_DAMAGE").unwrap_or(0);
+    let damages = setting("KITHDB_DAMAGES").unwrap_or(DAMAGES);
     let (disk, expected) = settled();
     let files: Vec<String> = contents(&disk).into_iter().map(|(path, _)| path).collect();
     let mut mended = 0;
-    for seed in 0..damages {
+    for seed in first..first + damages {
         let mut random = Random(seed);
         let copy = disk.duplicate();
         let path = &files[random.below(files.len() as u64) as usize];

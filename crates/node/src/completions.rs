@@ -1,6 +1,6 @@
 //! Answers on their way to the event loop.
 
-use kithdb_engine::error::Error;
+use kithdb_engine::{Error, message_details};
 use napi::Status;
 use napi::bindgen_prelude::{Buffer, Function};
 use napi::threadsafe_function::{ThreadsafeFunction, ThreadsafeFunctionCallMode};
@@ -34,10 +34,7 @@ impl Completion {
 
     /// A data directory that could not be opened.
     pub fn open_failed(id: u32, why: &str) -> Completion {
-        let mut details = b"{\"message\":".to_vec();
-        kithdb_engine::json::write_string(&mut details, why);
-        details.push(b'}');
-        let details = String::from_utf8_lossy(&details).into_owned();
+        let details = String::from_utf8_lossy(&message_details(why)).into_owned();
         Completion { id, envelope: None, code: Some("open_failed".to_string()), details: Some(details) }
     }
 }

@@ -10,16 +10,16 @@ mod completions;
 pub mod offline;
 mod options;
 mod status;
+#[cfg(feature = "testing")]
+pub mod test_switches;
 
 use bodies::Bodies;
 use completions::{Completion, Completions, lock};
-use kithdb_engine::engine::{Body, Engine, Operation, Request};
-use kithdb_engine::error::Error;
-use kithdb_engine::storage::RealDisk;
+use kithdb_engine::{Body, Engine, Error, OpenError, Operation, Request};
 use napi::bindgen_prelude::{ArrayBuffer, BufferSlice, Function};
 use napi_derive::napi;
 use options::OpenOptions;
-use status::{NativeScrub, NativeStatus, NativeTrouble};
+use status::{NativeHealthIssue, NativeScrub, NativeStatus};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -55,17 +55,17 @@ impl NativeEngine {
                     *lock(&slot) = Some(Arc::new(engine));
                     Completion::success(id, Vec::new())
                 }
-                Ok(Err(message)) => Completion::open_failed(id, &message),
+                Ok(Err(error)) => Completion::open_failed(id, &error.to_string()),
                 Err(_) => Completion::open_failed(id, "the engine failed while opening the data directory"),
             });
         })
     }
 
-    /// Adds a piece to the body of the call `id`: `length` bytes of `memory` from `from` on. The body then has room for
-    /// `capacity` bytes at least. Memory that is the piece alone is detached, which frees it at once.
+    /// Adds a part to the body of the call `id`: `length` bytes of `memory` from `from` on. The body then has room for at
+    /// least `capacity` bytes. Memory that holds nothing but the part is detached, which frees it at once.
     ///
     /// # Errors
-    /// When the piece reaches beyond the memory.
+    /// When the part reaches beyond the end of the memory.
     #[napi(catch_unwind)]
     pub fn append(
         &self,
@@ -76,10 +76,10 @@ impl NativeEngine {
         capacity: u32,
     ) -> napi::Result<()> {
         let (from, length) = (from as usize, length as usize);
-        let piece = memory
-            .get(from..from + length)
-            .ok_or_else(|| napi::Error::from_reason("a piece that reaches beyond its memory"))?;
-        self.bodies.append(id, piece, capacity as usize);
+        let part = memory.get(from..from + length).ok_or_else(|| {
+            napi::Error::from_reason("a part of a body that reaches beyond the end of its memory")
+        })?;
+        self.bodies.append(id, part, capacity as usize);
         if length == memory.len() { memory.detach() } else { Ok(()) }
     }
 
@@ -139,8 +139,8 @@ impl NativeEngine {
         Operation::names().collect()
     }
 
-    /// Copies short envelopes that wait into `frame`, each behind the number of its call and its length (32 bits each,
-    /// little-endian), and answers how many bytes that is; 0 when none is left. `frame` holds 64 KiB at least.
+    /// Copies waiting short envelopes into `frame`, each after the number of its call and its length (32 bits each,
+    /// little-endian), and answers how many bytes it has written; 0 when none is left. `frame` holds at least 64 KiB.
     #[napi(catch_unwind)]
     pub fn take(&self, mut frame: BufferSlice<'_>) -> u32 {
         self.completions.take(&mut frame) as u32
@@ -154,11 +154,11 @@ impl NativeEngine {
         engine.map(|engine| engine.status()).unwrap_or_default().into()
     }
 
-    /// What an operator has to see to; nothing while the engine is not open.
+    /// What an operator has to deal with; nothing while the engine is not open.
     #[napi(catch_unwind)]
-    pub fn troubles(&self) -> Vec<NativeTrouble> {
+    pub fn health_issues(&self) -> Vec<NativeHealthIssue> {
         let engine = lock(&self.engine).clone();
-        engine.map(|engine| engine.troubles()).unwrap_or_default().into_iter().map(Into::into).collect()
+        engine.map(|engine| engine.health_issues()).unwrap_or_default().into_iter().map(Into::into).collect()
     }
 
     /// What the scrub did; nothing while the engine is not open.
@@ -168,21 +168,21 @@ impl NativeEngine {
         engine.map(|engine| engine.scrub_report()).unwrap_or_default().into()
     }
 
-    /// Gives everything that is served second names in the folder `staging` of the data directory; completes `id` when
-    /// they stand.
+    /// Links every file that is served into the folder `staging` of the data directory, for a backup to copy; completes
+    /// `id` when the links are durable.
     #[napi(catch_unwind)]
     pub fn stage(&self, id: u32) -> napi::Result<()> {
         self.on_engine("kith-stage", id, Engine::stage)
     }
 
-    /// Removes the second names; completes `id` when they are gone.
+    /// Removes the folder `staging`; completes `id` when it is gone.
     #[napi(catch_unwind)]
     pub fn unstage(&self, id: u32) -> napi::Result<()> {
         self.on_engine("kith-unstage", id, Engine::unstage)
     }
 
-    /// Gives up what runs and is not written yet, checkpoints, and releases the directory; then completes `id`. A second
-    /// call only completes.
+    /// Cancels running requests that have not been written to the log, writes checkpoints, releases the directory, and then
+    /// completes `id`. A second call only completes.
     #[napi(catch_unwind)]
     pub fn close(&self, id: u32) -> napi::Result<()> {
         let engine = lock(&self.engine).take();
@@ -197,7 +197,7 @@ impl NativeEngine {
 }
 
 impl NativeEngine {
-    /// Does something with the open engine on a thread of its own, and completes `id` with nothing or the error.
+    /// Runs `work` with the open engine on a thread of its own, and completes `id` with an empty body or the error.
     fn on_engine(
         &self,
         thread: &str,
@@ -220,12 +220,14 @@ impl NativeEngine {
     }
 }
 
-fn open(options: &OpenOptions) -> Result<Engine, String> {
-    let disk = RealDisk::open(&options.data_dir).map_err(|error| error.to_string())?;
-    Engine::open(Arc::new(disk), options.engine_options()).map_err(|error| error.to_string())
+fn open(options: &OpenOptions) -> Result<Engine, OpenError> {
+    #[cfg(feature = "testing")]
+    return test_switches::open(&options.data_dir, options.engine_options());
+    #[cfg(not(feature = "testing"))]
+    Engine::open_directory(&options.data_dir, options.engine_options())
 }
 
-/// A duration from JavaScript's milliseconds; nonsense is zero, more than a day is a day.
+/// A duration from JavaScript's milliseconds, between zero (also for what is not a finite number) and a day.
 fn milliseconds(ms: f64) -> Duration {
     const DAY_MS: f64 = 86_400_000.0;
     Duration::from_secs_f64(if ms.is_finite() { ms.clamp(0.0, DAY_MS) / 1000.0 } else { 0.0 })

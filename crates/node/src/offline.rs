@@ -1,16 +1,13 @@
 //! What can be done with a data directory that no server holds.
 
-use kithdb_engine::catalog::{OpenError, claim, claim_to_read};
-use kithdb_engine::collection::OpeningOptions;
-use kithdb_engine::integrity::{
-    CheckReport, Finding, Findings, LogEnd, Mended, RepairReport, UnsoundFile, check, repair, verify_files,
+use kithdb_engine::{
+    CheckReport, Claim, Finding, Findings, LogEnd, Mended, OpenError, RepairReport, UnsoundFile,
+    check_directory, repair_directory, verify_directory,
 };
-use kithdb_engine::storage::{LockGuard, RealDisk, Storage};
 use napi::bindgen_prelude::AsyncTask;
 use napi::{Env, Task};
 use napi_derive::napi;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 
 /// One line of a report.
 #[napi(object, object_from_js = false)]
@@ -74,9 +71,7 @@ impl Task for Check {
     type JsValue = NativeCheckReport;
 
     fn compute(&mut self) -> napi::Result<CheckReport> {
-        at_rest(&self.data_dir, claim_to_read, |storage| {
-            check(storage, self.collection.as_deref(), OpeningOptions::default())
-        })
+        run(|| check_directory(&self.data_dir, self.collection.as_deref()))
     }
 
     fn resolve(&mut self, _env: Env, report: CheckReport) -> napi::Result<NativeCheckReport> {
@@ -168,10 +163,7 @@ impl Task for Repair {
     type JsValue = NativeRepairReport;
 
     fn compute(&mut self) -> napi::Result<RepairReport> {
-        let claim = if self.dry_run { claim_to_read } else { claim };
-        at_rest(&self.data_dir, claim, |storage| {
-            repair(&storage, &self.stamp, self.dry_run, OpeningOptions::default())
-        })
+        run(|| repair_directory(&self.data_dir, &self.stamp, self.dry_run))
     }
 
     fn resolve(&mut self, _env: Env, report: RepairReport) -> napi::Result<NativeRepairReport> {
@@ -234,11 +226,7 @@ impl Task for Verify {
     type JsValue = Vec<NativeUnsoundFile>;
 
     fn compute(&mut self) -> napi::Result<Vec<UnsoundFile>> {
-        let run = || {
-            let disk: Arc<dyn Storage> = Arc::new(RealDisk::open(&self.data_dir)?);
-            verify_files(disk, OpeningOptions::default().row_chunk_bytes, self.log_end)
-        };
-        told(catch_unwind(AssertUnwindSafe(run)))
+        run(|| verify_directory(&self.data_dir, self.log_end))
     }
 
     fn resolve(&mut self, _env: Env, found: Vec<UnsoundFile>) -> napi::Result<Vec<NativeUnsoundFile>> {
@@ -252,31 +240,17 @@ impl Task for Verify {
     }
 }
 
-/// An outcome as Node is told of it. A panic must not end the process without a word about the directory.
-fn told<T>(done: std::thread::Result<Result<T, OpenError>>) -> napi::Result<T> {
-    let done =
-        done.map_err(|_| napi::Error::from_reason("the engine failed while reading the data directory"))?;
-    done.map_err(|error| napi::Error::from_reason(error.to_string()))
-}
-
-/// Does something with a data directory while this process holds it.
-fn at_rest<T>(
-    data_dir: &str,
-    claim: fn(&dyn Storage) -> Result<LockGuard, OpenError>,
-    work: impl FnOnce(Arc<dyn Storage>) -> Result<T, OpenError>,
-) -> napi::Result<T> {
-    let run = || -> Result<T, OpenError> {
-        let disk: Arc<dyn Storage> = Arc::new(RealDisk::open(data_dir)?);
-        let _lock = claim(&*disk)?;
-        work(disk)
-    };
-    told(catch_unwind(AssertUnwindSafe(run)))
+/// Runs `work`, with errors as Node takes them. A panic becomes an error, so that the process can report it.
+fn run<T>(work: impl FnOnce() -> Result<T, OpenError>) -> napi::Result<T> {
+    catch_unwind(AssertUnwindSafe(work))
+        .map_err(|_| napi::Error::from_reason("the engine failed while reading the data directory"))?
+        .map_err(|error| napi::Error::from_reason(error.to_string()))
 }
 
 /// A data directory that this process holds: no server starts on it until it is released.
 #[napi]
 pub struct NativeClaim {
-    lock: Option<LockGuard>,
+    claim: Option<Claim>,
 }
 
 #[napi]
@@ -284,17 +258,16 @@ impl NativeClaim {
     /// Holds a data directory, which must exist.
     ///
     /// # Errors
-    /// When another process holds it, or a restore into it did not come to its end.
+    /// When another process holds it, or a restore into it was not finished.
     #[napi(constructor, catch_unwind)]
     pub fn new(data_dir: String) -> napi::Result<NativeClaim> {
-        let held = || -> Result<LockGuard, OpenError> { claim(&RealDisk::open(&data_dir)?) };
-        let lock = held().map_err(|error| napi::Error::from_reason(error.to_string()))?;
-        Ok(NativeClaim { lock: Some(lock) })
+        let claim = Claim::new(&data_dir).map_err(|error| napi::Error::from_reason(error.to_string()))?;
+        Ok(NativeClaim { claim: Some(claim) })
     }
 
     /// Lets it go. A second call does nothing.
     #[napi(catch_unwind)]
     pub fn release(&mut self) {
-        self.lock = None;
+        self.claim = None;
     }
 }

@@ -1,7 +1,6 @@
 //! Options of `open`, as they come from JavaScript.
 
-use kithdb_engine::engine::{Options, ScrubOptions};
-use kithdb_engine::limits::{Limits, Thresholds};
+use kithdb_engine::{Limits, Options, ScrubOptions};
 use napi_derive::napi;
 use std::time::Duration;
 
@@ -16,10 +15,6 @@ pub struct OpenOptions {
     pub limits: Option<NativeLimits>,
     /// How files are read in the background for signs of decay; not at all when absent.
     pub scrub: Option<NativeScrubOptions>,
-    /// Makes operations on a collection of a special name panic, for a test.
-    pub panic_for_tests: Option<bool>,
-    /// Makes small collections see all that large ones see in the background, many times a second, for a test.
-    pub hurried_for_tests: Option<bool>,
 }
 
 /// How often and how fast files are read.
@@ -66,24 +61,9 @@ impl OpenOptions {
                 interval: Duration::try_from_secs_f64(scrub.interval_seconds)
                     .unwrap_or(Duration::from_secs(1)),
             }),
-            panic_for_tests: self.panic_for_tests.unwrap_or(false),
-            ..if self.hurried_for_tests.unwrap_or(false) { hurried(defaults) } else { defaults }
+            ..defaults
         }
     }
-}
-
-/// Thresholds of a few kilobytes and rows: checkpoints, copying forward, vacuums and cut logs all the time.
-fn hurried(options: Options) -> Options {
-    let thresholds = Thresholds {
-        checkpoint_bytes: 48 << 10,
-        log_budget_bytes: 128 << 10,
-        log_segment_bytes: 32 << 10,
-        graph_step_rows: 20,
-        vacuum_rows: 20,
-        order_rows: 100,
-        row_chunk_bytes: 8 << 10,
-    };
-    Options { thresholds, housekeeping: Duration::from_millis(10), ..options }
 }
 
 impl NativeLimits {

@@ -1,9 +1,6 @@
 //! What an engine says of itself, as JavaScript gets it.
 
-use kithdb_engine::collection::MemoryReport;
-use kithdb_engine::engine::{ScrubFinding, ScrubReport, Status, Trouble};
-use kithdb_engine::query::Tally;
-use kithdb_kernels::{code_kernels, kernels};
+use kithdb_engine::{HealthIssue, MemoryReport, ScrubFinding, ScrubReport, Status, Tally, instruction_sets};
 use napi_derive::napi;
 
 /// What an engine serves.
@@ -70,9 +67,9 @@ pub struct NativeFault {
     pub fault: String,
 }
 
-/// Something that an operator has to see to.
+/// A fault that an operator has to deal with.
 #[napi(object, object_from_js = false)]
-pub struct NativeTrouble {
+pub struct NativeHealthIssue {
     /// `disk_full`, `log`, `quarantine`, `collection`, `checkpoint` or `removal`.
     pub kind: &'static str,
     /// Name of the collection, where it is one.
@@ -143,6 +140,7 @@ pub struct NativeKernels {
 
 impl From<Status> for NativeStatus {
     fn from(status: Status) -> NativeStatus {
+        let instruction_sets = instruction_sets();
         NativeStatus {
             collections: status.collections as u32,
             points: status.points as f64,
@@ -154,14 +152,14 @@ impl From<Status> for NativeStatus {
                 .collect(),
             memory: status.memory.into(),
             searches: status.searches.into(),
-            kernels: NativeKernels { rows: kernels().level.name(), codes: code_kernels().level.name() },
+            kernels: NativeKernels { rows: instruction_sets.rows, codes: instruction_sets.codes },
         }
     }
 }
 
-impl From<Trouble> for NativeTrouble {
-    fn from(Trouble { kind, collection, what }: Trouble) -> NativeTrouble {
-        NativeTrouble { kind: kind.name(), collection, what }
+impl From<HealthIssue> for NativeHealthIssue {
+    fn from(HealthIssue { kind, collection, what }: HealthIssue) -> NativeHealthIssue {
+        NativeHealthIssue { kind: kind.name(), collection, what }
     }
 }
 

@@ -5,7 +5,8 @@ import type { AuthService } from '../service';
 import { answerDone, answerEnvelope, answerFailure, answering, answerTooMany } from './answer';
 import { checked, jsonBody, loginBody, matched, missing } from './request-body';
 
-type Late = Promise<AuthService>;
+/** The service may still be opening when a request arrives; its handler waits for it. */
+type OpeningAuth = Promise<AuthService>;
 
 interface PasswordBody {
   readonly password: string;
@@ -31,7 +32,7 @@ function goodPassword(): ValidationChain {
 }
 
 /** `GET /auth/admin/exists` (C3.6). */
-export function adminExists(auth: Late): readonly RequestHandler[] {
+export function adminExists(auth: OpeningAuth): readonly RequestHandler[] {
   return [
     answering(async (_request, response) => {
       answerEnvelope(response, (await auth).adminExists);
@@ -40,7 +41,7 @@ export function adminExists(auth: Late): readonly RequestHandler[] {
 }
 
 /** `POST /auth/admin` (C3.3). */
-export function createAdmin(auth: Late): readonly RequestHandler[] {
+export function createAdmin(auth: OpeningAuth): readonly RequestHandler[] {
   return [
     jsonBody,
     checked(goodPassword()),
@@ -55,7 +56,7 @@ export function createAdmin(auth: Late): readonly RequestHandler[] {
 }
 
 /** `POST /auth/admin/reset-password` (C3.3). */
-export function resetPassword(auth: Late): readonly RequestHandler[] {
+export function resetPassword(auth: OpeningAuth): readonly RequestHandler[] {
   return [
     jsonBody,
     checked(goodPassword()),
@@ -70,7 +71,7 @@ export function resetPassword(auth: Late): readonly RequestHandler[] {
 }
 
 /** `POST /auth/admin/login` (C3.4). */
-export function login(auth: Late): readonly RequestHandler[] {
+export function login(auth: OpeningAuth): readonly RequestHandler[] {
   return [
     loginBody,
     checked(givenPassword()),

@@ -6,7 +6,8 @@ import type { StoredToken } from '../store/port';
 import { answerDone, answerFailure, answering } from './answer';
 import { checked, jsonBody, matched, missing } from './request-body';
 
-type Late = Promise<AuthService>;
+/** The service may still be opening when a request arrives; its handler waits for it. */
+type OpeningAuth = Promise<AuthService>;
 
 const MOST_NAME_CHARACTERS = 255;
 /** Ten years. */
@@ -58,7 +59,7 @@ const CHECKS: RequestHandler = checked(
 );
 
 /** `POST /auth/access_token` (C3.10). */
-export function createToken(auth: Late): readonly RequestHandler[] {
+export function createToken(auth: OpeningAuth): readonly RequestHandler[] {
   return [
     jsonBody,
     CHECKS,
@@ -88,7 +89,7 @@ function storable(text: string): string {
 }
 
 /** `GET /auth/access_tokens` (C3.11). */
-export function listTokens(auth: Late): readonly RequestHandler[] {
+export function listTokens(auth: OpeningAuth): readonly RequestHandler[] {
   return [
     answering(async (_request, response) => {
       const tokens = await (await auth).tokens();
@@ -98,7 +99,7 @@ export function listTokens(auth: Late): readonly RequestHandler[] {
 }
 
 /** `POST /auth/access_token/{id}/rotate` (C3.11). */
-export function rotateToken(auth: Late): readonly RequestHandler[] {
+export function rotateToken(auth: OpeningAuth): readonly RequestHandler[] {
   return [
     withId(async (id, response) => {
       const outcome = await (await auth).rotateToken(id);
@@ -114,7 +115,7 @@ export function rotateToken(auth: Late): readonly RequestHandler[] {
 }
 
 /** `DELETE /auth/access_token/{id}` (C3.12). */
-export function deleteToken(auth: Late): readonly RequestHandler[] {
+export function deleteToken(auth: OpeningAuth): readonly RequestHandler[] {
   return [
     withId(async (id, response) => {
       if (await (await auth).deleteToken(id)) {

@@ -10,7 +10,7 @@ interface SqliteModule {
   };
 }
 
-const requireLate = createRequire(__filename);
+const requireModule = createRequire(__filename);
 
 /**
  * A connection of Node's own SQLite (22.13 or newer). It works on the calling thread: statements take tens of
@@ -18,7 +18,7 @@ const requireLate = createRequire(__filename);
  * @throws when this Node.js has no `node:sqlite`, or the file does not open.
  */
 export function connectNodeSqlite(path: string): Promise<SqlConnection> {
-  const { DatabaseSync } = requireLate('node:sqlite') as SqliteModule;
+  const { DatabaseSync } = requireModule('node:sqlite') as SqliteModule;
   const database = new DatabaseSync(path);
   return Promise.resolve({
     kind: 'node-sqlite',

@@ -2,14 +2,14 @@ import { createRequire } from 'node:module';
 import type * as sqlite3 from 'sqlite3';
 import type { SqlConnection } from './sql-store';
 
-const requireLate = createRequire(__filename);
+const requireModule = createRequire(__filename);
 
 /**
  * A connection of the `sqlite3` package, loaded here and not at start: its addon may be missing.
  * @throws when the package or its addon does not load, or the file does not open.
  */
 export function connectSqlite3(path: string): Promise<SqlConnection> {
-  const { Database: Constructor } = requireLate('sqlite3') as typeof sqlite3;
+  const { Database: Constructor } = requireModule('sqlite3') as typeof sqlite3;
   return new Promise((resolve, reject) => {
     const database: sqlite3.Database = new Constructor(path, (error) => {
       if (error === null) {

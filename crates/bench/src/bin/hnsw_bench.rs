@@ -27,7 +27,8 @@ use kithdb_engine::arena::{RowArena, RowTable};
 use kithdb_engine::index::fetch::FetchTable;
 use kithdb_engine::index::tuning::Measurement;
 use kithdb_engine::index::{
-    BuildScratch, Candidate, Codes, Distance, Hnsw, HnswParams, Originals, SearchScratch, TopK, Walk, flat,
+    BuildScratch, Candidate, Codes, Distance, Hnsw, HnswParams, Originals, TopK, WalkParams, WalkScratch,
+    flat,
 };
 use kithdb_engine::types::Metric;
 use kithdb_engine::vectors::{CodeParams, CodeQuery, CodeTable, Encoder, RowFormat};
@@ -97,7 +98,7 @@ struct Index<'a> {
 /// The memory of a search.
 #[derive(Default)]
 struct Scratch {
-    search: SearchScratch,
+    search: WalkScratch,
     vector: Vec<f32>,
     code: CodeQuery,
     ranked: Vec<(f32, u32)>,
@@ -161,7 +162,7 @@ impl<'a> Index<'a> {
     fn search(
         &self,
         query: &[f32],
-        walk: &Walk,
+        walk: &WalkParams,
         rerank: usize,
         accept: impl Fn(u32) -> bool,
         scratch: &mut Scratch,
@@ -172,11 +173,11 @@ impl<'a> Index<'a> {
         vector.clear();
         vector.extend_from_slice(query);
         let Some((encoder, table)) = &self.codes else {
-            let found = self.graph.search(&self.originals(), vector, walk, &accept, search, &|| false);
+            let found = self.graph.walk(&self.originals(), vector, walk, &accept, search, &|| false);
             return found.expect("nothing stops it").iter().take(K).map(row).collect();
         };
         encoder.query(query, code);
-        let found = self.graph.search(&Codes::new(table), code, walk, &accept, search, &|| false);
+        let found = self.graph.walk(&Codes::new(table), code, walk, &accept, search, &|| false);
         ranked.clear();
         ranked.extend(found.expect("nothing stops it").iter().take(rerank.max(K)).map(row));
         if rerank > 0 {
@@ -304,7 +305,7 @@ fn measure(name: &str, index: &Index, options: &Options, kth: &[f32], accept: &i
     let queries = &index.data.queries;
     let mut scratch = Scratch::default();
     for &ef in &options.efs {
-        let walk = Walk::wide(ef);
+        let walk = WalkParams::wide(ef);
         let mut search = |query: &[f32]| index.search(query, &walk, options.rerank, accept, &mut scratch);
         let mut hits = 0;
         for (query, &kth) in queries.iter().zip(kth) {
@@ -342,7 +343,7 @@ fn compare_fetching(index: &Index, options: &Options) {
     print!("{}", tuned.to_text());
     let mut scratch = Scratch::default();
     for &ef in &options.efs {
-        let walk = Walk::wide(ef);
+        let walk = WalkParams::wide(ef);
         let mut seconds = |table: &FetchTable| {
             table.install();
             let start = busy_seconds();

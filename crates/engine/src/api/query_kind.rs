@@ -1,4 +1,4 @@
-//! `query`: what a query asks for, in each of its forms (C6.3).
+//! `query`: the kind of a query, in each of its forms (C6.3).
 
 use super::body::{Budget, Result, list};
 use super::example;
@@ -10,11 +10,11 @@ use crate::query::formula::{Defaults, Formula};
 use crate::query::tree::{Discover, Example, Fusion, Mmr, Query, Recommend, Strategy};
 use std::sync::Arc;
 
-/// Candidates that maximal marginal relevance chooses from at most: their comparisons are counted in squares.
+/// Limit of `candidates_limit`: maximal marginal relevance compares each candidate with each other.
 const MAX_CANDIDATES: u64 = 16_384;
-/// `diversity` of a request that does not say.
+/// `diversity` if the request has none.
 const DEFAULT_DIVERSITY: f32 = 0.5;
-/// `k` of reciprocal rank fusion for a request that does not say.
+/// `k` of reciprocal rank fusion if the request has none.
 const DEFAULT_RRF_K: f64 = 2.0;
 
 const STRATEGIES: [(&str, Strategy); 3] = [
@@ -23,58 +23,39 @@ const STRATEGIES: [(&str, Strategy); 3] = [
     ("sum_scores", Strategy::SumScores),
 ];
 
-/// Weights that are read; that there must be one for each prefetch is checked later.
+/// Limit of the number of weights while reading. Later they are checked to be one for each prefetch.
 const MAX_WEIGHTS: usize = 1024;
 
 /// Names of the forms, for messages.
 const FORMS: &str = "nearest, recommend, discover, context, order_by, fusion, rrf, formula, sample";
 
-/// Reads `query`: a vector, an id, or an object that says its kind.
+/// Reads `query`: a vector, an id, or an object with the name of a form.
 pub(super) fn read(reader: &mut Reader<'_>, budget: &mut Budget<'_>) -> Result<Query> {
     if reader.peek()? != Kind::Object || example::is_object(reader)? {
         return example::read(reader).map(Query::Nearest);
     }
-    let mut kinds: Vec<(&str, Query)> = Vec::new();
+    let mut forms: Vec<(&str, Query)> = Vec::new();
     let (mut mmr, mut defaults) = (None, None);
     reader.object(|r, key| {
         if r.take_null()? {
             return Ok(());
         }
-        let (kind, query) = match key {
-            "nearest" => ("nearest", Query::Nearest(example::read(r)?)),
-            "mmr" => {
-                mmr = Some(read_mmr(r)?);
-                return Ok(());
+        match key {
+            "mmr" => mmr = Some(read_mmr(r)?),
+            "defaults" => defaults = Some(Defaults::parse(r)?),
+            _ => {
+                let (form, query) = read_form(r, key, budget)?;
+                forms.retain(|(known, _)| *known != form);
+                forms.push((form, query));
             }
-            "formula" => ("formula", Query::Formula(Arc::new(Formula::parse(r, budget.limits)?))),
-            "defaults" => {
-                defaults = Some(Defaults::parse(r)?);
-                return Ok(());
-            }
-            "recommend" => ("recommend", Query::Recommend(read_recommend(r, budget)?)),
-            "discover" => ("discover", Query::Discover(read_discover(r, budget)?)),
-            "context" => {
-                let pairs = example::read_pairs(r, budget)?;
-                if pairs.is_empty() {
-                    return Err(r.error("at least one pair is needed"));
-                }
-                ("context", Query::Context(pairs))
-            }
-            "order_by" => ("order_by", Query::OrderBy(order_by::read(r)?)),
-            "fusion" => ("fusion", Query::Fusion(read_fusion(r)?)),
-            "rrf" => ("rrf", Query::Fusion(read_rrf(r)?)),
-            "sample" => ("sample", choice(r, &[("random", ())]).map(|()| Query::Sample)?),
-            other => return Err(r.error(format!("unknown kind of query '{}'", shorten(other)))),
-        };
-        kinds.retain(|(known, _)| *known != kind);
-        kinds.push((kind, query));
+        }
         Ok(())
     })?;
-    let query = match kinds.len() {
+    let query = match forms.len() {
         0 => return Err(reader.error(format!("expected one of {FORMS}"))),
-        1 => kinds.remove(0).1,
+        1 => forms.remove(0).1,
         _ => {
-            let why = format!("expected one kind of query, got {} and {}", kinds[0].0, kinds[1].0);
+            let why = format!("expected one kind of query, got {} and {}", forms[0].0, forms[1].0);
             return Err(reader.error(why));
         }
     };
@@ -92,6 +73,28 @@ pub(super) fn read(reader: &mut Reader<'_>, budget: &mut Budget<'_>) -> Result<Q
         }
         _ => Err(reader.error("defaults go with a formula only")),
     }
+}
+
+/// Reads the value of the form `name`.
+fn read_form(r: &mut Reader<'_>, name: &str, budget: &mut Budget<'_>) -> Result<(&'static str, Query)> {
+    Ok(match name {
+        "nearest" => ("nearest", Query::Nearest(example::read(r)?)),
+        "formula" => ("formula", Query::Formula(Arc::new(Formula::parse(r, budget.limits)?))),
+        "recommend" => ("recommend", Query::Recommend(read_recommend(r, budget)?)),
+        "discover" => ("discover", Query::Discover(read_discover(r, budget)?)),
+        "context" => {
+            let pairs = example::read_pairs(r, budget)?;
+            if pairs.is_empty() {
+                return Err(r.error("at least one pair is needed"));
+            }
+            ("context", Query::Context(pairs))
+        }
+        "order_by" => ("order_by", Query::OrderBy(order_by::read(r)?)),
+        "fusion" => ("fusion", Query::Fusion(read_fusion(r)?)),
+        "rrf" => ("rrf", Query::Fusion(read_rrf(r)?)),
+        "sample" => ("sample", choice(r, &[("random", ())]).map(|()| Query::Sample)?),
+        other => return Err(r.error(format!("unknown kind of query '{}'", shorten(other)))),
+    })
 }
 
 /// `diversity`, and `candidates_limit` if it is given.

@@ -2,7 +2,7 @@
 //!
 //! It is the only file with the names of the collections, so there are two of it.
 
-use crate::collection::Manifest;
+use crate::checkpoint::Manifest;
 use crate::config::CollectionConfig;
 use crate::storage::header::{BadBody, read_body, with_body_header};
 use crate::storage::{ErrorKind, OtherFormat, Storage, StorageError, make_dir, replace};

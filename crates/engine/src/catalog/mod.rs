@@ -22,7 +22,7 @@ pub use staging::STAGING;
 use crate::collection::{Collection, Shared, Unopened, directory};
 use crate::config::CollectionConfig;
 use crate::error::Error;
-use crate::limits::MAX_TOLD_TROUBLES;
+use crate::limits::MAX_HEALTH_ISSUES;
 use crate::storage::StorageError;
 use crate::wal::{Durability, LogError};
 use arc_swap::ArcSwap;
@@ -220,7 +220,7 @@ impl Catalog {
             let mut detached = self.detached.lock();
             let Some(at) = detached.iter().position(|one| one.id == id) else { continue };
             match removed {
-                Err(error) if at < MAX_TOLD_TROUBLES => detached[at].fault = Some(error.to_string()),
+                Err(error) if at < MAX_HEALTH_ISSUES => detached[at].fault = Some(error.to_string()),
                 _ => drop(detached.remove(at)),
             }
         }

@@ -5,7 +5,7 @@ use super::file::{self, CatalogFile, Found, NoCatalog, SavedEntry};
 use super::rehearsal::DamagedRecord;
 use super::{CATALOG, CREATE, Catalog, DROP, Ledger, STAGING};
 use crate::collection::{
-    CHANGES, Cause, IndexQueue, Opening, OpeningOptions, Shared, Unopened, is_manifest_damaged,
+    CHANGES, Cause, Collection, IndexQueue, Opening, OpeningOptions, Shared, Unopened, is_manifest_damaged,
 };
 use crate::config::CollectionConfig;
 use crate::limits::{Limits, Thresholds};
@@ -252,7 +252,9 @@ fn open_with(
             damage.graphs.extend(told.map(|(file, what)| (name.clone(), file.clone(), what.clone())));
         }
         let state = match opening {
-            Ok(opening) => EntryState::Active(Arc::new(opening.finish(Arc::clone(&shared), created))),
+            Ok(opening) => {
+                EntryState::Active(Arc::new(Collection::open(opening, Arc::clone(&shared), created)))
+            }
             // The log keeps everything from the start: what can be saved of the collection is still in it.
             Err(fault) => EntryState::quarantined(&fault, Some(0)),
         };

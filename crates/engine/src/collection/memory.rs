@@ -1,9 +1,8 @@
 //! What a collection holds in memory, by component.
 
 use super::Collection;
-use super::declared_index::DeclaredIndex;
-use super::point::Point;
 use crate::payload::{FieldIndex, ordered_map_bytes};
+use crate::state::{DeclaredIndex, Point};
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::types::PointId;
@@ -28,9 +27,10 @@ pub struct MemoryReport {
     pub field_indexes: u64,
 }
 
-/// Field indexes are measured no more often than this, and take no more than one part in so many of a core's time.
+/// Field indexes are measured no more often than this.
 const MEASURED_EVERY: Duration = Duration::from_secs(10);
-const MEASURED_SHARE: u32 = 100;
+/// The next measurement comes so many times later than the last one took: measuring takes one percent of a core.
+const MEASURED_FACTOR: u32 = 100;
 
 /// Bytes of a collection's field indexes, which only a walk through all their values tells.
 #[derive(Default)]
@@ -75,7 +75,7 @@ impl Collection {
             return;
         }
         self.index_bytes.measured.store(built.map(FieldIndex::memory_bytes).sum(), Ordering::Relaxed);
-        let due = started + MEASURED_EVERY.max(started.elapsed() * MEASURED_SHARE);
+        let due = started + MEASURED_EVERY.max(started.elapsed() * MEASURED_FACTOR);
         *last = Some(LastMeasured { indexes, due });
     }
 
@@ -98,7 +98,7 @@ impl Collection {
             report.links += table.blocks.memory_bytes() as u64;
             report.points += table.columns_bytes() as u64;
         }
-        for slot in &self.graphs {
+        for slot in &self.indexing.graphs {
             for graph in [slot.current.load_full(), slot.next.load_full()].iter().flatten() {
                 report.codes += graph.codes_bytes() as u64;
                 report.links += graph.links_bytes() as u64;

@@ -248,77 +248,97 @@ impl CollectionConfig {
 
     fn read(reader: &mut Reader<'_>, limits: &Limits, source: Source) -> Result<CollectionConfig, Error> {
         let mut config = CollectionConfig::with_fields(Vec::new());
-        let plain = CollectionConfig::with_fields(Vec::new());
         reader.object(|r, key| {
-            match key {
-                "vectors" | "vectors_config" => {
-                    let declared = r.optional(|r| vectors::parse_fields(r, limits))?;
-                    config.vectors = declared.unwrap_or_default();
-                }
-                "sparse_vectors" => {
-                    let declared = r.optional(|r| sparse::parse_fields(r, limits))?;
-                    config.sparse = declared.unwrap_or_default();
-                }
-                "hnsw_config" => {
-                    config.hnsw =
-                        r.optional(HnswDiff::parse)?.map_or(plain.hnsw.clone(), |d| plain.hnsw.with(&d));
-                }
-                "optimizers_config" | "optimizer_config" => {
-                    let diff = r.optional(OptimizersDiff::parse)?.unwrap_or_default();
-                    config.optimizers = plain.optimizers.with(&diff);
-                }
-                "wal_config" => {
-                    let diff = r.optional(WalDiff::parse)?.unwrap_or_default();
-                    config.wal = plain.wal.with(&diff);
-                }
-                "quantization_config" | "quantization" => {
-                    config.quantization = r.optional(Quantization::parse)?;
-                }
-                "metadata" => config.metadata = r.optional(json_object)?,
-                "strict_mode_config" => config.strict_mode = r.optional(strict_mode::parse)?,
-                "sharding_method" => refuse_custom_sharding(r)?,
-                "read_fan_out_factor" if source == Source::Stored => {
-                    config.params.read_fan_out_factor = fields::integer(r, 0)?;
-                }
-                "read_fan_out_delay_ms" if source == Source::Stored => {
-                    config.params.read_fan_out_delay_ms = fields::integer(r, 0)?;
-                }
-                "shard_number" => {
-                    config.params.shard_number = fields::integer(r, 1)?.unwrap_or(plain.params.shard_number);
-                }
-                "replication_factor" => {
-                    config.params.replication_factor =
-                        fields::integer(r, 1)?.unwrap_or(plain.params.replication_factor);
-                }
-                "write_consistency_factor" => {
-                    config.params.write_consistency_factor =
-                        fields::integer(r, 1)?.unwrap_or(plain.params.write_consistency_factor);
-                }
-                "on_disk_payload" => {
-                    config.params.on_disk_payload = fields::flag(r)?.unwrap_or(plain.params.on_disk_payload);
-                }
-                _ => r.unknown()?,
+            if config.read_part(r, key, limits)? || config.params.read_field(r, key, source)? {
+                return Ok(());
             }
-            Ok(())
+            match key {
+                "sharding_method" => refuse_custom_sharding(r),
+                _ => r.unknown(),
+            }
         })?;
-        if config.positions() == 0 {
+        config.check_fields(limits)?;
+        Ok(config)
+    }
+
+    /// Reads the value of `key` if it is one of the configuration's parts. False if it is not.
+    fn read_part(&mut self, r: &mut Reader<'_>, key: &str, limits: &Limits) -> Result<bool, Error> {
+        match key {
+            "vectors" | "vectors_config" => {
+                self.vectors = r.optional(|r| vectors::parse_fields(r, limits))?.unwrap_or_default();
+            }
+            "sparse_vectors" => {
+                self.sparse = r.optional(|r| sparse::parse_fields(r, limits))?.unwrap_or_default();
+            }
+            "hnsw_config" => {
+                self.hnsw = HnswConfig::default().with(&r.optional(HnswDiff::parse)?.unwrap_or_default());
+            }
+            "optimizers_config" | "optimizer_config" => {
+                let diff = r.optional(OptimizersDiff::parse)?.unwrap_or_default();
+                self.optimizers = OptimizersConfig::default().with(&diff);
+            }
+            "wal_config" => {
+                self.wal = WalConfig::default().with(&r.optional(WalDiff::parse)?.unwrap_or_default());
+            }
+            "quantization_config" | "quantization" => {
+                self.quantization = r.optional(Quantization::parse)?;
+            }
+            "metadata" => self.metadata = r.optional(json_object)?,
+            "strict_mode_config" => self.strict_mode = r.optional(strict_mode::parse)?,
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// Checks the vector fields together.
+    ///
+    /// # Errors
+    /// `VectorsConfigRequired` for none; `BadRequest` for a name of a dense and a sparse field, or too many fields.
+    fn check_fields(&self, limits: &Limits) -> Result<(), Error> {
+        if self.positions() == 0 {
             return Err(Error::VectorsConfigRequired);
         }
-        if let Some((name, _)) = config.sparse.iter().find(|(name, _)| config.field_index(name).is_some()) {
+        if let Some((name, _)) = self.sparse.iter().find(|(name, _)| self.field_index(name).is_some()) {
             let why = format!("Dense and sparse vector names must be unique - duplicate found with '{name}'");
             return Err(Error::bad(format!("sparse_vectors: {why}")));
         }
-        if config.positions() > limits.max_named_vectors.max(config.vectors.len()) {
+        if self.positions() > limits.max_named_vectors.max(self.vectors.len()) {
             let max = limits.max_named_vectors;
             return Err(Error::bad(format!(
                 "sparse_vectors: at most {max} named vectors a collection (max_named_vectors)"
             )));
         }
-        Ok(config)
+        Ok(())
     }
 }
 
 impl PlacementParams {
+    /// Reads the value of `key` if it is one of these parameters. False if it is not.
+    fn read_field(&mut self, r: &mut Reader<'_>, key: &str, source: Source) -> Result<bool, Error> {
+        let default = PlacementParams::default();
+        match key {
+            "shard_number" => self.shard_number = fields::integer(r, 1)?.unwrap_or(default.shard_number),
+            "replication_factor" => {
+                self.replication_factor = fields::integer(r, 1)?.unwrap_or(default.replication_factor);
+            }
+            "write_consistency_factor" => {
+                self.write_consistency_factor =
+                    fields::integer(r, 1)?.unwrap_or(default.write_consistency_factor);
+            }
+            "read_fan_out_factor" if source == Source::Stored => {
+                self.read_fan_out_factor = fields::integer(r, 0)?;
+            }
+            "read_fan_out_delay_ms" if source == Source::Stored => {
+                self.read_fan_out_delay_ms = fields::integer(r, 0)?;
+            }
+            "on_disk_payload" => {
+                self.on_disk_payload = fields::flag(r)?.unwrap_or(default.on_disk_payload);
+            }
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
     fn write_fields(&self, object: &mut ObjectWriter<'_>) {
         write_u64(object.key("shard_number"), self.shard_number);
         write_u64(object.key("replication_factor"), self.replication_factor);

@@ -1,9 +1,10 @@
 //! Work that hardly anybody waits for: building field indexes, moving tails into graphs, checkpoints, cutting the log.
 
 use super::heap::{self, Heap};
+use super::notifier::Notifier;
 use super::pool::Priority;
 use crate::catalog::Catalog;
-use crate::collection::{Bell, CheckpointError, Collection, GraphPolicy};
+use crate::collection::{CheckpointError, Collection, GraphPolicy};
 use crate::field::IndexScratch;
 use crate::scheduling::BackgroundWork;
 use crate::storage::ErrorKind;
@@ -32,8 +33,8 @@ const LEAST_LOG_BYTES: u64 = 256 << 10;
 pub struct Background {
     stop: Arc<AtomicBool>,
     catalog: Arc<Catalog>,
-    keeper_bell: Arc<Bell>,
-    deadline_bell: Arc<Bell>,
+    keeper_notifier: Arc<Notifier>,
+    deadline_notifier: Arc<Notifier>,
     threads: Vec<JoinHandle<()>>,
 }
 
@@ -44,7 +45,7 @@ impl Background {
     /// The system's, when it refuses a thread.
     pub fn start(catalog: &Arc<Catalog>, housekeeping: Duration) -> std::io::Result<Background> {
         let stop = Arc::new(AtomicBool::new(false));
-        let keeper_bell = Arc::new(Bell::default());
+        let keeper_notifier = Arc::new(Notifier::default());
         let indexers = std::thread::available_parallelism().map_or(1, usize::from);
         let mut threads = Vec::with_capacity(indexers + 2);
         for number in 0..indexers {
@@ -56,12 +57,13 @@ impl Background {
             catalog.shared().indexer.push(&collection);
         }
         let keeper = {
-            let (catalog, stop, bell) = (Arc::clone(catalog), Arc::clone(&stop), Arc::clone(&keeper_bell));
+            let (catalog, stop, notifier) =
+                (Arc::clone(catalog), Arc::clone(&stop), Arc::clone(&keeper_notifier));
             std::thread::Builder::new().name("kith-checkpoint".into()).spawn(move || {
                 Priority::Behind.take();
                 let mut heap = Heap::default();
                 while !stop.load(Ordering::Acquire) {
-                    bell.wait(housekeeping);
+                    notifier.wait(housekeeping);
                     keep_house(&catalog);
                     let points = |one: &Arc<Collection>| one.view().state.ids.len() as u64;
                     if heap.is_due(catalog.collections().iter().map(points).sum(), Instant::now()) {
@@ -71,26 +73,27 @@ impl Background {
             })?
         };
         threads.push(keeper);
-        let deadline_bell = Arc::new(Bell::default());
+        let deadline_notifier = Arc::new(Notifier::default());
         let deadlines = {
-            let (catalog, stop, bell) = (Arc::clone(catalog), Arc::clone(&stop), Arc::clone(&deadline_bell));
+            let (catalog, stop, notifier) =
+                (Arc::clone(catalog), Arc::clone(&stop), Arc::clone(&deadline_notifier));
             std::thread::Builder::new().name("kith-deadline".into()).spawn(move || {
                 while !stop.load(Ordering::Acquire) {
-                    bell.wait(LATE_WRITES);
+                    notifier.wait(LATE_WRITES);
                     give_up_late_writes(&catalog);
                 }
             })?
         };
         threads.push(deadlines);
-        Ok(Background { stop, catalog: Arc::clone(catalog), keeper_bell, deadline_bell, threads })
+        Ok(Background { stop, catalog: Arc::clone(catalog), keeper_notifier, deadline_notifier, threads })
     }
 
     /// Ends what runs at its next stop and waits for it.
     pub fn close(&mut self) {
         self.stop.store(true, Ordering::Release);
         self.catalog.shared().indexer.close();
-        self.keeper_bell.ring();
-        self.deadline_bell.ring();
+        self.keeper_notifier.notify();
+        self.deadline_notifier.notify();
         for thread in self.threads.drain(..) {
             let _ = thread.join();
         }

@@ -5,7 +5,8 @@ use crate::deadline::Deadline;
 use crate::error::Error;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Collection on which operations panic when the options ask for it.
+/// Collection on which operations panic when a test has asked for it.
+#[cfg(feature = "testing")]
 const PANIC_COLLECTION: &str = "__panic__";
 
 /// Runs a request. The reply is called exactly once, whatever happens.
@@ -37,7 +38,8 @@ impl Drop for Once {
 }
 
 fn dispatch(core: &Core, request: Request, reply: Reply) {
-    assert!(!core.panic_for_tests || request.collection != PANIC_COLLECTION, "asked to panic by a test");
+    #[cfg(feature = "testing")]
+    assert!(!core.panics_on_request || request.collection != PANIC_COLLECTION, "asked to panic by a test");
     let allowed = request.timeout.unwrap_or(DEFAULT_TIMEOUT).min(LONGEST_REQUEST);
     let deadline = Deadline::new(request.start, allowed, request.operation.title()).or_at(&core.closing);
     if let Err(error) = deadline.check() {

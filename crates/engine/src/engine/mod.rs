@@ -1,22 +1,25 @@
-//! The engine: open, execute, status, close. All that the binding calls.
+//! The engine: open, execute, status, close; and what is done with a data directory that no engine has open.
 
 mod background;
+mod directory;
 mod execute;
+mod health_issue;
 mod heap;
+mod notifier;
 mod operation;
 mod pool;
 mod read;
 mod scrub;
 mod search;
 mod team;
-mod trouble;
 mod tuning;
 mod write;
 
 pub use background::{checkpoint_everything, index_everything, keep_house};
+pub use directory::{Claim, check_directory, repair_directory, verify_directory};
+pub use health_issue::{HealthIssue, HealthIssueKind};
 pub use operation::Operation;
 pub use scrub::{ScrubFinding, ScrubOptions, ScrubReport};
-pub use trouble::{Trouble, TroubleKind};
 pub use tuning::Tuning;
 
 use crate::catalog::{self, Catalog, Mode, OpenError, Opened};
@@ -29,6 +32,7 @@ use crate::query::{Tally, Totals};
 use crate::scheduling::ActiveRead;
 use crate::storage::{LockGuard, Storage};
 use background::Background;
+use kithdb_kernels::{code_kernels, kernels};
 use parking_lot::Mutex;
 use pool::{Pool, Priority};
 use scrub::Scrub;
@@ -65,7 +69,8 @@ pub struct Options {
     /// How files are read in the background for signs of decay; not at all when absent, or without threads.
     pub scrub: Option<ScrubOptions>,
     /// Operations on the collection `__panic__` panic: for the test that a panic is survived.
-    pub panic_for_tests: bool,
+    #[cfg(feature = "testing")]
+    pub panics_on_request: bool,
 }
 
 impl Default for Options {
@@ -79,8 +84,27 @@ impl Default for Options {
             mode: Mode::Threaded,
             tuning: Tuning::Measured,
             scrub: None,
-            panic_for_tests: false,
+            #[cfg(feature = "testing")]
+            panics_on_request: false,
         }
+    }
+}
+
+#[cfg(feature = "testing")]
+impl Options {
+    /// Background work starts at thresholds of a few kilobytes and rows, and is looked for every 10 ms: small collections
+    /// are checkpointed, copied forward, vacuumed and cut from the log many times a second.
+    pub fn eager(self) -> Options {
+        let thresholds = Thresholds {
+            checkpoint_bytes: 48 << 10,
+            log_budget_bytes: 128 << 10,
+            log_segment_bytes: 32 << 10,
+            graph_step_rows: 20,
+            vacuum_rows: 20,
+            order_rows: 100,
+            row_chunk_bytes: 8 << 10,
+        };
+        Options { thresholds, housekeeping: Duration::from_millis(10), ..self }
     }
 }
 
@@ -126,6 +150,20 @@ pub struct Status {
     pub memory: MemoryReport,
 }
 
+/// The instruction sets that this CPU runs the kernels with, such as `avx512`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InstructionSets {
+    /// For original vectors.
+    pub rows: &'static str,
+    /// For codes.
+    pub codes: &'static str,
+}
+
+/// The instruction sets that were chosen for this CPU.
+pub fn instruction_sets() -> InstructionSets {
+    InstructionSets { rows: kernels().level.name(), codes: code_kernels().level.name() }
+}
+
 /// What the threads of a pool do.
 enum Job {
     /// A request, whom to answer, and for reads of points their count as active reads.
@@ -160,7 +198,8 @@ pub struct Engine {
 struct Core {
     catalog: Arc<Catalog>,
     limits: Limits,
-    panic_for_tests: bool,
+    #[cfg(feature = "testing")]
+    panics_on_request: bool,
     /// Everything runs in the caller: nobody builds in the background.
     inline: bool,
     /// What the log said of itself when it was opened.
@@ -190,7 +229,8 @@ impl Engine {
         let core = Arc::new(Core {
             catalog: Arc::clone(&catalog),
             limits: options.limits,
-            panic_for_tests: options.panic_for_tests,
+            #[cfg(feature = "testing")]
+            panics_on_request: options.panics_on_request,
             inline,
             log_damages: log_damages.take(MAX_TOLD_DAMAGES).collect(),
             closing: Closing::default(),
@@ -273,9 +313,9 @@ impl Engine {
         status
     }
 
-    /// What an operator has to see to; at most [`MAX_TOLD_TROUBLES`](crate::limits::MAX_TOLD_TROUBLES).
-    pub fn troubles(&self) -> Vec<Trouble> {
-        trouble::troubles(&self.core.catalog)
+    /// What an operator has to deal with; at most [`MAX_HEALTH_ISSUES`](crate::limits::MAX_HEALTH_ISSUES).
+    pub fn health_issues(&self) -> Vec<HealthIssue> {
+        health_issue::health_issues(&self.core.catalog)
     }
 
     /// What the scrub did since the engine was opened.

@@ -5,8 +5,9 @@
 //! still has in memory is written again, or to checkpoints.
 
 use super::background::checkpoint_up_to;
+use super::notifier::Notifier;
 use crate::catalog::{Catalog, Entry, StartDamage};
-use crate::collection::{Bell, FileFault, Part, Unopened};
+use crate::collection::{FileFault, Part, Unopened};
 use crate::limits::MAX_SCRUB_FINDINGS;
 use crate::storage::StorageError;
 use crate::wal::{self, LogReport};
@@ -66,7 +67,7 @@ pub struct ScrubReport {
 pub struct Scrub {
     report: Arc<Mutex<ScrubReport>>,
     stop: Arc<AtomicBool>,
-    bell: Arc<Bell>,
+    notifier: Arc<Notifier>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -102,19 +103,19 @@ impl Scrub {
         report: ScrubReport,
     ) -> std::io::Result<Scrub> {
         let report = Arc::new(Mutex::new(report));
-        let mut scrub = Scrub { report, stop: Arc::default(), bell: Arc::default(), thread: None };
+        let mut scrub = Scrub { report, stop: Arc::default(), notifier: Arc::default(), thread: None };
         if let Some(options) = options {
             let (catalog, report) = (Arc::clone(catalog), Arc::clone(&scrub.report));
-            let (stop, bell) = (Arc::clone(&scrub.stop), Arc::clone(&scrub.bell));
+            let (stop, notifier) = (Arc::clone(&scrub.stop), Arc::clone(&scrub.notifier));
             let run = move || {
                 super::pool::Priority::Behind.take();
                 let is_open = || !stop.load(Ordering::Acquire);
                 while is_open() {
-                    bell.wait(options.interval);
+                    notifier.wait(options.interval);
                     if is_open() {
                         pass(&catalog, &report, &mut |bytes| {
                             let seconds = bytes as f64 / options.bytes_per_second.max(1) as f64;
-                            bell.wait(Duration::from_secs_f64(seconds));
+                            notifier.wait(Duration::from_secs_f64(seconds));
                             is_open()
                         });
                     }
@@ -138,7 +139,7 @@ impl Scrub {
     /// Ends a running pass and waits for the thread.
     pub fn close(&mut self) {
         self.stop.store(true, Ordering::Release);
-        self.bell.ring();
+        self.notifier.notify();
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }

@@ -162,8 +162,8 @@ fn enqueue(
         }
     };
     let request = WriteRequest { write, deadline, bytes, reply: Box::new(answer) };
-    if collection.enqueue(request) {
-        collection.run_writes();
+    if let Some(turn) = collection.enqueue(request) {
+        turn.run();
     }
     if builds_here {
         collection.build_indexes();

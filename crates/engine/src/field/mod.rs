@@ -8,12 +8,13 @@ mod coding;
 pub(crate) mod graph;
 mod graph_search;
 mod reranking;
+mod rewriting;
 mod run;
 mod sparse_rows;
 pub(crate) mod sparse_table;
 pub(crate) mod table;
 
 pub use graph::{FieldGraph, IndexScratch};
-pub use graph_search::How;
+pub use graph_search::{GraphSearch, QuantizationParams};
 pub use sparse_table::{SparseArena, SparseTable};
 pub use table::{FieldArena, FieldTable};

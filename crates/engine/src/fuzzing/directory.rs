@@ -1,7 +1,8 @@
 //! The data directory of one collection.
 
 use crate::catalog::{CatalogFile, Mode};
-use crate::collection::{Extent, ExtentWriter, GraphPolicy, Manifest, directory};
+use crate::checkpoint::{Extent, ExtentWriter, Manifest, directory};
+use crate::collection::GraphPolicy;
 use crate::config::CollectionConfig;
 use crate::engine::{Engine, Operation, Options, Request};
 use crate::error::Error;

@@ -12,11 +12,12 @@ pub use log::log;
 
 use crate::api;
 use crate::catalog::CatalogFile;
-use crate::collection::{Manifest, change};
+use crate::change;
+use crate::checkpoint::Manifest;
 use crate::config::{CollectionConfig, CollectionPatch};
 use crate::error::Error;
 use crate::filter::{Filter, PointView};
-use crate::index::{BuildScratch, Codes, Hnsw, SearchScratch, Walk};
+use crate::index::{BuildScratch, Codes, Hnsw, WalkParams, WalkScratch};
 use crate::json::{Reader, read_payload};
 use crate::limits::Limits;
 use crate::payload::{FieldSchema, JsonPath, Tokenizer};
@@ -216,8 +217,8 @@ pub fn graph(bytes: &[u8]) {
         table.fill(node, &encoder, &[row as f32, (row % 7) as f32, (row % 3) as f32, 1.0], &mut query);
     }
     let space = Codes::new(&table);
-    let mut scratch = SearchScratch::new();
-    let found = graph.search(&space, &query, &Walk::wide(10), &|_| true, &mut scratch, &|| false);
+    let mut scratch = WalkScratch::new();
+    let found = graph.walk(&space, &query, &WalkParams::wide(10), &|_| true, &mut scratch, &|| false);
     assert!(
         found.is_ok_and(|found| found.iter().all(|hit| hit.node() < graph.len())),
         "a node that there is not"

@@ -18,7 +18,9 @@ pub mod topk;
 pub mod tuning;
 
 pub use distance::Distance;
-pub use hnsw::{BuildScratch, Candidate, GraphError, Hnsw, HnswParams, SearchScratch, Slot, Traversal, Walk};
+pub use hnsw::{
+    BuildScratch, Candidate, GraphError, Hnsw, HnswParams, Slot, Traversal, WalkParams, WalkScratch,
+};
 pub use max_sim::MaxSim;
 pub use space::{Codes, Originals, Space};
 pub use topk::TopK;

@@ -6,7 +6,7 @@
 //! it.
 
 use super::fetch::{Fetch, FetchTable, Kind, MOST_BYTES, SIZES};
-use super::hnsw::score;
+use super::hnsw::DistanceComputer;
 use super::space::Space;
 use crate::arena::{RowArena, RowTable};
 use crate::types::Metric;
@@ -196,7 +196,8 @@ impl<'a> Gather<'a> {
         for _ in 0..HOPS {
             let nodes: [u32; HOP_ROWS] = std::array::from_fn(|at| piece(self.visits.wrapping_add(at as u32)));
             let mut signs = 0;
-            score(self, &self.query, &nodes, |found| signs |= found.distance().to_bits());
+            let computer = DistanceComputer::new(self, &self.query);
+            computer.score(&nodes, |found| signs |= found.distance().to_bits());
             // No distance is negative, but that is known only when all have been computed: as in a walk, where the
             // next hop follows from the distances of this one.
             self.visits = self.visits.wrapping_add(HOP_ROWS as u32 + (black_box(signs) >> 31));

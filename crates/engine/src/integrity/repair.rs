@@ -8,12 +8,12 @@
 use super::check::{folders, part_name};
 use crate::catalog::{self, CATALOG_COPY, OpenError, Rehearsal, Rehearsed, SavedCatalog, Source, Strays};
 use crate::collection::{
-    CHANGES, Cause, GraphPolicy, IndexQueue, Losses, Opening, OpeningOptions, Part, Shared, Unopened,
-    directory, inspect, link_folder,
+    CHANGES, Cause, Collection, GraphPolicy, IndexQueue, Losses, Opening, OpeningOptions, Part, Shared,
+    Unopened, directory, inspect, link_folder,
 };
 use crate::field::IndexScratch;
 use crate::limits::{Limits, Thresholds};
-use crate::storage::{ErrorKind, OTHER_IS_SOUND, ReadOnly, Reserve, SimDisk, Storage};
+use crate::storage::{ErrorKind, MemoryDisk, OTHER_IS_SOUND, ReadOnly, Reserve, Storage};
 use crate::wal::{self, DamageKind, GroupCommit, GroupOptions, Log, LogOptions, MarkFault, Replayed};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -279,7 +279,7 @@ impl Run {
         for (id, opening) in std::mem::take(&mut self.openings) {
             let name =
                 catalog.entries().iter().find(|(known, ..)| *known == id).map_or("", |(_, name, _)| name);
-            let collection = opening.finish(Arc::clone(&shared), 0);
+            let collection = Collection::open(opening, Arc::clone(&shared), 0);
             collection.build_indexes();
             while collection.index_some(&mut scratch) {}
             collection.checkpoint(GraphPolicy::Always).map_err(|error| {
@@ -340,7 +340,8 @@ impl Run {
 /// What collections need to write checkpoints. Their log is one in memory: nothing is written to it.
 fn shared_over(storage: Arc<dyn Storage>, row_chunk_bytes: usize) -> Result<Shared, OpenError> {
     let options = LogOptions { entropy: Some(0), ..LogOptions::default() };
-    let (log, _) = Log::open(Arc::new(SimDisk::new()), 1, options, 0, &mut |_| ()).map_err(OpenError::Log)?;
+    let (log, _) =
+        Log::open(Arc::new(MemoryDisk::default()), 1, options, 0, &mut |_| ()).map_err(OpenError::Log)?;
     Ok(Shared {
         reserve: Arc::new(Reserve::open(Arc::clone(&storage))),
         unsaved_work: Arc::default(),

@@ -5,6 +5,7 @@
 //! follows it count as absent; nothing here panics.
 
 use super::path::{JsonPath, Key, Step};
+use super::scan::{find, first_item, next_item, skip_scalar, skip_string, skip_value};
 use std::borrow::Cow;
 
 /// A JSON value inside a document.
@@ -252,34 +253,6 @@ fn walk<'a>(
     value_at(bytes, at).map(|(value, _)| test(value))
 }
 
-/// Where the value of `key` begins in the object at `at`.
-fn find(bytes: &[u8], at: usize, key: &Key) -> Option<usize> {
-    let mut item = first_item(bytes, at, b'}');
-    while let Some(from) = item {
-        if bytes[from..].starts_with(key.encoded()) {
-            let colon = from + key.encoded().len();
-            return if bytes.get(colon) == Some(&b':') { Some(colon + 1) } else { None };
-        }
-        let colon = skip_string(bytes, from)?;
-        if bytes.get(colon) != Some(&b':') {
-            return None;
-        }
-        item = next_item(bytes, skip_value(bytes, colon + 1)?);
-    }
-    None
-}
-
-/// Where the first item of the array or object at `at` begins; `close` says which of them it must be.
-fn first_item(bytes: &[u8], at: usize, close: u8) -> Option<usize> {
-    // In ASCII a closing bracket or brace is its opening one plus two.
-    if bytes.get(at) != Some(&(close - 2)) || bytes.get(at + 1)? == &close { None } else { Some(at + 1) }
-}
-
-/// Where the next item begins after one that ended at `end`.
-fn next_item(bytes: &[u8], end: usize) -> Option<usize> {
-    if bytes.get(end) == Some(&b',') { Some(end + 1) } else { None }
-}
-
 fn raw_value<'a>(bytes: &'a [u8], otherwise: &'static [u8]) -> &'a [u8] {
     match skip_value(bytes, 0) {
         Some(end) => &bytes[..end],
@@ -306,80 +279,6 @@ fn value_at(bytes: &[u8], at: usize) -> Option<(Value<'_>, usize)> {
         }
         _ => return None,
     })
-}
-
-/// The end of the value at `at`. Checks no more than it needs to get there.
-fn skip_value(bytes: &[u8], at: usize) -> Option<usize> {
-    match *bytes.get(at)? {
-        b'"' => skip_string(bytes, at),
-        b'[' | b'{' => skip_container(bytes, at),
-        _ => {
-            let end = skip_scalar(bytes, at);
-            if end > at { Some(end) } else { None }
-        }
-    }
-}
-
-fn skip_scalar(bytes: &[u8], at: usize) -> usize {
-    let length = bytes[at..]
-        .iter()
-        .take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'+'));
-    at + length.count()
-}
-
-fn skip_container(bytes: &[u8], mut at: usize) -> Option<usize> {
-    let mut open = 0usize;
-    loop {
-        match *bytes.get(at)? {
-            b'"' => at = skip_string(bytes, at)?,
-            b'[' | b'{' => {
-                open += 1;
-                at += 1;
-            }
-            b']' | b'}' => {
-                open -= 1;
-                at += 1;
-                if open == 0 {
-                    return Some(at);
-                }
-            }
-            _ => at += 1,
-        }
-    }
-}
-
-/// The end of the string whose opening quote is at `at`: behind its closing quote.
-fn skip_string(bytes: &[u8], at: usize) -> Option<usize> {
-    if bytes.get(at) != Some(&b'"') {
-        return None;
-    }
-    let mut at = at + 1;
-    loop {
-        // Eight bytes at a time until one of them is a quote or a backslash.
-        while let Some(chunk) = bytes.get(at..at + 8) {
-            let word = u64::from_le_bytes(chunk.try_into().expect("eight bytes"));
-            let found = zero_bytes(word ^ repeat(b'"')) | zero_bytes(word ^ repeat(b'\\'));
-            if found != 0 {
-                at += (found.trailing_zeros() / 8) as usize;
-                break;
-            }
-            at += 8;
-        }
-        match *bytes.get(at)? {
-            b'"' => return Some(at + 1),
-            b'\\' => at += 2,
-            _ => at += 1,
-        }
-    }
-}
-
-const fn repeat(byte: u8) -> u64 {
-    u64::from_le_bytes([byte; 8])
-}
-
-/// The high bit of each byte that is zero. Bytes above the lowest such one may be marked wrongly.
-const fn zero_bytes(word: u64) -> u64 {
-    word.wrapping_sub(repeat(1)) & !word & repeat(0x80)
 }
 
 #[cfg(test)]

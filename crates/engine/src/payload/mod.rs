@@ -13,6 +13,7 @@ mod index;
 mod interval;
 mod path;
 mod removal;
+mod scan;
 mod select;
 mod text;
 

@@ -1,25 +1,27 @@
-//! A set of offsets that answers in a nanosecond or two whether it has one.
+//! A set of points with a membership test of one or two nanoseconds.
 
 use super::PointSet;
-use super::piece::{WORDS, Words, has};
+use super::bitmap::{Bitmap, WORDS, has};
 use std::sync::Arc;
 
-/// The bits of a [`PointSet`], for loops that ask for so many offsets in random order that the search for a piece, and in
-/// its list, counts. Pieces that are bits are shared with the set.
+/// A [`PointSet`] as bitmaps, for loops that test many offsets in random order. A test needs neither the binary search for
+/// the container nor the one in its array. Bitmaps are shared with the set.
 pub struct Bits {
-    /// By the upper half of the offsets.
-    pieces: Vec<Arc<Words>>,
-    none: Arc<Words>,
+    /// By the upper 16 bits of the offsets.
+    bitmaps: Vec<Arc<Bitmap>>,
+    empty: Arc<Bitmap>,
 }
 
 impl PointSet {
-    /// The set as bits.
+    /// The set as bitmaps.
     pub fn bits(&self) -> Bits {
-        let none = Arc::new([0; WORDS]);
-        let keys = self.pieces.last().map_or(0, |piece| usize::from(piece.key) + 1);
-        let mut pieces = vec![Arc::clone(&none); keys];
-        self.pieces.iter().for_each(|piece| pieces[usize::from(piece.key)] = piece.to_words());
-        Bits { pieces, none }
+        let empty = Arc::new([0; WORDS]);
+        let keys = self.containers.last().map_or(0, |container| usize::from(container.key) + 1);
+        let mut bitmaps = vec![Arc::clone(&empty); keys];
+        self.containers
+            .iter()
+            .for_each(|container| bitmaps[usize::from(container.key)] = container.to_words());
+        Bits { bitmaps, empty }
     }
 }
 
@@ -27,7 +29,7 @@ impl Bits {
     /// Whether the offset is in the set.
     #[inline(always)]
     pub fn contains(&self, offset: u32) -> bool {
-        let words = self.pieces.get((offset >> 16) as usize).unwrap_or(&self.none);
+        let words = self.bitmaps.get((offset >> 16) as usize).unwrap_or(&self.empty);
         has(words, offset as u16)
     }
 }

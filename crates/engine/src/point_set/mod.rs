@@ -1,29 +1,33 @@
-//! Sets of points, of which a snapshot costs nothing and a change next to nothing.
+//! Sets of points with cheap snapshots and cheap changes.
 //!
-//! A set is cut into pieces of 65,536 neighbouring offsets, each a sorted list or, when it has many members, bits: the
-//! layout of Roaring bitmaps (Lemire et al., "Roaring Bitmaps: Implementation of an Optimized Software Library", 2018).
-//! Unlike those, sets share their pieces. So a change copies one piece (8 KiB at most) and a reference to each of the
-//! others, however large the set is, and what an operation leaves as it was is not copied at all.
+//! A set consists of containers of 65,536 neighbouring offsets. A container is a sorted array or, when it has many members, a
+//! bitmap: the layout of Roaring bitmaps (Lemire et al., "Roaring Bitmaps: Implementation of an Optimized Software
+//! Library", 2018). Unlike Roaring bitmaps, sets share their containers. A change copies one container (8 KiB at most) and a
+//! reference to each of the others, whatever the size of the set. The result of an operation shares the containers
+//! that it leaves unchanged.
 
+mod array;
+mod bitmap;
 mod bits;
-mod piece;
+mod container;
 #[cfg(test)]
 mod tests;
 
 use crate::heap;
+use bitmap::WORDS;
 pub use bits::Bits;
-use piece::{Piece, PieceIter, WORDS};
+use container::{Container, ContainerIter};
 use std::cmp::Ordering;
 use std::fmt;
 use std::ops::{BitAnd, BitAndAssign, BitOr, BitOrAssign, Sub};
 use std::slice;
 use std::sync::Arc;
 
-/// A set of points, by their offsets. A clone takes constant time and never changes.
+/// A set of points, by their offsets. A clone takes constant time, and changes of one do not affect the other.
 #[derive(Clone, Default, PartialEq)]
 pub struct PointSet {
-    /// Ascending.
-    pieces: Arc<Vec<Piece>>,
+    /// Ascending by their keys.
+    containers: Arc<Vec<Container>>,
 }
 
 impl PointSet {
@@ -32,53 +36,51 @@ impl PointSet {
         PointSet::default()
     }
 
-    /// The set of these offsets, ascending and without repeats.
+    /// The set of these offsets, which are ascending and distinct.
     pub fn from_sorted(offsets: &[u32]) -> PointSet {
         debug_assert!(offsets.is_sorted_by(|one, next| one < next));
         let mut lower = Vec::new();
-        let pieces = offsets.chunk_by(|one, next| one >> 16 == next >> 16).filter_map(|chunk| {
+        let containers = offsets.chunk_by(|one, next| one >> 16 == next >> 16).filter_map(|chunk| {
             lower.clear();
             lower.extend(chunk.iter().map(|&offset| offset as u16));
-            Piece::from_sorted((chunk[0] >> 16) as u16, &lower)
+            Container::from_sorted((chunk[0] >> 16) as u16, &lower)
         });
-        pieces.collect()
+        containers.collect()
     }
 
-    /// The set of the offsets whose bits are set, from the lowest bit of the first word on.
+    /// The set of the offsets whose bits are set. Bit 0 of the first word is offset 0.
     pub fn from_words(words: &[u64]) -> PointSet {
-        let pieces = words.chunks(WORDS).zip(0..=u16::MAX).filter_map(|(chunk, key)| {
+        let containers = words.chunks(WORDS).zip(0..=u16::MAX).filter_map(|(chunk, key)| {
             let mut own = [0; WORDS];
             own[..chunk.len()].copy_from_slice(chunk);
-            Piece::from_words(key, own)
+            Container::from_words(key, own)
         });
-        pieces.collect()
+        containers.collect()
     }
 
-    /// Sets the bits of the offsets, in words that have room for them.
-    ///
-    /// # Panics
-    /// When the words end before the set does.
+    /// Sets the bits of the offsets. Bit 0 of the first word is offset 0. The greatest offset must have
+    /// a bit in `words`.
     pub fn add_to_words(&self, words: &mut [u64]) {
-        for piece in self.pieces.iter() {
-            piece.add_to(&mut words[usize::from(piece.key) * WORDS..]);
+        for container in self.containers.iter() {
+            container.add_to(&mut words[usize::from(container.key) * WORDS..]);
         }
     }
 
     /// How many points.
     pub fn len(&self) -> u64 {
-        self.pieces.iter().map(|piece| u64::from(piece.len())).sum()
+        self.containers.iter().map(|container| u64::from(container.len())).sum()
     }
 
-    /// Whether there are none.
+    /// Whether the set has no points.
     pub fn is_empty(&self) -> bool {
-        self.pieces.is_empty()
+        self.containers.is_empty()
     }
 
     /// Whether a point is in the set.
     #[inline]
     pub fn contains(&self, offset: u32) -> bool {
         let (key, member) = split(offset);
-        self.find(key).is_ok_and(|at| self.pieces[at].contains(member))
+        self.find(key).is_ok_and(|at| self.containers[at].contains(member))
     }
 
     /// The smallest offset.
@@ -88,97 +90,100 @@ impl PointSet {
 
     /// The greatest offset.
     pub fn max(&self) -> Option<u32> {
-        self.pieces.last().map(|piece| join(piece.key, piece.max()))
+        self.containers.last().map(|container| join(container.key, container.max()))
     }
 
-    /// The smallest offset that is no smaller than this one.
+    /// The smallest offset that is equal to this one or greater.
     pub fn at_or_after(&self, offset: u32) -> Option<u32> {
         let (key, member) = split(offset);
         let rest = match self.find(key) {
-            Ok(at) => match self.pieces[at].at_or_after(member) {
+            Ok(at) => match self.containers[at].at_or_after(member) {
                 Some(member) => return Some(join(key, member)),
                 None => at + 1,
             },
             Err(at) => at,
         };
-        self.pieces.get(rest)?.iter().next().map(|member| join(self.pieces[rest].key, member))
+        self.containers.get(rest)?.iter().next().map(|member| join(self.containers[rest].key, member))
     }
 
-    /// The offset that so many are smaller than.
+    /// The offset that has `rank` smaller ones.
     pub fn nth(&self, rank: u32) -> Option<u32> {
         let mut left = rank;
-        for piece in self.pieces.iter() {
-            if left < piece.len() {
-                return piece.nth(left).map(|member| join(piece.key, member));
+        for container in self.containers.iter() {
+            if left < container.len() {
+                return container.nth(left).map(|member| join(container.key, member));
             }
-            left -= piece.len();
+            left -= container.len();
         }
         None
     }
 
     /// The offsets, ascending.
     pub fn iter(&self) -> Iter<'_> {
-        Iter { pieces: self.pieces.iter(), base: 0, piece: None }
+        Iter { containers: self.containers.iter(), base: 0, container: None }
     }
 
-    /// Adds a point; false if it was there.
+    /// Adds a point. False if the set had it already.
     pub fn insert(&mut self, offset: u32) -> bool {
         let (key, member) = split(offset);
         match self.find(key) {
             Ok(at) => {
-                let is_new = !self.pieces[at].contains(member);
+                let is_new = !self.containers[at].contains(member);
                 if is_new {
-                    Arc::make_mut(&mut self.pieces)[at].insert(member);
+                    Arc::make_mut(&mut self.containers)[at].insert(member);
                 }
                 is_new
             }
             Err(at) => {
-                Arc::make_mut(&mut self.pieces).insert(at, Piece::one(key, member));
+                Arc::make_mut(&mut self.containers).insert(at, Container::one(key, member));
                 true
             }
         }
     }
 
-    /// Takes a point out; false if it was not there.
+    /// Removes a point. False if the set did not have it.
     pub fn remove(&mut self, offset: u32) -> bool {
         let (key, member) = split(offset);
-        let Some(at) = self.find(key).ok().filter(|&at| self.pieces[at].contains(member)) else {
+        let Some(at) = self.find(key).ok().filter(|&at| self.containers[at].contains(member)) else {
             return false;
         };
-        let pieces = Arc::make_mut(&mut self.pieces);
-        if pieces[at].len() == 1 {
-            pieces.remove(at);
+        let containers = Arc::make_mut(&mut self.containers);
+        if containers[at].len() == 1 {
+            containers.remove(at);
         } else {
-            pieces[at].remove(member);
+            containers[at].remove(member);
         }
         true
     }
 
-    /// Bytes that the set takes outside of itself. What two sets share counts in both.
+    /// Bytes of the set on the heap. Shared containers count in each set.
     pub fn memory_bytes(&self) -> u64 {
-        let members: u64 = self.pieces.iter().map(Piece::memory_bytes).sum();
-        heap::shared_bytes(size_of::<Vec<Piece>>()) + heap::bytes(size_of_val(&self.pieces[..])) + members
+        let members: u64 = self.containers.iter().map(Container::memory_bytes).sum();
+        heap::shared_bytes(size_of::<Vec<Container>>())
+            + heap::bytes(size_of_val(&self.containers[..]))
+            + members
     }
 
-    /// Where the piece of a key is, or belongs.
+    /// The position of the container of a key, or where it would be inserted.
     #[inline]
     fn find(&self, key: u16) -> Result<usize, usize> {
-        // In a set without gaps it is at its number.
-        match self.pieces.get(usize::from(key)) {
-            Some(piece) if piece.key == key => Ok(usize::from(key)),
-            _ => self.pieces.binary_search_by_key(&key, |piece| piece.key),
+        // In a set without gaps the key is the position.
+        match self.containers.get(usize::from(key)) {
+            Some(container) if container.key == key => Ok(usize::from(key)),
+            _ => self.containers.binary_search_by_key(&key, |container| container.key),
         }
     }
 
-    /// Goes through the pieces of two sets, which are combined where both have one.
+    /// Merges the containers of two sets by key: `combine` is applied where both have one, and `keep` says whether those
+    /// that only the first or only the second has are kept.
     fn combine(
         &self,
         other: &PointSet,
         keep: (bool, bool),
-        combine: impl Fn(&Piece, &Piece) -> Option<Piece>,
+        combine: impl Fn(&Container, &Container) -> Option<Container>,
     ) -> PointSet {
-        let (mut one, mut two) = (self.pieces.iter().peekable(), other.pieces.iter().peekable());
-        let mut pieces = Vec::with_capacity(self.pieces.len());
+        let (mut one, mut two) = (self.containers.iter().peekable(), other.containers.iter().peekable());
+        let mut containers = Vec::with_capacity(self.containers.len());
         loop {
             let order = match (one.peek(), two.peek()) {
                 (Some(first), Some(second)) => first.key.cmp(&second.key),
@@ -187,14 +192,14 @@ impl PointSet {
                 _ => break,
             };
             match order {
-                Ordering::Less => pieces.extend(one.next().filter(|_| keep.0).cloned()),
-                Ordering::Greater => pieces.extend(two.next().filter(|_| keep.1).cloned()),
+                Ordering::Less => containers.extend(one.next().filter(|_| keep.0).cloned()),
+                Ordering::Greater => containers.extend(two.next().filter(|_| keep.1).cloned()),
                 Ordering::Equal => {
-                    pieces.extend(one.next().zip(two.next()).and_then(|(one, two)| combine(one, two)))
+                    containers.extend(one.next().zip(two.next()).and_then(|(one, two)| combine(one, two)))
                 }
             }
         }
-        PointSet { pieces: Arc::new(pieces) }
+        PointSet { containers: Arc::new(containers) }
     }
 }
 
@@ -206,9 +211,9 @@ fn join(key: u16, member: u16) -> u32 {
     u32::from(key) << 16 | u32::from(member)
 }
 
-impl FromIterator<Piece> for PointSet {
-    fn from_iter<I: IntoIterator<Item = Piece>>(pieces: I) -> PointSet {
-        PointSet { pieces: Arc::new(pieces.into_iter().collect()) }
+impl FromIterator<Container> for PointSet {
+    fn from_iter<I: IntoIterator<Item = Container>>(containers: I) -> PointSet {
+        PointSet { containers: Arc::new(containers.into_iter().collect()) }
     }
 }
 
@@ -240,7 +245,7 @@ impl BitAnd for &PointSet {
     type Output = PointSet;
 
     fn bitand(self, other: &PointSet) -> PointSet {
-        self.combine(other, (false, false), Piece::and)
+        self.combine(other, (false, false), Container::and)
     }
 }
 
@@ -265,7 +270,7 @@ impl Sub for &PointSet {
         if other.is_empty() {
             return self.clone();
         }
-        self.combine(other, (true, false), Piece::minus)
+        self.combine(other, (true, false), Container::minus)
     }
 }
 
@@ -276,15 +281,15 @@ impl BitAndAssign<&PointSet> for PointSet {
 }
 
 impl BitOrAssign<&PointSet> for PointSet {
-    /// Takes the points of another set in; where a piece is not shared, without a copy of it.
+    /// Adds the points of another set. Unshared containers are changed in place.
     fn bitor_assign(&mut self, other: &PointSet) {
-        if other.pieces.iter().any(|piece| self.find(piece.key).is_err()) {
+        if other.containers.iter().any(|container| self.find(container.key).is_err()) {
             *self = &*self | other;
             return;
         }
-        for piece in other.pieces.iter() {
-            if let Ok(at) = self.find(piece.key) {
-                Arc::make_mut(&mut self.pieces)[at].add(piece);
+        for container in other.containers.iter() {
+            if let Ok(at) = self.find(container.key) {
+                Arc::make_mut(&mut self.containers)[at].add(container);
             }
         }
     }
@@ -299,13 +304,13 @@ impl<'a> IntoIterator for &'a PointSet {
     }
 }
 
-/// The offsets of a set, ascending.
+/// Iterator over the offsets of a set, ascending.
 #[derive(Clone)]
 pub struct Iter<'a> {
-    pieces: slice::Iter<'a, Piece>,
-    /// The smallest offset that the piece may have.
+    containers: slice::Iter<'a, Container>,
+    /// The upper 16 bits of the current container's offsets.
     base: u32,
-    piece: Option<PieceIter<'a>>,
+    container: Option<ContainerIter<'a>>,
 }
 
 impl Iterator for Iter<'_> {
@@ -314,12 +319,12 @@ impl Iterator for Iter<'_> {
     #[inline]
     fn next(&mut self) -> Option<u32> {
         loop {
-            if let Some(member) = self.piece.as_mut().and_then(Iterator::next) {
+            if let Some(member) = self.container.as_mut().and_then(Iterator::next) {
                 return Some(self.base | u32::from(member));
             }
-            let piece = self.pieces.next()?;
-            self.base = join(piece.key, 0);
-            self.piece = Some(piece.iter());
+            let container = self.containers.next()?;
+            self.base = join(container.key, 0);
+            self.container = Some(container.iter());
         }
     }
 }

@@ -2,7 +2,7 @@ use super::*;
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 
-/// Offsets in a few pieces: some here and there, and runs with gaps, so that there are lists, bits and full pieces.
+/// Offsets in a few containers: scattered ones and runs with gaps, so that there are arrays, bitmaps and full containers.
 fn offsets() -> impl Strategy<Value = BTreeSet<u32>> {
     let scattered = prop::collection::vec(0u32..300_000, 0..40);
     let run = (0u32..200_000, 0u32..140_000, prop_oneof![Just(1usize), 2usize..100]);
@@ -22,7 +22,7 @@ fn is(found: &PointSet, expected: &BTreeSet<u32>) -> Result<(), TestCaseError> {
     prop_assert!(found.iter().eq(expected.iter().copied()));
     prop_assert_eq!(found.len(), expected.len() as u64);
     prop_assert_eq!((found.min(), found.max()), (expected.first().copied(), expected.last().copied()));
-    // However a set came about, it is kept in one way.
+    // Equal sets have equal representations.
     prop_assert!(*found == set(expected));
     Ok(())
 }
@@ -78,7 +78,7 @@ proptest! {
     }
 
     #[test]
-    fn ranks_are_places_in_the_order(one in offsets(), ranks in prop::collection::vec(0usize..200_000, 20)) {
+    fn ranks_are_positions_in_ascending_order(one in offsets(), ranks in prop::collection::vec(0usize..200_000, 20)) {
         let a = set(&one);
         for rank in ranks.into_iter().chain([0, one.len() / 2, one.len().saturating_sub(1), one.len()]) {
             prop_assert_eq!(a.nth(rank as u32), one.iter().nth(rank).copied());
@@ -95,8 +95,8 @@ proptest! {
 }
 
 #[test]
-fn the_borders_between_lists_and_bits_are_crossed_both_ways() {
-    let most = piece::MAX_LIST as u32;
+fn containers_change_between_array_and_bitmap_in_both_directions() {
+    let most = container::MAX_ARRAY as u32;
     let mut expected: BTreeSet<u32> = (0..most - 2).map(|n| n * 3).collect();
     let mut now = set(&expected);
     for offset in (1..20).step_by(3) {
@@ -118,8 +118,8 @@ fn the_borders_between_lists_and_bits_are_crossed_both_ways() {
 }
 
 #[test]
-fn what_comes_out_at_the_border_is_kept_as_it_is_everywhere() {
-    let most = piece::MAX_LIST as u32;
+fn results_with_as_many_members_as_an_array_may_have_are_represented_as_everywhere() {
+    let most = container::MAX_ARRAY as u32;
     let to = |end: u32| (0..end).collect::<BTreeSet<u32>>();
     for len in most - 1..=most + 2 {
         let beyond = (len..len + 2000).chain([70_000]).collect::<BTreeSet<u32>>();
@@ -139,15 +139,16 @@ fn what_comes_out_at_the_border_is_kept_as_it_is_everywhere() {
 }
 
 #[test]
-fn a_change_copies_one_piece_and_what_stays_as_it_was_is_shared() {
+fn a_change_copies_one_container_and_unchanged_ones_are_shared() {
     let large: PointSet = (0..1_000_000).filter(|offset| offset % 7 != 3).collect();
     let mut changed = large.clone();
     changed.insert(500_006);
-    let shared = large.pieces.iter().zip(changed.pieces.iter()).filter(|(one, two)| one.is_same(two)).count();
-    assert_eq!((large.pieces.len(), shared), (16, 15));
+    let shared =
+        large.containers.iter().zip(changed.containers.iter()).filter(|(one, two)| one.is_same(two)).count();
+    assert_eq!((large.containers.len(), shared), (16, 15));
     let (all, some) = ((0..2_000_000).collect(), large.iter().filter(|offset| offset % 2 == 0).collect());
     let are_same = |one: &PointSet, two: &PointSet| {
-        one.pieces.iter().zip(two.pieces.iter()).all(|(one, two)| one.is_same(two))
+        one.containers.iter().zip(two.containers.iter()).all(|(one, two)| one.is_same(two))
     };
     assert!(are_same(&large, &(&large & &all)) && are_same(&large, &(&all & &large)));
     assert!(are_same(&some, &(&large & &some)) && are_same(&some, &(&some & &large)));

@@ -5,9 +5,10 @@ use super::matching::Matching;
 use super::nearest;
 use super::prepared::{Goal, Prepared};
 use super::run::{self, List, Lookup};
-use super::scorer::Ask;
 use super::tree::{Query, QueryRequest};
+use super::vector_search::VectorSearch;
 use crate::collection::Snapshot;
+use crate::config::CollectionConfig;
 use crate::deadline::Deadline;
 use crate::error::Error;
 use crate::vectors::VectorKind;
@@ -78,9 +79,11 @@ pub fn query_group(
         Prepared::new(snapshot, request, lookup)
     };
     let prepared: Vec<Result<Prepared, Error>> = requests.iter().map(prepare).collect();
-    let asks: Vec<Ask<'_>> = prepared.iter().flatten().filter_map(ask).collect();
+    let config = &snapshot.view.state.config;
+    let searches: Vec<VectorSearch<'_>> =
+        prepared.iter().flatten().filter_map(|one| search_of(config, one)).collect();
     let mut matching = Matching::new(&snapshot.view.state, requests[0].node.filter.as_deref());
-    let scanned = nearest::scan_many(snapshot, &asks, &mut matching, deadline);
+    let scanned = nearest::scan_many(snapshot, &searches, &mut matching, deadline);
     let mut scanned = scanned.map(Vec::into_iter);
     let answers = prepared.iter().map(|one| {
         let one = one.as_ref().map_err(Error::clone)?;
@@ -95,14 +98,11 @@ pub fn query_group(
     answers.collect()
 }
 
-/// The one search that a plain query is.
-fn ask(prepared: &Prepared) -> Option<Ask<'_>> {
+/// The search that a query without sources consists of, if it is one.
+fn search_of<'a>(config: &CollectionConfig, prepared: &'a Prepared) -> Option<VectorSearch<'a>> {
     let root = &prepared.root;
     match &root.goal {
-        Goal::Nearest(target) => {
-            let (params, threshold, k) = (&root.params, root.threshold, root.window);
-            Some(Ask { target, params, threshold, k, excluded: &root.excluded })
-        }
+        Goal::Nearest(target) => Some(VectorSearch::of_step(config, root, root.params, target, root.window)),
         _ => None,
     }
 }

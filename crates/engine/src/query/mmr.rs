@@ -2,7 +2,8 @@
 //! and Producing Summaries*, SIGIR 1998.
 
 use super::Hit;
-use super::scorer::{Scorer, Target, vector_of};
+use super::scorer::{Scorer, vector_of};
+use super::vector_search::Target;
 use crate::collection::View;
 use crate::deadline::Deadline;
 use crate::error::Error;

@@ -5,6 +5,7 @@
 
 mod average;
 mod batch;
+mod bound_search;
 mod calculated;
 mod count;
 mod custom;
@@ -12,12 +13,13 @@ mod custom_scan;
 mod excluded;
 pub mod formula;
 mod fusion;
-mod graph;
 mod matching;
 mod mmr;
 mod multi;
+mod multi_scorer;
 mod nearest;
 mod order;
+mod plan_runner;
 mod planner;
 mod prepared;
 mod ranking;
@@ -29,12 +31,12 @@ mod run;
 mod sample;
 mod scorer;
 mod scroll;
-mod search;
 mod sparse;
 mod tally;
 #[cfg(test)]
 mod tests;
 pub mod tree;
+mod vector_search;
 
 pub use batch::{groups, query_group};
 pub use count::count;

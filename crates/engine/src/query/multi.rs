@@ -7,40 +7,40 @@
 //! Retrieval*, NeurIPS 2023; as a bound, Fagin's threshold algorithm, PODS 2001). Candidates are compared exactly in
 //! the order of these bounds, until none that is left can be among the best.
 
-use super::graph::GraphSearch;
+use super::bound_search::{BoundSearch, Check};
 use super::matching::Matching;
+use super::multi_scorer::prepared;
 use super::nearest::hits;
-use super::planner::{self, Plan, Task};
-use super::scorer::{self, Ask};
-use super::search::{Check, Search};
+use super::plan_runner::PlanRunner;
+use super::planner::{self, CostModel, Plan};
+use super::scorer;
 use super::tree::{QuantizationParams, SearchParams};
+use super::vector_search::VectorSearch;
 use super::{Hit, tally};
 use crate::collection::{Snapshot, View};
 use crate::deadline::Deadline;
 use crate::error::Error;
 use crate::field::{FieldGraph, FieldTable};
 use crate::index::{Distance, MaxSim, Stopped, TopK};
-use crate::types::Metric;
 use crate::vectors::MultiVector;
-use kithdb_kernels::normalise;
 use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::ops::Range;
 
 /// Rows that each query row asks for at the least, for each hit: several may be of one vector.
 const ROWS_PER_HIT: usize = 2;
-/// What the rows asked for are multiplied with when they came from too few vectors…
+/// The factor by which the rows asked for grow when they came from too few vectors …
 const WIDENING: usize = 4;
-/// … so many times at most, before all vectors are compared.
+/// … and how often that is tried before all vectors are compared.
 const WIDENINGS: usize = 2;
 /// What a component of an exact comparison of two rows costs, in distances of a walk: they are computed as a product of
 /// matrices, and nothing is kept of most. Measured at 64 components.
 const COMPARED_COMPONENT: f64 = 1.0 / 1600.0;
-/// All vectors are compared where that takes at most so many times as long as the walks: it misses nothing.
-const WORTH_EXACTNESS: f64 = 2.0;
-/// Candidates that are compared between two looks at what is left.
+/// All vectors are compared if that costs at most this multiple of the walks, because it misses nothing.
+const EXACT_COST_LIMIT: f64 = 2.0;
+/// Candidates that are compared between two checks of the bounds of the rest.
 const BATCH: usize = 32;
-/// Rows between two looks at the clock where most are passed over.
+/// Rows between two checks of the deadline where most rows are skipped.
 const STOP_INTERVAL: u32 = 4096;
 
 /// The best points that match of a field of multi-vectors, best first, ties by id.
@@ -49,33 +49,28 @@ const STOP_INTERVAL: u32 = 4096;
 /// `Timeout`.
 pub fn nearest(
     snapshot: &Snapshot,
-    ask: &Ask<'_>,
+    search: &VectorSearch<'_>,
     query: &MultiVector,
     matching: &mut Matching<'_>,
     deadline: &Deadline,
 ) -> Result<Vec<Hit>, Error> {
-    let (view, field) = (&*snapshot.view, ask.target.field);
-    let search = MultiSearch::new(view, ask, query, deadline);
-    let graph = snapshot.graphs[field].as_ref().filter(|_| !ask.params.exact);
+    let (view, field) = (&*snapshot.view, search.target.field);
+    let multi = MultiSearch::new(view, search, query, deadline);
+    let graph = snapshot.graphs[field].as_ref().filter(|_| !search.params.exact);
     let found = match graph {
-        Some((graph, boundary)) => {
-            let (name, _) = &view.state.config.fields()[field];
-            let ef_search = view.state.config.effective_hnsw(name).map_or(ask.k, |hnsw| hnsw.ef_search);
-            let ef = ask.params.hnsw_ef.unwrap_or(ef_search).max(ask.k);
-            search.approximate(graph, *boundary, ef, ask.params, matching)?
-        }
+        Some((graph, boundary)) => multi.approximate(graph, *boundary, matching)?,
         None => {
             tally::count(|tally| tally.exact_scans += 1);
-            search.exact_below(matching, search.search.table.len())?
+            multi.exact_below(matching, multi.bound.table.len())?
         }
     };
-    Ok(hits(view, field, ask.threshold, found))
+    Ok(hits(view, search, found))
 }
 
 /// A search of one field of multi-vectors.
 struct MultiSearch<'a> {
-    /// Its query holds all rows, one after the other.
-    search: Search<'a>,
+    /// Its query has all rows, one after the other.
+    bound: BoundSearch<'a>,
 }
 
 /// Distances and first rows of vectors, best first.
@@ -93,12 +88,17 @@ struct Candidates {
 
 impl<'a> MultiSearch<'a> {
     /// A search for the best vectors.
-    fn new(view: &'a View, ask: &Ask<'a>, query: &MultiVector, deadline: &'a Deadline) -> MultiSearch<'a> {
-        let (field, excluded) = (ask.target.field, ask.excluded);
+    fn new(
+        view: &'a View,
+        search: &VectorSearch<'a>,
+        query: &MultiVector,
+        deadline: &'a Deadline,
+    ) -> MultiSearch<'a> {
+        let field = search.target.field;
         let table = &view.fields[field];
         let distance = Distance::of(scorer::metric_of(&view.state.config, field), table.format);
         let query = prepared(distance.metric(), query);
-        MultiSearch { search: Search { view, table, field, distance, query, k: ask.k, deadline, excluded } }
+        MultiSearch { bound: BoundSearch { search: *search, view, table, distance, query, deadline } }
     }
 
     /// The best vectors through a graph, whose boundary was loaded before the view. Each row of the query walks with a
@@ -110,11 +110,9 @@ impl<'a> MultiSearch<'a> {
         &self,
         graph: &FieldGraph,
         boundary: u32,
-        ef: usize,
-        params: &SearchParams,
         matching: &mut Matching<'_>,
     ) -> Result<Found, Error> {
-        let Search { table, k, .. } = self.search;
+        let BoundSearch { table, search: VectorSearch { k, ef, params, .. }, .. } = self.bound;
         let boundary = boundary.min(table.len());
         // A vector that has a row behind the boundary counts as behind it.
         let tail = if boundary < table.len() { table.run(boundary).start } else { table.len() };
@@ -124,18 +122,19 @@ impl<'a> MultiSearch<'a> {
             return self.exact_below(matching, end);
         }
         let mut plan = None;
-        let (mut top, mut in_tail) = (TopK::new(k, |a, b| self.search.tie(a, b)), None);
+        let (mut top, mut in_tail) = (self.bound.top(), None);
         for _ in 0..=WIDENINGS {
-            let walk = Walk { graph, boundary, width, params };
-            let Some(candidates) = self.candidates(&walk, &mut plan, matching)? else { break };
+            let Some(candidates) = self.candidates((graph, boundary), width, &mut plan, matching)? else {
+                break;
+            };
             let in_tail = match in_tail {
                 Some(known) => known,
                 None => *in_tail.insert(self.scan(tail..end, matching, &mut top)?),
             };
-            let possible = self.search.possible(matching).saturating_sub(in_tail);
+            let possible = self.bound.possible(matching).saturating_sub(in_tail);
             let met = candidates.met.keys().filter(|&&first| first < tail).count() as u64;
             if met >= possible.min(k as u64) {
-                self.rerank(candidates, tail, self.most_reranked(&walk), &mut top)?;
+                self.rerank(candidates, tail, self.most_reranked(width), &mut top)?;
                 return Ok(top.into_sorted());
             }
             tally::count(|tally| tally.fallbacks += 1);
@@ -144,38 +143,44 @@ impl<'a> MultiSearch<'a> {
         self.exact_below(matching, end)
     }
 
-    /// The vectors that the walks of the query's rows meet; none where comparing all that match is the better way.
+    /// The vectors that the walks of the query's rows meet; none if comparing all that match costs less. Each walk asks for
+    /// `width` rows.
     fn candidates(
         &self,
-        walk: &Walk<'_>,
+        (graph, boundary): (&FieldGraph, u32),
+        width: usize,
         plan: &mut Option<Plan>,
         matching: &mut Matching<'_>,
     ) -> Result<Option<Candidates>, Error> {
-        let Search { table, .. } = self.search;
+        let BoundSearch { search, table, .. } = self.bound;
         let mut candidates = Candidates::default();
-        let params = walk.params_for_rows();
-        let mut task: Option<Task> = None;
-        for (at, row) in self.search.query.chunks_exact(table.dim).enumerate() {
-            let search = Search { query: row.to_vec(), k: walk.width, ..self.search };
-            let graph = GraphSearch::new(&search, walk.graph, walk.boundary, walk.width, &params);
-            let task = match &mut task {
-                Some(task) => task,
-                none => none.insert(self.row_task(graph.task(matching)?)),
+        // Vectors are compared by their originals in the end. Rows are compared so only if their codes are too coarse.
+        let ignore = search.params.quantization.ignore;
+        let quantization = QuantizationParams { ignore, rescore: graph.is_coarse(), oversampling: None };
+        let params = SearchParams { quantization, ..search.params };
+        let search = VectorSearch { k: width, ef: width, params, ..search };
+        let mut costs: Option<CostModel> = None;
+        for (at, row) in self.bound.query.chunks_exact(table.dim).enumerate() {
+            let of_row = BoundSearch { search, query: row.to_vec(), ..self.bound };
+            let runner = PlanRunner::new(&of_row, graph, boundary);
+            let costs = match &mut costs {
+                Some(costs) => costs,
+                none => none.insert(self.row_costs(runner.costs(matching)?)),
             };
             let found = loop {
                 let plan = plan.get_or_insert_with(|| {
-                    let plan = task.first();
+                    let plan = costs.first();
                     tally::count(|tally| tally.start(plan));
                     plan
                 });
                 let found = match *plan {
                     Plan::Scan => return Ok(None),
-                    Plan::Wide => graph.wide(matching, task)?,
-                    Plan::TwoHop => Some(graph.two_hops(matching, task)?),
+                    Plan::Wide => runner.wide(matching, costs)?,
+                    Plan::TwoHop => Some(runner.two_hops(matching, costs)?),
                 };
                 match found {
                     Some(found) => break found,
-                    None => *plan = task.after_wide(),
+                    None => *plan = costs.after_wide(),
                 }
             };
             candidates.add(at, &found, table);
@@ -189,24 +194,25 @@ impl<'a> MultiSearch<'a> {
         if planner::forced::plan().is_some() {
             return false;
         }
-        let Search { table, .. } = self.search;
+        let BoundSearch { table, .. } = self.bound;
         let rows_each = table.live() as f64 / table.vectors().max(1) as f64;
         let row = table.dim as f64 * COMPARED_COMPONENT;
         let walk = planner::distances(width) + width as f64 * rows_each * row;
-        table.live() as f64 * row <= WORTH_EXACTNESS * walk
+        table.live() as f64 * row <= EXACT_COST_LIMIT * walk
     }
 
-    /// A task of points as one of rows.
-    fn row_task(&self, task: Task) -> Task {
-        let Search { table, .. } = self.search;
+    /// The costs of a search for points as those of one for rows.
+    fn row_costs(&self, costs: CostModel) -> CostModel {
+        let BoundSearch { table, .. } = self.bound;
         let rows_each = table.live() as f64 / table.vectors().max(1) as f64;
-        Task { matches: task.matches.min(table.vectors() as f64) * rows_each, ..task }
+        CostModel { matches: costs.matches.min(table.vectors() as f64) * rows_each, ..costs }
     }
 
     /// Candidates to compare at most.
-    fn most_reranked(&self, walk: &Walk<'_>) -> usize {
-        let factor = f64::from(walk.params.quantization.oversampling.unwrap_or(1.0));
-        walk.width.max((factor * self.search.k as f64).ceil() as usize)
+    fn most_reranked(&self, width: usize) -> usize {
+        let search = &self.bound.search;
+        let factor = f64::from(search.params.quantization.oversampling.unwrap_or(1.0));
+        width.max((factor * search.k as f64).ceil() as usize)
     }
 
     /// Compares at most `most` candidates below `tail`, and those that are as promising as the last of them, exactly, the
@@ -226,7 +232,7 @@ impl<'a> MultiSearch<'a> {
             .map(|(first, (nearer, _))| (unmet - nearer, first))
             .collect();
         order.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-        // Equal vectors have one bound. With one of them all are compared: which of them come first only their ids say.
+        // Equal vectors have the same bound. If one of them is compared, all are: their order follows from their ids.
         if let Some(&(last, _)) = order.get(most.saturating_sub(1)) {
             order.truncate(order.partition_point(|(bound, _)| *bound <= last));
         }
@@ -234,7 +240,7 @@ impl<'a> MultiSearch<'a> {
         let mut best: Vec<f32> = Vec::with_capacity(order.len());
         let mut compared = f64::NEG_INFINITY;
         for batch in order.chunks(BATCH) {
-            let (k, next) = (self.search.k, batch[0].0);
+            let (k, next) = (self.bound.search.k, batch[0].0);
             // Nothing that is left can be nearer than the last of the best so far.
             if best.len() >= k
                 && next > compared
@@ -245,7 +251,7 @@ impl<'a> MultiSearch<'a> {
             compared = batch[batch.len() - 1].0;
             tally::count(|tally| tally.reranked += batch.len() as u64);
             for &(_, first) in batch {
-                let distance = self.compare(&mut max_sim, self.search.table.run(first))?;
+                let distance = self.compare(&mut max_sim, self.bound.table.run(first))?;
                 best.push(distance);
                 top.offer(distance, first);
             }
@@ -255,19 +261,24 @@ impl<'a> MultiSearch<'a> {
 
     /// The best of all vectors that match and end below a row.
     fn exact_below(&self, matching: &mut Matching<'_>, end: u32) -> Result<Found, Error> {
-        let mut top = TopK::new(self.search.k, |a, b| self.search.tie(a, b));
+        let mut top = self.bound.top();
         if matching.is_everything() {
             self.scan(0..end, matching, &mut top)?;
             return Ok(top.into_sorted());
         }
-        matching.settle(self.search.deadline)?;
-        let Search { view, table, field, excluded, .. } = self.search;
+        matching.settle(self.bound.deadline)?;
+        let BoundSearch { search, view, table, .. } = &self.bound;
         let mut max_sim = self.max_sim();
         for (at, offset) in matching.candidates().iter().enumerate() {
             if at % STOP_INTERVAL as usize == 0 {
-                self.search.deadline.check()?;
+                self.bound.deadline.check()?;
             }
-            let first = view.state.at(offset).rows.row(field).filter(|_| !excluded.contains(offset));
+            let first = view
+                .state
+                .at(offset)
+                .rows
+                .row(self.bound.field())
+                .filter(|_| !search.excluded.contains(offset));
             let Some(first) = first else { continue };
             let run = table.run(first);
             if run.end <= end {
@@ -284,8 +295,8 @@ impl<'a> MultiSearch<'a> {
         matching: &Matching<'_>,
         top: &mut TopK<T>,
     ) -> Result<u64, Error> {
-        let Search { table, deadline, .. } = self.search;
-        let check = Check::new(&self.search, matching);
+        let BoundSearch { table, deadline, .. } = self.bound;
+        let check = Check::new(&self.bound, matching);
         let mut max_sim = self.max_sim();
         let (mut row, mut look) = (range.start, range.start);
         while row < range.end {
@@ -310,81 +321,13 @@ impl<'a> MultiSearch<'a> {
     }
 
     fn max_sim(&self) -> MaxSim {
-        MaxSim::new(self.search.distance, self.search.table.dim, self.search.query.clone())
+        MaxSim::new(self.bound.distance, self.bound.table.dim, self.bound.query.clone())
     }
 
     fn compare(&self, max_sim: &mut MaxSim, run: Range<u32>) -> Result<f32, Error> {
-        let stop = || self.search.deadline.passed();
-        let compared = max_sim.compare(&self.search.table.rows, run, &stop);
-        compared.map_err(|Stopped| self.search.deadline.error())
-    }
-}
-
-/// The rows of a query as they are compared.
-fn prepared(metric: Metric, query: &MultiVector) -> Vec<f32> {
-    let mut rows = query.components.clone();
-    if metric == Metric::Cosine {
-        rows.chunks_exact_mut(query.dim).for_each(normalise);
-    }
-    rows
-}
-
-/// Some multi-vectors, ready to be compared with the points of one field.
-pub struct MultiScorer<'a> {
-    view: &'a View,
-    table: &'a FieldTable,
-    field: usize,
-    queries: Vec<MaxSim>,
-    deadline: &'a Deadline,
-}
-
-impl<'a> MultiScorer<'a> {
-    /// A scorer for vectors that all fit the field.
-    pub fn new<'v>(
-        view: &'a View,
-        field: usize,
-        vectors: impl Iterator<Item = &'v MultiVector>,
-        deadline: &'a Deadline,
-    ) -> MultiScorer<'a> {
-        let table = &view.fields[field];
-        let distance = Distance::of(scorer::metric_of(&view.state.config, field), table.format);
-        let query = |query| MaxSim::new(distance, table.dim, prepared(distance.metric(), query));
-        MultiScorer { view, table, field, queries: vectors.map(query).collect(), deadline }
-    }
-
-    /// The similarities of the live point at an offset to each of the vectors, in `out`. False when the point has no
-    /// vector in the field.
-    ///
-    /// # Errors
-    /// `Timeout`: one comparison may take its time.
-    pub fn similarities(&mut self, offset: u32, out: &mut Vec<f32>) -> Result<bool, Error> {
-        out.clear();
-        let Some(first) = self.view.state.at(offset).rows.row(self.field) else { return Ok(false) };
-        let stop = || self.deadline.passed();
-        for query in &mut self.queries {
-            let distance = query.compare(&self.table.rows, self.table.run(first), &stop);
-            // `0.0 - x` and not `-x`: there is no −0 among distances, and shall be none among similarities.
-            out.push(0.0 - distance.map_err(|Stopped| self.deadline.error())?);
-        }
-        Ok(true)
-    }
-}
-
-/// How each row of the query walks.
-struct Walk<'a> {
-    graph: &'a FieldGraph,
-    boundary: u32,
-    /// Rows that it asks for.
-    width: usize,
-    params: &'a SearchParams,
-}
-
-impl Walk<'_> {
-    /// Candidates are compared by their originals anyway: rows are so only where their codes say too little of them.
-    fn params_for_rows(&self) -> SearchParams {
-        let ignore = self.params.quantization.ignore;
-        let quantization = QuantizationParams { ignore, rescore: self.graph.is_coarse(), oversampling: None };
-        SearchParams { quantization, ..*self.params }
+        let stop = || self.bound.deadline.passed();
+        let compared = max_sim.compare(&self.bound.table.rows, run, &stop);
+        compared.map_err(|Stopped| self.bound.deadline.error())
     }
 }
 

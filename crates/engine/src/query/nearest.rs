@@ -1,75 +1,67 @@
 //! The nearest neighbours of dense vectors.
 
 use super::Hit;
-use super::graph::GraphSearch;
+use super::bound_search::BoundSearch;
 use super::matching::Matching;
-use super::scorer::Ask;
-use super::search::Search;
+use super::plan_runner::PlanRunner;
 use super::tally;
+use super::vector_search::VectorSearch;
 use crate::collection::{Snapshot, View};
 use crate::deadline::Deadline;
 use crate::error::Error;
 use crate::index::{Stopped, TopK, flat};
 use crate::vectors::VectorValue;
 
-/// Searches of a group scan for themselves when their filter matches less than one row in so many.
-const ONE_BY_ONE_SHARE: u64 = 4;
+/// Searches of a group scan one by one if the points that match, multiplied by this, are fewer than the rows.
+const ONE_BY_ONE_DIVISOR: u64 = 4;
 
-/// The best `k` points that match of a field of dense vectors, best first, ties by id.
+/// The best points that match of a field of dense vectors, best first, ties by id.
 pub fn dense(
     snapshot: &Snapshot,
-    ask: &Ask<'_>,
+    search: &VectorSearch<'_>,
     components: &[f32],
     matching: &mut Matching<'_>,
     deadline: &Deadline,
 ) -> Result<Vec<Hit>, Error> {
-    let view = &*snapshot.view;
-    let field = ask.target.field;
-    let (name, _) = &view.state.config.fields()[field];
-    let search = Search::new(view, field, components, ask.excluded, ask.k, deadline);
-    let graph = snapshot.graphs[field].as_ref().filter(|_| !ask.params.exact);
+    let (view, field) = (&*snapshot.view, search.target.field);
+    let mut bound = BoundSearch::new(view, *search, components, deadline);
+    let graph = snapshot.graphs[field].as_ref().filter(|_| !search.params.exact);
     let found = match graph {
         Some((graph, boundary)) => {
-            let ef_search = view.state.config.effective_hnsw(name).map_or(ask.k, |hnsw| hnsw.ef_search);
-            let ef = ask.params.hnsw_ef.unwrap_or(ef_search).max(ask.k);
-            let mut params = *ask.params;
-            // What codes that nobody asked for estimate is not for clients to see.
-            params.quantization.rescore |= view.state.config.asked_codes(field).is_none();
-            GraphSearch::new(&search, graph, *boundary, ef, &params).run(matching)?
+            // The estimates of codes that the configuration does not ask for are not shown to clients.
+            bound.search.params.quantization.rescore |= view.state.config.asked_codes(field).is_none();
+            PlanRunner::new(&bound, graph, *boundary).run(matching)?
         }
         None => {
             tally::count(|tally| tally.exact_scans += 1);
-            search.scan(matching)?
+            bound.scan(matching)?
         }
     };
-    Ok(hits(view, field, ask.threshold, found))
+    Ok(hits(view, search, found))
 }
 
 /// The points nearest to the vector of each search, which are all of one field of dense vectors: as [`dense`] would
 /// answer them by a scan.
 pub fn scan_many<'a>(
     snapshot: &Snapshot,
-    asks: &[Ask<'a>],
+    searches: &[VectorSearch<'a>],
     matching: &mut Matching<'_>,
     deadline: &Deadline,
 ) -> Result<Vec<Vec<Hit>>, Error> {
     let view = &*snapshot.view;
-    let search = |ask: &Ask<'a>| match &ask.target.vector {
-        VectorValue::Dense(components) => {
-            Ok(Search::new(view, ask.target.field, components, ask.excluded, ask.k, deadline))
-        }
+    let bound = |search: &VectorSearch<'a>| match &search.target.vector {
+        VectorValue::Dense(components) => Ok(BoundSearch::new(view, *search, components, deadline)),
         other => Err(Error::Internal(format!("{:?} in a scan of dense vectors", other.kind()))),
     };
-    let searches: Vec<Search<'_>> = asks.iter().map(search).collect::<Result<_, _>>()?;
-    let found = rows_of_many(view, &searches, matching, deadline)?;
-    let hits = |(ask, found): (&Ask<'_>, _)| hits(view, ask.target.field, ask.threshold, found);
-    Ok(asks.iter().zip(found).map(hits).collect())
+    let bound: Vec<BoundSearch<'_>> = searches.iter().map(bound).collect::<Result<_, _>>()?;
+    let found = rows_of_many(view, &bound, matching, deadline)?;
+    Ok(searches.iter().zip(found).map(|(search, found)| hits(view, search, found)).collect())
 }
 
 /// The rows that each search finds by a scan, with their distances.
 fn rows_of_many(
     view: &View,
-    searches: &[Search<'_>],
+    searches: &[BoundSearch<'_>],
     matching: &mut Matching<'_>,
     deadline: &Deadline,
 ) -> Result<Vec<Vec<(f32, u32)>>, Error> {
@@ -77,17 +69,17 @@ fn rows_of_many(
     let Some(first) = searches.first() else { return Ok(Vec::new()) };
     if !matching.is_everything() {
         matching.settle(deadline)?;
-        // Of a few matches each search fetches its own sooner than all rows are looked at.
-        if matching.at_most() < first.table.live() / ONE_BY_ONE_SHARE {
+        // If few points match, fetching their rows for each search is faster than checking all rows once.
+        if matching.at_most() < first.table.live() / ONE_BY_ONE_DIVISOR {
             return searches.iter().map(|search| search.scan(matching)).collect();
         }
     }
-    let excluded = |search: &Search<'_>, row| search.excluded.contains(first.table.owner(row));
+    let is_excluded = |bound: &BoundSearch<'_>, row| bound.search.excluded.contains(first.table.owner(row));
     // A point that a search leaves out is found and dropped, so that all searches accept the same rows.
     let mut tops: Vec<_> = searches
         .iter()
-        .map(|search| {
-            let k = search.k.saturating_add(search.excluded.len());
+        .map(|bound| {
+            let k = bound.search.k.saturating_add(bound.search.excluded.len());
             TopK::new(k, |a, b| first.tie(a, b))
         })
         .collect();
@@ -99,17 +91,18 @@ fn rows_of_many(
     let (rows, range) = (&first.table.rows, 0..first.table.len());
     flat::scan_many(rows, first.distance, &queries, range, &accept, &mut tops, &|| deadline.passed())
         .map_err(|Stopped| deadline.error())?;
-    let pick = |(search, top): (&Search<'_>, TopK<_>)| {
+    let pick = |(bound, top): (&BoundSearch<'_>, TopK<_>)| {
         let mut found = top.into_sorted();
-        found.retain(|&(_, row)| !excluded(search, row));
-        found.truncate(search.k);
+        found.retain(|&(_, row)| !is_excluded(bound, row));
+        found.truncate(bound.search.k);
         found
     };
     Ok(searches.iter().zip(tops).map(pick).collect())
 }
 
 /// Rows as hits: with their scores, without those beyond the threshold.
-pub fn hits(view: &View, field: usize, threshold: Option<f32>, found: Vec<(f32, u32)>) -> Vec<Hit> {
+pub fn hits(view: &View, search: &VectorSearch<'_>, found: Vec<(f32, u32)>) -> Vec<Hit> {
+    let (field, threshold) = (search.target.field, search.threshold);
     let (table, metric) = (&view.fields[field], view.state.config.fields()[field].1.metric);
     let hit = |(distance, row)| Hit::scored(table.owner(row), metric.score(distance));
     let is_good = |hit: &Hit| threshold.is_none_or(|least| !metric.is_worse(hit.score, least));

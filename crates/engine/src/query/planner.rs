@@ -1,55 +1,55 @@
-//! Which way to the nearest matching rows costs least.
+//! Which plan finds the nearest matching rows at the least cost.
 //!
-//! Costs are in distances of a walk over codes: one row fetched from memory at random and compared. Only their ratios
-//! count, and these hardly depend on the CPU: all of them are fetches of rows. Measured on Zen 4 at 384 and 784
-//! dimensions.
+//! The unit of cost is one distance of a walk over codes: a row is fetched from a random place in memory and compared.
+//! Only the ratios of costs matter. They hardly depend on the CPU, because all costs are fetches of rows. Measured on
+//! Zen 4 at 384 and 784 dimensions.
 
 /// Distances of a walk, for each unit of its width. 7 to 19 on the sets it was measured on.
 const DISTANCES_PER_EF: f64 = 11.0;
-/// Distances of a walk of no width: the way down to the base layer and into the right region.
+/// Distances of a walk of width zero: the descent to the base layer and into the right region.
 const DISTANCES_AT_LEAST: f64 = 150.0;
-/// A row of a scan: its fetch is asked for in time, and nothing is kept of most.
+/// A row of a scan: it is prefetched, and most rows are not kept.
 const SCANNED_ROW: f64 = 0.65;
 /// A document that a condition is checked on.
 const DOCUMENT: f64 = 12.0;
 /// A distance of a two-hop walk with the links and the checks that come before it.
 const TWO_HOP_DISTANCE: f64 = 4.0;
-/// Width of a two-hop walk as a factor of the width asked for: it meets dead ends that a walk through all rows does
-/// not.
+/// Width of a two-hop walk as a multiple of the width asked for: it meets dead ends that a walk through all rows does
+/// not meet.
 const TWO_HOP_WIDENING: f64 = 2.0;
 /// The same where matches are dense: dead ends are rare.
 const DENSE_WIDENING: f64 = 1.5;
 /// Share of matches from which they are dense.
 const DENSE_SHARE: f64 = 0.3;
-/// Share of matches below which neighbours of neighbours hold too few of them to walk along.
+/// Share of matches below which there are too few among the neighbours of neighbours for a walk.
 const LEAST_TWO_HOP_SHARE: f64 = 0.02;
-/// Rows beyond the `k / share` expected ones that a wide walk keeps, as a factor: so that it rarely finds fewer than
-/// `k` matches when these are spread evenly.
+/// Rows that a wide walk keeps, as a multiple of the `k / share` expected ones, so that it rarely finds fewer than `k`
+/// matches when these are spread evenly.
 const SPREAD: f64 = 1.3;
-/// A walk that is wider than this spends its time on keeping its candidates in order.
+/// A wider walk would spend most of its time on keeping its candidates sorted.
 const MAX_WIDTH: usize = 4096;
 
-/// A way to the nearest matching rows. All give the same answer, but for what an approximate search misses.
+/// How to find the nearest matching rows. All plans give the same answer, except for what an approximate search misses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Plan {
     /// Every match, by its code.
     Scan,
-    /// A walk through all rows, wide enough to hold `k` matches; they are picked out at the end.
+    /// A walk through all rows, wide enough to find `k` matches, which are picked out at the end.
     Wide,
-    /// A walk through the matches only, over the heads of other rows.
+    /// A walk through the matches only, which goes over two links where the node between does not match.
     TwoHop,
 }
 
-/// What the costs depend on.
+/// The cost of each plan for one search.
 #[derive(Clone, Copy, Debug)]
-pub struct Task {
+pub struct CostModel {
     /// Nodes of the graph, dead ones included.
     pub nodes: u64,
     /// Rows that match, as far as is known.
     pub matches: f64,
-    /// Documents that a scan has to look at to find the matches.
+    /// Documents that a scan has to check to find the matches.
     pub documents: u64,
-    /// Whether each row that a walk meets has to be looked at.
+    /// Whether a walk has to check the document of each row that it meets.
     pub by_document: bool,
     /// Width of the search, at least `k`.
     pub ef: usize,
@@ -57,7 +57,7 @@ pub struct Task {
     pub k: usize,
 }
 
-impl Task {
+impl CostModel {
     /// The first plan to try.
     pub fn first(&self) -> Plan {
         #[cfg(test)]
@@ -75,7 +75,7 @@ impl Task {
         }
     }
 
-    /// The plan after a wide walk has met too few matches: they are not where the query is.
+    /// The plan to try after a wide walk has met too few matches, because they are far from the query.
     pub fn after_wide(&self) -> Plan {
         if self.cost(Plan::Scan) <= self.cost(Plan::TwoHop) { Plan::Scan } else { Plan::TwoHop }
     }
@@ -105,7 +105,7 @@ impl Task {
             Plan::Wide => {
                 let met = SPREAD * self.k as f64 / self.share();
                 let ef = self.wide_ef();
-                // A walk that cannot be wide enough is no way at all.
+                // The walk could not be wide enough.
                 if met.min(self.nodes as f64) > ef as f64 {
                     return f64::INFINITY;
                 }
@@ -128,7 +128,7 @@ pub fn distances(ef: usize) -> f64 {
     DISTANCES_AT_LEAST + DISTANCES_PER_EF * ef as f64
 }
 
-/// For tests that compare the plans: the one to begin with, whatever it costs.
+/// For tests that compare the plans: the plan to begin with, at any cost.
 #[cfg(test)]
 pub mod forced {
     use super::Plan;
@@ -153,43 +153,43 @@ pub mod forced {
 mod tests {
     use super::*;
 
-    fn task(nodes: u64, matches: f64) -> Task {
-        Task { nodes, matches, documents: 0, by_document: false, ef: 64, k: 10 }
+    fn costs(nodes: u64, matches: f64) -> CostModel {
+        CostModel { nodes, matches, documents: 0, by_document: false, ef: 64, k: 10 }
     }
 
     #[test]
     fn few_matches_are_scanned_and_many_are_met_on_the_way() {
         for nodes in [10_000, 60_000, 1_000_000] {
-            assert_eq!(task(nodes, 0.0).first(), Plan::Scan);
-            assert_eq!(task(nodes, 0.001 * nodes as f64).first(), Plan::Scan);
-            assert_eq!(task(nodes, 0.5 * nodes as f64).first(), Plan::Wide);
-            assert_eq!(task(nodes, nodes as f64).first(), Plan::Wide);
+            assert_eq!(costs(nodes, 0.0).first(), Plan::Scan);
+            assert_eq!(costs(nodes, 0.001 * nodes as f64).first(), Plan::Scan);
+            assert_eq!(costs(nodes, 0.5 * nodes as f64).first(), Plan::Wide);
+            assert_eq!(costs(nodes, nodes as f64).first(), Plan::Wide);
         }
     }
 
     #[test]
     fn matches_that_are_elsewhere_are_walked_to_when_they_are_many() {
-        assert_eq!(task(60_000, 30_000.0).after_wide(), Plan::TwoHop);
-        assert_eq!(task(60_000, 600.0).after_wide(), Plan::Scan);
+        assert_eq!(costs(60_000, 30_000.0).after_wide(), Plan::TwoHop);
+        assert_eq!(costs(60_000, 600.0).after_wide(), Plan::Scan);
     }
 
     #[test]
     fn documents_that_would_have_to_be_read_speak_against_a_scan() {
-        let indexed = task(60_000, 600.0);
+        let indexed = costs(60_000, 600.0);
         assert_eq!(indexed.first(), Plan::Scan);
-        let by_document = Task { documents: 60_000, by_document: true, ..indexed };
+        let by_document = CostModel { documents: 60_000, by_document: true, ..indexed };
         assert_ne!(by_document.first(), Plan::Scan);
         // Of candidates that an index has narrowed down to a few, each is looked at sooner than thousands on the way.
-        let narrowed = Task { documents: 700, ..by_document };
+        let narrowed = CostModel { documents: 700, ..by_document };
         assert_eq!(narrowed.first(), Plan::Scan);
     }
 
     #[test]
     fn a_wide_walk_is_as_wide_as_asked_for_when_everything_matches() {
-        assert_eq!(task(60_000, 60_000.0).wide_ef(), 64);
-        assert!(task(60_000, 30_000.0).wide_ef() > 64);
-        assert_eq!(task(u64::MAX, 1.0).wide_ef(), 4096);
-        assert_eq!(task(u64::MAX, 1.0).cost(Plan::Wide), f64::INFINITY);
-        assert_eq!(Task { ef: 100_000, ..task(1_000_000, 500_000.0) }.wide_ef(), 100_000);
+        assert_eq!(costs(60_000, 60_000.0).wide_ef(), 64);
+        assert!(costs(60_000, 30_000.0).wide_ef() > 64);
+        assert_eq!(costs(u64::MAX, 1.0).wide_ef(), 4096);
+        assert_eq!(costs(u64::MAX, 1.0).cost(Plan::Wide), f64::INFINITY);
+        assert_eq!(CostModel { ef: 100_000, ..costs(1_000_000, 500_000.0) }.wide_ef(), 100_000);
     }
 }

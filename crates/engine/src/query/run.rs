@@ -1,12 +1,13 @@
 //! The universal query (C6.3), and search, which is one form of it.
 //!
-//! The leaves of a query are independent of each other: whoever has threads runs them at once ([`leaf`]). All that is
-//! above them works on what they have found ([`finish`]).
+//! The leaves of a query are independent of each other, so that threads can run them at the same time ([`leaf`]). The
+//! steps above them work on what they have found ([`finish`]).
 
 use super::matching::Matching;
 use super::prepared::{Goal, Prepared, Step};
-use super::scorer::{self, Ask};
+use super::scorer;
 use super::tree::{QueryRequest, SearchParams};
+use super::vector_search::VectorSearch;
 use super::{Hit, calculated, custom_scan, fusion, mmr, order, sample, scroll};
 use crate::collection::Snapshot;
 use crate::deadline::Deadline;
@@ -50,7 +51,7 @@ pub fn query(
 /// `Timeout`.
 pub fn run(snapshot: &Snapshot, prepared: &Prepared, deadline: &Deadline) -> Result<Vec<Hit>, Error> {
     let root = &prepared.root;
-    // What most requests are: nothing is to be put together.
+    // Most requests are one leaf.
     if root.sources.is_empty() {
         return Ok(page(prepared, leaf(snapshot, root, deadline)?.hits));
     }
@@ -66,7 +67,7 @@ pub fn run(snapshot: &Snapshot, prepared: &Prepared, deadline: &Deadline) -> Res
 pub fn leaf(snapshot: &Snapshot, step: &Step, deadline: &Deadline) -> Result<List, Error> {
     deadline.check()?;
     let mut matching = Matching::new(&snapshot.view.state, step.filter.as_deref());
-    find(snapshot, step, &mut matching, &step.params, deadline)
+    find(snapshot, step, &mut matching, step.params, deadline)
 }
 
 /// The hits of a query, given what its leaves have found, in their order.
@@ -116,7 +117,7 @@ fn merge(
     let found: PointSet = lists.iter().flat_map(|list| &list.hits).map(|hit| hit.offset).collect();
     // Each of the candidates is compared, however many there are.
     let params = SearchParams { exact: true, ..step.params };
-    find(snapshot, step, &mut Matching::among(state, found), &params, deadline)
+    find(snapshot, step, &mut Matching::among(state, found), params, deadline)
 }
 
 /// What a step finds among the points that match.
@@ -124,7 +125,7 @@ fn find(
     snapshot: &Snapshot,
     step: &Step,
     matching: &mut Matching<'_>,
-    params: &SearchParams,
+    params: SearchParams,
     deadline: &Deadline,
 ) -> Result<List, Error> {
     let view = &*snapshot.view;
@@ -133,13 +134,13 @@ fn find(
     let list = |hits| List { hits, smaller_is_better: false };
     match &step.goal {
         Goal::Nearest(target) => {
-            let ask = Ask { target, params, threshold, k: window, excluded: &step.excluded };
-            let hits = scorer::nearest(snapshot, &ask, matching, deadline)?;
+            let search = VectorSearch::of_step(&state.config, step, params, target, window);
+            let hits = scorer::nearest(snapshot, &search, matching, deadline)?;
             return Ok(List { hits, smaller_is_better: by_distance(target.field) });
         }
         Goal::Mmr { target, diversity, candidates } => {
-            let ask = Ask { target, params, threshold, k: *candidates, excluded: &step.excluded };
-            let hits = scorer::nearest(snapshot, &ask, matching, deadline)?;
+            let search = VectorSearch::of_step(&state.config, step, params, target, *candidates);
+            let hits = scorer::nearest(snapshot, &search, matching, deadline)?;
             let hits = mmr::choose(view, target, *diversity, hits, window, deadline)?;
             return Ok(List { hits, smaller_is_better: by_distance(target.field) });
         }

@@ -1,4 +1,4 @@
-//! Vectors of any kind against the points of one field: the one place that knows which kinds there are.
+//! Vectors of any kind against the points of one field. Only this module distinguishes the kinds.
 //!
 //! | question | answered by |
 //! |---|---|
@@ -11,12 +11,12 @@
 //! differences) under Manhattan, the product otherwise. What clients see is [`Metric::score`] of the negated
 //! similarity.
 
-use super::excluded::Excluded;
 use super::matching::Matching;
-use super::multi::{self, MultiScorer};
+use super::multi;
+use super::multi_scorer::MultiScorer;
 use super::rows::RowFinder;
 use super::sparse::SparseSearch;
-use super::tree::SearchParams;
+use super::vector_search::VectorSearch;
 use super::{Hit, nearest};
 use crate::collection::{Snapshot, View};
 use crate::config::CollectionConfig;
@@ -27,29 +27,6 @@ use crate::index::Distance;
 use crate::types::Metric;
 use crate::vectors::{MultiVector, VectorKind, VectorValue};
 use kithdb_kernels::normalise;
-
-/// What to search for, in which field.
-#[derive(Clone, Debug)]
-pub struct Target {
-    /// Position of the field, over all kinds of fields.
-    pub field: usize,
-    /// The vector as sent; it fits the field.
-    pub vector: VectorValue,
-}
-
-/// A search for the nearest.
-pub struct Ask<'a> {
-    /// What to search for.
-    pub target: &'a Target,
-    /// How.
-    pub params: &'a SearchParams,
-    /// Scores worse than this are left out.
-    pub threshold: Option<f32>,
-    /// Hits wanted.
-    pub k: usize,
-    /// Points to leave out.
-    pub excluded: &'a Excluded,
-}
 
 /// The metric of a field: what its similarities mean.
 pub fn metric_of(config: &CollectionConfig, field: usize) -> Metric {
@@ -101,21 +78,23 @@ pub fn vector_of(view: &View, field: usize, offset: u32) -> Option<VectorValue> 
     view.vector(view.state.at(offset), field)
 }
 
-/// The best `k` points that match, best first, ties by id.
+/// The best points that match, best first, ties by id.
 ///
 /// # Errors
 /// `Timeout`.
 pub fn nearest(
     snapshot: &Snapshot,
-    ask: &Ask<'_>,
+    search: &VectorSearch<'_>,
     matching: &mut Matching<'_>,
     deadline: &Deadline,
 ) -> Result<Vec<Hit>, Error> {
-    match &ask.target.vector {
-        VectorValue::Dense(components) => nearest::dense(snapshot, ask, components, matching, deadline),
-        VectorValue::Sparse(vector) => SparseSearch::new(&snapshot.view, ask.target.field, vector, deadline)?
-            .nearest(ask, matching, deadline),
-        VectorValue::Multi(rows) => multi::nearest(snapshot, ask, rows, matching, deadline),
+    match &search.target.vector {
+        VectorValue::Dense(components) => nearest::dense(snapshot, search, components, matching, deadline),
+        VectorValue::Sparse(vector) => {
+            SparseSearch::new(&snapshot.view, search.target.field, vector, deadline)?
+                .nearest(search, matching, deadline)
+        }
+        VectorValue::Multi(rows) => multi::nearest(snapshot, search, rows, matching, deadline),
     }
 }
 
@@ -155,7 +134,7 @@ impl<'a> Scorer<'a> {
     /// vector in the field. Ascending offsets are fastest.
     ///
     /// # Errors
-    /// `Timeout`, where a comparison takes so long that it looks at the clock itself.
+    /// `Timeout`, where a comparison takes so long that it checks the deadline itself.
     pub fn similarities(&mut self, offset: u32, out: &mut Vec<f32>) -> Result<bool, Error> {
         Ok(match &mut self.0 {
             Kind::Dense(dense) => dense.similarities(offset, out),

@@ -1,7 +1,7 @@
 //! Sparse vectors against the points of one field.
 
 use super::matching::Matching;
-use super::scorer::Ask;
+use super::vector_search::VectorSearch;
 use super::{Hit, tally};
 use crate::collection::View;
 use crate::config::Modifier;
@@ -61,7 +61,7 @@ impl<'a> SparseSearch<'a> {
     /// `Timeout`.
     pub fn nearest(
         &self,
-        ask: &Ask<'_>,
+        search: &VectorSearch<'_>,
         matching: &mut Matching<'_>,
         deadline: &Deadline,
     ) -> Result<Vec<Hit>, Error> {
@@ -69,11 +69,11 @@ impl<'a> SparseSearch<'a> {
         let mut best = Best {
             view: self.view,
             table: self.table,
-            ask,
+            search,
             matching: None,
             pace: matching.pace(deadline),
             failed: None,
-            top: TopK::new(ask.k, |a, b| self.tie(a, b)),
+            top: TopK::new(search.k, |a, b| self.tie(a, b)),
         };
         // Counting postings is a good part of adding them up: only where there is a choice.
         let postings = if matching.is_everything() { None } else { Some(self.postings(deadline)?) };
@@ -213,7 +213,7 @@ fn weigh(
 struct Best<'a, T: Fn(u32, u32) -> Ordering> {
     view: &'a View,
     table: &'a SparseTable,
-    ask: &'a Ask<'a>,
+    search: &'a VectorSearch<'a>,
     /// What is left to check; nothing where all rows are of points that match.
     matching: Option<&'a Matching<'a>>,
     pace: Pace<'a>,
@@ -239,7 +239,7 @@ impl<T: Fn(u32, u32) -> Ordering> Best<'_, T> {
 impl<T: Fn(u32, u32) -> Ordering> Found for Best<'_, T> {
     fn bound(&self) -> f32 {
         let bound = 0.0 - self.top.bound();
-        self.ask.threshold.map_or(bound, |threshold| threshold.max(bound))
+        self.search.threshold.map_or(bound, |threshold| threshold.max(bound))
     }
 
     fn offer(&mut self, row: u32, score: f32) {
@@ -247,7 +247,7 @@ impl<T: Fn(u32, u32) -> Ordering> Found for Best<'_, T> {
             return;
         }
         let offset = self.table.owner(row);
-        if !self.ask.excluded.contains(offset) && self.is_match(offset) {
+        if !self.search.excluded.contains(offset) && self.is_match(offset) {
             self.top.offer(0.0 - score, row);
         }
     }

@@ -3,6 +3,7 @@
 
 use super::formula::Formula;
 use super::request::{OrderBy, Selectors};
+pub use crate::field::QuantizationParams;
 use crate::filter::Filter;
 use crate::types::PointId;
 use crate::vectors::VectorValue;
@@ -19,23 +20,6 @@ pub struct SearchParams {
     pub indexed_only: bool,
     /// What the codes are used for.
     pub quantization: QuantizationParams,
-}
-
-/// `params.quantization` of a search: how codes stand in for the originals. Without effect on exact scans.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct QuantizationParams {
-    /// Walk over the originals instead of the codes.
-    pub ignore: bool,
-    /// Re-rank what the codes have found by the originals; without it the answer holds the codes' estimates.
-    pub rescore: bool,
-    /// Candidates that are re-ranked for each hit asked for, at least 1.
-    pub oversampling: Option<f32>,
-}
-
-impl Default for QuantizationParams {
-    fn default() -> Self {
-        QuantizationParams { ignore: false, rescore: true, oversampling: None }
-    }
 }
 
 /// A vector, or the point whose vector is meant.

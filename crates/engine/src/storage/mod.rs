@@ -1,7 +1,8 @@
 //! All input and output of the engine goes through [`Storage`].
 //!
-//! Two implementations: [`RealDisk`], and [`SimDisk`], which can lose power, tear writes, fill up and fail at a chosen
-//! call, all decided by a seed. Code above this module that survives the second survives the first.
+//! The implementations: [`RealDisk`]; [`MemoryDisk`], for what is not to be kept; and with the feature `testing` a
+//! simulated disk, which can lose power, tear writes, fill up and fail at a chosen call, all decided by a seed. Code
+//! above this module that survives the simulated disk survives the real one.
 //!
 //! The rules that a caller follows (they are POSIX's, spelled out):
 //! - bytes are durable after [`StorageFile::sync`], a *name* (created, renamed, removed) after
@@ -10,24 +11,32 @@
 //!   be abandoned or written again;
 //! - a file is mapped only once nothing will ever write to it again.
 
+#[cfg(feature = "testing")]
+mod crash_points;
 mod disk;
 mod error;
 pub mod header;
 mod map;
+mod memory;
 mod other_format;
 mod path;
 mod read_only;
 mod replace;
 mod reserve;
+#[cfg(feature = "testing")]
 pub mod sim;
 
+#[cfg(feature = "testing")]
+pub use crash_points::{CrashPoint, CrashPoints};
 pub use disk::RealDisk;
 pub use error::{ErrorKind, StorageError};
 pub use map::Map;
+pub use memory::MemoryDisk;
 pub use other_format::OtherFormat;
 pub use read_only::ReadOnly;
 pub use replace::{OTHER_IS_SOUND, make_dir, replace};
 pub use reserve::Reserve;
+#[cfg(feature = "testing")]
 pub use sim::{Call, Fault, SimDisk, Turn};
 
 /// Shorthand for what every storage call returns.
@@ -103,13 +112,14 @@ pub trait Storage: Send + Sync {
     /// Claims the whole tree for this process until the guard is dropped. [`ErrorKind::Locked`] names the holder.
     fn lock(&self) -> Result<LockGuard>;
 
-    /// The same for whoever only reads: nothing is made for it. Where nothing is there to hold, nobody serves the tree.
+    /// Claims the tree for a process that only reads: no file is created for it. Where there is none to lock, no process
+    /// serves the tree.
     fn lock_to_read(&self) -> Result<LockGuard> {
         self.lock()
     }
 
-    /// Says that whoever works in the background is between two steps and holds nothing that others wait for. A
-    /// simulation runs others here; a real disk has nothing to do.
+    /// Background work calls this between two steps, when it holds nothing that requests wait for. A simulation runs
+    /// requests and other work here, and a test can end the process here; a real disk does nothing.
     fn turn(&self, place: &'static str) {
         let _ = place;
     }

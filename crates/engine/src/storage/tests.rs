@@ -1,4 +1,4 @@
-//! Behaviour shared by both disks, then what only the simulated one can do.
+//! Behaviour that all disks share, then what only the simulated one can do.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -6,9 +6,10 @@ use std::sync::Arc;
 use super::sim::Dice;
 use super::*;
 
-/// Runs `check` on a simulated disk and on a real one.
-fn on_both(check: impl Fn(&dyn Storage)) {
+/// Runs `check` on a simulated disk, on one in memory, and on a real one.
+fn on_all(check: impl Fn(&dyn Storage)) {
     check(&SimDisk::new());
+    check(&MemoryDisk::default());
     let dir = tempfile::tempdir().unwrap();
     check(&RealDisk::open(dir.path().join("data")).unwrap());
 }
@@ -38,7 +39,7 @@ fn outcomes<T: Ord>(disk: &SimDisk, look: impl Fn(&SimDisk) -> T) -> BTreeSet<T>
 
 #[test]
 fn what_was_appended_is_read_and_mapped() {
-    on_both(|disk| {
+    on_all(|disk| {
         disk.create_dir_all("a/b").unwrap();
         let mut file = disk.create("a/b/x").unwrap();
         assert!(file.is_empty());
@@ -59,7 +60,7 @@ fn what_was_appended_is_read_and_mapped() {
 
 #[test]
 fn bytes_are_written_in_the_place_of_others_and_behind_them() {
-    on_both(|disk| {
+    on_all(|disk| {
         let mut file = disk.create("x").unwrap();
         file.append(b"hello world").unwrap();
         file.write_at(6, b"W").unwrap();
@@ -89,7 +90,7 @@ fn bytes_that_were_written_over_others_are_torn_where_they_stand() {
 
 #[test]
 fn an_empty_file_can_be_mapped() {
-    on_both(|disk| {
+    on_all(|disk| {
         disk.create("x").unwrap();
         assert!(disk.map("x").unwrap().is_empty());
     });
@@ -97,7 +98,7 @@ fn an_empty_file_can_be_mapped() {
 
 #[test]
 fn names_are_listed_in_order_and_a_missing_directory_is_empty() {
-    on_both(|disk| {
+    on_all(|disk| {
         disk.create_dir_all("d/sub").unwrap();
         write(disk, "d/b", b"");
         write(disk, "d/a", b"");
@@ -110,7 +111,7 @@ fn names_are_listed_in_order_and_a_missing_directory_is_empty() {
 
 #[test]
 fn create_refuses_a_taken_name_and_open_a_missing_one() {
-    on_both(|disk| {
+    on_all(|disk| {
         write(disk, "x", b"1");
         assert_eq!(disk.create("x").err().unwrap().kind(), ErrorKind::Exists);
         for error in [
@@ -129,7 +130,7 @@ fn create_refuses_a_taken_name_and_open_a_missing_one() {
 
 #[test]
 fn rename_replaces_the_target_and_stays_in_its_directory() {
-    on_both(|disk| {
+    on_all(|disk| {
         disk.create_dir_all("d").unwrap();
         write(disk, "new", b"new");
         write(disk, "old", b"old");
@@ -142,7 +143,7 @@ fn rename_replaces_the_target_and_stays_in_its_directory() {
 
 #[test]
 fn truncate_shortens_and_never_lengthens() {
-    on_both(|disk| {
+    on_all(|disk| {
         write(disk, "x", b"123456");
         disk.truncate("x", 4).unwrap();
         assert_eq!(disk.read("x").unwrap(), b"1234");
@@ -157,7 +158,7 @@ fn truncate_shortens_and_never_lengthens() {
 
 #[test]
 fn removing_a_tree_twice_is_no_error() {
-    on_both(|disk| {
+    on_all(|disk| {
         disk.create_dir_all("d/e").unwrap();
         write(disk, "d/e/x", b"1");
         disk.remove_dir_all("d").unwrap();
@@ -169,7 +170,7 @@ fn removing_a_tree_twice_is_no_error() {
 
 #[test]
 fn no_path_leaves_the_data_directory() {
-    on_both(|disk| {
+    on_all(|disk| {
         for path in ["..", "../x", "a/../../x", "/etc/passwd", "a//b", "a\\b", ".", "a\0", "c:x"] {
             assert!(disk.read(path).is_err(), "{path:?}");
             assert_eq!(disk.create(path).err().unwrap().kind(), ErrorKind::Io, "{path:?}");
@@ -182,7 +183,7 @@ fn no_path_leaves_the_data_directory() {
 
 #[test]
 fn one_process_holds_the_directory_and_the_error_names_it() {
-    on_both(|disk| {
+    on_all(|disk| {
         let guard = disk.lock().unwrap();
         let error = disk.lock().unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Locked);

@@ -24,6 +24,7 @@ mod durability;
 mod entropy;
 mod error;
 mod format;
+#[cfg(feature = "fuzzing")]
 pub(crate) mod fuzzing;
 mod group;
 mod inspection;
@@ -38,7 +39,7 @@ pub use cut_mark::{MARK_PATHS, MarkFault, mark_fault, mend_mark, was_cut};
 pub use durability::{Durability, GroupOptions};
 pub use error::LogError;
 pub use format::{CATALOG, MAX_BODY_BYTES};
-pub use group::{Appender, Completion, GroupCommit};
+pub use group::{Appender, Completion, GroupCommit, PendingFlush};
 pub use inspection::{inspect, path_holding, remove_segments, salvage, segment_path, start_behind};
 pub use log::{Log, LogOptions};
 pub use report::{Damage, DamageKind, LogReport, Replayed};

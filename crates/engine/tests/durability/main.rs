@@ -4,5 +4,5 @@ mod budget;
 #[path = "../common/mod.rs"]
 mod common;
 mod full_disk;
+mod health_issues;
 mod levels;
-mod troubles;

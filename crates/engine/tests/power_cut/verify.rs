@@ -5,8 +5,8 @@ use crate::common::{Client, Random};
 use crate::model::{Collection, MULTI, Model, Point, SPARSE, Schema, read_id, uuid_of};
 use crate::program;
 use kithdb_engine::collection::View;
-use kithdb_engine::field::How;
-use kithdb_engine::index::{SearchScratch, Traversal};
+use kithdb_engine::field::{GraphSearch, QuantizationParams};
+use kithdb_engine::index::{WalkParams, WalkScratch};
 use kithdb_engine::types::PointId;
 use kithdb_engine::vectors::VectorValue;
 use serde_json::{Value, json};
@@ -204,17 +204,10 @@ fn walks_meet_every_row(client: &Client, name: &str, random: &mut Random) {
         let mut query = Vec::new();
         table.vector(expected[random.below(expected.len() as u64) as usize], &mut query);
         let ef = 1 + graph.hnsw.len() as usize;
-        let how = How {
-            k: ef,
-            ef,
-            ignore: false,
-            rescore: true,
-            oversampling: None,
-            traversal: Traversal::Check,
-            starts: &[],
-        };
-        let scratch = &mut SearchScratch::new();
-        let met = graph.search(table, &query, &how, &|_| true, &alive, |a, b| a.cmp(&b), scratch, &|| false);
+        let quantization = QuantizationParams::default();
+        let search = GraphSearch { graph, table, query: &query, k: ef, quantization };
+        let (params, scratch) = (WalkParams::wide(ef), &mut WalkScratch::new());
+        let met = search.walk(&params, &|_| true, &alive, |a, b| a.cmp(&b), scratch, &|| false);
         let mut met: Vec<u32> = met.expect("nobody stops it").best.into_iter().map(|(_, row)| row).collect();
         met.sort_unstable();
         assert_eq!(met, expected, "rows that a walk of field {field} of {name} meets");

@@ -2,8 +2,8 @@
 
 use crate::Outcome;
 use crate::data::{Data, prepared};
-use kithdb_engine::field::{FieldGraph, How, IndexScratch};
-use kithdb_engine::index::{SearchScratch, Traversal};
+use kithdb_engine::field::{FieldGraph, GraphSearch, IndexScratch, QuantizationParams};
+use kithdb_engine::index::{WalkParams, WalkScratch};
 use serde_json::{Value, json};
 use std::sync::OnceLock;
 use std::time::Instant;
@@ -70,7 +70,7 @@ impl Clock {
 /// A graph over all rows of the data.
 pub struct Index {
     graph: FieldGraph,
-    scratches: Vec<SearchScratch>,
+    scratches: Vec<WalkScratch>,
 }
 
 impl Index {
@@ -91,7 +91,7 @@ impl Index {
 
     /// One answer for each query, best first: distance and row.
     pub fn answers(&mut self, data: &Data, mode: Mode, ef: usize) -> Outcome<Vec<Vec<(f32, u32)>>> {
-        self.scratches.resize_with(self.scratches.len().max(1), SearchScratch::new);
+        self.scratches.resize_with(self.scratches.len().max(1), WalkScratch::new);
         let (graph, scratch) = (&self.graph, &mut self.scratches[0]);
         data.queries.iter().map(|query| search(graph, data, mode, query, ef, scratch)).collect()
     }
@@ -107,7 +107,7 @@ impl Index {
         seconds: f64,
         clock: Clock,
     ) -> Outcome<(usize, f64)> {
-        self.scratches.resize_with(self.scratches.len().max(threads), SearchScratch::new);
+        self.scratches.resize_with(self.scratches.len().max(threads), WalkScratch::new);
         let graph = &self.graph;
         let share = data.queries.len().div_ceil(threads);
         let start = clock.seconds()?;
@@ -161,19 +161,12 @@ fn search(
     mode: Mode,
     query: &[f32],
     ef: usize,
-    scratch: &mut SearchScratch,
+    scratch: &mut WalkScratch,
 ) -> Outcome<Vec<(f32, u32)>> {
     let query = prepared(data.metric, query);
-    let how = How {
-        k: data.k,
-        ef,
-        ignore: mode == Mode::F32,
-        rescore: true,
-        oversampling: None,
-        traversal: Traversal::Check,
-        starts: &[],
-    };
+    let quantization = QuantizationParams { ignore: mode == Mode::F32, ..QuantizationParams::default() };
+    let search = GraphSearch { graph, table: &data.table, query: &query, k: data.k, quantization };
     let wanted = |row| data.table.alive(row, OPERATION);
     let tie = |a: u32, b: u32| a.cmp(&b);
-    Ok(graph.search(&data.table, &query, &how, &|_| true, &wanted, tie, scratch, &|| false)?.best)
+    Ok(search.walk(&WalkParams::wide(ef), &|_| true, &wanted, tie, scratch, &|| false)?.best)
 }

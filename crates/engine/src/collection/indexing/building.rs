@@ -1,17 +1,15 @@
 //! Building declared field indexes beside the writer.
 //!
-//! A builder reads a view, then what was changed meanwhile, and takes the writer's seat for the rest: the changes of
-//! the last moments. Searches and writes go on as if the index was not declared.
+//! A builder reads a view, then what was changed meanwhile, and takes the writer lock for the rest: the changes of the last
+//! moments. Searches and writes go on as if the index was not declared.
 
 use crate::collection::Collection;
-use crate::collection::declared_index::{DeclaredIndex, IndexDraft};
-use crate::collection::state::State;
-use crate::collection::view::View;
 use crate::payload::FieldIndex;
 use crate::point_set::PointSet;
+use crate::state::{DeclaredIndex, IndexDraft, State, View};
 use std::sync::Arc;
 
-/// Points between two looks at whether the index is still wanted.
+/// Points between two checks of whether the index is still wanted.
 const STEP_POINTS: usize = 256;
 /// Changed points that are few enough to be taken in while the writer waits: well below a millisecond.
 const LAST_POINTS: usize = 256;
@@ -20,7 +18,7 @@ const LAST_POINTS: usize = 256;
 const MOST_ROUNDS: usize = 16;
 
 impl Collection {
-    /// A declared index to build, which nobody else is at from here on.
+    /// A declared index to build, which no other thread builds from here on.
     pub fn claim_index(&self) -> Option<IndexDraft> {
         let view = self.view.load();
         view.state.indexes.iter().filter_map(DeclaredIndex::draft).find(|draft| draft.claim()).cloned()
@@ -35,7 +33,7 @@ impl Collection {
         self.settle_waiting();
     }
 
-    /// Builds every declared index that nobody is at.
+    /// Builds every declared index that no thread is building.
     pub fn build_indexes(&self) {
         while let Some(draft) = self.claim_index() {
             self.build_index(&draft);
@@ -47,7 +45,7 @@ impl Collection {
         self.view.load().state.indexes.iter().all(|index| index.built().is_some())
     }
 
-    /// The index over a view that is as young as can be without the writer's help.
+    /// The index over a view that is as recent as can be without the writer lock.
     fn drafted(&self, draft: &IndexDraft) -> Option<(FieldIndex, Arc<View>)> {
         let mut view = self.view();
         self.shared.storage.turn("reading for a field index");
@@ -83,14 +81,13 @@ impl Collection {
 
     /// Puts an index over an older view into the place of its draft.
     fn put_into_use(&self, draft: &IndexDraft, mut index: FieldIndex, view: &View) {
-        let mut writer = self.quiet_writer();
-        let state = &mut writer.head.state;
+        let mut head = self.quiet_head();
+        let state = &mut head.state;
         let Some((at, current)) = draft.in_state(&state.indexes) else { return };
         catch_up(&mut index, view, state, current.touched());
         Arc::make_mut(&mut state.indexes)[at] = DeclaredIndex::Built(index);
         // The head is what readers see, but for the index.
-        let lsn = self.view().lsn;
-        self.view.store(Arc::new(writer.head.view(lsn)));
+        self.publish_settled(&head);
     }
 }
 
@@ -114,12 +111,12 @@ fn catch_up(index: &mut FieldIndex, before: &View, after: &State, touched: &Poin
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::collection::Head;
-    use crate::collection::change::{Change, PayloadEdit};
+    use crate::change::{Change, PayloadEdit};
     use crate::config::CollectionConfig;
     use crate::json::Reader;
     use crate::limits::Limits;
     use crate::payload::{FieldKind, FieldSchema, JsonPath};
+    use crate::state::Head;
     use crate::types::PointId;
     use proptest::prelude::*;
 

@@ -7,9 +7,8 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-/// Collections whose graphs may have something to do, in the order in which they said so. Each stands in it at most
-/// once, so that a collection that is written all the time gets no more turns than the others, and one that is not
-/// written costs nothing.
+/// Collections whose graphs may need work, in the order in which they were queued. Each is in it at most once, so that a
+/// collection that is written all the time gets no more turns than the others, and one that is not written costs nothing.
 #[derive(Default)]
 pub struct IndexQueue {
     line: Mutex<Line>,
@@ -20,14 +19,14 @@ pub struct IndexQueue {
 #[derive(Default)]
 struct Line {
     waiting: VecDeque<Weak<Collection>>,
-    /// Somebody rests and will look by himself soon: there is no need to wake anybody.
+    /// A thread rests and will check the queue soon: none needs to be woken.
     is_watched: bool,
 }
 
 impl IndexQueue {
     /// Queues a collection, unless it waits already.
     pub fn push(&self, collection: &Arc<Collection>) {
-        if !collection.queued.swap(true, Ordering::AcqRel) {
+        if !collection.indexing.is_queued.swap(true, Ordering::AcqRel) {
             let mut line = self.line.lock();
             line.waiting.push_back(Arc::downgrade(collection));
             if !line.is_watched {
@@ -36,8 +35,8 @@ impl IndexQueue {
         }
     }
 
-    /// For an indexer that has nothing to do: waits so long, unless somebody else does so already. Whatever is queued
-    /// meanwhile wakes nobody, so that a stream of small writes is not accompanied by a thread that gets up for each.
+    /// For an indexer that has nothing to do: waits so long, unless another thread does so already. A collection that is
+    /// queued meanwhile wakes no thread, so that a stream of small writes does not wake one for each.
     pub fn rest(&self, pause: Duration) {
         let mut line = self.line.lock();
         if line.waiting.is_empty() && !line.is_watched && !self.is_closed() {
@@ -62,7 +61,7 @@ impl IndexQueue {
                     // One that is gone was deleted while it waited.
                     if let Some(collection) = next.upgrade() {
                         // Before its turn: what is written from here on queues it again.
-                        collection.queued.store(false, Ordering::Release);
+                        collection.indexing.is_queued.store(false, Ordering::Release);
                         return Some(collection);
                     }
                 }
@@ -76,7 +75,7 @@ impl IndexQueue {
         self.closed.load(Ordering::Acquire)
     }
 
-    /// Sends everybody home who waits, now and later.
+    /// Ends all waiting, now and later.
     pub fn close(&self) {
         let line = self.line.lock();
         self.closed.store(true, Ordering::Release);

@@ -1,11 +1,9 @@
-//! Writing a graph anew: without its dead nodes, and in the order in which walks meet the others.
+//! When a graph is rewritten: without its dead nodes, and in the order in which walks meet the others.
 
-use crate::collection::{Collection, View};
-use crate::field::graph::{FieldGraph, IndexScratch, NodeCodes, NodesOfRows};
-use crate::field::table::FieldTable;
-use crate::index::{Codes, Stopped};
+use crate::collection::Collection;
+use crate::field::{FieldGraph, IndexScratch};
 use crate::scheduling::yield_to_reads;
-use crate::vectors::CodeTable;
+use crate::state::View;
 use std::sync::Arc;
 
 /// A graph that has grown so many times since it was last in order is put in order once it has nothing else to do.
@@ -15,7 +13,7 @@ const FULL_DISK_SHARE: f64 = 0.05;
 
 impl Collection {
     /// Whether a graph has so many dead nodes that it is to be rewritten.
-    pub(in crate::collection) fn is_worn(&self, view: &View, field: usize, graph: &FieldGraph) -> bool {
+    pub(super) fn has_dead_share(&self, view: &View, field: usize, graph: &FieldGraph) -> bool {
         let nodes = graph.hnsw.len();
         let optimizers = &view.state.config.optimizers;
         // Of the live rows some may not be nodes yet: there are at least so many dead nodes.
@@ -29,13 +27,13 @@ impl Collection {
     }
 
     /// Whether a graph grew so much since its nodes were last in order that it is worth rewriting.
-    pub(in crate::collection) fn is_out_of_order(&self, graph: &FieldGraph) -> bool {
+    pub(super) fn is_out_of_order(&self, graph: &FieldGraph) -> bool {
         let nodes = graph.hnsw.len();
         nodes >= self.shared.thresholds.order_rows && nodes / ORDER_GROWTH >= graph.ordered
     }
 
     /// Rewrites a graph; `None` when the engine stops or the collection is deleted meanwhile.
-    pub(in crate::collection) fn rewritten(
+    pub(super) fn rewritten(
         &self,
         view: &View,
         field: usize,
@@ -48,55 +46,5 @@ impl Collection {
             self.shared.indexer.is_closed() || self.is_retired()
         };
         graph.rewritten(&view.fields[field], view.op, scratch, &stop).ok().map(Arc::new)
-    }
-}
-
-impl FieldGraph {
-    /// The graph without the nodes whose rows are dead at operation `op`, and in order. Searches and insertions go on
-    /// in this one meanwhile; rows from the new one's boundary on are to be indexed into it.
-    ///
-    /// # Errors
-    /// [`Stopped`] once `stop` says so.
-    fn rewritten(
-        &self,
-        table: &FieldTable,
-        op: u64,
-        scratch: &mut IndexScratch,
-        stop: &(impl Fn() -> bool + Sync),
-    ) -> Result<FieldGraph, Stopped> {
-        let boundary = self.indexed().min(table.len());
-        // Rows from the boundary on may have nodes already, which may not be whole.
-        let keep = |node| {
-            let row = self.hnsw.placed_row(node);
-            row.is_some_and(|row| row < boundary && table.alive(row, op))
-        };
-        let nodes = self.hnsw.len();
-        let (hnsw, old) = match &self.codes {
-            Some(codes) => self.hnsw.rewrite(&Codes::new(&codes.table), &keep, 1, stop)?,
-            None => self.hnsw.rewrite(&self.originals(table), &keep, 1, stop)?,
-        };
-        let codes = self.codes.as_ref().map(|codes| {
-            let copy = CodeTable::new(&codes.encoder);
-            for (new, &old) in old.iter().enumerate() {
-                copy.copy_node(&codes.table, old, new as u32);
-            }
-            NodeCodes { encoder: Arc::clone(&codes.encoder), table: copy }
-        });
-        let mut rewritten = FieldGraph::with(hnsw, self.recipe, self.metric, codes, boundary);
-        // A node that nothing led to would be lost with the old graph.
-        let mut is_kept = vec![false; nodes as usize];
-        for &node in old.iter().filter(|&&node| node < nodes) {
-            is_kept[node as usize] = true;
-        }
-        let lost = (0..nodes).filter(|&node| !is_kept[node as usize] && keep(node));
-        let lost: Vec<u32> = lost.map(|node| self.hnsw.row_of(node)).collect();
-        if let Some(&least) = lost.iter().min() {
-            rewritten.nodes = NodesOfRows::of(&rewritten.hnsw, least);
-        }
-        for row in lost {
-            rewritten.insert(table, row, scratch);
-        }
-        rewritten.ordered = rewritten.hnsw.len();
-        Ok(rewritten)
     }
 }

@@ -1,8 +1,8 @@
 //! Requests that are answered when a field index is built.
 
-use crate::collection::view::View;
 use crate::deadline::Deadline;
 use crate::payload::JsonPath;
+use crate::state::View;
 use crate::sync::Mutex;
 use std::sync::Arc;
 
@@ -29,8 +29,8 @@ struct Waiter {
 }
 
 impl IndexWaiters {
-    /// Adds one. Whoever calls settles afterwards: the index may be there already.
-    pub(in crate::collection) fn add(&self, path: JsonPath, deadline: Deadline, reply: BuiltReply) {
+    /// Adds one. The caller settles afterwards: the index may be there already.
+    pub fn add(&self, path: JsonPath, deadline: Deadline, reply: BuiltReply) {
         let mut waiting = self.waiting.lock();
         if waiting.closed {
             drop(waiting);
@@ -39,9 +39,9 @@ impl IndexWaiters {
         waiting.requests.push(Waiter { path, deadline, reply });
     }
 
-    /// Answers those whose index is not being built in the view of this moment, and those whose time is over. In an older
-    /// view the index that somebody waits for may not be declared yet.
-    pub(in crate::collection) fn settle(&self, view: impl FnOnce() -> Arc<View>) {
+    /// Answers those whose index is not being built in the current view, and those whose time is over. In an older view the
+    /// index that a request waits for may not be declared yet.
+    pub fn settle(&self, view: impl FnOnce() -> Arc<View>) {
         let mut waiting = self.waiting.lock();
         if waiting.requests.is_empty() {
             return;
@@ -60,8 +60,8 @@ impl IndexWaiters {
         }
     }
 
-    /// Answers everybody, now and later: nothing will be built any more.
-    pub(in crate::collection) fn close(&self) {
+    /// Answers all, now and later: nothing will be built any more.
+    pub fn close(&self) {
         let mut waiting = self.waiting.lock();
         waiting.closed = true;
         let requests = std::mem::take(&mut waiting.requests);

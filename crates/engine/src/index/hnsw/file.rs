@@ -13,16 +13,16 @@
 //! | 4 | n, number of nodes |
 //! | 4·n | the row of each node; no row twice |
 //! | n | the level of each node |
-//! | 4 | number of twins |
-//! | 8 each | a twin, and the node that it hangs on, 4 bytes each; newest first on each |
-//! | 2·n | number of base links of each node, 0 of a twin |
+//! | 4 | number of duplicates |
+//! | 8 each | a duplicate, and the node that it is a duplicate of, 4 bytes each; the newest of each node first |
+//! | 2·n | number of base links of each node, 0 of a duplicate |
 //! | 4 each | the base links, node by node: bits 0–30 the node, bit 31 the tree mark |
 //! | | then for every node above level 0, ascending, for layer 1 up to its level: |
 //! | 2 | number of links |
 //! | 4 each | links |
 //!
-//! The entry point is the first node of the highest level, the root the one of the lowest row. The bytes carry no checksum of their own: the file that
-//! they are stored in does.
+//! The entry point is the first node of the highest level, the root the one of the lowest row. The bytes have no checksum
+//! of their own: the file that they are stored in has one.
 
 use std::fmt;
 
@@ -72,7 +72,7 @@ impl Hnsw {
         let mut written = Vec::new();
         let mut numbers = vec![LEFT_OUT; self.len() as usize];
         for (node, number) in numbers.iter_mut().enumerate() {
-            // One that is on its way is of a later row.
+            // A node that is being inserted is of a later row.
             if self.nodes.placed_row(node as u32).is_some_and(|row| row < upto_rows) {
                 *number = written.len() as u32;
                 written.push(node as u32);
@@ -86,12 +86,12 @@ impl Hnsw {
         out.extend_from_slice(&self.params.seed.to_le_bytes());
         out.extend_from_slice(&(written.len() as u32).to_le_bytes());
         out.extend(written.iter().flat_map(|&node| self.nodes.row_of(node).to_le_bytes()));
-        // Before the levels: a twin has none.
-        let twins = self.twins_of(&written, &numbers);
+        // Before the levels are read, so that these are 0 for all duplicates listed here.
+        let duplicates = self.duplicates_of(&written, &numbers);
         let levels: Vec<u8> = written.iter().map(|&node| self.nodes.level_of(node) as u8).collect();
         out.extend_from_slice(&levels);
-        out.extend_from_slice(&(twins.len() as u32).to_le_bytes());
-        out.extend(twins.iter().flatten().flat_map(|number| number.to_le_bytes()));
+        out.extend_from_slice(&(duplicates.len() as u32).to_le_bytes());
+        out.extend(duplicates.iter().flatten().flat_map(|number| number.to_le_bytes()));
         let counts_at = out.len();
         out.resize(counts_at + 2 * written.len(), 0);
         for (at, &node) in written.iter().enumerate() {
@@ -109,15 +109,16 @@ impl Hnsw {
         written
     }
 
-    /// Each twin with the node that it hangs on, in new numbers.
-    fn twins_of(&self, written: &[u32], numbers: &[u32]) -> Vec<[u32; 2]> {
+    /// Each duplicate with the node that it is a duplicate of, in new numbers.
+    fn duplicates_of(&self, written: &[u32], numbers: &[u32]) -> Vec<[u32; 2]> {
         let mut pairs = Vec::new();
-        if !self.nodes.twins.exist() {
+        if !self.nodes.duplicates.exist() {
             return pairs;
         }
-        for (first, &node) in (0..).zip(written).filter(|&(_, &node)| !self.nodes.is_twin(node)) {
-            let known = |twin: u32| numbers.get(twin as usize).copied().filter(|&number| number != LEFT_OUT);
-            pairs.extend(self.nodes.twins.of(node).filter_map(known).map(|twin| [twin, first]));
+        for (first, &node) in (0..).zip(written).filter(|&(_, &node)| !self.nodes.is_duplicate(node)) {
+            let known = |node: u32| numbers.get(node as usize).copied().filter(|&number| number != LEFT_OUT);
+            let duplicates = self.nodes.duplicates.of(node).filter_map(known);
+            pairs.extend(duplicates.map(|duplicate| [duplicate, first]));
         }
         pairs
     }
@@ -142,7 +143,7 @@ impl Hnsw {
     }
 
     /// Reads a graph of rows below `rows_len`. Every number is checked: whatever the bytes, the outcome is an error or
-    /// a graph that is safe to search. Call [`Hnsw::repair`] before relying on it that every node is reachable.
+    /// a graph that is safe to walk. Call [`Hnsw::repair`] before relying on it that every node is reachable.
     pub fn read_from(bytes: &[u8], rows_len: u32) -> Result<Hnsw, GraphError> {
         let mut reader = Reader { rest: bytes };
         if reader.take(MAGIC.len()).map_err(|_| GraphError::NotAGraph)? != MAGIC {
@@ -183,7 +184,7 @@ impl Hnsw {
             }
             graph.nodes.append(row, level.into());
         }
-        graph.read_twins(&mut reader, levels)?;
+        graph.read_duplicates(&mut reader, levels)?;
         graph.read_links(&mut reader, count, levels)?;
         if !reader.rest.is_empty() {
             return Err(GraphError::Invalid("bytes behind the end"));
@@ -193,25 +194,25 @@ impl Hnsw {
         Ok(graph)
     }
 
-    fn read_twins(&self, reader: &mut Reader, levels: &[u8]) -> Result<(), GraphError> {
+    fn read_duplicates(&self, reader: &mut Reader, levels: &[u8]) -> Result<(), GraphError> {
         let count = reader.u32()? as usize;
         let words = reader.words(count.checked_mul(2).ok_or(GraphError::Truncated)?)?;
         let pairs = words.as_chunks::<2>().0.iter().map(|pair| pair.map(u32::from_le_bytes));
-        let mut is_twin = vec![false; levels.len()];
-        for [twin, _] in pairs.clone() {
-            match (is_twin.get_mut(twin as usize), levels.get(twin as usize)) {
+        let mut is_duplicate = vec![false; levels.len()];
+        for [duplicate, _] in pairs.clone() {
+            match (is_duplicate.get_mut(duplicate as usize), levels.get(duplicate as usize)) {
                 (Some(known @ false), Some(0)) => *known = true,
-                _ => return Err(GraphError::Invalid("a twin")),
+                _ => return Err(GraphError::Invalid("a duplicate")),
             }
         }
         // The newest was written first.
-        for [twin, first] in pairs.rev() {
-            let is_sound =
-                is_twin.get(first as usize) == Some(&false) && self.row_of(first) < self.row_of(twin);
+        for [duplicate, first] in pairs.rev() {
+            let is_sound = is_duplicate.get(first as usize) == Some(&false)
+                && self.row_of(first) < self.row_of(duplicate);
             if !is_sound {
-                return Err(GraphError::Invalid("what a twin hangs on"));
+                return Err(GraphError::Invalid("what a node is a duplicate of"));
             }
-            self.nodes.hang(twin, first);
+            self.nodes.add_duplicate(duplicate, first);
         }
         Ok(())
     }
@@ -237,16 +238,18 @@ impl Hnsw {
         (node, layer): (u32, usize),
         count: u32,
     ) -> Result<(), GraphError> {
-        if usize::from(links) > self.nodes.words(node, layer).len() || links > 0 && self.nodes.is_twin(node) {
+        if usize::from(links) > self.nodes.words(node, layer).len()
+            || links > 0 && self.nodes.is_duplicate(node)
+        {
             return Err(GraphError::Invalid("too many links"));
         }
         let words = reader.words(links.into())?;
         for &word in words {
             let word = u32::from_le_bytes(word);
             let (to, in_tree) = (word & !TREE, word & TREE != 0);
-            if to >= count || to == node || self.nodes.is_twin(to) {
+            if to >= count || to == node || self.nodes.is_duplicate(to) {
                 return Err(GraphError::Invalid(
-                    "a link to itself, to a twin, or to a node that there is not",
+                    "a link to itself, to a duplicate, or to a node that there is not",
                 ));
             }
             if layer > 0 && (in_tree || self.nodes.level_of(to) < layer) {

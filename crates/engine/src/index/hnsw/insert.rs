@@ -2,18 +2,19 @@
 
 use std::sync::atomic::Ordering;
 
-use super::apart::Place;
-use super::nodes::{Link, Slot};
+use super::computer::DistanceComputer;
+use super::isolated::Origin;
+use super::nodes::{Link, LockedNode, Slot};
 use super::pool::Candidate;
-use super::search::{SearchScratch, score};
 use super::select::{Selection, UNKNOWN};
+use super::walk::WalkScratch;
 use super::{Hnsw, pack_entry};
 use crate::index::Space;
 
-/// The memory of an insertion over a space with queries of type `Q`, for reuse by the next one. One for a thread.
+/// The memory of insertions over a space with queries of type `Q`, for reuse. Each thread needs one.
 #[derive(Default)]
 pub struct BuildScratch<Q = Vec<f32>> {
-    pub(super) search: SearchScratch,
+    pub(super) walk: WalkScratch,
     pub(super) links: LinkScratch<Q>,
     /// The links that the new node begins with, nearest first, by layer.
     layers: Vec<Vec<(f32, Link)>>,
@@ -25,12 +26,14 @@ pub struct BuildScratch<Q = Vec<f32>> {
 #[derive(Default)]
 pub(super) struct LinkScratch<Q> {
     pub(super) selection: Selection<Q>,
+    /// The present links of the node; the chosen ones are in the selection.
     pub(super) links: Vec<Link>,
     /// Stands for the node whose links change.
     centre: Q,
-    /// Stands for one that was found.
-    mate: Q,
-    known: Vec<u32>,
+    /// Stands for one of the nodes that were found.
+    neighbour: Q,
+    /// The nodes of those links whose distances can be computed.
+    readable: Vec<u32>,
 }
 
 impl<Q: Default> BuildScratch<Q> {
@@ -44,8 +47,8 @@ impl Hnsw {
     /// Inserts a node that was claimed. `query` stands for it, and the space has it.
     ///
     /// Several threads may insert different nodes at once, each with its own scratch, over any view that holds its
-    /// node. When this returns, the node can be reached from every other one, and searches over views that hold it
-    /// find it. A node that equals an older one hangs on that.
+    /// node. When this returns, the node can be reached from every other one, and walks over views that hold it can
+    /// find it. A node that equals an older one becomes a duplicate of that.
     pub fn insert<S: Space>(
         &self,
         space: &S,
@@ -61,8 +64,9 @@ impl Hnsw {
             self.root.store(u64::from(node) + 1, Ordering::Release);
             return;
         };
-        if let Some(first) = self.find_neighbours(space, query, node, level, scratch) {
-            self.nodes.hang(node, first);
+        let computer = DistanceComputer::new(space, query);
+        if let Some(original) = self.find_neighbours(computer, node, level, scratch) {
+            self.nodes.add_duplicate(node, original);
             return;
         }
         // The node's own links come before the first link to it, and its base links are whole before a walk can come
@@ -73,7 +77,7 @@ impl Hnsw {
             new.write(layer, chosen.iter().map(|&(_, link)| link));
         }
         drop(new);
-        self.join_tree(space, query, node, &layers[0], found, links);
+        self.join_tree(computer, node, &layers[0], found, links);
         for (layer, chosen) in layers.iter().enumerate() {
             for &(distance, neighbour) in chosen {
                 self.link_back(space, neighbour.node(), layer, (distance, Link::new(node, false)), links);
@@ -82,48 +86,50 @@ impl Hnsw {
         self.raise_entry(node, level);
     }
 
-    /// Fills `scratch.layers` with the chosen neighbours of a new node in every layer that it shares with others, unless
-    /// it is a twin: then it answers the node that it is to hang on.
+    /// Fills `scratch.layers` with the chosen neighbours of a new node in every layer that it shares with others. Returns
+    /// the node that it is a duplicate of, if it is one; the layers are without meaning then.
     fn find_neighbours<S: Space>(
         &self,
-        space: &S,
-        query: &S::Query,
+        computer: DistanceComputer<'_, S>,
         node: u32,
         level: usize,
         scratch: &mut BuildScratch<S::Query>,
     ) -> Option<u32> {
         let top = self.entry().map_or(0, |(_, top)| top);
         let shared = level.min(top);
-        let BuildScratch { search, links: LinkScratch { selection, centre, mate, .. }, layers, found } =
+        let BuildScratch { walk, links: LinkScratch { selection, centre, neighbour, .. }, layers, found } =
             scratch;
+        let space = computer.space;
         layers.iter_mut().for_each(Vec::clear);
         layers.resize_with(shared + 1, Vec::new);
         found.clear();
         let ef = self.insertion_width();
-        let from_itself = space.one(query, node);
-        let place = Place::of(space, node, centre);
-        let mut start = self.descend(space, query, shared, search);
+        let from_itself = space.one(computer.query, node);
+        let origin = Origin::of(space, node, centre);
+        let mut start = self.descend(computer, shared, walk);
         for layer in (0..=shared).rev() {
             // None when this thread's view is older than all nodes met so far: then the tree alone connects the node.
             let Some(begin) = start else { break };
-            self.walk(space, query, layer, &[begin], ef, &|_| true, search, &|| false)
+            walk.start_at(begin);
+            self.walk_layer(computer, layer, ef, &|_| true, walk, &|| false)
                 .expect("the walk of an insertion is not stopped");
-            start = search.found().first().map(|nearest| nearest.unexpanded());
+            start = walk.found().first().map(|nearest| nearest.unexpanded());
             selection.candidates.clear();
-            let candidates = search.found().iter().map(|c| (c.distance(), Link::new(c.node(), false), false));
+            let candidates = walk.found().iter().map(|c| (c.distance(), Link::new(c.node(), false), false));
             selection.candidates.extend(candidates);
             if layer == 0 {
-                found.extend_from_slice(search.found());
-                if let Some(first) = self.twin_among(space, node, from_itself, found) {
-                    return Some(first);
+                found.extend_from_slice(walk.found());
+                let original = self.original_among(space, node, from_itself, found);
+                if original.is_some() {
+                    return original;
                 }
             }
             // Half of the room that is left after m is for links back.
             let m = self.params.m;
             let (capacity, fill) = (if layer == 0 { m + m / 2 } else { m }, m + m / 4);
-            if self.stands_apart(from_itself, &place, search.found(), [&mut selection.probe, mate]) {
-                self.look_farther(space, query, layer, search, &mut selection.candidates);
-                selection.choose_widely(&place, capacity, fill);
+            if self.is_isolated(from_itself, &origin, walk.found(), [&mut selection.probe, neighbour]) {
+                self.find_distant_candidates(computer, layer, walk, &mut selection.candidates);
+                selection.choose_widely(&origin, capacity, fill);
             } else {
                 selection.choose(space, capacity, fill);
             }
@@ -146,10 +152,11 @@ impl Hnsw {
         space: &S,
         to: u32,
         layer: usize,
-        (distance, link): (f32, Link),
+        new: (f32, Link),
         scratch: &mut LinkScratch<S::Query>,
     ) -> bool {
-        let LinkScratch { selection, links, centre, known, .. } = scratch;
+        let (_, link) = new;
+        let links = &mut scratch.links;
         let node = self.nodes.lock(to);
         links.clear();
         node.read(layer, links);
@@ -166,21 +173,35 @@ impl Hnsw {
         if link.in_tree() && tree_is_full {
             return false;
         }
-        let capacity = self.nodes.capacity(layer);
-        if links.len() < capacity {
+        if links.len() < self.nodes.capacity(layer) {
             node.set(layer, links.len(), link);
             return true;
         }
+        self.replace_links(space, &node, layer, new, scratch);
+        true
+    }
+
+    /// Chooses the links of a node whose list is full anew, from those in `scratch.links` and one more.
+    fn replace_links<S: Space>(
+        &self,
+        space: &S,
+        node: &LockedNode,
+        layer: usize,
+        (distance, link): (f32, Link),
+        scratch: &mut LinkScratch<S::Query>,
+    ) {
+        let LinkScratch { selection, links, centre, readable, .. } = scratch;
+        let capacity = self.nodes.capacity(layer);
         selection.candidates.clear();
         selection.candidates.push((distance, link, link.in_tree()));
-        // A link to a node that this view lacks cannot be judged: it stays, while there is room for it.
-        let can_judge = space.can_read(to);
+        // The distance of a node that this view lacks is unknown: the link to it stays, while there is room for it.
+        let has_centre = space.can_read(node.number());
         let in_tree = links.iter().chain([&link]).filter(|link| link.in_tree()).count();
         let mut room_for_unknown = capacity - in_tree;
-        known.clear();
+        readable.clear();
         links.retain(|&present| {
-            if can_judge && space.can_read(present.node()) {
-                known.push(present.node());
+            if has_centre && space.can_read(present.node()) {
+                readable.push(present.node());
                 return true;
             }
             if !present.in_tree() {
@@ -192,16 +213,15 @@ impl Hnsw {
             selection.candidates.push((UNKNOWN, present, true));
             false
         });
-        if can_judge {
-            space.load(to, centre);
+        if has_centre {
+            space.load(node.number(), centre);
         }
-        let mut known_links = links.iter();
-        score(space, centre, known, |candidate| {
-            let &present = known_links.next().expect("as many distances as links");
+        let mut readable_links = links.iter();
+        DistanceComputer::new(space, centre).score(readable, |candidate| {
+            let &present = readable_links.next().expect("as many distances as links");
             selection.candidates.push((candidate.distance(), present, present.in_tree()));
         });
         selection.choose(space, capacity, self.params.m + self.params.m / 4);
         node.write(layer, selection.chosen.iter().map(|&(_, link)| link));
-        true
     }
 }

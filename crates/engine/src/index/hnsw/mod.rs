@@ -5,31 +5,32 @@
 //!
 //! - **Nodes are not rows.** The graph numbers its nodes itself and knows the row of each, so it can be written anew
 //!   in another order and without its dead nodes. What it compares is a space of its nodes: codes or originals.
-//! - **Connected by construction.** Each new node and one older node, its *parent*, hold links to each other that no
+//! - **Connected by construction.** Each new node and one older node, its *parent*, have links to each other that no
 //!   pruning removes. These links form a tree over all nodes, so the base layer is strongly connected: every node can
 //!   be reached from every other, whatever the data and the order of insertion. See [`tree`].
 //! - **No locks in readers.** Link rows are arrays of atomics that never move; a node's links are written before the
-//!   first link to it. A reader that meets a node in the middle of a rewrite of its links sees some mixture of old and
-//!   new ones, all of which name nodes. Writers take a lock bit of one node at a time.
-//! - **One mutable graph, many views.** A search passes what its view accepts. It walks through nodes that are not
-//!   accepted, and steps over those that its space cannot read.
-//! - **Equal vectors are linked once.** The others of a heap hang on the first, see [`twins`].
+//!   first link to it. A reader of links that are being rewritten sees a mixture of old and new ones, all of which
+//!   name nodes. Writers take the lock bit of one node at a time.
+//! - **One mutable graph, many views.** The caller of a walk says which nodes its view accepts. The walk goes through
+//!   nodes that are not accepted, and skips those that its space cannot read.
+//! - **Equal vectors are linked once.** The others form a chain that begins at the first, see [`duplicates`].
 //! - Levels come from a seeded hash of the node's number by integer arithmetic alone: the same insertions give the
 //!   same graph on every machine.
 
-mod apart;
+mod computer;
+mod duplicates;
 mod file;
 mod frontier;
 mod insert;
+mod isolated;
 mod nodes;
 mod pool;
 mod rewrite;
-mod search;
 mod select;
 mod tree;
-mod twins;
 mod two_hops;
 mod visited;
+mod walk;
 mod word;
 
 #[cfg(test)]
@@ -37,12 +38,12 @@ mod tests;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+pub(super) use computer::DistanceComputer;
 pub use file::GraphError;
 pub use insert::BuildScratch;
 pub use nodes::Slot;
 pub use pool::Candidate;
-pub(super) use search::score;
-pub use search::{SearchScratch, Traversal, Walk, Work};
+pub use walk::{Traversal, WalkParams, WalkScratch, Work};
 
 use nodes::Nodes;
 
@@ -60,11 +61,11 @@ pub struct HnswParams {
 /// The graph. It holds links and the row of each node; what nodes look like is in the [`Space`](super::Space) that every call is
 /// given, always one of the same vectors.
 ///
-/// Inserting and searching take `&self` and go on at the same time from any number of threads.
+/// Insertions and walks take `&self` and go on at the same time from any number of threads.
 pub struct Hnsw {
     params: HnswParams,
     nodes: Nodes,
-    /// Where searches start: `(level + 1) << 32 | node` of a node on the highest level, 0 in an empty graph.
+    /// Where walks start: `(level + 1) << 32 | node` of a node on the highest level, 0 in an empty graph.
     entry: AtomicU64,
     /// `node + 1` of the first node, 0 in an empty graph. Where a view starts that is too old for the entry point.
     root: AtomicU64,
@@ -100,7 +101,7 @@ impl Hnsw {
         self.params
     }
 
-    /// Number of nodes in the graph, those on their way included.
+    /// Number of nodes in the graph, those being inserted included.
     pub fn len(&self) -> u32 {
         self.nodes.len()
     }
@@ -110,29 +111,28 @@ impl Hnsw {
         self.len() == 0
     }
 
-    /// The row that a node stands for which a search has found, or which is known to be inserted. Panics when there is
-    /// no such node.
+    /// The row of a node that a walk has found, or that is known to be inserted. Panics when there is no such node.
     #[inline(always)]
     pub fn row_of(&self, node: u32) -> u32 {
         self.nodes.row_of(node)
     }
 
-    /// The row of a node below [`len`](Self::len); none while another thread is putting the node in its place.
+    /// The row of a node below [`len`](Self::len); none while another thread is still adding the node.
     pub fn placed_row(&self, node: u32) -> Option<u32> {
         self.nodes.placed_row(node)
     }
 
-    /// Gives a row (below 2³² − 1) the next node. The caller sees to it that no row has two.
+    /// Gives a row (below 2³² − 1) the next node. The caller ensures that no row has two.
     ///
     /// Panics when the graph has [`Hnsw::MAX_NODES`].
     pub fn claim(&self, row: u32) -> Slot {
         self.nodes.claim(row)
     }
 
-    /// Whether nodes hang on others, which the space that they were inserted over could not tell them from. A search
-    /// answers these with the distance of the node that they hang on.
-    pub fn has_twins(&self) -> bool {
-        self.nodes.twins.exist()
+    /// Whether there are duplicates: nodes that the space which they were inserted over could not tell from others. A walk
+    /// returns them with the distance of the node that they are duplicates of.
+    pub fn has_duplicates(&self) -> bool {
+        self.nodes.duplicates.exist()
     }
 
     /// Bytes in memory, vectors not included.

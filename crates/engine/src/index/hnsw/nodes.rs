@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use kithdb_kernels::prefetch_l1;
 
-use super::twins::Twins;
+use super::duplicates::Duplicates;
 use super::word::{read_list, write_list};
 use crate::arena::LinkArena;
 
@@ -14,16 +14,16 @@ const LOCKED: u32 = 1 << 31;
 const LEVEL_SHIFT: u32 = 26;
 /// … five bits of it, …
 const LEVEL: u32 = 31;
-/// … which a twin has all set.
-const TWIN: u32 = LEVEL << LEVEL_SHIFT;
+/// … all of them set for a duplicate.
+const DUPLICATE: u32 = LEVEL << LEVEL_SHIFT;
 /// One more than the number of the node's first row of upper links; 0 for none.
 const UPPER: u32 = (1 << LEVEL_SHIFT) - 1;
 
 /// Marks a link of the spanning tree, which pruning must keep.
 const TREE: u32 = 1 << 31;
 
-/// Marks a link that was judged when the links of its list were last chosen.
-const JUDGED: u32 = 1 << 30;
+/// Marks a link that was compared with the others when the links of its list were last chosen.
+const COMPARED: u32 = 1 << 30;
 
 /// No node is above this level: with m = 2 its share is 2⁻²⁴.
 pub(super) const MAX_LEVEL: usize = 24;
@@ -39,15 +39,15 @@ impl Link {
 
     /// The same link to a node that has another number.
     pub(super) fn renumbered(self, node: u32) -> Link {
-        Link((node + 1) | self.0 & (TREE | JUDGED))
+        Link((node + 1) | self.0 & (TREE | COMPARED))
     }
 
     pub(super) fn with_tree_mark(self) -> Link {
         Link(self.0 | TREE)
     }
 
-    pub(super) fn judged(self, is_judged: bool) -> Link {
-        Link(if is_judged { self.0 | JUDGED } else { self.0 & !JUDGED })
+    pub(super) fn compared(self, is_compared: bool) -> Link {
+        Link(if is_compared { self.0 | COMPARED } else { self.0 & !COMPARED })
     }
 
     #[inline(always)]
@@ -59,17 +59,17 @@ impl Link {
         self.0 & TREE != 0
     }
 
-    /// Of two judged links of one list, the farther was found to be nearer to the node than to the other (as
-    /// [`stretched`](crate::index::distance::stretched)), or it is one of the tree. A list that is chosen anew need not ask
-    /// again.
-    pub(super) fn is_judged(self) -> bool {
-        self.0 & JUDGED != 0
+    /// Of two compared links of one list, the farther was found to be nearer to the node than to the other (as
+    /// [`stretched`](crate::index::distance::stretched)), or it is one of the tree. They need not be compared again when
+    /// the list is chosen anew.
+    pub(super) fn is_compared(self) -> bool {
+        self.0 & COMPARED != 0
     }
 
     /// The word of a list, which is 0 behind its last link, without the marks: one more than the node.
     #[inline(always)]
     pub(super) fn number(word: u32) -> u32 {
-        word & !(TREE | JUDGED)
+        word & !(TREE | COMPARED)
     }
 }
 
@@ -99,7 +99,7 @@ pub(super) struct Nodes {
     base: LinkArena,
     upper: LinkArena,
     upper_rows: AtomicU32,
-    pub(super) twins: Twins,
+    pub(super) duplicates: Duplicates,
     len: AtomicU32,
 }
 
@@ -117,7 +117,7 @@ impl Nodes {
             base: LinkArena::new(2 * m, nodes_hint),
             upper: LinkArena::new(m, 0),
             upper_rows: AtomicU32::new(0),
-            twins: Twins::new(),
+            duplicates: Duplicates::new(),
             len: AtomicU32::new(0),
         }
     }
@@ -129,7 +129,11 @@ impl Nodes {
     }
 
     pub(super) fn bytes(&self) -> usize {
-        self.rows.bytes() + self.state.bytes() + self.base.bytes() + self.upper.bytes() + self.twins.bytes()
+        self.rows.bytes()
+            + self.state.bytes()
+            + self.base.bytes()
+            + self.upper.bytes()
+            + self.duplicates.bytes()
     }
 
     /// Most links of a node in a layer.
@@ -158,21 +162,21 @@ impl Nodes {
     #[inline(always)]
     pub(super) fn level_of(&self, node: u32) -> usize {
         let state = self.state_of(node);
-        if state & TWIN == TWIN { 0 } else { (state >> LEVEL_SHIFT & LEVEL) as usize }
+        if state & DUPLICATE == DUPLICATE { 0 } else { (state >> LEVEL_SHIFT & LEVEL) as usize }
     }
 
-    /// Whether a node has no links because it hangs on one that is equal to it.
-    pub(super) fn is_twin(&self, node: u32) -> bool {
-        self.state_of(node) & TWIN == TWIN
+    /// Whether a node is a duplicate of another one, and so has no links.
+    pub(super) fn is_duplicate(&self, node: u32) -> bool {
+        self.state_of(node) & DUPLICATE == DUPLICATE
     }
 
-    /// Hangs a node without links on one that is equal to it.
-    pub(super) fn hang(&self, node: u32, first: u32) {
+    /// Makes a node without links a duplicate of another one.
+    pub(super) fn add_duplicate(&self, node: u32, first: u32) {
         let state = &self.state.row(node)[0];
-        // It has no use for the place that it was given for upper links.
+        // It does not need the place that it was given for upper links.
         state.fetch_and(!UPPER, Ordering::Relaxed);
-        state.fetch_or(TWIN, Ordering::Release);
-        self.twins.push(first, node);
+        state.fetch_or(DUPLICATE, Ordering::Release);
+        self.duplicates.push(first, node);
     }
 
     /// The row of a node that something leads to. Panics when there is no such node.
@@ -287,6 +291,11 @@ pub(super) struct LockedNode<'a> {
 }
 
 impl LockedNode<'_> {
+    /// The number of the node.
+    pub(super) fn number(&self) -> u32 {
+        self.node
+    }
+
     /// Appends the links of a layer to `links`.
     pub(super) fn read(&self, level: usize, links: &mut Vec<Link>) {
         self.nodes.for_each_link(self.node, level, |link| links.push(link));

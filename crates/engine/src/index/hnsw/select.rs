@@ -1,11 +1,12 @@
 //! Which candidates become links: near ones in different directions.
 
-use super::apart::Place;
+use super::isolated::Origin;
 use super::nodes::Link;
 use crate::index::Space;
 use crate::index::distance::stretched;
 
-/// Stands for the distance of a link that cannot be judged. It must be kept. No distance is infinite.
+/// Stands for an unknown distance: that of a node which the view cannot read. The link must be kept. No distance is
+/// infinite.
 pub(super) const UNKNOWN: f32 = f32::INFINITY;
 
 /// Candidates for the links of one node, and what was chosen.
@@ -15,22 +16,23 @@ pub(super) struct Selection<Q> {
     pub(super) candidates: Vec<(f32, Link, bool)>,
     /// The links that were chosen, nearest first.
     pub(super) chosen: Vec<(f32, Link)>,
+    /// The nearest that were not chosen.
     passed_over: Vec<(f32, Link)>,
-    /// What was chosen and can be judged, and those of it that were not judged before.
+    /// The chosen nodes whose distance is known, and those of them without the mark of being compared.
     rivals: Vec<u32>,
     new_rivals: Vec<u32>,
-    /// Stands for one candidate after the other.
+    /// Stands for one candidate at a time.
     pub(super) probe: Q,
 }
 
 impl<Q: Default> Selection<Q> {
     /// Chooses at most `capacity` links: going from near to far, those that are nearer to the node than to every link
-    /// chosen before (algorithm 4 of the HNSW paper), and all that must be kept. Fewer than `fill` are made up to that
-    /// number by the nearest of the others, so that duplicates and tight clusters have links enough.
+    /// chosen before (algorithm 4 of the HNSW paper), and all that must be kept. If these are fewer than `fill`, the
+    /// nearest of the others are added up to that number, so that duplicates and tight clusters have enough links.
     ///
-    /// Those of the chosen that are not there for their number only are marked as judged. Candidates with that mark are
-    /// of one list of the same node, and are not compared with each other again: in a list that is full, most are, and
-    /// a build would spend a third of its comparisons there.
+    /// Chosen links other than the added ones are marked as compared. Candidates with that mark come from one list of the
+    /// same node, and are not compared with each other again: most links of a full list have it, and a build would spend
+    /// a third of its comparisons on them.
     ///
     /// At most `capacity` candidates may have to be kept.
     pub(super) fn choose<S: Space<Query = Q>>(&mut self, space: &S, capacity: usize, fill: usize) {
@@ -44,22 +46,22 @@ impl<Q: Default> Selection<Q> {
         let mut room = capacity - to_keep;
         let fill = fill.min(capacity);
         for &(d, link, keep) in candidates.iter() {
-            let against = if link.is_judged() { &*new_rivals } else { &*rivals };
+            let against = if link.is_compared() { &*new_rivals } else { &*rivals };
             if keep {
                 to_keep -= 1;
             } else if room > 0 && is_diverse(space, link.node(), d, against, probe) {
                 room -= 1;
             } else {
                 if passed_over.len() < fill {
-                    passed_over.push((d, link.judged(false)));
+                    passed_over.push((d, link.compared(false)));
                 }
                 continue;
             }
             let is_known = d != UNKNOWN;
-            chosen.push((d, link.judged(is_known)));
+            chosen.push((d, link.compared(is_known)));
             if is_known {
                 rivals.push(link.node());
-                if !link.is_judged() {
+                if !link.is_compared() {
                     new_rivals.push(link.node());
                 }
             }
@@ -70,20 +72,20 @@ impl<Q: Default> Selection<Q> {
         self.fill_up(fill);
     }
 
-    /// As [`Selection::choose`] for the node at a place, but fewer than `fill` are first made up by those that are nearer
-    /// to the node than √2 times as far as they are from each link chosen before, then by the nearest of the others.
-    /// None must be kept.
+    /// As [`Selection::choose`] for the node `origin`, but if the chosen links are fewer than `fill`, two kinds of others
+    /// are added: first those whose length to the node is less than √2 times their length to each link chosen before, then
+    /// the nearest. There must be no candidates that have to be kept.
     pub(super) fn choose_widely<S: Space<Query = Q>>(
         &mut self,
-        place: &Place<S>,
+        origin: &Origin<S>,
         capacity: usize,
         fill: usize,
     ) {
-        let space = place.space();
+        let space = origin.space();
         self.choose(space, capacity, 0);
         let Selection { candidates, chosen, passed_over, probe, .. } = self;
         let fill = fill.min(capacity);
-        let stretch = place.times(2f32.sqrt());
+        let stretch = origin.times(2f32.sqrt());
         for &(d, link, _) in candidates.iter() {
             if chosen.len() >= fill {
                 break;
@@ -91,9 +93,9 @@ impl<Q: Default> Selection<Q> {
             if chosen.iter().any(|(_, other)| other.node() == link.node()) {
                 continue;
             }
-            let candidate = Place::of(space, link.node(), probe);
-            let length = place.to(&candidate);
-            let is_far = |&(_, other): &(f32, Link)| stretch * candidate.to_like(other.node()) > length;
+            let candidate = Origin::of(space, link.node(), probe);
+            let length = origin.to(&candidate);
+            let is_far = |&(_, other): &(f32, Link)| stretch * candidate.to_alike(other.node()) > length;
             if chosen.iter().all(is_far) {
                 chosen.push((d, link));
             } else {
@@ -104,7 +106,7 @@ impl<Q: Default> Selection<Q> {
         self.fill_up(fill);
     }
 
-    /// Makes fewer than `fill` links up to that number by the nearest of those that were passed over.
+    /// Adds the nearest of the passed over links until there are `fill`.
     fn fill_up(&mut self, fill: usize) {
         let missing = fill.saturating_sub(self.chosen.len());
         if missing > 0 && !self.passed_over.is_empty() {
@@ -114,7 +116,7 @@ impl<Q: Default> Selection<Q> {
     }
 }
 
-/// Whether a candidate at distance `d` from the node is farther from all rivals than that, or nearly so ([`stretched`]).
+/// Whether a candidate at distance `d` from the node is farther than that, or nearly so ([`stretched`]), from all rivals.
 fn is_diverse<S: Space>(space: &S, candidate: u32, d: f32, rivals: &[u32], probe: &mut S::Query) -> bool {
     if rivals.is_empty() {
         return true;

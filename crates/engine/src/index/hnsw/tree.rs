@@ -3,39 +3,40 @@
 //! A link of the base layer can carry a tree mark. The invariant, outside of an insertion that is under way:
 //!
 //! 1. marks come in pairs: if a's link to b is marked, so is b's link to a;
-//! 2. the marked links form one tree over all nodes but twins;
+//! 2. the marked links form one tree over all nodes but duplicates;
 //! 3. no node has more than [`Nodes::tree_capacity`](super::nodes::Nodes::tree_capacity) of them;
 //! 4. pruning keeps marked links.
 //!
-//! From 1 and 2 every node reaches every other one in the base layer. An insertion keeps them: the new node, which
-//! nobody knows yet, writes its link to the parent first, then the parent's link to it appears under the parent's
-//! lock. The parent is the nearest of its links with room, else the nearest node with room that it found; a tree has
-//! leaves and these have room (capacity is at least 3), so one is always found. A graph that was written while nodes
-//! were on their way, or cut to fewer nodes, can lack links; [`Hnsw::repair`] joins its parts.
+//! From 1 and 2 every node reaches every other one in the base layer. An insertion keeps them: the new node, which no
+//! link names yet, writes its link to the parent first; then the parent's link to it is written under the parent's lock.
+//! The parent is the nearest of its links with room, else the nearest node with room that it found. A tree has leaves,
+//! and these have room (capacity is at least 3), so a parent is always found. A graph that was written while nodes were
+//! being inserted, or cut to fewer nodes, can lack links; [`Hnsw::repair`] joins its parts.
 
 use std::collections::{HashSet, VecDeque};
 
+use super::computer::DistanceComputer;
 use super::insert::{BuildScratch, LinkScratch};
 use super::nodes::Link;
 use super::pool::Candidate;
 use super::select::UNKNOWN;
-use super::{Hnsw, Walk};
+use super::{Hnsw, WalkParams};
 use crate::index::{Space, Stopped};
 
 impl Hnsw {
-    /// Writes the base links of a new node, one of them to a parent, and makes the parent link back: the moment from
-    /// which the node is part of the graph.
+    /// Writes the base links of a new node, one of them to a parent, and makes the parent link back. From then on the
+    /// node is part of the graph.
     ///
     /// `chosen` are the node's links to be, `found` further nodes near it, both nearest first.
     pub(super) fn join_tree<S: Space>(
         &self,
-        space: &S,
-        query: &S::Query,
+        computer: DistanceComputer<'_, S>,
         node: u32,
         chosen: &[(f32, Link)],
         found: &[Candidate],
         scratch: &mut LinkScratch<S::Query>,
     ) {
+        let DistanceComputer { space, query } = computer;
         let near = chosen.iter().map(|&(distance, link)| (distance, link.node()));
         for parent in near.chain(found.iter().map(|c| (c.distance(), c.node()))) {
             if self.adopt(space, node, chosen, parent, scratch) {
@@ -104,10 +105,10 @@ impl Hnsw {
             });
         }
         for first in 0..is_reached.len() as u32 {
-            if is_reached[first as usize] && !self.nodes.is_twin(first) {
-                let twins = self.nodes.twins.of(first);
-                twins
-                    .for_each(|twin| is_reached.get_mut(twin as usize).into_iter().for_each(|at| *at = true));
+            if is_reached[first as usize] && !self.nodes.is_duplicate(first) {
+                for duplicate in self.nodes.duplicates.of(first) {
+                    is_reached.get_mut(duplicate as usize).into_iter().for_each(|reached| *reached = true);
+                }
             }
         }
         (0..is_reached.len() as u32).filter(|&node| !is_reached[node as usize]).collect()
@@ -128,7 +129,7 @@ impl Hnsw {
         stop: &impl Fn() -> bool,
     ) -> Result<usize, Stopped> {
         let Some((entry, _)) = self.entry() else { return Ok(0) };
-        let linked = (0..self.len()).filter(|&node| !self.nodes.is_twin(node)).count();
+        let linked = (0..self.len()).filter(|&node| !self.nodes.is_duplicate(node)).count();
         if self.tree_links() == 2 * (linked - 1) {
             return Ok(0);
         }
@@ -136,7 +137,7 @@ impl Hnsw {
         let mut joints = self.join_along_links(space, &mut parts, scratch, stop)?;
         let mut query = S::Query::default();
         for node in 0..self.len() {
-            if self.nodes.is_twin(node) || parts.are_joined(node, entry) {
+            if self.nodes.is_duplicate(node) || parts.are_joined(node, entry) {
                 continue;
             }
             if stop() {
@@ -145,10 +146,10 @@ impl Hnsw {
             let member = self.tree_from(node, |node| self.has_tree_room(node)).expect("a tree has leaves");
             space.load(member, &mut query);
             let is_other = |other: u32| parts.are_joined(other, entry) && self.has_tree_room(other);
-            let walk = Walk::wide(self.params.ef_construct);
-            self.search(space, &query, &walk, &is_other, &mut scratch.search, stop)?;
-            // Nodes with links only: twins cannot be joined.
-            let other = match scratch.search.found().first() {
+            let walk = WalkParams::wide(self.params.ef_construct);
+            self.walk(space, &query, &walk, &is_other, &mut scratch.walk, stop)?;
+            // Without duplicates, which have no links and so cannot be joined.
+            let other = match scratch.walk.found().first() {
                 Some(nearest) => nearest.node(),
                 None => self.tree_from(entry, |node| self.has_tree_room(node)).expect("a tree has leaves"),
             };
@@ -227,7 +228,7 @@ impl Hnsw {
         found
     }
 
-    /// The parts that the tree has fallen into.
+    /// The sets of nodes that the tree connects.
     fn parts(&self) -> Parts {
         let mut parts = Parts::new(self.len());
         for node in 0..self.len() {
@@ -240,7 +241,7 @@ impl Hnsw {
         parts
     }
 
-    /// Removes the tree marks of a graph just read that break the invariant: single ones, those that close a circle,
+    /// Removes the tree marks of a graph just read that break the invariant: single ones, those that close a cycle,
     /// and those beyond the capacity of a node. What is left is a forest, whatever the file said.
     pub(super) fn keep_forest(&self) {
         let mut parts = Parts::new(self.len());
@@ -258,7 +259,7 @@ impl Hnsw {
                 }
                 let is_pair = self.has_tree_link(other, node);
                 let is_sound = if other < node {
-                    // Judged from the other side already, unless that side does not have it.
+                    // Checked from the other side already, unless that side does not have it.
                     is_pair
                 } else {
                     let room = self.nodes.tree_capacity();

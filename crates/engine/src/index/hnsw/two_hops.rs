@@ -1,25 +1,25 @@
 //! Walks over accepted nodes only.
 
 use super::Hnsw;
-use super::pool::Candidate;
-use super::search::{HOPS_PER_CHECK, SearchScratch, gather, score};
+use super::computer::DistanceComputer;
 use super::visited::{BLOCK, Fresh, Marks};
+use super::walk::{HOPS_PER_CHECK, WalkScratch, gather};
 use crate::index::{Space, Stopped};
 
-/// Accepted nodes that are enough of a hop: as many as a node has links, divided by this.
-const ENOUGH: usize = 2;
-/// Refused neighbours whose links are asked for ahead of being read.
+/// A hop has found enough accepted nodes when there are as many as a node can have links, divided by this.
+const ENOUGH_DIVISOR: usize = 2;
+/// Refused neighbours whose links are prefetched before they are read.
 const AHEAD: usize = 8;
 
-/// The nodes that a two-hop walk has in hand.
+/// The lists of nodes that a two-hop walk works on.
 #[derive(Default)]
 pub(super) struct TwoHops {
     /// Neighbours of the present node that were refused.
     refused: Vec<u32>,
-    /// Accepted nodes that wait to be scored.
+    /// Accepted nodes to score next.
     batch: Vec<u32>,
-    /// Refused nodes whose neighbours were not looked at, in the order in which they were met. Where accepted nodes
-    /// lie more than two hops apart, these lead on.
+    /// Refused nodes whose neighbours were not read, in the order in which they were met. The walk goes on through them
+    /// where accepted nodes lie more than two hops apart.
     bridges: Vec<u32>,
     /// Most bridges to keep.
     most_bridges: usize,
@@ -39,26 +39,24 @@ impl TwoHops {
 }
 
 impl Hnsw {
-    /// Walks the base layer over accepted nodes only, through those that are not to their neighbours.
+    /// Walks the base layer from `scratch.starts`. Scores accepted nodes only, and goes through refused nodes to their
+    /// neighbours.
     ///
-    /// A walk that ends before it has found `ef` goes on at nodes that it passed by, at most `ef` of them, or as many
-    /// as it started from; so a walk as wide as the graph finds every accepted node.
-    #[expect(clippy::too_many_arguments, reason = "each is a thing of its own, and two are closures")]
+    /// A walk that ends before it has found `ef` nodes goes on at refused nodes that it passed by: at most `ef` of them,
+    /// or as many as it has starts. So a walk as wide as the graph finds every accepted node.
     pub(super) fn walk_two_hops<S: Space>(
         &self,
-        space: &S,
-        query: &S::Query,
-        starts: &[Candidate],
+        computer: DistanceComputer<'_, S>,
         ef: usize,
         accept: &impl Fn(u32) -> bool,
-        scratch: &mut SearchScratch,
+        scratch: &mut WalkScratch,
         stop: &impl Fn() -> bool,
     ) -> Result<(), Stopped> {
-        let SearchScratch { visited, frontier, fresh, two_hops, work, .. } = scratch;
+        let WalkScratch { visited, frontier, fresh, starts, two_hops, work, .. } = scratch;
         let mut marks = visited.begin(self.len());
         frontier.begin(ef.max(1));
         two_hops.begin(ef.max(starts.len()));
-        for &start in starts {
+        for &start in starts.iter() {
             if marks.visit(start.node()) {
                 if accept(start.node()) {
                     frontier.offer(start, &|_| true);
@@ -70,7 +68,7 @@ impl Hnsw {
         let mut hops = 0u32;
         let (mut bridge, refused_starts) = (0, two_hops.bridges.len());
         loop {
-            // All starts first, then the best node that was found, then whatever leads on.
+            // All starts first, then the best node that was found, then the refused nodes.
             let is_due = bridge < refused_starts;
             let next = if is_due { None } else { frontier.expand_next() };
             let next = next.or_else(|| {
@@ -83,10 +81,10 @@ impl Hnsw {
                 return Err(Stopped);
             }
             hops += 1;
-            self.gather_two_hops(space, node, accept, &mut marks, fresh, two_hops);
+            self.gather_two_hops(computer.space, node, accept, &mut marks, fresh, two_hops);
             work.hops += 1;
             work.distances += two_hops.batch.len() as u64;
-            score(space, query, &two_hops.batch, |candidate| {
+            computer.score(&two_hops.batch, |candidate| {
                 if frontier.offer(candidate, &|_| true) {
                     self.nodes.prefetch(candidate.node());
                 }
@@ -94,8 +92,8 @@ impl Hnsw {
         }
     }
 
-    /// Puts the accepted nodes within two hops that are met for the first time into the batch: the neighbours, and
-    /// unless most of these are accepted, those of refused neighbours too, until there are half as many as a node has
+    /// Puts the accepted nodes within two hops that are met for the first time into the batch: the neighbours and, unless
+    /// most of these are accepted, the neighbours of the refused ones, until there are half as many as a node can have
     /// links.
     fn gather_two_hops<S: Space>(
         &self,
@@ -115,9 +113,9 @@ impl Hnsw {
                 side.push(near);
             }
         }
-        // Where most neighbours are accepted they lead on by themselves.
+        // If most neighbours are accepted, the walk goes on from them without a second hop.
         let is_dense = two_hops.batch.len() >= two_hops.refused.len();
-        let enough = if is_dense { 0 } else { self.nodes.capacity(0) / ENOUGH };
+        let enough = if is_dense { 0 } else { self.nodes.capacity(0) / ENOUGH_DIVISOR };
         if two_hops.batch.len() < enough {
             two_hops.refused.iter().take(AHEAD).for_each(|&between| self.nodes.prefetch(between));
         }

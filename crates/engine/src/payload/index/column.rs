@@ -1,24 +1,24 @@
-//! Values in order, each with the points that hold it.
+//! An ordered map from values to the points that hold them.
 
 use super::memory::{Weight, ordered_map_bytes};
 use super::postings::Postings;
-use super::zones::Shelf;
+use super::zones::ZoneCache;
 use crate::point_set::PointSet;
 use imbl::OrdMap;
 use std::borrow::Borrow;
 use std::ops::{RangeBounds, RangeInclusive};
 use std::sync::Arc;
 
-/// An ordered map from values to [`Postings`]. A clone takes constant time and stays as it was.
+/// An ordered map from values to [`Postings`]. A clone takes constant time and is a snapshot.
 #[derive(Clone, Debug)]
 pub(super) struct Column<K: Ord + Clone> {
     map: OrdMap<K, Postings>,
-    shelf: Arc<Shelf<K>>,
+    zone_cache: Arc<ZoneCache<K>>,
 }
 
 impl<K: Ord + Clone> Default for Column<K> {
     fn default() -> Self {
-        Column { map: OrdMap::new(), shelf: Arc::default() }
+        Column { map: OrdMap::new(), zone_cache: Arc::default() }
     }
 }
 
@@ -28,7 +28,7 @@ impl<K: Ord + Clone> Column<K> {
         Q: Ord + ToOwned + ?Sized,
         K: Borrow<Q> + From<Q::Owned>,
     {
-        Shelf::changed(&mut self.shelf, key);
+        ZoneCache::changed(&mut self.zone_cache, key);
         match self.map.get_mut(key) {
             Some(postings) => postings.insert(offset),
             None => drop(self.map.insert(K::from(key.to_owned()), Postings::One(offset))),
@@ -41,7 +41,7 @@ impl<K: Ord + Clone> Column<K> {
         K: Borrow<Q>,
     {
         let Some(postings) = self.map.get(key) else { return };
-        Shelf::changed(&mut self.shelf, key);
+        ZoneCache::changed(&mut self.zone_cache, key);
         if postings.is_only(offset) {
             self.map.remove(key);
         } else if let Some(postings) = self.map.get_mut(key) {
@@ -68,22 +68,24 @@ impl<K: Ord + Clone> Column<K> {
         self.map.range(range)
     }
 
-    /// The points that hold a value of a range. So many points hold any value.
+    /// The points that hold a value of a range. `points` is how many points hold any value.
     pub(super) fn union_within(&self, range: RangeInclusive<K>, points: u64) -> PointSet {
-        self.shelf.union(&self.map, range.start(), range.end(), points)
+        self.zone_cache.union(&self.map, range.start(), range.end(), points)
     }
 
-    /// Bytes of the values, of their points, and of what is kept for ranges.
+    /// Bytes of the values, of their points, and of the zones.
     pub(super) fn memory_bytes(&self) -> u64
     where
         K: Weight,
     {
         let outside: u64 = self.map.iter().map(|(key, postings)| key.outside() + postings.outside()).sum();
-        ordered_map_bytes(self.map.len(), size_of::<(K, Postings)>()) + outside + self.shelf.memory_bytes()
+        ordered_map_bytes(self.map.len(), size_of::<(K, Postings)>())
+            + outside
+            + self.zone_cache.memory_bytes()
     }
 
     #[cfg(test)]
     pub(super) fn has_zones(&self) -> bool {
-        self.shelf.has_zones()
+        self.zone_cache.has_zones()
     }
 }

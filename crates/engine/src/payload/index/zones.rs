@@ -1,4 +1,4 @@
-//! Unions of the points of neighbouring values, so that a wide range is put together from a few of them.
+//! Cached unions of the points of neighbouring values, from which a wide range is assembled.
 
 use super::memory::Weight;
 use super::postings::{Postings, Union};
@@ -9,40 +9,40 @@ use std::ops::{Bound, Range};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-/// Parts of a level that one of the next level covers.
+/// Parts of a level that one part of the next level covers.
 const FANOUT: usize = 4;
-/// Points of a zone; the two that a range cuts through are read value by value.
-const ZONE_POINTS: u64 = 512;
+/// The least number of points of a zone. A range reads the two zones at its ends value by value.
+const MIN_ZONE_POINTS: u64 = 512;
 const MAX_ZONES: u64 = 1024;
-/// Zones are made anew after changes to one point in so many.
-const WORN: u64 = 8;
-/// They are made once unions without them have read as many points and values as there are, so many times: then they
-/// cost as much as what they are to spare.
-const PATIENCE: u64 = 2;
+/// Zones are rebuilt once the number of changes exceeds the number of points divided by this.
+const REBUILD_DIVISOR: u64 = 8;
+/// Zones are built once unions without them have read this many times the points of the column: then reading has cost as
+/// much as building them.
+const BUILD_AFTER_SCANS: u64 = 2;
 
-/// The zones of one version of a column, if there are any. Versions share it until they differ.
+/// The zones of one version of a column, if they are built. Versions share the cache until they differ.
 #[derive(Debug)]
-pub(super) struct Shelf<K> {
+pub(super) struct ZoneCache<K> {
     zones: OnceLock<Zones<K>>,
-    /// Points and values that unions of this version have read one by one.
-    spent: AtomicU64,
+    /// Points and values that unions of this version have read without zones.
+    scanned: AtomicU64,
 }
 
-impl<K> Default for Shelf<K> {
+impl<K> Default for ZoneCache<K> {
     fn default() -> Self {
-        Shelf { zones: OnceLock::new(), spent: AtomicU64::new(0) }
+        ZoneCache { zones: OnceLock::new(), scanned: AtomicU64::new(0) }
     }
 }
 
-impl<K: Ord + Clone> Shelf<K> {
-    /// The points that hold values from `first` to `last`, of a column with so many points.
+impl<K: Ord + Clone> ZoneCache<K> {
+    /// The points that hold values from `first` to `last`. `points` is how many points the column has.
     pub(super) fn union(&self, map: &OrdMap<K, Postings>, first: &K, last: &K, points: u64) -> PointSet {
         if first > last {
             return PointSet::new();
         }
         let zones = self.zones.get().or_else(|| {
-            let is_due =
-                self.spent.load(Ordering::Relaxed) >= PATIENCE * points.max(ZONE_POINTS * FANOUT as u64);
+            let is_due = self.scanned.load(Ordering::Relaxed)
+                >= BUILD_AFTER_SCANS * points.max(MIN_ZONE_POINTS * FANOUT as u64);
             is_due.then(|| self.zones.get_or_init(|| Zones::new(map, points)))
         });
         if let Some(zones) = zones {
@@ -53,28 +53,28 @@ impl<K: Ord + Clone> Shelf<K> {
             read += 1 + postings.len();
             union.add(postings);
         }
-        self.spent.fetch_add(read, Ordering::Relaxed);
+        self.scanned.fetch_add(read, Ordering::Relaxed);
         union.finish()
     }
 
-    /// The shelf of the version after this one, in which other points hold `key`.
-    pub(super) fn changed<Q>(shelf: &mut Arc<Shelf<K>>, key: &Q)
+    /// Makes `cache` that of the column's next version, in which other points hold `key`.
+    pub(super) fn changed<Q>(cache: &mut Arc<ZoneCache<K>>, key: &Q)
     where
         Q: Ord + ?Sized,
         K: Borrow<Q>,
     {
-        if let Some(own) = Arc::get_mut(shelf) {
-            *own.spent.get_mut() = 0;
-            let is_worn = own.zones.get_mut().is_some_and(|zones| zones.is_worn_by(key));
-            if is_worn {
+        if let Some(own) = Arc::get_mut(cache) {
+            *own.scanned.get_mut() = 0;
+            let needs_rebuild = own.zones.get_mut().is_some_and(|zones| zones.invalidate(key));
+            if needs_rebuild {
                 own.zones = OnceLock::new();
             }
             return;
         }
-        let mut zones = shelf.zones.get().cloned();
-        let is_worn = zones.as_mut().is_some_and(|zones| zones.is_worn_by(key));
-        let zones = zones.filter(|_| !is_worn).map(OnceLock::from).unwrap_or_default();
-        *shelf = Arc::new(Shelf { zones, spent: AtomicU64::new(0) });
+        let mut zones = cache.zones.get().cloned();
+        let needs_rebuild = zones.as_mut().is_some_and(|zones| zones.invalidate(key));
+        let zones = zones.filter(|_| !needs_rebuild).map(OnceLock::from).unwrap_or_default();
+        *cache = Arc::new(ZoneCache { zones, scanned: AtomicU64::new(0) });
     }
 
     /// Bytes of the zones.
@@ -88,20 +88,22 @@ impl<K: Ord + Clone> Shelf<K> {
     }
 }
 
-/// A column cut into zones of about as many points, and unions of zones, of FANOUT of these, and so on. Each is made
-/// when a range first needs it, and dropped by a change to one of its values.
+/// A column in zones of about equally many points. The parts of level 0 are the zones, and each part of a higher level covers
+/// [`FANOUT`] parts of the level below. The union of a part is built when a range first needs it, and dropped by a change to
+/// one of its values.
 #[derive(Clone, Debug)]
 struct Zones<K> {
-    /// First value of each zone but the first; any ascending values would do.
+    /// First value of each zone but the first. Answers are right for any ascending values.
     borders: Arc<[K]>,
-    /// By level; the last has [`FANOUT`] parts at most.
+    /// The unions by level and part. The last level has at most [`FANOUT`] parts.
     levels: Vec<Vec<OnceLock<Postings>>>,
+    /// Changes until the zones are rebuilt.
     changes_left: u64,
 }
 
 impl<K: Ord + Clone> Zones<K> {
     fn new(map: &OrdMap<K, Postings>, points: u64) -> Zones<K> {
-        let full = ZONE_POINTS.max(points.div_ceil(MAX_ZONES));
+        let full = MIN_ZONE_POINTS.max(points.div_ceil(MAX_ZONES));
         let (mut borders, mut held) = (Vec::new(), 0);
         for (key, postings) in map {
             if held >= full && (borders.len() as u64) < MAX_ZONES {
@@ -119,17 +121,17 @@ impl<K: Ord + Clone> Zones<K> {
             }
             parts = parts.div_ceil(FANOUT);
         }
-        Zones { borders: borders.into(), levels, changes_left: points / WORN }
+        Zones { borders: borders.into(), levels, changes_left: points / REBUILD_DIVISOR }
     }
 
-    /// What a border has outside of itself belongs to the column.
+    /// Heap bytes that the borders refer to count for the column, which shares them.
     fn memory_bytes(&self) -> u64 {
         let parts = self.levels.iter().flatten();
         let made: u64 = parts.clone().filter_map(OnceLock::get).map(Weight::outside).sum();
         (size_of_val(&*self.borders) + parts.count() * size_of::<OnceLock<Postings>>()) as u64 + made
     }
 
-    /// Number of the zone that a value is in.
+    /// The number of the zone of a value.
     fn zone<Q>(&self, key: &Q) -> usize
     where
         Q: Ord + ?Sized,
@@ -154,7 +156,7 @@ impl<K: Ord + Clone> Zones<K> {
         union.finish()
     }
 
-    /// The parts, of as high levels as there are, that cover exactly these zones.
+    /// The fewest parts that cover exactly these zones, each as level and part.
     fn parts(&self, zones: Range<usize>) -> impl Iterator<Item = (usize, usize)> {
         let mut parts = Vec::new();
         let Range { mut start, mut end } = zones;
@@ -173,11 +175,11 @@ impl<K: Ord + Clone> Zones<K> {
             }
             (start, end) = (start / FANOUT, end.div_ceil(FANOUT));
         }
-        // The greatest first: what has become bits takes more in as fast as it is read.
+        // The greatest first: they become bitmaps, to which the smaller ones are added fast.
         parts.into_iter().rev()
     }
 
-    /// The points of a part.
+    /// The union of a part, built if it is missing.
     fn part(&self, map: &OrdMap<K, Postings>, level: usize, part: usize) -> &Postings {
         let make = || {
             let mut union = Union::default();
@@ -199,9 +201,9 @@ impl<K: Ord + Clone> Zones<K> {
         self.levels[level][part].get_or_init(make)
     }
 
-    /// Drops what a change to a value makes untrue. Whether the zones have seen so many changes that they may have
-    /// become unequal.
-    fn is_worn_by<Q>(&mut self, key: &Q) -> bool
+    /// Drops the unions that have the value `key`. True if the zones have to be rebuilt, because after so many changes their
+    /// sizes may differ much.
+    fn invalidate<Q>(&mut self, key: &Q) -> bool
     where
         Q: Ord + ?Sized,
         K: Borrow<Q>,
@@ -222,7 +224,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Points that hold values within a range, one by one.
+    /// The points that hold values within a range, collected value by value.
     fn read(column: &Column<i64>, first: i64, last: i64) -> PointSet {
         if first > last {
             return PointSet::new();
@@ -250,7 +252,7 @@ mod tests {
             }
             let mut versions = Vec::new();
             for ((first, last), (offset, value, inserts)) in ranges.into_iter().zip(changes) {
-                // Wide ones until there are zones, then the one that is asked for.
+                // Wide ranges until zones are built, then the one under test.
                 for (first, last) in [(i64::MIN, i64::MAX), (i64::MIN, last), (first, i64::MAX), (first, last)] {
                     let found = column.union_within(first..=last, u64::from(points));
                     prop_assert_eq!(found, read(&column, first, last), "{}..={}", first, last);
@@ -268,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn zones_outlive_a_few_changes_and_are_made_anew_after_many() {
+    fn zones_outlive_a_few_changes_and_are_rebuilt_after_many() {
         let mut column = Column::<i64>::default();
         let points = 20_000;
         (0..points).for_each(|offset| column.insert(&i64::from(offset), offset));

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::dice::Dice;
+use crate::storage::memory::tree::Content;
 
 /// A change that no sync has covered yet.
 #[derive(Clone, Debug)]
@@ -17,7 +18,7 @@ enum Change {
 
 /// The bytes of one file.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Content {
+pub(super) struct SimContent {
     live: Vec<u8>,
     durable: Vec<u8>,
     pending: Vec<Change>,
@@ -48,13 +49,12 @@ impl Doubt {
     }
 }
 
-impl Content {
-    pub(super) fn live(&self) -> &[u8] {
+impl Content for SimContent {
+    fn bytes(&self) -> &[u8] {
         &self.live
     }
 
-    /// Writes `bytes` from `at` on, which is at most the length.
-    pub(super) fn write(&mut self, at: usize, bytes: &[u8]) {
+    fn write(&mut self, at: usize, bytes: &[u8]) {
         if !bytes.is_empty() {
             let change = Change::Write { at, bytes: bytes.to_vec() };
             apply(&mut self.live, &change);
@@ -62,7 +62,7 @@ impl Content {
         }
     }
 
-    pub(super) fn truncate(&mut self, len: usize) {
+    fn truncate(&mut self, len: usize) {
         self.live.truncate(len);
         self.pending.push(Change::Truncate(len));
         for doubt in &mut self.doubtful {
@@ -70,7 +70,9 @@ impl Content {
         }
         self.doubtful.retain(|doubt| !doubt.range.is_empty());
     }
+}
 
+impl SimContent {
     pub(super) fn sync(&mut self) {
         for change in &self.pending {
             if let Change::Write { at, bytes } = change {

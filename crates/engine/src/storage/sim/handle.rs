@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::fault::Call;
-use super::tree::NodeId;
 use super::{Entered, Machine, enter, failed_sync};
+use crate::storage::memory::tree::{Content, NodeId};
 use crate::storage::{ErrorKind, Result, StorageError, StorageFile};
 
 pub(super) struct SimLock {
@@ -44,7 +44,8 @@ impl StorageFile for SimFile {
     fn write_at(&mut self, offset: u64, bytes: &[u8]) -> Result<()> {
         let Entered { mut world, fault } = self.enter(Call::Append, "append")?;
         let at = usize::try_from(offset).unwrap_or(usize::MAX);
-        let overwritten = world.content_mut("append", &self.path, self.file)?.live().len().checked_sub(at);
+        let overwritten =
+            world.tree.content_mut("append", &self.path, self.file)?.bytes().len().checked_sub(at);
         let Some(overwritten) = overwritten else {
             return Err(StorageError::new(ErrorKind::Io, "append", &self.path, "behind the end of the file"));
         };
@@ -58,7 +59,7 @@ impl StorageFile for SimFile {
             Some(_) => bytes.len() / 2,
             None => bytes.len().min(usize::try_from(room).unwrap_or(usize::MAX)),
         };
-        world.content_mut("append", &self.path, self.file)?.write(at, &bytes[..accepted]);
+        world.tree.content_mut("append", &self.path, self.file)?.write(at, &bytes[..accepted]);
         if accepted < bytes.len() || fault.is_some() {
             return Err(StorageError::new(ErrorKind::Full, "append", &self.path, "simulated full disk"));
         }
@@ -67,7 +68,7 @@ impl StorageFile for SimFile {
 
     fn sync(&mut self) -> Result<()> {
         let Entered { mut world, fault } = self.enter(Call::Sync, "sync")?;
-        let content = world.content_mut("sync", &self.path, self.file)?;
+        let content = world.tree.content_mut("sync", &self.path, self.file)?;
         if fault.is_some() {
             content.fail_sync();
             return Err(failed_sync("sync", &self.path));
@@ -78,11 +79,11 @@ impl StorageFile for SimFile {
 
     fn truncate(&mut self, len: u64) -> Result<()> {
         let mut world = self.enter(Call::Truncate, "truncate")?.world;
-        world.truncate(&self.path, self.file, len)
+        world.tree.truncate(&self.path, self.file, len)
     }
 
     fn len(&self) -> u64 {
         let world = self.machine.world.lock();
-        world.tree.content(self.file).map_or(0, |content| content.live().len() as u64)
+        world.tree.content(self.file).map_or(0, |content| content.bytes().len() as u64)
     }
 }

@@ -19,6 +19,7 @@ mod dice;
 mod fault;
 mod file;
 mod handle;
+mod storage;
 mod tree;
 
 use std::hash::{DefaultHasher, Hasher};
@@ -27,9 +28,8 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use self::fault::{Plan, Verdict};
-use self::handle::{SimFile, SimLock};
-use self::tree::{NodeId, Tree};
-use super::{ErrorKind, LockGuard, Map, Result, Storage, StorageError, StorageFile, path};
+use self::tree::SimTree;
+use super::{ErrorKind, Result, StorageError};
 
 pub use self::dice::Dice;
 pub use self::fault::{Call, Fault};
@@ -64,7 +64,7 @@ impl Machine {
 
 #[derive(Clone)]
 struct World {
-    tree: Tree,
+    tree: SimTree,
     plan: Plan,
     /// Counts power cuts; handles and locks of an earlier boot are dead.
     boot: u64,
@@ -81,8 +81,13 @@ impl Default for SimDisk {
 impl SimDisk {
     /// An empty disk.
     pub fn new() -> Self {
-        let world =
-            World { tree: Tree::new(), plan: Plan::default(), boot: 0, locked: false, capacity_bytes: None };
+        let world = World {
+            tree: SimTree::new(),
+            plan: Plan::default(),
+            boot: 0,
+            locked: false,
+            capacity_bytes: None,
+        };
         Self { machine: Machine::new(world) }
     }
 
@@ -190,22 +195,13 @@ impl SimDisk {
     /// Changes the bytes of a file behind everybody's back, durably: decay of the medium. No call is counted.
     pub fn decay(&self, path: &str, change: impl FnOnce(&mut Vec<u8>)) -> Result<()> {
         let mut world = self.machine.world.lock();
-        let file = world.file("decay", path)?;
-        world.content_mut("decay", path, file)?.rewrite(change);
+        let file = world.tree.file("decay", path)?;
+        world.tree.content_mut("decay", path, file)?.rewrite(change);
         Ok(())
     }
 
     fn enter(&self, call: Call, operation: &'static str, path: &str) -> Result<Entered<'_>> {
         enter(&self.machine, call, operation, path)
-    }
-
-    fn handle(&self, world: &World, path: &str, file: NodeId) -> Box<dyn StorageFile> {
-        Box::new(SimFile {
-            machine: Arc::clone(&self.machine),
-            boot: world.boot,
-            file,
-            path: path.to_owned(),
-        })
     }
 }
 
@@ -236,10 +232,6 @@ fn enter<'a>(machine: &'a Machine, call: Call, operation: &'static str, path: &s
     Ok(Entered { world, fault })
 }
 
-fn not_found(operation: &'static str, path: &str) -> StorageError {
-    StorageError::new(ErrorKind::NotFound, operation, path, "no such file or directory")
-}
-
 fn failed_sync(operation: &'static str, path: &str) -> StorageError {
     StorageError::new(ErrorKind::Io, operation, path, "simulated failure of a sync")
 }
@@ -249,167 +241,5 @@ impl World {
         self.plan.clear();
         self.boot += 1;
         self.locked = false;
-    }
-
-    fn dir(&self, operation: &'static str, path: &str) -> Result<NodeId> {
-        self.tree.find_dir(path).ok_or_else(|| not_found(operation, path))
-    }
-
-    fn file(&self, operation: &'static str, path: &str) -> Result<NodeId> {
-        self.tree.find_file(path).ok_or_else(|| not_found(operation, path))
-    }
-
-    fn content_mut(
-        &mut self,
-        operation: &'static str,
-        path: &str,
-        file: NodeId,
-    ) -> Result<&mut file::Content> {
-        self.tree.content_mut(file).ok_or_else(|| not_found(operation, path))
-    }
-
-    fn read(&self, operation: &'static str, path: &str) -> Result<Vec<u8>> {
-        let file = self.file(operation, path)?;
-        Ok(self.tree.content(file).map(|content| content.live().to_vec()).unwrap_or_default())
-    }
-
-    fn truncate(&mut self, path: &str, file: NodeId, len: u64) -> Result<()> {
-        let content = self.content_mut("truncate", path, file)?;
-        if len > content.live().len() as u64 {
-            return Err(StorageError::new(ErrorKind::Io, "truncate", path, "longer than the file"));
-        }
-        content.truncate(len as usize);
-        Ok(())
-    }
-}
-
-impl Storage for SimDisk {
-    fn create_dir_all(&self, dir: &str) -> Result<()> {
-        path::check("create directory", dir)?;
-        let mut world = self.enter(Call::Create, "create directory", dir)?.world;
-        let mut parent = world.dir("create directory", "")?;
-        let mut so_far = String::new();
-        for part in dir.split('/').filter(|part| !part.is_empty()) {
-            so_far = if so_far.is_empty() { part.to_owned() } else { format!("{so_far}/{part}") };
-            parent = match world.tree.find(&so_far) {
-                Some(_) => world.tree.find_dir(&so_far).ok_or_else(|| {
-                    StorageError::new(ErrorKind::Exists, "create directory", dir, "a file has that name")
-                })?,
-                None => world.tree.create_dir(parent, part),
-            };
-        }
-        Ok(())
-    }
-
-    fn create(&self, path: &str) -> Result<Box<dyn StorageFile>> {
-        path::check_file("create", path)?;
-        let mut world = self.enter(Call::Create, "create", path)?.world;
-        let (dir, name) = path::split(path);
-        let dir = world.dir("create", dir)?;
-        if world.tree.find(path).is_some() {
-            return Err(StorageError::new(ErrorKind::Exists, "create", path, "file exists"));
-        }
-        let file = world.tree.create_file(dir, name);
-        Ok(self.handle(&world, path, file))
-    }
-
-    fn open_append(&self, path: &str) -> Result<Box<dyn StorageFile>> {
-        path::check_file("open", path)?;
-        let world = self.enter(Call::Read, "open", path)?.world;
-        let file = world.file("open", path)?;
-        Ok(self.handle(&world, path, file))
-    }
-
-    fn read(&self, path: &str) -> Result<Vec<u8>> {
-        path::check_file("read", path)?;
-        self.enter(Call::Read, "read", path)?.world.read("read", path)
-    }
-
-    fn map(&self, path: &str) -> Result<Map> {
-        path::check_file("map", path)?;
-        self.enter(Call::Read, "map", path)?.world.read("map", path).map(Map::of_bytes)
-    }
-
-    fn list(&self, dir: &str) -> Result<Vec<String>> {
-        path::check("list", dir)?;
-        let world = self.enter(Call::Read, "list", dir)?.world;
-        Ok(world.tree.find_dir(dir).map(|id| world.tree.names(id)).unwrap_or_default())
-    }
-
-    fn exists(&self, path: &str) -> Result<bool> {
-        path::check("look up", path)?;
-        Ok(self.enter(Call::Read, "look up", path)?.world.tree.find(path).is_some())
-    }
-
-    fn rename(&self, from: &str, to: &str) -> Result<()> {
-        path::check_rename(from, to)?;
-        let mut world = self.enter(Call::Rename, "rename", from)?.world;
-        let (dir, name) = path::split(from);
-        let dir = world.dir("rename", dir)?;
-        let source = world.tree.find(from).ok_or_else(|| not_found("rename", from))?;
-        if world.tree.find_dir(to).is_some_and(|target| target != source) {
-            return Err(StorageError::new(ErrorKind::Exists, "rename", from, "a directory has the new name"));
-        }
-        world.tree.rename(dir, name, path::split(to).1);
-        Ok(())
-    }
-
-    fn remove(&self, path: &str) -> Result<()> {
-        path::check_file("remove", path)?;
-        let mut world = self.enter(Call::Remove, "remove", path)?.world;
-        world.file("remove", path)?;
-        let (dir, name) = path::split(path);
-        let dir = world.dir("remove", dir)?;
-        world.tree.remove(dir, name);
-        Ok(())
-    }
-
-    fn remove_dir_all(&self, dir: &str) -> Result<()> {
-        path::check_file("remove directory", dir)?;
-        let mut world = self.enter(Call::Remove, "remove directory", dir)?.world;
-        let Some(id) = world.tree.find_dir(dir) else { return Ok(()) };
-        let (parent, name) = path::split(dir);
-        let parent = world.dir("remove directory", parent)?;
-        world.tree.empty_dir(id);
-        world.tree.remove(parent, name);
-        Ok(())
-    }
-
-    fn sync_dir(&self, dir: &str) -> Result<()> {
-        path::check("sync directory", dir)?;
-        let Entered { mut world, fault } = self.enter(Call::SyncDir, "sync directory", dir)?;
-        let id = world.dir("sync directory", dir)?;
-        if fault.is_some() {
-            return Err(failed_sync("sync directory", dir));
-        }
-        world.tree.sync_dir(id);
-        Ok(())
-    }
-
-    fn truncate(&self, path: &str, len: u64) -> Result<()> {
-        path::check_file("truncate", path)?;
-        let mut world = self.enter(Call::Truncate, "truncate", path)?.world;
-        let file = world.file("truncate", path)?;
-        world.truncate(path, file, len)
-    }
-
-    fn lock(&self) -> Result<LockGuard> {
-        let mut world = self.enter(Call::Lock, "lock", "")?.world;
-        if world.locked {
-            let pid = std::process::id();
-            let detail = format!("the data directory is in use by process {pid}");
-            return Err(StorageError::new(ErrorKind::Locked, "lock", "", detail));
-        }
-        world.locked = true;
-        Ok(LockGuard::new(SimLock { machine: Arc::clone(&self.machine), boot: world.boot }))
-    }
-
-    fn turn(&self, place: &'static str) {
-        self.machine.turn(place);
-    }
-
-    fn free_bytes(&self) -> Option<u64> {
-        let world = self.machine.world.lock();
-        world.capacity_bytes.map(|capacity| capacity.saturating_sub(world.tree.used_bytes()))
     }
 }

@@ -52,7 +52,7 @@ fn a_writer_sees_its_sequence_before_it_encodes() {
         let sequence = log.next_sequence();
         log.append(1, 1, format!("I am {sequence}").into_bytes())
     };
-    assert_eq!(log.with_log(fill, Durability::Always, hear(&heard)), Ok(2));
+    assert_eq!(log.append(fill, Durability::Always, hear(&heard)).map(|(lsn, _)| lsn), Ok(2));
     drop(log);
     assert_eq!(open(&disk).2[1].body.as_deref(), Some(&b"I am 2"[..]));
 }
@@ -61,14 +61,11 @@ fn a_writer_sees_its_sequence_before_it_encodes() {
 fn a_writer_that_gives_up_uses_no_sequence() {
     let log = inline(&SimDisk::new());
     let heard = Heard::default();
-    let refused: Result<(), LogError> = log.with_log(
-        |log| {
-            log.append(1, 1, vec![1])?;
-            Err(LogError::Overloaded)
-        },
-        Durability::Always,
-        hear(&heard),
-    );
+    let fill = |log: &mut crate::wal::Appender<'_>| -> Result<(), LogError> {
+        log.append(1, 1, vec![1])?;
+        Err(LogError::Overloaded)
+    };
+    let refused = log.append(fill, Durability::Always, hear(&heard)).map(drop);
     assert_eq!(refused, Err(LogError::Overloaded));
     assert_eq!(*heard.lock(), [Err(LogError::Overloaded)]);
     assert_eq!(append(&log, 1, Durability::Always), Ok(1));
@@ -302,8 +299,7 @@ fn whoever_is_alone_writes_syncs_and_hears_in_his_own_thread() {
     for number in 1..=20 {
         let (sender, receiver) = mpsc::channel();
         let done = Box::new(move |outcome| sender.send((outcome, std::thread::current().id())).unwrap());
-        log.enqueue(|log| log.append(1, 1, vec![1; 40]), Durability::Always, done).unwrap();
-        log.drive();
+        log.append(|log| log.append(1, 1, vec![1; 40]), Durability::Always, done).unwrap().1.finish();
         let told = receiver.try_recv().expect("told before the call returns");
         assert_eq!(told, (Ok(number), std::thread::current().id()));
         assert_eq!(log.durable_sequence(), number);
@@ -315,8 +311,7 @@ fn a_long_group_is_left_to_the_thread_of_the_log() {
     let log = GroupCommit::threaded(open(&SimDisk::new()).0, &GroupOptions::default()).unwrap();
     let (sender, receiver) = mpsc::channel();
     let done = Box::new(move |outcome| sender.send((outcome, std::thread::current().id())).unwrap());
-    log.enqueue(|log| log.append(1, 1, vec![1; 1 << 20]), Durability::Always, done).unwrap();
-    log.drive();
+    log.append(|log| log.append(1, 1, vec![1; 1 << 20]), Durability::Always, done).unwrap().1.finish();
     let (outcome, thread) = receiver.recv().unwrap();
     assert_eq!(outcome, Ok(1));
     assert_ne!(thread, std::thread::current().id());
@@ -334,8 +329,7 @@ fn writers_that_drive_the_log_are_told_in_the_order_of_their_sequences() {
             scope.spawn(|| {
                 for _ in 0..100 {
                     let body = |log: &mut crate::wal::Appender<'_>| log.append(1, 1, vec![1; 20]);
-                    log.enqueue(body, Durability::Always, hear(&heard)).unwrap();
-                    log.drive();
+                    log.append(body, Durability::Always, hear(&heard)).unwrap().1.finish();
                 }
             });
         }

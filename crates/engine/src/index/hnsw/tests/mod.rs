@@ -1,6 +1,6 @@
 mod clusters;
-mod equals;
-mod judged;
+mod compared;
+mod duplicates;
 mod rewriting;
 
 use std::cmp::Ordering;
@@ -124,13 +124,13 @@ impl Built {
         &self,
         rows: &RowTable,
         query: &[f32],
-        walk: &Walk,
+        walk: &WalkParams,
         accept: impl Fn(u32) -> bool,
-        scratch: &mut SearchScratch,
+        scratch: &mut WalkScratch,
         stop: &impl Fn() -> bool,
     ) -> Result<Vec<(f32, u32)>, Stopped> {
         let accept = |node| accept(self.hnsw.row_of(node));
-        let found = self.hnsw.search(&self.space(rows), &query.to_vec(), walk, &accept, scratch, stop)?;
+        let found = self.hnsw.walk(&self.space(rows), &query.to_vec(), walk, &accept, scratch, stop)?;
         let mut found: Vec<(f32, u32)> =
             found.iter().map(|c| (c.distance(), self.hnsw.row_of(c.node()))).collect();
         found.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
@@ -162,7 +162,7 @@ fn search(
     ef: usize,
     accept: impl Fn(u32) -> bool,
 ) -> Vec<(f32, u32)> {
-    graph.search(rows, query, &Walk::wide(ef), accept, &mut SearchScratch::new(), &|| false).unwrap()
+    graph.search(rows, query, &WalkParams::wide(ef), accept, &mut WalkScratch::new(), &|| false).unwrap()
 }
 
 fn exact(
@@ -314,8 +314,8 @@ fn two_hop_walks_find_the_accepted_and_score_nothing_else() {
         // Some accepted nodes anywhere, as a planner that knows the filter gives.
         let starts: Vec<u32> =
             (0..6000).filter(|&row| accept(row)).step_by(40 * percent as usize / 5).collect();
-        let walk = Walk { ef: 64, traversal: Traversal::TwoHop, starts: &starts };
-        let (mut hits, mut scratch) = (0, SearchScratch::new());
+        let walk = WalkParams { ef: 64, traversal: Traversal::TwoHop, starts: &starts };
+        let (mut hits, mut scratch) = (0, WalkScratch::new());
         for query in &queries {
             let asked = std::cell::RefCell::new(HashSet::new());
             let accept_once = |row: u32| {
@@ -332,17 +332,17 @@ fn two_hop_walks_find_the_accepted_and_score_nothing_else() {
         assert!(recall >= 0.95, "{percent} %: recall {recall}");
     }
     // As wide as the graph, it misses none, however far apart they are.
-    let all = Walk { ef: 6000, traversal: Traversal::TwoHop, starts: &[] };
+    let all = WalkParams { ef: 6000, traversal: Traversal::TwoHop, starts: &[] };
     for every in [7, 500, 3001] {
-        let mut scratch = SearchScratch::new();
+        let mut scratch = WalkScratch::new();
         let found = graph.search(&rows, &queries[1], &all, |row| row % every == 5, &mut scratch, &|| false);
         assert_eq!(found, Ok(exact(&rows, Metric::Euclid, &queries[1], 6000, |row| row % every == 5)));
     }
-    let none = Walk { ef: 8, traversal: Traversal::TwoHop, starts: &[] };
-    let mut scratch = SearchScratch::new();
+    let none = WalkParams { ef: 8, traversal: Traversal::TwoHop, starts: &[] };
+    let mut scratch = WalkScratch::new();
     let found = graph.search(&rows, &queries[0], &none, |_| false, &mut scratch, &|| false);
     assert_eq!(found, Ok(vec![]));
-    let beyond = Walk { ef: 8, traversal: Traversal::Check, starts: &[6000, u32::MAX, 17, 17] };
+    let beyond = WalkParams { ef: 8, traversal: Traversal::Check, starts: &[6000, u32::MAX, 17, 17] };
     let found = graph.search(&rows, &vector(&rows, 17), &beyond, |_| true, &mut scratch, &|| false).unwrap();
     assert_eq!(found[0], (0.0, 17));
 }
@@ -357,12 +357,14 @@ fn a_search_stops_when_it_is_told_to() {
         asked.set(asked.get() + 1);
         asked.get() > 3
     };
-    let mut scratch = SearchScratch::new();
-    let result = graph.search(&rows, &vector(&rows, 0), &Walk::wide(500), |_| true, &mut scratch, &stop);
+    let mut scratch = WalkScratch::new();
+    let result =
+        graph.search(&rows, &vector(&rows, 0), &WalkParams::wide(500), |_| true, &mut scratch, &stop);
     assert_eq!(result, Err(Stopped));
     // The scratch of a stopped search serves the next one.
-    let found =
-        graph.search(&rows, &vector(&rows, 7), &Walk::wide(50), |_| true, &mut scratch, &|| false).unwrap();
+    let found = graph
+        .search(&rows, &vector(&rows, 7), &WalkParams::wide(50), |_| true, &mut scratch, &|| false)
+        .unwrap();
     assert_eq!(found[0], (0.0, 7));
 }
 
@@ -414,7 +416,7 @@ fn threads_insert_while_others_search_their_own_views() {
                 .map(|_| {
                     scope.spawn(|| {
                         let mut scratch = BuildScratch::new();
-                        let mut search_scratch = SearchScratch::new();
+                        let mut search_scratch = WalkScratch::new();
                         loop {
                             let row = next.fetch_add(1, Memory::Relaxed);
                             if row >= rows.len() {
@@ -426,7 +428,7 @@ fn threads_insert_while_others_search_their_own_views() {
                                 .search(
                                     table,
                                     &vector(table, row),
-                                    &Walk::wide(64),
+                                    &WalkParams::wide(64),
                                     |_| true,
                                     &mut search_scratch,
                                     &|| false,
@@ -438,7 +440,7 @@ fn threads_insert_while_others_search_their_own_views() {
                 })
                 .collect();
             scope.spawn(|| {
-                let mut scratch = SearchScratch::new();
+                let mut scratch = WalkScratch::new();
                 while !is_done.load(Memory::Relaxed) {
                     let end = graph.hnsw.len();
                     for row in (0..end.saturating_sub(8)).step_by(97) {
@@ -447,7 +449,7 @@ fn threads_insert_while_others_search_their_own_views() {
                             .search(
                                 &rows,
                                 &vector(&rows, row),
-                                &Walk::wide(64),
+                                &WalkParams::wide(64),
                                 accept,
                                 &mut scratch,
                                 &|| false,

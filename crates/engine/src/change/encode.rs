@@ -1,0 +1,177 @@
+//! Changes to the bytes of a log record.
+
+use super::{Change, FieldVector, PayloadEdit};
+use crate::payload::JsonPath;
+use crate::types::PointId;
+use crate::vectors::{MultiVector, SparseVector, VectorValue};
+
+/// Encodes the body of a record: the operation number, then the changes.
+pub fn encode(op: u64, changes: &[Change], out: &mut Vec<u8>) {
+    // An upsert of many points is a megabyte: growing step by step would copy it several times.
+    out.reserve(changes.iter().map(usual_len).sum());
+    out.extend_from_slice(&op.to_le_bytes());
+    put_len(out, changes.len());
+    for change in changes {
+        match change {
+            Change::Put { id, vectors, payload } => {
+                out.push(if all_dense(vectors) { 1 } else { 9 });
+                put_id(out, *id);
+                put_vectors(out, vectors);
+                put_bytes(out, payload);
+            }
+            Change::Delete(ids) => {
+                out.push(2);
+                put_ids(out, ids);
+            }
+            Change::SetVectors { id, vectors } => {
+                out.push(if all_dense(vectors) { 3 } else { 10 });
+                put_id(out, *id);
+                put_vectors(out, vectors);
+            }
+            Change::DropVectors { fields, ids } => {
+                out.push(4);
+                put_len(out, fields.len());
+                for field in fields {
+                    out.extend_from_slice(&field.to_le_bytes());
+                }
+                put_ids(out, ids);
+            }
+            Change::EditPayload { edit, ids } => {
+                out.push(5);
+                put_edit(out, edit);
+                put_ids(out, ids);
+            }
+            Change::CreateIndex { path, schema } => {
+                out.push(6);
+                put_bytes(out, path.to_string().as_bytes());
+                put_bytes(out, schema);
+            }
+            Change::DropIndex(path) => {
+                out.push(7);
+                put_bytes(out, path.to_string().as_bytes());
+            }
+            Change::SetConfig(config) => {
+                out.push(8);
+                put_bytes(out, config);
+            }
+        }
+    }
+}
+
+/// About as many bytes as a change is encoded in, where that is many.
+fn usual_len(change: &Change) -> usize {
+    /// What stands around a vector, a payload, and the rest of a change.
+    const AROUND: usize = 32;
+    match change {
+        Change::Put { vectors, payload, .. } => {
+            let vectors = vectors.iter().map(|(_, vector)| AROUND + vector.bytes());
+            AROUND + vectors.sum::<usize>() + payload.len()
+        }
+        _ => AROUND,
+    }
+}
+
+fn put_len(out: &mut Vec<u8>, len: usize) {
+    let len = u32::try_from(len).expect("a request is bounded far below 2^32 items");
+    out.extend_from_slice(&len.to_le_bytes());
+}
+
+fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
+    put_len(out, bytes.len());
+    out.extend_from_slice(bytes);
+}
+
+/// Appends an id: one byte of kind, then 8 or 16 bytes.
+pub(crate) fn put_id(out: &mut Vec<u8>, id: PointId) {
+    match id {
+        PointId::Num(number) => {
+            out.push(0);
+            out.extend_from_slice(&number.to_le_bytes());
+        }
+        PointId::Uuid(uuid) => {
+            out.push(1);
+            out.extend_from_slice(&uuid.to_le_bytes());
+        }
+    }
+}
+
+fn put_ids(out: &mut Vec<u8>, ids: &[PointId]) {
+    put_len(out, ids.len());
+    for &id in ids {
+        put_id(out, id);
+    }
+}
+
+/// Whether the vectors are written without their kinds, as every record of the first release is.
+fn all_dense(vectors: &[FieldVector]) -> bool {
+    vectors.iter().all(|(_, vector)| matches!(vector, VectorValue::Dense(_)))
+}
+
+fn put_vectors(out: &mut Vec<u8>, vectors: &[FieldVector]) {
+    let with_kinds = !all_dense(vectors);
+    put_len(out, vectors.len());
+    for (field, vector) in vectors {
+        out.extend_from_slice(&field.to_le_bytes());
+        if with_kinds {
+            out.push(match vector {
+                VectorValue::Dense(_) => 0,
+                VectorValue::Sparse(_) => 1,
+                VectorValue::Multi(_) => 2,
+            });
+        }
+        match vector {
+            VectorValue::Dense(components) => put_components(out, components),
+            VectorValue::Sparse(SparseVector { indices, values }) => {
+                put_len(out, indices.len());
+                out.reserve(indices.len() * 8);
+                indices.iter().for_each(|index| out.extend_from_slice(&index.to_le_bytes()));
+                values.iter().for_each(|value| out.extend_from_slice(&value.to_le_bytes()));
+            }
+            VectorValue::Multi(MultiVector { dim, components }) => {
+                put_len(out, *dim);
+                put_components(out, components);
+            }
+        }
+    }
+}
+
+fn put_components(out: &mut Vec<u8>, components: &[f32]) {
+    put_len(out, components.len());
+    out.reserve(components.len() * 4);
+    for component in components {
+        out.extend_from_slice(&component.to_le_bytes());
+    }
+}
+
+fn put_path(out: &mut Vec<u8>, path: Option<&JsonPath>) {
+    match path {
+        None => out.push(0),
+        Some(path) => {
+            out.push(1);
+            put_bytes(out, path.to_string().as_bytes());
+        }
+    }
+}
+
+fn put_edit(out: &mut Vec<u8>, edit: &PayloadEdit) {
+    match edit {
+        PayloadEdit::Merge { patch, at } => {
+            out.push(1);
+            put_bytes(out, patch);
+            put_path(out, at.as_ref());
+        }
+        PayloadEdit::Overwrite { payload, at } => {
+            out.push(2);
+            put_bytes(out, payload);
+            put_path(out, at.as_ref());
+        }
+        PayloadEdit::Remove(keys) => {
+            out.push(3);
+            put_len(out, keys.len());
+            for key in keys {
+                put_bytes(out, key.to_string().as_bytes());
+            }
+        }
+        PayloadEdit::Clear => out.push(4),
+    }
+}

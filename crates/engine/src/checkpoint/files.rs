@@ -1,0 +1,109 @@
+//! Which files a collection has on disk, and which of them count.
+
+use super::extents::file_name;
+use super::manifest::Manifest;
+use super::{directory, file_path};
+use crate::storage::{ErrorKind, Storage, StorageError};
+use std::collections::BTreeSet;
+use std::sync::LazyLock;
+
+/// What is on disk of a collection.
+pub(crate) struct CheckpointFiles {
+    /// The folder.
+    pub dir: String,
+    /// The manifest in force; `None` before the first checkpoint.
+    pub manifest: Option<Manifest>,
+    /// Manifests whose writing failed half-way: the next start may read any of them.
+    doubtful: Vec<Manifest>,
+    /// Number of the next data or graph file.
+    pub next_file: u32,
+    /// Files that no manifest names stay until there is a manifest: a repair that fails begins again with them.
+    pub keeps_strays: bool,
+    collection: u64,
+}
+
+impl CheckpointFiles {
+    /// Nothing yet.
+    pub fn none(collection: u64) -> CheckpointFiles {
+        CheckpointFiles {
+            dir: directory(collection),
+            manifest: None,
+            doubtful: Vec::new(),
+            next_file: 1,
+            keeps_strays: false,
+            collection,
+        }
+    }
+
+    /// The manifest in force; an empty one before the first checkpoint.
+    pub fn previous(&self) -> &Manifest {
+        static NONE: LazyLock<Manifest> = LazyLock::new(Manifest::default);
+        self.manifest.as_ref().unwrap_or(&NONE)
+    }
+
+    /// Path of a data or graph file.
+    pub fn path(&self, number: u32) -> String {
+        file_path(&self.dir, number)
+    }
+
+    /// Takes so many file numbers and returns the first. A number is never used twice, not even after a failure.
+    pub fn take_numbers(&mut self, count: u32) -> u32 {
+        let first = self.next_file;
+        self.next_file += count;
+        first
+    }
+
+    /// Stores the last manifest whose writing failed, if there is one. Where no manifest can be stored, every attempt at a
+    /// checkpoint would add files until the disk is full.
+    pub fn store_doubtful(&self, storage: &dyn Storage) -> Result<(), StorageError> {
+        self.doubtful.last().map_or(Ok(()), |last| last.store(storage, &self.dir))
+    }
+
+    /// Puts a manifest in force whose files are durable.
+    ///
+    /// # Errors
+    /// The disk's. The manifest before then stays in force here; the next start may read either.
+    pub fn store(&mut self, storage: &dyn Storage, manifest: Manifest) -> Result<(), StorageError> {
+        self.doubtful.push(manifest.clone());
+        if let Err(error) = manifest.store(storage, &self.dir) {
+            if error.kind() == ErrorKind::Full {
+                self.forget_unwritten(storage);
+            }
+            return Err(error);
+        }
+        self.doubtful.clear();
+        self.keeps_strays = false;
+        self.manifest = Some(manifest);
+        Ok(())
+    }
+
+    /// Removes the files of a manifest that could not be stored, if the manifest before it is on disk: what is read back is
+    /// durable, so the new one is nowhere.
+    fn forget_unwritten(&mut self, storage: &dyn Storage) {
+        let identity = |manifest: &Manifest| (manifest.op, manifest.next_file);
+        let before = self.manifest.as_ref().map(identity);
+        if !self.keeps_strays
+            && Manifest::load(storage, self.collection)
+                .is_ok_and(|found| found.as_ref().map(identity) == before)
+        {
+            self.doubtful.pop();
+            // Best effort: the next checkpoint removes them otherwise.
+            let _ = self.remove_strays(storage);
+        }
+    }
+
+    /// Removes the files that no manifest names: leftovers of failed checkpoints, and files that were copied forward.
+    pub fn remove_strays(&self, storage: &dyn Storage) -> Result<(), StorageError> {
+        if self.keeps_strays {
+            return Ok(());
+        }
+        let manifests = self.manifest.iter().chain(&self.doubtful);
+        let named: BTreeSet<String> = manifests.flat_map(Manifest::files).map(file_name).collect();
+        for name in storage.list(&self.dir)? {
+            if name.ends_with(".data") && !named.contains(&name) {
+                storage.remove(&format!("{}/{name}", self.dir))?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,312 @@
+//! Graph files: the links of one vector field's graph and the codes of its nodes.
+//!
+//! A graph is derived data. One that is missing, damaged or of another recipe is built again in the background, while
+//! searches scan.
+
+use super::cause::Cause;
+use super::extents::{self, Extent, ExtentWriter};
+use super::verification::verify_all;
+use super::{Folder, file_path};
+use crate::arena::LinkArena;
+use crate::change::{Input, Undecodable};
+use crate::config::{Coding, CollectionConfig, Recipe};
+use crate::field::graph::{FieldGraph, NodeCodes};
+use crate::field::table::FieldTable;
+use crate::index::{BuildScratch, Codes, Hnsw};
+use crate::storage::{Map, StorageError};
+use crate::vectors::{CodeParams, CodeTable, Encoder};
+use std::sync::Arc;
+
+/// Codes are gathered into extents of about this size, so that a checkpoint holds no second copy of them all.
+const CODES_EXTENT_BYTES: usize = 16 << 20;
+
+/// Beside the bits of a component: the graph does without codes that it might have.
+const LACKING: u8 = 1 << 7;
+
+/// Codes keep half of the components.
+const HALF: u8 = 1;
+/// Beside it: what codes are like was chosen to fit the vectors. It is where earlier releases had a byte that is 0 or 1,
+/// and take the codes for those that were asked for.
+const FITTING: u8 = 1 << 1;
+
+/// What a manifest says of a graph file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GraphManifest {
+    /// What the graph was made with.
+    pub recipe: Recipe,
+    /// Rows below this are in it, or were dead.
+    pub indexed: u32,
+    /// Nodes when the graph was last written in the order of its walks; 0 for never.
+    pub ordered: u32,
+    /// The links.
+    pub links: Extent,
+    /// What the codes keep, where there are codes. There may be none although the recipe has some.
+    pub params: Option<CodeParams>,
+    /// Their encoder, where there are codes.
+    pub encoder: Option<Extent>,
+    /// The codes in the order of the nodes, all extents but the last of the same number of them.
+    pub codes: Vec<Extent>,
+}
+
+impl GraphManifest {
+    /// Number of the file.
+    pub fn file(&self) -> u32 {
+        self.links.file
+    }
+
+    /// Everything that the file holds.
+    pub fn extents(&self) -> impl Iterator<Item = Extent> {
+        [self.links].into_iter().chain(self.encoder).chain(self.codes.iter().copied())
+    }
+
+    /// Appends it to a manifest.
+    pub(crate) fn encode(&self, out: &mut Vec<u8>) {
+        for number in [self.recipe.m as u32, self.recipe.ef_construct as u32, self.indexed, self.ordered] {
+            out.extend_from_slice(&number.to_le_bytes());
+        }
+        self.links.encode(out);
+        let Some(coding) = self.recipe.codes else { return out.push(0) };
+        let (params, lacking) = match self.params {
+            Some(params) => (params, 0),
+            None => (CodeParams::default(), LACKING),
+        };
+        let fitting = if coding == Coding::Fitting { FITTING } else { 0 };
+        let half = if params.half { HALF } else { 0 };
+        out.extend_from_slice(&[params.bits | lacking, half | fitting]);
+        out.extend_from_slice(&params.quantile.unwrap_or(0.0).to_le_bytes());
+        if let Some(encoder) = &self.encoder {
+            encoder.encode(out);
+            Extent::encode_all(&self.codes, out);
+        }
+    }
+
+    /// Reads what [`GraphManifest::encode`] wrote.
+    pub(crate) fn decode(input: &mut Input<'_>) -> Result<GraphManifest, Undecodable> {
+        let mut number = || -> Result<u32, Undecodable> { Ok(u32::from_le_bytes(input.array()?)) };
+        let (m, ef_construct, indexed, ordered) = (number()?, number()?, number()?, number()?);
+        let links = Extent::decode(input)?;
+        let recipe = Recipe { m: m as usize, ef_construct: ef_construct as usize, codes: None };
+        let plain =
+            GraphManifest { recipe, indexed, ordered, links, params: None, encoder: None, codes: Vec::new() };
+        let bits = input.byte()?;
+        if bits == 0 {
+            return Ok(plain);
+        }
+        let kind = input.byte()?;
+        let quantile = f32::from_le_bytes(input.array()?);
+        let (bits, is_lacking) = (bits & !LACKING, bits & LACKING != 0);
+        let params =
+            CodeParams { bits, half: kind & HALF != 0, quantile: (quantile > 0.0).then_some(quantile) };
+        let coding = if kind & FITTING != 0 { Coding::Fitting } else { Coding::Asked(params) };
+        let recipe = Recipe { codes: Some(coding), ..recipe };
+        if is_lacking {
+            let is_known = params == CodeParams::default();
+            return is_known.then_some(GraphManifest { recipe, ..plain }).ok_or(Undecodable);
+        }
+        Ok(GraphManifest {
+            recipe,
+            params: Some(params),
+            encoder: Some(Extent::decode(input)?),
+            codes: Extent::decode_all(input)?,
+            ..plain
+        })
+    }
+}
+
+/// Writes and syncs the part of a graph that has the rows below `indexed`. Rows may be inserted meanwhile.
+///
+/// # Errors
+/// The disk's.
+pub(crate) fn write(
+    folder: &Folder<'_>,
+    number: u32,
+    graph: &FieldGraph,
+    indexed: u32,
+) -> Result<GraphManifest, StorageError> {
+    let mut writer =
+        ExtentWriter::create(folder.storage, &file_path(folder.dir, number), folder.collection, number)?;
+    let mut bytes = Vec::new();
+    let nodes = graph.hnsw.write_to(&mut bytes, indexed);
+    let mut manifest = GraphManifest {
+        recipe: graph.recipe,
+        indexed,
+        ordered: graph.ordered,
+        links: writer.append(&bytes)?,
+        params: graph.codes.as_ref().map(|codes| codes.encoder.params()),
+        encoder: None,
+        codes: Vec::new(),
+    };
+    if let Some(codes) = &graph.codes {
+        bytes.clear();
+        codes.encoder.write_to(&mut bytes);
+        manifest.encoder = Some(writer.append(&bytes)?);
+        let gathered = (CODES_EXTENT_BYTES / codes.table.node_bytes()).max(1);
+        for nodes in nodes.chunks(gathered) {
+            bytes.clear();
+            for run in nodes.chunk_by(|a, b| a + 1 == *b) {
+                codes.table.write_to(run[0]..run[0] + run.len() as u32, &mut bytes);
+            }
+            manifest.codes.push(writer.append(&bytes)?);
+        }
+    }
+    writer.finish()?;
+    graph.is_now_in(number);
+    Ok(manifest)
+}
+
+/// The graph that a checkpoint kept, or `None` when it is of another format or recipe.
+///
+/// # Errors
+/// A sentence when the file is not what was written.
+pub(crate) fn load(
+    folder: &Folder<'_>,
+    kept: &GraphManifest,
+    config: &CollectionConfig,
+    field: usize,
+    table: &FieldTable,
+    threads: usize,
+) -> Result<Option<FieldGraph>, String> {
+    let path = file_path(folder.dir, kept.file());
+    let map = match extents::open(folder.storage, &path, folder.collection, kept.file()) {
+        Ok(map) => map,
+        Err(fault) if fault.cause == Cause::OtherFormat => return Ok(None),
+        Err(fault) => return Err(fault.what),
+    };
+    let all: Vec<Extent> = kept.extents().collect();
+    verify_all(folder.storage, folder.dir, &all, threads).map_err(|(extent, why)| why.sentence(&extent))?;
+    let graph = decode(&map, kept, config, field, table);
+    Ok(graph.inspect(|graph| graph.is_now_in(kept.file())))
+}
+
+/// The recipe that a graph has been made with, in the terms of today: the codes that everybody got from earlier releases
+/// are what fits the vectors until it is looked at.
+fn adopted(kept: Recipe, wanted: Option<Recipe>) -> Recipe {
+    let is_usual = kept.codes == Some(Coding::Asked(CodeParams::default()));
+    match wanted {
+        Some(Recipe { codes: Some(Coding::Fitting), .. }) if is_usual => {
+            Recipe { codes: Some(Coding::Fitting), ..kept }
+        }
+        _ => kept,
+    }
+}
+
+/// What a graph file holds, once it was compared with its checksums.
+fn decode(
+    map: &Map,
+    kept: &GraphManifest,
+    config: &CollectionConfig,
+    field: usize,
+    table: &FieldTable,
+) -> Option<FieldGraph> {
+    // What a checkpoint of another operation left behind is no graph of these rows.
+    let indexed = kept.indexed.min(table.len());
+    let metric = config.fields()[field].1.metric;
+    let hnsw = Hnsw::read_from(kept.links.bytes(map).ok()?, indexed).ok()?;
+    let codes = match kept.params.zip(kept.encoder) {
+        // A walk reads the rows: behind one that was dropped it would find nothing.
+        None if (0..hnsw.len()).any(|node| !table.rows.holds(hnsw.row_of(node))) => return None,
+        None => None,
+        Some((params, encoder)) => {
+            let encoder = Encoder::read_from(encoder.bytes(map).ok()?).ok()?;
+            let fits = encoder.metric() == metric && encoder.dim() == table.dim && encoder.params() == params;
+            let table = CodeTable::new(&encoder);
+            let mut first = 0;
+            for extent in &kept.codes {
+                let bytes = extent.bytes(map).ok()?;
+                // More codes than nodes: a file of something else.
+                let nodes = u32::try_from(bytes.len() / table.node_bytes()).ok()?;
+                if !fits || nodes > hnsw.len() - first {
+                    return None;
+                }
+                table.read_from(first, bytes).ok()?;
+                first += nodes;
+            }
+            if !fits || first != hnsw.len() {
+                return None;
+            }
+            map.drop_resident(0..map.len());
+            Some(NodeCodes { encoder: Arc::new(encoder), table })
+        }
+    };
+    let mut graph =
+        FieldGraph::with(hnsw, adopted(kept.recipe, config.recipe(field)), metric, codes, indexed);
+    graph.ordered = kept.ordered;
+    // Whatever led to that: what is alive and in no graph would be found by no walk.
+    let can_tell = indexed < LinkArena::MAX_ROWS;
+    if can_tell && (0..indexed).any(|row| table.alive(row, u64::MAX - 1) && graph.nodes.of_row(row).is_none())
+    {
+        return None;
+    }
+    // A graph that was cut at its boundary, or written while it grew, may have lost ways; every row stays reachable.
+    match &graph.codes {
+        Some(codes) => graph.hnsw.repair(&Codes::new(&codes.table), &mut BuildScratch::new()),
+        None => graph.hnsw.repair(&graph.originals(table), &mut BuildScratch::new()),
+    };
+    Some(graph)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const EXTENT: Extent = Extent { file: 7, crc: 1, offset: 32, len: 64 };
+
+    fn manifest(coding: Option<Coding>, params: Option<CodeParams>) -> GraphManifest {
+        GraphManifest {
+            recipe: Recipe { m: 16, ef_construct: 100, codes: coding },
+            indexed: 5,
+            ordered: 3,
+            links: EXTENT,
+            params,
+            encoder: params.map(|_| EXTENT),
+            codes: params.map_or(Vec::new(), |_| vec![EXTENT; 2]),
+        }
+    }
+
+    fn bytes(manifest: &GraphManifest) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        manifest.encode(&mut bytes);
+        bytes
+    }
+
+    #[test]
+    fn what_a_manifest_says_of_codes_is_read_back() {
+        let asked = [
+            CodeParams::plain(1),
+            CodeParams::plain(4),
+            CodeParams { half: true, ..CodeParams::plain(1) },
+            CodeParams { quantile: Some(0.9), ..CodeParams::plain(8) },
+        ];
+        let asked = asked.map(|params| (Some(Coding::Asked(params)), Some(params)));
+        let others = [
+            (None, None),
+            (Some(Coding::Fitting), Some(CodeParams::plain(4))),
+            (Some(Coding::Fitting), Some(CodeParams::plain(8))),
+            (Some(Coding::Fitting), None),
+            (Some(Coding::Asked(CodeParams::plain(8))), None),
+        ];
+        for (coding, params) in asked.into_iter().chain(others) {
+            let manifest = manifest(coding, params);
+            let bytes = bytes(&manifest);
+            let read = GraphManifest::decode(&mut Input(&bytes)).expect("what was written");
+            assert_eq!(read, manifest);
+        }
+    }
+
+    /// Before codes were chosen, eight bits were what everybody got.
+    #[test]
+    fn codes_of_earlier_releases_are_taken_for_chosen_ones() {
+        let of = |codes| Recipe { m: 16, ef_construct: 100, codes };
+        let (eight, four) = (Coding::Asked(CodeParams::plain(8)), Coding::Asked(CodeParams::plain(4)));
+        for (kept, wanted, taken) in [
+            (Some(eight), Some(Coding::Fitting), Some(Coding::Fitting)),
+            (Some(eight), Some(eight), Some(eight)),
+            (Some(four), Some(Coding::Fitting), Some(four)),
+            (Some(Coding::Fitting), Some(eight), Some(Coding::Fitting)),
+            (None, Some(Coding::Fitting), None),
+        ] {
+            assert_eq!(adopted(of(kept), Some(of(wanted))), of(taken));
+        }
+        assert_eq!(adopted(of(Some(eight)), None), of(Some(eight)));
+    }
+}

@@ -1,0 +1,295 @@
+//! The manifest: what a data checkpoint consists of. Written last, replaced as a whole.
+
+use super::cause::{Cause, Unopened};
+use super::directory;
+use super::extents::Extent;
+use super::graph_file::GraphManifest;
+use crate::change::{Input, Undecodable};
+use crate::storage::header::{BadBody, read_body, with_body_header};
+use crate::storage::{OtherFormat, Storage, StorageError, replace};
+use std::fmt;
+
+const MAGIC: &[u8; 8] = b"KITHMANI";
+/// Version of the format that this release writes.
+const VERSION: u32 = 3;
+/// The version before: it does not say whose the manifest is.
+const WITHOUT_COLLECTION: u32 = 2;
+
+/// Stands for a chunk of rows that was dropped. No file has the number 0.
+const DROPPED: Extent = Extent { file: 0, crc: 0, offset: 0, len: 0 };
+
+/// What a data checkpoint consists of.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Manifest {
+    /// Number of the collection; none in a body of version 2, until [`load`](Self::load) adds it.
+    pub collection: Option<u64>,
+    /// The last operation in it.
+    pub op: u64,
+    /// Log sequence of that operation's record.
+    pub lsn: u64,
+    /// Number of the next data or graph file.
+    pub next_file: u32,
+    /// Configuration as canonical JSON.
+    pub config: Vec<u8>,
+    /// Path and schema of each field index, as text.
+    pub indexes: Vec<(Vec<u8>, Vec<u8>)>,
+    /// Points, tombstones included.
+    pub points: u32,
+    /// Chunks of the points column.
+    pub point_chunks: Vec<Extent>,
+    /// Extents of payloads.
+    pub payloads: Vec<Extent>,
+    /// Vector fields in the order of the configuration.
+    pub fields: Vec<FieldManifest>,
+}
+
+/// What is kept of a vector field.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct FieldManifest {
+    /// Rows, dead ones included.
+    pub rows: u32,
+    /// Chunks of rows with their owners; `None` for one that was dropped because all its rows are dead.
+    pub chunks: Vec<Option<Extent>>,
+    /// The graph, which may lag behind the rows.
+    pub graph: Option<GraphManifest>,
+}
+
+impl FieldManifest {
+    /// Rows and extent of every chunk, of so many rows where it is full; `None` when chunks and rows disagree. Only full
+    /// chunks are dropped.
+    pub fn chunks_of(&self, chunk_rows: u32) -> Option<impl Iterator<Item = (u32, Option<&Extent>)>> {
+        let chunks = move || {
+            let rows = move |at: usize| chunk_rows.min(self.rows - at as u32 * chunk_rows);
+            self.chunks.iter().enumerate().map(move |(at, extent)| (rows(at), extent.as_ref()))
+        };
+        let are_as_many = self.chunks.len() == self.rows.div_ceil(chunk_rows) as usize;
+        let agree = are_as_many && chunks().all(|(rows, extent)| extent.is_some() || rows == chunk_rows);
+        agree.then(chunks)
+    }
+}
+
+impl Manifest {
+    /// Version of its format.
+    fn version(&self) -> u32 {
+        if self.collection.is_some() { VERSION } else { WITHOUT_COLLECTION }
+    }
+
+    /// Files that the manifest names.
+    pub fn files(&self) -> impl Iterator<Item = u32> {
+        let graphs = self.fields.iter().filter_map(|field| field.graph.as_ref().map(GraphManifest::file));
+        let rows = self.fields.iter().flat_map(|field| field.chunks.iter().flatten());
+        self.point_chunks.iter().chain(&self.payloads).chain(rows).map(|extent| extent.file).chain(graphs)
+    }
+
+    /// All extents, for making their checksums right.
+    pub(crate) fn extents_mut(&mut self) -> impl Iterator<Item = &mut Extent> {
+        let of_fields = self.fields.iter_mut().flat_map(|FieldManifest { chunks, graph, .. }| {
+            let of_graph = graph.iter_mut().flat_map(|GraphManifest { links, encoder, codes, .. }| {
+                std::iter::once(links).chain(encoder).chain(codes)
+            });
+            chunks.iter_mut().flatten().chain(of_graph)
+        });
+        self.point_chunks.iter_mut().chain(&mut self.payloads).chain(of_fields)
+    }
+
+    /// What follows the header.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        out.extend_from_slice(&self.op.to_le_bytes());
+        out.extend_from_slice(&self.lsn.to_le_bytes());
+        out.extend_from_slice(&self.next_file.to_le_bytes());
+        put_bytes(&mut out, &self.config);
+        put_count(&mut out, self.indexes.len());
+        for (path, schema) in &self.indexes {
+            put_bytes(&mut out, path);
+            put_bytes(&mut out, schema);
+        }
+        out.extend_from_slice(&self.points.to_le_bytes());
+        Extent::encode_all(&self.point_chunks, &mut out);
+        Extent::encode_all(&self.payloads, &mut out);
+        put_count(&mut out, self.fields.len());
+        for field in &self.fields {
+            out.extend_from_slice(&field.rows.to_le_bytes());
+            put_count(&mut out, field.chunks.len());
+            for chunk in &field.chunks {
+                chunk.unwrap_or(DROPPED).encode(&mut out);
+            }
+            match &field.graph {
+                None => out.push(0),
+                Some(graph) => {
+                    out.push(1);
+                    graph.encode(&mut out);
+                }
+            }
+        }
+        out.extend(self.collection.iter().flat_map(|number| number.to_le_bytes()));
+        out
+    }
+
+    /// Reads what [`Manifest::encode`] wrote.
+    ///
+    /// # Errors
+    /// [`Undecodable`] when the bytes are something else.
+    pub fn decode(body: &[u8]) -> Result<Manifest, Undecodable> {
+        let mut input = Input(body);
+        let input = &mut input;
+        let mut manifest = Manifest {
+            op: u64::from_le_bytes(input.array()?),
+            lsn: u64::from_le_bytes(input.array()?),
+            next_file: u32::from_le_bytes(input.array()?),
+            config: input.bytes()?.to_vec(),
+            ..Manifest::default()
+        };
+        for _ in 0..input.len()? {
+            let path = input.bytes()?.to_vec();
+            manifest.indexes.push((path, input.bytes()?.to_vec()));
+        }
+        manifest.points = u32::from_le_bytes(input.array()?);
+        manifest.point_chunks = Extent::decode_all(input)?;
+        manifest.payloads = Extent::decode_all(input)?;
+        for _ in 0..input.len()? {
+            let rows = u32::from_le_bytes(input.array()?);
+            let chunks = Extent::decode_all(input)?;
+            let chunks = chunks.into_iter().map(|chunk| (chunk != DROPPED).then_some(chunk)).collect();
+            let graph = match input.byte()? {
+                0 => None,
+                1 => Some(GraphManifest::decode(input)?),
+                _ => return Err(Undecodable),
+            };
+            manifest.fields.push(FieldManifest { rows, chunks, graph });
+        }
+        if !input.0.is_empty() {
+            manifest.collection = Some(u64::from_le_bytes(input.array()?));
+        }
+        if input.0.is_empty() { Ok(manifest) } else { Err(Undecodable) }
+    }
+
+    /// Replaces the manifest in a directory: written beside it, synced, renamed over it, the directory synced.
+    pub fn store(&self, storage: &dyn Storage, dir: &str) -> Result<(), StorageError> {
+        replace(storage, dir, "MANIFEST", &with_body_header(MAGIC, self.version(), &self.encode()))
+    }
+
+    /// The manifest of a collection; `None` when there is none.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn load(storage: &dyn Storage, id: u64) -> Result<Option<Manifest>, BadManifest> {
+        let dir = &directory(id);
+        let path = format!("{dir}/MANIFEST");
+        let of_manifest = BadManifest::Unreadable;
+        if !storage.exists(&path).map_err(of_manifest)? {
+            return Ok(None);
+        }
+        let bytes = storage.read(&path).map_err(of_manifest)?;
+        // A process that was killed may have left a name that only the cache knows. What is read here decides what
+        // is deleted and how far the log is cut, so it must not be taken back by a power cut.
+        storage.sync_dir(dir).map_err(of_manifest)?;
+        let read = parse(&bytes);
+        let found = match &read {
+            Ok(manifest) => Some(manifest),
+            Err(BadManifest::Header { manifest, .. }) => Some(&**manifest),
+            Err(_) => None,
+        };
+        // Whatever its header is: what it says is of no use here.
+        match found.and_then(|manifest| manifest.collection) {
+            Some(collection) if collection != id => Err(BadManifest::Foreign { collection }),
+            _ => read.map(|manifest| Some(Manifest { collection: Some(id), ..manifest })),
+        }
+    }
+
+    /// As [`load`](Self::load), also where nothing but the header is damaged.
+    ///
+    /// # Errors
+    /// As for `load`.
+    pub fn salvage(storage: &dyn Storage, id: u64) -> Result<Option<Manifest>, BadManifest> {
+        match Manifest::load(storage, id) {
+            Err(BadManifest::Header { manifest, .. }) => Ok(Some(*manifest)),
+            loaded => loaded,
+        }
+    }
+}
+
+/// Why a manifest cannot be used.
+#[derive(Clone, Debug)]
+pub enum BadManifest {
+    /// What is wrong with it.
+    Damaged(String),
+    /// The disk does not give it.
+    Unreadable(StorageError),
+    /// The header is damaged; what follows it is as it was written, and says this.
+    Header {
+        /// The version in the header.
+        version: u32,
+        /// What the body says.
+        manifest: Box<Manifest>,
+    },
+    /// It is that of another collection.
+    Foreign {
+        /// Number of that one.
+        collection: u64,
+    },
+    /// Another release wrote it.
+    OtherFormat(OtherFormat),
+}
+
+impl BadManifest {
+    /// What the matter is.
+    pub fn cause(&self) -> Cause {
+        match self {
+            BadManifest::OtherFormat(_) => Cause::OtherFormat,
+            BadManifest::Unreadable(error) => Cause::of(error),
+            BadManifest::Damaged(_) | BadManifest::Header { .. } | BadManifest::Foreign { .. } => {
+                Cause::Damaged
+            }
+        }
+    }
+}
+
+impl From<BadManifest> for Unopened {
+    fn from(bad: BadManifest) -> Self {
+        Unopened { what: bad.to_string(), cause: bad.cause() }
+    }
+}
+
+impl fmt::Display for BadManifest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            BadManifest::Damaged(what) => f.write_str(what),
+            BadManifest::Unreadable(error) => write!(f, "the file MANIFEST: {}", error.public()),
+            BadManifest::Header { version, manifest } if *version == manifest.version() => {
+                f.write_str("the file MANIFEST is damaged")
+            }
+            BadManifest::Header { version, manifest } => write!(
+                f,
+                "the file MANIFEST is damaged: it has format version {version} and the body of version {}",
+                manifest.version()
+            ),
+            BadManifest::Foreign { collection } => {
+                write!(f, "the file MANIFEST is that of another collection, whose number is {collection}")
+            }
+            BadManifest::OtherFormat(other) => other.fmt(f),
+        }
+    }
+}
+
+fn parse(bytes: &[u8]) -> Result<Manifest, BadManifest> {
+    let damaged = |what: &str| BadManifest::Damaged(format!("the file MANIFEST {what}"));
+    let decode = |body: &[u8]| Manifest::decode(body).ok().map(|manifest| (manifest.version(), manifest));
+    read_body(bytes, MAGIC, WITHOUT_COLLECTION..=VERSION, decode).map_err(|bad| match bad {
+        BadBody::Damaged => damaged("is damaged"),
+        BadBody::Undecodable => damaged("cannot be decoded"),
+        BadBody::Header { version, body } => BadManifest::Header { version, manifest: Box::new(body) },
+        BadBody::OtherFormat { version: found } => {
+            BadManifest::OtherFormat(OtherFormat { file: "MANIFEST".to_string(), found, known: VERSION })
+        }
+    })
+}
+
+fn put_count(out: &mut Vec<u8>, count: usize) {
+    out.extend_from_slice(&u32::try_from(count).expect("a manifest has fewer than 2^32 parts").to_le_bytes());
+}
+
+fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
+    put_count(out, bytes.len());
+    out.extend_from_slice(bytes);
+}

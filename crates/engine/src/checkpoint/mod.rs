@@ -1,0 +1,63 @@
+//! Data checkpoints: a view in immutable files, named by a manifest that is written last.
+//!
+//! A checkpoint costs in proportion to what is new: it writes only row chunks that grew, only chunks of points with a
+//! changed point, and only payloads that no file holds yet. Files of which less than half is still in use (on a full
+//! disk: less than seven eighths) are copied forward and dropped, as far as there is room. The ends of rows are not kept:
+//! a row is alive if its owner names it.
+//!
+//! This module is the files alone: their formats, writing and loading them, inspecting and salvaging them. When a
+//! checkpoint is made is decided by the collection.
+
+mod cause;
+mod error;
+mod extents;
+mod files;
+mod graph_file;
+mod inspection;
+mod manifest;
+mod opening;
+mod pass;
+mod salvage;
+mod sparse_file;
+mod staging;
+mod survey;
+mod verification;
+
+pub use cause::{Cause, Unopened};
+pub use error::CheckpointError;
+pub(crate) use extents::{Extent, ExtentWriter};
+pub(crate) use files::CheckpointFiles;
+pub(crate) use graph_file::write as write_graph;
+pub(crate) use inspection::inspect_with;
+pub use inspection::{FileFault, Inspection, Part, inspect, is_manifest_damaged};
+pub(crate) use manifest::Manifest;
+pub use opening::{Opening, OpeningOptions};
+pub(crate) use pass::{MovedPayload, Written, WrittenRows, write_view};
+pub use salvage::Losses;
+pub use staging::link_folder;
+pub use survey::RoomNeeded;
+pub(crate) use survey::{Enough, Survey, has_room_to_move};
+pub(crate) use verification::{Unsound, verify_extent};
+
+use crate::storage::Storage;
+use extents::file_name;
+
+/// The folder of a collection.
+#[derive(Clone, Copy)]
+pub(crate) struct Folder<'a> {
+    pub storage: &'a dyn Storage,
+    /// Its path.
+    pub dir: &'a str,
+    /// Number of the collection.
+    pub collection: u64,
+}
+
+/// Folder of a collection. Names never become paths.
+pub fn directory(collection: u64) -> String {
+    format!("collections/{collection:016x}")
+}
+
+/// Path of a data or graph file in a collection's folder.
+pub(crate) fn file_path(dir: &str, number: u32) -> String {
+    format!("{dir}/{}", file_name(number))
+}

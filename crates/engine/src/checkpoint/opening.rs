@@ -1,0 +1,410 @@
+//! Opening a collection: its checkpoint, then the log after it.
+
+use super::cause::Unopened;
+use super::extents::{self, Extent};
+use super::graph_file::{self, GraphManifest};
+use super::manifest::{FieldManifest, Manifest};
+use super::verification::verify_all;
+use super::{CheckpointFiles, Folder, file_path, sparse_file};
+use crate::change::{self, Input, Undecodable};
+use crate::config::{CollectionConfig, Placement};
+use crate::field::graph::FieldGraph;
+use crate::field::sparse_table::SparseArena;
+use crate::field::table::{FieldArena, FieldTable, stored_places};
+use crate::limits::Thresholds;
+use crate::payload::JsonPath;
+use crate::state::{DeclaredIndex, Head, Payload, Point, Rows, StoredPayload};
+use crate::storage::{Map, Storage};
+use crate::types::PointId;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+const NO_MANIFEST: &str = "the file MANIFEST is missing";
+
+/// How to open a collection.
+#[derive(Clone, Copy, Debug)]
+pub struct OpeningOptions {
+    /// Threads that check and load its files.
+    pub threads: usize,
+    /// As [`Thresholds::row_chunk_bytes`](crate::limits::Thresholds::row_chunk_bytes).
+    pub row_chunk_bytes: usize,
+}
+
+impl Default for OpeningOptions {
+    /// As a server opens them, on all cores.
+    fn default() -> Self {
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        OpeningOptions { threads, row_chunk_bytes: Thresholds::default().row_chunk_bytes }
+    }
+}
+
+/// A collection between its checkpoint and the end of the replay.
+pub struct Opening {
+    pub(crate) id: u64,
+    pub(crate) head: Head,
+    pub(crate) lsn: u64,
+    /// What the records applied after the checkpoint cost.
+    pub(crate) replayed_work: usize,
+    pub(crate) files: CheckpointFiles,
+    pub(crate) graphs: Vec<Option<FieldGraph>>,
+    /// Fields whose graph in the checkpoint cannot be used.
+    pub(crate) refused_graphs: Vec<String>,
+    /// Files of those that are damaged, with a sentence.
+    pub(crate) damaged_graphs: Vec<(String, String)>,
+    /// There is no manifest, and yet files with data.
+    pub(crate) has_strays: bool,
+}
+
+impl Opening {
+    /// Loads the checkpoint of a collection, or starts empty with the configuration that the catalog has.
+    ///
+    /// # Errors
+    /// What is damaged, or why it cannot be read. Nothing on disk is touched.
+    pub fn load(
+        id: u64,
+        storage: &dyn Storage,
+        config: &Arc<CollectionConfig>,
+        options: OpeningOptions,
+    ) -> Result<Opening, Unopened> {
+        let OpeningOptions { threads, row_chunk_bytes } = options;
+        let files = CheckpointFiles::none(id);
+        let Some(manifest) = Manifest::load(storage, id)? else {
+            let head = Head::new(Arc::clone(config), row_chunk_bytes);
+            let has_strays = extents::any_in(storage, &files.dir)?;
+            return Ok(Opening { has_strays, ..Opening::of(id, head, 0, files) });
+        };
+        let folder = Folder { storage, dir: &files.dir, collection: id };
+        let config = CollectionConfig::restore(&manifest.config).map_err(|error| error.to_string())?;
+        let mut head = Head::new(Arc::new(config), row_chunk_bytes);
+        let maps = map_data_files(&folder, &manifest)?;
+        if manifest.fields.len() != head.state.config.positions() {
+            return Err("MANIFEST and the configuration in it disagree on the vector fields".into());
+        }
+        verify_data(&folder, &manifest, threads)?;
+        load_fields(&mut head, &manifest, &maps)?;
+        let graphs = load_points_and_graphs(&folder, &mut head, &manifest, &maps, threads)?;
+        head.op = manifest.op;
+        Ok(Opening::loaded(id, head, files, manifest, graphs))
+    }
+
+    /// What was loaded of a checkpoint.
+    fn loaded(
+        id: u64,
+        head: Head,
+        mut files: CheckpointFiles,
+        mut manifest: Manifest,
+        graphs: Vec<Result<Option<FieldGraph>, String>>,
+    ) -> Opening {
+        let (mut refused_graphs, mut damaged_graphs) = (Vec::new(), Vec::new());
+        let names = head.state.config.fields().iter().map(|(name, _)| name);
+        for ((kept, graph), name) in manifest.fields.iter_mut().zip(&graphs).zip(names) {
+            // Forgotten, so that the next checkpoint writes the one that is built instead.
+            if !matches!(graph, Ok(Some(_)))
+                && let Some(kept) = kept.graph.take()
+            {
+                refused_graphs.push(name.to_string());
+                let path = file_path(&files.dir, kept.file());
+                damaged_graphs.extend(graph.as_ref().err().map(|what| (path, what.clone())));
+            }
+        }
+        let graphs = graphs.into_iter().map(|graph| graph.ok().flatten()).collect();
+        files.next_file = manifest.next_file;
+        let lsn = manifest.lsn;
+        files.manifest = Some(manifest);
+        Opening { graphs, refused_graphs, damaged_graphs, ..Opening::of(id, head, lsn, files) }
+    }
+
+    /// What a checkpoint holds, or nothing at all, before the log and without graphs.
+    pub(crate) fn of(id: u64, head: Head, lsn: u64, files: CheckpointFiles) -> Opening {
+        let graphs = head.fields.iter().map(|_| None).collect();
+        let (refused_graphs, damaged_graphs) = (Vec::new(), Vec::new());
+        Opening {
+            id,
+            head,
+            lsn,
+            replayed_work: 0,
+            files,
+            graphs,
+            refused_graphs,
+            damaged_graphs,
+            has_strays: false,
+        }
+    }
+
+    /// Applies a record of the log, unless the checkpoint has it.
+    ///
+    /// # Errors
+    /// A sentence when the record cannot follow what is here.
+    pub fn replay(&mut self, lsn: u64, body: &[u8]) -> Result<(), String> {
+        let (op, changes) =
+            change::decode(body).map_err(|_| "a record of the log cannot be decoded".to_string())?;
+        if op <= self.head.op {
+            return Ok(());
+        }
+        if op != 1 && self.head.op == 0 && self.files.manifest.is_none() {
+            return Err(NO_MANIFEST.to_string());
+        }
+        if op != self.head.op + 1 {
+            return Err(format!("operation {} is missing from the log", self.head.op + 1));
+        }
+        for change in &changes {
+            self.head.apply(op, change)?;
+        }
+        self.head.op = op;
+        self.head.settle(op);
+        self.lsn = lsn;
+        self.replayed_work += change::replay_work(body, &changes);
+        Ok(())
+    }
+
+    /// What is missing, once everything in the log was applied: a sentence that names the file. `created` is the sequence
+    /// number in the log of the record that created the collection; 0 when the log does not hold it.
+    ///
+    /// The first checkpoint leaves data without a manifest when it is interrupted, and the log then has all of the
+    /// collection. Data alone are those of a manifest that was lost. So is a manifest without any trace: the log holds
+    /// the creation of a collection until there is one.
+    pub fn missing(&self, created: u64) -> Option<String> {
+        let is_lost = self.files.manifest.is_none() && self.head.op == 0;
+        (is_lost && (self.has_strays || created == 0)).then(|| NO_MANIFEST.to_string())
+    }
+
+    /// The last operation that it has.
+    pub fn op(&self) -> u64 {
+        self.head.op
+    }
+
+    /// Live points.
+    pub fn points_count(&self) -> usize {
+        self.head.state.ids.len()
+    }
+
+    /// Vector fields whose graph was kept and cannot be used: it is built again.
+    pub fn refused_graphs(&self) -> &[String] {
+        &self.refused_graphs
+    }
+
+    /// Files of graphs that are not what was written, each with a sentence.
+    pub fn damaged_graphs(&self) -> &[(String, String)] {
+        &self.damaged_graphs
+    }
+
+    /// What the parts of the collection say against each other; checksums cannot tell.
+    pub fn contradictions(&self) -> Vec<String> {
+        let state = &self.head.state;
+        let mut found = Vec::new();
+        let (ids, live) = (state.ids.len() as u64, state.live.len());
+        if ids != live {
+            found.push(format!("{live} live points have {ids} different ids"));
+        }
+        let rows = |position: usize| {
+            let with_vector = |offset: &u32| state.at(*offset).rows.row(position).is_some();
+            state.live.iter().filter(with_vector).count() as u64
+        };
+        let dense = self.head.fields.iter().map(|field| field.counts().vectors);
+        for (position, alive) in dense.enumerate() {
+            let named = rows(position);
+            if named != alive {
+                let name = &self.head.state.config.fields()[position].0;
+                found.push(format!("{alive} vectors of '{name}' are alive and points name {named}"));
+            }
+        }
+        found
+    }
+
+    /// Log sequence of the last record applied, or of the checkpoint.
+    pub fn lsn(&self) -> u64 {
+        self.lsn
+    }
+}
+
+/// Maps the data files that a manifest names. Graph files are left out: a graph is derived data, and one that cannot be
+/// read is built again.
+fn map_data_files(folder: &Folder<'_>, manifest: &Manifest) -> Result<BTreeMap<u32, Map>, Unopened> {
+    let graphs = manifest.fields.iter().filter_map(|field| field.graph.as_ref().map(GraphManifest::file));
+    let graph_files: BTreeSet<u32> = graphs.collect();
+    let numbers: BTreeSet<u32> = manifest.files().filter(|number| !graph_files.contains(number)).collect();
+    let open = |number: u32| {
+        let path = file_path(folder.dir, number);
+        Ok((number, extents::open(folder.storage, &path, folder.collection, number)?))
+    };
+    numbers.into_iter().map(open).collect()
+}
+
+/// Compares points, payloads and rows with their checksums.
+fn verify_data(folder: &Folder<'_>, manifest: &Manifest, threads: usize) -> Result<(), Unopened> {
+    let rows = manifest.fields.iter().flat_map(|field| field.chunks.iter().flatten());
+    let extents: Vec<Extent> =
+        manifest.point_chunks.iter().chain(&manifest.payloads).chain(rows).copied().collect();
+    verify_all(folder.storage, folder.dir, &extents, threads).map_err(|(extent, why)| why.unopened(&extent))
+}
+
+/// Loads the rows of all fields. They are alive once their points are loaded.
+pub(super) fn load_fields(
+    head: &mut Head,
+    manifest: &Manifest,
+    maps: &BTreeMap<u32, Map>,
+) -> Result<(), String> {
+    let config = Arc::clone(&head.state.config);
+    for (position, kept) in manifest.fields.iter().enumerate() {
+        let placement = config.placement(position);
+        match position.checked_sub(head.fields.len()) {
+            None => load_rows(&mut head.fields[position], kept, placement, maps)?,
+            Some(sparse) => sparse_file::load(&mut head.sparse[sparse], kept, placement, maps)?,
+        }
+    }
+    Ok(())
+}
+
+/// Loads the points into the head, and beside that the graph of each field: `None` where there is none that can be used,
+/// an error where its file is damaged.
+fn load_points_and_graphs(
+    folder: &Folder<'_>,
+    head: &mut Head,
+    manifest: &Manifest,
+    maps: &BTreeMap<u32, Map>,
+    threads: usize,
+) -> Result<Vec<Result<Option<FieldGraph>, String>>, String> {
+    let config = Arc::clone(&head.state.config);
+    let tables: Vec<FieldTable> = head.fields.iter().map(FieldArena::table).collect();
+    let graph = |(field, table): (usize, &FieldTable)| match &manifest.fields[field].graph {
+        None => Ok(None),
+        Some(kept) => graph_file::load(folder, kept, &config, field, table, threads),
+    };
+    let graphs = || tables.iter().enumerate().map(graph).collect::<Vec<_>>();
+    if threads <= 1 {
+        load_points(head, manifest, maps)?;
+        return Ok(graphs());
+    }
+    // Points and graphs do not depend on each other.
+    std::thread::scope(|scope| {
+        let graphs = scope.spawn(graphs);
+        load_points(head, manifest, maps)?;
+        Ok(graphs.join().unwrap_or_else(|_| tables.iter().map(|_| Ok(None)).collect()))
+    })
+}
+
+/// Loads the rows of a field. Those of full chunks stay on their maps, unless they are wanted in memory.
+fn load_rows(
+    arena: &mut FieldArena,
+    kept: &FieldManifest,
+    placement: Placement,
+    maps: &BTreeMap<u32, Map>,
+) -> Result<(), String> {
+    let (chunk_rows, row_bytes, place_bytes) = (arena.chunk_rows(), arena.row_bytes(), arena.place_bytes());
+    let chunks = kept.chunks_of(chunk_rows).ok_or("MANIFEST and the vectors in the .data files disagree")?;
+    for (rows, extent) in chunks {
+        let Some(extent) = extent else {
+            arena.load_dropped();
+            continue;
+        };
+        let map = &maps[&extent.file];
+        let bytes = extent.bytes(map)?;
+        if bytes.len() != rows as usize * (row_bytes + place_bytes) {
+            return Err("a chunk of vectors in the .data files has the wrong length".to_string());
+        }
+        let (vectors, places) = bytes.split_at(rows as usize * row_bytes);
+        let places = stored_places(places, place_bytes);
+        if rows == chunk_rows && placement != Placement::Memory {
+            arena.load_mapped(map, extent.offset, places);
+            // The check has read all of it; from here on searches decide what is worth its memory.
+            map.drop_resident(extent.offset as usize..(extent.offset + extent.len) as usize);
+            if placement == Placement::Disk {
+                map.expect_random_reads();
+            }
+        } else {
+            arena.load(vectors.chunks_exact(row_bytes).zip(places));
+        }
+    }
+    Ok(())
+}
+
+/// A point as a chunk of the points column has it.
+pub(crate) struct ChunkPoint {
+    pub live: bool,
+    pub id: PointId,
+    pub version: u64,
+    /// File, offset and length of the payload; none for `{}`.
+    pub payload: Option<(u32, u64, u32)>,
+    pub rows: Rows,
+}
+
+impl ChunkPoint {
+    pub(crate) fn decode(input: &mut Input<'_>, positions: usize) -> Result<ChunkPoint, Undecodable> {
+        let live = input.byte()? == 1;
+        let id = input.id()?;
+        let version = u64::from_le_bytes(input.array()?);
+        let payload = match input.byte()? {
+            0 => None,
+            _ => Some((
+                u32::from_le_bytes(input.array()?),
+                u64::from_le_bytes(input.array()?),
+                u32::from_le_bytes(input.array()?),
+            )),
+        };
+        let mut rows = Rows::none(positions);
+        for field in 0..positions {
+            rows.set(field, u32::from_le_bytes(input.array()?));
+        }
+        Ok(ChunkPoint { live, id, version, payload, rows })
+    }
+
+    /// Appends the point to the head.
+    pub(crate) fn load(self, head: &mut Head, maps: &BTreeMap<u32, Map>) -> Result<(), Undecodable> {
+        let ChunkPoint { live, id, version, payload, rows } = self;
+        let payload = match payload {
+            None => Payload::Empty,
+            Some((file, offset, len)) => {
+                let map = maps.get(&file).ok_or(Undecodable)?;
+                let end = offset.checked_add(u64::from(len)).ok_or(Undecodable)?;
+                if end > map.len() as u64 {
+                    return Err(Undecodable);
+                }
+                Payload::Stored(StoredPayload { file, map: map.clone(), offset, len })
+            }
+        };
+        let offset = head.state.points.len() as u32;
+        for field in 0..rows.fields() {
+            if rows.row(field).is_some_and(|row| !head.revive_loaded(field, row, offset)) {
+                return Err(Undecodable);
+            }
+        }
+        if live {
+            if head.state.ids.insert(id, offset).is_some() {
+                // Of two points of one id, a deletion would leave one.
+                return Err(Undecodable);
+            }
+            head.state.live.insert(offset);
+        }
+        head.state.load(Point { id, version, live, payload, rows });
+        Ok(())
+    }
+}
+
+/// Loads points, and declares the field indexes: they are built when the collection serves already.
+fn load_points(head: &mut Head, manifest: &Manifest, maps: &BTreeMap<u32, Map>) -> Result<(), String> {
+    let positions = head.state.config.positions();
+    for extent in &manifest.point_chunks {
+        let mut input = Input(extent.bytes(&maps[&extent.file])?);
+        while !input.0.is_empty() {
+            ChunkPoint::decode(&mut input, positions).and_then(|point| point.load(head, maps)).map_err(
+                |Undecodable| "a chunk of points in the .data files cannot be decoded".to_string(),
+            )?;
+        }
+    }
+    // Which rows are alive is known only now.
+    head.sparse.iter_mut().for_each(SparseArena::index_loaded);
+    if head.state.points.len() != manifest.points as usize {
+        return Err("MANIFEST and the points in the .data files disagree".to_string());
+    }
+    load_indexes(head, manifest)
+}
+
+pub(super) fn load_indexes(head: &mut Head, manifest: &Manifest) -> Result<(), String> {
+    for (path, schema) in &manifest.indexes {
+        let path = std::str::from_utf8(path).ok().and_then(|text| JsonPath::parse(text).ok());
+        let path = path.ok_or("MANIFEST names an index on a malformed path")?;
+        let index = DeclaredIndex::restore(path, schema)?;
+        Arc::make_mut(&mut head.state.indexes).push(index);
+    }
+    Ok(())
+}

@@ -1,0 +1,110 @@
+//! Comparing extents with their checksums.
+//!
+//! Files are read piece by piece and not through their maps: a page that the device cannot give is an error here, while
+//! touching it in a map ends the process, and with it the service of every other collection.
+
+use super::cause::{Cause, Unopened};
+use super::extents::{Extent, file_name};
+use super::file_path;
+use crate::storage::{Storage, StorageError};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Bytes that are read at once.
+const PIECE_BYTES: u64 = 1 << 20;
+
+/// Why an extent cannot be relied on.
+#[derive(Clone, Debug)]
+pub(crate) enum Unsound {
+    /// The file ends before it.
+    Short,
+    /// Its bytes do not have their checksum.
+    Damaged,
+    /// The disk does not give its bytes; another time it may.
+    Unreadable(StorageError),
+    /// The check was stopped before its end.
+    Stopped,
+}
+
+impl Unsound {
+    /// Why the collection cannot be opened with it.
+    pub fn unopened(&self, extent: &Extent) -> Unopened {
+        let cause = match self {
+            Unsound::Unreadable(error) => Cause::of(error),
+            Unsound::Short | Unsound::Damaged | Unsound::Stopped => Cause::Damaged,
+        };
+        Unopened { what: self.sentence(extent), cause }
+    }
+
+    /// A sentence for whoever finds the extent so: it names the file without its folders.
+    pub fn sentence(&self, extent: &Extent) -> String {
+        let file = file_name(extent.file);
+        match self {
+            Unsound::Short => format!("the file {file} is shorter than MANIFEST says"),
+            Unsound::Damaged => {
+                let (from, to) = (extent.offset, extent.offset.saturating_add(extent.len));
+                format!("the file {file} is damaged between the bytes {from} and {to}")
+            }
+            Unsound::Unreadable(error) => format!("the file {file}: {}", error.public()),
+            Unsound::Stopped => format!("the check of the file {file} was stopped"),
+        }
+    }
+}
+
+/// Compares one extent of a folder with its checksum. `pace` hears of every piece that was read, in bytes, and stops the
+/// check by answering false.
+///
+/// # Errors
+/// Why it cannot be relied on.
+pub(crate) fn verify_extent(
+    storage: &dyn Storage,
+    dir: &str,
+    extent: &Extent,
+    pace: &mut dyn FnMut(u64) -> bool,
+) -> Result<(), Unsound> {
+    let path = file_path(dir, extent.file);
+    let (mut crc, mut done) = (0, 0);
+    while done < extent.len {
+        let want = PIECE_BYTES.min(extent.len - done);
+        let at = extent.offset.checked_add(done).ok_or(Unsound::Short)?;
+        let bytes = storage.read_range(&path, at, want as usize).map_err(Unsound::Unreadable)?;
+        if (bytes.len() as u64) < want {
+            return Err(Unsound::Short);
+        }
+        crc = crc32c::crc32c_append(crc, &bytes);
+        done += want;
+        if !pace(want) {
+            return Err(Unsound::Stopped);
+        }
+    }
+    if crc == extent.crc { Ok(()) } else { Err(Unsound::Damaged) }
+}
+
+/// Compares extents of a folder with their checksums, on several threads.
+///
+/// # Errors
+/// The first that cannot be relied on, and why.
+pub(crate) fn verify_all(
+    storage: &dyn Storage,
+    dir: &str,
+    extents: &[Extent],
+    threads: usize,
+) -> Result<(), (Extent, Unsound)> {
+    let next = AtomicUsize::new(0);
+    let check = || -> Result<(), (usize, Unsound)> {
+        loop {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            let Some(extent) = extents.get(at) else { return Ok(()) };
+            verify_extent(storage, dir, extent, &mut |_| true).map_err(|why| (at, why))?;
+        }
+    };
+    let found: Vec<Result<(), (usize, Unsound)>> = if threads <= 1 || extents.len() <= 1 {
+        vec![check()]
+    } else {
+        std::thread::scope(|scope| {
+            let workers: Vec<_> = (0..threads.min(extents.len())).map(|_| scope.spawn(check)).collect();
+            workers.into_iter().map(|worker| worker.join().unwrap_or(Err((0, Unsound::Stopped)))).collect()
+        })
+    };
+    let first = found.into_iter().filter_map(Result::err).min_by_key(|(at, _)| *at);
+    first.map_or(Ok(()), |(at, why)| Err((extents[at], why)))
+}

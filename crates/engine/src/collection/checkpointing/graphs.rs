@@ -1,0 +1,80 @@
+//! Which graphs a checkpoint writes.
+
+use super::FreshGraph;
+use crate::checkpoint::Manifest;
+use crate::collection::Collection;
+use crate::field::FieldGraph;
+use crate::state::View;
+use std::sync::Arc;
+
+/// Graphs may take the free space divided by this.
+const GRAPH_ROOM_DIVISOR: u64 = 2;
+
+/// Whether a checkpoint also writes graphs that have only grown a little.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GraphPolicy {
+    /// Only those that grew by 5 % or 100,000 rows, whichever is more.
+    WhenGrown,
+    /// All that grew at all: at a clean stop.
+    Always,
+    /// None: while the disk is full. A graph is derived data, and the one before it is good for a start for as long as the
+    /// manifest names it.
+    Never,
+}
+
+impl Collection {
+    /// Whether a graph is whole and no checkpoint has any of its field yet.
+    pub fn has_unwritten_graph(&self) -> bool {
+        // A checkpoint that is being written is asked again when it is done.
+        let Some(checkpoints) = self.checkpointer.try_lock() else { return false };
+        let view = self.view();
+        self.indexing.graphs.iter().enumerate().any(|(field, slot)| {
+            let kept = checkpoints.files.previous().fields.get(field);
+            let written = kept.and_then(|kept| kept.graph.as_ref());
+            let whole =
+                |graph: &FieldGraph| graph.indexed() > 0 && graph.indexed() >= view.fields[field].len();
+            let is_due =
+                |graph: &Arc<FieldGraph>| whole(graph) && self.room_for_graphs() >= graph.file_bytes();
+            written.is_none() && slot.current.load().as_ref().is_some_and(is_due)
+        })
+    }
+
+    /// Bytes that the graphs of a checkpoint may have.
+    fn room_for_graphs(&self) -> u64 {
+        self.shared.reserve.little_free().map_or(u64::MAX, |free| free / GRAPH_ROOM_DIVISOR)
+    }
+
+    /// Graphs that the policy wants written and that have room.
+    pub(super) fn graphs_to_write(
+        &self,
+        bounded: Vec<Option<(Arc<FieldGraph>, u32)>>,
+        view: &View,
+        previous: &Manifest,
+        policy: GraphPolicy,
+    ) -> Vec<FreshGraph> {
+        let mut wanted = Vec::new();
+        // At a clean stop nothing else needs the room. A graph that does not fit after all is left out then.
+        let mut room = if policy == GraphPolicy::Always { u64::MAX } else { self.room_for_graphs() };
+        for (field, bounded) in bounded.into_iter().enumerate() {
+            let Some((graph, indexed)) = bounded else { continue };
+            let written = previous
+                .fields
+                .get(field)
+                .and_then(|kept| kept.graph.as_ref())
+                .filter(|kept| graph.is_in(kept.file()))
+                .map_or(0, |kept| kept.indexed);
+            let step = match policy {
+                GraphPolicy::Never => continue,
+                GraphPolicy::Always => 1,
+                // The first graph is written as soon as it is whole: without it a restart builds it again.
+                GraphPolicy::WhenGrown if written == 0 && indexed == view.fields[field].len() => 1,
+                GraphPolicy::WhenGrown => self.shared.thresholds.graph_step_rows.max(indexed / 20),
+            };
+            if indexed >= written.saturating_add(step) && graph.file_bytes() <= room {
+                room -= graph.file_bytes();
+                wanted.push((field, graph, indexed));
+            }
+        }
+        wanted
+    }
+}

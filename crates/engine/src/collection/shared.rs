@@ -1,0 +1,47 @@
+//! What the collections of one engine share.
+
+use super::IndexQueue;
+use crate::error::Error;
+use crate::limits::{Limits, Thresholds};
+use crate::storage::{Reserve, Storage};
+use crate::sync::atomic::{AtomicUsize, Ordering};
+use crate::wal::GroupCommit;
+use std::sync::Arc;
+
+/// See the module.
+pub struct Shared {
+    /// The disk.
+    pub storage: Arc<dyn Storage>,
+    /// The log.
+    pub log: GroupCommit,
+    /// Collections that were written since an indexer last visited them.
+    pub indexer: IndexQueue,
+    /// Limits on requests.
+    pub limits: Limits,
+    /// Sizes at which work in the background starts.
+    pub thresholds: Thresholds,
+    /// Space for the moment when the disk is full.
+    pub reserve: Arc<Reserve>,
+    /// Work that a start would have to do with the log, over all collections, in bytes.
+    pub unsaved_work: Arc<AtomicUsize>,
+    /// Writes that wait for the writers of their collections.
+    pub waiting_writes: Arc<AtomicUsize>,
+}
+
+impl Shared {
+    /// Whether a write that makes the data grow may be accepted.
+    ///
+    /// # Errors
+    /// `StorageFull` while a full disk has not been given room again, or a checkpoint would not fit; `Overloaded` when
+    /// checkpoints are so far behind that a start would take too long.
+    pub fn admit_growth(&self) -> Result<(), Error> {
+        let unsaved = self.unsaved_work.load(Ordering::Relaxed);
+        if !self.reserve.admits_growth(unsaved as u64) {
+            return Err(Error::StorageFull);
+        }
+        if unsaved > self.limits.max_unsaved_work {
+            return Err(Error::Overloaded("the log waits for a checkpoint".into()));
+        }
+        Ok(())
+    }
+}

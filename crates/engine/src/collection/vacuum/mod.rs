@@ -1,0 +1,194 @@
+//! Giving back the rows of the dead: chunks of originals that are emptied, then dropped.
+//!
+//! A chunk of which half is dead is emptied by the collection's writer: its live rows are appended anew, as operations
+//! without a change, so that a view shows each point once. A chunk without a live row is dropped once no graph has a
+//! node for one of its rows; readers of older views keep it in memory until they leave, the checkpoint after that
+//! forgets it on disk.
+
+mod rows;
+
+use super::Collection;
+use super::writer::{Write, WriteRequest};
+use crate::checkpoint::CheckpointError;
+use crate::deadline::Deadline;
+use crate::field::FieldGraph;
+use crate::state::{MOVED_BYTES, View};
+use crate::sync::Mutex;
+use crate::sync::atomic::{AtomicBool, Ordering};
+use crate::sync::mpsc::sync_channel;
+use rows::{DyingChunk, ThinnedBlock, chunk_range, dying_chunks, live_bytes, thinned_blocks};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// On a disk with little room, the vacuum looks again when so many bytes more or less are free.
+const ROOM_STEP: u64 = 1 << 18;
+
+/// Time limit of one move of rows.
+const MOVE_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// What the vacuum knows from its last turn.
+#[derive(Default)]
+pub(super) struct Vacuum {
+    /// What the rows and graphs were like when they were examined last, in one number.
+    examined: Mutex<Option<u64>>,
+    /// Nothing more is moved before what was moved is in a checkpoint.
+    waits_for_checkpoint: AtomicBool,
+}
+
+impl Collection {
+    /// Whether the vacuum has waited for a checkpoint since this was asked last.
+    pub fn vacuum_waited(&self) -> bool {
+        self.vacuum.waits_for_checkpoint.swap(false, Ordering::Relaxed)
+    }
+
+    /// Drops what can be dropped and empties one chunk that is mostly dead, if there is one. Answers whether it
+    /// emptied one: there may be more.
+    pub fn vacuum_rows(self: &Arc<Self>) -> bool {
+        let view = self.view();
+        // What was found not to be worth it stays so until something is written or a graph gets on.
+        let state = self.vacuum_state(&view);
+        if *self.vacuum.examined.lock() == Some(state) {
+            return false;
+        }
+        *self.vacuum.examined.lock() = Some(state);
+        let mut empty: Vec<(usize, u32)> = Vec::new();
+        let mut least_live: Option<(usize, u32, u64)> = None;
+        for (position, table) in view.mortal_rows().enumerate() {
+            for DyingChunk { chunk, live } in dying_chunks(table, view.op) {
+                if live > 0 {
+                    let bytes = live_bytes(&view, position, live);
+                    if least_live.is_none_or(|(.., least)| bytes < least) {
+                        least_live = Some((position, chunk, bytes));
+                    }
+                } else if self.graphs_have_no_node_of(position, &chunk_range(table, chunk)) {
+                    empty.push((position, chunk));
+                }
+            }
+        }
+        let thinned = thinned_blocks(&view);
+        drop(view);
+        self.shared.storage.turn("dropping rows");
+        if !empty.is_empty() || !thinned.is_empty() {
+            self.release(&empty, thinned);
+        }
+        let Some((field, chunk, bytes)) = least_live else { return false };
+        if !self.has_room_to_move(bytes) {
+            // Room comes with a checkpoint; on a full disk nothing else asks for one.
+            self.vacuum.waits_for_checkpoint.store(self.shared.reserve.is_spent(), Ordering::Relaxed);
+            return false;
+        }
+        self.empty_chunk(field, chunk)
+    }
+
+    /// What decides whether there is something to drop or to empty, in one number.
+    fn vacuum_state(&self, view: &View) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        view.op.hash(&mut hasher);
+        // Rows that had no room to move may have it when there is more.
+        self.shared.reserve.little_free().map(|free| free / ROOM_STEP).hash(&mut hasher);
+        for slot in &self.indexing.graphs {
+            for graph in [slot.current.load_full(), slot.next.load_full()] {
+                graph.map(|graph| (Arc::as_ptr(&graph).addr(), graph.indexed())).hash(&mut hasher);
+            }
+        }
+        hasher.finish()
+    }
+
+    /// Whether no graph of the field has a node for one of these dead rows, nor will get one.
+    fn graphs_have_no_node_of(&self, field: usize, rows: &Range<u32>) -> bool {
+        // Sparse fields have none.
+        let Some(slot) = self.indexing.graphs.get(field) else { return true };
+        let through = |graph: &Arc<FieldGraph>| {
+            // Rows below the boundary have had their turn; those above may be on their way in an older view.
+            rows.end <= graph.indexed() && rows.clone().all(|row| graph.node_of(row).is_none())
+        };
+        // The next one first: it may become the current one meanwhile, and is asked all the same.
+        [slot.next.load_full(), slot.current.load_full()].iter().flatten().all(through)
+    }
+
+    /// Drops chunks whose rows are dead in every view from now on, and takes blocks in that leave such rows out.
+    fn release(&self, chunks: &[(usize, u32)], thinned: Vec<ThinnedBlock>) {
+        let mut head = self.quiet_head();
+        for &(position, chunk) in chunks {
+            match position.checked_sub(head.fields.len()) {
+                None => head.fields[position].release(chunk),
+                Some(sparse) => head.sparse[sparse].release(chunk),
+            }
+        }
+        for ThinnedBlock { field, old, new } in thinned {
+            head.sparse[field].replace_block(&old, new);
+        }
+        // The view that readers take holds them still.
+        self.publish_settled(&head);
+    }
+
+    /// Moves the live rows of a chunk to the end, a few with each operation. Answers false when the writer refused.
+    fn empty_chunk(self: &Arc<Self>, field: usize, chunk: u32) -> bool {
+        if !self.chunks_of_vectors(field, chunk).all(|chunk| self.is_sound_on_disk(field, chunk)) {
+            return false;
+        }
+        let mut before = usize::MAX;
+        loop {
+            let live = self.live_rows_of(&self.view(), field, chunk);
+            if live == 0 || live >= before {
+                return live == 0;
+            }
+            before = live;
+            self.shared.storage.turn("moving rows");
+            let (send, receive) = sync_channel(1);
+            let request = WriteRequest {
+                write: Write::MoveRows { field, chunk },
+                deadline: Deadline::new(Instant::now(), MOVE_TIMEOUT, "Vacuum"),
+                bytes: MOVED_BYTES,
+                reply: Box::new(move |result| {
+                    // The receiver is gone if this thread was unwound.
+                    let _ = send.send(result.is_ok());
+                }),
+            };
+            self.write_unqueued(request);
+            if !receive.recv().unwrap_or(false) || self.shared.indexer.is_closed() {
+                return false;
+            }
+        }
+    }
+
+    /// The chunks that the live vectors of a chunk lie in, which may begin in one before it and end in one after it.
+    fn chunks_of_vectors(&self, field: usize, chunk: u32) -> Range<u32> {
+        let view = self.view();
+        // Sparse vectors have a row each.
+        let Some(table) = view.fields.get(field) else { return chunk..chunk + 1 };
+        let rows = table.rows.chunk_rows();
+        let mut live = chunk_range(table, chunk).filter(|&row| table.alive(row, view.op));
+        let Some(first) = live.next() else { return chunk..chunk + 1 };
+        let last = live.next_back().unwrap_or(first);
+        table.run(first).start / rows..(table.run(last).end - 1) / rows + 1
+    }
+
+    /// Whether a chunk still has its checksum, where it lies in a file: what is moved gets a new one, and would pass for
+    /// sound for ever. Damage is reported; what cannot be read now is looked at again when something has changed.
+    fn is_sound_on_disk(&self, field: usize, chunk: u32) -> bool {
+        let on_disk = || {
+            let checkpoints = self.checkpointer.lock();
+            let kept = checkpoints.files.previous().fields.get(field)?;
+            kept.chunks.get(chunk as usize).copied().flatten()
+        };
+        let Some(extent) = on_disk() else { return true };
+        match self.verify_extent(&extent) {
+            Ok(()) => true,
+            // A checkpoint may have copied the chunk and removed the file meanwhile.
+            Err(CheckpointError::Damaged(why)) if on_disk() == Some(extent) => {
+                self.report_damage(&why);
+                false
+            }
+            Err(_) => false,
+        }
+    }
+
+    fn live_rows_of(&self, view: &View, field: usize, chunk: u32) -> usize {
+        view.mortal_rows()
+            .nth(field)
+            .map_or(0, |table| chunk_range(table, chunk).filter(|&row| table.alive(row, view.op)).count())
+    }
+}

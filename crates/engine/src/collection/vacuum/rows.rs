@@ -1,0 +1,136 @@
+//! Chunks and blocks of rows that are mostly dead.
+
+use crate::field::FieldTable;
+use crate::field::sparse_table::SparseTable;
+use crate::index::sparse::Block;
+use crate::state::{MOVED_BYTES, View};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// A chunk is emptied when its rows divided by this are dead. Emptied at a half, every byte that is moved frees another.
+const EMPTYING_DIVISOR: u32 = 2;
+
+/// A full chunk of rows, of which enough are dead to empty it.
+pub(super) struct DyingChunk {
+    pub chunk: u32,
+    /// Rows of it that are alive.
+    pub live: u32,
+}
+
+/// About as many bytes as so many live rows of a field have.
+pub(super) fn live_bytes(view: &View, position: usize, live: u32) -> u64 {
+    let dense = view.fields.get(position);
+    dense.map_or(MOVED_BYTES as u64, |table| u64::from(live) * table.rows.row_bytes() as u64)
+}
+
+/// Rows of a field of any kind that die and are given back in chunks.
+pub(super) trait MortalRows {
+    fn len(&self) -> u32;
+    fn live(&self) -> u64;
+    fn alive(&self, row: u32, op: u64) -> bool;
+    fn chunk_rows(&self) -> u32;
+    fn holds(&self, row: u32) -> bool;
+}
+
+impl MortalRows for FieldTable {
+    fn len(&self) -> u32 {
+        FieldTable::len(self)
+    }
+
+    fn live(&self) -> u64 {
+        FieldTable::live(self)
+    }
+
+    fn alive(&self, row: u32, op: u64) -> bool {
+        FieldTable::alive(self, row, op)
+    }
+
+    fn chunk_rows(&self) -> u32 {
+        self.rows.chunk_rows()
+    }
+
+    fn holds(&self, row: u32) -> bool {
+        self.rows.holds(row)
+    }
+}
+
+impl MortalRows for SparseTable {
+    fn len(&self) -> u32 {
+        SparseTable::len(self)
+    }
+
+    fn live(&self) -> u64 {
+        SparseTable::live(self)
+    }
+
+    fn alive(&self, row: u32, op: u64) -> bool {
+        SparseTable::alive(self, row, op)
+    }
+
+    fn chunk_rows(&self) -> u32 {
+        self.rows.chunk_rows()
+    }
+
+    fn holds(&self, row: u32) -> bool {
+        self.rows.holds(row)
+    }
+}
+
+impl View {
+    /// The rows of each field in the order of positions.
+    pub(super) fn mortal_rows(&self) -> impl Iterator<Item = &dyn MortalRows> {
+        let dense = self.fields.iter().map(|table| table as &dyn MortalRows);
+        dense.chain(self.sparse.iter().map(|table| table as &dyn MortalRows))
+    }
+}
+
+/// A block of a sparse field, by its place among these, and the same without its dead rows.
+pub(super) struct ThinnedBlock {
+    pub field: usize,
+    pub old: Arc<Block>,
+    pub new: Block,
+}
+
+/// Blocks of which the configured share is dead. Those smaller than a chunk are merged into greater ones sooner.
+pub(super) fn thinned_blocks(view: &View) -> Vec<ThinnedBlock> {
+    let mut thinned = Vec::new();
+    for (field, table) in view.sparse.iter().enumerate() {
+        let least = table.rows.chunk_rows();
+        let held: u64 = table.blocks.iter().map(|block| u64::from(block.held())).sum();
+        let dead = (held + u64::from(table.len() - table.blocks.indexed())).saturating_sub(table.live());
+        if dead < u64::from(least / EMPTYING_DIVISOR).max(1) {
+            continue;
+        }
+        for old in table.blocks.iter().filter(|block| block.end() - block.start() >= least) {
+            let alive = |row| table.alive(row, view.op);
+            let live = (old.start()..old.end()).filter(|&row| alive(row)).count() as u32;
+            if old.held().saturating_sub(live) * EMPTYING_DIVISOR >= old.held() {
+                thinned.push(ThinnedBlock { field, old: Arc::clone(old), new: old.thinned(alive) });
+            }
+        }
+    }
+    thinned
+}
+
+/// Full chunks, still there, of which the configured share is dead.
+pub(super) fn dying_chunks(table: &dyn MortalRows, op: u64) -> Vec<DyingChunk> {
+    let rows = table.chunk_rows();
+    // Most of the time nearly everything is alive: then no chunk can be due.
+    if u64::from(table.len()) - table.live() < u64::from(rows / EMPTYING_DIVISOR).max(1) {
+        return Vec::new();
+    }
+    let count = |chunk: u32| {
+        let live = chunk_range(table, chunk).filter(|&row| table.alive(row, op)).count() as u32;
+        DyingChunk { chunk, live }
+    };
+    (0..table.len() / rows)
+        .filter(|chunk| table.holds(chunk * rows))
+        .map(count)
+        .filter(|dying| (rows - dying.live) * EMPTYING_DIVISOR >= rows)
+        .collect()
+}
+
+pub(super) fn chunk_range(table: &dyn MortalRows, chunk: u32) -> Range<u32> {
+    let rows = table.chunk_rows();
+    chunk * rows..(chunk + 1) * rows
+}

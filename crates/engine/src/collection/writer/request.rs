@@ -1,0 +1,93 @@
+//! A write, and the answer to it.
+
+use crate::collection::update::Update;
+use crate::config::CollectionPatch;
+use crate::deadline::Deadline;
+use crate::error::Error;
+use crate::payload::{FieldSchema, JsonPath};
+use crate::wal::LogError;
+
+/// Kind of a log record that holds the changes of one operation of a collection.
+pub const CHANGES: u8 = 1;
+
+/// A write.
+pub enum Write {
+    /// Updates of points, all or nothing.
+    Points {
+        /// In order; each sees the ones before it.
+        updates: Vec<Update>,
+        /// Whether they came as a `points/batch`, whose paths start with `operations[i]`.
+        batch: Option<Vec<&'static str>>,
+    },
+    /// C5.12
+    CreateIndex {
+        /// The field.
+        path: JsonPath,
+        /// Its schema.
+        schema: FieldSchema,
+    },
+    /// Removes a field index.
+    DropIndex(JsonPath),
+    /// C4.4
+    Patch(Box<CollectionPatch>),
+    /// Moves some live rows of a chunk that is mostly dead: an operation that changes nothing for clients.
+    MoveRows {
+        /// Position of the vector field.
+        field: usize,
+        /// The chunk.
+        chunk: u32,
+    },
+}
+
+impl Write {
+    /// Whether it may write vectors.
+    pub(super) fn adds_rows(&self) -> bool {
+        match self {
+            Write::Points { updates, .. } => updates.iter().any(Update::adds_rows),
+            Write::MoveRows { .. } => true,
+            Write::CreateIndex { .. } | Write::DropIndex(_) | Write::Patch(_) => false,
+        }
+    }
+
+    /// Whether it makes the data grow: such writes are refused while the disk is full.
+    pub(super) fn grows(&self) -> bool {
+        match self {
+            Write::Points { updates, .. } => updates.iter().any(Update::grows),
+            Write::CreateIndex { .. } => true,
+            Write::DropIndex(_) | Write::Patch(_) | Write::MoveRows { .. } => false,
+        }
+    }
+}
+
+/// What a write did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WriteDone {
+    /// Number of the operation; grows with every write of the collection.
+    pub operation_id: u64,
+}
+
+/// Called once when the write is durable and visible, or refused.
+pub type WriteReply = Box<dyn FnOnce(Result<WriteDone, Error>) + Send>;
+
+/// A queued write.
+pub struct WriteRequest {
+    /// What to do.
+    pub write: Write,
+    /// When it is given up, as long as nothing of it has happened.
+    pub deadline: Deadline,
+    /// Size of the request's body, for the bounds of the queue.
+    pub bytes: usize,
+    /// How to answer.
+    pub reply: WriteReply,
+}
+
+/// The error for a client whose write the log refuses.
+pub fn refused(error: &LogError) -> Error {
+    match error {
+        LogError::Full => Error::StorageFull,
+        // Nothing was appended; the same request can simply be sent again.
+        LogError::Overloaded | LogError::Superseded => Error::Overloaded(error.public()),
+        LogError::Closed => Error::ShuttingDown,
+        _ => Error::Internal(error.public()),
+    }
+}

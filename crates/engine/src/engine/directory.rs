@@ -1,0 +1,82 @@
+//! What can be done with a data directory on the disk: an engine is opened on it, or it is checked, repaired or held
+//! while no engine has it open.
+
+use super::{Engine, Options};
+use crate::catalog::{OpenError, claim, claim_to_read};
+use crate::collection::OpeningOptions;
+use crate::integrity::{self, CheckReport, LogEnd, RepairReport, UnsoundFile};
+#[cfg(feature = "testing")]
+use crate::storage::{CrashPoint, CrashPoints};
+use crate::storage::{LockGuard, RealDisk, Storage};
+use std::sync::Arc;
+
+impl Engine {
+    /// Opens the data directory at `path`, which is created when it is missing.
+    ///
+    /// # Errors
+    /// As [`Engine::open`].
+    pub fn open_directory(path: &str, options: Options) -> Result<Engine, OpenError> {
+        Engine::open(disk_at(path)?, options)
+    }
+
+    /// The same, with a process that ends at `point`.
+    ///
+    /// # Errors
+    /// As [`Engine::open`].
+    #[cfg(feature = "testing")]
+    pub fn open_directory_to_crash(
+        path: &str,
+        options: Options,
+        point: CrashPoint,
+    ) -> Result<Engine, OpenError> {
+        Engine::open(Arc::new(CrashPoints::new(disk_at(path)?, point)), options)
+    }
+}
+
+/// Checks a data directory, or one collection of it. Nothing in it changes; it is locked meanwhile.
+///
+/// # Errors
+/// As [`integrity::check`], and when another process holds the directory.
+pub fn check_directory(path: &str, collection: Option<&str>) -> Result<CheckReport, OpenError> {
+    let disk = disk_at(path)?;
+    let _lock = claim_to_read(&*disk)?;
+    integrity::check(disk, collection, OpeningOptions::default())
+}
+
+/// Repairs a data directory, or says what a repair would do. `stamp` names the folder for what is replaced.
+///
+/// # Errors
+/// As [`integrity::repair`], and when another process holds the directory.
+pub fn repair_directory(path: &str, stamp: &str, dry_run: bool) -> Result<RepairReport, OpenError> {
+    let disk = disk_at(path)?;
+    let _lock = if dry_run { claim_to_read(&*disk)? } else { claim(&*disk)? };
+    integrity::repair(&disk, stamp, dry_run, OpeningOptions::default())
+}
+
+/// Compares the files of a data directory that no process writes to with their checksums. Nothing in it changes, and no
+/// lock is taken.
+///
+/// # Errors
+/// As [`integrity::verify_files`].
+pub fn verify_directory(path: &str, log_end: LogEnd) -> Result<Vec<UnsoundFile>, OpenError> {
+    integrity::verify_files(disk_at(path)?, OpeningOptions::default().row_chunk_bytes, log_end)
+}
+
+/// A data directory that this process holds: no engine opens it until this is dropped.
+pub struct Claim {
+    _lock: LockGuard,
+}
+
+impl Claim {
+    /// Holds a data directory, which must exist.
+    ///
+    /// # Errors
+    /// When another process holds it, or a restore into it was not finished.
+    pub fn new(path: &str) -> Result<Claim, OpenError> {
+        Ok(Claim { _lock: claim(&*disk_at(path)?)? })
+    }
+}
+
+fn disk_at(path: &str) -> Result<Arc<dyn Storage>, OpenError> {
+    Ok(Arc::new(RealDisk::open(path)?))
+}

@@ -1,0 +1,57 @@
+//! Rewriting a graph: without its dead nodes, and in the order in which walks meet the others.
+
+use super::graph::{FieldGraph, IndexScratch, NodeCodes, NodesOfRows};
+use super::table::FieldTable;
+use crate::index::{Codes, Stopped};
+use crate::vectors::CodeTable;
+use std::sync::Arc;
+
+impl FieldGraph {
+    /// The graph without the nodes whose rows are dead at operation `op`, and in order. Searches and insertions go on
+    /// in this one meanwhile; rows from the new one's boundary on are to be indexed into it.
+    ///
+    /// # Errors
+    /// [`Stopped`] once `stop` says so.
+    pub fn rewritten(
+        &self,
+        table: &FieldTable,
+        op: u64,
+        scratch: &mut IndexScratch,
+        stop: &(impl Fn() -> bool + Sync),
+    ) -> Result<FieldGraph, Stopped> {
+        let boundary = self.indexed().min(table.len());
+        // Rows from the boundary on may have nodes already, which may not be whole.
+        let keep = |node| {
+            let row = self.hnsw.placed_row(node);
+            row.is_some_and(|row| row < boundary && table.alive(row, op))
+        };
+        let nodes = self.hnsw.len();
+        let (hnsw, old) = match &self.codes {
+            Some(codes) => self.hnsw.rewrite(&Codes::new(&codes.table), &keep, 1, stop)?,
+            None => self.hnsw.rewrite(&self.originals(table), &keep, 1, stop)?,
+        };
+        let codes = self.codes.as_ref().map(|codes| {
+            let copy = CodeTable::new(&codes.encoder);
+            for (new, &old) in old.iter().enumerate() {
+                copy.copy_node(&codes.table, old, new as u32);
+            }
+            NodeCodes { encoder: Arc::clone(&codes.encoder), table: copy }
+        });
+        let mut rewritten = FieldGraph::with(hnsw, self.recipe, self.metric, codes, boundary);
+        // A node that nothing led to would be lost with the old graph.
+        let mut is_kept = vec![false; nodes as usize];
+        for &node in old.iter().filter(|&&node| node < nodes) {
+            is_kept[node as usize] = true;
+        }
+        let lost = (0..nodes).filter(|&node| !is_kept[node as usize] && keep(node));
+        let lost: Vec<u32> = lost.map(|node| self.hnsw.row_of(node)).collect();
+        if let Some(&least) = lost.iter().min() {
+            rewritten.nodes = NodesOfRows::of(&rewritten.hnsw, least);
+        }
+        for row in lost {
+            rewritten.insert(table, row, scratch);
+        }
+        rewritten.ordered = rewritten.hnsw.len();
+        Ok(rewritten)
+    }
+}

@@ -1,0 +1,109 @@
+//! Duplicates: nodes that no distance tells apart.
+//!
+//! Many equal vectors ruin a graph: each is nearest to all the others, so their links lead nowhere else, and they fill
+//! the candidate list of every walk that meets them. So only the first of a set of equal nodes is linked. Those that
+//! come later are its *duplicates*: they have no links and form a chain that begins at the first, newest first. A walk
+//! that finds the first returns its duplicates too.
+//!
+//! A duplicate has a higher row than the first of its chain, so every view that holds a duplicate holds the first. A
+//! node that equals one of a higher row, because threads overtook each other, is linked like any other.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::Hnsw;
+use super::pool::Candidate;
+use super::word::push_front;
+use crate::arena::LinkArena;
+use crate::index::Space;
+
+/// Nodes at the distance of a new one that are compared with it: some may have the same distance by chance.
+const MOST_COMPARED: usize = 8;
+
+/// The chains of duplicates.
+pub(super) struct Duplicates {
+    /// For the first of a chain and each of its duplicates: one more than the number of the next one, 0 at the end.
+    next: LinkArena,
+    exist: AtomicBool,
+}
+
+impl Duplicates {
+    pub(super) fn new() -> Duplicates {
+        Duplicates { next: LinkArena::new(1, 0), exist: AtomicBool::new(false) }
+    }
+
+    /// Whether there are any.
+    #[inline(always)]
+    pub(super) fn exist(&self) -> bool {
+        self.exist.load(Ordering::Acquire)
+    }
+
+    /// The duplicates of a node, newest first.
+    pub(super) fn of(&self, node: u32) -> impl Iterator<Item = u32> + '_ {
+        std::iter::successors(self.after(node), |&duplicate| self.after(duplicate))
+    }
+
+    fn after(&self, node: u32) -> Option<u32> {
+        self.next.row(node).first()?.load(Ordering::Acquire).checked_sub(1)
+    }
+
+    /// Adds a node, which no thread has added before, to the chain that begins at `first`.
+    pub(super) fn push(&self, first: u32, duplicate: u32) {
+        let next = &self.next.reserve(duplicate)[0];
+        self.exist.store(true, Ordering::Release);
+        push_front(&self.next.reserve(first)[0], next, duplicate + 1);
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.next.bytes()
+    }
+}
+
+impl Hnsw {
+    /// The node that a new one is a duplicate of, among those that a walk found, best first. `from_itself` is the distance
+    /// of the new node from the query that stands for it.
+    pub(super) fn original_among<S: Space>(
+        &self,
+        space: &S,
+        node: u32,
+        from_itself: f32,
+        found: &[Candidate],
+    ) -> Option<u32> {
+        let nearest = found.first()?;
+        // Under metrics that grow with the difference, equal vectors come first. Most nodes have none.
+        let own = Candidate::new(from_itself, 0);
+        if nearest.distance() > own.distance() {
+            return None;
+        }
+        let from = found.partition_point(|c| c.distance() < own.distance());
+        let equal = found[from..].iter().take(MOST_COMPARED).take_while(|c| c.distance() == own.distance());
+        let row = self.row_of(node);
+        equal.map(|c| c.node()).find(|&other| self.row_of(other) < row && space.is_same(node, other))
+    }
+
+    /// A node that has links, followed by its duplicates.
+    pub(super) fn with_duplicates(&self, first: u32) -> impl Iterator<Item = u32> + '_ {
+        std::iter::once(first).chain(self.nodes.duplicates.of(first))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_add_duplicates_to_one_chain_and_lose_none() {
+        let duplicates = Duplicates::new();
+        assert!(!duplicates.exist() && duplicates.of(3).next().is_none());
+        std::thread::scope(|scope| {
+            for thread in 0..3 {
+                let duplicates = &duplicates;
+                scope.spawn(move || (0..3000).for_each(|n| duplicates.push(3, 10 + 3 * n + thread)));
+            }
+            // Readers meanwhile see chains that end.
+            (0..100).for_each(|_| assert!(duplicates.of(3).count() <= 9000));
+        });
+        let mut all: Vec<u32> = duplicates.of(3).collect();
+        all.sort_unstable();
+        assert_eq!(all, (10..9010).collect::<Vec<u32>>());
+    }
+}

@@ -1,0 +1,112 @@
+//! Equal vectors, in heaps.
+
+use super::*;
+
+/// Two heaps of thousands, with other rows between and around them.
+fn heaps(random: &mut Random, metric: Metric) -> RowTable {
+    let mut rows = vec![vec![1.0; 8]; 3000];
+    rows.extend(random_rows(random, 500, 8));
+    rows.extend(vec![vec![1.5; 8]; 3000]);
+    arena(&rows, metric).table()
+}
+
+#[test]
+fn thousands_of_equals_hide_no_row() {
+    let mut random = Random(4);
+    for metric in METRICS {
+        let rows = heaps(&mut random, metric);
+        let graph = build(&rows, 8, metric);
+        for row in [0, 1500, 2999, 3500, 6499] {
+            let query = &vector(&rows, row);
+            let best = exact(&rows, metric, query, 10, |_| true);
+            let found = search(&graph, &rows, query, 50, |_| true);
+            assert!(found.len() >= 50);
+            let distances =
+                |rows: &[(f32, u32)]| rows.iter().take(10).map(|found| found.0).collect::<Vec<f32>>();
+            assert_eq!(distances(&found), distances(&best), "{metric:?} row {row}");
+        }
+        if metric != Metric::Dot {
+            let is_missed = |&row: &u32| {
+                let query = vector(&rows, row);
+                search(&graph, &rows, &query, 20, |_| true)[0] != exact(&rows, metric, &query, 1, |_| true)[0]
+            };
+            let missed: Vec<u32> = (3000..3500).filter(is_missed).collect();
+            assert!(missed.len() <= 2, "{metric:?}: {missed:?} missed between two heaps");
+        }
+    }
+}
+
+#[test]
+fn a_search_that_ends_within_a_heap_returns_all_of_it() {
+    let mut random = Random(30);
+    let rows = heaps(&mut random, Metric::Euclid);
+    let graph = build(&rows, 8, Metric::Euclid);
+    let found = search(&graph, &rows, &[1.0; 8], 10, |_| true);
+    // And those behind it have their places too.
+    assert!(found[..3000].iter().all(|&(distance, _)| distance == 0.0));
+    assert!((3009..=4105).contains(&found.len()) && found[3000].0 > 0.0, "{}", found.len());
+    let found = search(&graph, &rows, &[1.0; 8], 10, |row| row % 100 == 7 && row < 3000);
+    assert_eq!(found.len(), 30);
+    assert!(found.iter().all(|&(distance, row)| distance == 0.0 && row % 100 == 7));
+    let walk = WalkParams { ef: 10, traversal: Traversal::TwoHop, starts: &[] };
+    let mut scratch = WalkScratch::new();
+    let found = graph.search(&rows, &[1.0; 8], &walk, |row| row == 2222, &mut scratch, &|| false).unwrap();
+    assert!(found.is_empty() || found == [(0.0, 2222)]);
+}
+
+#[test]
+fn all_equal_rows_are_found_written_rewritten_and_joined_by_more() {
+    for value in [0.0, 7.0] {
+        let rows = arena(&vec![vec![value; 6]; 3000], Metric::Cosine).table();
+        let graph = Built::empty(HnswParams { m: 4, ef_construct: 30, seed: 1 }, Metric::Cosine);
+        let mut scratch = BuildScratch::new();
+        (0..2000).for_each(|row| graph.insert(&rows, row, &mut scratch));
+        assert_eq!(graph.hnsw.unreachable(), [0u32; 0]);
+        let all = |graph: &Built| search(graph, &rows, &[1.0; 6], 10, |_| true).len();
+        assert_eq!(all(&graph), 2000);
+        let mut bytes = Vec::new();
+        assert_eq!(graph.hnsw.write_to(&mut bytes, 1500).len(), 1500);
+        let cut = read(&bytes, 1500, Metric::Cosine).unwrap();
+        assert_eq!((cut.repair(&rows), all(&cut)), (0, 1500));
+        let mut again = Vec::new();
+        cut.hnsw.write_to(&mut again, u32::MAX);
+        assert_eq!(bytes, again);
+        // The one that all others hang on is among the dead.
+        let keep = |node| cut.hnsw.row_of(node) % 3 == 2;
+        let (hnsw, old) = cut.hnsw.rewrite(&cut.space(&rows), &keep, 1, &|| false).unwrap();
+        let left = Built { hnsw, metric: Metric::Cosine };
+        assert_eq!((left.repair(&rows), left.hnsw.unreachable(), old.len()), (0, vec![], 500));
+        assert!((0..).zip(old).all(|(new, old)| left.hnsw.row_of(new) == cut.hnsw.row_of(old)));
+        assert_eq!(left.rows(), (0..1500).filter(|row| row % 3 == 2).collect());
+        (2000..3000).for_each(|row| left.insert(&rows, row, &mut scratch));
+        assert_eq!((left.hnsw.unreachable(), all(&left)), (vec![], 1500));
+    }
+}
+
+#[test]
+fn rows_of_low_rank_and_whole_numbers_are_found_by_their_own_vector() {
+    let mut random = Random(31);
+    let lines = random_rows(&mut random, 2, 32);
+    let low_rank: Vec<Vec<f32>> = (0..3000)
+        .map(|_| {
+            let (a, b) = (random.normal(), random.normal());
+            lines[0].iter().zip(&lines[1]).map(|(x, y)| a * x + b * y).collect()
+        })
+        .collect();
+    let whole: Vec<Vec<f32>> = (0..3000).map(|_| (0..4).map(|_| random.below(6) as f32).collect()).collect();
+    let bits: Vec<Vec<f32>> = (0..3000).map(|_| (0..16).map(|_| random.below(2) as f32).collect()).collect();
+    for (name, rows) in [("low rank", low_rank), ("whole", whole), ("bits", bits)] {
+        for metric in [Metric::Euclid, Metric::Cosine, Metric::Manhattan] {
+            let rows = arena(&rows, metric).table();
+            let graph = build(&rows, 8, metric);
+            assert_eq!(graph.hnsw.unreachable(), [0u32; 0]);
+            let missed = (0..3000).filter(|&row| {
+                let query = vector(&rows, row);
+                let best = exact(&rows, metric, &query, 1, |_| true)[0].0;
+                search(&graph, &rows, &query, 40, |_| true)[0].0 > best
+            });
+            let missed = missed.count();
+            assert!(missed <= 6, "{name} {metric:?}: {missed} of 3000 missed");
+        }
+    }
+}

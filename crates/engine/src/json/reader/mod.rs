@@ -1,0 +1,367 @@
+//! A pull parser over the bytes of a request.
+
+mod numbers;
+mod strings;
+#[cfg(test)]
+mod tests;
+
+use crate::error::Error;
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+/// What the next value is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// `null`
+    Null,
+    /// `true` or `false`
+    Bool,
+    /// A number.
+    Number,
+    /// A string.
+    String,
+    /// An array.
+    Array,
+    /// An object.
+    Object,
+}
+
+impl Kind {
+    /// The word for messages, with its article.
+    pub fn word(self) -> &'static str {
+        match self {
+            Kind::Null => "null",
+            Kind::Bool => "a boolean",
+            Kind::Number => "a number",
+            Kind::String => "a string",
+            Kind::Array => "an array",
+            Kind::Object => "an object",
+        }
+    }
+}
+
+/// One step of the path from the root of the body to the value being read.
+#[derive(Clone, Debug)]
+enum Step<'a> {
+    Key(Cow<'a, str>),
+    Index(usize),
+}
+
+/// Nesting that the reader follows anywhere in a body. Payloads and filters have lower limits of their own.
+const MAX_DEPTH: usize = 160;
+
+/// Characters of a key that a path shows: a body may hold a key of a million.
+const KEY_SHOWN: usize = 100;
+
+/// Pull parser over a UTF-8 body. Strict RFC 8259; keeps the path of the value being read for error messages.
+///
+/// A clone is for looking ahead: it stands at the same place and goes its own way.
+#[derive(Clone)]
+pub struct Reader<'a> {
+    text: &'a str,
+    at: usize,
+    path: Vec<Step<'a>>,
+    /// Depth of [`Reader::in_filter`] calls; errors inside are filter parse errors (C1.4).
+    filter_depth: usize,
+}
+
+type Result<T> = std::result::Result<T, Error>;
+
+impl<'a> Reader<'a> {
+    /// A reader over a body.
+    ///
+    /// # Errors
+    /// `BadRequest` when the body is not UTF-8.
+    pub fn new(body: &'a [u8]) -> Result<Reader<'a>> {
+        match std::str::from_utf8(body) {
+            Ok(text) => Ok(Reader { text, at: 0, path: Vec::new(), filter_depth: 0 }),
+            Err(error) => Err(Error::bad(format!(
+                "Body is not valid JSON: invalid UTF-8 at byte {}",
+                error.valid_up_to()
+            ))),
+        }
+    }
+
+    /// The path of the value being read, as C1.11 writes it; empty at the root. Of a long key only its beginning.
+    pub fn path(&self) -> String {
+        let mut out = String::new();
+        for step in &self.path {
+            match step {
+                Step::Key(key) => {
+                    if !out.is_empty() {
+                        out.push('.');
+                    }
+                    match key.char_indices().nth(KEY_SHOWN) {
+                        Some((end, _)) => {
+                            out.push_str(&key[..end]);
+                            out.push('…');
+                        }
+                        None => out.push_str(key),
+                    }
+                }
+                Step::Index(index) => {
+                    let _ = write!(out, "[{index}]");
+                }
+            }
+        }
+        out
+    }
+
+    /// An error at the current place: `<path>: <why>`, as a filter parse error inside a filter.
+    pub fn error(&self, why: impl AsRef<str>) -> Error {
+        let mut path = self.path();
+        if path.is_empty() {
+            path.push_str("body");
+        }
+        let message = format!("{path}: {}", why.as_ref());
+        if self.filter_depth > 0 { Error::FilterParse(message) } else { Error::BadRequest(message) }
+    }
+
+    /// The error for a field of the current object that is required and absent.
+    pub fn missing(&self, field: &str) -> Error {
+        let path = self.path();
+        let full = if path.is_empty() { field.to_string() } else { format!("{path}.{field}") };
+        if self.filter_depth > 0 {
+            Error::FilterParse(format!("{full}: required field is missing"))
+        } else {
+            Error::MissingField(full)
+        }
+    }
+
+    /// The error for a field that the current object does not have, read by the callback of [`Reader::object`].
+    /// A `null` is forgiven (C1.10).
+    pub fn unknown(&mut self) -> Result<()> {
+        if self.take_null()? { Ok(()) } else { Err(self.error("unknown field")) }
+    }
+
+    /// Runs `read` so that its errors are filter parse errors.
+    pub fn in_filter<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        self.filter_depth += 1;
+        let result = read(self);
+        self.filter_depth -= 1;
+        result
+    }
+
+    /// Nesting of the value being read.
+    pub fn depth(&self) -> usize {
+        self.path.len()
+    }
+
+    /// What the next value is.
+    pub fn peek(&mut self) -> Result<Kind> {
+        self.skip_space();
+        match self.byte() {
+            Some(b'{') => Ok(Kind::Object),
+            Some(b'[') => Ok(Kind::Array),
+            Some(b'"') => Ok(Kind::String),
+            Some(b'-' | b'0'..=b'9') => Ok(Kind::Number),
+            Some(b't' | b'f') => Ok(Kind::Bool),
+            Some(b'n') => Ok(Kind::Null),
+            Some(_) => Err(self.syntax("expected a value")),
+            None => Err(self.syntax("unexpected end")),
+        }
+    }
+
+    /// Consumes a `null` if that is the next value.
+    pub fn take_null(&mut self) -> Result<bool> {
+        if self.peek()? != Kind::Null {
+            return Ok(false);
+        }
+        self.literal("null")?;
+        Ok(true)
+    }
+
+    /// `None` for `null`, else what `read` makes of the value: an optional field (C1.10).
+    pub fn optional<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T>) -> Result<Option<T>> {
+        if self.take_null()? { Ok(None) } else { read(self).map(Some) }
+    }
+
+    /// Reads an object; `field` is called once for each key and must consume its value.
+    pub fn object(&mut self, mut field: impl FnMut(&mut Self, &str) -> Result<()>) -> Result<()> {
+        self.expect(Kind::Object)?;
+        self.at += 1;
+        self.enter(Step::Index(0))?;
+        self.skip_space();
+        if self.byte() == Some(b'}') {
+            self.at += 1;
+            self.path.pop();
+            return Ok(());
+        }
+        loop {
+            self.skip_space();
+            if self.byte() != Some(b'"') {
+                self.path.pop();
+                return Err(self.syntax("expected a key in double quotes"));
+            }
+            let key = self.string_token()?;
+            *self.path.last_mut().expect("entered above") = Step::Key(key.clone());
+            self.skip_space();
+            if self.byte() != Some(b':') {
+                return Err(self.syntax("expected ':'"));
+            }
+            self.at += 1;
+            field(self, &key)?;
+            self.skip_space();
+            match self.byte() {
+                Some(b',') => self.at += 1,
+                Some(b'}') => {
+                    self.at += 1;
+                    self.path.pop();
+                    return Ok(());
+                }
+                _ => return Err(self.syntax("expected ',' or '}'")),
+            }
+        }
+    }
+
+    /// Reads an array; `element` is called with the index of each element and must consume it.
+    pub fn array(&mut self, mut element: impl FnMut(&mut Self, usize) -> Result<()>) -> Result<()> {
+        self.expect(Kind::Array)?;
+        self.at += 1;
+        self.enter(Step::Index(0))?;
+        self.skip_space();
+        if self.byte() == Some(b']') {
+            self.at += 1;
+            self.path.pop();
+            return Ok(());
+        }
+        for index in 0.. {
+            *self.path.last_mut().expect("entered above") = Step::Index(index);
+            element(self, index)?;
+            self.skip_space();
+            match self.byte() {
+                Some(b',') => self.at += 1,
+                Some(b']') => {
+                    self.at += 1;
+                    self.path.pop();
+                    break;
+                }
+                _ => return Err(self.syntax("expected ',' or ']'")),
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads an array into a list of at most `limit` elements, or, where the value is no array, a list of one:
+    /// the dialect accepts a single object where a list is expected.
+    pub fn one_or_many<T>(&mut self, mut read: impl FnMut(&mut Self) -> Result<T>) -> Result<Vec<T>> {
+        let mut list = Vec::new();
+        if self.peek()? == Kind::Array {
+            self.array(|r, _| {
+                list.push(read(r)?);
+                Ok(())
+            })?;
+        } else {
+            list.push(read(self)?);
+        }
+        Ok(list)
+    }
+
+    /// Reads a boolean.
+    pub fn bool(&mut self) -> Result<bool> {
+        self.expect(Kind::Bool)?;
+        if self.byte() == Some(b't') {
+            self.literal("true")?;
+            Ok(true)
+        } else {
+            self.literal("false")?;
+            Ok(false)
+        }
+    }
+
+    /// What the first element of the array that comes next is; `None` when it has none.
+    pub fn peek_first(&mut self) -> Result<Option<Kind>> {
+        self.expect(Kind::Array)?;
+        let array = self.at;
+        self.at += 1;
+        self.skip_space();
+        let first = if self.byte() == Some(b']') { Ok(None) } else { self.peek().map(Some) };
+        self.at = array;
+        first
+    }
+
+    /// The first key of the object that comes next; `None` when it has none.
+    pub fn peek_key(&mut self) -> Result<Option<Cow<'a, str>>> {
+        self.expect(Kind::Object)?;
+        let object = self.at;
+        self.at += 1;
+        self.skip_space();
+        let first = if self.byte() == Some(b'"') { self.string_token().map(Some) } else { Ok(None) };
+        self.at = object;
+        first
+    }
+
+    /// Bytes of the body that are not read yet.
+    pub fn remaining(&self) -> usize {
+        self.text.len() - self.at
+    }
+
+    /// Skips a value of any kind, checking its syntax.
+    pub fn skip(&mut self) -> Result<()> {
+        match self.peek()? {
+            Kind::Object => self.object(|r, _| r.skip()),
+            Kind::Array => self.array(|r, _| r.skip()),
+            Kind::String => self.string_token().map(drop),
+            Kind::Number => self.number_text().map(drop),
+            Kind::Bool => self.bool().map(drop),
+            Kind::Null => self.literal("null"),
+        }
+    }
+
+    /// Checks that nothing but white space follows the root value.
+    pub fn finish(&mut self) -> Result<()> {
+        self.skip_space();
+        if self.at == self.text.len() {
+            Ok(())
+        } else {
+            Err(self.syntax("unexpected text after the body's value"))
+        }
+    }
+
+    /// An error unless the next value is of that kind.
+    pub fn expect(&mut self, kind: Kind) -> Result<()> {
+        let found = self.peek()?;
+        if found == kind {
+            Ok(())
+        } else {
+            Err(self.error(format!("expected {}, got {}", kind.word(), found.word())))
+        }
+    }
+
+    /// A syntax error at the current byte.
+    pub(super) fn syntax(&self, why: &str) -> Error {
+        let path = self.path();
+        let place = if path.is_empty() { String::new() } else { format!(" ({path})") };
+        Error::bad(format!("Body is not valid JSON: {why} at byte {}{place}", self.at))
+    }
+
+    fn enter(&mut self, step: Step<'a>) -> Result<()> {
+        if self.path.len() >= MAX_DEPTH {
+            return Err(Error::bad(format!(
+                "Body is nested deeper than {MAX_DEPTH} levels at byte {}",
+                self.at
+            )));
+        }
+        self.path.push(step);
+        Ok(())
+    }
+
+    fn byte(&self) -> Option<u8> {
+        self.text.as_bytes().get(self.at).copied()
+    }
+
+    fn skip_space(&mut self) {
+        while matches!(self.byte(), Some(b' ' | b'\n' | b'\r' | b'\t')) {
+            self.at += 1;
+        }
+    }
+
+    fn literal(&mut self, word: &str) -> Result<()> {
+        if self.text.as_bytes()[self.at..].starts_with(word.as_bytes()) {
+            self.at += word.len();
+            Ok(())
+        } else {
+            Err(self.syntax("expected a value"))
+        }
+    }
+}

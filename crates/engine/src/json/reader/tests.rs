@@ -1,0 +1,117 @@
+use super::strings::plain_end;
+use super::*;
+use proptest::prelude::*;
+
+fn skip_all(body: &[u8]) -> Result<()> {
+    let mut reader = Reader::new(body)?;
+    reader.skip()?;
+    reader.finish()
+}
+
+#[test]
+fn errors_name_the_place_c1_11() {
+    let mut reader = Reader::new(br#"{"points":[{"id":1,"vector":[1,"x"]}]}"#).unwrap();
+    let error = reader
+        .object(|r, _| {
+            r.array(|r, _| {
+                r.object(|r, key| if key == "vector" { r.f32_array(&mut Vec::new()) } else { r.skip() })
+            })
+        })
+        .unwrap_err();
+    assert_eq!(error, Error::bad("points[0].vector[1]: expected a number, got a string"));
+}
+
+#[test]
+fn deep_nesting_is_refused_without_recursion_trouble() {
+    assert!(skip_all(&vec![b'['; 10 << 20]).is_err());
+    let deep = [vec![b'['; 150], vec![b']'; 150]].concat();
+    assert!(skip_all(&deep).is_ok());
+}
+
+#[test]
+fn only_strict_json_is_read() {
+    for bad in [
+        "",
+        " ",
+        "{",
+        "[1,]",
+        "{\"a\":1,}",
+        "01",
+        "1.",
+        ".5",
+        "+1",
+        "1e",
+        "nul",
+        "tru",
+        "'a'",
+        "\"\\x\"",
+        "\"\\ud800\"",
+        "\"\\udc00\\ud800\"",
+        "\"a\nb\"",
+        "[1 2]",
+        "{\"a\" 1}",
+        "{a:1}",
+        "1 2",
+        "\u{feff}1",
+        "NaN",
+        "Infinity",
+        "-",
+        "[",
+        "\"",
+        "\"\\",
+        "\"\\u12",
+        "{\"a\":",
+        "{1:2}",
+    ] {
+        assert!(skip_all(bad.as_bytes()).is_err(), "{bad:?}");
+    }
+    assert!(skip_all(b"\xff").is_err());
+    assert!(skip_all(b"\"\xc3\"").is_err());
+}
+
+#[test]
+fn numbers_beyond_f32_are_refused_c2_3() {
+    for bad in ["1e39", "-1e39", "1e400", "340282366920938463463374607431768211456"] {
+        assert!(Reader::new(bad.as_bytes()).unwrap().f32().is_err(), "{bad}");
+    }
+    assert_eq!(Reader::new(b"3.4028234663852886e38").unwrap().f32().unwrap(), f32::MAX);
+}
+
+proptest! {
+    #[test]
+    fn floats_are_correctly_rounded(text in "-?(0|[1-9][0-9]{0,9})(\\.[0-9]{1,20})?([eE][+-]?[0-9]{1,2})?") {
+        let expected = text.parse::<f32>().unwrap();
+        let got = Reader::new(text.as_bytes()).unwrap().f32();
+        if expected.is_finite() {
+            prop_assert_eq!(got.unwrap().to_bits(), expected.to_bits());
+        } else {
+            prop_assert!(got.is_err());
+        }
+    }
+
+    #[test]
+    fn shortest_forms_round_trip(bits in any::<u32>()) {
+        let value = f32::from_bits(bits);
+        prop_assume!(value.is_finite());
+        let mut text = Vec::new();
+        crate::json::write_f32(&mut text, value);
+        prop_assert_eq!(Reader::new(&text).unwrap().f32().unwrap().to_bits(), bits);
+    }
+
+    #[test]
+    fn strings_end_at_the_first_character_that_is_special(
+        bytes in prop::collection::vec(prop_oneof![8 => any::<u8>(), 1 => Just(b'"'), 1 => 0x1e..0x24u8], 0..40),
+        from in 0usize..9,
+    ) {
+        let from = from.min(bytes.len());
+        let is_special = |byte: &u8| matches!(byte, b'"' | b'\\' | 0..=0x1f);
+        let expected = bytes[from..].iter().position(is_special).map_or(bytes.len(), |at| from + at);
+        prop_assert_eq!(plain_end(&bytes, from), expected);
+    }
+
+    #[test]
+    fn agrees_with_an_independent_parser(body in "[\\[\\]{}:,\"\\\\a0-9eE.+\\-tfn ulrs]{0,24}") {
+        let theirs = serde_json::from_str::<serde_json::Value>(&body).is_ok();
+        prop_assert_eq!(skip_all(body.as_bytes()).is_ok(), theirs, "{}", body);
+    }
+}

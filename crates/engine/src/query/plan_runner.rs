@@ -1,0 +1,259 @@
+//! Runs the plans of a search that has a graph, one after the other until one has found enough.
+
+use super::bound_search::{BoundSearch, Check};
+use super::matching::Matching;
+use super::planner::{CostModel, Plan};
+use super::tally;
+use super::tree::QuantizationParams;
+use crate::error::Error;
+use crate::field::{FieldGraph, GraphSearch};
+use crate::index::{Stopped, Traversal, WalkParams, WalkScratch};
+use std::cell::{Cell, RefCell};
+
+/// Points that are checked to estimate how many match a filter that no index answers …
+const SAMPLE: usize = 256;
+/// … and the first of them, which are enough when a quarter of them match.
+const FIRST_SAMPLE: usize = 64;
+/// If there are no more candidates than this, each is checked, which costs less than an estimate.
+const FEW: u64 = 512;
+/// Matching rows that a two-hop walk starts from, beside the descent from the graph's entry point: the matches may form
+/// several clusters, and no walk leads from one to another. They are the nearest …
+const SEEDS: usize = 32;
+/// … of this many. A cluster that has a twentieth of the matches is missed by all of them once in 500,000 times.
+const SEED_SAMPLE: usize = 256;
+/// Nodes that a wide walk meets before it begins to check how many of them match.
+const UNCHECKED: u32 = 32;
+/// Nodes that it checks then …
+const CHECKED: u32 = 96;
+/// … if that needs no documents, which cost more than bits. If it does:
+const CHECKED_BY_DOCUMENT: u32 = 32;
+/// The walk is given up when fewer of these match than the expected share divided by this.
+const FAR_BELOW: f64 = 8.0;
+/// Part of the walk's width in which `k` matches have to be. The nearest rows in it are as good as all there; towards
+/// its end some are missing.
+const TRUSTED: f64 = 0.8;
+
+/// Rows that a two-hop walk checks for each unit of its width, roughly.
+const CHECKS_PER_EF: usize = 64;
+
+thread_local! {
+    /// Visited marks and candidate lists of this thread's walks, shared by all collections.
+    static SCRATCH: RefCell<WalkScratch> = RefCell::new(WalkScratch::new());
+}
+
+/// See the module.
+pub(super) struct PlanRunner<'a> {
+    bound: &'a BoundSearch<'a>,
+    graph: &'a FieldGraph,
+    /// Rows from here on are not in the graph: the tail.
+    boundary: u32,
+}
+
+/// Distances and rows, best first.
+type Found = Vec<(f32, u32)>;
+
+impl<'a> PlanRunner<'a> {
+    /// A runner for a search. `boundary` was loaded before the view.
+    pub fn new(bound: &'a BoundSearch<'a>, graph: &'a FieldGraph, boundary: u32) -> PlanRunner<'a> {
+        PlanRunner { bound, graph, boundary: boundary.min(bound.table.len()) }
+    }
+
+    /// The best `k` rows that match.
+    pub fn run(&self, matching: &mut Matching<'_>) -> Result<Found, Error> {
+        let costs = self.costs(matching)?;
+        let mut plan = costs.first();
+        tally::count(|tally| tally.start(plan));
+        loop {
+            let found = match plan {
+                Plan::Scan => return self.scan(matching),
+                Plan::Wide => self.wide(matching, &costs)?,
+                Plan::TwoHop => Some(self.two_hops(matching, &costs)?),
+            };
+            if let Some(found) = found {
+                let in_graph = found.len() as u64;
+                let (found, in_tail) = self.with_tail(found, matching)?;
+                let possible = self.bound.possible(matching).saturating_sub(in_tail);
+                if in_graph >= possible.min(self.bound.search.k as u64) {
+                    return Ok(found);
+                }
+            }
+            tally::count(|tally| tally.fallbacks += 1);
+            plan = if plan == Plan::Wide { costs.after_wide() } else { Plan::Scan };
+        }
+    }
+
+    /// What the plans cost. If there are few candidates, each of them is checked here.
+    pub fn costs(&self, matching: &mut Matching<'_>) -> Result<CostModel, Error> {
+        let nodes = u64::from(self.graph.hnsw.len());
+        if !matching.is_exact() && matching.at_most() <= FEW {
+            matching.settle(self.bound.deadline)?;
+        }
+        let exact = matching.is_exact();
+        let matches = if exact { matching.at_most() as f64 } else { self.estimate(matching)? };
+        Ok(CostModel {
+            nodes,
+            matches: matches.min(self.bound.table.live() as f64),
+            documents: if exact { 0 } else { matching.at_most() },
+            by_document: !exact,
+            ef: self.bound.search.ef,
+            k: self.bound.search.k,
+        })
+    }
+
+    /// Roughly how many candidates match, from an evenly spread sample.
+    fn estimate(&self, matching: &Matching<'_>) -> Result<f64, Error> {
+        let mut pace = matching.pace(self.bound.deadline);
+        let (mut seen, mut passed) = (0, 0);
+        for offset in matching.spread(SAMPLE) {
+            if seen == FIRST_SAMPLE && passed * 4 >= seen {
+                break;
+            }
+            pace.step(self.bound.view.state.at(offset).payload.bytes().len())?;
+            seen += 1;
+            passed += usize::from(matching.accepts(offset));
+        }
+        Ok(passed as f64 / seen.max(1) as f64 * matching.at_most() as f64)
+    }
+
+    fn graph_search(&self) -> GraphSearch<'_> {
+        let BoundSearch { search, table, query, .. } = self.bound;
+        let quantization = search.params.quantization;
+        GraphSearch { graph: self.graph, table, query, k: search.k, quantization }
+    }
+
+    /// Every match, by its code.
+    fn scan(&self, matching: &mut Matching<'_>) -> Result<Found, Error> {
+        let BoundSearch { search, table, deadline, .. } = self.bound;
+        matching.settle(deadline)?;
+        let end = if search.params.indexed_only { self.boundary } else { table.len() };
+        let rows = self.bound.rows(matching).filter(|&row| row < end);
+        tally::count(|tally| tally.scanned += self.bound.possible(matching));
+        let tie = |a, b| self.bound.tie(a, b);
+        let ranked = self.graph_search().scan(rows, search.ef, tie, &|| deadline.passed());
+        let ranked = ranked.map_err(|Stopped| deadline.error())?;
+        tally::count(|tally| tally.reranked += ranked.reranked as u64);
+        Ok(ranked.best)
+    }
+
+    /// A walk through all nodes; the matches among what it finds are picked out. None when hardly any node matches where
+    /// the query is.
+    pub fn wide(&self, matching: &Matching<'_>, costs: &CostModel) -> Result<Option<Found>, Error> {
+        let BoundSearch { search, deadline, .. } = self.bound;
+        let check = Check::new(self.bound, matching);
+        let checked = if costs.by_document { CHECKED_BY_DOCUMENT } else { CHECKED };
+        let fewest = (costs.share() * f64::from(checked) / FAR_BELOW) as u32;
+        let (met, passed) = (Cell::new(0u32), Cell::new(0u32));
+        let is_everything = matching.is_everything();
+        let meet = |node: u32| {
+            if !is_everything {
+                let at = met.get();
+                met.set(at + 1);
+                if (UNCHECKED..UNCHECKED + checked).contains(&at) {
+                    let row = self.graph.hnsw.row_of(node);
+                    passed.set(passed.get() + u32::from(row < self.boundary && check.passes(row)));
+                }
+            }
+            true
+        };
+        let is_far = || met.get() >= UNCHECKED + checked && passed.get() <= fewest;
+        let stop = || check.is_late() || is_far() || deadline.passed();
+        let params = WalkParams::wide(costs.wide_ef());
+        // Called best first: finds the place of the k-th match among all that was found.
+        let (rank, matches, place) = (Cell::new(0usize), Cell::new(0usize), Cell::new(None));
+        let wanted = |row| {
+            rank.set(rank.get() + 1);
+            let is_match = row < self.boundary && check.passes(row);
+            matches.set(matches.get() + usize::from(is_match));
+            if is_match && matches.get() == search.k {
+                place.set(Some(rank.get()));
+            }
+            is_match
+        };
+        let found = self.walk(&params, &meet, &wanted, &stop);
+        check.finish()?;
+        match found {
+            Err(Stopped) if is_far() => Ok(None),
+            Err(Stopped) => Err(deadline.error()),
+            Ok(found) => {
+                let trusted = place.get().is_none_or(|place| place as f64 <= TRUSTED * params.ef as f64);
+                Ok((is_everything || trusted).then_some(found))
+            }
+        }
+    }
+
+    /// A walk through the matching nodes only.
+    pub fn two_hops(&self, matching: &mut Matching<'_>, costs: &CostModel) -> Result<Found, Error> {
+        let ef = costs.two_hop_ef();
+        matching.expect((ef * CHECKS_PER_EF) as u64);
+        let check = Check::new(self.bound, matching);
+        let seeds = self.seeds(matching)?;
+        let stop = || check.is_late() || self.bound.deadline.passed();
+        let accept = |node| {
+            let row = self.graph.hnsw.row_of(node);
+            row < self.boundary && check.passes(row)
+        };
+        let params = WalkParams { ef, traversal: Traversal::TwoHop, starts: &seeds };
+        let found = self.walk(&params, &accept, &|_| true, &stop);
+        check.finish()?;
+        found.map_err(|Stopped| self.bound.deadline.error())
+    }
+
+    /// Nodes that match: the nearest to the query of a sample from all over the graph.
+    fn seeds(&self, matching: &Matching<'_>) -> Result<Vec<u32>, Error> {
+        if matching.is_everything() {
+            return Ok(Vec::new());
+        }
+        let BoundSearch { search, view, deadline, .. } = self.bound;
+        let mut pace = matching.pace(deadline);
+        let mut rows = Vec::with_capacity(SEED_SAMPLE);
+        for offset in matching.spread(SEED_SAMPLE) {
+            let point = view.state.at(offset);
+            // A condition that no index has answered is checked on the document.
+            if !matching.is_exact() {
+                pace.step(point.payload.bytes().len())?;
+            }
+            let row = point.rows.row(self.bound.field());
+            rows.extend(row.filter(|&row| row < self.boundary && matching.accepts(offset)));
+        }
+        rows.sort_unstable();
+        rows.dedup();
+        let quantization = QuantizationParams { rescore: false, ..search.params.quantization };
+        let nearest = GraphSearch { k: SEEDS, quantization, ..self.graph_search() };
+        let nearest = nearest.scan(rows.into_iter(), SEEDS, |a, b| a.cmp(&b), &|| deadline.passed());
+        let nearest = nearest.map_err(|Stopped| deadline.error())?;
+        Ok(nearest.best.into_iter().filter_map(|(_, row)| self.graph.node_of(row)).collect())
+    }
+
+    fn walk(
+        &self,
+        params: &WalkParams<'_>,
+        accept: &impl Fn(u32) -> bool,
+        wanted: &impl Fn(u32) -> bool,
+        stop: &impl Fn() -> bool,
+    ) -> Result<Found, Stopped> {
+        let tie = |a, b| self.bound.tie(a, b);
+        SCRATCH.with_borrow_mut(|scratch| {
+            let found = self.graph_search().walk(params, accept, wanted, tie, scratch, stop);
+            let work = scratch.take_work();
+            tally::count(|tally| {
+                tally.hops += work.hops;
+                tally.distances += work.distances;
+                tally.reranked += found.as_ref().map_or(0, |ranked| ranked.reranked as u64);
+            });
+            found.map(|ranked| ranked.best)
+        })
+    }
+
+    /// The best of what the walk has found and of the tail, and how many rows of the tail match.
+    fn with_tail(&self, found: Found, matching: &Matching<'_>) -> Result<(Found, u64), Error> {
+        let tail = self.boundary..self.bound.table.len();
+        if self.bound.search.params.indexed_only || tail.is_empty() {
+            return Ok((found, 0));
+        }
+        let mut top = self.bound.top();
+        found.iter().for_each(|&(distance, row)| top.offer(distance, row));
+        let check = Check::new(self.bound, matching);
+        self.bound.scan_range(tail, &check, &mut top)?;
+        Ok((top.into_sorted(), check.passed()))
+    }
+}

@@ -1,0 +1,48 @@
+//! A search of one field for the points nearest to a vector.
+
+use super::excluded::Excluded;
+use super::prepared::Step;
+use super::tree::SearchParams;
+use crate::config::CollectionConfig;
+use crate::vectors::VectorValue;
+
+/// What to search for, in which field.
+#[derive(Clone, Debug)]
+pub struct Target {
+    /// Position of the field, over all kinds of fields.
+    pub field: usize,
+    /// The vector as sent; it fits the field.
+    pub vector: VectorValue,
+}
+
+/// See the module.
+#[derive(Clone, Copy)]
+pub struct VectorSearch<'a> {
+    /// What to search for.
+    pub target: &'a Target,
+    /// Hits wanted.
+    pub k: usize,
+    /// Width of walks through the field's graph, at least `k`.
+    pub ef: usize,
+    /// How to search.
+    pub params: SearchParams,
+    /// Scores worse than this are left out.
+    pub threshold: Option<f32>,
+    /// Points to leave out.
+    pub excluded: &'a Excluded,
+}
+
+impl<'a> VectorSearch<'a> {
+    /// The search for `k` hits that a step of a query needs.
+    pub fn of_step(
+        config: &CollectionConfig,
+        step: &'a Step,
+        params: SearchParams,
+        target: &'a Target,
+        k: usize,
+    ) -> VectorSearch<'a> {
+        let hnsw = config.effective_hnsw(config.name_at(target.field));
+        let ef = params.hnsw_ef.unwrap_or(hnsw.map_or(k, |hnsw| hnsw.ef_search)).max(k);
+        VectorSearch { target, k, ef, params, threshold: step.threshold, excluded: &step.excluded }
+    }
+}

@@ -1,0 +1,186 @@
+//! The data of a collection at one operation: points, ids, rows of vectors and field indexes.
+//!
+//! The writer owns a [`Head`] and applies changes to it; readers hold a [`View`], which never changes. Both contain a
+//! [`State`], which is cheap to clone because every part of it is copy-on-write.
+
+mod allowance;
+mod declared_index;
+mod digest;
+mod edited_payloads;
+mod editing;
+mod head;
+mod point;
+mod view;
+
+pub use allowance::{Allowance, Unapplied};
+pub use declared_index::{DeclaredIndex, IndexDraft};
+pub use edited_payloads::EditedPayloads;
+pub use head::{Head, MOVED_BYTES};
+pub use point::{NO_ROW, Payload, Point, Rows, StoredPayload};
+pub use view::View;
+
+use crate::config::CollectionConfig;
+use crate::filter::{IndexSet, PointView};
+use crate::payload::{FieldIndex, JsonPath, Tokenizer};
+use crate::point_set::PointSet;
+use crate::types::PointId;
+use imbl::{OrdMap, Vector};
+use std::sync::Arc;
+
+/// Points, ids and field indexes of a collection at one operation. Every part is copy-on-write: a clone costs
+/// a few reference counts and never changes.
+#[derive(Clone)]
+pub struct State {
+    /// Configuration in force.
+    pub config: Arc<CollectionConfig>,
+    /// Offset of each live id, in the order of scrolling.
+    pub ids: OrdMap<PointId, u32>,
+    /// Points by offset, tombstones included.
+    pub points: Vector<Point>,
+    /// Offsets of the live points.
+    pub live: PointSet,
+    /// Offsets of tombstones, which the next new points take.
+    vacant: PointSet,
+    /// For each vector field, by its position, the live points without a vector in it: mostly none.
+    lacking: Arc<Vec<PointSet>>,
+    /// Field indexes in the order of their declaration.
+    pub indexes: Arc<Vec<DeclaredIndex>>,
+    /// Bytes of payloads that no data file holds yet.
+    pub payload_bytes: u64,
+}
+
+impl State {
+    /// An empty collection.
+    pub fn new(config: Arc<CollectionConfig>) -> State {
+        State {
+            config,
+            ids: OrdMap::new(),
+            points: Vector::new(),
+            live: PointSet::new(),
+            vacant: PointSet::new(),
+            lacking: Arc::default(),
+            indexes: Arc::new(Vec::new()),
+            payload_bytes: 0,
+        }
+    }
+
+    /// The live point of that id, with its offset.
+    pub fn point(&self, id: PointId) -> Option<(u32, &Point)> {
+        let offset = *self.ids.get(&id)?;
+        Some((offset, self.at(offset)))
+    }
+
+    /// The point at an offset that came from this state.
+    pub fn at(&self, offset: u32) -> &Point {
+        &self.points[offset as usize]
+    }
+
+    /// Appends a point as a checkpoint has it. Its id and its life are entered by the caller.
+    pub fn load(&mut self, point: Point) {
+        let offset = self.points.len() as u32;
+        if !point.live {
+            self.vacant.insert(offset);
+        }
+        self.note_vectors(offset, &point);
+        self.points.push_back(point);
+    }
+
+    /// The place of a new point: that of a tombstone, or a new one behind all others. [`State::set`] is to put the point
+    /// there.
+    pub fn add(&mut self, id: PointId, blank: Point) -> u32 {
+        let offset = match self.vacant.min() {
+            Some(offset) => {
+                self.vacant.remove(offset);
+                offset
+            }
+            None => {
+                let offset = u32::try_from(self.points.len()).expect("fewer than 2^32 points");
+                self.points.push_back(blank);
+                offset
+            }
+        };
+        self.ids.insert(id, offset);
+        self.live.insert(offset);
+        offset
+    }
+
+    /// Takes a point out, of which [`State::set`] is to leave a tombstone. Readers of older views still have it there.
+    pub fn remove(&mut self, id: PointId, offset: u32) {
+        self.ids.remove(&id);
+        self.live.remove(offset);
+        self.vacant.insert(offset);
+    }
+
+    /// Replaces the point at an offset that came from this state.
+    pub fn set(&mut self, offset: u32, point: Point) {
+        self.note_vectors(offset, &point);
+        let added = point.payload.memory_bytes();
+        if let Some(old) = self.points.get_mut(offset as usize) {
+            let old = std::mem::replace(old, point);
+            self.payload_bytes = self.payload_bytes + added - old.payload.memory_bytes();
+        }
+    }
+
+    /// Takes note of which vectors the point at an offset has from now on.
+    fn note_vectors(&mut self, offset: u32, point: &Point) {
+        let fields = point.rows.fields();
+        if self.lacking.len() < fields {
+            Arc::make_mut(&mut self.lacking).resize_with(fields, PointSet::new);
+        }
+        for field in 0..fields {
+            let lacks = point.live && point.rows.row(field).is_none();
+            if self.lacking[field].contains(offset) != lacks {
+                let lacking = &mut Arc::make_mut(&mut self.lacking)[field];
+                if lacks {
+                    lacking.insert(offset)
+                } else {
+                    lacking.remove(offset)
+                };
+            }
+        }
+    }
+
+    /// The point at an offset as filters see it.
+    pub fn subject(&self, offset: u32) -> Subject<'_> {
+        Subject { point: self.at(offset), state: self }
+    }
+}
+
+impl IndexSet for State {
+    fn index(&self, path: &JsonPath) -> Option<&FieldIndex> {
+        self.indexes.iter().find(|index| index.path() == path)?.built()
+    }
+
+    fn offset_of(&self, id: PointId) -> Option<u32> {
+        self.ids.get(&id).copied()
+    }
+
+    fn with_vector(&self, name: &str) -> Option<PointSet> {
+        let Some(field) = self.config.vector_position(name) else { return Some(PointSet::new()) };
+        Some(self.lacking.get(field).map_or_else(|| self.live.clone(), |lacking| &self.live - lacking))
+    }
+}
+
+/// A point as filters see it.
+pub struct Subject<'a> {
+    point: &'a Point,
+    state: &'a State,
+}
+
+impl PointView for Subject<'_> {
+    fn id(&self) -> PointId {
+        self.point.id
+    }
+
+    fn has_vector(&self, name: &str) -> bool {
+        self.state.config.vector_position(name).is_some_and(|field| self.point.rows.row(field).is_some())
+    }
+
+    fn document(&self) -> &[u8] {
+        self.point.payload.bytes()
+    }
+
+    fn tokenizer(&self, path: &JsonPath) -> Option<&Tokenizer> {
+        self.state.indexes.iter().find(|index| index.path() == path)?.tokenizer()
+    }
+}

@@ -1,0 +1,260 @@
+//! Group commit: many writers, one log, one sync for all groups that arrived during the last one.
+
+mod committer;
+mod pending_flush;
+
+pub use pending_flush::PendingFlush;
+
+use super::durability::{Durability, GroupOptions};
+use super::log::{Log, Pending};
+use super::{LogError, MAX_BODY_BYTES, MarkFault};
+use crate::sync::thread::{self, JoinHandle};
+use crate::sync::{Mutex, mpsc};
+use committer::{Committer, Group, Queue};
+use std::sync::Arc;
+
+/// Up to so many waiting bytes a writer writes and syncs inline: then the sync takes hardly longer than the way to another
+/// thread and back.
+const INLINE_BYTES: usize = 64 << 10;
+
+/// Called once with how a group ended: the sequence of its last record (for an empty group the last durable one) or why
+/// none of its records is in the log. Called on the thread that wrote it, one at a time and the groups of a collection in
+/// the order of their sequences; it must not block, and must not call the log.
+pub type Completion = Box<dyn FnOnce(Result<u64, LogError>) + Send>;
+
+/// The log, shared by all writers of the server.
+///
+/// Sequence numbers are given out under a short lock, in which only already encoded bodies change hands; headers,
+/// checksums and I/O happen elsewhere. When a group fails, every group behind it fails too, because its records may be
+/// built on it, and records of its collections are refused until [`resume`](Self::resume).
+pub struct GroupCommit {
+    shared: Arc<Committer>,
+    /// `None` when flushes happen in the caller.
+    thread: Mutex<Option<JoinHandle<()>>>,
+    inline: bool,
+}
+
+impl std::fmt::Debug for GroupCommit {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("GroupCommit").field("inline", &self.inline).finish_non_exhaustive()
+    }
+}
+
+impl GroupCommit {
+    /// Writes and syncs on a thread of its own.
+    pub fn threaded(log: Log, options: &GroupOptions) -> std::io::Result<Self> {
+        let shared = Arc::new(Committer::new(log, options));
+        let worker = Arc::clone(&shared);
+        let thread = thread::Builder::new().name("kithdb-log".to_owned()).spawn(move || worker.run())?;
+        Ok(Self { shared, thread: Mutex::new(Some(thread)), inline: false })
+    }
+
+    /// Writes and syncs in the caller, before the call returns: one thread, every run the same, for simulations.
+    pub fn inline(log: Log, options: &GroupOptions) -> Self {
+        Self { shared: Arc::new(Committer::new(log, options)), thread: Mutex::new(None), inline: true }
+    }
+
+    /// Appends `(collection, kind, body)` records with successive sequence numbers, for the log's thread to write. `done`
+    /// is called exactly once, for a refusal before this returns; then the numbers are not used.
+    pub fn append_group(&self, records: &[(u64, u8, &[u8])], durability: Durability, done: Completion) {
+        let records: Vec<_> =
+            records.iter().map(|&(collection, kind, body)| (collection, kind, body.to_vec())).collect();
+        let fill = |log: &mut Appender<'_>| {
+            records
+                .into_iter()
+                .try_for_each(|(collection, kind, body)| log.append(collection, kind, body).map(drop))
+        };
+        // A refusal was reported to `done`; what was appended is flushed here.
+        drop(self.append(fill, durability, done));
+    }
+
+    /// The one way into the log. `fill` has the log to itself for a moment: it sees the sequence numbers that its records
+    /// will get, may apply its operation accordingly, and appends. What it appended is one group, which waits until the
+    /// [`PendingFlush`] is finished or dropped. If `fill` fails, nothing is appended, no number is used, and `done` is
+    /// called with the error. (After a panic in `fill` nothing is appended either, and `done` is dropped.)
+    ///
+    /// Every other writer waits meanwhile: `fill` must be short, and must not call this log.
+    pub fn append<R>(
+        &self,
+        fill: impl FnOnce(&mut Appender<'_>) -> Result<R, LogError>,
+        durability: Durability,
+        done: Completion,
+    ) -> Result<(R, PendingFlush<'_>), LogError> {
+        let mut queue = self.shared.queue.lock();
+        let staged = match queue.refusal() {
+            Some(refusal) => Err(refusal),
+            None => {
+                let mut appender = Appender {
+                    queue: &queue,
+                    limit: self.shared.waiting_bytes,
+                    records: Vec::new(),
+                    bytes: 0,
+                };
+                fill(&mut appender).map(|value| (value, appender.records, appender.bytes))
+            }
+        };
+        let (value, records, bytes) = match staged {
+            Ok(staged) => staged,
+            Err(error) => {
+                drop(queue);
+                done(Err(error.clone()));
+                return Err(error);
+            }
+        };
+        queue.next += records.len() as u64;
+        let last = (!records.is_empty()).then(|| queue.next - 1);
+        queue.bytes += bytes;
+        queue.groups.push_back(Group { records, last, bytes, durability, done });
+        drop(queue);
+        if self.inline {
+            self.shared.write_batch(self.shared.log.lock(), false);
+        }
+        Ok((value, PendingFlush::new(self, durability)))
+    }
+
+    /// Has the log's thread write and sync what is queued.
+    fn wake(&self) {
+        if !self.inline {
+            self.shared.arrived.notify_one();
+        }
+    }
+
+    /// Writes and syncs what is queued in the caller, if it is short and no other thread is writing; else as
+    /// [`wake`](Self::wake). The completions are called here, so the caller must hold nothing that they need.
+    fn drive(&self) {
+        if self.inline {
+            return;
+        }
+        let is_short = self.shared.queue.lock().bytes <= INLINE_BYTES;
+        match is_short.then(|| self.shared.log.try_lock()).flatten() {
+            // With a sync: the one after a pause, of records that did not ask for one, is the thread's.
+            Some(log) => drop(self.shared.write_batch(log, true)),
+            None => self.wake(),
+        }
+    }
+
+    /// Accepts records of `collection` again after a failure. To be called once its state holds nothing that failed and
+    /// the completions of its failed groups have returned.
+    pub fn resume(&self, collection: u64) {
+        self.shared.queue.lock().failed.remove(&collection);
+    }
+
+    /// Waits until everything appended so far is durable. Not to be called from a completion.
+    pub fn sync(&self) -> Result<u64, LogError> {
+        let (sender, receiver) = mpsc::channel();
+        let done = Box::new(move |outcome| {
+            // The receiver is gone if the waiting thread was unwound.
+            let _ = sender.send(outcome);
+        });
+        // Left to the log's thread.
+        drop(self.append(|_| Ok(()), Durability::Always, done)?);
+        receiver.recv().unwrap_or(Err(LogError::Closed))
+    }
+
+    /// Why the log takes no writes until it is opened again, if it does not: a sync failed.
+    pub fn fault(&self) -> Option<LogError> {
+        self.shared.queue.lock().poison.clone()
+    }
+
+    /// The sequence that the next record would get at this moment.
+    pub fn next_sequence(&self) -> u64 {
+        self.shared.queue.lock().next
+    }
+
+    /// The last sequence that is durable; waits for a running sync.
+    pub fn durable_sequence(&self) -> u64 {
+        self.shared.log.lock().durable_sequence()
+    }
+
+    /// See [`Log::cut`]; waits for a running sync.
+    pub fn cut(&self, below: u64) -> Result<(), LogError> {
+        self.shared.log.lock().cut(below)
+    }
+
+    /// See [`Log::mend_mark`]; waits for a running sync.
+    pub fn mend_mark(&self) -> Option<(MarkFault, Result<(), LogError>)> {
+        self.shared.log.lock().mend_mark()
+    }
+
+    /// See [`Log::rotate`]; waits for a running sync.
+    pub fn rotate(&self) -> Result<(), LogError> {
+        self.shared.log.lock().rotate()
+    }
+
+    /// Makes everything that was appended durable and shows the paths of all segments with their lengths in bytes,
+    /// oldest first. Nothing is written or cut meanwhile, so `look` must be short. What a segment holds up to its length
+    /// never changes afterwards.
+    ///
+    /// # Errors
+    /// The log's, when it cannot be made durable.
+    pub fn with_segments<R>(&self, look: impl FnOnce(&[(String, u64)]) -> R) -> Result<R, LogError> {
+        self.sync()?;
+        let mut log = self.shared.log.lock();
+        log.flush()?;
+        Ok(look(&log.segments()))
+    }
+
+    /// See [`Log::size_bytes`]; waits for a running sync.
+    pub fn size_bytes(&self) -> u64 {
+        self.shared.log.lock().size_bytes()
+    }
+
+    /// See [`Log::oldest_sequence`]; waits for a running sync.
+    pub fn oldest_sequence(&self) -> u64 {
+        self.shared.log.lock().oldest_sequence()
+    }
+
+    /// Refuses further groups, writes and syncs what waits, and ends the thread. Answers whether the last sync
+    /// succeeded. Closing twice is no error; not to be called from a completion.
+    pub fn close(&self) -> Result<(), LogError> {
+        self.shared.queue.lock().closed = true;
+        self.shared.arrived.notify_one();
+        if let Some(thread) = self.thread.lock().take() {
+            // The thread catches what completions throw; its own panic would be a bug that the sync below reports.
+            let _ = thread.join();
+        }
+        self.shared.write_batch(self.shared.log.lock(), true);
+        let mut log = self.shared.log.lock();
+        log.sync()?;
+        log.give_back_zeros()
+    }
+}
+
+impl Drop for GroupCommit {
+    fn drop(&mut self) {
+        // An owner that needs the outcome calls `close`.
+        let _ = self.close();
+    }
+}
+
+/// The log as one writer sees it while it holds it.
+pub struct Appender<'a> {
+    queue: &'a Queue,
+    limit: usize,
+    records: Vec<Pending>,
+    bytes: usize,
+}
+
+impl Appender<'_> {
+    /// The sequence that the next record gets.
+    pub fn next_sequence(&self) -> u64 {
+        self.queue.next + self.records.len() as u64
+    }
+
+    /// Adds a record to the group and answers its sequence.
+    pub fn append(&mut self, collection: u64, kind: u8, body: Vec<u8>) -> Result<u64, LogError> {
+        if body.len() > MAX_BODY_BYTES {
+            return Err(LogError::TooLarge { bytes: body.len() });
+        }
+        if self.queue.failed.contains(&collection) {
+            return Err(LogError::Superseded);
+        }
+        if self.queue.bytes > 0 && self.queue.bytes + self.bytes + body.len() > self.limit {
+            return Err(LogError::Overloaded);
+        }
+        let sequence = self.next_sequence();
+        self.bytes += body.len();
+        self.records.push(Pending { collection, kind, body });
+        Ok(sequence)
+    }
+}

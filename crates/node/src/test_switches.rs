@@ -1,0 +1,52 @@
+//! Switches that only tests set. An addon with the feature `testing` exports `setTestSwitches`; the product does not.
+
+use crate::completions::lock;
+use kithdb_engine::{CrashPoint, Engine, OpenError, Options};
+use napi_derive::napi;
+use std::sync::Mutex;
+
+/// What the engines that this process opens from now on do differently.
+#[napi(object, object_to_js = false)]
+#[derive(Default)]
+pub struct TestSwitches {
+    /// Operations on the collection `__panic__` panic.
+    pub panics_on_request: Option<bool>,
+    /// Background work starts at thresholds of a few kilobytes and rows, and is looked for every 10 ms: a small collection
+    /// is checkpointed, vacuumed and cut from the log many times a second.
+    pub eager: Option<bool>,
+    /// `NAME:COUNT`: the process is killed when it reaches the crash point `NAME` for the `COUNT`-th time since the
+    /// engine was opened. `crates/engine/src/storage/crash_points.rs` lists the names.
+    pub crash_point: Option<String>,
+}
+
+static SWITCHES: Mutex<TestSwitches> =
+    Mutex::new(TestSwitches { panics_on_request: None, eager: None, crash_point: None });
+
+/// Replaces all switches; those that are absent are off.
+///
+/// # Errors
+/// When `crashPoint` is not of the form `NAME:COUNT`.
+#[napi(catch_unwind)]
+pub fn set_test_switches(switches: TestSwitches) -> napi::Result<()> {
+    crash_point(&switches).map_err(napi::Error::from_reason)?;
+    *lock(&SWITCHES) = switches;
+    Ok(())
+}
+
+/// Opens an engine as the switches say.
+pub fn open(data_dir: &str, options: Options) -> Result<Engine, OpenError> {
+    let (options, crash_point) = {
+        let switches = lock(&SWITCHES);
+        let options = if switches.eager.unwrap_or(false) { options.eager() } else { options };
+        let panics_on_request = switches.panics_on_request.unwrap_or(false);
+        (Options { panics_on_request, ..options }, crash_point(&switches).ok().flatten())
+    };
+    match crash_point {
+        Some(point) => Engine::open_directory_to_crash(data_dir, options, point),
+        None => Engine::open_directory(data_dir, options),
+    }
+}
+
+fn crash_point(switches: &TestSwitches) -> Result<Option<CrashPoint>, String> {
+    switches.crash_point.as_deref().map(str::parse).transpose()
+}

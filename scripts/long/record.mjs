@@ -1,0 +1,60 @@
+/** docs/soak.json: which long tests ran of which commit, so that the next run goes on where the last one ended. */
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { BuildError, output } from '../build/process.mjs';
+import { root } from '../build/tree.mjs';
+
+const RECORD = join(root, 'docs', 'soak.json');
+
+/**
+ * @typedef {{suite: string, commit: string, first?: number, count: number, seconds?: number, failed?: boolean}} Entry
+ * `count` cases of one commit, from number `first` on where they are numbered; seconds passed, on a machine that may
+ * have done other things
+ */
+
+/** The commit that is tested; with a plus where files differ from it. */
+export async function testedCommit() {
+  const name = await output('git', ['rev-parse', '--short', 'HEAD']);
+  const changes = await output('git', ['status', '--porcelain', 'crates', 'src', 'test']);
+  if (name === null || changes === null) throw new BuildError('git does not say which commit this is.');
+  return changes === '' ? name : `${name}+`;
+}
+
+/** @returns {Entry[]} */
+export function readRecord() {
+  return existsSync(RECORD) ? JSON.parse(readFileSync(RECORD, 'utf8')) : [];
+}
+
+/** Adds an entry, to the one that it continues if there is one. */
+export function keep(entry) {
+  const record = readRecord();
+  const before = record.find(
+    ({ suite, commit, first, count, failed }) =>
+      suite === entry.suite &&
+      commit === entry.commit &&
+      !failed &&
+      !entry.failed &&
+      (first === undefined || first + count === entry.first),
+  );
+  if (before) {
+    before.count += entry.count;
+    before.seconds = (before.seconds ?? 0) + entry.seconds;
+  } else {
+    record.push(entry);
+  }
+  writeFileSync(RECORD, `[\n${record.map((line) => `  ${JSON.stringify(line)}`).join(',\n')}\n]\n`);
+}
+
+/** The first number of a suite that no run has had. */
+export function nextOf(suite) {
+  const ends = readRecord().map((entry) => (entry.suite === suite ? (entry.first ?? 0) + entry.count : 0));
+  return Math.max(0, ...ends);
+}
+
+/** How many cases of a suite passed on a commit. */
+export function totalOf(suite, commit) {
+  const passed = readRecord().filter(
+    (entry) => entry.suite === suite && entry.commit === commit && !entry.failed,
+  );
+  return passed.reduce((sum, { count }) => sum + count, 0);
+}

@@ -1,0 +1,130 @@
+/** The suites of `npm run test:long`. */
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { BuildError, run } from '../build/process.mjs';
+import { TEST_BUILD } from '../build/tests.mjs';
+import { root } from '../build/tree.mjs';
+import { runSchemathesis } from '../schemathesis.mjs';
+
+const FUZZ_SECONDS = 300;
+
+/**
+ * @typedef {object} Suite
+ * @property {number} full cases of a whole run
+ * @property {number} [slice] cases that run at a time, for a minute or two; a suite without runs in full only
+ * @property {boolean} isNumbered whether the number of the first case decides what the cases are
+ * @property {(first: number, count: number) => Promise<{code: number, log: string, count: number}>} run
+ */
+
+/** A Rust test whose cases are numbered: the variables say how many to run, and which is the first. */
+function numbered(name, args, { count, first }, sizes) {
+  return {
+    ...sizes,
+    isNumbered: true,
+    run: (from, most) => runCargo(name, args, { [count]: most, [first]: from }, most),
+  };
+}
+
+/** A Rust test whose cases are drawn anew each time: the variable says how many. */
+function random(name, args, count, sizes) {
+  return { ...sizes, isNumbered: false, run: (_, most) => runCargo(name, args, { [count]: most }, most) };
+}
+
+/** A Rust test of every case there is. */
+function exhaustive(name, args) {
+  return { full: 1, isNumbered: false, run: () => runCargo(name, args, { KITHDB_EXHAUSTIVE: 1 }, 1) };
+}
+
+async function runCargo(name, args, variables, count) {
+  const env = Object.fromEntries(Object.entries(variables).map(([key, value]) => [key, String(value)]));
+  return { ...(await run(`long-${name}`, 'cargo', ['test', ...TEST_BUILD, ...args], { env })), count };
+}
+
+async function runKills(_, count) {
+  const args = [join(root, 'node_modules', 'jest', 'bin', 'jest.js'), 'test/crash/kill'];
+  const env = { KITHDB_KILLS: String(count) };
+  return { ...(await run('long-kills', process.execPath, args, { env })), count };
+}
+
+/** Requests that are generated from the description of the HTTP interface: `count` for each operation and phase. */
+async function runRequests(seed, count) {
+  const log = join(root, '.build', 'logs', 'long-requests.log');
+  try {
+    const note = await runSchemathesis({
+      maxExamples: count,
+      seed,
+      phases: ['examples', 'coverage', 'fuzzing'],
+    });
+    writeFileSync(log, `${note ?? 'no findings'}\n`);
+    return { code: 0, log, count: note === undefined ? count : 0 };
+  } catch (error) {
+    if (!(error instanceof BuildError)) throw error;
+    writeFileSync(log, `${error.message}\n`);
+    return { code: 1, log, count };
+  }
+}
+
+function fuzz(target) {
+  return {
+    full: 1,
+    slice: 1,
+    isNumbered: false,
+    run: async () => {
+      const limits = ['--', `-max_total_time=${FUZZ_SECONDS}`, '-max_len=16384'];
+      const args = ['+nightly', 'fuzz', 'run', '-s', 'none', '--fuzz-dir', 'fuzz', target, ...limits];
+      const result = await run(`long-fuzz-${target}`, 'cargo', args);
+      const done = /^Done (\d+) runs/m.exec(readFileSync(result.log, 'utf8'));
+      return { ...result, count: Number(done?.[1] ?? 0) };
+    },
+  };
+}
+
+const targets = readdirSync(join(root, 'fuzz', 'fuzz_targets')).map((file) => basename(file, '.rs'));
+
+/** @type {Record<string, Suite>} */
+const standard = {
+  'power-cuts': numbered(
+    'power-cuts',
+    ['--test', 'power_cut', 'nothing_'],
+    { count: 'KITHDB_SEEDS', first: 'KITHDB_FIRST_SEED' },
+    { full: 40_000, slice: 4_000 },
+  ),
+  kills: { full: 400, slice: 100, isNumbered: false, run: runKills },
+  damage: numbered(
+    'damage',
+    ['--test', 'damage', 'damage_never'],
+    { count: 'KITHDB_ROT', first: 'KITHDB_FIRST_ROT' },
+    { full: 4_000, slice: 500 },
+  ),
+  models: random('models', ['--features', 'kithdb-engine/shuttle', '--test', 'models'], 'KITHDB_SCHEDULES', {
+    full: 40_000,
+    slice: 10_000,
+  }),
+  repairs: numbered(
+    'repairs',
+    ['--test', 'repair', 'a_repair_keeps'],
+    { count: 'KITHDB_DAMAGES', first: 'KITHDB_FIRST_DAMAGE' },
+    { full: 1_000, slice: 250 },
+  ),
+  filters: random('filters', ['--lib', 'indexes_never_change'], 'KITHDB_CASES', {
+    full: 20_000,
+    slice: 5_000,
+  }),
+  inputs: numbered(
+    'inputs',
+    ['--test', 'corpus'],
+    { count: 'KITHDB_FUZZ', first: 'KITHDB_FUZZ_SEED' },
+    { full: 40_000, slice: 10_000 },
+  ),
+  requests: { full: 200, slice: 20, isNumbered: true, run: runRequests },
+  'failing-calls': exhaustive('failing-calls', ['--test', 'power_cut', 'every_nth']),
+  'short-programs': exhaustive('short-programs', ['--test', 'power_cut', 'no_crash']),
+};
+
+export const DEFAULT_SUITES = Object.keys(standard);
+export const FUZZ_SUITES = targets.map((target) => `fuzz-${target}`);
+
+export const suites = {
+  ...standard,
+  ...Object.fromEntries(targets.map((target) => [`fuzz-${target}`, fuzz(target)])),
+};

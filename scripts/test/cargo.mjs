@@ -1,0 +1,59 @@
+/** Rust tests: built by `build-tests`, counted and timed from what their runner prints. */
+import { readFileSync } from 'node:fs';
+import { BuildError, run, tail } from '../build/process.mjs';
+import { TEST_BUILD } from '../build/tests.mjs';
+
+/**
+ * Rust's test runner times tests only where unstable options are allowed. This allows them to the test programs alone:
+ * as a variable of cargo's own environment it would compile some dependencies again.
+ */
+const TIMED = [
+  ...['--config', `target.'cfg(unix)'.runner = ["env", "RUSTC_BOOTSTRAP=1"]`],
+  ...['--', ...(process.platform === 'win32' ? [] : ['-Z', 'unstable-options', '--report-time'])],
+];
+
+/** @param {import('./tally.mjs').Tally} tally */
+export async function runCargoTests(tally) {
+  const tests = await runAndCount(tally, 'cargo-test', [...TEST_BUILD, '--lib', '--tests']);
+  const examples = await runAndCount(tally, 'cargo-doc-test', [...TEST_BUILD, '--doc']);
+  return `${tests + examples} tests`;
+}
+
+/**
+ * Orders of threads: the engine compiled once more, with the locks of a scheduler. Of the workspace, not of the
+ * engine's package alone, for which cargo would compile the dependencies again.
+ *
+ * @param {import('./tally.mjs').Tally} tally
+ */
+export async function runModels(tally) {
+  const args = [...TEST_BUILD, '--features', 'kithdb-engine/shuttle', '--test', 'models'];
+  return `${await runAndCount(tally, 'models', args)} tests`;
+}
+
+/** Runs `cargo test`; how many tests passed. */
+async function runAndCount(tally, name, args) {
+  const { code, log } = await run(name, 'cargo', ['test', ...args, ...TIMED], {
+    env: { CARGO_TERM_COLOR: 'never' },
+  });
+  const passed = countTests(tally, readFileSync(log, 'utf8'));
+  if (code !== 0) throw new BuildError(`${name} failed (exit code ${code}).\n${tail(log)}`);
+  return passed;
+}
+
+/** Reads the closing line of each test program, and the time behind each test; how many tests passed. */
+function countTests(tally, log) {
+  let program = '';
+  let allPassed = 0;
+  for (const line of log.split('\n')) {
+    program = /^\s+Running (?:unittests )?(\S+)/.exec(line)?.[1] ?? program;
+    const timed = /^test (\S+).* <([\d.]+)s>$/.exec(line);
+    if (timed) tally.time(`${program} ${timed[1]}`, Number(timed[2]));
+    const result = /^test result: \w+\. (\d+) passed; (\d+) failed; (\d+) ignored/.exec(line);
+    if (result) {
+      const [passed, failed, skipped] = result.slice(1).map(Number);
+      tally.add({ passed, failed, skipped });
+      allPassed += passed;
+    }
+  }
+  return allPassed;
+}

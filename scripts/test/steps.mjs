@@ -1,0 +1,84 @@
+/** The steps of `npm test`, and in which order they run. */
+import { join } from 'node:path';
+import { bindingTypesAreCurrent } from '../build/addon.mjs';
+import { buildEverything } from '../build/everything.mjs';
+import { installPackages } from '../build/packages.mjs';
+import { BuildError, mustRun } from '../build/process.mjs';
+import { preparePython } from '../build/python.mjs';
+import { buildTests } from '../build/tests.mjs';
+import { root } from '../build/tree.mjs';
+import { runSchemathesis } from '../schemathesis.mjs';
+import { runCargoTests, runModels } from './cargo.mjs';
+import { runJest } from './jest.mjs';
+import { lintDescription } from './openapi-lint.mjs';
+import { checkPackedInstall } from './packed-install.mjs';
+import { checkWorkflows } from './workflows.mjs';
+
+/** @type {Record<string, (tally: import('./tally.mjs').Tally) => unknown>} a step may answer a note for its line */
+export const steps = {
+  packages: installPackages,
+  build: () => buildEverything({ updateTypes: false }),
+  'binding-types': checkBindingTypes,
+  'build-tests': buildTests,
+  clippy: runClippy,
+  'cargo-test': runCargoTests,
+  models: runModels,
+  'cargo-fmt': () => cargo('fmt', '--all', '--check'),
+  prettier: () => node('prettier', 'prettier/bin/prettier.cjs', '--check', '.'),
+  tsc: () => node('tsc', 'typescript/bin/tsc', '--noEmit', '--project', 'tsconfig.json'),
+  eslint: () => node('eslint', 'eslint/bin/eslint.js', '.', '--max-warnings', '0'),
+  openapi: lintDescription,
+  workflows: checkWorkflows,
+  python: preparePython,
+  jest: runJest,
+  schemathesis: tryDescription,
+  'packed-install': checkPackedInstall,
+};
+
+/** Lanes run side by side, the steps of a lane one after the other. What fails in seconds comes before what takes minutes. */
+export const LANES = [
+  ['packages', 'build', 'binding-types'],
+  ['build-tests', 'clippy', 'cargo-test', 'models'],
+  [
+    ...['cargo-fmt', 'prettier', 'tsc', 'eslint', 'openapi', 'workflows', 'python'],
+    ...['jest', 'schemathesis', 'packed-install'],
+  ],
+];
+
+/** What a step needs from other lanes. */
+export const NEEDS = {
+  prettier: ['packages'],
+  tsc: ['packages'],
+  eslint: ['packages'],
+  openapi: ['packages'],
+  jest: ['build', 'binding-types', 'build-tests'],
+};
+
+async function node(name, script, ...args) {
+  await mustRun(name, process.execPath, [join(root, 'node_modules', script), ...args]);
+}
+
+async function cargo(name, ...args) {
+  await mustRun(`cargo-${name}`, 'cargo', [name, ...args], {
+    env: { CARGO_TERM_COLOR: 'never' },
+  });
+}
+
+/** Once as tests see the crates, and once the product, which lacks the features of the tests. */
+async function runClippy() {
+  await cargo('clippy', '--workspace', '--all-targets', '--locked', '--', '-D', 'warnings');
+  await cargo('clippy', '--package', 'kithdb-node', '--locked', '--', '-D', 'warnings');
+}
+
+/** The types that TypeScript compiles against must be those that the addon exports. */
+function checkBindingTypes() {
+  if (bindingTypesAreCurrent()) return;
+  throw new BuildError(
+    'src/engine/binding.d.ts is not what the addon exports now: run `npm run build` and commit the file.',
+  );
+}
+
+/** Few cases, the same each time; `npm run test:long` tries many, and others each time. */
+function tryDescription() {
+  return runSchemathesis({ maxExamples: 8, seed: 1, phases: ['examples', 'fuzzing'] });
+}

@@ -1,0 +1,17 @@
+/** Longer than anything takes that comes at all, however busy the machine is. */
+const LONGEST_WAIT_MS = 100_000;
+
+export function sleep(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}
+
+/** Asks again and again until a condition holds; throws when it never does. */
+export async function until(condition: () => boolean | Promise<boolean>, everyMs = 5): Promise<void> {
+  const startedAt = performance.now();
+  while (!(await condition())) {
+    if (performance.now() - startedAt > LONGEST_WAIT_MS) {
+      throw new Error(`It did not come to this in ${LONGEST_WAIT_MS / 1000} s: ${condition.toString()}`);
+    }
+    await sleep(everyMs);
+  }
+}
