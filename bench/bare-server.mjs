@@ -1,7 +1,7 @@
-/** The least that a server of Node can do: it reads a request and answers it. Prints its port; ends with its input. */
+/** A minimal server of Node's `http`: it reads a request and answers it. Prints its port; ends with its input. */
 import { createServer } from 'node:http';
 
-// Between two of its turns the other side has as long as it takes.
+// No timeout: the client measures other things between two series of requests.
 const server = createServer({ noDelay: true, keepAliveTimeout: 0 }, (request, response) => {
   request.resume();
   request.on('end', () => response.end('{}'));

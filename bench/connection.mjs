@@ -1,7 +1,7 @@
 /**
  * One HTTP/1.1 keep-alive connection that sends requests made beforehand and reads whole responses. The load
  * shares the machine's cores with the server it measures, and Node's own client would cost several times as much:
- * bytes arrive in one buffer that is used again, and an answer is looked at where it lies.
+ * bytes arrive in one buffer that is reused, and an answer is parsed in place.
  */
 import { connect } from 'node:net';
 
@@ -31,11 +31,11 @@ export function requestBytes(url, method, path, body, token) {
   return Buffer.concat([Buffer.from(head), bytes]);
 }
 
-/** A connection in a closed loop: one request at a time. Opened again when the server has had enough of it. */
+/** A connection in a closed loop: one request at a time. Opened again when the server has closed it. */
 export class Connection {
   #url;
   #socket = null;
-  /** What has arrived of the current answer. */
+  /** The bytes of the current answer that have arrived. */
   #received = Buffer.allocUnsafeSlow(FIRST_BUFFER_BYTES);
   #size = 0;
   #bodyFrom = -1;
@@ -151,7 +151,7 @@ export class Connection {
     done?.(null, this.#status, body);
   }
 
-  /** Reads the head once it is there: status, length, whether the connection stays. */
+  /** Reads the head once it is complete: status, length, whether the connection stays open. */
   #readHead() {
     const headEnd = this.#received.subarray(0, this.#size).indexOf(HEADER_END);
     if (headEnd < 0) return false;

@@ -56,7 +56,7 @@ const options = {
   out: { type: 'string' },
 };
 
-/** Requests, or bare appends, before the other kind has its turn: all see the machine in the same moods. */
+/** Requests of one kind, or bare appends, in a row. The kinds alternate, so that slow phases of the machine affect all alike. */
 const TURN = 100;
 
 const flags = readFlags(options, USAGE, {
@@ -113,7 +113,7 @@ function setUpserts(url) {
   });
 }
 
-/** Requests made before any clock starts: what is measured is the server. */
+/** Requests, made before any clock starts, so that only the server is measured. */
 function upserts(url, name, rows, point) {
   const batch = Number(flags.batch);
   const requests = [];
@@ -189,7 +189,7 @@ async function isGreen(url, name) {
 
 /**
  * One connection, one point a request, in turns with bare appends and syncs of as many bytes as the log has got, and
- * with the same requests to a server that does nothing but answer: what the way there and back costs by itself.
+ * with the same requests to a server that only answers: the cost of the round trip alone.
  */
 async function singles(url) {
   await create(url, 'single', set.dims);
@@ -209,7 +209,7 @@ async function singles(url) {
     for (const request of turn) times.server.push(await timed(connection, request));
     for (const request of turn) times.bareServer.push(await timed(bareConnection, request));
     const grown = logBytes() - logBefore;
-    // A turn in which a segment was begun says nothing about the length of a record.
+    // Where a new segment was begun the difference is not the length of the records.
     if (grown > 0) recordBytes = Math.round(grown / turn.length);
     const record = Buffer.alloc(recordBytes, 7);
     for (let at = 0; at < turn.length; at++) {

@@ -1,14 +1,14 @@
-/** What a benchmark over a data set is told on its command line. */
+/** The command line of a benchmark over a data set. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 
-/** Whether a text is a whole number from 1 on, or what it should be. */
+/** True for a whole number from 1 on, otherwise what it should be. */
 export function whole(text) {
   return /^[1-9]\d{0,14}$/.test(text) || 'a whole number from 1 on';
 }
 
-/** Whether a text is a number above 0. */
+/** True for a number above 0, otherwise what it should be. */
 export function positive(text) {
   return (Number(text) > 0 && Number.isFinite(Number(text))) || 'a number above 0';
 }
@@ -33,8 +33,8 @@ export async function mustAnswer(url) {
 }
 
 /**
- * The flags of this process, of which `--data` must be one and name a folder with a `meta.json`. Where they are wrong
- * it ends, with what is wrong and the usage; `--help` shows the usage alone.
+ * The flags of this process. `--data` is required and must name a folder with a `meta.json`. With wrong flags the process
+ * prints what is wrong and the usage, and ends; `--help` prints the usage alone.
  *
  * @param {import('node:util').ParseArgsConfig['options']} options
  * @param {string} usage
@@ -57,7 +57,7 @@ export function readFlags(options, usage, checks = {}) {
 }
 
 /**
- * The same of a folder of any kind, as `read` makes it of the values; what that throws is wrong with them.
+ * The same for a folder of any kind. `read` makes the result of the values; an error that it throws is reported as theirs.
  *
  * @template {{data?: string}} T
  * @param {import('node:util').ParseArgsConfig['options']} options

@@ -92,6 +92,8 @@ const FILTERED = { ef: 128, queries: 200 };
 const CHURN_EFS = [64, 128];
 
 const flags = flagsOf(options, USAGE, measured);
+// Before the work: the commit of the tree may change meanwhile.
+const started = machine('bench:index');
 const folder = mkdtempSync(join(tmpdir(), 'kithdb-bench-index-'));
 const workers = [];
 try {
@@ -105,7 +107,7 @@ try {
   process.exitCode = 1;
 }
 
-/** What is to be measured, of what the command line says. */
+/** The parsed command line. */
 function measured(values) {
   const preset = values.quick ? QUICK : FULL;
   const flags = {
@@ -242,7 +244,7 @@ async function measureChurn(ours, say) {
 
 /** Where the figures come from: the versions of the systems beside what every benchmark records. */
 function origin(pinned) {
-  const { versions, ...rest } = machine('bench:index');
+  const { versions, ...rest } = started;
   const systems = Object.fromEntries(workers.map((worker) => [worker.name, worker.version]));
   return { ...rest, search_bound_to_one_core: pinned, versions: { ...systems, ...versions } };
 }

@@ -1,6 +1,6 @@
 /**
- * Upserting in a thread of its own until told to stop, so that what the client does for the writers does not delay
- * the searches that are measured meanwhile.
+ * Upserts in a thread of its own until it is stopped, so that the client's work for the writers does not delay the
+ * searches that are measured meanwhile.
  */
 import { Worker, isMainThread, parentPort, workerData } from 'node:worker_threads';
 import { Connection } from './connection.mjs';
@@ -25,7 +25,7 @@ export async function startIngest(url, connections, requests) {
     });
   await message();
   const ended = message();
-  // Whoever stops it hears of an error; nobody need listen before.
+  // `stop` reports an error; until then the rejection is handled here.
   ended.catch(() => undefined);
   return () => {
     worker.postMessage('stop');

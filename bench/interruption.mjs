@@ -1,6 +1,6 @@
-/** Ending a benchmark that is interrupted as one that has come to its end: with nothing left behind. */
+/** Cleans up after a benchmark that is interrupted as after one that has finished. */
 
-/** The signals that end a benchmark, and what a shell calls its end then. */
+/** The signals that end a benchmark, with the exit codes of a shell. */
 const EXIT_CODES = { SIGINT: 130, SIGTERM: 143 };
 
 /**
@@ -20,7 +20,7 @@ export async function untilInterrupted(work, cleanUp) {
     }
   });
   const working = work();
-  // What fails because of the interruption nobody hears of.
+  // Errors that the interruption causes are not reported.
   working.catch(() => undefined);
   try {
     await Promise.race([working, interrupted]);

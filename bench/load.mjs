@@ -1,11 +1,11 @@
-/** Sending prepared requests over many connections at once, and what came of it. */
+/** Sends prepared requests over many connections at once and measures the answers. */
 import { Connection } from './connection.mjs';
 
-/** How often a refusal for lack of room is tried again before the run is given up. */
+/** How often a request that got a 429 is tried again before the run fails. */
 const OVERLOAD_RETRIES = 100;
 
 /**
- * Sends each request once, shared out over the connections as they get free.
+ * Sends each request once, over whichever connection is free.
  *
  * @param {URL} url
  * @param {number} connections
@@ -37,7 +37,7 @@ export async function sendAll(url, connections, count, make, take = () => {}) {
 }
 
 /**
- * Sends requests round and round for a while, each connection as fast as it gets answers.
+ * Sends the requests repeatedly for a while; each connection sends the next one when it has an answer.
  *
  * @param {URL} url
  * @param {number} connections

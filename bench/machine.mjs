@@ -1,4 +1,4 @@
-/** What a result has to say of where it comes from: the processor, its load, the commit, the date and the command. */
+/** The origin of a result: processor, load, commit, date and command. */
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { cpus, loadavg } from 'node:os';
@@ -17,7 +17,7 @@ const VECTOR_INSTRUCTIONS = [
   ['NEON', 'asimd'],
 ];
 
-/** Flags whose values are paths of this machine: of these a result keeps the last part. */
+/** Flags whose values are paths of this machine; a result has only their last part. */
 const PATH_FLAGS = ['--data', '--out', '--picture', '--folder'];
 
 /** Processes that ran or waited before the benchmark started, as a mean over a minute. */

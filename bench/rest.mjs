@@ -59,7 +59,7 @@ const options = {
   out: { type: 'string' },
 };
 
-/** An index that is not built after this long is a result too: the run ends with an error. */
+/** The run fails when the index is not built after this time. */
 const GREEN_TIMEOUT_MS = 60 * 60_000;
 
 /** An integer field that `--filtered` adds to each point: uniform from 0 to 999. */
@@ -145,7 +145,7 @@ async function createCollection() {
   await call('PUT', collectionPath, { vectors: { size: set.dims, distance: set.distance } });
 }
 
-/** Upserts of all rows, made before any clock starts: what is measured is the server. */
+/** Upserts of all rows, made before any clock starts, so that only the server is measured. */
 function upserts(firstId) {
   const batch = Number(flags.batch);
   const requests = [];

@@ -1,4 +1,4 @@
-/** Horizontal bars as an SVG that is legible on light and on dark pages: the memory of the systems, the cost of filters. */
+/** Horizontal bars as an SVG for light and dark pages: memory of the systems, cost of filters. */
 import { escape, pixel } from './picture.mjs';
 
 const WIDTH = 860;
@@ -88,7 +88,7 @@ function bars({ title, subtitle }, rows, names) {
 }
 
 function legend(name, at) {
-  const x = BAR.left + at * 150;
+  const x = BAR.left + at * 175;
   return (
     `<rect class="p${at}" x="${x}" y="${LEGEND_Y - 10}" width="11" height="11"/>` +
     `<text class="note" x="${x + 16}" y="${LEGEND_Y}">${escape(name)}</text>`

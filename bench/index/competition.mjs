@@ -1,13 +1,13 @@
 /**
- * The measurement itself. Every step is done by all systems in turn, round after round, so that what the machine does
- * meanwhile meets all of them alike; what counts is the median of the rounds.
+ * The measurement itself. All systems do each step in turn, round after round, so that other work on the machine affects
+ * all of them alike. The median of the rounds counts.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { recall } from '../recall.mjs';
 import { median } from './curve.mjs';
 
-/** A system that has found this share of the neighbours is not asked to look further. */
+/** A system that has found this share of the neighbours is not measured at a larger ef. */
 const ENOUGH_RECALL = 0.9985;
 
 const DISTANCES = { cosine: 'Cosine', dot: 'Dot', euclid: 'Euclid' };
@@ -60,7 +60,7 @@ export class Competition {
     }
   }
 
-  /** The ground truth of the folder, or the one that a worker finds by looking at every row. */
+  /** The ground truth of the folder, or the one that a worker finds by comparing every row. */
   async prepareTruth(worker) {
     const { queries, dims, query, base, metric } = this.#set;
     let { truth, truthCount } = this.#set;
@@ -102,12 +102,12 @@ export class Competition {
    *
    * @param {object} how
    * @param {number[]} how.efs rising
-   * @param {number} how.everyEfTo below this ef nobody has found enough
+   * @param {number} how.everyEfTo every contender is measured up to this ef
    * @param {number} how.threads
    * @param {number} how.rounds
    * @param {number} how.seconds length of a round
    * @param {'wall' | 'cpu'} how.clock what rounds are timed by
-   * @param {(run: object) => void} say told of each result
+   * @param {(run: object) => void} say called with each result
    */
   async search({ efs, everyEfTo, threads, rounds, seconds, clock }, say) {
     const runs = [];
@@ -154,7 +154,7 @@ export class Competition {
     return recall(this.#truth, answers, this.#k);
   }
 
-  /** Bytes a row, as each system tells. */
+  /** Bytes a row, as each system reports them. */
   async memory() {
     const list = [];
     for (const worker of this.workers) {

@@ -1,4 +1,4 @@
-/** Recall against queries per second, and what lies between the measured points. */
+/** Recall against queries per second, and interpolation between the measured points. */
 
 /**
  * @typedef {{recall: number, qps: number}} Point
@@ -6,7 +6,7 @@
 
 /**
  * Queries per second at a recall: log(QPS) interpolated on logit(recall) between the two points around it.
- * A point that another one beats in both is ignored.
+ * A point with less recall and a lower rate than another is ignored.
  *
  * @param {Point[]} points of one system
  * @param {number} recall 0 to 1
@@ -25,7 +25,7 @@ export function qpsAt(points, recall) {
 }
 
 /**
- * The points that no other beats, by rising recall and falling rate.
+ * The Pareto frontier: points by rising recall and falling rate.
  *
  * @param {Point[]} points
  * @returns {Point[]}

@@ -3,7 +3,7 @@ import { closeSync, fstatSync, openSync, readFileSync, readSync } from 'node:fs'
 import { gunzipSync } from 'node:zlib';
 import { halfValues } from '../../data/vector-set.mjs';
 
-/** Bytes asked of the disk at a time; a row that is longer is read whole. */
+/** Bytes read from the disk at a time; a longer row is read whole. */
 const BLOCK_BYTES = 8 << 20;
 
 /**
@@ -76,7 +76,7 @@ export class ByteFile {
  * @param {number} layout.rows
  * @param {number} [layout.start] byte at which the first row starts
  * @param {number} [layout.before] bytes before the elements of each row
- * @param {(view: DataView, at: number, row: number) => void} [layout.check] looks at what stands before a row
+ * @param {(view: DataView, at: number, row: number) => void} [layout.check] checks the bytes before a row
  * @param {new (length: number) => T} kind of the array of all elements
  * @returns {T}
  */

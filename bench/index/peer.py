@@ -1,4 +1,4 @@
-"""One peer of the index benchmark: builds and searches when it is told to.
+"""One peer of the index benchmark: builds and searches on request.
 
 Reads a JSON message a line, answers with a JSON object a line (see worker.mjs). All peers are asked in one batched
 call a round, which spares them the cost of a Python call for each query.
@@ -211,7 +211,7 @@ class Session:
 
 
 def main():
-    # Libraries print what they like; the answers have the standard output for themselves.
+    # Libraries may print to the standard output, so answers get a descriptor of their own.
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     session = Session(sys.argv[1])

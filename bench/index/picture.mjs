@@ -7,7 +7,7 @@ const HEIGHT = 520;
 const PLOT = { left: 72, right: 700, top: 64, bottom: 456 };
 const LABEL_STEP = 18;
 
-/** Less exact searches than this are not drawn: nobody wants them. */
+/** Searches with less recall are not drawn. */
 const LEAST_RECALL = 0.7;
 
 const RECALL_TICKS = [0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.998, 0.999, 0.9995, 0.9999, 0.99999];

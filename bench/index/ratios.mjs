@@ -1,4 +1,4 @@
-/** What the figures of one run say when they are divided by each other. */
+/** Ratios between the figures of one run. */
 import { qpsAt } from './curve.mjs';
 
 /** The system that the others are compared with. */
@@ -7,7 +7,7 @@ export const OURS = 'kithdb';
 /** Sets of fewer bytes are scanned in the caches, not in memory. */
 const CACHED_BYTES = 64 << 20;
 
-/** Where the curves are compared. */
+/** The recalls at which the curves are compared. */
 export const RECALLS = [0.9, 0.95, 0.98, 0.99];
 
 /**

@@ -2,7 +2,7 @@
 
 /**
  * @param {Record<string, unknown>[]} rows
- * @param {Record<string, (row: any) => unknown>} columns heading → what stands below it; numbers are aligned right
+ * @param {Record<string, (row: any) => unknown>} columns heading → the cell of a row; numbers are aligned right
  * @returns {string} with a line for the headings
  */
 export function table(rows, columns) {

@@ -1,6 +1,6 @@
 /**
- * A process that holds one index and does what it is told: a JSON message a line on its standard input, a JSON answer
- * a line on its standard output. Only one of them works at a time; the others wait for their next line.
+ * A process that holds one index and executes messages: JSON lines on its standard input, answered by JSON lines on its
+ * standard output. Only one such process works at a time; the others wait for their next line.
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { createInterface } from 'node:readline';
@@ -26,7 +26,7 @@ export class Worker {
     this.#child.once('close', (code, signal) =>
       this.#fail(new Error(`${name} ended with ${signal ?? `exit code ${code}`}`)),
     );
-    // A message to a process that has just ended: its end is what is reported.
+    // The message went to a process that has just ended; its end is reported instead.
     this.#child.stdin.on('error', () => undefined);
     createInterface({ input: this.#child.stdout }).on('line', (line) => this.#answer(line));
   }

@@ -146,7 +146,7 @@ describe('C3.16 GET /metrics', () => {
     expect(valuesOf(page, 'kithdb_transparent_hugepages_info')).toEqual([1]);
   });
 
-  it('follows the conventions of names, and the README names every metric of ours', async () => {
+  it('follows the conventions of names, and docs/metrics.md names every metric of ours', async () => {
     await send(service, 'GET', '/collections');
     const { types } = await scrape(service);
     const ours = [...types].filter(([name]) => name.startsWith('kithdb_'));
@@ -154,8 +154,8 @@ describe('C3.16 GET /metrics', () => {
     for (const [name, type] of ours) {
       expect([name, name.endsWith('_total')]).toEqual([name, type === 'counter']);
     }
-    const readme = readFileSync(join(__dirname, '..', '..', 'README.md'), 'utf8');
-    expect(ours.map(([name]) => name).filter((name) => !readme.includes(`\`${name}\``))).toEqual([]);
+    const page = readFileSync(join(__dirname, '..', '..', 'docs', 'metrics.md'), 'utf8');
+    expect(ours.map(([name]) => name).filter((name) => !page.includes(`\`${name}\``))).toEqual([]);
   });
 
   it('counts requests of both lanes by route and class of status, and how long they took', async () => {

@@ -23,10 +23,10 @@ impl Flags {
         }
     }
 
-    /// What follows `--name`, if it is there.
+    /// The value of `--name`, if it is given.
     ///
     /// # Errors
-    /// When nothing follows, or not a value of that type.
+    /// When the value is missing or of another type.
     pub fn optional<T: FromStr<Err: Error>>(&mut self, name: &str) -> Result<Option<T>, Box<dyn Error>> {
         let Some(at) = self.place_of(name) else { return Ok(None) };
         let mut pair = self.0.drain(at..self.0.len().min(at + 2)).skip(1);
@@ -34,7 +34,7 @@ impl Flags {
         Ok(Some(value.parse().map_err(|error| format!("--{name} {value}: {error}"))?))
     }
 
-    /// What follows `--name`, or the default.
+    /// The value of `--name`, or the default.
     ///
     /// # Errors
     /// As [`Flags::optional`].
@@ -42,7 +42,7 @@ impl Flags {
         Ok(self.optional(name)?.unwrap_or(default))
     }
 
-    /// The values that follow `--name`, with commas between them, or the default.
+    /// The comma-separated values of `--name`, or the default.
     ///
     /// # Errors
     /// As [`Flags::optional`].
@@ -55,7 +55,7 @@ impl Flags {
         Ok(text.split(',').map(str::parse).collect::<Result<_, _>>()?)
     }
 
-    /// Whether `--name` is there, which has no value.
+    /// Whether `--name`, a flag without a value, is given.
     pub fn is_given(&mut self, name: &str) -> bool {
         self.place_of(name).map(|at| self.0.remove(at)).is_some()
     }

@@ -1,4 +1,4 @@
-//! What the benchmarks in `src/bin` share. Each of them says at its head what it measures and how to run it.
+//! Code that the benchmarks in `src/bin` share. The head of each says what it measures and how to run it.
 
 pub mod data_set;
 pub mod empty_catalog;

@@ -9,11 +9,11 @@ use std::time::{Duration, Instant};
 /// The collection that all requests go to.
 pub const COLLECTION: &str = "bench";
 
-/// Sends a request and waits for the bytes of its answer. `target` is a point or a field in the request's path; a body
-/// that is empty is none.
+/// Sends a request and waits for the bytes of its answer. `target` is a point or a field in the request's path; an empty
+/// body is none.
 ///
 /// # Errors
-/// An operation that the engine does not know, and what the engine refuses, as its own error.
+/// An unknown operation, and the engine's own errors.
 pub fn send(
     engine: &Engine,
     operation: &str,
@@ -34,7 +34,7 @@ pub fn send(
     Ok(receive.recv()??)
 }
 
-/// As [`send`]; gives what the answer has as its result.
+/// As [`send`]; returns the `result` of the answer.
 ///
 /// # Errors
 /// As [`send`].
@@ -48,7 +48,7 @@ pub fn call(
     Ok(serde_json::from_slice::<Value>(&envelope)?["result"].take())
 }
 
-/// As [`call`], with a body that is null for none.
+/// As [`call`]; a null body is none.
 ///
 /// # Errors
 /// As [`send`].

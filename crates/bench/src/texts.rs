@@ -1,4 +1,4 @@
-//! Sparse vectors from texts: words hashed to indices, weighed as BM25 weighs them.
+//! Sparse vectors from texts: words hashed to indices, with BM25's weights.
 
 use kithdb_engine::vectors::SparseVector;
 use std::collections::{BTreeMap, HashSet};
@@ -6,15 +6,15 @@ use std::error::Error;
 use std::io::Read;
 use std::path::Path;
 
-/// How soon more of the same word counts no more, and how much long texts are held back: the usual values.
+/// BM25's parameters: saturation of the frequency of a term, and normalisation by the length of the text.
 const K1: f32 = 1.2;
 const B: f32 = 0.75;
 
-/// The texts of a data set, and what is asked for.
+/// The texts of a data set, and its questions.
 pub struct Texts {
     /// A text as its words.
     pub documents: Vec<Vec<u32>>,
-    /// What people might type: a few words each.
+    /// Queries of a few words each, as a user types them.
     pub questions: Vec<Vec<u32>>,
 }
 
@@ -31,8 +31,8 @@ impl Texts {
         })
     }
 
-    /// The vector of each document: for each word tf·(k₁ + 1) / (tf + k₁·(1 − b + b·length/mean length)). The share of
-    /// how rare a word is comes from the query (`modifier: idf`).
+    /// The vector of each document: for each word tf·(k₁ + 1) / (tf + k₁·(1 − b + b·length/mean length)). The factor
+    /// for rare words comes from the query (`modifier: idf`).
     pub fn vectors(&self) -> Vec<SparseVector> {
         let total: usize = self.documents.iter().map(Vec::len).sum();
         let mean = total as f32 / self.documents.len() as f32;
@@ -47,7 +47,7 @@ impl Texts {
         self.documents.iter().map(vector).collect()
     }
 
-    /// Queries of ten different words of a document each, any ten: `count` of them.
+    /// `count` queries, each of ten different words, at random, of one document.
     pub fn ten_words(&self, count: usize) -> Vec<SparseVector> {
         let mut random = 1u64;
         let mut below = |bound: usize| {

@@ -1,5 +1,5 @@
 //! What checkpoints cost and what they save: the speed of a replay, the bytes written to data files for each byte of
-//! the log, and what writers and readers notice while a checkpoint is written.
+//! the log, and latencies of writers and readers while a checkpoint is written.
 //!
 //! ```text
 //! cargo run --release -p kithdb-bench --bin checkpoint_bench -- [--mib 256] [--dir DIR]
@@ -123,7 +123,7 @@ fn replay(dir: &Path, mib: u64) -> Outcome<()> {
             work as f64 / 1e6,
             work as f64 / 1e6 / took
         );
-        // Nothing of it is needed: a checkpoint would only take its time.
+        // The data are not needed afterwards, so no checkpoint is written.
         call(&engine, "delete_collection", Vec::new())?;
         drop(engine);
         std::fs::remove_dir_all(&from)?;
@@ -132,7 +132,7 @@ fn replay(dir: &Path, mib: u64) -> Outcome<()> {
     Ok(())
 }
 
-/// Writes with the thresholds of a server, stops cleanly, and compares what went where.
+/// Writes with the thresholds of a server, stops cleanly, and compares the bytes of the log and of data files.
 fn amplification(dir: &Path, mib: u64) -> Outcome<()> {
     for load in [Load::Wide, Load::Narrow, Load::Replace, Load::Payload] {
         let at = dir.join("amplified");
@@ -246,7 +246,7 @@ impl Latencies {
 }
 
 fn create(engine: &Engine, dim: usize) -> Outcome<()> {
-    // No graph: what is measured are log and data.
+    // No graph: only the log and the data files are measured.
     let body = json!({"vectors": {"size": dim, "distance": "Dot"}, "hnsw_config": {"ef_construct": 16}});
     call(engine, "create_collection", body.to_string().into()).map(drop)
 }
@@ -281,7 +281,7 @@ struct Bytes {
     data: AtomicU64,
 }
 
-/// The real disk, which counts what is appended to the log and to data files.
+/// The real disk, with counters of the bytes appended to the log and to data files.
 struct CountingDisk {
     disk: RealDisk,
     bytes: Arc<Bytes>,

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! Vectors and payloads are synthetic; a document has some 300 bytes. Writes do not wait for the disk (`durability` is
-//! `os`): what is timed of them is the engine's own work, in six indexes at once.
+//! `os`): their time is the engine's own work, in six indexes at once.
 
 use kithdb_bench::flags::Flags;
 use kithdb_bench::requests::{ask, call, wait_until_indexed};
@@ -181,8 +181,8 @@ fn filters(engine: &Engine) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Replaces points and deletes some, one in each request and one request after the other: what it takes to change sets
-/// that hold every point.
+/// Replaces points and deletes some, one in each request and one request after the other: the cost of changing sets
+/// of all points.
 fn writes(engine: &Engine, rows: u64, dim: u64) -> Result<(), Box<dyn Error>> {
     let (mut replaced, mut deleted) = (Vec::new(), Vec::new());
     for at in 0..WRITES {
@@ -203,7 +203,7 @@ fn writes(engine: &Engine, rows: u64, dim: u64) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Latencies of one search after the other, until the time is over or somebody says so.
+/// Latencies of one search after the other, until the time is over or `stop` is set.
 fn searches(
     engine: &Engine,
     dim: u64,

@@ -8,14 +8,14 @@
 //! `codes` (the default) builds and walks over codes and ranks the best `R` by the originals; `f32` does without
 //! codes. `--churn` then also measures recall after half of the rows were deleted and after every row was replaced
 //! once in random order, with rewrites whenever 20 % are dead, each beside a graph that is built afresh.
-//! `--tuned` tunes fetching to this machine and compares it with what is usual, in turns.
+//! `--tuned` tunes prefetching to this machine and compares it with the defaults, in turns.
 //!
 //! `DIR` holds a `meta.json` that names its files: row-major little-endian `base` and `query` (gzipped where the name
 //! ends in `.gz`), `dtype` f16, f32 or u8, `metric` cosine or euclid, and `groundtruth`, i32 rows of the
 //! `groundtruth_k` nearest. Recall counts a hit by distance, so ties at the k-th place are hits.
 //!
-//! Times are those that the thread was on a core, where the system tells (Linux), so that a machine with other work
-//! disturbs them less.
+//! Times are processor times where the system reports them (Linux), so that other work on the machine disturbs them
+//! less.
 
 use std::error::Error;
 use std::path::Path;
@@ -35,8 +35,8 @@ use kithdb_engine::vectors::{CodeParams, CodeQuery, CodeTable, Encoder, RowForma
 
 const K: usize = 10;
 
-/// Share of dead nodes at which the churn rewrites, one in so many.
-const REWRITE_AT: u32 = 5;
+/// The churn rewrites the graph when the number of nodes divided by this is dead.
+const REWRITE_DIVISOR: u32 = 5;
 
 struct DataSet {
     name: String,
@@ -285,7 +285,7 @@ fn churn(index: Index, options: &Options) {
         dying.iter().for_each(|&row| is_dead[row as usize] = true);
         dead += dying.len() as u32;
         index.insert(born.by_ref().take(step).collect::<Vec<u32>>().into_iter(), options.threads);
-        if dead * REWRITE_AT >= index.graph.len() {
+        if dead * REWRITE_DIVISOR >= index.graph.len() {
             index = index.rewritten(|row| !is_dead[row as usize], options.threads);
             (dead, rewrites) = (0, rewrites + 1);
         }
@@ -325,7 +325,7 @@ fn measure(name: &str, index: &Index, options: &Options, kth: &[f32], accept: &i
     }
 }
 
-/// Fetching as measured against what is usual, in turns: the median of the ratios.
+/// Measured prefetching ÷ the default, in turns: the median of the ratios.
 fn compare_fetching(index: &Index, options: &Options) {
     let start = Instant::now();
     let measured = Measurement::take(Measurement::BUDGET, &AtomicBool::new(false));
@@ -360,7 +360,7 @@ fn compare_fetching(index: &Index, options: &Options) {
     FetchTable::default().install();
 }
 
-/// Seconds that this thread was on a core, or seconds since its first call where the system does not say.
+/// Seconds that this thread was on a core, or seconds since its first call where the system does not report it.
 fn busy_seconds() -> f64 {
     static START: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();

@@ -1,13 +1,13 @@
-//! Searches beside writes at full speed, in one process without HTTP: what ingest does to those who read.
+//! Searches beside writes at full speed, in one process without HTTP: the effect of ingest on readers.
 //!
 //! ```text
 //! cargo run --release -p kithdb-bench --bin ingest_bench -- DIR [--readers 1] [--writers 2] [--ef 64] [--seconds 5]
 //!     [--rounds 3]
 //! ```
 //!
-//! `DIR` holds a `meta.json` as `hnsw_bench` reads it. Half of the points are there and indexed. Readers then search in
+//! `DIR` holds a `meta.json` as `hnsw_bench` reads it. Half of the points are stored and indexed before. Readers then search in
 //! closed loops, alone and while writers upsert the other half, in requests of 256 points that are durable before
-//! they are answered; when all are there, the same points are replaced. Latencies are from the request's body to the
+//! they are answered; when all are stored, the same points are replaced. Latencies are from the request's body to the
 //! answer's, through the queues and threads that a server has.
 
 use kithdb_bench::data_set::DataSet;

@@ -4,7 +4,7 @@
 //! cargo run --release -p kithdb-bench --bin query_overhead -- [--dim 384] [--rounds 200]
 //! ```
 //!
-//! The collection holds one point, so that what is left of a search is the way to it. A body is that of a plain query
+//! The collection holds one point, so that the search itself costs almost nothing. A body is that of a plain query
 //! for the nearest as Qdrant's clients send it, its components once as Python prints a 32-bit float that became a
 //! double, once with the fewest digits that a 32-bit float needs. Times are of one call, the best of the rounds, each
 //! of a hundred calls on different bodies.
@@ -22,7 +22,7 @@ use kithdb_engine::storage::RealDisk;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Calls of a round, each with a body of its own: no branch predictor learns them all by heart.
+/// Calls of a round, each with a body of its own: more than a branch predictor can learn.
 const CALLS: usize = 100;
 
 type Fallible<T> = Result<T, Box<dyn std::error::Error>>;

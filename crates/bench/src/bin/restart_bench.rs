@@ -1,4 +1,4 @@
-//! How long a collection takes from opening its directory to serving, and what it holds in memory.
+//! How long a collection takes from opening its directory to serving, and how much memory it takes.
 //!
 //! ```text
 //! cargo run --release -p kithdb-bench --bin restart_bench -- --rows 200000 --dim 768 [--dir DIR] [--ef 16]
@@ -88,7 +88,7 @@ fn fill(engine: &Engine, rows: u64, dim: u64, ef: u64) -> Result<(), Box<dyn Err
     Ok(())
 }
 
-/// The body of an upsert, its numbers short: parsing is not what is measured.
+/// The body of an upsert, with short numbers, so that parsing costs little.
 fn batch(ids: std::ops::Range<u64>, dim: u64) -> Vec<u8> {
     let mut body = String::from("{\"points\":[");
     for id in ids.clone() {

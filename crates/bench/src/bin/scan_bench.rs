@@ -4,8 +4,8 @@
 //! cargo run --release -p kithdb-bench --bin scan_bench -- [DIM] [ROWS]
 //! ```
 //!
-//! Rows are random (768 components and 150,000 rows unless said). Everything is measured in turns in one run, and the
-//! best of seven rounds is given, for what is asked for is the machine's limit.
+//! Rows are random (768 components and 150,000 rows by default). Everything is measured in turns in one run. The best of
+//! seven rounds counts, because the machine's limit is the question.
 
 use std::error::Error;
 use std::hint::black_box;
@@ -114,7 +114,7 @@ fn many(rows: &RowTable, distance: Distance, queries: &[Vec<f32>]) -> f64 {
     2.0 * f64::from(rows.len()) * (dim * queries.len()) as f64
 }
 
-/// Reads everything once; eight sums, so that adding is not what limits it.
+/// Reads everything once; eight sums, so that additions are not the limit.
 fn stream_sum(words: &[u64]) -> u64 {
     let mut sums = [0u64; 8];
     for block in words.as_chunks::<8>().0 {

@@ -1,4 +1,4 @@
-//! Searches of sparse vectors: how many a second on one core, and whether they find what brute force finds.
+//! Searches of sparse vectors: rate on one core, and recall against brute force.
 //!
 //! ```text
 //! cargo run --release -p kithdb-bench --bin sparse_bench -- DIR [--rows N] [--queries 997] [--datatype float32]
@@ -172,7 +172,7 @@ fn measure(
     Ok(())
 }
 
-/// The sum of the products over shared indices, the plain way.
+/// The sum of the products over shared indices, computed directly.
 fn product(row: &SparseVector, weights: &[(u32, f32)]) -> Option<f32> {
     let shared = weights.iter().filter_map(|(index, weight)| {
         let at = row.indices.binary_search(index).ok()?;

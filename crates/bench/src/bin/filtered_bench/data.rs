@@ -1,4 +1,4 @@
-//! Payload whose filters match a wanted share of it: any points, those near a query, those far from it.
+//! Payloads for filters that match a given share of the points: any of them, those near a query, those far from it.
 
 use kithdb_bench::data_set::DataSet;
 

@@ -9,8 +9,8 @@
 //! by one value (`uniform`) or by a range over a thousand (`range`), those in the cells nearest to the query (`near`),
 //! or those in the farthest (`far`). Each query is run without and with its filter in turn, on this thread; a latency
 //! is from the parsed request to the hits, the median of the queries. Recall is at 10, by score against `exact: true`
-//! with the same filter, so ties are hits. Then follows what a filtered search did: its distances and scanned rows,
-//! and how many of a hundred searches fell back to another plan.
+//! with the same filter, so ties are hits. The last columns are the distances and scanned rows of a filtered
+//! search, and how many of a hundred searches fell back to another plan.
 
 mod data;
 

@@ -20,7 +20,7 @@ const BATCH: usize = 256;
 /// Queries that recall is measured with: each is also searched exactly.
 const QUERIES: usize = 500;
 
-/// An index that is not done by then has a fault; the run ends with an error.
+/// The run fails when the index is not built after this time.
 const SETTLE_LIMIT: Duration = Duration::from_secs(3600);
 
 /// Rounding of sums must not decide whether a tie is a hit.

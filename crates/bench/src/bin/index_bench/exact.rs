@@ -1,4 +1,4 @@
-//! The nearest rows by looking at all of them.
+//! The nearest rows by comparing all of them.
 
 use crate::data::{Data, prepared};
 use kithdb_engine::index::{TopK, flat};

@@ -1,7 +1,7 @@
-//! The index's side of `npm run bench:index`: builds, searches and measures when it is told to.
+//! The index's side of `npm run bench:index`: builds, searches and measures on request.
 //!
-//! Reads a JSON message a line from standard input and answers with a JSON object a line; `bench/index` holds the
-//! other side and says what is asked when. Vectors come from `base.f32` and `query.f32` in the folder that `load`
+//! Reads a JSON message a line from standard input and answers with a JSON object a line; `bench/index` is the
+//! other side, which sends the messages. Vectors come from `base.f32` and `query.f32` in the folder that `load`
 //! names, row-major little-endian floats without a header.
 
 mod churn;
@@ -20,7 +20,7 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-/// Whatever goes wrong is told to the other side in words.
+/// Errors are sent to the other side as text.
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
 #[derive(Default)]
