@@ -8,6 +8,7 @@ use crate::collection::{CheckpointError, Collection, GraphPolicy};
 use crate::field::IndexScratch;
 use crate::right_of_way::Behind;
 use crate::storage::ErrorKind;
+use crate::types::Lsn;
 use std::cmp::Reverse;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -243,7 +244,7 @@ fn shrink_log(catalog: &Catalog, budget_bytes: u64) {
     while log.size_bytes() > budget_bytes && started.elapsed() < HOUSEKEEPING {
         let _ = catalog.checkpoint();
         // A quarantined collection keeps its part of the log for whoever salvages it: below that nothing helps.
-        let kept = catalog.quarantined_lsn().unwrap_or(u64::MAX);
+        let kept = catalog.quarantined_lsn().unwrap_or(Lsn::MAX);
         let pinning = catalog
             .collections()
             .into_iter()
@@ -252,7 +253,7 @@ fn shrink_log(catalog: &Catalog, budget_bytes: u64) {
             .filter(|(lsn, _)| *lsn < kept);
         let Some((pinned, collection)) = pinning else {
             // Nobody needs it: what is left is the segment that grows.
-            if kept == u64::MAX && log.rotate().is_ok() {
+            if kept == Lsn::MAX && log.rotate().is_ok() {
                 catalog.cut_log();
             }
             break;
@@ -265,10 +266,10 @@ fn shrink_log(catalog: &Catalog, budget_bytes: u64) {
     }
 }
 
-/// Checkpoints whatever needs the log up to a sequence, and cuts it.
-pub fn checkpoint_up_to(catalog: &Catalog, sequence: u64) {
+/// Checkpoints whatever needs the log up to a LSN, and cuts it.
+pub fn checkpoint_up_to(catalog: &Catalog, lsn: Lsn) {
     for collection in catalog.collections() {
-        if collection.pinned_lsn().is_some_and(|pinned| pinned <= sequence) {
+        if collection.pinned_lsn().is_some_and(|pinned| pinned <= lsn) {
             checkpoint(catalog, &collection, GraphPolicy::WhenGrown);
         }
     }

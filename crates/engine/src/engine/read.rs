@@ -9,6 +9,7 @@ use crate::error::Error;
 use crate::payload::PayloadSelector;
 use crate::query::request::{Selectors, VectorSelector};
 use crate::query::{self, Hit};
+use crate::types::OpNumber;
 use crate::vectors::VectorValue;
 use std::sync::Arc;
 
@@ -142,7 +143,7 @@ fn write_hits(out: &mut Vec<u8>, mut show: Show<'_, '_>, hits: &[Hit], plain: bo
     let view = show.view;
     // All points first: each look-up misses the caches, and look-ups that do not wait for one another overlap. The
     // version is read along for the last of the misses, the point itself.
-    let found: Vec<(Hit, &Point, u64)> = hits
+    let found: Vec<(Hit, &Point, OpNumber)> = hits
         .iter()
         .map(|hit| {
             let point = view.state.at(hit.offset);
@@ -187,9 +188,11 @@ impl<'a, 'd> Show<'a, 'd> {
         }
     }
 
-    fn scored(&mut self, out: &mut Vec<u8>, (hit, point, version): (Hit, &Point, u64)) {
+    fn scored(&mut self, out: &mut Vec<u8>, (hit, point, version): (Hit, &Point, OpNumber)) {
         if self.has_room(out, point) {
-            self.point(hit, point, |point| response::write_scored_point(out, point, version, hit.score));
+            self.point(hit, point, |point| {
+                response::write_scored_point(out, point, version.get(), hit.score)
+            });
         }
     }
 

@@ -5,6 +5,7 @@ use super::repair::NAMED_STRAYS;
 use crate::catalog::{self, CATALOG, OpenError, Rehearsal, Rehearsed, Source, Strays};
 use crate::collection::{Cause, FileFault, Inspection, OpeningOptions, Part, Unopened, directory, inspect};
 use crate::storage::{ErrorKind, OTHER_IS_SOUND, ReadOnly, Storage};
+use crate::types::Lsn;
 use crate::wal::Damage;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -350,7 +351,7 @@ pub(super) fn folders(storage: &dyn Storage) -> Result<Vec<u64>, OpenError> {
 
 /// What a piece of damage of the log means, and what to do.
 fn log_effect(rehearsal: &Rehearsal, damage: &Damage) -> (Severity, String, &'static str) {
-    if !damage.loses_above(0) {
+    if !damage.loses_above(Lsn::NONE) {
         return (Severity::Note, "none: it loses no record".to_string(), NOT_NEEDED);
     }
     let lost: Vec<&str> = rehearsal
