@@ -1,4 +1,10 @@
-//! The nouns that every layer shares: point ids, distances, element types.
+//! The nouns that every layer shares: point ids, numbers of records and operations, distances, element types.
+
+mod lsn;
+mod op_number;
+
+pub use lsn::Lsn;
+pub use op_number::OpNumber;
 
 use std::fmt;
 

@@ -10,6 +10,7 @@ use common::{Random, TestEngine};
 use kithdb_engine::fuzzing::{TARGETS, Target, pack_checkpoint};
 use kithdb_engine::limits::Thresholds;
 use kithdb_engine::storage::{SimDisk, Storage};
+use kithdb_engine::types::Lsn;
 use kithdb_engine::wal::{Log, LogOptions, Replayed};
 use specimen::Sizes;
 use std::collections::BTreeMap;
@@ -260,7 +261,7 @@ fn records(disk: &SimDisk) -> Vec<Vec<u8>> {
         }
     };
     let disk = Arc::new(disk.duplicate());
-    Log::open(disk, 1, LogOptions::default(), 0, &mut visit).expect("it opens");
+    Log::open(disk, 1, LogOptions::default(), Lsn::NONE, &mut visit).expect("it opens");
     bodies.into_values().filter(|body| body.len() < 4000).collect()
 }
 
@@ -336,7 +337,8 @@ fn write_the_corpus() {
 fn small_log() -> Vec<u8> {
     let disk = SimDisk::new();
     let options = LogOptions { entropy: Some(1), ..LogOptions::default() };
-    let (mut log, _) = Log::open(Arc::new(disk.clone()), 1, options, 0, &mut |_| {}).expect("it opens");
+    let (mut log, _) =
+        Log::open(Arc::new(disk.clone()), 1, options, Lsn::NONE, &mut |_| {}).expect("it opens");
     for number in 0..5u8 {
         log.append(u64::from(number % 2) + 1, 1, vec![number; usize::from(number)]).expect("it is appended");
         log.flush().expect("it is synced");

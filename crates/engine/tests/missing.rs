@@ -8,6 +8,7 @@ use kithdb_engine::collection::{GraphPolicy, OpeningOptions};
 use kithdb_engine::integrity::{RepairReport, Severity, check, repair};
 use kithdb_engine::limits::Thresholds;
 use kithdb_engine::storage::{SimDisk, Storage};
+use kithdb_engine::types::Lsn;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -46,7 +47,7 @@ fn cut() -> SimDisk {
         upsert(&engine, "full", turn * 20..turn * 20 + 20);
         engine.work(GraphPolicy::WhenGrown);
     }
-    assert!(engine.engine().catalog().shared().log.oldest_sequence() > 2, "it was cut");
+    assert!(engine.engine().catalog().shared().log.oldest_lsn() > Lsn::new(2), "it was cut");
     create(&engine, "young");
     upsert(&engine, "young", 0..5);
     upsert(&engine, "full", 0..5);

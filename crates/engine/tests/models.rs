@@ -16,7 +16,7 @@ use kithdb_engine::error::Error;
 use kithdb_engine::field::IndexScratch;
 use kithdb_engine::limits::{Limits, Thresholds};
 use kithdb_engine::storage::{Fault, Reserve, SimDisk};
-use kithdb_engine::types::PointId;
+use kithdb_engine::types::{Lsn, OpNumber, PointId};
 use kithdb_engine::wal::{
     Appender, Durability, GroupCommit, GroupOptions, Log, LogError, LogOptions, Replayed,
 };
@@ -45,14 +45,14 @@ fn try_orders(share: u64, model: impl Fn(u64) + Send + Sync + 'static) {
 }
 
 /// A log on a disk, and the collections and first bytes of its records in their order.
-fn open_log(disk: &SimDisk) -> (Log, Vec<(u64, Vec<u8>)>) {
+fn open_log(disk: &SimDisk) -> (Log, Vec<(Lsn, Vec<u8>)>) {
     let mut seen = Vec::new();
     let mut visit = |item: Replayed<'_>| match item {
-        Replayed::Record { sequence, body, .. } => seen.push((sequence, body.to_vec())),
-        Replayed::BadBody { sequence, .. } => panic!("record {sequence} is damaged"),
+        Replayed::Record { lsn, body, .. } => seen.push((lsn, body.to_vec())),
+        Replayed::BadBody { lsn, .. } => panic!("record {lsn} is damaged"),
     };
     let options = LogOptions { segment_bytes: 600, entropy: Some(1), ..LogOptions::default() };
-    let (log, _) = Log::open(Arc::new(disk.clone()), 1, options, 0, &mut visit).expect("it opens");
+    let (log, _) = Log::open(Arc::new(disk.clone()), 1, options, Lsn::NONE, &mut visit).expect("it opens");
     (log, seen)
 }
 
@@ -60,8 +60,8 @@ fn threaded(disk: &SimDisk) -> GroupCommit {
     GroupCommit::threaded(open_log(disk).0, &GroupOptions::default()).expect("a thread")
 }
 
-/// What the writers of a log were told: name of the group, and the sequence of its last record.
-type Told = Arc<Mutex<Vec<(String, Result<u64, LogError>)>>>;
+/// What the writers of a log were told: name of the group, and the LSN of its last record.
+type Told = Arc<Mutex<Vec<(String, Result<Lsn, LogError>)>>>;
 
 /// Appends a group of two records and hears of its end. The second group of a writer is written in its own thread when
 /// nobody is at the log.
@@ -104,12 +104,12 @@ fn is_as_told(disk: &SimDisk, told: &Told, groups: usize) {
     assert_eq!(told.len(), groups, "every writer hears once: {told:?}");
     let (_, seen) = open_log(disk);
     for (name, result) in &*told {
-        let places: Vec<u64> =
-            seen.iter().filter(|(_, body)| body == name.as_bytes()).map(|(sequence, _)| *sequence).collect();
+        let places: Vec<Lsn> =
+            seen.iter().filter(|(_, body)| body == name.as_bytes()).map(|(lsn, _)| *lsn).collect();
         match result {
-            Ok(last) => assert_eq!(places, [last - 1, *last], "{name} is whole where it was told"),
+            Ok(last) => assert_eq!(places, [last.previous(), *last], "{name} is whole where it was told"),
             Err(LogError::Poisoned(_)) => assert!(places.is_empty() || places.len() == 2, "{name} is torn"),
-            Err(error) => assert_eq!(places, [0; 0], "{name} failed with {error}, and is there"),
+            Err(error) => assert_eq!(places, [], "{name} failed with {error}, and is there"),
         }
     }
 }
@@ -199,12 +199,12 @@ impl Server {
             &api::create_collection(body.as_bytes(), &Limits::default()).expect("a configuration").to_json(),
         );
         let config = Arc::new(config.expect("a configuration"));
-        let collection = Arc::new(Collection::create(1, Arc::clone(&shared), config, 1));
+        let collection = Arc::new(Collection::create(1, Arc::clone(&shared), config, Lsn::FIRST));
         Arc::new(Server { disk, shared, collection, size })
     }
 
     /// Upserts points that all carry a number, in one request.
-    fn upsert(&self, ids: std::ops::Range<u64>, number: u64) -> Result<u64, Error> {
+    fn upsert(&self, ids: std::ops::Range<u64>, number: u64) -> Result<OpNumber, Error> {
         let rest = ",0".repeat(self.size - 2);
         let points: Vec<String> = ids
             .map(|id| {
@@ -275,7 +275,7 @@ fn readers_see_whole_requests_in_their_order_and_writers_their_own() {
         let reader = {
             let server = Arc::clone(&server);
             thread::spawn(move || {
-                let (mut op, mut seen) = (0, BTreeSet::new());
+                let (mut op, mut seen) = (OpNumber::NONE, BTreeSet::new());
                 for _ in 0..6 {
                     let view = server.collection.view();
                     assert!(view.op >= op, "a later view is older");
@@ -309,7 +309,7 @@ fn the_log_is_not_cut_under_a_write_that_no_view_has_yet() {
                 for _ in 0..4 {
                     // As the catalog does it for all collections.
                     let log = &server.shared.log;
-                    let bound = log.next_sequence();
+                    let bound = log.next_lsn();
                     let pinned = server.collection.pinned_lsn().unwrap_or(bound);
                     log.rotate().expect("a sound disk");
                     log.cut(bound.min(pinned)).expect("a sound disk");

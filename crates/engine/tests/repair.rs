@@ -7,6 +7,7 @@ use kithdb_engine::collection::{GraphPolicy, OpeningOptions};
 use kithdb_engine::integrity::{RepairReport, SALVAGE, Severity, check, repair};
 use kithdb_engine::limits::Thresholds;
 use kithdb_engine::storage::{Fault, SimDisk, Storage};
+use kithdb_engine::types::OpNumber;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -543,7 +544,11 @@ fn operations_that_are_lost_at_the_end_of_a_collection_are_told() {
     let report = mend(&disk, false).expect("it can be repaired");
     let [fresh] = &report.mended[..] else { panic!("{report:?}") };
     let [lost] = &fresh.losses.operations[..] else { panic!("{report:?}") };
-    assert_eq!((fresh.name.as_str(), lost.clone()), ("fresh", 6..7), "{report:?}");
+    assert_eq!(
+        (fresh.name.as_str(), lost.clone()),
+        ("fresh", OpNumber::new(6)..OpNumber::new(7)),
+        "{report:?}"
+    );
     assert_eq!(fresh.points, 25);
 }
 

@@ -12,7 +12,7 @@ use kithdb_engine::engine::{Engine, Options};
 use kithdb_engine::field::{FieldArena, IndexScratch};
 use kithdb_engine::limits::{Limits, Thresholds};
 use kithdb_engine::storage::{SimDisk, Storage};
-use kithdb_engine::types::PointId;
+use kithdb_engine::types::{OpNumber, PointId};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -361,7 +361,7 @@ fn rows_of_dropped_chunks_cost_nothing_before_and_after_they_are_loaded() {
         written.push(&(row as f32).to_le_bytes(), row);
     }
     let before = written.table();
-    (0..dropped).for_each(|row| written.kill(row, 7));
+    (0..dropped).for_each(|row| written.kill(row, OpNumber::new(7)));
     (0..dropped / written.chunk_rows()).for_each(|chunk| written.release(chunk));
     let mut loaded = arena();
     (0..dropped / loaded.chunk_rows()).for_each(|_| loaded.load_dropped());
@@ -371,12 +371,18 @@ fn rows_of_dropped_chunks_cost_nothing_before_and_after_they_are_loaded() {
     for arena in [&mut written, &mut loaded] {
         let table = arena.table();
         assert!(table.columns_bytes() < 5 << 20, "{} bytes", table.columns_bytes());
-        assert!([0, 1, dropped - 1].iter().all(|&row| !table.alive(row, 0) && !arena.is_alive(row)));
-        assert!((dropped..dropped + kept).all(|row| table.alive(row, 9)));
+        assert!(
+            [0, 1, dropped - 1].iter().all(|&row| !table.alive(row, OpNumber::NONE) && !arena.is_alive(row))
+        );
+        assert!((dropped..dropped + kept).all(|row| table.alive(row, OpNumber::new(9))));
         let next = arena.push(&1f32.to_le_bytes(), 3);
         assert_eq!((next, arena.owner(next), arena.is_alive(next)), (dropped + kept, 3, true));
     }
-    assert_eq!((before.owner(5), before.alive(5, 6)), (5, true), "a table that was taken before");
+    assert_eq!(
+        (before.owner(5), before.alive(5, OpNumber::new(6))),
+        (5, true),
+        "a table that was taken before"
+    );
 }
 
 #[test]

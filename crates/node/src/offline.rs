@@ -177,7 +177,7 @@ impl Task for Repair {
             lost_operations: losses
                 .operations
                 .iter()
-                .map(|range| vec![range.start as f64, (range.end - 1) as f64])
+                .map(|range| vec![range.start.get() as f64, (range.end.get() - 1) as f64])
                 .collect(),
             notes: losses.notes,
         };

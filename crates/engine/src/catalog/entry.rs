@@ -4,6 +4,7 @@ use super::Catalog;
 use crate::collection::{Cause, Collection, Unopened};
 use crate::config::CollectionConfig;
 use crate::error::Error;
+use crate::types::Lsn;
 use parking_lot::{Condvar, Mutex};
 use std::sync::Arc;
 use std::time::Instant;
@@ -25,8 +26,8 @@ pub struct Entry {
 pub(super) enum EntryState {
     /// It serves.
     Active(Arc<Collection>),
-    /// It could not be opened: what is wrong, and the log sequence that its records start at, which pins the log.
-    Quarantined { fault: String, pinned_lsn: Option<u64> },
+    /// It could not be opened: what is wrong, and the LSN that its records start at, which pins the log.
+    Quarantined { fault: String, pinned_lsn: Option<Lsn> },
 }
 
 /// What to do about a quarantined collection. Nothing is to be repaired where nothing is damaged.
@@ -46,8 +47,8 @@ fn advice(cause: Cause) -> &'static str {
 }
 
 impl EntryState {
-    /// A collection that is set aside: what is wrong with it, and from which log sequence on it needs the log.
-    pub(super) fn quarantined(fault: &Unopened, pinned_lsn: Option<u64>) -> EntryState {
+    /// A collection that is set aside: what is wrong with it, and from which LSN on it needs the log.
+    pub(super) fn quarantined(fault: &Unopened, pinned_lsn: Option<Lsn>) -> EntryState {
         let fault = format!("{fault}; nothing of it was changed{}", advice(fault.cause));
         EntryState::Quarantined { fault, pinned_lsn }
     }
@@ -99,7 +100,7 @@ impl Entry {
         self.life.lock().deleting
     }
 
-    pub(super) fn pinned_lsn(&self) -> Option<u64> {
+    pub(super) fn pinned_lsn(&self) -> Option<Lsn> {
         match &self.state {
             EntryState::Active(collection) => collection.pinned_lsn(),
             EntryState::Quarantined { pinned_lsn, .. } => *pinned_lsn,

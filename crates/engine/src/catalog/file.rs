@@ -6,6 +6,7 @@ use crate::checkpoint::Manifest;
 use crate::config::CollectionConfig;
 use crate::storage::header::{BadBody, read_body, with_body_header};
 use crate::storage::{ErrorKind, OtherFormat, Storage, StorageError, make_dir, replace};
+use crate::types::Lsn;
 use crate::wal;
 use std::fmt;
 use std::sync::Arc;
@@ -30,8 +31,8 @@ pub type SavedEntry = (u64, String, Arc<CollectionConfig>);
 /// What the file holds.
 #[derive(Clone, Default)]
 pub struct CatalogFile {
-    /// Log sequence of the last record that it includes.
-    pub lsn: u64,
+    /// LSN of the last record that it includes.
+    pub lsn: Lsn,
     /// Number of the next collection.
     pub next_id: u64,
     /// The collections.
@@ -143,7 +144,7 @@ impl CatalogFile {
                 // The log is cut only behind what the file has.
                 match wal::was_cut(storage) {
                     Ok(false) => Ok(Found {
-                        file: CatalogFile { lsn: 0, next_id: 1, entries: Vec::new() },
+                        file: CatalogFile { lsn: Lsn::NONE, next_id: 1, entries: Vec::new() },
                         fault: None,
                         stale: None,
                     }),
@@ -160,7 +161,7 @@ impl CatalogFile {
     /// # Errors
     /// The disk's.
     pub fn from_folders(storage: &dyn Storage) -> Result<CatalogFile, StorageError> {
-        let mut file = CatalogFile { lsn: 0, next_id: 1, entries: Vec::new() };
+        let mut file = CatalogFile { lsn: Lsn::NONE, next_id: 1, entries: Vec::new() };
         for name in storage.list(COPY_DIR)? {
             let Ok(id) = u64::from_str_radix(&name, 16) else { continue };
             file.next_id = file.next_id.max(id.saturating_add(1));
@@ -176,7 +177,7 @@ impl CatalogFile {
     /// What follows the header.
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut body = Vec::new();
-        body.extend_from_slice(&self.lsn.to_le_bytes());
+        body.extend_from_slice(&self.lsn.get().to_le_bytes());
         body.extend_from_slice(&self.next_id.to_le_bytes());
         for (id, name, config) in &self.entries {
             body.extend_from_slice(&encode_entry(*id, name, config));
@@ -194,7 +195,11 @@ impl CatalogFile {
             entries.push(entry);
             rest = after;
         }
-        Some(CatalogFile { lsn: u64::from_le_bytes(*lsn), next_id: u64::from_le_bytes(*next_id), entries })
+        Some(CatalogFile {
+            lsn: Lsn::new(u64::from_le_bytes(*lsn)),
+            next_id: u64::from_le_bytes(*next_id),
+            entries,
+        })
     }
 }
 
@@ -273,7 +278,7 @@ mod tests {
     use crate::storage::header::BODY_HEADER_BYTES;
 
     fn file(lsn: u64) -> CatalogFile {
-        CatalogFile { lsn, next_id: 7, entries: Vec::new() }
+        CatalogFile { lsn: Lsn::new(lsn), next_id: 7, entries: Vec::new() }
     }
 
     fn spoil(disk: &SimDisk, path: &str, at: usize) {
@@ -285,7 +290,7 @@ mod tests {
         let disk = SimDisk::new();
         file(5).store(&disk).expect("a disk that works");
         let found = CatalogFile::load(&disk).unwrap_or_else(|_| panic!("both are sound"));
-        assert!(found.file.lsn == 5 && found.fault.is_none() && found.stale.is_none());
+        assert!(found.file.lsn == Lsn::new(5) && found.fault.is_none() && found.stale.is_none());
         spoil(&disk, COPY_PATH, 20);
         let found = CatalogFile::load(&disk).unwrap_or_else(|_| panic!("the file is sound"));
         assert_eq!(found.fault, Some((COPY_PATH, "the file CATALOG is damaged".to_string())));
@@ -298,7 +303,7 @@ mod tests {
                 spoil(&disk, PATH, 20);
             }
             let found = CatalogFile::load(&disk).unwrap_or_else(|_| panic!("the copy is sound"));
-            assert_eq!((found.file.lsn, found.fault), (6, Some((PATH, what.to_string()))));
+            assert_eq!((found.file.lsn, found.fault), (Lsn::new(6), Some((PATH, what.to_string()))));
         }
         spoil(&disk, COPY_PATH, 20);
         let lost = NoCatalog::Lost("the file CATALOG is damaged".to_string());

@@ -30,6 +30,7 @@ use crate::config::CollectionConfig;
 use crate::error::Error;
 use crate::limits::MAX_HEALTH_ISSUES;
 use crate::storage::StorageError;
+use crate::types::Lsn;
 use crate::wal::{Durability, LogError};
 use arc_swap::ArcSwap;
 use entry::EntryState;
@@ -62,10 +63,10 @@ pub struct Catalog {
 /// What only creations and deletions touch, one at a time.
 struct Ledger {
     next_id: u64,
-    /// Log sequence of the catalog's last record.
-    last_lsn: u64,
-    /// Log sequence that the catalog's file includes.
-    saved_lsn: u64,
+    /// LSN of the catalog's last record.
+    last_lsn: Lsn,
+    /// LSN that the catalog's file includes.
+    saved_lsn: Lsn,
     /// The file or its copy is not what it should be: both are to be written again.
     is_stale: bool,
     /// Why it was not written when it last should have been.
@@ -261,7 +262,7 @@ impl Catalog {
         let fault = fault.into();
         let Some(collection) = entry.collection() else { return };
         collection.poison(&fault.what);
-        let pinned_lsn = Some(collection.checkpointed_lsn() + 1);
+        let pinned_lsn = Some(collection.checkpointed_lsn().next());
         let state = EntryState::quarantined(&fault, pinned_lsn);
         let aside = Arc::new(Entry::new(entry.id, entry.name.clone(), entry.current_config(), state));
         // A deletion marks the entry that has the name, and no other may have it from then on.
@@ -284,8 +285,8 @@ impl Catalog {
         }
     }
 
-    /// Log sequence from which on quarantined collections need the log.
-    pub fn quarantined_lsn(&self) -> Option<u64> {
+    /// LSN from which on quarantined collections need the log.
+    pub fn quarantined_lsn(&self) -> Option<Lsn> {
         let entries = self.entries.load();
         entries
             .values()
@@ -294,11 +295,11 @@ impl Catalog {
             .min()
     }
 
-    /// Log sequence of the oldest record that only the log holds.
-    pub fn pinned_lsn(&self) -> Option<u64> {
+    /// LSN of the oldest record that only the log holds.
+    pub fn pinned_lsn(&self) -> Option<Lsn> {
         let own = {
             let ledger = self.ledger.lock();
-            (ledger.last_lsn > ledger.saved_lsn).then_some(ledger.saved_lsn + 1)
+            (ledger.last_lsn > ledger.saved_lsn).then(|| ledger.saved_lsn.next())
         };
         let entries = self.entries.load();
         entries.values().filter_map(|entry| entry.pinned_lsn()).chain(own).min()
@@ -310,7 +311,7 @@ impl Catalog {
         let Some(_cutting) = self.cuts.try_read() else { return };
         let log = &self.shared.log;
         // The bound first: a record that is appended after it is above it, whatever its collection says by then.
-        let bound = log.next_sequence();
+        let bound = log.next_lsn();
         self.shared.storage.turn("finding what pins the log");
         let pinned = self.pinned_lsn().unwrap_or(bound);
         self.shared.storage.turn("cutting the log");
@@ -369,8 +370,8 @@ impl Catalog {
     }
 
     /// Appends a record of the catalog and waits until it is durable.
-    fn append(&self, kind: u8, body: &[u8]) -> Result<u64, Error> {
-        let (send, receive) = mpsc::channel::<Result<u64, LogError>>();
+    fn append(&self, kind: u8, body: &[u8]) -> Result<Lsn, Error> {
+        let (send, receive) = mpsc::channel::<Result<Lsn, LogError>>();
         let done = Box::new(move |result| {
             let _ = send.send(result);
         });

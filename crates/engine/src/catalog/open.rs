@@ -6,6 +6,7 @@ use super::{Catalog, Ledger, OpenError, STAGING};
 use crate::collection::{IndexQueue, OpeningOptions, Shared};
 use crate::limits::{Limits, Thresholds};
 use crate::storage::{OTHER_IS_SOUND, Reserve, Storage, StorageError};
+use crate::types::Lsn;
 use crate::wal::{GroupCommit, GroupOptions, Log, LogError, LogOptions, LogReport};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -88,8 +89,9 @@ fn open_with(
         highest_applied: replay.highest_applied(),
         entropy: mode.seed(),
     };
-    let (log, report) = Log::open(Arc::clone(storage), EPOCH, options, 0, &mut |item| replay.visit(item))
-        .map_err(OpenError::Log)?;
+    let (log, report) =
+        Log::open(Arc::clone(storage), EPOCH, options, Lsn::NONE, &mut |item| replay.visit(item))
+            .map_err(OpenError::Log)?;
     replay.lose_catalog(&report);
     replay.lose(&report);
     replay.complete();

@@ -6,6 +6,7 @@ use super::replay::{Replay, Slot};
 use super::{CATALOG, CREATE, DROP, OpenError};
 use crate::collection::{Opening, OpeningOptions, Unopened};
 use crate::storage::Storage;
+use crate::types::Lsn;
 use crate::wal::{self, LogReport, Replayed};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -14,7 +15,7 @@ use std::sync::Arc;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DamagedRecord {
     /// Its place in the log.
-    pub sequence: u64,
+    pub lsn: Lsn,
     /// The collection that it belongs to; 0 for the catalog.
     pub collection: u64,
 }
@@ -22,8 +23,8 @@ pub struct DamagedRecord {
 impl DamagedRecord {
     /// The segment that it stands in, as a path in the data directory, and a sentence.
     pub fn told(&self, storage: &dyn Storage) -> (String, String) {
-        let file = wal::path_holding(storage, self.sequence).unwrap_or_else(|_| "log".to_string());
-        (file, format!("the body of record {} does not have its checksum", self.sequence))
+        let file = wal::path_holding(storage, self.lsn).unwrap_or_else(|_| "log".to_string());
+        (file, format!("the body of record {} does not have its checksum", self.lsn))
     }
 }
 
@@ -49,8 +50,8 @@ pub struct Rehearsal {
     pub fault: Option<String>,
     /// The collections by their numbers.
     pub collections: Vec<Rehearsed>,
-    /// Log sequence of the catalog's last record.
-    pub last_lsn: u64,
+    /// LSN of the catalog's last record.
+    pub last_lsn: Lsn,
     /// Number of the next collection.
     pub next_id: u64,
 }
@@ -156,7 +157,7 @@ pub fn salvage_catalog(
         saved.next_id = saved.next_id.max(folders.next_id);
     }
     let visit = &mut |item: Replayed<'_>| {
-        let Replayed::Record { sequence, collection, kind, body, .. } = item else { return };
+        let Replayed::Record { lsn, collection, kind, body, .. } = item else { return };
         // A number that is in use is not given out again, whatever was lost of the catalog.
         saved.next_id = saved.next_id.max(collection + 1);
         if collection != CATALOG {
@@ -164,10 +165,10 @@ pub fn salvage_catalog(
         }
         let creation = if kind == CREATE { file::decode_entry(body) } else { None };
         created.extend(creation.iter().map(|((id, ..), _)| *id));
-        if sequence <= saved.lsn {
+        if lsn <= saved.lsn {
             return;
         }
-        saved.lsn = sequence;
+        saved.lsn = lsn;
         if let Some((entry, [])) = creation {
             saved.next_id = saved.next_id.max(entry.0 + 1);
             nameless.remove(&entry.0);
@@ -258,16 +259,16 @@ impl SavedCatalog {
         self.created.contains(&id)
     }
 
-    /// Log sequence of the last record that it includes.
-    pub fn lsn(&self) -> u64 {
+    /// LSN of the last record that it includes.
+    pub fn lsn(&self) -> Lsn {
         self.file.lsn
     }
 
-    /// Replaces the catalog's file: it then includes everything up to the sequence `lsn`.
+    /// Replaces the catalog's file: it then includes everything up to the LSN `lsn`.
     ///
     /// # Errors
     /// The disk's.
-    pub fn store(&self, storage: &dyn Storage, lsn: u64) -> Result<(), OpenError> {
+    pub fn store(&self, storage: &dyn Storage, lsn: Lsn) -> Result<(), OpenError> {
         Ok(CatalogFile { lsn, ..self.file.clone() }.store(storage)?)
     }
 }

@@ -9,6 +9,7 @@ use crate::collection::{
 };
 use crate::config::CollectionConfig;
 use crate::storage::Storage;
+use crate::types::Lsn;
 use crate::wal::{DamageKind, LogReport, Replayed};
 use imbl::OrdMap;
 use parking_lot::Mutex;
@@ -35,8 +36,8 @@ pub struct StartDamage {
 pub(super) struct Slot {
     pub(super) name: String,
     pub(super) config: Arc<CollectionConfig>,
-    /// Log sequence of the record that created it; 0 when the log does not hold it any more.
-    pub(super) created: u64,
+    /// LSN of the record that created it; 0 when the log does not hold it any more.
+    pub(super) created: Lsn,
     pub(super) opening: Result<Opening, Unopened>,
 }
 
@@ -48,8 +49,8 @@ pub(super) struct Replay {
     pub(super) only: Option<String>,
     pub(super) slots: BTreeMap<u64, Slot>,
     pub(super) next_id: u64,
-    pub(super) saved_lsn: u64,
-    pub(super) last_lsn: u64,
+    pub(super) saved_lsn: Lsn,
+    pub(super) last_lsn: Lsn,
     /// The highest number of a collection with a record.
     highest_id: u64,
     /// What makes the whole directory unusable.
@@ -70,7 +71,7 @@ impl Replay {
             .entries
             .into_iter()
             .zip(openings)
-            .map(|((id, name, config), opening)| (id, Slot { name, config, created: 0, opening }))
+            .map(|((id, name, config), opening)| (id, Slot { name, config, created: Lsn::NONE, opening }))
             .collect();
         Replay {
             storage,
@@ -86,22 +87,22 @@ impl Replay {
         }
     }
 
-    /// The highest log sequence that any checkpoint has.
-    pub(super) fn highest_applied(&self) -> u64 {
+    /// The highest LSN that any checkpoint has.
+    pub(super) fn highest_applied(&self) -> Lsn {
         let openings = self.slots.values().filter_map(|slot| slot.opening.as_ref().ok());
-        openings.map(Opening::lsn).max().unwrap_or(0).max(self.saved_lsn)
+        openings.map(Opening::lsn).max().unwrap_or_default().max(self.saved_lsn)
     }
 
     /// Applies a record of the log.
     pub(super) fn visit(&mut self, item: Replayed<'_>) {
-        if let Replayed::BadBody { sequence, collection, .. } = item {
-            self.damage.records.push(DamagedRecord { sequence, collection });
+        if let Replayed::BadBody { lsn, collection, .. } = item {
+            self.damage.records.push(DamagedRecord { lsn, collection });
         }
         match item {
-            Replayed::Record { sequence, collection: CATALOG, kind, body, .. } => {
-                if sequence > self.saved_lsn {
-                    self.last_lsn = sequence;
-                    if self.catalog_record(sequence, kind, body).is_none() {
+            Replayed::Record { lsn, collection: CATALOG, kind, body, .. } => {
+                if lsn > self.saved_lsn {
+                    self.last_lsn = lsn;
+                    if self.catalog_record(lsn, kind, body).is_none() {
                         self.fault =
                             Some("the log holds a catalog record that cannot be decoded".to_string());
                     }
@@ -109,15 +110,15 @@ impl Replay {
                     && let Some(((id, ..), _)) = file::decode_entry(body)
                     && let Some(slot) = self.slots.get_mut(&id)
                 {
-                    slot.created = sequence;
+                    slot.created = lsn;
                 }
             }
-            Replayed::Record { sequence, collection, kind: CHANGES, body, .. } => {
+            Replayed::Record { lsn, collection, kind: CHANGES, body, .. } => {
                 // The collection of a record may have been deleted, or its creation may be lost.
                 self.highest_id = self.highest_id.max(collection);
                 if let Some(Slot { opening, .. }) = self.slots.get_mut(&collection)
                     && let Ok(open) = opening
-                    && let Err(fault) = open.replay(sequence, body)
+                    && let Err(fault) = open.replay(lsn, body)
                 {
                     *opening = Err(fault.into());
                 }
@@ -126,16 +127,16 @@ impl Replay {
                 let what = "the log holds a record of an unknown kind: use the release that wrote it, or a later one";
                 self.quarantine(collection, Unopened { what: what.to_string(), cause: Cause::OtherFormat });
             }
-            Replayed::BadBody { sequence, collection: CATALOG, .. } => {
-                if sequence > self.saved_lsn {
+            Replayed::BadBody { lsn, collection: CATALOG, .. } => {
+                if lsn > self.saved_lsn {
                     self.fault = Some("a record of the catalog in the log is damaged".to_string());
                 }
             }
-            Replayed::BadBody { sequence, collection, .. } => self.lose_behind(collection, sequence),
+            Replayed::BadBody { lsn, collection, .. } => self.lose_behind(collection, lsn),
         }
     }
 
-    fn catalog_record(&mut self, sequence: u64, kind: u8, body: &[u8]) -> Option<()> {
+    fn catalog_record(&mut self, lsn: Lsn, kind: u8, body: &[u8]) -> Option<()> {
         match kind {
             CREATE => {
                 let ((id, name, config), rest) = file::decode_entry(body)?;
@@ -145,7 +146,7 @@ impl Replay {
                 if self.only.as_ref().is_none_or(|only| *only == name) {
                     let opening = Opening::load(id, &*self.storage, &config, self.options);
                     self.damage.blame(&*self.storage, id, &opening);
-                    self.slots.insert(id, Slot { name, config, created: sequence, opening });
+                    self.slots.insert(id, Slot { name, config, created: lsn, opening });
                 }
                 self.next_id = self.next_id.max(id + 1);
             }
@@ -161,14 +162,14 @@ impl Replay {
 
     /// Notes records of the catalog that the log has lost, so that collections may be missing from the list.
     pub(super) fn lose_catalog(&mut self, report: &LogReport) {
-        let highest_id = report.behind.keys().copied().max().unwrap_or(0).max(self.highest_id);
+        let highest_id = report.behind.keys().copied().max().unwrap_or_default().max(self.highest_id);
         let is_behind = report.behind.get(&CATALOG).is_some_and(|&highest| highest > self.saved_lsn);
-        let fault = match report.catalog_before.filter(|sequence| *sequence > self.saved_lsn) {
-            Some(sequence) => {
+        let fault = match report.catalog_before.filter(|lsn| *lsn > self.saved_lsn) {
+            Some(lsn) => {
                 let gap = report.damages.iter().find(|damage| damage.kind == DamageKind::Gap);
                 let why = gap.map_or_else(String::new, |gap| format!(". {}: {gap}", gap.file()));
                 format!(
-                    "record {sequence} of the log is lost, which created or deleted a collection, so nobody knows all \
+                    "record {lsn} of the log is lost, which created or deleted a collection, so nobody knows all \
                      collections{why}"
                 )
             }
@@ -185,10 +186,10 @@ impl Replay {
     /// Whose records stood where nothing can be read is unknown: every collection that has no later record and no
     /// later checkpoint may have lost its last changes, and is quarantined rather than served in an older state.
     pub(super) fn lose(&mut self, report: &LogReport) {
-        let lost = report.damages.iter().filter(|damage| damage.loses_above(0));
-        let lost = lost.max_by_key(|damage| damage.lost_to.unwrap_or(u64::MAX));
+        let lost = report.damages.iter().filter(|damage| damage.loses_above(Lsn::NONE));
+        let lost = lost.max_by_key(|damage| damage.lost_to.unwrap_or(Lsn::MAX));
         let Some(damage) = lost else { return };
-        let lost_to = damage.lost_to.unwrap_or(u64::MAX);
+        let lost_to = damage.lost_to.unwrap_or(Lsn::MAX);
         for slot in self.slots.values_mut().filter(|slot| slot.created < lost_to) {
             if slot.opening.as_ref().is_ok_and(|opening| opening.lsn() < lost_to) {
                 slot.opening = Err(may_be_its_own(damage.kind).into());
@@ -200,7 +201,7 @@ impl Replay {
     }
 
     /// Records of a collection up to `highest` cannot be read: unless its checkpoint has them, it is quarantined.
-    fn lose_behind(&mut self, collection: u64, highest: u64) {
+    fn lose_behind(&mut self, collection: u64, highest: Lsn) {
         let lost = self.slots.get(&collection).and_then(|slot| slot.opening.as_ref().ok());
         if lost.is_some_and(|opening| opening.lsn() < highest) {
             self.quarantine(collection, "records of this collection in the log are damaged".into());
@@ -231,7 +232,7 @@ impl Replay {
                     EntryState::Active(Arc::new(Collection::open(opening, Arc::clone(shared), created)))
                 }
                 // The log keeps everything from the start: what can be saved of the collection is still in it.
-                Err(fault) => EntryState::quarantined(&fault, Some(0)),
+                Err(fault) => EntryState::quarantined(&fault, Some(Lsn::NONE)),
             };
             (name.clone(), Arc::new(Entry::new(id, name, config, state)))
         });

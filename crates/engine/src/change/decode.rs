@@ -2,7 +2,7 @@
 
 use super::{Change, FieldVector, PayloadEdit};
 use crate::payload::JsonPath;
-use crate::types::PointId;
+use crate::types::{OpNumber, PointId};
 use crate::vectors::{MultiVector, SparseVector, VectorValue};
 
 /// Why a record's body cannot be decoded: its checksum held, so it was written by something else.
@@ -10,17 +10,17 @@ use crate::vectors::{MultiVector, SparseVector, VectorValue};
 pub struct Undecodable;
 
 /// The number of the operation whose record has that body.
-pub fn operation_of(body: &[u8]) -> Option<u64> {
-    body.first_chunk().map(|number| u64::from_le_bytes(*number))
+pub fn operation_of(body: &[u8]) -> Option<OpNumber> {
+    body.first_chunk().map(|number| OpNumber::new(u64::from_le_bytes(*number)))
 }
 
 /// Decodes the body of a record.
 ///
 /// # Errors
 /// [`Undecodable`] when the bytes are not what [`encode`] writes.
-pub fn decode(body: &[u8]) -> Result<(u64, Vec<Change>), Undecodable> {
+pub fn decode(body: &[u8]) -> Result<(OpNumber, Vec<Change>), Undecodable> {
     let mut input = Input(body);
-    let op = u64::from_le_bytes(input.array()?);
+    let op = OpNumber::new(u64::from_le_bytes(input.array()?));
     let count = input.len()?;
     let mut changes = Vec::with_capacity(count.min(body.len()));
     for _ in 0..count {

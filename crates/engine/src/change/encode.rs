@@ -2,14 +2,14 @@
 
 use super::{Change, FieldVector, PayloadEdit};
 use crate::payload::JsonPath;
-use crate::types::PointId;
+use crate::types::{OpNumber, PointId};
 use crate::vectors::{MultiVector, SparseVector, VectorValue};
 
 /// Encodes the body of a record: the operation number, then the changes.
-pub fn encode(op: u64, changes: &[Change], out: &mut Vec<u8>) {
+pub fn encode(op: OpNumber, changes: &[Change], out: &mut Vec<u8>) {
     // An upsert of many points is a megabyte: growing step by step would copy it several times.
     out.reserve(changes.iter().map(usual_len).sum());
-    out.extend_from_slice(&op.to_le_bytes());
+    out.extend_from_slice(&op.get().to_le_bytes());
     put_len(out, changes.len());
     for change in changes {
         match change {

@@ -124,6 +124,7 @@ impl PayloadEdit {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::types::OpNumber;
     use crate::vectors::{MultiVector, SparseVector};
     use proptest::prelude::*;
 
@@ -171,8 +172,8 @@ mod tests {
     #[test]
     fn every_change_round_trips() {
         let mut body = Vec::new();
-        encode(42, &samples(), &mut body);
-        assert_eq!(decode(&body), Ok((42, samples())));
+        encode(OpNumber::new(42), &samples(), &mut body);
+        assert_eq!(decode(&body), Ok((OpNumber::new(42), samples())));
     }
 
     #[test]
@@ -183,7 +184,7 @@ mod tests {
             payload: (*b"{}").into(),
         };
         let mut body = Vec::new();
-        encode(5, &[put], &mut body);
+        encode(OpNumber::new(5), &[put], &mut body);
         let mut expected = 5u64.to_le_bytes().to_vec();
         expected.extend([1, 0, 0, 0, 1, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 2, 0, 1, 0, 0, 0]);
         expected.extend(1.0f32.to_le_bytes());
@@ -195,7 +196,7 @@ mod tests {
         #[test]
         fn damaged_bodies_never_panic(flips in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4), cut in any::<prop::sample::Index>()) {
             let mut body = Vec::new();
-            encode(42, &samples(), &mut body);
+            encode(OpNumber::new(42), &samples(), &mut body);
             for (at, value) in flips {
                 let at = at.index(body.len());
                 body[at] = value;

@@ -14,6 +14,7 @@ use crate::field::graph::{FieldGraph, NodeCodes};
 use crate::field::table::FieldTable;
 use crate::index::{BuildScratch, Codes, Hnsw};
 use crate::storage::{Map, StorageError};
+use crate::types::OpNumber;
 use crate::vectors::{CodeParams, CodeTable, Encoder};
 use std::sync::Arc;
 
@@ -233,7 +234,8 @@ fn decode(
     graph.ordered = kept.ordered;
     // Whatever led to that: what is alive and in no graph would be found by no walk.
     let can_tell = indexed < LinkArena::MAX_ROWS;
-    if can_tell && (0..indexed).any(|row| table.alive(row, u64::MAX - 1) && graph.nodes.of_row(row).is_none())
+    if can_tell
+        && (0..indexed).any(|row| table.alive(row, OpNumber::MAX) && graph.nodes.of_row(row).is_none())
     {
         return None;
     }

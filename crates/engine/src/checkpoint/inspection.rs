@@ -10,6 +10,7 @@ use super::{directory, file_path};
 use crate::config::CollectionConfig;
 use crate::state::Head;
 use crate::storage::{ErrorKind, Storage};
+use crate::types::OpNumber;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
@@ -74,8 +75,8 @@ pub struct Inspection {
     pub bytes: u64,
     /// Points in the checkpoint, tombstones included.
     pub points: u32,
-    /// The last operation in the checkpoint; 0 where there is none.
-    pub op: u64,
+    /// The last operation in the checkpoint.
+    pub op: OpNumber,
 }
 
 /// Whether it is the manifest that keeps a collection from being opened, or one of the files that it names.

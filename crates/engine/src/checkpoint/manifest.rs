@@ -7,6 +7,7 @@ use super::graph_file::GraphManifest;
 use crate::change::{Input, Undecodable};
 use crate::storage::header::{BadBody, read_body, with_body_header};
 use crate::storage::{OtherFormat, Storage, StorageError, replace};
+use crate::types::{Lsn, OpNumber};
 use std::fmt;
 
 const MAGIC: &[u8; 8] = b"KITHMANI";
@@ -24,9 +25,9 @@ pub struct Manifest {
     /// Number of the collection; none in a body of version 2, until [`load`](Self::load) adds it.
     pub collection: Option<u64>,
     /// The last operation in it.
-    pub op: u64,
-    /// Log sequence of that operation's record.
-    pub lsn: u64,
+    pub op: OpNumber,
+    /// LSN of that operation's record.
+    pub lsn: Lsn,
     /// Number of the next data or graph file.
     pub next_file: u32,
     /// Configuration as canonical JSON.
@@ -96,8 +97,8 @@ impl Manifest {
     /// What follows the header.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::new();
-        out.extend_from_slice(&self.op.to_le_bytes());
-        out.extend_from_slice(&self.lsn.to_le_bytes());
+        out.extend_from_slice(&self.op.get().to_le_bytes());
+        out.extend_from_slice(&self.lsn.get().to_le_bytes());
         out.extend_from_slice(&self.next_file.to_le_bytes());
         put_bytes(&mut out, &self.config);
         put_count(&mut out, self.indexes.len());
@@ -135,8 +136,8 @@ impl Manifest {
         let mut input = Input(body);
         let input = &mut input;
         let mut manifest = Manifest {
-            op: u64::from_le_bytes(input.array()?),
-            lsn: u64::from_le_bytes(input.array()?),
+            op: OpNumber::new(u64::from_le_bytes(input.array()?)),
+            lsn: Lsn::new(u64::from_le_bytes(input.array()?)),
             next_file: u32::from_le_bytes(input.array()?),
             config: input.bytes()?.to_vec(),
             ..Manifest::default()

@@ -15,7 +15,7 @@ use crate::limits::Thresholds;
 use crate::payload::JsonPath;
 use crate::state::{DeclaredIndex, Head, Payload, Point, Rows, StoredPayload};
 use crate::storage::{Map, Storage};
-use crate::types::PointId;
+use crate::types::{Lsn, OpNumber, PointId};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -42,7 +42,7 @@ impl Default for OpeningOptions {
 pub struct Opening {
     pub(crate) id: u64,
     pub(crate) head: Head,
-    pub(crate) lsn: u64,
+    pub(crate) lsn: Lsn,
     /// What the records applied after the checkpoint cost.
     pub(crate) replayed_work: usize,
     pub(crate) files: CheckpointFiles,
@@ -71,7 +71,7 @@ impl Opening {
         let Some(manifest) = Manifest::load(storage, id)? else {
             let head = Head::new(Arc::clone(config), row_chunk_bytes);
             let has_strays = extents::any_in(storage, &files.dir)?;
-            return Ok(Opening { has_strays, ..Opening::of(id, head, 0, files) });
+            return Ok(Opening { has_strays, ..Opening::of(id, head, Lsn::NONE, files) });
         };
         let folder = Folder { storage, dir: &files.dir, collection: id };
         let config = CollectionConfig::restore(&manifest.config).map_err(|error| error.to_string())?;
@@ -115,7 +115,7 @@ impl Opening {
     }
 
     /// What a checkpoint holds, or nothing at all, before the log and without graphs.
-    pub(crate) fn of(id: u64, head: Head, lsn: u64, files: CheckpointFiles) -> Opening {
+    pub(crate) fn of(id: u64, head: Head, lsn: Lsn, files: CheckpointFiles) -> Opening {
         let graphs = head.fields.iter().map(|_| None).collect();
         let (refused_graphs, damaged_graphs) = (Vec::new(), Vec::new());
         Opening {
@@ -135,17 +135,17 @@ impl Opening {
     ///
     /// # Errors
     /// A sentence when the record cannot follow what is here.
-    pub fn replay(&mut self, lsn: u64, body: &[u8]) -> Result<(), String> {
+    pub fn replay(&mut self, lsn: Lsn, body: &[u8]) -> Result<(), String> {
         let (op, changes) =
             change::decode(body).map_err(|_| "a record of the log cannot be decoded".to_string())?;
         if op <= self.head.op {
             return Ok(());
         }
-        if op != 1 && self.head.op == 0 && self.files.manifest.is_none() {
+        if op != OpNumber::FIRST && self.head.op == OpNumber::NONE && self.files.manifest.is_none() {
             return Err(NO_MANIFEST.to_string());
         }
-        if op != self.head.op + 1 {
-            return Err(format!("operation {} is missing from the log", self.head.op + 1));
+        if op != self.head.op.next() {
+            return Err(format!("operation {} is missing from the log", self.head.op.next()));
         }
         for change in &changes {
             self.head.apply(op, change)?;
@@ -157,19 +157,19 @@ impl Opening {
         Ok(())
     }
 
-    /// What is missing, once everything in the log was applied: a sentence that names the file. `created` is the sequence
-    /// number in the log of the record that created the collection; 0 when the log does not hold it.
+    /// What is missing, once everything in the log was applied: a sentence that names the file. `created` is the LSN of
+    /// the record that created the collection; [`Lsn::NONE`] when the log does not hold it.
     ///
     /// The first checkpoint leaves data without a manifest when it is interrupted, and the log then has all of the
     /// collection. Data alone are those of a manifest that was lost. So is a manifest without any trace: the log holds
     /// the creation of a collection until there is one.
-    pub fn missing(&self, created: u64) -> Option<String> {
-        let is_lost = self.files.manifest.is_none() && self.head.op == 0;
-        (is_lost && (self.has_strays || created == 0)).then(|| NO_MANIFEST.to_string())
+    pub fn missing(&self, created: Lsn) -> Option<String> {
+        let is_lost = self.files.manifest.is_none() && self.head.op == OpNumber::NONE;
+        (is_lost && (self.has_strays || created == Lsn::NONE)).then(|| NO_MANIFEST.to_string())
     }
 
     /// The last operation that it has.
-    pub fn op(&self) -> u64 {
+    pub fn op(&self) -> OpNumber {
         self.head.op
     }
 
@@ -211,8 +211,8 @@ impl Opening {
         found
     }
 
-    /// Log sequence of the last record applied, or of the checkpoint.
-    pub fn lsn(&self) -> u64 {
+    /// LSN of the last record applied, or of the checkpoint.
+    pub fn lsn(&self) -> Lsn {
         self.lsn
     }
 }
@@ -322,7 +322,7 @@ fn load_rows(
 pub(crate) struct ChunkPoint {
     pub live: bool,
     pub id: PointId,
-    pub version: u64,
+    pub version: OpNumber,
     /// File, offset and length of the payload; none for `{}`.
     pub payload: Option<(u32, u64, u32)>,
     pub rows: Rows,
@@ -332,7 +332,7 @@ impl ChunkPoint {
     pub(crate) fn decode(input: &mut Input<'_>, positions: usize) -> Result<ChunkPoint, Undecodable> {
         let live = input.byte()? == 1;
         let id = input.id()?;
-        let version = u64::from_le_bytes(input.array()?);
+        let version = OpNumber::new(u64::from_le_bytes(input.array()?));
         let payload = match input.byte()? {
             0 => None,
             _ => Some((

@@ -244,7 +244,7 @@ struct StoredPlace {
 fn encode_point(point: &Point, place: Option<&StoredPlace>, out: &mut Vec<u8>) {
     out.push(u8::from(point.live));
     put_id(out, point.id);
-    out.extend_from_slice(&point.version.to_le_bytes());
+    out.extend_from_slice(&point.version.get().to_le_bytes());
     match (&point.payload, place) {
         (_, Some(StoredPlace { file, offset, len }))
         | (Payload::Stored(StoredPayload { file, offset, len, .. }), _) => {

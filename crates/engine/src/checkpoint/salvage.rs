@@ -15,7 +15,7 @@ use crate::field::sparse_table::SparseArena;
 use crate::limits::MAX_REPORTED_IDS;
 use crate::state::{Head, Payload, Point, Rows};
 use crate::storage::{Map, Storage};
-use crate::types::PointId;
+use crate::types::{Lsn, OpNumber, PointId};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ pub struct Losses {
     /// Places in the points column of which not even the ids are known; some may have been empty.
     pub unknown_points: u64,
     /// Numbers of operations whose records are lost.
-    pub operations: Vec<Range<u64>>,
+    pub operations: Vec<Range<OpNumber>>,
     /// What else there is to say.
     pub notes: Vec<String>,
 }
@@ -84,7 +84,7 @@ impl Opening {
                 if let Some((_, Err(why))) = loaded {
                     losses.notes.push(format!("{why}: nothing of the checkpoint can be kept"));
                 }
-                (0, Head::new(Arc::clone(config), options.row_chunk_bytes))
+                (Lsn::NONE, Head::new(Arc::clone(config), options.row_chunk_bytes))
             }
         };
         let mut files = CheckpointFiles::none(id);
@@ -95,7 +95,7 @@ impl Opening {
     }
 
     /// Applies a record whatever is missing before it, and takes note of what is.
-    pub fn replay_anyway(&mut self, lsn: u64, body: &[u8], losses: &mut Losses) {
+    pub fn replay_anyway(&mut self, lsn: Lsn, body: &[u8], losses: &mut Losses) {
         let Ok((op, changes)) = change::decode(body) else {
             losses.notes.push(format!("record {lsn} of the log cannot be decoded"));
             return;
@@ -103,8 +103,8 @@ impl Opening {
         if op <= self.head.op {
             return;
         }
-        if op > self.head.op + 1 {
-            losses.operations.push(self.head.op + 1..op);
+        if op > self.head.op.next() {
+            losses.operations.push(self.head.op.next()..op);
         }
         for change in &changes {
             losses.note_change(change);
@@ -120,7 +120,8 @@ impl Opening {
     /// Takes note of operations whose records are lost behind the last that was applied.
     pub fn lose_last(&self, records: u64, losses: &mut Losses) {
         if records > 0 {
-            losses.operations.push(self.head.op + 1..self.head.op + 1 + records);
+            let first = self.head.op.next();
+            losses.operations.push(first..first.plus(records));
         }
     }
 }
@@ -165,7 +166,7 @@ fn load(
             load_chunk(&mut head, extent, &maps, &lost_payloads, losses)?;
         } else {
             losses.unknown_points += points as u64;
-            (0..points).for_each(|_| bury(&mut head, PointId::Num(0), 0));
+            (0..points).for_each(|_| bury(&mut head, PointId::Num(0), OpNumber::NONE));
         }
     }
     head.sparse.iter_mut().for_each(SparseArena::index_loaded);
@@ -229,7 +230,7 @@ fn load_chunk(
 }
 
 /// Leaves a tombstone, so that the offsets of the points behind it stay.
-fn bury(head: &mut Head, id: PointId, version: u64) {
+fn bury(head: &mut Head, id: PointId, version: OpNumber) {
     let rows = Rows::none(head.state.config.positions());
     head.state.load(Point { id, version, live: false, payload: Payload::Empty, rows });
 }

@@ -9,6 +9,7 @@ use crate::field::table::FieldTable;
 use crate::state::Payload;
 use crate::state::View;
 use crate::storage::Storage;
+use crate::types::OpNumber;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
@@ -28,7 +29,7 @@ pub(crate) struct Survey {
 /// What a survey is of: nothing but operations, dropped chunks and checkpoints changes its result.
 #[derive(PartialEq, Eq)]
 struct Subject {
-    op: u64,
+    op: OpNumber,
     held_chunks: usize,
     next_file: u32,
 }

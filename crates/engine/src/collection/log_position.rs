@@ -2,12 +2,13 @@
 
 use super::unsaved::Unsaved;
 use crate::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use crate::types::Lsn;
 use std::sync::Arc;
 
 /// Which records of the log belong to a collection, and which of them its checkpoint holds.
 pub(super) struct LogPosition {
-    /// Of the record that created the collection; 0 when the log does not hold it any more.
-    created: u64,
+    /// Of the record that created the collection; [`Lsn::NONE`] when the log does not hold it any more.
+    created: Lsn,
     /// Of the last record of the collection.
     last: AtomicU64,
     /// The checkpoint holds every record of the collection up to this one.
@@ -21,46 +22,46 @@ impl LogPosition {
     /// The position of a collection that is being opened. `checkpointed` is that of its checkpoint, if there is one;
     /// `unsaved_of_all` counts the unsaved work of all collections.
     pub fn new(
-        created: u64,
-        last: u64,
-        checkpointed: Option<u64>,
+        created: Lsn,
+        last: Lsn,
+        checkpointed: Option<Lsn>,
         unsaved_of_all: &Arc<AtomicUsize>,
     ) -> LogPosition {
         LogPosition {
             created,
-            last: AtomicU64::new(last),
-            checkpointed: AtomicU64::new(checkpointed.unwrap_or(0)),
+            last: AtomicU64::new(last.get()),
+            checkpointed: AtomicU64::new(checkpointed.unwrap_or_default().get()),
             has_checkpoint: AtomicBool::new(checkpointed.is_some()),
             unsaved: Unsaved::none(unsaved_of_all),
         }
     }
 
     /// Records up to `lsn` are durable, which cost so much work to replay.
-    pub fn advance(&self, lsn: u64, work: usize) {
-        self.last.store(lsn, Ordering::Release);
+    pub fn advance(&self, lsn: Lsn, work: usize) {
+        self.last.store(lsn.get(), Ordering::Release);
         self.unsaved.add(work);
     }
 
     /// A checkpoint holds every record up to `lsn`.
-    pub fn note_checkpoint(&self, lsn: u64) {
-        self.checkpointed.store(lsn, Ordering::Release);
+    pub fn note_checkpoint(&self, lsn: Lsn) {
+        self.checkpointed.store(lsn.get(), Ordering::Release);
         self.has_checkpoint.store(true, Ordering::Release);
     }
 
     /// The checkpoint holds every record of the collection up to this one.
-    pub fn checkpointed(&self) -> u64 {
-        self.checkpointed.load(Ordering::Acquire)
+    pub fn checkpointed(&self) -> Lsn {
+        Lsn::new(self.checkpointed.load(Ordering::Acquire))
     }
 
     /// The oldest record that only the log holds, if there is one. `is_in_flight`: records of the collection may be in the
     /// log already and in no view yet.
-    pub fn pinned(&self, is_in_flight: bool) -> Option<u64> {
+    pub fn pinned(&self, is_in_flight: bool) -> Option<Lsn> {
         if !self.has_checkpoint.load(Ordering::Acquire) {
             // Its creation stays in the log: without it an empty collection cannot be told from a lost one.
-            return Some(self.created.max(1));
+            return Some(self.created.max(Lsn::FIRST));
         }
         let saved = self.checkpointed();
-        (is_in_flight || self.last.load(Ordering::Acquire) > saved).then_some(saved + 1)
+        (is_in_flight || Lsn::new(self.last.load(Ordering::Acquire)) > saved).then(|| saved.next())
     }
 
     /// What replaying the records since the last checkpoint costs, in bytes.

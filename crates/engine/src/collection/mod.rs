@@ -39,6 +39,7 @@ use crate::checkpoint::CheckpointFiles;
 use crate::config::CollectionConfig;
 use crate::deadline::Deadline;
 use crate::payload::JsonPath;
+use crate::types::Lsn;
 use arc_swap::ArcSwap;
 use checkpointing::Checkpointer;
 use health::Health;
@@ -65,16 +66,16 @@ pub struct Collection {
 }
 
 impl Collection {
-    /// A new, empty collection. `created` is the log sequence number of the record that creates it.
-    pub fn create(id: u64, shared: Arc<Shared>, config: Arc<CollectionConfig>, created: u64) -> Collection {
+    /// A new, empty collection. `created` is the LSN of the record that creates it.
+    pub fn create(id: u64, shared: Arc<Shared>, config: Arc<CollectionConfig>, created: Lsn) -> Collection {
         let head = Head::new(config, shared.thresholds.row_chunk_bytes);
-        let position = LogPosition::new(created, 0, None, &shared.unsaved_work);
-        Self::from_parts(id, shared, head, 0, position, CheckpointFiles::none(id))
+        let position = LogPosition::new(created, Lsn::NONE, None, &shared.unsaved_work);
+        Self::from_parts(id, shared, head, Lsn::NONE, position, CheckpointFiles::none(id))
     }
 
     /// A collection whose checkpoint was loaded and whose records were replayed, ready to serve. `created` as for
     /// [`Opening::missing`].
-    pub fn open(opening: Opening, shared: Arc<Shared>, created: u64) -> Collection {
+    pub fn open(opening: Opening, shared: Arc<Shared>, created: Lsn) -> Collection {
         let Opening { id, head, lsn, replayed_work, files, graphs, .. } = opening;
         let checkpointed = files.manifest.as_ref().map(|manifest| manifest.lsn);
         let position = LogPosition::new(created, lsn, checkpointed, &shared.unsaved_work);
@@ -90,7 +91,7 @@ impl Collection {
         id: u64,
         shared: Arc<Shared>,
         head: Head,
-        lsn: u64,
+        lsn: Lsn,
         position: LogPosition,
         files: CheckpointFiles,
     ) -> Collection {
@@ -144,15 +145,15 @@ impl Collection {
         self.indexing.waiters.close();
     }
 
-    /// Log sequence number of the oldest record that only the log holds, if there is one.
-    pub fn pinned_lsn(&self) -> Option<u64> {
+    /// LSN of the oldest record that only the log holds, if there is one.
+    pub fn pinned_lsn(&self) -> Option<Lsn> {
         // A group in flight is in the log already, and in no view yet.
         let is_in_flight = self.writer.is_in_flight();
         self.position.pinned(is_in_flight)
     }
 
-    /// Log sequence number up to which the data checkpoint holds everything of this collection.
-    pub fn checkpointed_lsn(&self) -> u64 {
+    /// LSN up to which the data checkpoint holds everything of this collection.
+    pub fn checkpointed_lsn(&self) -> Lsn {
         self.position.checkpointed()
     }
 

@@ -9,6 +9,7 @@ use crate::collection::{CheckpointError, Collection, GraphPolicy};
 use crate::field::IndexScratch;
 use crate::scheduling::BackgroundWork;
 use crate::storage::ErrorKind;
+use crate::types::Lsn;
 use std::cmp::Reverse;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -244,7 +245,7 @@ fn shrink_log(catalog: &Catalog, budget_bytes: u64) {
     while log.size_bytes() > budget_bytes && started.elapsed() < HOUSEKEEPING {
         let _ = catalog.checkpoint();
         // A quarantined collection keeps its part of the log for whoever salvages it: below that nothing helps.
-        let kept = catalog.quarantined_lsn().unwrap_or(u64::MAX);
+        let kept = catalog.quarantined_lsn().unwrap_or(Lsn::MAX);
         let pinning = catalog
             .collections()
             .into_iter()
@@ -253,7 +254,7 @@ fn shrink_log(catalog: &Catalog, budget_bytes: u64) {
             .filter(|(lsn, _)| *lsn < kept);
         let Some((pinned, collection)) = pinning else {
             // Nobody needs it: what is left is the segment that grows.
-            if kept == u64::MAX && log.rotate().is_ok() {
+            if kept == Lsn::MAX && log.rotate().is_ok() {
                 catalog.cut_log();
             }
             break;
@@ -266,10 +267,10 @@ fn shrink_log(catalog: &Catalog, budget_bytes: u64) {
     }
 }
 
-/// Checkpoints whatever needs the log up to a sequence, and cuts it.
-pub fn checkpoint_up_to(catalog: &Catalog, sequence: u64) {
+/// Checkpoints whatever needs the log up to a LSN, and cuts it.
+pub fn checkpoint_up_to(catalog: &Catalog, lsn: Lsn) {
     for collection in catalog.collections() {
-        if collection.pinned_lsn().is_some_and(|pinned| pinned <= sequence) {
+        if collection.pinned_lsn().is_some_and(|pinned| pinned <= lsn) {
             checkpoint(catalog, &collection, GraphPolicy::WhenGrown);
         }
     }

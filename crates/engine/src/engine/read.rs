@@ -10,6 +10,7 @@ use crate::error::Error;
 use crate::payload::PayloadSelector;
 use crate::query::request::{Selectors, VectorSelector};
 use crate::query::{self, Hit};
+use crate::types::OpNumber;
 use crate::vectors::VectorValue;
 use std::sync::Arc;
 
@@ -156,7 +157,7 @@ fn write_hits(out: &mut Vec<u8>, mut writer: PointWriter<'_, '_>, hits: &[Hit], 
     let view = writer.view;
     // All points first: each look-up misses the caches, and look-ups that do not depend on one another overlap. Reading the
     // version brings the point itself into the cache.
-    let found: Vec<(Hit, &Point, u64)> = hits
+    let found: Vec<(Hit, &Point, OpNumber)> = hits
         .iter()
         .map(|hit| {
             let point = view.state.at(hit.offset);
@@ -201,9 +202,11 @@ impl<'a, 'd> PointWriter<'a, 'd> {
         }
     }
 
-    fn scored(&mut self, out: &mut Vec<u8>, (hit, point, version): (Hit, &Point, u64)) {
+    fn scored(&mut self, out: &mut Vec<u8>, (hit, point, version): (Hit, &Point, OpNumber)) {
         if self.fits(out, point) {
-            self.point(hit, point, |point| response::write_scored_point(out, point, version, hit.score));
+            self.point(hit, point, |point| {
+                response::write_scored_point(out, point, version.get(), hit.score)
+            });
         }
     }
 

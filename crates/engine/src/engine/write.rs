@@ -149,7 +149,7 @@ fn enqueue(
         // Held until the answer: a deletion waits for it.
         let held: Use = held;
         let answer = move |result: Result<WriteDone, Error>, status| {
-            reply(result.map(|done| update_envelope(done.operation_id, status, shape, start)));
+            reply(result.map(|done| update_envelope(done.operation_id.get(), status, shape, start)));
             drop(held);
         };
         match (declared, result) {

@@ -5,7 +5,7 @@ use crate::field::table::FieldTable;
 use crate::index::{Distance, TopK, flat};
 use crate::point_set::PointSet;
 use crate::scheduling::yield_to_reads;
-use crate::types::Metric;
+use crate::types::{Metric, OpNumber};
 use crate::vectors::{CodeParams, Encoder, Neighbourhood};
 use std::collections::HashSet;
 
@@ -59,7 +59,7 @@ pub(super) struct Sample {
 
 impl Sample {
     /// Of the rows of a table that are alive at operation `op`.
-    pub fn of(table: &FieldTable, op: u64, metric: Metric, coding: Coding) -> Sample {
+    pub fn of(table: &FieldTable, op: OpNumber, metric: Metric, coding: Coding) -> Sample {
         let is_judged = coding.trials().any(|(_, most)| most.is_finite());
         let live = Live::of(table, op);
         Sample {
@@ -117,12 +117,12 @@ impl Sample {
 /// a table ever had is dead.
 struct Live<'a> {
     table: &'a FieldTable,
-    op: u64,
+    op: OpNumber,
     count: u64,
 }
 
 impl<'a> Live<'a> {
-    fn of(table: &'a FieldTable, op: u64) -> Live<'a> {
+    fn of(table: &'a FieldTable, op: OpNumber) -> Live<'a> {
         let mut live = Live { table, op, count: 0 };
         live.count = live.rows().count() as u64;
         live

@@ -8,7 +8,7 @@ use crate::index::{BuildScratch, Codes, Distance, Hnsw, HnswParams, Originals};
 use crate::scheduling::yield_to_reads;
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicU32, Ordering};
-use crate::types::Metric;
+use crate::types::{Metric, OpNumber};
 use crate::vectors::{CodeQuery, CodeTable, Encoder};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -59,7 +59,7 @@ impl FieldGraph {
     pub const CLAIM_ROWS: u32 = 16;
 
     /// An empty graph for the rows of a table, of which a sample decides what codes look like.
-    pub fn new(recipe: Recipe, metric: Metric, table: &FieldTable, op: u64, seed: u64) -> FieldGraph {
+    pub fn new(recipe: Recipe, metric: Metric, table: &FieldTable, op: OpNumber, seed: u64) -> FieldGraph {
         let params = HnswParams { m: recipe.m, ef_construct: recipe.ef_construct, seed };
         let encoder = recipe.codes.and_then(|coding| Sample::of(table, op, metric, coding).encoder(seed));
         let codes =
@@ -104,7 +104,7 @@ impl FieldGraph {
     }
 
     /// Whether its codes, or that it has none, suit the vectors that the table has by now.
-    pub(crate) fn suits(&self, table: &FieldTable, op: u64) -> bool {
+    pub(crate) fn suits(&self, table: &FieldTable, op: OpNumber) -> bool {
         self.judged.store(table.len(), Ordering::Relaxed);
         let Some(coding) = self.recipe.codes else { return true };
         let encoder = self.codes.as_ref().map(|codes| &*codes.encoder);
@@ -137,7 +137,7 @@ impl FieldGraph {
 
     /// Claims some rows of the table and puts the live ones into the graph. Several threads may do this at once.
     /// Answers false when there was nothing to claim.
-    pub fn index_some(&self, table: &FieldTable, op: u64, scratch: &mut IndexScratch) -> bool {
+    pub fn index_some(&self, table: &FieldTable, op: OpNumber, scratch: &mut IndexScratch) -> bool {
         let len = table.len();
         let claim = self.claimed.fetch_update(Ordering::AcqRel, Ordering::Acquire, |from| {
             (from < len).then(|| len.min(from + Self::CLAIM_ROWS))

@@ -3,6 +3,7 @@
 use super::graph::{FieldGraph, IndexScratch, NodeCodes, NodesOfRows};
 use super::table::FieldTable;
 use crate::index::{Codes, Stopped};
+use crate::types::OpNumber;
 use crate::vectors::CodeTable;
 use std::sync::Arc;
 
@@ -15,7 +16,7 @@ impl FieldGraph {
     pub fn rewritten(
         &self,
         table: &FieldTable,
-        op: u64,
+        op: OpNumber,
         scratch: &mut IndexScratch,
         stop: &(impl Fn() -> bool + Sync),
     ) -> Result<FieldGraph, Stopped> {

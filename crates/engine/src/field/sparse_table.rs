@@ -6,6 +6,7 @@ use crate::arena::{AtomicColumn64, ColumnTable};
 use crate::config::SparseParams;
 use crate::index::sparse::{Block, BlockSizes, Blocks};
 use crate::storage::Map;
+use crate::types::OpNumber;
 use crate::vectors::{SparseFormat, SparseRow, SparseVector};
 use std::sync::Arc;
 
@@ -104,8 +105,8 @@ impl SparseArena {
     }
 
     /// Marks a row dead from operation `op` on.
-    pub fn kill(&mut self, row: u32, op: u64) {
-        self.deaths.store(row, op);
+    pub fn kill(&mut self, row: u32, op: OpNumber) {
+        self.deaths.store(row, op.get());
         self.live -= 1;
     }
 
@@ -247,8 +248,8 @@ impl SparseTable {
 
     /// Whether a row is alive at operation `op`, at which this table was taken or later.
     #[inline(always)]
-    pub fn alive(&self, row: u32, op: u64) -> bool {
-        self.deaths.load(row) > op
+    pub fn alive(&self, row: u32, op: OpNumber) -> bool {
+        self.deaths.load(row) > op.get()
     }
 
     /// The elements of a row. Panics when its chunk has been dropped, which it is not while it is alive.

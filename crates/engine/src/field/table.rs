@@ -4,7 +4,7 @@ use super::run::{RunPlace, run_of};
 use crate::arena::{AtomicColumn64, ColumnTable, RowArena, RowTable};
 use crate::config::VectorParams;
 use crate::storage::Map;
-use crate::types::{Datatype, Metric};
+use crate::types::{Datatype, Metric, OpNumber};
 use crate::vectors::RowFormat;
 use kithdb_kernels::normalise;
 use std::ops::Range;
@@ -101,8 +101,8 @@ impl FieldArena {
     }
 
     /// Marks a vector dead from operation `op` on. `row` is its first.
-    pub fn kill(&mut self, row: u32, op: u64) {
-        self.stamp(row, op);
+    pub fn kill(&mut self, row: u32, op: OpNumber) {
+        self.stamp(row, op.get());
         self.live -= self.run(row).len() as u64;
         self.vectors -= 1;
     }
@@ -339,8 +339,8 @@ impl FieldTable {
     }
 
     /// Whether a row is alive at operation `op`, at which this table was taken or later.
-    pub fn alive(&self, row: u32, op: u64) -> bool {
-        self.deaths.load(row) > op
+    pub fn alive(&self, row: u32, op: OpNumber) -> bool {
+        self.deaths.load(row) > op.get()
     }
 
     /// Replaces `out` by a row as it is searched.

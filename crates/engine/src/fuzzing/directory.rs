@@ -7,6 +7,7 @@ use crate::config::CollectionConfig;
 use crate::engine::{Engine, Operation, Options, Request};
 use crate::error::Error;
 use crate::storage::{SimDisk, StorageError, make_dir};
+use crate::types::{Lsn, OpNumber};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
@@ -41,7 +42,8 @@ pub fn checkpoint(bytes: &[u8]) {
     let Ok(mut manifest) = Manifest::decode(body) else { return };
     let Ok(config) = CollectionConfig::restore(&manifest.config) else { return };
     // So many operations and records nobody writes.
-    (manifest.op, manifest.lsn) = (manifest.op % (1 << 40), manifest.lsn % (1 << 40));
+    manifest.op = OpNumber::new(manifest.op.get() % (1 << 40));
+    manifest.lsn = Lsn::new(manifest.lsn.get() % (1 << 40));
     manifest.next_file = files.len() as u32 + 1;
     manifest.extents_mut().for_each(|extent| seal(extent, files));
     let disk = SimDisk::new();
@@ -84,7 +86,7 @@ fn write(
     files: &[Vec<u8>],
 ) -> Result<(), StorageError> {
     let entries = vec![(ID, NAME.to_string(), Arc::new(config.clone()))];
-    CatalogFile { lsn: 1, next_id: ID + 1, entries }.store(disk)?;
+    CatalogFile { lsn: Lsn::FIRST, next_id: ID + 1, entries }.store(disk)?;
     let dir = directory(ID);
     make_dir(disk, &dir)?;
     for (number, bytes) in (1..).zip(files) {

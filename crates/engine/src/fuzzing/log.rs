@@ -1,11 +1,12 @@
 //! Segments of the log.
 
 use crate::storage::{SimDisk, Storage};
+use crate::types::Lsn;
 use crate::wal::{self, Log, LogError, LogOptions, Replayed};
 use std::sync::Arc;
 
-/// Sequence, collection, kind and body of what a log shows.
-type Shown = Vec<(u64, u64, u8, Option<Vec<u8>>)>;
+/// LSN, collection, kind and body of what a log shows.
+type Shown = Vec<(Lsn, u64, u8, Option<Vec<u8>>)>;
 
 /// Segments of the log one after the other, behind a byte: bit 0, make the checksums right; bit 1, the last 24 bytes
 /// are the cut mark; bits 2 and 3, how many segments, less one. Each begins with its length in two bytes.
@@ -52,16 +53,16 @@ pub fn log(bytes: &[u8]) {
     disk.kill();
     let (mut log, second, _) = open(&disk).expect("a log that was opened opens again");
     assert_eq!(second, first, "a log shows something else when it is opened again");
-    if log.next_sequence() > u64::MAX / 4 {
-        // So many records nobody writes; the next ones would have no sequences.
+    if log.next_lsn().get() > u64::MAX / 4 {
+        // So many records nobody writes; the next ones would have no LSNs.
         return;
     }
-    let sequence = log.append(3, 1, *b"new").expect("an open log takes records");
+    let lsn = log.append(3, 1, *b"new").expect("an open log takes records");
     log.flush().expect("an open log takes records");
     drop(log);
     disk.power_cut(u64::from(flags));
     let (_, third, _) = open(&disk).expect("a log that was written opens again");
-    let expected: Shown = first.into_iter().chain([(sequence, 3, 1, Some(b"new".to_vec()))]).collect();
+    let expected: Shown = first.into_iter().chain([(lsn, 3, 1, Some(b"new".to_vec()))]).collect();
     assert_eq!(third, expected, "what was acknowledged is not all that is shown");
     let names = disk.list("log").expect("the disk works");
     let paths: Vec<String> = names.iter().map(|name| format!("log/{name}")).collect();
@@ -74,13 +75,13 @@ pub fn log(bytes: &[u8]) {
 fn open(disk: &SimDisk) -> Result<(Log, Shown, bool), LogError> {
     let mut shown = Shown::new();
     let mut visit = |item: Replayed<'_>| match item {
-        Replayed::Record { sequence, collection, kind, body, .. } => {
-            shown.push((sequence, collection, kind, Some(body.to_vec())));
+        Replayed::Record { lsn, collection, kind, body, .. } => {
+            shown.push((lsn, collection, kind, Some(body.to_vec())));
         }
-        Replayed::BadBody { sequence, collection, kind } => shown.push((sequence, collection, kind, None)),
+        Replayed::BadBody { lsn, collection, kind } => shown.push((lsn, collection, kind, None)),
     };
-    let options = LogOptions { segment_bytes: 4096, highest_applied: 0, entropy: Some(1) };
-    let (log, report) = Log::open(Arc::new(disk.clone()), 1, options, 0, &mut visit)?;
+    let options = LogOptions { segment_bytes: 4096, highest_applied: Lsn::NONE, entropy: Some(1) };
+    let (log, report) = Log::open(Arc::new(disk.clone()), 1, options, Lsn::NONE, &mut visit)?;
     let is_sound = report.damages.is_empty() && shown.iter().all(|(.., body)| body.is_some());
     Ok((log, shown, is_sound))
 }

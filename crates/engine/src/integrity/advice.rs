@@ -3,6 +3,7 @@
 use super::finding::Severity;
 use crate::catalog::Rehearsal;
 use crate::collection::{Cause, Part};
+use crate::types::Lsn;
 use crate::wal::Damage;
 
 /// What is to be done about damaged data, in this order.
@@ -33,7 +34,7 @@ pub(super) fn advice(cause: Cause) -> &'static str {
 
 /// What a piece of damage of the log means, and what to do.
 pub(super) fn log_effect(rehearsal: &Rehearsal, damage: &Damage) -> (Severity, String, &'static str) {
-    if !damage.loses_above(0) {
+    if !damage.loses_above(Lsn::NONE) {
         return (Severity::Note, "none: it loses no record".to_string(), NOT_NEEDED);
     }
     let lost: Vec<&str> = rehearsal

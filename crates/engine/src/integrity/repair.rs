@@ -17,6 +17,7 @@ use crate::collection::{
 use crate::field::IndexScratch;
 use crate::limits::{Limits, Thresholds};
 use crate::storage::{ErrorKind, MemoryDisk, OTHER_IS_SOUND, ReadOnly, Reserve, Storage};
+use crate::types::Lsn;
 use crate::wal::{self, DamageKind, GroupCommit, GroupOptions, Log, LogOptions, MarkFault, Replayed};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -107,8 +108,8 @@ struct Run {
     report: RepairReport,
     /// The collections that get new checkpoints.
     openings: BTreeMap<u64, Opening>,
-    /// The first sequence that no record of the log has, and no checkpoint.
-    end: u64,
+    /// The first LSN that no record of the log has, and no checkpoint.
+    end: Lsn,
 }
 
 impl Run {
@@ -121,7 +122,8 @@ impl Run {
             rehearsal => (Source::File, rehearsal?),
         };
         let (report, openings) = (RepairReport::default(), BTreeMap::new());
-        let mut run = Run { reading, options, source, has_unlisted: false, report, openings, end: 1 };
+        let mut run =
+            Run { reading, options, source, has_unlisted: false, report, openings, end: Lsn::FIRST };
         let catalog = run.plan(rehearsal)?;
         Ok((run, catalog))
     }
@@ -149,7 +151,7 @@ impl Run {
     fn plan_log(&mut self, rehearsal: &Rehearsal) {
         let Rehearsal { report, damaged, fault, .. } = rehearsal;
         self.report.replaces_log = !report.damages.is_empty() || !damaged.is_empty() || fault.is_some();
-        for damage in report.damages.iter().filter(|damage| damage.loses_above(0)) {
+        for damage in report.damages.iter().filter(|damage| damage.loses_above(Lsn::NONE)) {
             let whose = match damage.kind {
                 DamageKind::CutMark => "",
                 _ => "; whose they were is unknown",
@@ -252,32 +254,32 @@ impl Run {
     ) -> Result<(), OpenError> {
         let mut strays = Strays::of(catalog);
         let openings = &mut self.openings;
-        // Sequences of records that cannot be read, by collection.
-        let mut unread: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
+        // LSNs of records that cannot be read, by collection.
+        let mut unread: BTreeMap<u64, Vec<Lsn>> = BTreeMap::new();
         let end = wal::salvage(&*self.reading, &mut |item| {
             strays.see(&item);
-            if let Replayed::BadBody { sequence, collection, kind: CHANGES } = item {
-                unread.entry(collection).or_default().push(sequence);
+            if let Replayed::BadBody { lsn, collection, kind: CHANGES } = item {
+                unread.entry(collection).or_default().push(lsn);
             }
             // Any other is of a collection that was deleted, or that has the record already.
-            if let Replayed::Record { sequence, collection, body, .. } = item
+            if let Replayed::Record { lsn, collection, body, .. } = item
                 && let Some(opening) = openings.get_mut(&collection)
                 && let Some(mended) = mended.get_mut(&collection)
             {
-                opening.replay_anyway(sequence, body, &mut mended.losses);
+                opening.replay_anyway(lsn, body, &mut mended.losses);
             }
         });
-        for (id, sequences) in unread {
+        for (id, lsns) in unread {
             if let (Some(opening), Some(mended)) = (openings.get(&id), mended.get_mut(&id)) {
-                let last = sequences.iter().filter(|sequence| **sequence > opening.lsn()).count();
+                let last = lsns.iter().filter(|lsn| **lsn > opening.lsn()).count();
                 opening.lose_last(last as u64, &mut mended.losses);
             }
         }
         let strays = strays.records;
         // The end of the log may be lost. What stands in checkpoints is behind the new one all the same: a start would
         // take what is between for lost.
-        let saved = openings.values().map(Opening::lsn).max().unwrap_or(0).max(catalog.lsn());
-        self.end = end.map_err(OpenError::Log)?.max(saved + 1);
+        let saved = openings.values().map(Opening::lsn).max().unwrap_or_default().max(catalog.lsn());
+        self.end = end.map_err(OpenError::Log)?.max(saved.next());
         self.report.notes.extend(strays.iter().take(NAMED_STRAYS).map(|(id, records)| {
             format!(
                 "operations of the collection with the number {id} cannot be kept: {records}. Its creation, or its \
@@ -306,7 +308,7 @@ impl Run {
         for (id, opening) in std::mem::take(&mut self.openings) {
             let name =
                 catalog.entries().iter().find(|(known, ..)| *known == id).map_or("", |(_, name, _)| name);
-            let collection = Collection::open(opening, Arc::clone(&shared), 0);
+            let collection = Collection::open(opening, Arc::clone(&shared), Lsn::NONE);
             collection.build_indexes();
             while collection.index_some(&mut scratch) {}
             collection.checkpoint(GraphPolicy::Always).map_err(|error| {
@@ -319,14 +321,14 @@ impl Run {
             collection.write_again(&Part::Manifest)?;
         }
         if self.report.replaces_catalog || self.report.replaces_log {
-            catalog.store(&**storage, self.end - 1)?;
+            catalog.store(&**storage, self.end.previous())?;
         }
         if self.report.replaces_mark {
             wal::mend_mark(&**storage).map_err(OpenError::Log)?;
         }
         if self.report.replaces_log {
             // The note first: what stands below it counts as cut from here on.
-            wal::start_behind(&**storage, self.end - 1).map_err(OpenError::Log)?;
+            wal::start_behind(&**storage, self.end.previous()).map_err(OpenError::Log)?;
             wal::remove_segments(&**storage).map_err(OpenError::Log)?;
         }
         Ok(())
@@ -367,8 +369,8 @@ impl Run {
 /// What collections need to write checkpoints. Their log is one in memory: nothing is written to it.
 fn shared_over(storage: Arc<dyn Storage>, row_chunk_bytes: usize) -> Result<Shared, OpenError> {
     let options = LogOptions { entropy: Some(0), ..LogOptions::default() };
-    let (log, _) =
-        Log::open(Arc::new(MemoryDisk::default()), 1, options, 0, &mut |_| ()).map_err(OpenError::Log)?;
+    let (log, _) = Log::open(Arc::new(MemoryDisk::default()), 1, options, Lsn::NONE, &mut |_| ())
+        .map_err(OpenError::Log)?;
     Ok(Shared {
         reserve: Arc::new(Reserve::open(Arc::clone(&storage))),
         unsaved_work: Arc::default(),

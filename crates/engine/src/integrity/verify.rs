@@ -5,6 +5,7 @@ use super::check::folders;
 use crate::catalog::{self, CatalogFault, OpenError, Rehearsal, Source};
 use crate::collection::{self, Cause, Inspection, directory, inspect};
 use crate::storage::{ReadOnly, Storage};
+use crate::types::{Lsn, OpNumber};
 use crate::wal::{self, DamageKind, LogError};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -124,7 +125,7 @@ fn log_faults(storage: &Arc<dyn Storage>, end: LogEnd) -> Result<BTreeMap<String
         add(damage.file(), damage.to_string());
     }
     if report.torn_bytes > 0 && end == LogEnd::Synced {
-        let file = wal::path_holding(&**storage, u64::MAX).map_err(OpenError::Log)?;
+        let file = wal::path_holding(&**storage, Lsn::MAX).map_err(OpenError::Log)?;
         add(
             file,
             format!("{} bytes at the end, which were durable, hold no sound record", report.torn_bytes),
@@ -140,7 +141,7 @@ fn log_faults(storage: &Arc<dyn Storage>, end: LogEnd) -> Result<BTreeMap<String
 /// creation, or data files are there without a manifest.
 fn lost_checkpoints(storage: &dyn Storage, inspections: &BTreeMap<u64, Inspection>) -> Vec<(String, String)> {
     let Ok(catalog) = catalog::salvage_catalog(storage, Source::File, false) else { return Vec::new() };
-    let mut ops: BTreeMap<u64, u64> = BTreeMap::new();
+    let mut ops: BTreeMap<u64, OpNumber> = BTreeMap::new();
     let mut without_manifest: Vec<u64> = Vec::new();
     for (id, ..) in catalog.entries() {
         let inspection = inspections.get(id);
@@ -148,7 +149,7 @@ fn lost_checkpoints(storage: &dyn Storage, inspections: &BTreeMap<u64, Inspectio
         if inspection.is_some_and(|inspection| !inspection.faults.is_empty()) {
             continue;
         }
-        ops.insert(*id, inspection.map_or(0, |inspection| inspection.op));
+        ops.insert(*id, inspection.map_or(OpNumber::NONE, |inspection| inspection.op));
         // The manifest is one of the files.
         if inspection.is_none_or(|inspection| inspection.files == 0) {
             without_manifest.push(*id);
@@ -160,11 +161,11 @@ fn lost_checkpoints(storage: &dyn Storage, inspections: &BTreeMap<u64, Inspectio
             && let Some(op) = ops.get_mut(&collection)
             && let Some(next) = collection::operation_of(body)
         {
-            if next > *op + 1 {
+            if next > op.next() {
                 lost.entry(collection).or_insert_with(|| {
                     format!(
                         "the checkpoint with operation {} is missing, which the log no longer has",
-                        *op + 1
+                        op.next()
                     )
                 });
             }
@@ -174,7 +175,7 @@ fn lost_checkpoints(storage: &dyn Storage, inspections: &BTreeMap<u64, Inspectio
     // Its damage was said.
     let _ = wal::salvage(storage, visit);
     // As at a start: the log holds a creation until there is a manifest, and all operations until that has them.
-    for id in without_manifest.into_iter().filter(|id| ops.get(id) == Some(&0)) {
+    for id in without_manifest.into_iter().filter(|id| ops.get(id) == Some(&OpNumber::NONE)) {
         let has_data = inspections
             .get(&id)
             .is_some_and(|inspection| inspection.strays.iter().any(|path| path.ends_with(".data")));

@@ -260,7 +260,7 @@ mod tests {
     use crate::config::CollectionConfig;
     use crate::json::Reader;
     use crate::limits::Limits;
-    use crate::types::PointId;
+    use crate::types::{Lsn, PointId};
     use crate::vectors::VectorValue;
     use std::sync::Arc;
     use std::time::{Duration, Instant};
@@ -274,10 +274,10 @@ mod tests {
             let vector = SparseVector { indices: vec![n], values: vec![1.0] };
             let vectors = vec![(0, VectorValue::Sparse(vector))];
             let payload = Box::from(&b"{}"[..]);
-            head.op += 1;
+            head.op = head.op.next();
             head.apply(head.op, &Change::Put { id: PointId::Num(n.into()), vectors, payload }).unwrap();
         }
-        let view = head.view(0);
+        let view = head.view(Lsn::NONE);
         let query = SparseVector { indices: (0..100).collect(), values: vec![1.0; 100] };
         let after = |allowed| Deadline::new(Instant::now(), allowed, "Search");
         let search = SparseSearch::new(&view, 0, &query, &after(Duration::from_secs(60))).ok().unwrap();

@@ -13,7 +13,7 @@ impl View {
     /// FNV-1a of 128 bits (draft-eastlake-fnv) over the parts, each with its length before it.
     pub fn digest(&self) -> u128 {
         let mut digest = Fnv::new();
-        digest.add(&self.op.to_le_bytes());
+        digest.add(&self.op.get().to_le_bytes());
         digest.add(self.state.config.to_json().as_ref());
         digest.add(&(self.state.indexes.len() as u64).to_le_bytes());
         for index in self.state.indexes.iter() {
@@ -28,7 +28,7 @@ impl View {
                 PointId::Num(number) => digest.add(&number.to_le_bytes()),
                 PointId::Uuid(uuid) => digest.add(&uuid.to_le_bytes()),
             }
-            digest.add(&point.version.to_le_bytes());
+            digest.add(&point.version.get().to_le_bytes());
             digest.add(point.payload.bytes());
             for position in 0..self.fields.len() + self.sparse.len() {
                 digest.add_vector(self.vector(point, position).as_ref());

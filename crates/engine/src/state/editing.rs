@@ -64,7 +64,7 @@ mod tests {
     use crate::payload::JsonPath;
     use crate::payload::edit::tests::{any_json, any_object};
     use crate::state::{Allowance, Head, Unapplied};
-    use crate::types::PointId;
+    use crate::types::{OpNumber, PointId};
     use proptest::prelude::*;
     use std::sync::Arc;
     use std::time::{Duration, Instant};
@@ -82,9 +82,10 @@ mod tests {
         let mut head = Head::new(Arc::new(config), 1 << 12);
         for id in 0..3 {
             let payload = DOCUMENT.as_bytes().into();
-            head.apply(1, &Change::Put { id: PointId::Num(id), vectors: vec![], payload }).unwrap();
+            head.apply(OpNumber::FIRST, &Change::Put { id: PointId::Num(id), vectors: vec![], payload })
+                .unwrap();
         }
-        head.op = 1;
+        head.op = OpNumber::FIRST;
         head
     }
 
@@ -100,7 +101,7 @@ mod tests {
         allowance: &mut Allowance<'_>,
     ) -> Result<(), Unapplied> {
         let ids = ids.iter().copied().map(PointId::Num).collect();
-        head.apply_within(2, &Change::EditPayload { edit, ids }, allowance)
+        head.apply_within(OpNumber::new(2), &Change::EditPayload { edit, ids }, allowance)
     }
 
     fn overwrite(bytes: usize) -> PayloadEdit {
@@ -159,7 +160,7 @@ mod tests {
         let absent = PayloadEdit::Remove(vec![JsonPath::parse("b.c").unwrap()]);
         edit(&mut head, absent, &[1], &mut Allowance::unbounded()).unwrap();
         assert_eq!(place(&head), before);
-        assert_eq!(head.state.point(PointId::Num(1)).unwrap().1.version, 2);
+        assert_eq!(head.state.point(PointId::Num(1)).unwrap().1.version, OpNumber::new(2));
     }
 
     proptest! {

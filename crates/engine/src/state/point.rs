@@ -1,7 +1,7 @@
 //! What is kept of a point.
 
 use crate::storage::Map;
-use crate::types::PointId;
+use crate::types::{OpNumber, PointId};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -110,7 +110,7 @@ pub struct Point {
     /// The client's id.
     pub id: PointId,
     /// Operation of its last change.
-    pub version: u64,
+    pub version: OpNumber,
     /// Whether it exists; false for a tombstone.
     pub live: bool,
     /// Its payload.

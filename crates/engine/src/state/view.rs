@@ -4,15 +4,16 @@ use super::Point;
 use super::State;
 use crate::field::FieldTable;
 use crate::field::sparse_table::SparseTable;
+use crate::types::{Lsn, OpNumber};
 use crate::vectors::{MultiVector, VectorValue};
 use std::sync::Arc;
 
 /// A collection at operation [`View::op`]. Taking one is a reference count; nothing a writer does later shows.
 pub struct View {
     /// The last operation in it.
-    pub op: u64,
-    /// Log sequence of that operation's record; 0 before the first.
-    pub lsn: u64,
+    pub op: OpNumber,
+    /// LSN of that operation's record.
+    pub lsn: Lsn,
     /// Points, ids, field indexes.
     pub state: State,
     /// Tables of the vector fields, in the order of the configuration.

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use crate::storage::{ErrorKind, Storage, StorageFile};
+use crate::types::Lsn;
 
 use super::LogError;
 use super::entropy::Entropy;
@@ -12,11 +13,11 @@ use super::segment::{self, CreateError, Segment};
 
 /// A segment to be made, with the records it starts with.
 pub(super) struct NewSegment<'a> {
-    pub(super) first: u64,
+    pub(super) first: Lsn,
     pub(super) after_damage: bool,
     pub(super) epoch: u32,
     /// The last record of the catalog; 0 where that is unknown.
-    pub(super) catalog: u64,
+    pub(super) catalog: Lsn,
     pub(super) records: &'a [TailRecord],
 }
 
@@ -31,7 +32,7 @@ impl NewSegment<'_> {
             epoch: self.epoch,
             seed: entropy.next(),
             first: self.first,
-            synced_through: self.records.last().map_or(self.first - 1, |record| record.header.sequence),
+            synced_through: self.records.last().map_or(self.first.previous(), |record| record.header.lsn),
             catalog: self.catalog,
         };
         let seeded = header.seeded();
@@ -49,12 +50,12 @@ impl NewSegment<'_> {
 pub(super) fn continue_after(
     storage: &dyn Storage,
     found: &Recovered,
-    next: u64,
+    next: Lsn,
     epoch: u32,
     entropy: &mut Entropy,
     segments: &mut VecDeque<Segment>,
 ) -> Result<(Box<dyn StorageFile>, Seeded), LogError> {
-    // Sequences are skipped only when log files were lost; the mark keeps that gap from hiding what follows it.
+    // LSNs are skipped only when log files were lost; the mark keeps that gap from hiding what follows it.
     let mark = found.in_shadow || next > found.next;
     let durable = found.tail.is_empty() && found.report.torn_bytes == 0;
     let sound = found.last.filter(|_| !mark);
@@ -77,7 +78,7 @@ pub(super) fn continue_after(
     };
     let made = match found.tail.first() {
         None => create(next, mark, &[]),
-        Some(first) => create(first.header.sequence, false, &found.tail)
+        Some(first) => create(first.header.lsn, false, &found.tail)
             .and_then(|copied| if mark { create(next, true, &[]) } else { Ok(copied) }),
     };
     match (made, sound) {

@@ -9,9 +9,10 @@ use std::fmt;
 
 use crate::storage::header::{Sealed, seal, unseal};
 use crate::storage::{ErrorKind, Storage, StorageError, make_dir, replace};
+use crate::types::Lsn;
 
 use super::LogError;
-use super::format::is_sequence;
+use super::format::is_lsn;
 use super::segment::{self, DIR};
 
 const NAME: &str = "cut";
@@ -58,9 +59,9 @@ impl MarkFault {
 /// What the two files say.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct CutMark {
-    /// Every sequence below this one was deliberately deleted, or is about to be; 1 before the first cut. `None` where
+    /// Every LSN below this one was deliberately deleted, or is about to be; 1 before the first cut. `None` where
     /// neither file says so: what is missing at the start cannot be told from what was cut.
-    pub(super) below: Option<u64>,
+    pub(super) below: Option<Lsn>,
     /// A file that cannot be used.
     pub(super) fault: Option<MarkFault>,
     /// The files differ, or one is missing: both are to be written again.
@@ -110,7 +111,7 @@ pub(super) fn load(storage: &dyn Storage) -> Result<CutMark, LogError> {
             let fault = MarkFault { path: PATH, what, has_other: true };
             mark(copy, has_lost_segments(storage)?.then_some(fault), true)
         }
-        (Ok(None), Ok(None)) => mark(1, None, false),
+        (Ok(None), Ok(None)) => mark(Lsn::FIRST, None, false),
         (Ok(Some(main)), Err(why)) => mark(main, Some(fault(COPY_PATH, &why, true)), true),
         (Err(why), Ok(Some(copy))) => mark(copy, Some(fault(PATH, &why, true)), true),
         // The device may give it another time: nothing is concluded from that.
@@ -128,7 +129,7 @@ pub(super) fn load(storage: &dyn Storage) -> Result<CutMark, LogError> {
 /// cut may have left the copy alone.
 fn has_lost_segments(storage: &dyn Storage) -> Result<bool, LogError> {
     let firsts = segment::list(storage).map_err(LogError::from_storage)?;
-    Ok(firsts.first().is_some_and(|first| *first > 1))
+    Ok(firsts.first().is_some_and(|first| *first > Lsn::FIRST))
 }
 
 /// Whether the log was ever cut, as far as anything says so.
@@ -157,8 +158,8 @@ pub fn mend_mark(storage: &dyn Storage) -> Result<(), LogError> {
 }
 
 /// Makes the mark durable in both files.
-pub(super) fn store(storage: &dyn Storage, below: u64) -> Result<(), StorageError> {
-    let bytes = seal(MAGIC, VERSION, &below.to_le_bytes());
+pub(super) fn store(storage: &dyn Storage, below: Lsn) -> Result<(), StorageError> {
+    let bytes = seal(MAGIC, VERSION, &below.get().to_le_bytes());
     if !storage.exists(COPY_DIR)? {
         make_dir(storage, COPY_DIR)?;
     }
@@ -166,7 +167,7 @@ pub(super) fn store(storage: &dyn Storage, below: u64) -> Result<(), StorageErro
 }
 
 /// One of the files; `None` when it is not there.
-fn read(storage: &dyn Storage, path: &str) -> Result<Option<u64>, Unusable> {
+fn read(storage: &dyn Storage, path: &str) -> Result<Option<Lsn>, Unusable> {
     let bytes = match storage.read(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         bytes => bytes.map_err(Unusable::Storage)?,
@@ -176,5 +177,5 @@ fn read(storage: &dyn Storage, path: &str) -> Result<Option<u64>, Unusable> {
         return Err(Unusable::OtherFormat(version));
     }
     let below = fields.try_into().map(u64::from_le_bytes).map_err(|_| Unusable::Damaged)?;
-    if is_sequence(below) { Ok(Some(below)) } else { Err(Unusable::Damaged) }
+    if is_lsn(below) { Ok(Some(Lsn::new(below))) } else { Err(Unusable::Damaged) }
 }

@@ -1,6 +1,7 @@
 //! Bytes of the log: segment headers and record headers. `docs/formats.md` has the tables.
 
 use crate::storage::header::{Sealed, seal, unseal};
+use crate::types::Lsn;
 
 /// First bytes of every segment.
 const MAGIC: [u8; 8] = *b"KITHLOG\0";
@@ -16,9 +17,9 @@ pub const MAX_BODY_BYTES: usize = 1 << 30;
 /// is noticed whatever else is lost with it.
 pub const CATALOG: u64 = 0;
 
-/// Whether a number can be a sequence: they start at 1, and half of the range is far more than will ever be used, so that
+/// Whether a number can be an LSN: they start at 1, and half of the range is far more than will ever be used, so that
 /// arithmetic on numbers read from disk cannot overflow.
-pub(super) fn is_sequence(number: u64) -> bool {
+pub(super) fn is_lsn(number: u64) -> bool {
     (1..=u64::MAX / 2).contains(&number)
 }
 
@@ -50,12 +51,12 @@ pub(super) struct SegmentHeader {
     pub(super) after_damage: bool,
     pub(super) epoch: u32,
     pub(super) seed: u64,
-    /// Sequence of its first record; also its name.
-    pub(super) first: u64,
-    /// The last sequence that was durable when the segment got its name.
-    pub(super) synced_through: u64,
+    /// LSN of its first record; also its name.
+    pub(super) first: Lsn,
+    /// The last LSN that was durable when the segment got its name.
+    pub(super) synced_through: Lsn,
     /// The last record of [`CATALOG`] before the first of this segment; 0 where that is unknown.
-    pub(super) catalog: u64,
+    pub(super) catalog: Lsn,
 }
 
 /// Why a segment header could not be used.
@@ -70,14 +71,15 @@ pub(super) enum HeaderFault {
 impl SegmentHeader {
     pub(super) fn encode(&self) -> Vec<u8> {
         // One that is 2^32 records away is in the catalog's own file by far.
-        let catalog = (1..self.first).contains(&self.catalog).then(|| self.first - self.catalog);
+        let (first, catalog) = (self.first.get(), self.catalog.get());
+        let catalog = (1..first).contains(&catalog).then(|| first - catalog);
         let catalog = catalog.and_then(|distance| u32::try_from(distance).ok()).unwrap_or(0);
         let flags = if self.after_damage { AFTER_DAMAGE } else { 0 };
         let mut fields = Vec::with_capacity(SEGMENT_HEADER_LEN);
         for number in [flags, self.epoch, catalog] {
             fields.extend_from_slice(&number.to_le_bytes());
         }
-        for number in [self.seed, self.first, self.synced_through] {
+        for number in [self.seed, first, self.synced_through.get()] {
             fields.extend_from_slice(&number.to_le_bytes());
         }
         seal(&MAGIC, VERSION, &fields)
@@ -87,7 +89,7 @@ impl SegmentHeader {
         let header = bytes.get(..SEGMENT_HEADER_LEN).ok_or(HeaderFault::Damaged)?;
         let Sealed { version, .. } = unseal(header, &MAGIC).ok_or(HeaderFault::Damaged)?;
         let fields = Self::fields(header);
-        if !is_sequence(fields.first) || !is_sequence(fields.synced_through.max(1)) {
+        if !is_lsn(fields.first.get()) || !is_lsn(fields.synced_through.get().max(1)) {
             return Err(HeaderFault::Damaged);
         }
         match (version, u32_at(header, 12)) {
@@ -108,9 +110,9 @@ impl SegmentHeader {
             after_damage: u32_at(header, 12) & AFTER_DAMAGE != 0,
             epoch: u32_at(header, 16),
             seed: u64_at(header, 24),
-            first,
-            synced_through: u64_at(header, 40),
-            catalog: if distance == 0 { 0 } else { first.saturating_sub(distance) },
+            first: Lsn::new(first),
+            synced_through: Lsn::new(u64_at(header, 40)),
+            catalog: Lsn::new(if distance == 0 { 0 } else { first.saturating_sub(distance) }),
         }
     }
 
@@ -129,9 +131,9 @@ pub(super) struct RecordHeader {
     pub(super) flags: u8,
     pub(super) epoch: u32,
     pub(super) body_checksum: u32,
-    pub(super) sequence: u64,
-    /// The last sequence that was durable when this record was written.
-    pub(super) synced_through: u64,
+    pub(super) lsn: Lsn,
+    /// The last LSN that was durable when this record was written.
+    pub(super) synced_through: Lsn,
     pub(super) op_id: u128,
     pub(super) collection: u64,
 }
@@ -145,8 +147,8 @@ impl RecordHeader {
         out[6] = self.flags;
         out[8..12].copy_from_slice(&self.epoch.to_le_bytes());
         out[12..16].copy_from_slice(&self.body_checksum.to_le_bytes());
-        out[16..24].copy_from_slice(&self.sequence.to_le_bytes());
-        out[24..32].copy_from_slice(&self.synced_through.to_le_bytes());
+        out[16..24].copy_from_slice(&self.lsn.get().to_le_bytes());
+        out[24..32].copy_from_slice(&self.synced_through.get().to_le_bytes());
         out[32..48].copy_from_slice(&self.op_id.to_le_bytes());
         out[48..56].copy_from_slice(&self.collection.to_le_bytes());
         let checksum = seeded.checksum(&out[..56]);
@@ -168,12 +170,12 @@ impl RecordHeader {
             flags: header[6],
             epoch: u32_at(header, 8),
             body_checksum: u32_at(header, 12),
-            sequence: u64_at(header, 16),
-            synced_through: u64_at(header, 24),
+            lsn: Lsn::new(u64_at(header, 16)),
+            synced_through: Lsn::new(u64_at(header, 24)),
             op_id: u128::from(u64_at(header, 32)) | u128::from(u64_at(header, 40)) << 64,
             collection: u64_at(header, 48),
         };
-        let plausible = is_sequence(parsed.sequence) && parsed.synced_through < parsed.sequence;
+        let plausible = is_lsn(parsed.lsn.get()) && parsed.synced_through < parsed.lsn;
         (plausible && seeded.checksum(&header[..56]) == u32_at(header, 56)).then_some(parsed)
     }
 }

@@ -1,7 +1,8 @@
 //! Checksums of bytes that a fuzzer made up, so that they get past the first test.
 
-use super::format::{RECORD_HEADER_LEN, RecordHeader, SEGMENT_HEADER_LEN, SegmentHeader, is_sequence};
+use super::format::{RECORD_HEADER_LEN, RecordHeader, SEGMENT_HEADER_LEN, SegmentHeader, is_lsn};
 use super::segment;
+use crate::types::Lsn;
 
 /// Makes the checksums of a segment right: of its header, and of its records as their lengths say where they are.
 pub(crate) fn seal_segment(bytes: &mut [u8]) {
@@ -34,6 +35,6 @@ pub(crate) fn seal_mark(bytes: &mut [u8]) {
 
 /// The path of a segment, as its header says; of the first one where that cannot be.
 pub(crate) fn path_of(bytes: &[u8]) -> String {
-    let first = SegmentHeader::salvage(bytes).map_or(1, |header| header.first);
-    segment::path(if is_sequence(first) { first } else { 1 })
+    let first = SegmentHeader::salvage(bytes).map_or(Lsn::FIRST, |header| header.first);
+    segment::path(if is_lsn(first.get()) { first } else { Lsn::FIRST })
 }

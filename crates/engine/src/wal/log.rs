@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::storage::{ErrorKind, Reserve, Storage, StorageError, StorageFile};
+use crate::types::Lsn;
 
 use super::LogError;
 use super::continuation::{NewSegment, continue_after};
@@ -19,10 +20,10 @@ use super::segment::{self, CreateError, Segment};
 /// The encoding buffer is given back when it has grown beyond this.
 const KEPT_BUFFER_BYTES: usize = 4 << 20;
 
-/// A segment is filled with zeros ahead of its records in steps of one part in so many of its length (2 MiB of 64).
-const STEPS_A_SEGMENT: u64 = 32;
-/// Nor do they take more than one part in so many of what is free.
-const SHARE_OF_FREE: u64 = 256;
+/// A segment is filled with zeros ahead of its records in steps of its length divided by this (2 MiB of 64).
+const FILL_STEP_DIVISOR: u64 = 32;
+/// A step takes at most the free space divided by this.
+const FILL_ROOM_DIVISOR: u64 = 256;
 /// A longer write gains less from zeros that are there already than it costs to write them.
 const FILLED_FOR_BYTES: usize = 32 << 10;
 
@@ -32,20 +33,20 @@ pub struct LogOptions {
     /// A segment that would grow beyond this many bytes is followed by a new one (64 MiB). A single flush is never
     /// split, so a segment can be longer.
     pub segment_bytes: u64,
-    /// The highest sequence that any checkpoint has applied: the log gives out higher ones only, even if its own files
+    /// The highest LSN that any checkpoint has applied: the log gives out higher ones only, even if its own files
     /// were lost.
-    pub highest_applied: u64,
+    pub highest_applied: Lsn,
     /// Fixes the random parts (segment seeds, operation ids), for simulations. `None` takes the system's entropy.
     pub entropy: Option<u64>,
 }
 
 impl Default for LogOptions {
     fn default() -> Self {
-        Self { segment_bytes: 64 << 20, highest_applied: 0, entropy: None }
+        Self { segment_bytes: 64 << 20, highest_applied: Lsn::NONE, entropy: None }
     }
 }
 
-/// A record that waits for the next write; its sequence is its place.
+/// A record that waits for the next write; its LSN is its place.
 pub(super) struct Pending {
     pub(super) collection: u64,
     pub(super) kind: u8,
@@ -65,14 +66,14 @@ pub struct Log {
     pending: Vec<Pending>,
     pending_bytes: u64,
     encoded: Vec<u8>,
-    /// The last sequence that the operating system has.
-    written: u64,
-    /// The last sequence that is durable.
-    durable: u64,
+    /// The last LSN that the operating system has.
+    written: Lsn,
+    /// The last LSN that is durable.
+    durable: Lsn,
     /// The last record of [`CATALOG`]; 0 where that is unknown.
-    catalog: u64,
+    catalog: Lsn,
     /// Everything below was cut, or was about to be, as the mark says; `None` where it cannot be read.
-    mark: Option<u64>,
+    mark: Option<Lsn>,
     poison: Option<StorageError>,
     reserve: Option<Arc<Reserve>>,
 }
@@ -89,7 +90,7 @@ impl std::fmt::Debug for Log {
 }
 
 impl Log {
-    /// Opens the log in the directory `log` of `storage`, or starts one. Intact records with a sequence above `from`
+    /// Opens the log in the directory `log` of `storage`, or starts one. Intact records with an LSN above `from`
     /// that were not [`cut`](Self::cut) are shown to `visit` in order (0 is always right, a higher `from` saves reading); `epoch` goes into everything written from now on.
     ///
     /// When this returns, every visited record is durable. After an error nothing that `visit` saw may be kept.
@@ -97,7 +98,7 @@ impl Log {
         storage: Arc<dyn Storage>,
         epoch: u32,
         options: LogOptions,
-        from: u64,
+        from: Lsn,
         visit: &mut dyn FnMut(Replayed<'_>),
     ) -> Result<(Self, LogReport), LogError> {
         let prepare = || {
@@ -108,7 +109,7 @@ impl Log {
         };
         prepare().map_err(LogError::from_storage)?;
         let found = recover(&*storage, from, options.highest_applied, Shadowed::Listed, visit)?;
-        let next = found.next.max(options.highest_applied.max(found.covered) + 1);
+        let next = found.next.max(options.highest_applied.max(found.covered).next());
         let mut entropy = Entropy::new(options.entropy);
         let mut segments: VecDeque<Segment> = found.segments.iter().copied().collect();
         let (file, seeded) = continue_after(&*storage, &found, next, epoch, &mut entropy, &mut segments)?;
@@ -116,7 +117,7 @@ impl Log {
             // What cannot be written now is written with the next cut.
             let _ = cut_mark::store(&*storage, below);
         }
-        let written = next - 1;
+        let written = next.previous();
         let log = Self {
             storage,
             epoch,
@@ -144,25 +145,25 @@ impl Log {
         Self { reserve: Some(reserve), ..self }
     }
 
-    /// Adds a record to the next write and answers its sequence. `kind` is the caller's own numbering.
-    pub fn append(&mut self, collection: u64, kind: u8, body: impl Into<Vec<u8>>) -> Result<u64, LogError> {
+    /// Adds a record to the next write and answers its LSN. `kind` is the caller's own numbering.
+    pub fn append(&mut self, collection: u64, kind: u8, body: impl Into<Vec<u8>>) -> Result<Lsn, LogError> {
         self.check()?;
         let body = body.into();
         if body.len() > MAX_BODY_BYTES {
             return Err(LogError::TooLarge { bytes: body.len() });
         }
-        let sequence = self.next_sequence();
+        let lsn = self.next_lsn();
         self.pending_bytes += (RECORD_HEADER_LEN + body.len()) as u64;
         self.pending.push(Pending { collection, kind, body });
-        Ok(sequence)
+        Ok(lsn)
     }
 
     /// Hands every appended record to the operating system, without a sync: they survive the end of the process, not
-    /// that of the machine. Answers the last sequence written.
+    /// that of the machine. Answers the last LSN written.
     ///
     /// After an error none of the records appended since the last write is in the log, and the next append gets the
-    /// first of their sequences (unless the log is poisoned: then their fate is unknown).
-    pub fn write(&mut self) -> Result<u64, LogError> {
+    /// first of their LSNs (unless the log is poisoned: then their fate is unknown).
+    pub fn write(&mut self) -> Result<Lsn, LogError> {
         self.check()?;
         if self.pending.is_empty() {
             return Ok(self.written);
@@ -176,19 +177,19 @@ impl Log {
         outcome.map(|()| self.written)
     }
 
-    /// Makes every appended record durable and answers the last durable sequence. Errors as for [`write`](Self::write);
+    /// Makes every appended record durable and answers the last durable LSN. Errors as for [`write`](Self::write);
     /// a failed sync poisons the log.
-    pub fn flush(&mut self) -> Result<u64, LogError> {
+    pub fn flush(&mut self) -> Result<Lsn, LogError> {
         self.write()?;
         self.sync()?;
         Ok(self.durable)
     }
 
-    /// Deletes the oldest segments that hold no sequence from `below` on. The segment that grows always stays.
+    /// Deletes the oldest segments that hold no LSN from `below` on. The segment that grows always stays.
     ///
     /// To be called with what durable checkpoints make unnecessary, and no more. After an error the segments that are
     /// left go with the next cut.
-    pub fn cut(&mut self, below: u64) -> Result<(), LogError> {
+    pub fn cut(&mut self, below: Lsn) -> Result<(), LogError> {
         let doomed = self.segments.iter().skip(1).take_while(|next| next.first <= below).count();
         if doomed == 0 {
             return Ok(());
@@ -205,7 +206,7 @@ impl Log {
     }
 
     /// Makes the mark durable before anything below it goes.
-    fn mark_cut(&mut self, below: u64) -> Result<(), LogError> {
+    fn mark_cut(&mut self, below: Lsn) -> Result<(), LogError> {
         cut_mark::store(&*self.storage, below).map_err(LogError::from_storage)?;
         self.mark = Some(below);
         Ok(())
@@ -242,18 +243,18 @@ impl Log {
         self.segments.iter().map(|segment| segment.bytes).sum()
     }
 
-    /// The lowest sequence that the log may still hold.
-    pub fn oldest_sequence(&self) -> u64 {
-        self.segments.front().map_or(self.written + 1, |segment| segment.first)
+    /// The lowest LSN that the log may still hold.
+    pub fn oldest_lsn(&self) -> Lsn {
+        self.segments.front().map_or(self.written.next(), |segment| segment.first)
     }
 
-    /// The sequence that the next append gets.
-    pub fn next_sequence(&self) -> u64 {
-        self.written + 1 + self.pending.len() as u64
+    /// The LSN that the next append gets.
+    pub fn next_lsn(&self) -> Lsn {
+        self.written.next().plus(self.pending.len() as u64)
     }
 
-    /// The last sequence that is durable.
-    pub fn durable_sequence(&self) -> u64 {
+    /// The last LSN that is durable.
+    pub fn durable_lsn(&self) -> Lsn {
         self.durable
     }
 
@@ -298,7 +299,7 @@ impl Log {
         // A later segment proves that everything before it was durable.
         self.sync()?;
         self.give_back_zeros()?;
-        let first = self.written + 1;
+        let first = self.written.next();
         let (epoch, catalog) = (self.epoch, self.catalog);
         let plan = NewSegment { first, after_damage: false, epoch, catalog, records: &[] };
         match plan.create(&*self.storage, &mut self.entropy) {
@@ -322,8 +323,8 @@ impl Log {
     /// Writes zeros behind the records, so that the syncs of the next ones have no new length and no new blocks of the
     /// file to write. A disk that has no room for them has none to spare: the records do without.
     fn fill_ahead(&mut self, end: u64) {
-        let spare = self.storage.free_bytes().map_or(u64::MAX, |free| free / SHARE_OF_FREE);
-        let step = spare.min(self.segment_bytes / STEPS_A_SEGMENT);
+        let spare = self.storage.free_bytes().map_or(u64::MAX, |free| free / FILL_ROOM_DIVISOR);
+        let step = spare.min(self.segment_bytes / FILL_STEP_DIVISOR);
         let room = self.segment_bytes.saturating_sub(end).min(step);
         if room > 0 && self.file.append(&vec![0; room as usize]).is_err() {
             // What is left of them are zeros all the same.
@@ -344,9 +345,9 @@ impl Log {
 
     fn write_pending(&mut self) -> Result<(), LogError> {
         self.encoded.clear();
-        let mut sequence = self.written;
+        let mut lsn = self.written;
         for record in &self.pending {
-            sequence += 1;
+            lsn = lsn.next();
             let header = RecordHeader {
                 body_len: record.body.len() as u32,
                 version: VERSION as u8,
@@ -354,7 +355,7 @@ impl Log {
                 flags: 0,
                 epoch: self.epoch,
                 body_checksum: self.seeded.checksum(&record.body),
-                sequence,
+                lsn,
                 synced_through: self.durable,
                 op_id: self.entropy.op_id(),
                 collection: record.collection,
@@ -365,7 +366,7 @@ impl Log {
         let before = self.end();
         let end = before + self.encoded.len() as u64;
         if let Err(error) = self.file.write_at(before, &self.encoded) {
-            // Synced before anybody hears of the failure: a record that was reported failed must never come back.
+            // Synced before the failure is reported: a record that was reported failed must never come back.
             let undone = self.file.truncate(before).and_then(|()| self.file.sync());
             return match undone {
                 Ok(()) => {
@@ -375,11 +376,11 @@ impl Log {
                 Err(e) => Err(self.poison(e)),
             };
         }
-        let catalog =
-            (self.written + 1..).zip(&self.pending).filter(|(_, record)| record.collection == CATALOG);
-        self.catalog = catalog.map(|(sequence, _)| sequence).last().unwrap_or(self.catalog);
+        if let Some(at) = self.pending.iter().rposition(|record| record.collection == CATALOG) {
+            self.catalog = self.written.next().plus(at as u64);
+        }
         let is_synced_each_time = self.durable == self.written;
-        self.written = sequence;
+        self.written = lsn;
         if let Some(segment) = self.segments.back_mut() {
             segment.bytes = end;
         }

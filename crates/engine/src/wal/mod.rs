@@ -4,7 +4,7 @@
 //! the bytes.
 //!
 //! **What is torn and what is damaged.** A power cut may leave unsynced bytes in any order, so "an invalid record with
-//! valid ones behind it" proves nothing by itself. Every record therefore says which sequence was durable when it was
+//! valid ones behind it" proves nothing by itself. Every record therefore says which LSN was durable when it was
 //! written. An unreadable record is *damage* if any later record, or a later segment, proves that it was once durable;
 //! otherwise it and everything behind it was never acknowledged, and is cut.
 //!
@@ -14,7 +14,7 @@
 //! and the last where only zeros follow, which are written ahead of records. No file is changed in place but for these
 //! two, and damaged bytes are never touched.
 //!
-//! **Failing.** A write that fails before its sync is taken back, and its sequences are given out again, so that the
+//! **Failing.** A write that fails before its sync is taken back, and its LSNs are given out again, so that the
 //! log stays contiguous. A failed sync, or a write that cannot be taken back, poisons the log: every later call answers
 //! [`LogError::Poisoned`] until the log is opened again.
 

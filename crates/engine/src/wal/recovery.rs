@@ -1,6 +1,7 @@
 //! From the files of a log to its records, and to the segment that takes the next ones.
 
 use crate::storage::Storage;
+use crate::types::Lsn;
 
 use super::LogError;
 use super::cut_mark::{self, CutMark};
@@ -31,10 +32,10 @@ pub(super) struct Recovered {
     pub(super) segments: Vec<Segment>,
     /// Whole records at the end that nothing proves durable, in order.
     pub(super) tail: Vec<TailRecord>,
-    /// The first sequence that no record has.
-    pub(super) next: u64,
+    /// The first LSN that no record has.
+    pub(super) next: Lsn,
     /// Records up to this one are not shown, so no new one may be among them.
-    pub(super) covered: u64,
+    pub(super) covered: Lsn,
     /// The last segment, where it is sound up to the end of the tail.
     pub(super) last: Option<Last>,
     /// Damage was found that no later segment's mark has acknowledged.
@@ -42,12 +43,12 @@ pub(super) struct Recovered {
     /// How far the log was cut.
     pub(super) mark: CutMark,
     /// The last record of the catalog that the log has, or had; 0 where nothing says so.
-    pub(super) catalog: u64,
+    pub(super) catalog: Lsn,
 }
 
 /// One segment as it stands on disk.
 struct Loaded {
-    first: u64,
+    first: Lsn,
     bytes: Vec<u8>,
     header: Option<SegmentHeader>,
     header_sound: bool,
@@ -55,7 +56,7 @@ struct Loaded {
 }
 
 impl Loaded {
-    fn read(storage: &dyn Storage, first: u64, end: Option<u64>) -> Result<Self, LogError> {
+    fn read(storage: &dyn Storage, first: Lsn, end: Option<Lsn>) -> Result<Self, LogError> {
         let bytes = storage.read(&segment::path(first)).map_err(LogError::from_storage)?;
         let (header, header_sound) = match SegmentHeader::decode(&bytes) {
             Ok(header) if header.first == first => (Some(header), true),
@@ -83,28 +84,28 @@ impl Loaded {
         end.min(self.bytes.len()) as u64
     }
 
-    /// The last sequence that this segment, as the last one, proves durable.
-    fn synced_through(&self) -> u64 {
+    /// The last LSN that this segment, as the last one, proves durable.
+    fn synced_through(&self) -> Lsn {
         let at_birth = match &self.header {
-            Some(header) if self.header_sound => header.synced_through.max(self.first - 1),
-            _ => self.first - 1,
+            Some(header) if self.header_sound => header.synced_through.max(self.first.previous()),
+            _ => self.first.previous(),
         };
         let by_records = self.items.iter().filter_map(|item| match item {
             Item::Record { header, .. } => Some(header.synced_through),
             Item::Hole { .. } => None,
         });
-        by_records.fold(at_birth, u64::max)
+        by_records.fold(at_birth, Lsn::max)
     }
 
     /// Drops what was never acknowledged, and counts it.
-    fn cut_tail(&mut self, synced_through: u64, report: &mut LogReport) {
+    fn cut_tail(&mut self, synced_through: Lsn, report: &mut LogReport) {
         // A named segment has a synced header. One that is damaged says nothing about what followed it.
         let beyond_doubt = usize::from(
             !self.header_sound
                 && matches!(self.items.first(), Some(Item::Hole { offset: SEGMENT_HEADER_LEN, .. })),
         );
         let torn = (beyond_doubt..self.items.len())
-            .find(|&i| !self.items[i].is_sound() && self.items[i].sequence() > synced_through);
+            .find(|&i| !self.items[i].is_sound() && self.items[i].lsn() > synced_through);
         if let Some(at) = torn {
             let offset = match self.items[at] {
                 Item::Hole { offset, .. } => offset,
@@ -116,11 +117,11 @@ impl Loaded {
         }
     }
 
-    fn tail(&self, synced_through: u64) -> Vec<TailRecord> {
+    fn tail(&self, synced_through: Lsn) -> Vec<TailRecord> {
         let mut tail = Vec::new();
         for item in &self.items {
             if let Item::Record { header, body_at, body_ok: true } = *item
-                && header.sequence > synced_through
+                && header.lsn > synced_through
             {
                 tail.push(TailRecord { header, body: self.body(&header, body_at).to_vec() });
             }
@@ -144,13 +145,13 @@ pub(super) enum Shadowed {
 
 /// The owner's view of the replay.
 struct Replay<'a> {
-    from: u64,
+    from: Lsn,
     visit: &'a mut dyn FnMut(Replayed<'_>),
     report: LogReport,
     in_shadow: bool,
     shadowed: Shadowed,
     /// The last record of the catalog that was met.
-    catalog: u64,
+    catalog: Lsn,
 }
 
 impl Replay<'_> {
@@ -163,30 +164,30 @@ impl Replay<'_> {
     }
 
     fn record(&mut self, header: &RecordHeader, body: Option<&[u8]>) {
-        let &RecordHeader { sequence, epoch, op_id, collection, kind, .. } = header;
+        let &RecordHeader { lsn, epoch, op_id, collection, kind, .. } = header;
         if collection == CATALOG {
-            self.catalog = sequence;
+            self.catalog = lsn;
         }
-        if sequence <= self.from {
+        if lsn <= self.from {
             return;
         }
         if self.in_shadow {
             let highest = self.report.behind.entry(collection).or_default();
-            *highest = sequence.max(*highest);
+            *highest = lsn.max(*highest);
             if self.shadowed == Shadowed::Listed {
                 return;
             }
         }
         self.report.visited += 1;
         (self.visit)(match body {
-            Some(body) => Replayed::Record { sequence, epoch, op_id, collection, kind, body },
-            None => Replayed::BadBody { sequence, collection, kind },
+            Some(body) => Replayed::Record { lsn, epoch, op_id, collection, kind, body },
+            None => Replayed::BadBody { lsn, collection, kind },
         });
     }
 
-    /// Visits a segment; answers the sequence after its last.
-    fn segment(&mut self, loaded: &Loaded, end: Option<u64>) -> u64 {
-        let named = loaded.header.filter(|_| loaded.header_sound).map_or(0, |header| header.catalog);
+    /// Visits a segment; answers the LSN after its last.
+    fn segment(&mut self, loaded: &Loaded, end: Option<Lsn>) -> Lsn {
+        let named = loaded.header.filter(|_| loaded.header_sound).map_or(Lsn::NONE, |header| header.catalog);
         if named > self.catalog {
             // It was cut, or it is lost: whoever has the catalog's own file can tell.
             self.report.catalog_before = Some(named);
@@ -197,10 +198,10 @@ impl Replay<'_> {
             match *item {
                 Item::Record { header, body_at, body_ok } => {
                     self.record(&header, body_ok.then(|| loaded.body(&header, body_at)));
-                    next = header.sequence + 1;
+                    next = header.lsn.next();
                 }
                 Item::Hole { offset, lost_from, lost_to } => {
-                    let lost_to = lost_to.or_else(|| end.map(|end| end - 1));
+                    let lost_to = lost_to.or_else(|| end.map(Lsn::previous));
                     self.damage(Damage {
                         kind: DamageKind::RecordHeader,
                         segment: loaded.first,
@@ -208,9 +209,9 @@ impl Replay<'_> {
                         lost_from,
                         lost_to,
                     });
-                    // Where the end is unknown: no more records than headers fit, so that no sequence is given twice.
+                    // Where the end is unknown: no more records than headers fit, so that no LSN is given twice.
                     let at_most = ((loaded.bytes.len() - offset) / RECORD_HEADER_LEN) as u64;
-                    next = lost_to.unwrap_or(lost_from + at_most) + 1;
+                    next = lost_to.unwrap_or(lost_from.plus(at_most)).next();
                 }
             }
         }
@@ -219,99 +220,133 @@ impl Replay<'_> {
 }
 
 /// Reads the log and shows every intact record above `from` that was not cut to `visit`. Changes nothing on disk.
-/// `applied` is the highest sequence that any checkpoint has applied: the log had it once.
+/// `applied` is the highest LSN that any checkpoint has applied: the log had it once.
 pub(super) fn recover(
     storage: &dyn Storage,
-    from: u64,
-    applied: u64,
+    from: Lsn,
+    applied: Lsn,
     shadowed: Shadowed,
     visit: &mut dyn FnMut(Replayed<'_>),
 ) -> Result<Recovered, LogError> {
     let firsts = segment::list(storage).map_err(LogError::from_storage)?;
     let mark = cut_mark::load(storage)?;
-    let oldest = firsts.first().copied().unwrap_or(1);
-    let from = from.max(mark.below.unwrap_or(oldest) - 1);
+    let oldest = firsts.first().copied().unwrap_or(Lsn::FIRST);
+    let from = from.max(mark.below.unwrap_or(oldest).previous());
     let report = LogReport { mark_fault: mark.fault.clone(), ..LogReport::default() };
-    let mut replay = Replay { from, visit, report, in_shadow: false, shadowed, catalog: 0 };
-    if mark.below.is_none() {
-        let (kind, lost_to) = (DamageKind::CutMark, Some(oldest - 1));
-        replay.damage(Damage { kind, segment: oldest, offset: 0, lost_from: 1, lost_to });
-    }
-    let mut segments = Vec::new();
-    let mut next = from + 1;
-    // The segment that grows is never deleted, but by a repair, which cuts behind all that was applied.
-    if firsts.is_empty() && mark.below.is_some_and(|below| applied >= below) {
-        replay.damage(Damage {
-            kind: DamageKind::Missing,
-            segment: 0,
-            offset: 0,
-            lost_from: next,
-            lost_to: None,
-        });
-        // The next start finds a gap that reaches beyond everything that was applied.
-        next = applied + 2;
-    }
-    let mut last = None;
+    let replay = Replay { from, visit, report, in_shadow: false, shadowed, catalog: Lsn::NONE };
+    let (segments, next, last) = (Vec::new(), from.next(), None);
+    let mut recovery = Recovery { storage, applied, replay, segments, next, last };
+    recovery.start(&mark, oldest, firsts.is_empty());
     for (i, &first) in firsts.iter().enumerate() {
-        let end = firsts.get(i + 1).copied();
-        if let Some(end) = end.filter(|end| *end <= from + 1) {
-            let file = storage.open_append(&segment::path(first)).map_err(LogError::from_storage)?;
-            segments.push(Segment { first, bytes: file.len() });
-            next = end;
-            continue;
+        recovery.segment(first, firsts.get(i + 1).copied())?;
+    }
+    let Recovery { replay, segments, next, last, .. } = recovery;
+    let Replay { report, in_shadow, catalog, .. } = replay;
+    let (tail, last) = last.unwrap_or_default();
+    Ok(Recovered { last, report, segments, tail, next, covered: from, in_shadow, mark, catalog })
+}
+
+/// A recovery on its way through the segments.
+struct Recovery<'a> {
+    storage: &'a dyn Storage,
+    applied: Lsn,
+    replay: Replay<'a>,
+    segments: Vec<Segment>,
+    /// Behind the last record that was found or is known to be lost.
+    next: Lsn,
+    /// The tail of the last segment, and the segment where it is sound.
+    last: Option<(Vec<TailRecord>, Option<Last>)>,
+}
+
+impl Recovery<'_> {
+    /// Reports what the cut mark and the absence of segments say.
+    fn start(&mut self, mark: &CutMark, oldest: Lsn, is_empty: bool) {
+        if mark.below.is_none() {
+            let (kind, lost_to) = (DamageKind::CutMark, Some(oldest.previous()));
+            self.replay.damage(Damage { kind, segment: oldest, offset: 0, lost_from: Lsn::FIRST, lost_to });
         }
-        let mut loaded = Loaded::read(storage, first, end)?;
-        segments.push(Segment { first, bytes: loaded.content_len() });
-        if first > next {
-            let (kind, lost_to) = (DamageKind::Gap, Some(first - 1));
-            let gap = Damage { kind, segment: first, offset: 0, lost_from: next, lost_to };
+        // The segment that grows is never deleted, but by a repair, which cuts behind all that was applied.
+        if is_empty && mark.below.is_some_and(|below| self.applied >= below) {
+            self.replay.damage(Damage {
+                kind: DamageKind::Missing,
+                segment: Lsn::NONE,
+                offset: 0,
+                lost_from: self.next,
+                lost_to: None,
+            });
+            self.next = self.behind_applied();
+        }
+    }
+
+    /// So far behind everything that was applied that the next start finds a gap.
+    fn behind_applied(&self) -> Lsn {
+        self.applied.plus(2)
+    }
+
+    /// Reads the segment that begins with `first`; `end` is the first record of the next one.
+    fn segment(&mut self, first: Lsn, end: Option<Lsn>) -> Result<(), LogError> {
+        if let Some(end) = end.filter(|end| *end <= self.replay.from.next()) {
+            let file = self.storage.open_append(&segment::path(first)).map_err(LogError::from_storage)?;
+            self.segments.push(Segment { first, bytes: file.len() });
+            self.next = end;
+            return Ok(());
+        }
+        let loaded = Loaded::read(self.storage, first, end)?;
+        self.segments.push(Segment { first, bytes: loaded.content_len() });
+        if first > self.next {
+            let (kind, lost_to) = (DamageKind::Gap, Some(first.previous()));
+            let gap = Damage { kind, segment: first, offset: 0, lost_from: self.next, lost_to };
             // Below `from` it is only what a cut left half done.
-            if gap.loses_above(from) {
-                replay.damage(gap);
+            if gap.loses_above(self.replay.from) {
+                self.replay.damage(gap);
             }
         }
         // Without its seed nothing in a segment can be read. In the last one nobody knows how much that was.
         let is_unreadable = !loaded.header_sound && loaded.items.is_empty() && end.is_none();
         if !loaded.header_sound {
-            let lost_to = if is_unreadable { None } else { Some(first.saturating_sub(1)) };
+            let lost_to = if is_unreadable { None } else { Some(first.previous()) };
             let kind = DamageKind::SegmentHeader;
-            replay.damage(Damage { kind, segment: first, offset: 0, lost_from: first, lost_to });
+            self.replay.damage(Damage { kind, segment: first, offset: 0, lost_from: first, lost_to });
         } else if loaded.header.is_some_and(|header| header.after_damage) {
-            replay.in_shadow = false;
+            self.replay.in_shadow = false;
         }
-        let damages = replay.report.damages.len();
-        if end.is_none() {
-            // No checkpoint is ahead of the log.
-            let proven = loaded.synced_through();
-            let synced_through = proven.max(applied);
-            loaded.cut_tail(synced_through, &mut replay.report);
-            next = replay.segment(&loaded, None);
-            if is_unreadable {
-                // The segment that follows must not take the name of this one.
-                next = first + 1;
-            } else if next <= synced_through {
-                // More was durable than there is: it was lost, not torn.
-                let lost_to = (applied <= proven).then_some(proven);
-                let (kind, offset) = (DamageKind::RecordHeader, loaded.bytes.len() as u64);
-                replay.damage(Damage { kind, segment: first, offset, lost_from: next, lost_to });
-                next = synced_through + 1;
-            }
-            if replay.report.damages[damages..].iter().any(|damage| damage.lost_to.is_none()) {
-                // As where there is no segment at all.
-                next = next.max(applied + 2);
-            }
-            // A body that is damaged may end behind the file, and would swallow what is appended to it.
-            let intact = loaded.header_sound
-                && replay.report.damages.len() == damages
-                && loaded.items.iter().all(Item::is_sound);
-            let end = loaded.content_len();
-            let sound = loaded.header.filter(|_| intact).map(|header| Last { header, end });
-            last = Some((loaded.tail(synced_through), sound));
-        } else {
-            next = replay.segment(&loaded, end);
+        match end {
+            Some(_) => self.next = self.replay.segment(&loaded, end),
+            None => self.last_segment(loaded, is_unreadable),
         }
+        Ok(())
     }
-    let Replay { report, in_shadow, catalog, .. } = replay;
-    let (tail, last) = last.unwrap_or_default();
-    Ok(Recovered { last, report, segments, tail, next, covered: from, in_shadow, mark, catalog })
+
+    /// Visits the last segment, of which the end may be torn.
+    fn last_segment(&mut self, mut loaded: Loaded, is_unreadable: bool) {
+        let first = loaded.first;
+        // The damage of its header, if any, was reported before this.
+        let damages = self.replay.report.damages.len();
+        // No checkpoint is ahead of the log.
+        let proven = loaded.synced_through();
+        let synced_through = proven.max(self.applied);
+        loaded.cut_tail(synced_through, &mut self.replay.report);
+        self.next = self.replay.segment(&loaded, None);
+        if is_unreadable {
+            // The segment that follows must not take the name of this one.
+            self.next = first.next();
+        } else if self.next <= synced_through {
+            // More was durable than there is: it was lost, not torn.
+            let lost_to = (self.applied <= proven).then_some(proven);
+            let (kind, offset) = (DamageKind::RecordHeader, loaded.bytes.len() as u64);
+            self.replay.damage(Damage { kind, segment: first, offset, lost_from: self.next, lost_to });
+            self.next = synced_through.next();
+        }
+        if self.replay.report.damages[damages..].iter().any(|damage| damage.lost_to.is_none()) {
+            // As where there is no segment at all.
+            self.next = self.next.max(self.behind_applied());
+        }
+        // A body that is damaged may end behind the file, and would swallow what is appended to it.
+        let intact = loaded.header_sound
+            && self.replay.report.damages.len() == damages
+            && loaded.items.iter().all(Item::is_sound);
+        let end = loaded.content_len();
+        let sound = loaded.header.filter(|_| intact).map(|header| Last { header, end });
+        self.last = Some((loaded.tail(synced_through), sound));
+    }
 }

@@ -4,17 +4,18 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::storage::OTHER_IS_SOUND;
+use crate::types::Lsn;
 
 use super::cut_mark::{self, MarkFault};
 use super::segment;
 
-/// One finding of the replay, in sequence order.
+/// One finding of the replay, in LSN order.
 #[derive(Debug)]
 pub enum Replayed<'a> {
     /// An intact record.
     Record {
         /// Its place in the order of all records of the server.
-        sequence: u64,
+        lsn: Lsn,
         /// Epoch of the server that wrote it.
         epoch: u32,
         /// Identity of the operation.
@@ -28,8 +29,8 @@ pub enum Replayed<'a> {
     },
     /// A record whose header is intact and whose body is not: its collection cannot be replayed further.
     BadBody {
-        /// Sequence of the record.
-        sequence: u64,
+        /// LSN of the record.
+        lsn: Lsn,
         /// The collection it belongs to.
         collection: u64,
         /// What the body was.
@@ -58,14 +59,14 @@ pub enum DamageKind {
 pub struct Damage {
     /// What was found.
     pub kind: DamageKind,
-    /// First sequence of the segment it was found in (of the one after it, for a gap).
-    pub segment: u64,
+    /// First LSN of the segment it was found in (of the one after it, for a gap).
+    pub segment: Lsn,
     /// Where in the segment's file, in bytes.
     pub offset: u64,
-    /// The first sequence that cannot be read.
-    pub lost_from: u64,
+    /// The first LSN that cannot be read.
+    pub lost_from: Lsn,
     /// The last one; less than `lost_from` if nothing was lost, `None` if unknown.
-    pub lost_to: Option<u64>,
+    pub lost_to: Option<Lsn>,
 }
 
 impl Damage {
@@ -78,8 +79,8 @@ impl Damage {
         }
     }
 
-    /// Whether sequences above `from` are lost.
-    pub fn loses_above(&self, from: u64) -> bool {
+    /// Whether LSNs above `from` are lost.
+    pub fn loses_above(&self, from: Lsn) -> bool {
         self.lost_to.is_none_or(|to| to >= self.lost_from && to > from)
     }
 }
@@ -87,7 +88,7 @@ impl Damage {
 impl fmt::Display for Damage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Damage { lost_from, .. } = self;
-        let sequences = match self.lost_to {
+        let records = match self.lost_to {
             Some(to) if to < *lost_from => "no record is lost".to_string(),
             Some(to) if to == *lost_from => format!("record {to} cannot be read"),
             Some(to) => format!("records {lost_from} to {to} cannot be read"),
@@ -95,15 +96,15 @@ impl fmt::Display for Damage {
         };
         match self.kind {
             DamageKind::RecordHeader => {
-                write!(f, "the bytes from {} on are no record: {sequences}", self.offset)
+                write!(f, "the bytes from {} on are no record: {records}", self.offset)
             }
             // What follows it says for itself whether it can be read.
             DamageKind::SegmentHeader if self.lost_to.is_some_and(|to| to < *lost_from) => {
                 f.write_str("the header of the segment is damaged, or another segment's")
             }
-            DamageKind::SegmentHeader => write!(f, "the header of the segment is damaged: {sequences}"),
-            DamageKind::Gap => write!(f, "the segments before this one are missing: {sequences}"),
-            DamageKind::Missing => write!(f, "there is no segment of the log: {sequences}"),
+            DamageKind::SegmentHeader => write!(f, "the header of the segment is damaged: {records}"),
+            DamageKind::Gap => write!(f, "the segments before this one are missing: {records}"),
+            DamageKind::Missing => write!(f, "there is no segment of the log: {records}"),
             DamageKind::CutMark => {
                 f.write_str("the mark of how far the log was cut, and its copy, cannot be read: ")?;
                 match self.lost_to {
@@ -128,16 +129,16 @@ pub struct LogReport {
     pub damages: Vec<Damage>,
     /// The first damage that loses a record above `from`.
     pub bad_header: Option<Damage>,
-    /// The collections with records behind [`bad_header`](Self::bad_header), each with its highest sequence there. The
-    /// records were not visited: a collection that has not applied that sequence must be quarantined. Which
+    /// The collections with records behind [`bad_header`](Self::bad_header), each with its highest LSN there. The
+    /// records were not visited: a collection that has not applied that LSN must be quarantined. Which
     /// collections the lost records themselves belonged to is unknown. Records appended after the damage was first
     /// reported are visited as usual and not listed, so the other collections go on through every restart.
-    pub behind: BTreeMap<u64, u64>,
+    pub behind: BTreeMap<u64, Lsn>,
     /// A file of the cut mark that cannot be used. Where the other can, nothing is lost.
     pub mark_fault: Option<MarkFault>,
     /// The last record of the catalog that a segment names and that was not met: it was cut, and then the catalog's own
     /// file has it; or it is lost.
-    pub catalog_before: Option<u64>,
+    pub catalog_before: Option<Lsn>,
     /// Records visited, damaged bodies included.
     pub visited: u64,
 }

@@ -3,22 +3,23 @@
 use super::LogError;
 use super::format::{RECORD_HEADER_LEN, RecordHeader, SEGMENT_HEADER_LEN, Seeded, VERSION};
 use super::segment;
+use crate::types::Lsn;
 
 /// One finding, in file order.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Item {
     /// A record whose header is intact; the body may not be.
     Record { header: RecordHeader, body_at: usize, body_ok: bool },
-    /// Bytes that are no record. Sequences `lost_from..=lost_to` would have stood here; `lost_to` is open (`None`) at
+    /// Bytes that are no record. LSNs `lost_from..=lost_to` would have stood here; `lost_to` is open (`None`) at
     /// the end of the file.
-    Hole { offset: usize, lost_from: u64, lost_to: Option<u64> },
+    Hole { offset: usize, lost_from: Lsn, lost_to: Option<Lsn> },
 }
 
 impl Item {
-    /// The first sequence that the item stands for.
-    pub(super) fn sequence(&self) -> u64 {
+    /// The first LSN that the item stands for.
+    pub(super) fn lsn(&self) -> Lsn {
         match self {
-            Self::Record { header, .. } => header.sequence,
+            Self::Record { header, .. } => header.lsn,
             Self::Hole { lost_from, .. } => *lost_from,
         }
     }
@@ -33,14 +34,14 @@ impl Item {
 pub(super) fn scan(
     bytes: &[u8],
     seeded: Seeded,
-    first: u64,
-    end: Option<u64>,
+    first: Lsn,
+    end: Option<Lsn>,
 ) -> Result<Vec<Item>, LogError> {
     let mut items = Vec::new();
     let mut at = SEGMENT_HEADER_LEN.min(bytes.len());
     let mut expected = first;
     while at < bytes.len() && end.is_none_or(|end| expected < end) {
-        let found = RecordHeader::decode(&bytes[at..], seeded).filter(|h| h.sequence >= expected);
+        let found = RecordHeader::decode(&bytes[at..], seeded).filter(|h| h.lsn >= expected);
         let Some(header) = found else {
             let offset = at;
             if end.is_none() && bytes[at..].iter().all(|byte| *byte == 0) {
@@ -49,8 +50,12 @@ pub(super) fn scan(
             match find_header(bytes, at + 1, seeded, expected) {
                 Some((next_at, next)) => {
                     at = next_at;
-                    items.push(Item::Hole { offset, lost_from: expected, lost_to: Some(next.sequence - 1) });
-                    expected = next.sequence;
+                    items.push(Item::Hole {
+                        offset,
+                        lost_from: expected,
+                        lost_to: Some(next.lsn.previous()),
+                    });
+                    expected = next.lsn;
                     continue;
                 }
                 None => {
@@ -63,8 +68,8 @@ pub(super) fn scan(
             let version = u32::from(header.version).max(VERSION + 1);
             return Err(LogError::Unsupported { file: segment::path(first), version });
         }
-        if header.sequence > expected {
-            let (lost_from, lost_to) = (expected, Some(header.sequence - 1));
+        if header.lsn > expected {
+            let (lost_from, lost_to) = (expected, Some(header.lsn.previous()));
             items.push(Item::Hole { offset: at, lost_from, lost_to });
         }
         let body_at = at + RECORD_HEADER_LEN;
@@ -72,18 +77,18 @@ pub(super) fn scan(
         let body_ok = body.is_some_and(|body| seeded.checksum(body) == header.body_checksum);
         items.push(Item::Record { header, body_at, body_ok });
         at = body_at + header.body_len as usize;
-        expected = header.sequence + 1;
+        expected = header.lsn.next();
     }
     if let Some(end) = end {
-        items.retain(|item| item.sequence() < end);
+        items.retain(|item| item.lsn() < end);
     }
     Ok(items)
 }
 
 /// The next intact header at or after `from`.
-fn find_header(bytes: &[u8], from: usize, seeded: Seeded, expected: u64) -> Option<(usize, RecordHeader)> {
+fn find_header(bytes: &[u8], from: usize, seeded: Seeded, expected: Lsn) -> Option<(usize, RecordHeader)> {
     (from..bytes.len().saturating_sub(RECORD_HEADER_LEN - 1)).find_map(|at| {
         let header = RecordHeader::decode(&bytes[at..], seeded)?;
-        (header.sequence >= expected).then_some((at, header))
+        (header.lsn >= expected).then_some((at, header))
     })
 }

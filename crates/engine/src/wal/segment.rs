@@ -1,7 +1,8 @@
 //! Segment files: their names, and how one comes into being.
 
-use super::format::is_sequence;
+use super::format::is_lsn;
 use crate::storage::{ErrorKind, Storage, StorageError, StorageFile};
+use crate::types::Lsn;
 
 /// Directory of the log in the data directory.
 pub(super) const DIR: &str = "log";
@@ -11,31 +12,32 @@ const UNFINISHED: &str = "log/unfinished.tmp";
 /// A segment that counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Segment {
-    /// Sequence of its first record.
-    pub(super) first: u64,
+    /// LSN of its first record.
+    pub(super) first: Lsn,
     pub(super) bytes: u64,
 }
 
-pub(super) fn path(first: u64) -> String {
-    format!("{DIR}/{first:016x}.log")
+pub(super) fn path(first: Lsn) -> String {
+    format!("{DIR}/{:016x}.log", first.get())
 }
 
-/// First sequence of the segment at a path.
-pub(super) fn first_of(path: &str) -> Option<u64> {
+/// First LSN of the segment at a path.
+pub(super) fn first_of(path: &str) -> Option<Lsn> {
     parse(path.strip_prefix(DIR)?.strip_prefix('/')?)
 }
 
-/// First sequences of the segments, ascending. Other files are ignored.
-pub(super) fn list(storage: &dyn Storage) -> Result<Vec<u64>, StorageError> {
-    let mut firsts: Vec<u64> = storage.list(DIR)?.iter().filter_map(|name| parse(name)).collect();
+/// First LSNs of the segments, ascending. Other files are ignored.
+pub(super) fn list(storage: &dyn Storage) -> Result<Vec<Lsn>, StorageError> {
+    let mut firsts: Vec<Lsn> = storage.list(DIR)?.iter().filter_map(|name| parse(name)).collect();
     firsts.sort_unstable();
     Ok(firsts)
 }
 
-fn parse(name: &str) -> Option<u64> {
+fn parse(name: &str) -> Option<Lsn> {
     let digits = name.strip_suffix(".log")?;
     let canonical = digits.len() == 16 && digits.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
-    if canonical { u64::from_str_radix(digits, 16).ok().filter(|first| is_sequence(*first)) } else { None }
+    let first = if canonical { u64::from_str_radix(digits, 16).ok() } else { None };
+    first.filter(|first| is_lsn(*first)).map(Lsn::new)
 }
 
 /// How far [`create`] came when it failed.
@@ -50,7 +52,7 @@ pub(super) enum CreateError {
 /// before it was durable when it appeared. A segment of the same name is replaced.
 pub(super) fn create(
     storage: &dyn Storage,
-    first: u64,
+    first: Lsn,
     content: &[u8],
 ) -> Result<Box<dyn StorageFile>, CreateError> {
     match storage.remove(UNFINISHED) {

@@ -10,11 +10,16 @@ use std::sync::Arc;
 
 use super::{Log, LogError, LogOptions, LogReport, Replayed};
 use crate::storage::{SimDisk, Storage};
+use crate::types::Lsn;
+
+fn lsn(number: u64) -> Lsn {
+    Lsn::new(number)
+}
 
 /// An owned record of a replay.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Seen {
-    sequence: u64,
+    lsn: u64,
     collection: u64,
     kind: u8,
     /// `None` for a damaged body.
@@ -33,15 +38,15 @@ fn open_with(
     let mut seen = Vec::new();
     let mut visit = |replayed: Replayed<'_>| {
         seen.push(match replayed {
-            Replayed::Record { sequence, collection, kind, body, .. } => {
-                Seen { sequence, collection, kind, body: Some(body.to_vec()) }
+            Replayed::Record { lsn, collection, kind, body, .. } => {
+                Seen { lsn: lsn.get(), collection, kind, body: Some(body.to_vec()) }
             }
-            Replayed::BadBody { sequence, collection, kind } => {
-                Seen { sequence, collection, kind, body: None }
+            Replayed::BadBody { lsn, collection, kind } => {
+                Seen { lsn: lsn.get(), collection, kind, body: None }
             }
         });
     };
-    let (log, report) = Log::open(Arc::new(disk.clone()), 3, options, from, &mut visit)?;
+    let (log, report) = Log::open(Arc::new(disk.clone()), 3, options, Lsn::new(from), &mut visit)?;
     Ok((log, report, seen))
 }
 
@@ -59,8 +64,8 @@ fn filled(disk: &SimDisk, records: u64, segment_bytes: u64) {
     log.give_back_zeros().unwrap();
 }
 
-fn sequences(seen: &[Seen]) -> Vec<u64> {
-    seen.iter().map(|record| record.sequence).collect()
+fn lsns(seen: &[Seen]) -> Vec<u64> {
+    seen.iter().map(|record| record.lsn).collect()
 }
 
 fn segments(disk: &SimDisk) -> Vec<String> {
@@ -74,21 +79,17 @@ fn what_was_appended_is_replayed_in_order_with_its_bytes() {
     let disk = SimDisk::new();
     let (mut log, report, seen) = open(&disk);
     assert_eq!((report, seen), (LogReport::default(), vec![]));
-    assert_eq!(log.append(9, 4, b"one".to_vec()), Ok(1));
-    assert_eq!(log.append(8, 5, Vec::new()), Ok(2));
-    assert_eq!(log.flush(), Ok(2));
-    assert_eq!(log.append(9, 4, vec![1; 100_000]), Ok(3));
-    assert_eq!(log.flush(), Ok(3));
+    assert_eq!(log.append(9, 4, b"one".to_vec()), Ok(lsn(1)));
+    assert_eq!(log.append(8, 5, Vec::new()), Ok(lsn(2)));
+    assert_eq!(log.flush(), Ok(lsn(2)));
+    assert_eq!(log.append(9, 4, vec![1; 100_000]), Ok(lsn(3)));
+    assert_eq!(log.flush(), Ok(lsn(3)));
     let (log, report, seen) = open(&disk);
-    let record = |sequence, collection, kind, body: &[u8]| Seen {
-        sequence,
-        collection,
-        kind,
-        body: Some(body.to_vec()),
-    };
+    let record =
+        |lsn, collection, kind, body: &[u8]| Seen { lsn, collection, kind, body: Some(body.to_vec()) };
     assert_eq!(seen, [record(1, 9, 4, b"one"), record(2, 8, 5, b""), record(3, 9, 4, &[1; 100_000])]);
     assert_eq!(report, LogReport { visited: 3, ..LogReport::default() });
-    assert_eq!(log.next_sequence(), 4);
+    assert_eq!(log.next_lsn(), lsn(4));
 }
 
 #[test]
@@ -96,9 +97,9 @@ fn records_up_to_from_are_not_visited() {
     let disk = SimDisk::new();
     filled(&disk, 20, 300);
     let (log, report, seen) = open_with(&disk, options(300), 13).unwrap();
-    assert_eq!(sequences(&seen), (14..=20).collect::<Vec<_>>());
+    assert_eq!(lsns(&seen), (14..=20).collect::<Vec<_>>());
     assert!(report.damages.is_empty());
-    assert_eq!(log.next_sequence(), 21);
+    assert_eq!(log.next_lsn(), lsn(21));
 }
 
 #[test]
@@ -108,13 +109,13 @@ fn segments_rotate_and_are_cut_from_the_oldest() {
     let (mut log, _, _) = open_with(&disk, options(300), 0).unwrap();
     let before = (segments(&disk).len(), log.size_bytes());
     assert!(before.0 >= 5);
-    log.cut(11).unwrap();
+    log.cut(lsn(11)).unwrap();
     assert!(segments(&disk).len() < before.0 && log.size_bytes() < before.1);
-    assert!(log.oldest_sequence() <= 11);
+    assert!(log.oldest_lsn() <= lsn(11));
     let (mut log, report, seen) = open_with(&disk, options(300), 10).unwrap();
-    assert_eq!(sequences(&seen), (11..=20).collect::<Vec<_>>());
+    assert_eq!(lsns(&seen), (11..=20).collect::<Vec<_>>());
     assert!(report.damages.is_empty());
-    log.cut(u64::MAX).unwrap();
+    log.cut(Lsn::MAX).unwrap();
     assert_eq!(segments(&disk).len(), 1, "the segment that grows stays");
 }
 
@@ -125,7 +126,7 @@ fn opening_again_and_again_adds_no_segments() {
     open(&disk);
     let after_one = segments(&disk);
     for _ in 0..5 {
-        assert_eq!(sequences(&open(&disk).2), [1, 2, 3]);
+        assert_eq!(lsns(&open(&disk).2), [1, 2, 3]);
     }
     assert_eq!(segments(&disk), after_one);
 }
@@ -144,7 +145,7 @@ fn bytes_of_another_segment_are_not_records() {
     let path = format!("log/{}", segments(&other)[0]);
     other.decay(&path, |bytes| bytes.extend_from_slice(&recycled)).unwrap();
     let (_, report, seen) = open(&other);
-    assert_eq!(sequences(&seen), [1]);
+    assert_eq!(lsns(&seen), [1]);
     assert_eq!(report.torn_bytes, recycled.len() as u64);
     assert_eq!(report.torn_records, 0);
 }
@@ -152,14 +153,14 @@ fn bytes_of_another_segment_are_not_records() {
 #[test]
 fn a_sequence_that_a_checkpoint_holds_is_never_given_out_again() {
     let disk = SimDisk::new();
-    let applied = LogOptions { highest_applied: 40, ..options(1 << 20) };
+    let applied = LogOptions { highest_applied: lsn(40), ..options(1 << 20) };
     let (mut log, _, _) = open_with(&disk, applied.clone(), 30).unwrap();
     // One further: what was behind them, and is lost, is a gap from now on.
-    assert_eq!(log.append(1, 1, b"x".to_vec()), Ok(42));
+    assert_eq!(log.append(1, 1, b"x".to_vec()), Ok(lsn(42)));
     log.flush().unwrap();
     filled(&SimDisk::new(), 1, 300);
     let (log, report, seen) = open_with(&disk, applied, 40).unwrap();
-    assert_eq!((sequences(&seen), report.damages.len(), log.next_sequence()), (vec![42], 1, 43));
+    assert_eq!((lsns(&seen), report.damages.len(), log.next_lsn()), (vec![42], 1, lsn(43)));
 }
 
 #[test]
@@ -186,5 +187,5 @@ fn a_body_that_is_too_long_is_refused_at_once() {
     let (mut log, _, _) = open(&SimDisk::new());
     let bytes = super::MAX_BODY_BYTES + 1;
     assert_eq!(log.append(1, 1, vec![0; bytes]), Err(LogError::TooLarge { bytes }));
-    assert_eq!(log.next_sequence(), 1);
+    assert_eq!(log.next_lsn(), lsn(1));
 }

@@ -5,6 +5,7 @@ use super::format::{
 };
 use super::segment;
 use crate::storage::{ErrorKind, Storage, StorageError};
+use crate::types::Lsn;
 
 /// Bytes that are read at once.
 const PIECE_BYTES: usize = 1 << 20;
@@ -14,8 +15,8 @@ const PIECE_BYTES: usize = 1 << 20;
 pub struct SegmentFault {
     /// Path in the data directory.
     pub path: String,
-    /// The last sequence that stands in it.
-    pub last: u64,
+    /// The last LSN that stands in it.
+    pub last: Lsn,
     /// What is wrong with it: words without a path.
     pub what: String,
 }
@@ -44,7 +45,7 @@ pub fn verify_closed(
     paths: &[String],
     pace: &mut dyn FnMut(u64) -> bool,
 ) -> LogInspection {
-    let firsts: Vec<u64> = paths.iter().filter_map(|path| segment::first_of(path)).collect();
+    let firsts: Vec<Lsn> = paths.iter().filter_map(|path| segment::first_of(path)).collect();
     let mut found = LogInspection::default();
     let mut from = 0;
     for (at, &first) in firsts.iter().enumerate() {
@@ -54,7 +55,7 @@ pub fn verify_closed(
         }
     }
     for pair in firsts[from..].windows(2) {
-        let (path, last) = (segment::path(pair[0]), pair[1] - 1);
+        let (path, last) = (segment::path(pair[0]), pair[1].previous());
         let mut reading = Reading { storage, path: &path, at: 0, bytes: Vec::new(), used: 0, pace };
         let what = match reading.segment(pair[0], last) {
             Ok(()) => {
@@ -87,7 +88,7 @@ struct Reading<'a> {
 
 impl Reading<'_> {
     /// Reads the records `first` to `last` and compares everything with its checksum.
-    fn segment(&mut self, first: u64, last: u64) -> Result<(), Unsound> {
+    fn segment(&mut self, first: Lsn, last: Lsn) -> Result<(), Unsound> {
         let damaged = |what: String| Err(Unsound::Damaged(what));
         let seeded = match SegmentHeader::decode(&self.take(SEGMENT_HEADER_LEN)?) {
             Ok(header) if header.first == first => header.seeded(),
@@ -98,14 +99,14 @@ impl Reading<'_> {
                 return damaged(format!("the header of the segment has format version {version}"));
             }
         };
-        for sequence in first..=last {
+        for lsn in (first.get()..=last.get()).map(Lsn::new) {
             let bytes = self.take(RECORD_HEADER_LEN)?;
-            let header = RecordHeader::decode(&bytes, seeded).filter(|header| header.sequence == sequence);
+            let header = RecordHeader::decode(&bytes, seeded).filter(|header| header.lsn == lsn);
             let Some(header) = header else {
-                return damaged(format!("the header of record {sequence} is damaged or missing"));
+                return damaged(format!("the header of record {lsn} is damaged or missing"));
             };
             if self.checksum(seeded, header.body_len as usize)? != Some(header.body_checksum) {
-                return damaged(format!("the body of record {sequence} does not have its checksum"));
+                return damaged(format!("the body of record {lsn} does not have its checksum"));
             }
         }
         Ok(())

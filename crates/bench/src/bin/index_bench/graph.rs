@@ -4,12 +4,13 @@ use crate::Outcome;
 use crate::data::{Data, prepared};
 use kithdb_engine::field::{FieldGraph, GraphSearch, IndexScratch, QuantizationParams};
 use kithdb_engine::index::{WalkParams, WalkScratch};
+use kithdb_engine::types::OpNumber;
 use serde_json::{Value, json};
 use std::sync::OnceLock;
 use std::time::Instant;
 
 /// The operation that rows are looked at by: the first after all were written.
-const OPERATION: u64 = 1;
+const OPERATION: OpNumber = OpNumber::FIRST;
 
 /// What a search walks over.
 #[derive(Clone, Copy, PartialEq, Eq)]

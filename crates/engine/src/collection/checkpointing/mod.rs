@@ -16,6 +16,7 @@ use crate::field::FieldGraph;
 use crate::state::{EditedPayloads, View};
 use crate::storage::{ErrorKind, StorageError, make_dir};
 use crate::sync::{Mutex, MutexGuard};
+use crate::types::OpNumber;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -28,7 +29,7 @@ pub(super) struct Checkpoints {
     /// The last survey of what the next checkpoint has to write.
     survey: Option<Survey>,
     /// The last answer of [`Collection::room_needed`]: at which operation and number of a file.
-    needed: Option<((u64, u32), RoomNeeded)>,
+    needed: Option<((OpNumber, u32), RoomNeeded)>,
 }
 
 impl Checkpointer {
@@ -172,7 +173,7 @@ impl Collection {
         let log = &self.shared.log;
         let folder = Folder { storage: &*self.shared.storage, dir: &files.dir, collection: self.id };
         // Only records that did not wait for a sync can be behind.
-        let is_ahead_of_log = || log.durable_sequence() < view.lsn;
+        let is_ahead_of_log = || log.durable_lsn() < view.lsn;
         if *is_first && is_ahead_of_log() {
             // Data without a manifest and without records are taken for those of a manifest that was lost.
             log.sync().map_err(CheckpointError::Log)?;
@@ -190,7 +191,7 @@ impl Collection {
             written.manifest.fields[field].graph = Some(write_graph(&folder, number, &graph, indexed)?);
         }
         folder.storage.sync_dir(folder.dir)?;
-        if log.durable_sequence() < plan.view.lsn {
+        if log.durable_lsn() < plan.view.lsn {
             // Neither data nor graph may be ahead of the log: a graph leaves out rows that died in what readers see.
             log.sync().map_err(CheckpointError::Log)?;
         }

@@ -117,7 +117,7 @@ mod tests {
     use crate::limits::Limits;
     use crate::payload::{FieldKind, FieldSchema, JsonPath};
     use crate::state::Head;
-    use crate::types::PointId;
+    use crate::types::{Lsn, PointId};
     use proptest::prelude::*;
 
     fn head() -> Head {
@@ -142,7 +142,7 @@ mod tests {
 
     fn apply(head: &mut Head, changes: &[Change]) {
         for change in changes {
-            head.op += 1;
+            head.op = head.op.next();
             head.apply(head.op, change).unwrap();
         }
     }
@@ -158,7 +158,7 @@ mod tests {
             apply(&mut head, &rounds[0]);
             Arc::make_mut(&mut head.state.indexes).push(DeclaredIndex::new(path.clone(), schema.clone()));
             let draft = head.state.indexes[0].draft().unwrap().clone();
-            let mut view = head.view(0);
+            let mut view = head.view(Lsn::NONE);
             let mut index = draft.blank();
             for offset in view.state.live.iter() {
                 index.insert(offset, view.state.at(offset).payload.bytes());
@@ -167,11 +167,11 @@ mod tests {
                 // What is rolled back has left no trace.
                 let savepoint = head.savepoint();
                 for change in &undone {
-                    head.apply(head.op + 1, change).unwrap();
+                    head.apply(head.op.next(), change).unwrap();
                 }
                 head.roll_back(savepoint);
                 apply(&mut head, changes);
-                let now = head.view(0);
+                let now = head.view(Lsn::NONE);
                 let (_, current) = draft.in_state(&now.state.indexes).unwrap();
                 catch_up(&mut index, &view, &now.state, current.touched());
                 view = now;

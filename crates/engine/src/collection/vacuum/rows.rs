@@ -4,6 +4,7 @@ use crate::field::FieldTable;
 use crate::field::sparse_table::SparseTable;
 use crate::index::sparse::Block;
 use crate::state::{MOVED_BYTES, View};
+use crate::types::OpNumber;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -27,7 +28,7 @@ pub(super) fn live_bytes(view: &View, position: usize, live: u32) -> u64 {
 pub(super) trait MortalRows {
     fn len(&self) -> u32;
     fn live(&self) -> u64;
-    fn alive(&self, row: u32, op: u64) -> bool;
+    fn alive(&self, row: u32, op: OpNumber) -> bool;
     fn chunk_rows(&self) -> u32;
     fn holds(&self, row: u32) -> bool;
 }
@@ -41,7 +42,7 @@ impl MortalRows for FieldTable {
         FieldTable::live(self)
     }
 
-    fn alive(&self, row: u32, op: u64) -> bool {
+    fn alive(&self, row: u32, op: OpNumber) -> bool {
         FieldTable::alive(self, row, op)
     }
 
@@ -63,7 +64,7 @@ impl MortalRows for SparseTable {
         SparseTable::live(self)
     }
 
-    fn alive(&self, row: u32, op: u64) -> bool {
+    fn alive(&self, row: u32, op: OpNumber) -> bool {
         SparseTable::alive(self, row, op)
     }
 
@@ -113,7 +114,7 @@ pub(super) fn thinned_blocks(view: &View) -> Vec<ThinnedBlock> {
 }
 
 /// Full chunks, still there, of which the configured share is dead.
-pub(super) fn dying_chunks(table: &dyn MortalRows, op: u64) -> Vec<DyingChunk> {
+pub(super) fn dying_chunks(table: &dyn MortalRows, op: OpNumber) -> Vec<DyingChunk> {
     let rows = table.chunk_rows();
     // Most of the time nearly everything is alive: then no chunk can be due.
     if u64::from(table.len()) - table.live() < u64::from(rows / EMPTYING_DIVISOR).max(1) {

@@ -8,6 +8,7 @@ use crate::deadline::Deadline;
 use crate::error::Error;
 use crate::scheduling::yield_to_reads;
 use crate::state::{Allowance, Head, Unapplied};
+use crate::types::OpNumber;
 
 /// Points that a batch may touch, if that is more than twice the collection.
 const FILTERED_POINTS: usize = 1 << 20;
@@ -22,7 +23,7 @@ pub(super) fn accept(
     deadline: &Deadline,
 ) -> Result<(Vec<u8>, usize), Error> {
     deadline.check()?;
-    let op = head.op + 1;
+    let op = head.op.next();
     let savepoint = head.savepoint();
     let accepted = apply(head, shared, op, write, deadline).and_then(|changes| {
         let mut body = Vec::new();
@@ -51,7 +52,7 @@ pub(super) fn accept(
 fn apply(
     head: &mut Head,
     shared: &Shared,
-    op: u64,
+    op: OpNumber,
     write: Write,
     deadline: &Deadline,
 ) -> Result<Vec<Change>, Error> {
@@ -88,7 +89,7 @@ fn apply(
     })
 }
 
-fn apply_one(head: &mut Head, op: u64, change: Change) -> Result<Vec<Change>, Error> {
+fn apply_one(head: &mut Head, op: OpNumber, change: Change) -> Result<Vec<Change>, Error> {
     head.apply(op, &change).map_err(Error::Internal)?;
     Ok(vec![change])
 }
@@ -97,7 +98,7 @@ fn apply_one(head: &mut Head, op: u64, change: Change) -> Result<Vec<Change>, Er
 /// Together they may add `payload_room` bytes to payloads by edits.
 fn accept_updates(
     head: &mut Head,
-    op: u64,
+    op: OpNumber,
     updates: Vec<Update>,
     batch: Option<&[&'static str]>,
     payload_room: u64,

@@ -9,6 +9,7 @@ use crate::error::Error;
 use crate::field::{FieldGraph, IndexScratch};
 use crate::state::{Head, View};
 use crate::sync::atomic::{AtomicBool, Ordering};
+use crate::types::Lsn;
 use crate::wal::{Appender, Durability, LogError, PendingFlush};
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -173,9 +174,9 @@ impl Collection {
     /// as asked.
     fn append<'c>(self: &'c Arc<Self>, head: &Head, accepted: Accepted) -> Option<PendingFlush<'c>> {
         let Accepted { bodies, answers, durability, work } = accepted;
-        let view = head.view(0);
+        let view = head.view(Lsn::NONE);
         let in_flight = InFlightGuard::start(self);
-        let done = move |result: Result<u64, LogError>| {
+        let done = move |result: Result<Lsn, LogError>| {
             let collection = in_flight.collection();
             match result {
                 Ok(lsn) => {

@@ -5,6 +5,7 @@ use crate::config::CollectionPatch;
 use crate::deadline::Deadline;
 use crate::error::Error;
 use crate::payload::{FieldSchema, JsonPath};
+use crate::types::OpNumber;
 use crate::wal::LogError;
 
 /// Kind of a log record that holds the changes of one operation of a collection.
@@ -63,7 +64,7 @@ impl Write {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WriteDone {
     /// Number of the operation; grows with every write of the collection.
-    pub operation_id: u64,
+    pub operation_id: OpNumber,
 }
 
 /// Called once when the write is durable and visible, or refused.

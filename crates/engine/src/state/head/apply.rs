@@ -7,7 +7,7 @@ use crate::state::allowance::{Allowance, Unapplied};
 use crate::state::declared_index::DeclaredIndex;
 use crate::state::editing::Editing;
 use crate::state::point::{Payload, Point, Rows};
-use crate::types::PointId;
+use crate::types::{OpNumber, PointId};
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ impl Head {
     ///
     /// # Errors
     /// A sentence, where the change is not one that was logged.
-    pub fn apply(&mut self, op: u64, change: &Change) -> Result<(), String> {
+    pub fn apply(&mut self, op: OpNumber, change: &Change) -> Result<(), String> {
         self.apply_within(op, change, &mut Allowance::unbounded()).map_err(|why| match why {
             Unapplied::Refused(why) => why,
             Unapplied::GivenUp(error) => error.to_string(),
@@ -30,7 +30,7 @@ impl Head {
     /// else of a resolved change can fail.
     pub fn apply_within(
         &mut self,
-        op: u64,
+        op: OpNumber,
         change: &Change,
         allowance: &mut Allowance<'_>,
     ) -> Result<(), Unapplied> {
@@ -84,7 +84,7 @@ impl Head {
         Ok(())
     }
 
-    fn put(&mut self, op: u64, id: PointId, vectors: &[FieldVector], payload: &[u8]) {
+    fn put(&mut self, op: OpNumber, id: PointId, vectors: &[FieldVector], payload: &[u8]) {
         let (offset, mut point) = match self.take(id) {
             Some((offset, point)) => {
                 self.reindex(offset, Some(point.payload.bytes()), Some(payload));
@@ -106,7 +106,7 @@ impl Head {
         self.write_back(op, offset, point);
     }
 
-    fn delete(&mut self, op: u64, id: PointId) {
+    fn delete(&mut self, op: OpNumber, id: PointId) {
         let Some((offset, mut point)) = self.take(id) else { return };
         self.reindex(offset, Some(point.payload.bytes()), None);
         for field in 0..self.positions() {
@@ -145,7 +145,7 @@ impl Head {
 
     fn edit_payload(
         &mut self,
-        op: u64,
+        op: OpNumber,
         id: PointId,
         editing: &Editing<'_>,
         allowance: &mut Allowance<'_>,
@@ -174,7 +174,7 @@ impl Head {
         self.state.point(id).map(|(offset, point)| (offset, point.clone()))
     }
 
-    fn write_back(&mut self, op: u64, offset: u32, mut point: Point) {
+    fn write_back(&mut self, op: OpNumber, offset: u32, mut point: Point) {
         point.version = op;
         self.state.set(offset, point);
     }

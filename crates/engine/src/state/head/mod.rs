@@ -15,6 +15,7 @@ use crate::config::CollectionConfig;
 use crate::error::Error;
 use crate::field::sparse_table::{SparseArena, SparseMark};
 use crate::field::table::{FieldArena, FieldCounts};
+use crate::types::{Lsn, OpNumber};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -22,7 +23,7 @@ use std::sync::Arc;
 const KEPT_DEATHS: usize = 1 << 16;
 
 /// A vector that died and may have to live again: operation, field, first row.
-type Death = (u64, u16, u32);
+type Death = (OpNumber, u16, u32);
 
 /// See the module.
 pub struct Head {
@@ -32,8 +33,8 @@ pub struct Head {
     pub fields: Vec<FieldArena>,
     /// Sparse fields in theirs; their positions follow those of `fields`.
     pub sparse: Vec<SparseArena>,
-    /// The last operation applied; 0 before the first.
-    pub op: u64,
+    /// The last operation applied.
+    pub op: OpNumber,
     /// Deaths that a restore may have to take back, oldest first.
     deaths: VecDeque<Death>,
     /// Where payloads came from that were edited since a checkpoint looked.
@@ -60,7 +61,7 @@ impl Head {
         let (deaths, scratch) = (VecDeque::new(), Vec::new());
         let edited = EditedPayloads::default();
         let state = State::new(config);
-        Head { state, fields, sparse, op: 0, deaths, edited, scratch }
+        Head { state, fields, sparse, op: OpNumber::NONE, deaths, edited, scratch }
     }
 
     /// Positions of fields of every kind.
@@ -85,8 +86,8 @@ impl Head {
         }
     }
 
-    /// A view of the head as it is. `lsn` is the log sequence of its last record.
-    pub fn view(&self, lsn: u64) -> View {
+    /// A view of the head as it is. `lsn` is that of its last record.
+    pub fn view(&self, lsn: Lsn) -> View {
         View {
             op: self.op,
             lsn,
@@ -112,7 +113,7 @@ impl Head {
     }
 
     /// Forgets the deaths up to an operation that is durable.
-    pub fn settle(&mut self, op: u64) {
+    pub fn settle(&mut self, op: OpNumber) {
         while self.deaths.front().is_some_and(|(died, ..)| *died <= op) {
             self.deaths.pop_front();
         }

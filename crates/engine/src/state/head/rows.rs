@@ -3,6 +3,7 @@
 use super::Head;
 use crate::state::point::{NO_ROW, Point};
 use crate::storage::Map;
+use crate::types::OpNumber;
 use crate::vectors::VectorValue;
 
 /// Rows that one operation moves at most, if they have no more bytes than [`MOVED_BYTES`]. A write that waits for it
@@ -16,7 +17,7 @@ impl Head {
     /// change of payload alone leaves the graph alone.
     pub(super) fn set_row(
         &mut self,
-        op: u64,
+        op: OpNumber,
         offset: u32,
         point: &mut Point,
         field: u16,
@@ -112,7 +113,7 @@ impl Head {
     }
 
     /// Lets the vector that begins at a row die with operation `op`.
-    fn kill(&mut self, op: u64, field: u16, row: u32) {
+    fn kill(&mut self, op: OpNumber, field: u16, row: u32) {
         let at = usize::from(field);
         match at.checked_sub(self.fields.len()) {
             None => self.fields[at].kill(row, op),
@@ -122,7 +123,7 @@ impl Head {
     }
 
     /// Moves some live rows of a chunk to the end of their field, as operation `op`. The points stay what they are.
-    pub fn move_rows(&mut self, op: u64, field: usize, chunk: u32) {
+    pub fn move_rows(&mut self, op: OpNumber, field: usize, chunk: u32) {
         if let Some(sparse) = field.checked_sub(self.fields.len()) {
             return self.move_sparse_rows(op, field, sparse, chunk);
         }
@@ -149,7 +150,7 @@ impl Head {
         }
     }
 
-    fn move_sparse_rows(&mut self, op: u64, position: usize, sparse: usize, chunk: u32) {
+    fn move_sparse_rows(&mut self, op: OpNumber, position: usize, sparse: usize, chunk: u32) {
         let arena = &self.sparse[sparse];
         let rows = arena.chunk_rows();
         let mut bytes = 0;
@@ -171,7 +172,7 @@ impl Head {
         }
     }
 
-    fn move_vector(&mut self, op: u64, field: usize, first: u32, bytes: &mut Vec<u8>) {
+    fn move_vector(&mut self, op: OpNumber, field: usize, first: u32, bytes: &mut Vec<u8>) {
         let arena = &mut self.fields[field];
         let owner = arena.owner(first);
         let Some(point) = self.state.points.get_mut(owner as usize) else { return };

@@ -2,6 +2,7 @@
 
 use super::Completion;
 use crate::sync::{Condvar, Mutex, MutexGuard};
+use crate::types::Lsn;
 use crate::wal::LogError;
 use crate::wal::durability::{Durability, GroupOptions};
 use crate::wal::log::{Log, Pending};
@@ -27,7 +28,7 @@ pub(super) struct Queue {
     pub(super) groups: VecDeque<Group>,
     /// Bodies in `groups` and in the batch that is being written.
     pub(super) bytes: usize,
-    pub(super) next: u64,
+    pub(super) next: Lsn,
     /// Collections whose last group failed.
     pub(super) failed: HashSet<u64>,
     pub(super) poison: Option<LogError>,
@@ -37,7 +38,7 @@ pub(super) struct Queue {
 /// Records that are appended together.
 pub(super) struct Group {
     pub(super) records: Vec<Pending>,
-    pub(super) last: Option<u64>,
+    pub(super) last: Option<Lsn>,
     pub(super) bytes: usize,
     pub(super) durability: Durability,
     pub(super) done: Completion,
@@ -55,7 +56,7 @@ impl Queue {
 /// A group that was written, or failed, and whose writer has not been notified yet.
 struct Outcome {
     done: Completion,
-    result: Result<u64, LogError>,
+    result: Result<Lsn, LogError>,
 }
 
 impl Committer {
@@ -63,7 +64,7 @@ impl Committer {
         let queue = Queue {
             groups: VecDeque::new(),
             bytes: 0,
-            next: log.next_sequence(),
+            next: log.next_lsn(),
             failed: HashSet::new(),
             poison: None,
             closed: false,
@@ -163,7 +164,7 @@ impl Committer {
         outcome: &Result<(), LogError>,
     ) -> Vec<Outcome> {
         let mut queue = self.queue.lock();
-        let durable = log.durable_sequence();
+        let durable = log.durable_lsn();
         queue.bytes -= batch.iter().map(|group| group.bytes).sum::<usize>();
         let Err(error) = outcome else {
             let outcome_of =
@@ -174,7 +175,7 @@ impl Committer {
         queue.bytes = 0;
         queue.failed.extend(touched);
         queue.failed.extend(followers.iter().flat_map(|g| &g.records).map(|record| record.collection));
-        queue.next = log.next_sequence();
+        queue.next = log.next_lsn();
         if matches!(error, LogError::Poisoned(_)) {
             queue.poison = Some(error.clone());
         }

@@ -10,6 +10,7 @@ use super::log::{Log, Pending};
 use super::{LogError, MAX_BODY_BYTES, MarkFault};
 use crate::sync::thread::{self, JoinHandle};
 use crate::sync::{Mutex, mpsc};
+use crate::types::Lsn;
 use committer::{Committer, Group, Queue};
 use std::sync::Arc;
 
@@ -17,14 +18,14 @@ use std::sync::Arc;
 /// thread and back.
 const INLINE_BYTES: usize = 64 << 10;
 
-/// Called once with how a group ended: the sequence of its last record (for an empty group the last durable one) or why
+/// Called once with how a group ended: the LSN of its last record (for an empty group the last durable one) or why
 /// none of its records is in the log. Called on the thread that wrote it, one at a time and the groups of a collection in
-/// the order of their sequences; it must not block, and must not call the log.
-pub type Completion = Box<dyn FnOnce(Result<u64, LogError>) + Send>;
+/// the order of their LSNs; it must not block, and must not call the log.
+pub type Completion = Box<dyn FnOnce(Result<Lsn, LogError>) + Send>;
 
 /// The log, shared by all writers of the server.
 ///
-/// Sequence numbers are given out under a short lock, in which only already encoded bodies change hands; headers,
+/// LSNs are given out under a short lock, in which only already encoded bodies change hands; headers,
 /// checksums and I/O happen elsewhere. When a group fails, every group behind it fails too, because its records may be
 /// built on it, and records of its collections are refused until [`resume`](Self::resume).
 pub struct GroupCommit {
@@ -54,7 +55,7 @@ impl GroupCommit {
         Self { shared: Arc::new(Committer::new(log, options)), thread: Mutex::new(None), inline: true }
     }
 
-    /// Appends `(collection, kind, body)` records with successive sequence numbers, for the log's thread to write. `done`
+    /// Appends `(collection, kind, body)` records with successive LSNs, for the log's thread to write. `done`
     /// is called exactly once, for a refusal before this returns; then the numbers are not used.
     pub fn append_group(&self, records: &[(u64, u8, &[u8])], durability: Durability, done: Completion) {
         let records: Vec<_> =
@@ -68,7 +69,7 @@ impl GroupCommit {
         drop(self.append(fill, durability, done));
     }
 
-    /// The one way into the log. `fill` has the log to itself for a moment: it sees the sequence numbers that its records
+    /// The one way into the log. `fill` has the log to itself for a moment: it sees the LSNs that its records
     /// will get, may apply its operation accordingly, and appends. What it appended is one group, which waits until the
     /// [`PendingFlush`] is finished or dropped. If `fill` fails, nothing is appended, no number is used, and `done` is
     /// called with the error. (After a panic in `fill` nothing is appended either, and `done` is dropped.)
@@ -101,8 +102,8 @@ impl GroupCommit {
                 return Err(error);
             }
         };
-        queue.next += records.len() as u64;
-        let last = (!records.is_empty()).then(|| queue.next - 1);
+        queue.next = queue.next.plus(records.len() as u64);
+        let last = (!records.is_empty()).then(|| queue.next.previous());
         queue.bytes += bytes;
         queue.groups.push_back(Group { records, last, bytes, durability, done });
         drop(queue);
@@ -140,7 +141,7 @@ impl GroupCommit {
     }
 
     /// Waits until everything appended so far is durable. Not to be called from a completion.
-    pub fn sync(&self) -> Result<u64, LogError> {
+    pub fn sync(&self) -> Result<Lsn, LogError> {
         let (sender, receiver) = mpsc::channel();
         let done = Box::new(move |outcome| {
             // The receiver is gone if the waiting thread was unwound.
@@ -156,18 +157,18 @@ impl GroupCommit {
         self.shared.queue.lock().poison.clone()
     }
 
-    /// The sequence that the next record would get at this moment.
-    pub fn next_sequence(&self) -> u64 {
+    /// The LSN that the next record would get at this moment.
+    pub fn next_lsn(&self) -> Lsn {
         self.shared.queue.lock().next
     }
 
-    /// The last sequence that is durable; waits for a running sync.
-    pub fn durable_sequence(&self) -> u64 {
-        self.shared.log.lock().durable_sequence()
+    /// The last LSN that is durable; waits for a running sync.
+    pub fn durable_lsn(&self) -> Lsn {
+        self.shared.log.lock().durable_lsn()
     }
 
     /// See [`Log::cut`]; waits for a running sync.
-    pub fn cut(&self, below: u64) -> Result<(), LogError> {
+    pub fn cut(&self, below: Lsn) -> Result<(), LogError> {
         self.shared.log.lock().cut(below)
     }
 
@@ -199,9 +200,9 @@ impl GroupCommit {
         self.shared.log.lock().size_bytes()
     }
 
-    /// See [`Log::oldest_sequence`]; waits for a running sync.
-    pub fn oldest_sequence(&self) -> u64 {
-        self.shared.log.lock().oldest_sequence()
+    /// See [`Log::oldest_lsn`]; waits for a running sync.
+    pub fn oldest_lsn(&self) -> Lsn {
+        self.shared.log.lock().oldest_lsn()
     }
 
     /// Refuses further groups, writes and syncs what waits, and ends the thread. Answers whether the last sync
@@ -236,13 +237,13 @@ pub struct Appender<'a> {
 }
 
 impl Appender<'_> {
-    /// The sequence that the next record gets.
-    pub fn next_sequence(&self) -> u64 {
-        self.queue.next + self.records.len() as u64
+    /// The LSN that the next record gets.
+    pub fn next_lsn(&self) -> Lsn {
+        self.queue.next.plus(self.records.len() as u64)
     }
 
-    /// Adds a record to the group and answers its sequence.
-    pub fn append(&mut self, collection: u64, kind: u8, body: Vec<u8>) -> Result<u64, LogError> {
+    /// Adds a record to the group and answers its LSN.
+    pub fn append(&mut self, collection: u64, kind: u8, body: Vec<u8>) -> Result<Lsn, LogError> {
         if body.len() > MAX_BODY_BYTES {
             return Err(LogError::TooLarge { bytes: body.len() });
         }
@@ -252,9 +253,9 @@ impl Appender<'_> {
         if self.queue.bytes > 0 && self.queue.bytes + self.bytes + body.len() > self.limit {
             return Err(LogError::Overloaded);
         }
-        let sequence = self.next_sequence();
+        let lsn = self.next_lsn();
         self.bytes += body.len();
         self.records.push(Pending { collection, kind, body });
-        Ok(sequence)
+        Ok(lsn)
     }
 }

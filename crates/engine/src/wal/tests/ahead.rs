@@ -9,7 +9,7 @@ fn open_small(disk: &SimDisk) -> (Log, LogReport, Vec<Seen>) {
     open_with(disk, options(SEGMENT_BYTES), 0).unwrap()
 }
 
-fn flush(log: &mut Log, body: &[u8]) -> Result<u64, LogError> {
+fn flush(log: &mut Log, body: &[u8]) -> Result<Lsn, LogError> {
     log.append(1, 1, body)?;
     log.flush()
 }
@@ -53,11 +53,11 @@ fn a_start_goes_on_where_the_zeros_begin() {
     let (mut log, report, seen) = open_small(&disk);
     assert_eq!((report.torn_bytes, report.damages.len(), seen.len()), (0, 0, 3));
     assert_eq!(zeros(&last_segment(&disk)), 0, "they are cut off");
-    assert_eq!(flush(&mut log, b"fourth"), Ok(4));
+    assert_eq!(flush(&mut log, b"fourth"), Ok(lsn(4)));
     assert_eq!(disk.read(&path).unwrap(), last_segment(&disk), "in the same segment");
     assert!(zeros(&last_segment(&disk)) > 1000);
     disk.power_cut(1);
-    assert_eq!(sequences(&open_small(&disk).2), [1, 2, 3, 4]);
+    assert_eq!(lsns(&open_small(&disk).2), [1, 2, 3, 4]);
 }
 
 #[test]
@@ -82,13 +82,13 @@ fn a_disk_without_room_for_zeros_takes_records() {
     let (mut log, _, _) = open_small(&disk);
     // The second append of a flush is that of the zeros.
     disk.fail_nth_of(Call::Append, 2, Fault::ShortWrite);
-    assert_eq!(flush(&mut log, b"first"), Ok(1));
+    assert_eq!(flush(&mut log, b"first"), Ok(lsn(1)));
     assert_eq!(zeros(&last_segment(&disk)), 0, "what was written of them is given back");
     disk.set_capacity(Some(last_segment(&disk).len() as u64 + 200));
-    assert_eq!(flush(&mut log, b"second"), Ok(2));
+    assert_eq!(flush(&mut log, b"second"), Ok(lsn(2)));
     assert_eq!(zeros(&last_segment(&disk)), 0, "nothing is taken from a disk that is nearly full");
     disk.power_cut(1);
-    assert_eq!(sequences(&open_small(&disk).2), [1, 2]);
+    assert_eq!(lsns(&open_small(&disk).2), [1, 2]);
 }
 
 #[test]
@@ -120,10 +120,10 @@ fn a_record_that_is_torn_within_the_zeros_swallows_none_of_the_next() {
         assert!(report.damages.is_empty(), "{report:?}");
         assert!(seen.len() == 1 || seen[1].body == Some(vec![7; 900]), "seed {cut}");
         let next = flush(&mut log, b"next").unwrap();
-        assert_eq!(next, seen.len() as u64 + 1);
+        assert_eq!(next, lsn(seen.len() as u64 + 1));
         disk.power_cut(cut);
         let (_, report, seen) = open_small(&disk);
-        assert_eq!((seen.len() as u64, report.torn_bytes), (next, 0), "seed {cut}");
+        assert_eq!((lsn(seen.len() as u64), report.torn_bytes), (next, 0), "seed {cut}");
         assert_eq!(seen.last().unwrap().body.as_deref(), Some(&b"next"[..]));
     }
 }

@@ -8,45 +8,45 @@ use crate::storage::{Call, Fault};
 /// What the log may and must hold.
 #[derive(Default)]
 struct Oracle {
-    /// Body of every sequence from 1, acknowledged or in flight.
+    /// Body of every LSN from 1, acknowledged or in flight.
     sent: Vec<Vec<u8>>,
-    /// Sequences up to here must be there.
+    /// LSNs up to here must be there.
     acknowledged: u64,
-    /// Sequences up to here are covered by a checkpoint.
+    /// LSNs up to here are covered by a checkpoint.
     applied: u64,
 }
 
 impl Oracle {
     fn append(&mut self, log: &mut Log, body: Vec<u8>) {
-        if let Ok(sequence) = log.append(body.len() as u64, 1, body.clone()) {
-            assert_eq!(sequence, self.sent.len() as u64 + 1, "sequences are contiguous");
+        if let Ok(lsn) = log.append(body.len() as u64, 1, body.clone()) {
+            assert_eq!(lsn.get(), self.sent.len() as u64 + 1, "sequences are contiguous");
             self.sent.push(body);
         }
     }
 
     /// Takes note of how a write or flush ended.
-    fn settle(&mut self, outcome: Result<u64, LogError>, log: &Log, is_sync: bool) {
+    fn settle(&mut self, outcome: Result<Lsn, LogError>, log: &Log, is_sync: bool) {
         match outcome {
-            Ok(last) if is_sync => self.acknowledged = last,
+            Ok(last) if is_sync => self.acknowledged = last.get(),
             Ok(_) | Err(LogError::Poisoned(_)) => {}
             // Reported as failed: these must never be seen again.
-            Err(_) => self.sent.truncate(log.next_sequence() as usize - 1),
+            Err(_) => self.sent.truncate(log.next_lsn().get() as usize - 1),
         }
     }
 
     fn check(&mut self, seen: &[Seen], report: &LogReport, log: &Log) {
         assert!(report.damages.is_empty(), "a crash is not damage: {report:?}");
         // What is covered by a checkpoint may be seen or not.
-        let seen = &seen[seen.partition_point(|record| record.sequence <= self.applied)..];
+        let seen = &seen[seen.partition_point(|record| record.lsn <= self.applied)..];
         let last = self.applied + seen.len() as u64;
-        assert_eq!(sequences(seen), (self.applied + 1..=last).collect::<Vec<_>>(), "contiguous");
+        assert_eq!(lsns(seen), (self.applied + 1..=last).collect::<Vec<_>>(), "contiguous");
         assert!(last >= self.acknowledged, "lost {}..={}", last + 1, self.acknowledged);
         for record in seen {
-            let expected = &self.sent[record.sequence as usize - 1];
-            assert_eq!(record.body.as_ref(), Some(expected), "sequence {}", record.sequence);
+            let expected = &self.sent[record.lsn as usize - 1];
+            assert_eq!(record.body.as_ref(), Some(expected), "sequence {}", record.lsn);
             assert_eq!(record.collection, expected.len() as u64);
         }
-        assert_eq!(log.next_sequence(), last + 1);
+        assert_eq!(log.next_lsn(), lsn(last + 1));
         // What recovery has shown is durable.
         self.acknowledged = last;
         self.sent.truncate(last as usize);
@@ -90,7 +90,7 @@ fn run(seed: u64) {
             10 if oracle.acknowledged > oracle.applied => {
                 oracle.applied += dice.below((oracle.acknowledged - oracle.applied) as usize + 1) as u64;
                 // A cut that fails half way leaves segments that the next one takes.
-                let _ = log.cut(oracle.applied + 1);
+                let _ = log.cut(lsn(oracle.applied + 1));
             }
             11 if faults => disk.fail_nth(1 + dice.below(6) as u64, random_fault(&mut dice)),
             12 | 13 if dice.chance(60) => {
@@ -145,7 +145,7 @@ fn small_program(disk: &SimDisk, oracle: &mut Oracle) -> Result<(), LogError> {
             outcome?;
         }
         oracle.applied = oracle.acknowledged - 3;
-        log.cut(oracle.applied + 1)?;
+        log.cut(lsn(oracle.applied + 1))?;
     }
     Ok(())
 }
@@ -183,7 +183,7 @@ fn a_segment_whose_name_was_not_synced_is_not_relied_on() {
         for seed in 0..50 {
             let copy = disk.duplicate();
             copy.power_cut(seed);
-            assert_eq!(sequences(&open(&copy).2), [1, 2, 3]);
+            assert_eq!(lsns(&open(&copy).2), [1, 2, 3]);
         }
     }
 }
@@ -260,14 +260,14 @@ fn a_full_disk_takes_the_group_back_and_the_log_goes_on() {
         let disk = SimDisk::new();
         filled(&disk, 2, 1 << 20);
         let (mut log, _, _) = open(&disk);
-        assert_eq!(log.append(1, 1, vec![1; 2000]), Ok(3));
-        assert_eq!(log.append(1, 1, vec![2; 2000]), Ok(4));
+        assert_eq!(log.append(1, 1, vec![1; 2000]), Ok(lsn(3)));
+        assert_eq!(log.append(1, 1, vec![2; 2000]), Ok(lsn(4)));
         disk.fail_nth(1, fault);
         assert_eq!(log.flush(), Err(LogError::Full));
-        assert_eq!(log.append(1, 1, b"third".to_vec()), Ok(3), "the sequence is given out again");
-        assert_eq!(log.flush(), Ok(3));
+        assert_eq!(log.append(1, 1, b"third".to_vec()), Ok(lsn(3)), "the sequence is given out again");
+        assert_eq!(log.flush(), Ok(lsn(3)));
         let (_, _, seen) = open(&disk);
-        assert_eq!(sequences(&seen), [1, 2, 3]);
+        assert_eq!(lsns(&seen), [1, 2, 3]);
         assert_eq!(seen[2].body.as_deref(), Some(&b"third"[..]));
     }
 }
@@ -285,11 +285,11 @@ fn a_failed_sync_closes_the_log_until_it_is_opened_again() {
     assert_eq!(disk.calls(), calls, "nothing is retried");
     // The record is in the cache only. Once recovery has shown it, it must survive.
     drop(log);
-    assert_eq!(sequences(&open(&disk).2), [1]);
+    assert_eq!(lsns(&open(&disk).2), [1]);
     for seed in 0..100 {
         let copy = disk.duplicate();
         copy.power_cut(seed);
-        assert_eq!(sequences(&open(&copy).2), [1]);
+        assert_eq!(lsns(&open(&copy).2), [1]);
     }
 }
 
@@ -309,17 +309,17 @@ fn a_log_opens_on_a_disk_that_has_no_room_and_what_it_shows_is_durable() {
     disk.set_capacity(Some(0));
     for _ in 0..2 {
         let (log, report, seen) = open(&disk);
-        assert_eq!((sequences(&seen), report.damages.len(), log.next_sequence()), (vec![1, 2, 3, 4], 0, 5));
+        assert_eq!((lsns(&seen), report.damages.len(), log.next_lsn()), (vec![1, 2, 3, 4], 0, lsn(5)));
         assert_eq!(segments(&disk).len(), 1);
     }
     for seed in 0..100 {
         let copy = disk.duplicate();
         copy.power_cut(seed);
-        assert_eq!(sequences(&open(&copy).2), [1, 2, 3, 4]);
+        assert_eq!(lsns(&open(&copy).2), [1, 2, 3, 4]);
     }
     disk.set_capacity(None);
     let (mut log, _, _) = open(&disk);
-    assert_eq!(log.append(1, 1, vec![5; 700]), Ok(5));
+    assert_eq!(log.append(1, 1, vec![5; 700]), Ok(lsn(5)));
     log.flush().unwrap();
-    assert_eq!(sequences(&open(&disk).2), [1, 2, 3, 4, 5]);
+    assert_eq!(lsns(&open(&disk).2), [1, 2, 3, 4, 5]);
 }

@@ -8,10 +8,10 @@ use crate::wal::{CATALOG, DamageKind};
 fn what_was_cut_is_no_gap_and_what_is_missing_besides_is() {
     let disk = SimDisk::new();
     filled(&disk, 20, 300);
-    open_with(&disk, options(300), 0).unwrap().0.cut(11).unwrap();
+    open_with(&disk, options(300), 0).unwrap().0.cut(lsn(11)).unwrap();
     let (log, report, seen) = open_with(&disk, options(300), 0).unwrap();
     assert!(report.damages.is_empty());
-    assert_eq!(sequences(&seen), (log.oldest_sequence()..=20).collect::<Vec<_>>());
+    assert_eq!(lsns(&seen), (log.oldest_lsn().get()..=20).collect::<Vec<_>>());
     drop(log);
     let oldest = segments(&disk).remove(0);
     disk.remove(&format!("log/{oldest}")).unwrap();
@@ -25,15 +25,15 @@ fn what_was_cut_is_no_gap_and_what_is_missing_besides_is() {
     }
 }
 
-/// A log that was cut, what it shows, and the sequence that it begins with.
+/// A log that was cut, what it shows, and the LSN that it begins with.
 fn cut() -> (SimDisk, Vec<Seen>, u64) {
     let disk = SimDisk::new();
     filled(&disk, 20, 300);
     let (mut log, _, _) = open_with(&disk, options(300), 0).unwrap();
-    log.cut(11).unwrap();
+    log.cut(lsn(11)).unwrap();
     drop(log);
     let (log, _, seen) = open_with(&disk, options(300), 0).unwrap();
-    (disk, seen, log.oldest_sequence())
+    (disk, seen, log.oldest_lsn().get())
 }
 
 #[test]
@@ -69,13 +69,13 @@ fn without_the_cut_mark_and_its_copy_nobody_takes_what_is_missing_for_cut() {
         let damage = &report.damages[0];
         assert_eq!(
             (damage.kind, damage.lost_from, damage.lost_to),
-            (DamageKind::CutMark, 1, Some(oldest - 1))
+            (DamageKind::CutMark, lsn(1), Some(lsn(oldest - 1)))
         );
         assert_eq!((report.bad_header, report.mark_fault.map(|fault| fault.has_other)), (None, Some(false)));
         assert!(log.mend_mark().is_none(), "whether it is whole this log does not know");
     }
     let (mut log, _, _) = open_with(&disk, options(300), 0).unwrap();
-    log.cut(20).unwrap();
+    log.cut(lsn(20)).unwrap();
     drop(log);
     assert!(open_with(&disk, options(300), 0).unwrap().1.damages.is_empty());
 }
@@ -87,12 +87,12 @@ fn a_cut_that_ends_between_its_two_marks_is_as_good_as_none_or_done() {
         let copy = disk.duplicate();
         let (mut log, _, _) = open_with(&copy, options(300), 0).unwrap();
         copy.crash_after(call);
-        let outcome = log.cut(17);
+        let outcome = log.cut(lsn(17));
         drop(log);
         copy.power_cut(call);
         let (log, report, seen) = open_with(&copy, options(300), 0).unwrap();
         assert!(report.damages.is_empty() && report.mark_fault.is_none(), "call {call}: {report:?}");
-        assert!(log.oldest_sequence() <= 17 && sequences(&seen).ends_with(&[17, 18, 19, 20]), "call {call}");
+        assert!(log.oldest_lsn() <= lsn(17) && lsns(&seen).ends_with(&[17, 18, 19, 20]), "call {call}");
         if outcome.is_ok() {
             assert!(call > 8, "{call} calls are few");
             return;
@@ -112,19 +112,19 @@ fn a_log_that_is_open_writes_a_damaged_mark_again() {
     let (fault, mended) = log.mend_mark().unwrap();
     assert_eq!((fault.what.as_str(), mended), ("is damaged", Ok(())));
     assert_eq!([disk.read("log/cut").unwrap(), disk.read("catalog/cut").unwrap()], [sound.clone(), sound]);
-    assert_eq!(open_with(&disk, options(300), 0).unwrap().0.oldest_sequence(), oldest);
+    assert_eq!(open_with(&disk, options(300), 0).unwrap().0.oldest_lsn(), lsn(oldest));
 }
 
-/// A log of short segments: records of collections 1 and 2, and between them one of the catalog, with that sequence.
-fn with_catalog_record() -> (SimDisk, u64) {
+/// A log of short segments: records of collections 1 and 2, and between them one of the catalog, with that LSN.
+fn with_catalog_record() -> (SimDisk, Lsn) {
     let disk = SimDisk::new();
     let (mut log, _, _) = open_with(&disk, options(300), 0).unwrap();
-    let mut catalog = 0;
+    let mut catalog = Lsn::NONE;
     for n in 1..=20_u64 {
         let collection = if n == 6 { CATALOG } else { 1 + n % 2 };
-        let sequence = log.append(collection, 5, format!("record {n}")).unwrap();
+        let lsn = log.append(collection, 5, format!("record {n}")).unwrap();
         if collection == CATALOG {
-            catalog = sequence;
+            catalog = lsn;
         }
         log.flush().unwrap();
     }
@@ -135,7 +135,7 @@ fn with_catalog_record() -> (SimDisk, u64) {
 fn the_loss_of_a_record_of_the_catalog_is_known_to_every_later_segment() {
     let (disk, catalog) = with_catalog_record();
     let names = segments(&disk);
-    let first = |name: &String| u64::from_str_radix(&name[..16], 16).unwrap();
+    let first = |name: &String| lsn(u64::from_str_radix(&name[..16], 16).unwrap());
     let holds = names.iter().rposition(|name| first(name) <= catalog).unwrap();
     assert!(holds > 0 && holds + 3 < names.len(), "{names:?}");
     assert_eq!(open_with(&disk, options(300), 0).unwrap().1.catalog_before, None);

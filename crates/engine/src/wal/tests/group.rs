@@ -10,7 +10,7 @@ use super::*;
 use crate::storage::{Fault, RealDisk};
 use crate::wal::{Completion, Durability, GroupCommit, GroupOptions};
 
-type Heard = Arc<Mutex<Vec<Result<u64, LogError>>>>;
+type Heard = Arc<Mutex<Vec<Result<Lsn, LogError>>>>;
 
 fn inline(disk: &SimDisk) -> GroupCommit {
     GroupCommit::inline(open(disk).0, &GroupOptions::default())
@@ -21,7 +21,7 @@ fn hear(heard: &Heard) -> Completion {
     Box::new(move |outcome| heard.lock().push(outcome))
 }
 
-fn append(log: &GroupCommit, collection: u64, durability: Durability) -> Result<u64, LogError> {
+fn append(log: &GroupCommit, collection: u64, durability: Durability) -> Result<Lsn, LogError> {
     let heard = Heard::default();
     log.append_group(&[(collection, 1, b"body")], durability, hear(&heard));
     let mut heard = heard.lock();
@@ -35,11 +35,11 @@ fn a_group_gets_successive_sequences_and_hears_its_last() {
     let log = inline(&disk);
     let heard = Heard::default();
     log.append_group(&[(1, 1, b"a"), (1, 2, b"b"), (2, 1, b"c")], Durability::Always, hear(&heard));
-    assert_eq!(*heard.lock(), [Ok(3)]);
-    assert_eq!(append(&log, 1, Durability::Always), Ok(4));
-    assert_eq!((log.next_sequence(), log.durable_sequence()), (5, 4));
+    assert_eq!(*heard.lock(), [Ok(lsn(3))]);
+    assert_eq!(append(&log, 1, Durability::Always), Ok(lsn(4)));
+    assert_eq!((log.next_lsn(), log.durable_lsn()), (lsn(5), lsn(4)));
     drop(log);
-    assert_eq!(sequences(&open(&disk).2), [1, 2, 3, 4]);
+    assert_eq!(lsns(&open(&disk).2), [1, 2, 3, 4]);
 }
 
 #[test]
@@ -49,10 +49,10 @@ fn a_writer_sees_its_sequence_before_it_encodes() {
     append(&log, 1, Durability::Always).unwrap();
     let heard = Heard::default();
     let fill = |log: &mut crate::wal::Appender<'_>| {
-        let sequence = log.next_sequence();
-        log.append(1, 1, format!("I am {sequence}").into_bytes())
+        let lsn = log.next_lsn();
+        log.append(1, 1, format!("I am {lsn}").into_bytes())
     };
-    assert_eq!(log.append(fill, Durability::Always, hear(&heard)).map(|(lsn, _)| lsn), Ok(2));
+    assert_eq!(log.append(fill, Durability::Always, hear(&heard)).map(|(lsn, _)| lsn), Ok(lsn(2)));
     drop(log);
     assert_eq!(open(&disk).2[1].body.as_deref(), Some(&b"I am 2"[..]));
 }
@@ -68,23 +68,23 @@ fn a_writer_that_gives_up_uses_no_sequence() {
     let refused = log.append(fill, Durability::Always, hear(&heard)).map(drop);
     assert_eq!(refused, Err(LogError::Overloaded));
     assert_eq!(*heard.lock(), [Err(LogError::Overloaded)]);
-    assert_eq!(append(&log, 1, Durability::Always), Ok(1));
+    assert_eq!(append(&log, 1, Durability::Always), Ok(lsn(1)));
 }
 
 #[test]
 fn only_always_waits_for_the_disk_and_it_syncs_what_came_before() {
     let disk = SimDisk::new();
     let log = inline(&disk);
-    assert_eq!(append(&log, 1, Durability::Os), Ok(1));
-    assert_eq!(append(&log, 1, Durability::Interval), Ok(2));
-    assert_eq!(log.durable_sequence(), 0);
+    assert_eq!(append(&log, 1, Durability::Os), Ok(lsn(1)));
+    assert_eq!(append(&log, 1, Durability::Interval), Ok(lsn(2)));
+    assert_eq!(log.durable_lsn(), lsn(0));
     let killed = disk.duplicate();
-    assert_eq!(sequences(&open(&killed).2), [1, 2], "the end of the process loses nothing");
-    assert_eq!(append(&log, 1, Durability::Always), Ok(3));
-    assert_eq!(log.durable_sequence(), 3);
-    assert_eq!(append(&log, 1, Durability::Os), Ok(4));
-    assert_eq!(log.sync(), Ok(4));
-    assert_eq!(log.durable_sequence(), 4);
+    assert_eq!(lsns(&open(&killed).2), [1, 2], "the end of the process loses nothing");
+    assert_eq!(append(&log, 1, Durability::Always), Ok(lsn(3)));
+    assert_eq!(log.durable_lsn(), lsn(3));
+    assert_eq!(append(&log, 1, Durability::Os), Ok(lsn(4)));
+    assert_eq!(log.sync(), Ok(lsn(4)));
+    assert_eq!(log.durable_lsn(), lsn(4));
 }
 
 #[test]
@@ -95,8 +95,8 @@ fn interval_is_synced_without_further_writes() {
     let (sender, receiver) = mpsc::channel();
     let done = Box::new(move |outcome| sender.send(outcome).unwrap());
     log.append_group(&[(1, 1, b"body")], Durability::Interval, done);
-    assert_eq!(receiver.recv().unwrap(), Ok(1));
-    while log.durable_sequence() < 1 {
+    assert_eq!(receiver.recv().unwrap(), Ok(lsn(1)));
+    while log.durable_lsn() < lsn(1) {
         std::thread::sleep(Duration::from_millis(5));
     }
 }
@@ -110,7 +110,7 @@ fn closing_syncs_everything_and_refuses_more() {
     assert_eq!(append(&log, 1, Durability::Always), Err(LogError::Closed));
     log.close().unwrap();
     disk.power_cut(3);
-    assert_eq!(sequences(&open(&disk).2), [1]);
+    assert_eq!(lsns(&open(&disk).2), [1]);
 }
 
 #[test]
@@ -121,9 +121,9 @@ fn after_a_failure_a_collection_is_refused_until_it_says_resume() {
     disk.fail_nth(1, Fault::Enospc);
     assert_eq!(append(&log, 1, Durability::Always), Err(LogError::Full));
     assert_eq!(append(&log, 1, Durability::Always), Err(LogError::Superseded));
-    assert_eq!(append(&log, 2, Durability::Always), Ok(2), "others go on, the sequence is used again");
+    assert_eq!(append(&log, 2, Durability::Always), Ok(lsn(2)), "others go on, the sequence is used again");
     log.resume(1);
-    assert_eq!(append(&log, 1, Durability::Always), Ok(3));
+    assert_eq!(append(&log, 1, Durability::Always), Ok(lsn(3)));
 }
 
 #[test]
@@ -142,7 +142,7 @@ fn a_failed_sync_refuses_everything() {
 fn a_completion_that_panics_does_not_stop_the_log() {
     let log = GroupCommit::threaded(open(&SimDisk::new()).0, &GroupOptions::default()).unwrap();
     log.append_group(&[(1, 1, b"x")], Durability::Always, Box::new(|_| panic!("on purpose")));
-    assert_eq!(log.sync(), Ok(1));
+    assert_eq!(log.sync(), Ok(lsn(1)));
 }
 
 /// A log thread that is stuck in its first completion until the barrier is passed.
@@ -168,10 +168,10 @@ fn what_waits_is_bounded() {
     log.append_group(&[(1, 1, &[0; 10])], Durability::Always, hear(&heard));
     assert_eq!(*heard.lock(), [Err(LogError::Overloaded)]);
     gate.wait();
-    assert_eq!(log.sync(), Ok(2));
+    assert_eq!(log.sync(), Ok(lsn(2)));
     log.append_group(&[(1, 1, &[0; 10])], Durability::Always, hear(&heard));
-    assert_eq!(log.sync(), Ok(3));
-    assert_eq!(*heard.lock(), [Err(LogError::Overloaded), Ok(2), Ok(3)]);
+    assert_eq!(log.sync(), Ok(lsn(3)));
+    assert_eq!(*heard.lock(), [Err(LogError::Overloaded), Ok(lsn(2)), Ok(lsn(3))]);
 }
 
 #[test]
@@ -184,9 +184,9 @@ fn groups_that_arrive_during_a_sync_share_the_next_one() {
     }
     let calls = disk.calls();
     gate.wait();
-    assert_eq!(log.sync(), Ok(51));
+    assert_eq!(log.sync(), Ok(lsn(51)));
     assert!(disk.calls() - calls <= 4, "at most two appends and two syncs for 51 groups");
-    assert_eq!(*heard.lock(), (2..=51).map(Ok).collect::<Vec<_>>(), "told in order");
+    assert_eq!(*heard.lock(), (2..=51).map(lsn).map(Ok).collect::<Vec<_>>(), "told in order");
 }
 
 #[test]
@@ -209,7 +209,7 @@ fn a_record_that_need_not_wait_is_answered_although_the_sync_beside_it_fails() {
         [true, false, false, true],
         "what follows a waiting record of its collection waits with it"
     );
-    assert_eq!(sequences(&open(&disk).2), [1, 2, 3, 4, 5], "the end of the process loses nothing");
+    assert_eq!(lsns(&open(&disk).2), [1, 2, 3, 4, 5], "the end of the process loses nothing");
 }
 
 #[test]
@@ -229,10 +229,10 @@ fn a_failure_takes_the_groups_behind_it_along() {
     log.resume(1);
     log.append_group(&[(1, 1, b"kept")], Durability::Always, hear(&heard));
     log.append_group(&[(2, 1, b"lost")], Durability::Always, hear(&heard));
-    assert_eq!(log.sync(), Ok(2));
+    assert_eq!(log.sync(), Ok(lsn(2)));
     log.close().unwrap();
     let (_, _, seen) = open(&disk);
-    assert_eq!(sequences(&seen), [1, 2]);
+    assert_eq!(lsns(&seen), [1, 2]);
     assert_eq!(seen[1].body.as_deref(), Some(&b"kept"[..]));
 }
 
@@ -244,7 +244,7 @@ fn many_threads_on_a_real_disk_keep_the_order_of_their_collection() {
     let disk: Arc<dyn Storage> = Arc::new(RealDisk::open(dir.path()).unwrap());
     let options = LogOptions { segment_bytes: 20_000, ..LogOptions::default() };
     let open = |visit: &mut dyn FnMut(Replayed<'_>)| {
-        Log::open(Arc::clone(&disk), 1, options.clone(), 0, visit).unwrap().0
+        Log::open(Arc::clone(&disk), 1, options.clone(), Lsn::NONE, visit).unwrap().0
     };
     let log = GroupCommit::threaded(open(&mut |_| {}), &GroupOptions::default()).unwrap();
     let (sender, receiver) = mpsc::channel();
@@ -257,7 +257,7 @@ fn many_threads_on_a_real_disk_keep_the_order_of_their_collection() {
                     let body = n.to_le_bytes();
                     let durability =
                         [Durability::Always, Durability::Interval, Durability::Os][n as usize % 3];
-                    let done = Box::new(move |outcome: Result<u64, LogError>| {
+                    let done = Box::new(move |outcome: Result<Lsn, LogError>| {
                         sender.send((outcome.unwrap(), collection, n)).unwrap();
                     });
                     log.append_group(&[(collection, 1, &body)], durability, done);
@@ -267,7 +267,7 @@ fn many_threads_on_a_real_disk_keep_the_order_of_their_collection() {
     });
     log.close().unwrap();
     drop(sender);
-    let mut told: Vec<(u64, u64, u64)> = receiver.iter().collect();
+    let mut told: Vec<(Lsn, u64, u64)> = receiver.iter().collect();
     for collection in 0..THREADS {
         // Those that need not wait for a sync are told before other collections' that do.
         let mine = told.iter().filter(|record| record.1 == collection);
@@ -279,8 +279,8 @@ fn many_threads_on_a_real_disk_keep_the_order_of_their_collection() {
     told.sort_unstable();
     let mut replayed = Vec::new();
     let mut visit = |found: Replayed<'_>| match found {
-        Replayed::Record { sequence, collection, body, .. } => {
-            replayed.push((sequence, collection, u64::from_le_bytes(body.try_into().unwrap())));
+        Replayed::Record { lsn, collection, body, .. } => {
+            replayed.push((lsn, collection, u64::from_le_bytes(body.try_into().unwrap())));
         }
         Replayed::BadBody { .. } => panic!("a sound log has no bad body"),
     };
@@ -301,8 +301,8 @@ fn whoever_is_alone_writes_syncs_and_hears_in_his_own_thread() {
         let done = Box::new(move |outcome| sender.send((outcome, std::thread::current().id())).unwrap());
         log.append(|log| log.append(1, 1, vec![1; 40]), Durability::Always, done).unwrap().1.finish();
         let told = receiver.try_recv().expect("told before the call returns");
-        assert_eq!(told, (Ok(number), std::thread::current().id()));
-        assert_eq!(log.durable_sequence(), number);
+        assert_eq!(told, (Ok(lsn(number)), std::thread::current().id()));
+        assert_eq!(log.durable_lsn(), lsn(number));
     }
 }
 
@@ -313,7 +313,7 @@ fn a_long_group_is_left_to_the_thread_of_the_log() {
     let done = Box::new(move |outcome| sender.send((outcome, std::thread::current().id())).unwrap());
     log.append(|log| log.append(1, 1, vec![1; 1 << 20]), Durability::Always, done).unwrap().1.finish();
     let (outcome, thread) = receiver.recv().unwrap();
-    assert_eq!(outcome, Ok(1));
+    assert_eq!(outcome, Ok(lsn(1)));
     assert_ne!(thread, std::thread::current().id());
 }
 
@@ -321,7 +321,7 @@ fn a_long_group_is_left_to_the_thread_of_the_log() {
 fn writers_that_drive_the_log_are_told_in_the_order_of_their_sequences() {
     let dir = tempfile::tempdir().unwrap();
     let disk = Arc::new(RealDisk::open(dir.path()).unwrap());
-    let (log, _) = Log::open(disk, 1, LogOptions::default(), 0, &mut |_| {}).unwrap();
+    let (log, _) = Log::open(disk, 1, LogOptions::default(), Lsn::NONE, &mut |_| {}).unwrap();
     let log = Arc::new(GroupCommit::threaded(log, &GroupOptions::default()).unwrap());
     let heard = Heard::default();
     std::thread::scope(|scope| {
@@ -335,5 +335,5 @@ fn writers_that_drive_the_log_are_told_in_the_order_of_their_sequences() {
         }
     });
     log.close().unwrap();
-    assert_eq!(*heard.lock(), (1..=400).map(Ok).collect::<Vec<_>>());
+    assert_eq!(*heard.lock(), (1..=400).map(lsn).map(Ok).collect::<Vec<_>>());
 }
