@@ -1,6 +1,6 @@
 //! The errors that the engine answers with, by stable code.
 
-use crate::json;
+use crate::json_writer::{write_key, write_string};
 use crate::types::PointId;
 use std::fmt;
 
@@ -162,8 +162,8 @@ fn write_field(out: &mut Vec<u8>, key: &str, text: &str) {
     if out.len() > 1 {
         out.push(b',');
     }
-    json::write_key(out, key);
-    json::write_string(out, text);
+    write_key(out, key);
+    write_string(out, text);
 }
 
 /// Writes the first ids that are absent, and how many are absent in all.
@@ -173,7 +173,7 @@ fn write_ids(out: &mut Vec<u8>, ids: &[PointId]) {
         if at > 0 {
             out.push(b',');
         }
-        json::write_string(out, &id.to_string());
+        write_string(out, &id.to_string());
     }
     out.extend_from_slice(format!("],\"total\":{}", ids.len()).as_bytes());
 }

@@ -4,6 +4,7 @@
 //! directory that no engine has open. The modules behind it are public for benchmarks and tests only. The table of
 //! modules in `ARCHITECTURE.md` has their order: each uses only those above it.
 
+mod allocator;
 #[doc(hidden)]
 pub mod api;
 #[doc(hidden)]
@@ -30,13 +31,13 @@ pub mod field;
 pub mod filter;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
-mod heap;
 #[doc(hidden)]
 pub mod index;
 #[doc(hidden)]
 pub mod integrity;
 #[doc(hidden)]
 pub mod json;
+mod json_writer;
 #[doc(hidden)]
 pub mod limits;
 #[doc(hidden)]

@@ -3,20 +3,26 @@
 //! What exists is decided by records of the log, like everything else; the file `CATALOG` is their checkpoint.
 //! A collection is active, marked for deletion, or quarantined (C4.5, C10.2).
 
+mod claim;
 mod entry;
 mod file;
 mod open;
+mod open_error;
 mod rehearsal;
+mod replay;
 mod staging;
 
 pub use crate::wal::CATALOG;
+pub use claim::{UNFINISHED_RESTORE, claim, claim_to_read};
 pub use entry::{Entry, Use};
-pub use file::{COPY_PATH as CATALOG_COPY, CatalogFault, catalog_fault};
-pub use open::{Mode, OpenError, Opened, StartDamage, UNFINISHED_RESTORE, claim, claim_to_read, open};
+pub use file::{COPY_PATH as CATALOG_COPY, CatalogFault, SavedEntry, catalog_fault};
+pub use open::{Mode, Opened, open};
+pub use open_error::OpenError;
 pub use rehearsal::{
     DamagedRecord, Rehearsal, Rehearsed, SavedCatalog, Source, Strays, rehearse, rehearse_log,
     salvage_catalog,
 };
+pub use replay::StartDamage;
 pub use staging::STAGING;
 
 use crate::collection::{Collection, Shared, Unopened, directory};
@@ -77,6 +83,17 @@ struct Detached {
 }
 
 impl Catalog {
+    fn new(shared: Arc<Shared>, entries: OrdMap<String, Arc<Entry>>, ledger: Ledger) -> Catalog {
+        Catalog {
+            shared,
+            entries: ArcSwap::from_pointee(entries),
+            ledger: Mutex::new(ledger),
+            detached: Mutex::default(),
+            cut_fault: Mutex::default(),
+            cuts: RwLock::default(),
+        }
+    }
+
     /// What the collections share.
     pub fn shared(&self) -> &Arc<Shared> {
         &self.shared

@@ -1,8 +1,9 @@
 //! A start that changes nothing: what would be served, and what would not.
 
 use super::file::{self, CatalogFile, Found, SavedEntry};
-use super::open::{OpenError, Replay, Slot, unknown_folder};
-use super::{CATALOG, CREATE, DROP};
+use super::open::unknown_folder;
+use super::replay::{Replay, Slot};
+use super::{CATALOG, CREATE, DROP, OpenError};
 use crate::collection::{Opening, OpeningOptions, Unopened};
 use crate::storage::Storage;
 use crate::wal::{self, LogReport, Replayed};

@@ -34,6 +34,7 @@ pub struct Extent {
 
 impl Extent {
     /// Where the first extent of a file begins.
+    #[cfg(feature = "fuzzing")]
     pub(crate) const FIRST: u64 = HEADER_BYTES as u64;
 
     /// Appends the 24 bytes that stand for the extent in a manifest.

@@ -82,6 +82,7 @@ impl Manifest {
     }
 
     /// All extents, for making their checksums right.
+    #[cfg(feature = "fuzzing")]
     pub(crate) fn extents_mut(&mut self) -> impl Iterator<Item = &mut Extent> {
         let of_fields = self.fields.iter_mut().flat_map(|FieldManifest { chunks, graph, .. }| {
             let of_graph = graph.iter_mut().flat_map(|GraphManifest { links, encoder, codes, .. }| {

@@ -25,7 +25,9 @@ mod verification;
 
 pub use cause::{Cause, Unopened};
 pub use error::CheckpointError;
-pub(crate) use extents::{Extent, ExtentWriter};
+pub(crate) use extents::Extent;
+#[cfg(feature = "fuzzing")]
+pub(crate) use extents::ExtentWriter;
 pub(crate) use files::CheckpointFiles;
 pub(crate) use graph_file::write as write_graph;
 pub(crate) use inspection::inspect_with;

@@ -1,8 +1,9 @@
 //! Work that hardly anybody waits for: building field indexes, moving tails into graphs, checkpoints, cutting the log.
 
-use super::heap::{self, Heap};
+use super::heap_trim::HeapTrim;
 use super::notifier::Notifier;
 use super::pool::Priority;
+use crate::allocator;
 use crate::catalog::Catalog;
 use crate::collection::{CheckpointError, Collection, GraphPolicy};
 use crate::field::IndexScratch;
@@ -60,14 +61,14 @@ impl Background {
             let (catalog, stop, notifier) =
                 (Arc::clone(catalog), Arc::clone(&stop), Arc::clone(&keeper_notifier));
             std::thread::Builder::new().name("kith-checkpoint".into()).spawn(move || {
-                Priority::Behind.take();
-                let mut heap = Heap::default();
+                Priority::Low.take();
+                let mut heap_trim = HeapTrim::default();
                 while !stop.load(Ordering::Acquire) {
                     notifier.wait(housekeeping);
                     keep_house(&catalog);
                     let points = |one: &Arc<Collection>| one.view().state.ids.len() as u64;
-                    if heap.is_due(catalog.collections().iter().map(points).sum(), Instant::now()) {
-                        heap::trim();
+                    if heap_trim.is_due(catalog.collections().iter().map(points).sum(), Instant::now()) {
+                        allocator::trim();
                     }
                 }
             })?
@@ -112,7 +113,7 @@ fn give_up_late_writes(catalog: &Catalog) {
 
 /// Works on the field indexes and graphs of one collection after the other, as the queue gives them.
 fn index_until_closed(catalog: &Catalog) {
-    Priority::Behind.take();
+    Priority::Low.take();
     let queue = &catalog.shared().indexer;
     let mut scratch = IndexScratch::default();
     loop {

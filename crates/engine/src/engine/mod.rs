@@ -1,17 +1,19 @@
 //! The engine: open, execute, status, close; and what is done with a data directory that no engine has open.
 
+mod answer_budget;
 mod background;
 mod directory;
 mod execute;
 mod health_issue;
-mod heap;
+mod heap_trim;
+mod job_queue;
 mod notifier;
 mod operation;
 mod pool;
 mod read;
 mod scrub;
 mod search;
-mod team;
+mod shared_work;
 mod tuning;
 mod write;
 
@@ -169,11 +171,11 @@ enum Job {
     /// A request, whom to answer, and for reads of points their count as active reads.
     Request(Request, Reply, Option<ActiveRead>),
     /// A part of another thread's request.
-    Help(team::Help),
+    Help(shared_work::Help),
 }
 
-impl From<team::Help> for Job {
-    fn from(help: team::Help) -> Job {
+impl From<shared_work::Help> for Job {
+    fn from(help: shared_work::Help) -> Job {
         Job::Help(help)
     }
 }
@@ -252,11 +254,11 @@ impl Engine {
                 })
                 .map_err(OpenError::Threads)
             };
-            let reads = requests("read", options.search_threads, WAITING_READS, Priority::Usual)?;
-            let writes = requests("write", cores.max(2), WAITING_WRITES, Priority::Behind)?;
+            let reads = requests("read", options.search_threads, WAITING_READS, Priority::Normal)?;
+            let writes = requests("write", cores.max(2), WAITING_WRITES, Priority::Low)?;
             let background = Background::start(&catalog, options.housekeeping).map_err(OpenError::Threads)?;
             // They wait more than they work. Who stands behind counts as at work, and the others would make way for it.
-            let deletions = requests("delete", DELETION_THREADS, WAITING_WRITES, Priority::Usual)?;
+            let deletions = requests("delete", DELETION_THREADS, WAITING_WRITES, Priority::Normal)?;
             *core.reads.lock() = Some(reads);
             (Some(writes), Some(deletions), Some(background))
         };

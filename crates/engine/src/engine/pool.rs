@@ -1,48 +1,39 @@
 //! Worker threads with a bounded queue.
 
+use super::job_queue::JobQueue;
 use crate::error::Error;
 use crate::scheduling::BackgroundWork;
-use std::collections::VecDeque;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// How the system treats a thread when there are more of them than processors.
+/// The share of the processors that the system gives a thread when there are more threads than processors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Priority {
-    /// As all others: what somebody waits for within milliseconds.
-    Usual,
-    /// Behind the others, at about a third of their share: what may take its time while reads are served. Much less
-    /// would leave writes to starve beside whatever else runs on the machine.
-    Behind,
+    /// That of other threads: for work that a client waits for.
+    Normal,
+    /// About a third of it: for work that may take longer while reads are served. With much less, other processes of the
+    /// machine could starve writes.
+    Low,
 }
 
-/// Jobs that typically take longer than this are each worth a thread. A request costs the event loop and its client about
-/// as much, so one thread keeps up with shorter ones.
-const LONG_NANOS: u64 = 80_000;
-/// Short jobs that together take longer than this are worth one more thread.
-const MUCH_NANOS: u64 = 2_000_000;
-/// How long nothing may be taken from the queue before the thread that stands by takes it. A thread that waits for its
-/// turn on a processor may do so for some milliseconds, which must not count.
-const STANDBY: Duration = Duration::from_millis(5);
-
-/// The nice value of [`Priority::Behind`].
+/// The nice value of [`Priority::Low`].
 #[cfg(target_os = "linux")]
-const NICE_BEHIND: i32 = 5;
+const NICE_LOW: i32 = 5;
 
 impl Priority {
     /// Gives the calling thread this priority. A system that refuses leaves it as it is.
     pub fn take(self) {
         // On Linux a nice value belongs to the thread, elsewhere to the process.
         #[cfg(target_os = "linux")]
-        if self == Priority::Behind {
-            let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), NICE_BEHIND);
+        if self == Priority::Low {
+            let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), NICE_LOW);
         }
     }
 }
 
-/// Time that the calling thread has had a processor; where the system does not tell, time that has passed.
-fn worked() -> Duration {
+/// Processor time of the calling thread; where the system does not report it, time that has passed.
+fn thread_time() -> Duration {
     #[cfg(unix)]
     {
         let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
@@ -58,13 +49,12 @@ fn worked() -> Duration {
 
 /// Threads that take jobs in the order of their arrival.
 pub struct Pool<J> {
-    queue: Arc<Queue<J>>,
+    queue: Arc<JobQueue<J>>,
     threads: Vec<JoinHandle<()>>,
 }
 
 impl<J: Send + 'static> Pool<J> {
-    /// Starts `threads` threads over a queue of at most `waiting` jobs. `run` works on one; it answers for itself,
-    /// panics included. `priority` is what they get of the processors when these are short.
+    /// Starts `threads` threads over a queue of at most `waiting` jobs. `run` runs one job and catches its panics.
     ///
     /// # Errors
     /// The system's, when it refuses a thread.
@@ -76,7 +66,7 @@ impl<J: Send + 'static> Pool<J> {
         run: impl Fn(J) + Send + Sync + 'static,
     ) -> std::io::Result<Pool<J>> {
         let threads = threads.max(1);
-        let queue = Arc::new(Queue::new(threads, waiting));
+        let queue = Arc::new(JobQueue::new(threads, waiting));
         let run = Arc::new(run);
         let mut pool = Pool { queue, threads: Vec::new() };
         for number in 0..threads {
@@ -86,11 +76,11 @@ impl<J: Send + 'static> Pool<J> {
                 priority.take();
                 let mut last = None;
                 while let Some(job) = queue.take(number, last) {
-                    let started = worked();
-                    let work = (priority == Priority::Behind).then(BackgroundWork::begin);
+                    let started = thread_time();
+                    let work = (priority == Priority::Low).then(BackgroundWork::begin);
                     run(job);
                     drop(work);
-                    last = Some(worked().saturating_sub(started));
+                    last = Some(thread_time().saturating_sub(started));
                 }
             });
             match started {
@@ -114,196 +104,25 @@ impl<J: Send + 'static> Pool<J> {
         self.queue.put(job, false)
     }
 
-    /// As [`Pool::submit`], for a job that is worth a thread whatever the others were like.
+    /// As [`Pool::submit`], for a job that is long enough to wake a thread for it in any case.
     pub fn submit_large(&self, job: J) -> Result<(), (J, Error)> {
         self.queue.put(job, true)
     }
 
-    /// Takes no more jobs and waits for those that are queued.
+    /// Refuses further jobs and waits until those that are queued have run.
     pub fn close(&mut self) {
         self.queue.close();
         for thread in self.threads.drain(..) {
-            // A job catches its own panics; a thread that died all the same has nothing left to wait for.
+            // A job catches its own panics. A thread that panicked nevertheless has ended, which is all that is needed.
             let _ = thread.join();
         }
     }
 }
 
 impl<J> Drop for Pool<J> {
-    /// The threads end by themselves, behind what is queued.
+    /// The threads end by themselves, after the jobs that are queued.
     fn drop(&mut self) {
         self.queue.close();
-    }
-}
-
-/// What waits for a thread, and which threads wait for it.
-///
-/// A thread that finds nothing sleeps at once. One that yielded a few times before it sleeps, as channels do, would be
-/// put behind every other thread of a busy machine each time, and a job that comes meanwhile would wait with it:
-/// the scheduler favours who is woken, and makes who yields wait for its turn.
-///
-/// To wake a thread costs the caller, the woken and the caches of two processors about as much as a short job. So when
-/// those at work and the event loop have a processor each and there is no other, one more is woken only for what is
-/// worth it: jobs that are long, or many. One sleeper then stands by and looks at intervals whether the queue gets on,
-/// so that nothing waits behind a job that is much longer than the others were. Who fell asleep last is woken first,
-/// and finds its caches warm.
-struct Queue<J> {
-    longest: usize,
-    state: Mutex<State<J>>,
-    /// Where each thread sleeps.
-    beds: Vec<Condvar>,
-    /// Threads that are woken for any job: as many as there are processors beside that of the event loop.
-    enough: usize,
-}
-
-struct State<J> {
-    jobs: VecDeque<J>,
-    /// Threads that sleep and have not been woken, in the order in which they fell asleep.
-    asleep: Vec<usize>,
-    /// The one of them that looks at intervals.
-    standby: Option<usize>,
-    /// Jobs taken so far.
-    taken: u64,
-    /// About the median time of a job, in nanoseconds. A mean would say little: some jobs are ten thousand times longer.
-    typical_nanos: u64,
-    closed: bool,
-}
-
-impl<J> Queue<J> {
-    fn new(threads: usize, longest: usize) -> Queue<J> {
-        let state = State {
-            jobs: VecDeque::new(),
-            asleep: Vec::with_capacity(threads),
-            standby: None,
-            taken: 0,
-            typical_nanos: 0,
-            closed: false,
-        };
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        Queue {
-            longest,
-            enough: cores.saturating_sub(2),
-            state: Mutex::new(state),
-            beds: (0..threads).map(|_| Condvar::new()).collect(),
-        }
-    }
-
-    fn put(&self, job: J, is_large: bool) -> Result<(), (J, Error)> {
-        let mut state = self.lock();
-        if state.closed {
-            return Err((job, Error::ShuttingDown));
-        }
-        if state.jobs.len() >= self.longest {
-            return Err((job, Error::Overloaded("too many requests wait for the engine".into())));
-        }
-        state.jobs.push_back(job);
-        let working = self.beds.len() - state.asleep.len();
-        let wakes =
-            working <= self.enough || is_large || state.standby.is_none() || state.are_worth_a_thread();
-        let woken = if wakes { state.wake() } else { None };
-        drop(state);
-        if let Some(thread) = woken {
-            self.beds[thread].notify_one();
-        }
-        Ok(())
-    }
-
-    /// The next job for a thread, whose last one took so long; none when the pool is closed and nothing is left.
-    fn take(&self, thread: usize, last: Option<Duration>) -> Option<J> {
-        let mut state = self.lock();
-        if let Some(time) = last {
-            state.learn(time);
-        }
-        loop {
-            if let Some(job) = state.jobs.pop_front() {
-                state.taken += 1;
-                let relief = state.relief();
-                drop(state);
-                if let Some(thread) = relief {
-                    self.beds[thread].notify_one();
-                }
-                return Some(job);
-            }
-            if state.closed {
-                return None;
-            }
-            state = self.sleep(thread, state);
-        }
-    }
-
-    /// Until there is something to do.
-    fn sleep<'a>(&'a self, thread: usize, mut state: MutexGuard<'a, State<J>>) -> MutexGuard<'a, State<J>> {
-        let bed = &self.beds[thread];
-        state.asleep.push(thread);
-        loop {
-            let stands_by = state.standby.is_none() && state.asleep.len() < self.beds.len();
-            let seen = state.taken;
-            if stands_by {
-                state.standby = Some(thread);
-                state = bed.wait_timeout(state, STANDBY).unwrap_or_else(PoisonError::into_inner).0;
-            } else {
-                state = bed.wait(state).unwrap_or_else(PoisonError::into_inner);
-            }
-            if !state.asleep.contains(&thread) {
-                return state;
-            }
-            let is_stuck = stands_by && state.taken == seen && !state.jobs.is_empty();
-            if is_stuck || state.closed {
-                state.rouse(thread);
-                return state;
-            }
-            if stands_by {
-                state.standby = None;
-            }
-        }
-    }
-
-    fn close(&self) {
-        self.lock().closed = true;
-        self.beds.iter().for_each(Condvar::notify_one);
-    }
-
-    /// Nothing panics while it holds the lock.
-    fn lock(&self) -> MutexGuard<'_, State<J>> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl<J> State<J> {
-    /// Whether what waits is worth one more thread.
-    fn are_worth_a_thread(&self) -> bool {
-        let waiting = self.jobs.len() as u64;
-        self.typical_nanos > LONG_NANOS || waiting.saturating_mul(self.typical_nanos) > MUCH_NANOS
-    }
-
-    /// The thread to wake.
-    fn wake(&mut self) -> Option<usize> {
-        let thread = *self.asleep.last()?;
-        self.rouse(thread);
-        Some(thread)
-    }
-
-    /// A thread that is to stand by in the place of one that did so and was woken: there are jobs left, and nobody looks
-    /// after them.
-    fn relief(&self) -> Option<usize> {
-        if self.jobs.is_empty() || self.standby.is_some() { None } else { self.asleep.last().copied() }
-    }
-
-    /// A thread sleeps no more.
-    fn rouse(&mut self, thread: usize) {
-        self.asleep.retain(|&other| other != thread);
-        if self.standby == Some(thread) {
-            self.standby = None;
-        }
-    }
-
-    fn learn(&mut self, time: Duration) {
-        let step = self.typical_nanos / 16 + 1;
-        if time.as_nanos() > u128::from(self.typical_nanos) {
-            self.typical_nanos += step;
-        } else {
-            self.typical_nanos -= step.min(self.typical_nanos);
-        }
     }
 }
 
@@ -318,7 +137,7 @@ mod tests {
         for threads in [1, 3] {
             let done = Arc::new(AtomicUsize::new(0));
             let counted = Arc::clone(&done);
-            let mut pool = Pool::start("test", threads, 20_000, Priority::Usual, move |add: usize| {
+            let mut pool = Pool::start("test", threads, 20_000, Priority::Normal, move |add: usize| {
                 counted.fetch_add(add, Ordering::Relaxed);
             })
             .unwrap();
@@ -341,7 +160,7 @@ mod tests {
     fn a_job_always_finds_a_thread_that_sleeps() {
         let (ran, jobs) = mpsc::channel();
         let mut pool =
-            Pool::start("test", 2, 4, Priority::Usual, move |job: u32| ran.send(job).unwrap()).unwrap();
+            Pool::start("test", 2, 4, Priority::Normal, move |job: u32| ran.send(job).unwrap()).unwrap();
         for job in 0..2000 {
             pool.submit(job).unwrap();
             // A lost wake-up would be waited for in vain.
@@ -354,7 +173,7 @@ mod tests {
     fn no_job_is_forgotten_whoever_submits_it_and_whoever_sleeps() {
         for threads in [2, 3, 5] {
             let (ran, jobs) = mpsc::channel();
-            let pool = Pool::start("test", threads, 1000, Priority::Usual, move |job: u64| {
+            let pool = Pool::start("test", threads, 1000, Priority::Normal, move |job: u64| {
                 // Short, long and very long ones.
                 std::thread::sleep(Duration::from_micros(
                     [0, 0, 0, 100, 7000][(job % 5) as usize] * (job % 3),
@@ -388,7 +207,7 @@ mod tests {
         let (ran, jobs) = mpsc::channel();
         let (release, gate) = mpsc::channel::<()>();
         let gate = Mutex::new(gate);
-        let mut pool = Pool::start("test", 2, 100, Priority::Usual, move |job: u32| {
+        let mut pool = Pool::start("test", 2, 100, Priority::Normal, move |job: u32| {
             if job == u32::MAX {
                 let _ = gate.lock().unwrap().recv();
             }
@@ -419,12 +238,12 @@ mod tests {
         let (ran, started) = mpsc::channel();
         let (release, gate) = mpsc::channel::<()>();
         let gate = Mutex::new(gate);
-        let mut pool = Pool::start("test", threads, 100, Priority::Usual, move |job: usize| {
+        let mut pool = Pool::start("test", threads, 100, Priority::Normal, move |job: usize| {
             ran.send(job).unwrap();
             let _ = gate.lock().unwrap().recv();
         })
         .unwrap();
-        while pool.queue.lock().asleep.len() < threads {
+        while pool.queue.idle_threads() < threads {
             std::thread::yield_now();
         }
         for job in 0..threads {
@@ -441,7 +260,7 @@ mod tests {
     fn a_full_queue_gives_the_job_back() {
         let (release, gate) = mpsc::channel::<()>();
         let gate = Mutex::new(gate);
-        let mut pool = Pool::start("test", 1, 2, Priority::Usual, move |_: u32| {
+        let mut pool = Pool::start("test", 1, 2, Priority::Normal, move |_: u32| {
             let _ = gate.lock().unwrap().recv();
         })
         .unwrap();

@@ -1,8 +1,9 @@
 //! Reads: parse, find the collection, run on a snapshot, write the answer.
 
+use super::answer_budget::AnswerBudget;
 use super::{Core, Operation, Request, search};
 use crate::api::{self, response};
-use crate::catalog::Entry;
+use crate::catalog::{Entry, Use};
 use crate::collection::{Collection, Point, View};
 use crate::deadline::Deadline;
 use crate::error::Error;
@@ -12,136 +13,149 @@ use crate::query::{self, Hit};
 use crate::vectors::VectorValue;
 use std::sync::Arc;
 
-/// The answer to a read.
+/// Runs a read and answers the whole envelope.
 pub fn run(core: &Core, request: &Request, deadline: &Deadline) -> Result<Vec<u8>, Error> {
-    let body = (*request.body).as_ref();
-    let limits = &core.limits;
-    let catalog = &core.catalog;
-    let name = &request.collection;
     let mut out = Vec::new();
     let envelope = response::Envelope::start(&mut out);
-    let mut room = Room::new(limits.max_answer_bytes, deadline);
+    let budget = AnswerBudget::new(core.limits.max_answer_bytes, deadline);
+    let mut read = Read { core, request, deadline, out: &mut out, budget };
     match request.operation {
-        Operation::ListCollections => {
-            let entries = catalog.entries();
-            response::write_collections(&mut out, entries.iter().map(|entry| entry.name.as_str()));
-        }
-        Operation::CollectionExists => response::write_exists(&mut out, catalog.exists(name)?),
-        Operation::CollectionInfo => {
-            let held = catalog.enter(name)?;
-            write_info(&mut out, held.entry());
-        }
-        Operation::RetrievePoints | Operation::GetPoint => {
-            let one = request.operation == Operation::GetPoint;
-            let parsed = match &request.target {
-                Some(id) if one => api::get_point(id)?,
-                _ => api::retrieve(body, limits)?,
-            };
-            let held = catalog.enter(name)?;
-            let view = held.collection()?.view();
-            check_names(&view, &parsed.with.vector)?;
-            let offsets = query::retrieve(&view, &parsed)?;
-            let mut show = Show::new(&view, &parsed.with, &mut room);
-            match offsets.first() {
-                Some(&offset) if one => show.record(&mut out, Hit::unscored(offset)),
-                _ => response::write_list(&mut out, offsets, |out, offset| {
-                    show.record(out, Hit::unscored(offset))
-                }),
-            }
-        }
-        Operation::Search | Operation::Query => {
-            let plain = request.operation == Operation::Search;
-            let parsed = if plain { api::search(body, limits)? } else { api::query(body, limits)? };
-            let held = catalog.enter(name)?;
-            let snapshot = Arc::new(held.collection()?.snapshot());
-            let hits = search::one(core, &snapshot, &parsed, deadline)?;
-            write_hits(&mut out, Show::new(&snapshot.view, &parsed.with, &mut room), &hits, plain);
-        }
-        Operation::SearchBatch | Operation::QueryBatch => {
-            let plain = request.operation == Operation::SearchBatch;
-            let parsed =
-                if plain { api::search_batch(body, limits)? } else { api::query_batch(body, limits)? };
-            let held = catalog.enter(name)?;
-            let (snapshot, parsed) = (Arc::new(held.collection()?.snapshot()), Arc::new(parsed));
-            let results = search::batch(core, &snapshot, &parsed, deadline)?;
-            response::write_list(&mut out, parsed.iter().zip(results), |out, (one, hits)| {
-                write_hits(out, Show::new(&snapshot.view, &one.with, &mut room), &hits, plain);
-            });
-        }
-        Operation::Scroll => {
-            let parsed = api::scroll(body, limits)?;
-            let held = catalog.enter(name)?;
-            let view = held.collection()?.view();
-            check_names(&view, &parsed.with.vector)?;
-            let page = query::scroll(&view, &parsed, deadline)?;
-            let mut show = Show::new(&view, &parsed.with, &mut room);
-            response::write_page(&mut out, page.next, |out| {
-                response::write_elements(out, page.hits, |out, hit| show.record(out, hit));
-            });
-        }
-        Operation::Count => {
-            let parsed = api::count(body, limits)?;
-            let held = catalog.enter(name)?;
-            let view = held.collection()?.view();
-            response::write_count(&mut out, query::count(&view, &parsed, deadline)?);
-        }
+        Operation::ListCollections => read.list_collections(),
+        Operation::CollectionExists => read.collection_exists()?,
+        Operation::CollectionInfo => read.collection_info()?,
+        Operation::RetrievePoints => read.retrieve()?,
+        Operation::GetPoint => read.get_point()?,
+        Operation::Search | Operation::Query => read.search()?,
+        Operation::SearchBatch | Operation::QueryBatch => read.search_batch()?,
+        Operation::Scroll => read.scroll()?,
+        Operation::Count => read.count()?,
         other => return Err(Error::Internal(format!("{} is not a read", other.title()))),
     }
-    room.finish()?;
+    read.budget.finish()?;
     envelope.finish(&mut out, request.start.elapsed());
     Ok(out)
 }
 
-/// What the points of one answer may take, of memory and of time.
-struct Room<'a> {
-    most_bytes: usize,
+/// A read that is being answered.
+struct Read<'a> {
+    core: &'a Core,
+    request: &'a Request,
     deadline: &'a Deadline,
-    /// Bytes of the answer that were there when the last point came.
-    written: usize,
-    /// Work since the clock was looked at.
-    unlooked: usize,
-    /// Why no more of them is shown.
-    over: Option<Error>,
+    out: &'a mut Vec<u8>,
+    budget: AnswerBudget<'a>,
 }
 
-impl<'a> Room<'a> {
-    /// Bytes that are written, or looked through for a path, between two looks at the clock: milliseconds.
-    const WORK_PER_LOOK: usize = 4 << 20;
-
-    fn new(most_bytes: usize, deadline: &'a Deadline) -> Room<'a> {
-        Room { most_bytes, deadline, written: 0, unlooked: 0, over: None }
+impl Read<'_> {
+    fn body(&self) -> &[u8] {
+        (*self.request.body).as_ref()
     }
 
-    /// Whether there is room behind so many bytes for another point, for which so many are looked through.
-    fn admits(&mut self, written: usize, looked_through: usize) -> bool {
-        if self.over.is_some() {
-            return false;
-        }
-        self.unlooked = self.unlooked.saturating_add(looked_through).saturating_add(written - self.written);
-        self.written = written;
-        if self.unlooked >= Self::WORK_PER_LOOK {
-            self.unlooked = 0;
-            self.over = self.deadline.check().err();
-        }
-        if written > self.most_bytes {
-            self.over = Some(Error::bad(format!(
-                "the answer would have more than {} bytes: ask for fewer points, or for less of each",
-                self.most_bytes
-            )));
-        }
-        self.over.is_none()
+    /// The collection that the request names, kept from deletion while the answer is made.
+    fn enter(&self) -> Result<Use, Error> {
+        self.core.catalog.enter(&self.request.collection)
     }
 
-    /// An error when points were left out: the answer is not to be sent.
-    fn finish(self) -> Result<(), Error> {
-        self.over.map_or(Ok(()), Err)
+    fn list_collections(&mut self) {
+        let entries = self.core.catalog.entries();
+        response::write_collections(self.out, entries.iter().map(|entry| entry.name.as_str()));
+    }
+
+    fn collection_exists(&mut self) -> Result<(), Error> {
+        response::write_exists(self.out, self.core.catalog.exists(&self.request.collection)?);
+        Ok(())
+    }
+
+    fn collection_info(&mut self) -> Result<(), Error> {
+        let held = self.enter()?;
+        write_info(self.out, held.entry());
+        Ok(())
+    }
+
+    fn retrieve(&mut self) -> Result<(), Error> {
+        let parsed = api::retrieve(self.body(), &self.core.limits)?;
+        let held = self.enter()?;
+        let view = held.collection()?.view();
+        check_names(&view, &parsed.with.vector)?;
+        let offsets = query::retrieve(&view, &parsed)?;
+        let mut writer = PointWriter::new(&view, &parsed.with, &mut self.budget);
+        response::write_list(self.out, offsets, |out, offset| writer.record(out, Hit::unscored(offset)));
+        Ok(())
+    }
+
+    fn get_point(&mut self) -> Result<(), Error> {
+        let parsed = match &self.request.target {
+            Some(id) => api::get_point(id)?,
+            None => api::retrieve(self.body(), &self.core.limits)?,
+        };
+        let held = self.enter()?;
+        let view = held.collection()?.view();
+        check_names(&view, &parsed.with.vector)?;
+        let offsets = query::retrieve(&view, &parsed)?;
+        let mut writer = PointWriter::new(&view, &parsed.with, &mut self.budget);
+        match offsets.first() {
+            Some(&offset) => writer.record(self.out, Hit::unscored(offset)),
+            None => response::write_list(self.out, offsets, |out, offset| {
+                writer.record(out, Hit::unscored(offset));
+            }),
+        }
+        Ok(())
+    }
+
+    fn search(&mut self) -> Result<(), Error> {
+        let is_search = self.request.operation == Operation::Search;
+        let limits = &self.core.limits;
+        let parsed =
+            if is_search { api::search(self.body(), limits)? } else { api::query(self.body(), limits)? };
+        let held = self.enter()?;
+        let snapshot = Arc::new(held.collection()?.snapshot());
+        let hits = search::one(self.core, &snapshot, &parsed, self.deadline)?;
+        let writer = PointWriter::new(&snapshot.view, &parsed.with, &mut self.budget);
+        write_hits(self.out, writer, &hits, is_search);
+        Ok(())
+    }
+
+    fn search_batch(&mut self) -> Result<(), Error> {
+        let is_search = self.request.operation == Operation::SearchBatch;
+        let (body, limits) = (self.body(), &self.core.limits);
+        let parsed =
+            if is_search { api::search_batch(body, limits)? } else { api::query_batch(body, limits)? };
+        let held = self.enter()?;
+        let (snapshot, parsed) = (Arc::new(held.collection()?.snapshot()), Arc::new(parsed));
+        let results = search::batch(self.core, &snapshot, &parsed, self.deadline)?;
+        response::write_list(self.out, parsed.iter().zip(results), |out, (one, hits)| {
+            let writer = PointWriter::new(&snapshot.view, &one.with, &mut self.budget);
+            write_hits(out, writer, &hits, is_search);
+        });
+        Ok(())
+    }
+
+    fn scroll(&mut self) -> Result<(), Error> {
+        let parsed = api::scroll(self.body(), &self.core.limits)?;
+        let held = self.enter()?;
+        let view = held.collection()?.view();
+        check_names(&view, &parsed.with.vector)?;
+        let page = query::scroll(&view, &parsed, self.deadline)?;
+        let mut writer = PointWriter::new(&view, &parsed.with, &mut self.budget);
+        response::write_page(self.out, page.next, |out| {
+            response::write_elements(out, page.hits, |out, hit| writer.record(out, hit));
+        });
+        Ok(())
+    }
+
+    fn count(&mut self) -> Result<(), Error> {
+        let parsed = api::count(self.body(), &self.core.limits)?;
+        let held = self.enter()?;
+        let view = held.collection()?.view();
+        response::write_count(self.out, query::count(&view, &parsed, self.deadline)?);
+        Ok(())
     }
 }
 
-fn write_hits(out: &mut Vec<u8>, mut show: Show<'_, '_>, hits: &[Hit], plain: bool) {
-    let view = show.view;
-    // All points first: each look-up misses the caches, and look-ups that do not wait for one another overlap. The
-    // version is read along for the last of the misses, the point itself.
+/// Writes the hits of a search as a list (C6.1), or those of a query as an object.
+fn write_hits(out: &mut Vec<u8>, mut writer: PointWriter<'_, '_>, hits: &[Hit], is_search: bool) {
+    let view = writer.view;
+    // All points first: each look-up misses the caches, and look-ups that do not depend on one another overlap. Reading the
+    // version brings the point itself into the cache.
     let found: Vec<(Hit, &Point, u64)> = hits
         .iter()
         .map(|hit| {
@@ -149,11 +163,11 @@ fn write_hits(out: &mut Vec<u8>, mut show: Show<'_, '_>, hits: &[Hit], plain: bo
             (*hit, point, point.version)
         })
         .collect();
-    if plain {
-        response::write_list(out, found, |out, found| show.scored(out, found));
+    if is_search {
+        response::write_list(out, found, |out, found| writer.scored(out, found));
     } else {
         response::write_query_result(out, |out| {
-            response::write_elements(out, found, |out, found| show.scored(out, found));
+            response::write_elements(out, found, |out, found| writer.scored(out, found));
         });
     }
 }
@@ -167,35 +181,35 @@ pub(super) fn check_names(view: &View, selector: &VectorSelector) -> Result<(), 
     }
 }
 
-/// Writes points of one view with what the request wants to see of them.
-struct Show<'a, 'd> {
+/// Writes points of one view, with the payload and the vectors that the request selects.
+struct PointWriter<'a, 'd> {
     view: &'a View,
     with: &'a Selectors,
-    room: &'a mut Room<'d>,
+    budget: &'a mut AnswerBudget<'d>,
     payload: Vec<u8>,
 }
 
-impl<'a, 'd> Show<'a, 'd> {
-    fn new(view: &'a View, with: &'a Selectors, room: &'a mut Room<'d>) -> Show<'a, 'd> {
-        Show { view, with, room, payload: Vec::new() }
+impl<'a, 'd> PointWriter<'a, 'd> {
+    fn new(view: &'a View, with: &'a Selectors, budget: &'a mut AnswerBudget<'d>) -> PointWriter<'a, 'd> {
+        PointWriter { view, with, budget, payload: Vec::new() }
     }
 
     fn record(&mut self, out: &mut Vec<u8>, hit: Hit) {
         let point = self.view.state.at(hit.offset);
-        if self.has_room(out, point) {
+        if self.fits(out, point) {
             self.point(hit, point, |point| response::write_record(out, point));
         }
     }
 
     fn scored(&mut self, out: &mut Vec<u8>, (hit, point, version): (Hit, &Point, u64)) {
-        if self.has_room(out, point) {
+        if self.fits(out, point) {
             self.point(hit, point, |point| response::write_scored_point(out, point, version, hit.score));
         }
     }
 
-    fn has_room(&mut self, out: &[u8], point: &Point) -> bool {
+    fn fits(&mut self, out: &[u8], point: &Point) -> bool {
         let looked_through = point.payload.bytes().len().saturating_mul(self.with.payload.paths());
-        self.room.admits(out.len(), looked_through)
+        self.budget.admits(out.len(), looked_through)
     }
 
     fn point(&mut self, hit: Hit, point: &Point, write: impl FnOnce(&response::PointView<'_>)) {
@@ -247,7 +261,7 @@ fn write_info(out: &mut Vec<u8>, entry: &Entry) {
         };
         return response::write_collection_info(out, &info);
     };
-    // A log that takes no writes is a fault of every collection, although reads go on.
+    // A log that accepts no writes is a fault of every collection, although reads go on.
     let fault = collection.fault().or_else(|| collection.shared().log.fault().map(|fault| fault.public()));
     let view = collection.view();
     let indexes: Vec<_> = view.state.indexes.iter().map(|index| (index.path().to_string(), index)).collect();

@@ -108,7 +108,7 @@ impl Scrub {
             let (catalog, report) = (Arc::clone(catalog), Arc::clone(&scrub.report));
             let (stop, notifier) = (Arc::clone(&scrub.stop), Arc::clone(&scrub.notifier));
             let run = move || {
-                super::pool::Priority::Behind.take();
+                super::pool::Priority::Low.take();
                 let is_open = || !stop.load(Ordering::Acquire);
                 while is_open() {
                     notifier.wait(options.interval);

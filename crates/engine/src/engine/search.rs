@@ -2,7 +2,7 @@
 
 use super::pool::Pool;
 use super::read::check_names;
-use super::{Core, team};
+use super::{Core, shared_work};
 use crate::catalog::Catalog;
 use crate::collection::Snapshot;
 use crate::deadline::Deadline;
@@ -56,7 +56,7 @@ fn search_leaves(
             }
         }
     };
-    team::share_out(&core.reads, count, work);
+    shared_work::run_on_pool(&core.reads, count, work);
     answers.take().map_err(|(_, error)| error)
 }
 
@@ -91,7 +91,7 @@ pub fn batch(
         }
     };
     let count = groups.len();
-    team::share_out(&core.reads, count, move |at| work(&groups[at]));
+    shared_work::run_on_pool(&core.reads, count, move |at| work(&groups[at]));
     answers.take().map_err(|(at, error)| error.within(format!("searches[{at}]")))
 }
 

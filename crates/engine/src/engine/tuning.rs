@@ -45,7 +45,7 @@ impl Tuner {
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
         let thread = std::thread::Builder::new().name("kith-tune".into()).spawn(move || {
-            Priority::Behind.take();
+            Priority::Low.take();
             let found = find(&*storage, &machine(), || {
                 let mut measured = MEASURED.lock();
                 *measured = measured.or_else(|| Measurement::take(Measurement::BUDGET, &stopped).table());

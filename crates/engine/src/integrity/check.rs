@@ -1,26 +1,15 @@
 //! `kithdb check`: a data directory at rest, looked at as a start would, and deeper. Nothing is written.
 
+use super::advice::{
+    MEND, NOT_NEEDED, QUARANTINED, REBUILD, WRITTEN_AGAIN, advice, field_name, log_effect, part_name,
+};
 use super::finding::{Finding, Findings, Severity};
 use super::repair::NAMED_STRAYS;
 use crate::catalog::{self, CATALOG, OpenError, Rehearsal, Rehearsed, Source, Strays};
 use crate::collection::{Cause, FileFault, Inspection, OpeningOptions, Part, Unopened, directory, inspect};
 use crate::storage::{ErrorKind, OTHER_IS_SOUND, ReadOnly, Storage};
-use crate::wal::Damage;
 use std::collections::BTreeSet;
 use std::sync::Arc;
-
-/// What is to be done about damaged data, in this order.
-const MEND: &str =
-    "restore a backup; or salvage what verifies with `kithdb repair`; or delete the collection";
-const REBUILD: &str = "nothing: the server builds it again in the background, while searches are exact";
-const NOT_NEEDED: &str = "nothing: the log is cut behind it in time";
-const WRITTEN_AGAIN: &str = "nothing: the next start writes it again";
-const COPY: &str = "copy the directory to a disk that works, and check the copy";
-const ALLOW: &str =
-    "let the user of the server read it: see to its owner and its mode; or check as the user of the server";
-const OTHER_RELEASE: &str = "use the release that wrote it, or a later one";
-const MOVE: &str = "move the folder away and put the file there, from a backup if it is nowhere else";
-const QUARANTINED: &str = "the collection is quarantined: its reads and writes answer an error";
 
 /// A collection that was looked at.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -328,17 +317,6 @@ impl Run {
     }
 }
 
-/// What is to be done about a file of a collection.
-fn advice(cause: Cause) -> &'static str {
-    match cause {
-        Cause::Damaged => MEND,
-        Cause::Unreadable => COPY,
-        Cause::Denied => ALLOW,
-        Cause::Folder => MOVE,
-        Cause::OtherFormat => OTHER_RELEASE,
-    }
-}
-
 /// The numbers of all folders of collections.
 pub(super) fn folders(storage: &dyn Storage) -> Result<Vec<u64>, OpenError> {
     let names = match storage.list("collections") {
@@ -348,57 +326,10 @@ pub(super) fn folders(storage: &dyn Storage) -> Result<Vec<u64>, OpenError> {
     Ok(names.iter().filter_map(|name| u64::from_str_radix(name, 16).ok()).collect())
 }
 
-/// What a piece of damage of the log means, and what to do.
-fn log_effect(rehearsal: &Rehearsal, damage: &Damage) -> (Severity, String, &'static str) {
-    if !damage.loses_above(0) {
-        return (Severity::Note, "none: it loses no record".to_string(), NOT_NEEDED);
-    }
-    let lost: Vec<&str> = rehearsal
-        .collections
-        .iter()
-        .filter(|found| found.outcome.is_err())
-        .map(|found| found.name.as_str())
-        .collect();
-    let effect = match lost.as_slice() {
-        [] if rehearsal.fault.is_none() && damage.lost_to.is_some() => {
-            let effect = "none: every collection's checkpoint, or a later record, holds what was lost";
-            return (Severity::Note, effect.to_string(), NOT_NEEDED);
-        }
-        [] => "no collection that is known has lost changes".to_string(),
-        [one] => format!("the collection {one} may have lost changes and is quarantined"),
-        [first, ..] => {
-            format!("{} collections may have lost changes and are quarantined, {first} first", lost.len())
-        }
-    };
-    let effect = match damage.lost_to {
-        None => format!("{effect}; one that was created in the records that are lost is gone with them"),
-        Some(_) => effect,
-    };
-    (Severity::Damage, effect, MEND)
-}
-
 fn graph_field(part: &Part) -> Option<&str> {
     match part {
         Part::Graph { field } => Some(field),
         _ => None,
-    }
-}
-
-fn field_name(field: &str) -> String {
-    if field.is_empty() { "the unnamed vector".to_string() } else { format!("vector '{field}'") }
-}
-
-/// Words for a piece of a collection.
-pub(super) fn part_name(part: &Part) -> String {
-    match part {
-        Part::Manifest => "manifest".to_string(),
-        Part::File => "data file".to_string(),
-        Part::Points(points) => format!("points at offsets {} to {}", points.start, points.end.max(1) - 1),
-        Part::Payloads => "payloads".to_string(),
-        Part::Rows { field, rows } => {
-            format!("rows {} to {} of {}", rows.start, rows.end.max(1) - 1, field_name(field))
-        }
-        Part::Graph { field } => format!("graph of {}", field_name(field)),
     }
 }
 

@@ -1,6 +1,7 @@
 //! Whether a data directory is what it was written as, and what can be done where it is not: checks at rest, the
 //! scrub of a directory that is served, and repairs.
 
+mod advice;
 mod check;
 mod finding;
 mod repair;

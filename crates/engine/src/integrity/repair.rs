@@ -5,8 +5,11 @@
 //! all collections do, so that a new log can take its place. Each step is durable before the next; a repair that did
 //! not come to its end is begun again.
 
-use super::check::{folders, part_name};
-use crate::catalog::{self, CATALOG_COPY, OpenError, Rehearsal, Rehearsed, SavedCatalog, Source, Strays};
+use super::advice::part_name;
+use super::check::folders;
+use crate::catalog::{
+    self, CATALOG_COPY, OpenError, Rehearsal, Rehearsed, SavedCatalog, SavedEntry, Source, Strays,
+};
 use crate::collection::{
     CHANGES, Cause, Collection, GraphPolicy, IndexQueue, Losses, Opening, OpeningOptions, Part, Shared,
     Unopened, directory, inspect, link_folder,
@@ -37,6 +40,13 @@ pub struct Mended {
     pub losses: Losses,
     /// Live points afterwards.
     pub points: u64,
+}
+
+impl Mended {
+    /// A damaged collection whose points are not counted yet.
+    fn new(id: u64, name: &str, faults: Vec<String>, losses: Losses) -> Mended {
+        Mended { id, name: name.to_string(), faults, losses, points: 0 }
+    }
 }
 
 /// What a repair did, or would do.
@@ -116,9 +126,28 @@ impl Run {
         Ok((run, catalog))
     }
 
-    /// Finds out what is damaged, and loads what verifies of it.
+    /// Finds what is damaged, and loads what verifies of it.
     fn plan(&mut self, rehearsal: Rehearsal) -> Result<SavedCatalog, OpenError> {
-        let Rehearsal { report, catalog_fault, damaged, fault, .. } = &rehearsal;
+        self.plan_log(&rehearsal);
+        let catalog = self.plan_catalog(&rehearsal)?;
+        let mut found: BTreeMap<u64, Rehearsed> =
+            rehearsal.collections.into_iter().map(|found| (found.id, found)).collect();
+        let mut mended = BTreeMap::new();
+        for entry in catalog.entries() {
+            let outcome = found.remove(&entry.0).map(|found| found.outcome);
+            mended.extend(self.plan_collection(&catalog, entry, outcome)?.map(|mended| (entry.0, mended)));
+        }
+        self.replay(&catalog, &mut mended)?;
+        for (id, mended) in &mut mended {
+            mended.points = self.openings.get(id).map_or(0, |opening| opening.points_count() as u64);
+        }
+        self.report.mended = mended.into_values().collect();
+        Ok(catalog)
+    }
+
+    /// Whether the log, and the mark of how far it was cut, are replaced.
+    fn plan_log(&mut self, rehearsal: &Rehearsal) {
+        let Rehearsal { report, damaged, fault, .. } = rehearsal;
         self.report.replaces_log = !report.damages.is_empty() || !damaged.is_empty() || fault.is_some();
         for damage in report.damages.iter().filter(|damage| damage.loses_above(0)) {
             let whose = match damage.kind {
@@ -132,6 +161,11 @@ impl Run {
             self.report.replaces_mark = true;
             self.report.notes.push(format!("{path} {what}; {OTHER_IS_SOUND}"));
         }
+    }
+
+    /// The list of collections, and whether it is written again.
+    fn plan_catalog(&mut self, rehearsal: &Rehearsal) -> Result<SavedCatalog, OpenError> {
+        let Rehearsal { catalog_fault, fault, .. } = rehearsal;
         self.report.replaces_catalog = catalog_fault.is_some() || self.source == Source::Folders;
         self.has_unlisted = self.source == Source::Folders || fault.is_some();
         let catalog = catalog::salvage_catalog(&*self.reading, self.source, self.has_unlisted)?;
@@ -139,55 +173,52 @@ impl Run {
             self.report.notes.push(format!("{path}: {what}; {OTHER_IS_SOUND}"));
         }
         if self.has_unlisted {
-            self.tell_of_folders(&catalog)?;
+            self.report_folders(&catalog)?;
         }
-        let mut mended: BTreeMap<u64, Mended> = BTreeMap::new();
-        let mut found: BTreeMap<u64, Rehearsed> =
-            rehearsal.collections.into_iter().map(|found| (found.id, found)).collect();
-        for (id, name, config) in catalog.entries() {
-            let outcome = found.remove(id).map(|found| found.outcome);
-            let inspection = inspect(&*self.reading, *id, self.options.row_chunk_bytes, &mut |_| true);
-            inspection.refuse_other_formats().map_err(OpenError::Catalog)?;
-            if let Some(Err(Unopened { what, cause: Cause::OtherFormat })) = &outcome {
-                return Err(OpenError::Catalog(format!("the collection {name}: {what}")));
-            }
-            let mut faults: Vec<String> = inspection
-                .faults
-                .iter()
-                .map(|fault| format!("{}: {}: {}", fault.path, part_name(&fault.part), fault.what))
-                .collect();
-            match outcome {
-                Some(Ok(opening)) => {
-                    let refused = opening.refused_graphs().iter();
-                    faults.extend(refused.map(|field| format!("the graph of '{field}' cannot be used")));
-                    if !faults.is_empty() {
-                        mended.insert(*id, self.mended(*id, name, faults, Losses::default()));
-                    }
-                    if self.report.replaces_log || mended.contains_key(id) {
-                        self.openings.insert(*id, opening);
-                    }
-                }
-                outcome => {
-                    if catalog.is_nameless(*id) {
-                        faults.push("the record of its creation is lost, and its name with it".to_string());
-                    }
-                    faults.extend(outcome.and_then(Result::err).map(|fault| fault.what));
-                    let (opening, losses) = Opening::salvage(*id, &*self.reading, config, self.options);
-                    self.openings.insert(*id, opening);
-                    mended.insert(*id, self.mended(*id, name, faults, losses));
-                }
-            }
-        }
-        self.replay(&catalog, &mut mended)?;
-        for (id, mended) in &mut mended {
-            mended.points = self.openings.get(id).map_or(0, |opening| opening.points_count() as u64);
-        }
-        self.report.mended = mended.into_values().collect();
         Ok(catalog)
     }
 
-    /// Says what becomes of collections that no list names, or that none names any more.
-    fn tell_of_folders(&mut self, catalog: &SavedCatalog) -> Result<(), OpenError> {
+    /// Loads a collection if it gets a new checkpoint, and answers what is wrong with it if anything is. `outcome` is what
+    /// a start would find.
+    fn plan_collection(
+        &mut self,
+        catalog: &SavedCatalog,
+        (id, name, config): &SavedEntry,
+        outcome: Option<Result<Opening, Unopened>>,
+    ) -> Result<Option<Mended>, OpenError> {
+        let inspection = inspect(&*self.reading, *id, self.options.row_chunk_bytes, &mut |_| true);
+        inspection.refuse_other_formats().map_err(OpenError::Catalog)?;
+        let faults = inspection.faults.iter();
+        let mut faults: Vec<String> = faults
+            .map(|fault| format!("{}: {}: {}", fault.path, part_name(&fault.part), fault.what))
+            .collect();
+        match outcome {
+            Some(Err(Unopened { what, cause: Cause::OtherFormat })) => {
+                Err(OpenError::Catalog(format!("the collection {name}: {what}")))
+            }
+            Some(Ok(opening)) => {
+                let refused = opening.refused_graphs().iter();
+                faults.extend(refused.map(|field| format!("the graph of '{field}' cannot be used")));
+                let is_damaged = !faults.is_empty();
+                if self.report.replaces_log || is_damaged {
+                    self.openings.insert(*id, opening);
+                }
+                Ok(is_damaged.then(|| Mended::new(*id, name, faults, Losses::default())))
+            }
+            outcome => {
+                if catalog.is_nameless(*id) {
+                    faults.push("the record of its creation is lost, and its name with it".to_string());
+                }
+                faults.extend(outcome.and_then(Result::err).map(|fault| fault.what));
+                let (opening, losses) = Opening::salvage(*id, &*self.reading, config, self.options);
+                self.openings.insert(*id, opening);
+                Ok(Some(Mended::new(*id, name, faults, losses)))
+            }
+        }
+    }
+
+    /// Reports what is done with folders of collections that no list names.
+    fn report_folders(&mut self, catalog: &SavedCatalog) -> Result<(), OpenError> {
         let notes = &mut self.report.notes;
         let is_lost = self.source == Source::Folders;
         if is_lost {
@@ -210,10 +241,6 @@ impl Run {
             }
         }
         Ok(())
-    }
-
-    fn mended(&self, id: u64, name: &str, faults: Vec<String>, losses: Losses) -> Mended {
-        Mended { id, name: name.to_string(), faults, losses, points: 0 }
     }
 
     /// Applies every record of the log that can be read to the collections that need it, and says of which it cannot

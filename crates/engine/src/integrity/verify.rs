@@ -1,6 +1,7 @@
 //! The files of a directory against their checksums, without opening it: in little memory, and nothing is written.
 
-use super::check::{folders, part_name};
+use super::advice::part_name;
+use super::check::folders;
 use crate::catalog::{self, CatalogFault, OpenError, Rehearsal, Source};
 use crate::collection::{self, Cause, Inspection, directory, inspect};
 use crate::storage::{ReadOnly, Storage};

@@ -1,12 +1,11 @@
 //! JSON in and out, without a generic tree.
 //!
 //! [`Reader`] is a pull parser over the request's bytes: the typed parsers above it ask for what they expect,
-//! and every error names the place (C1.11). The writers append to a byte buffer.
+//! and every error names the place (C1.11). The writers of [`crate::json_writer`] append to a byte buffer.
 
 mod payload;
 mod reader;
-mod writer;
 
+pub use crate::json_writer::{write_f32, write_f64, write_key, write_string, write_u64};
 pub use payload::{MAX_PAYLOAD_DEPTH, read_payload, read_value};
 pub use reader::{Kind, Reader};
-pub use writer::{write_f32, write_f64, write_key, write_string, write_u64};

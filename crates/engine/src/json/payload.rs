@@ -2,8 +2,8 @@
 //! appearance, the last value of a repeated key, strings with the fewest escapes, numbers as the client wrote them.
 
 use super::reader::{Kind, Reader};
-use super::writer::write_string;
 use crate::error::Error;
+use crate::json_writer::write_string;
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ops::Range;

@@ -2,7 +2,7 @@
 
 use super::array::{in_order, intersection, union};
 use super::bitmap::{BitIter, Bitmap, bits_of, clear, count, each_word, has, set};
-use crate::heap;
+use crate::allocator;
 use std::slice;
 use std::sync::Arc;
 
@@ -318,7 +318,7 @@ impl Container {
 
     /// Bytes of the members on the heap.
     pub fn memory_bytes(&self) -> u64 {
-        heap::shared_bytes(match &self.members {
+        allocator::shared_bytes(match &self.members {
             Members::Array(array) => size_of_val(&**array),
             Members::Bitmap(_) => size_of::<Bitmap>(),
         })

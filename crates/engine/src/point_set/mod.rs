@@ -13,7 +13,7 @@ mod container;
 #[cfg(test)]
 mod tests;
 
-use crate::heap;
+use crate::allocator;
 use bitmap::WORDS;
 pub use bits::Bits;
 use container::{Container, ContainerIter};
@@ -159,8 +159,8 @@ impl PointSet {
     /// Bytes of the set on the heap. Shared containers count in each set.
     pub fn memory_bytes(&self) -> u64 {
         let members: u64 = self.containers.iter().map(Container::memory_bytes).sum();
-        heap::shared_bytes(size_of::<Vec<Container>>())
-            + heap::bytes(size_of_val(&self.containers[..]))
+        allocator::shared_bytes(size_of::<Vec<Container>>())
+            + allocator::bytes(size_of_val(&self.containers[..]))
             + members
     }
 

@@ -2,7 +2,7 @@
 
 use super::places::Place;
 use super::{FieldIndex, Values};
-use crate::heap::shared_bytes;
+use crate::allocator::shared_bytes;
 use crate::point_set::PointSet;
 use std::sync::Arc;
 

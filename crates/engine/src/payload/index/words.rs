@@ -4,7 +4,7 @@ use super::bounds::Bounds;
 use super::column::Column;
 use super::memory::{Weight, ordered_map_bytes};
 use super::postings::{self, Postings};
-use crate::heap::shared_bytes;
+use crate::allocator::shared_bytes;
 use crate::payload::text::{Pattern, TextMatch, TextOptions, Tokenizer};
 use crate::point_set::PointSet;
 use imbl::{OrdMap, Vector};

@@ -6,105 +6,106 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// A job of a pool that works for the request of another thread. It answers for its panics.
+/// A job of a pool that takes part in the request of another thread. It catches its panics.
 pub type Help = Box<dyn FnOnce() + Send>;
 
-/// One piece of the work, by its number.
-type Piece = Arc<dyn Fn(usize) + Send + Sync>;
+/// Does one task, by its number.
+type Task = Arc<dyn Fn(usize) + Send + Sync>;
 
-/// Calls `piece` once for each number below `count`, on this thread and on those of the pool that are free.
+/// Calls `task` once for each number below `count`, on this thread and on those of the pool that are free.
 ///
-/// Returns when all calls have. Nothing waits for a thread of the pool to become free: whoever calls does what nobody
-/// else has begun, so a pool whose threads all call this is no deadlock.
+/// Returns when all calls have returned. The caller does not wait for a free thread of the pool: it does each task that no
+/// other thread has begun, so threads of a pool that all call this cannot deadlock.
 ///
 /// # Panics
-/// When a call did.
-pub fn share_out<J: From<Help> + Send + 'static>(
+/// When a call panicked.
+pub fn run_on_pool<J: From<Help> + Send + 'static>(
     pool: &Mutex<Option<Pool<J>>>,
     count: usize,
-    piece: impl Fn(usize) + Send + Sync + 'static,
+    task: impl Fn(usize) + Send + Sync + 'static,
 ) {
-    let team = Arc::new(Team {
+    let work = Arc::new(SharedWork {
         count,
         next: AtomicUsize::new(0),
-        state: Mutex::new(State { piece: Some(Arc::new(piece)), members: 0, panicked: false }),
+        state: Mutex::new(State { task: Some(Arc::new(task)), workers: 0, panicked: false }),
         left: Condvar::new(),
     });
     if let Some(pool) = &*pool.lock() {
         for _ in 1..pool.threads().min(count) {
-            let team = Arc::clone(&team);
-            // The member that panics says so in the state, and that reaches the caller.
-            let help: Help = Box::new(move || drop(catch_unwind(AssertUnwindSafe(|| team.work()))));
-            // A queue that is full has better things to do than to hurry one request.
+            let work = Arc::clone(&work);
+            // A worker that panics notes it in the state, and `finish` panics in the caller.
+            let help: Help = Box::new(move || drop(catch_unwind(AssertUnwindSafe(|| work.run()))));
+            // A full queue has no thread to spare for this request.
             if pool.submit_large(J::from(help)).is_err() {
                 break;
             }
         }
     }
-    team.work();
-    team.finish();
+    work.run();
+    work.finish();
 }
 
-struct Team {
+struct SharedWork {
     count: usize,
-    /// The piece that nobody has begun.
+    /// The first task that no thread has begun.
     next: AtomicUsize,
     state: Mutex<State>,
     left: Condvar,
 }
 
 struct State {
-    /// None once the work is done: jobs that still wait in the pool's queue must not hold on to it.
-    piece: Option<Piece>,
-    /// Threads at work.
-    members: usize,
+    /// None once the work is done: jobs that still wait in the pool's queue must not keep it alive.
+    task: Option<Task>,
+    /// Threads that do tasks.
+    workers: usize,
     panicked: bool,
 }
 
-impl Team {
-    fn work(&self) {
-        let Some(member) = Member::join(self) else { return };
+impl SharedWork {
+    /// Does tasks until all are begun.
+    fn run(&self) {
+        let Some(worker) = Worker::join(self) else { return };
         loop {
             let at = self.next.fetch_add(1, Ordering::Relaxed);
             if at >= self.count {
                 break;
             }
-            (member.piece)(at);
+            (worker.task)(at);
         }
     }
 
-    /// Waits for the others.
+    /// Waits until no other thread does a task.
     fn finish(&self) {
         let mut state = self.state.lock();
-        state.piece = None;
-        while state.members > 0 {
+        state.task = None;
+        while state.workers > 0 {
             self.left.wait(&mut state);
         }
-        assert!(!state.panicked, "a piece of the work panicked on another thread");
+        assert!(!state.panicked, "a task panicked on another thread");
     }
 }
 
-/// A thread at work.
-struct Member<'a> {
-    team: &'a Team,
-    piece: Piece,
+/// A thread that does tasks.
+struct Worker<'a> {
+    work: &'a SharedWork,
+    task: Task,
 }
 
-impl<'a> Member<'a> {
-    fn join(team: &'a Team) -> Option<Member<'a>> {
-        let mut state = team.state.lock();
-        let piece = state.piece.clone()?;
-        state.members += 1;
-        Some(Member { team, piece })
+impl<'a> Worker<'a> {
+    fn join(work: &'a SharedWork) -> Option<Worker<'a>> {
+        let mut state = work.state.lock();
+        let task = state.task.clone()?;
+        state.workers += 1;
+        Some(Worker { work, task })
     }
 }
 
-impl Drop for Member<'_> {
+impl Drop for Worker<'_> {
     fn drop(&mut self) {
-        let mut state = self.team.state.lock();
-        state.members -= 1;
+        let mut state = self.work.state.lock();
+        state.workers -= 1;
         state.panicked |= std::thread::panicking();
-        self.team.left.notify_all();
+        self.work.left.notify_all();
     }
 }
 
@@ -116,7 +117,7 @@ mod tests {
     use std::sync::mpsc;
 
     fn pool(threads: usize) -> Arc<Mutex<Option<Pool<Help>>>> {
-        let pool = Pool::start("test", threads, 64, Priority::Usual, |help: Help| help());
+        let pool = Pool::start("test", threads, 64, Priority::Normal, |help: Help| help());
         Arc::new(Mutex::new(Some(pool.unwrap())))
     }
 
@@ -126,12 +127,12 @@ mod tests {
     }
 
     #[test]
-    fn every_piece_is_done_once_with_and_without_a_pool() {
+    fn every_task_is_done_once_with_and_without_a_pool() {
         for pool in [Arc::new(Mutex::new(None)), pool(1), pool(4)] {
             for count in [0, 1, 3, 1000] {
                 let done: Arc<Vec<AtomicU32>> = Arc::new((0..count).map(|_| AtomicU32::new(0)).collect());
                 let counted = Arc::clone(&done);
-                share_out(&pool, count, move |at| {
+                run_on_pool(&pool, count, move |at| {
                     counted[at].fetch_add(1, Ordering::Relaxed);
                 });
                 assert!(done.iter().all(|times| times.load(Ordering::Relaxed) == 1));
@@ -148,7 +149,7 @@ mod tests {
             let job = move || {
                 let sum = Arc::new(AtomicU32::new(0));
                 let added = Arc::clone(&sum);
-                share_out(&inner, 50, move |at| {
+                run_on_pool(&inner, 50, move |at| {
                     added.fetch_add(at as u32, Ordering::Relaxed);
                 });
                 done.send(sum.load(Ordering::Relaxed)).unwrap();
@@ -160,12 +161,12 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_of_a_piece_reaches_the_caller_and_the_pool_survives() {
+    fn a_panic_of_a_task_reaches_the_caller_and_the_pool_survives() {
         for pool in [Arc::new(Mutex::new(None)), pool(2)] {
             for bad in 0..50 {
-                let piece = move |at| assert_ne!(at, bad);
-                assert!(catch_unwind(AssertUnwindSafe(|| share_out(&pool, 50, piece))).is_err());
-                share_out(&pool, 50, |_| {});
+                let task = move |at| assert_ne!(at, bad);
+                assert!(catch_unwind(AssertUnwindSafe(|| run_on_pool(&pool, 50, task))).is_err());
+                run_on_pool(&pool, 50, |_| {});
             }
         }
     }
@@ -174,19 +175,19 @@ mod tests {
     fn a_job_that_comes_late_holds_nothing() {
         let held = Arc::new(());
         let inner = Arc::clone(&held);
-        let team = Team {
+        let work = SharedWork {
             count: 0,
             next: AtomicUsize::new(0),
             state: Mutex::new(State {
-                piece: Some(Arc::new(move |_| drop(Arc::clone(&inner)))),
-                members: 0,
+                task: Some(Arc::new(move |_| drop(Arc::clone(&inner)))),
+                workers: 0,
                 panicked: false,
             }),
             left: Condvar::new(),
         };
-        team.work();
-        team.finish();
+        work.run();
+        work.finish();
         assert_eq!(Arc::strong_count(&held), 1);
-        team.work();
+        work.run();
     }
 }

@@ -1,0 +1,33 @@
+//! Which process may open a data directory.
+
+use super::OpenError;
+use crate::storage::{LockGuard, Storage};
+
+/// Name of a file in a data directory that exists while a backup is restored into it.
+pub const UNFINISHED_RESTORE: &str = "RESTORING";
+
+/// Claims a data directory for this process.
+///
+/// # Errors
+/// The disk's, when another process holds the directory, and when a restore into it was not finished.
+pub fn claim(storage: &dyn Storage) -> Result<LockGuard, OpenError> {
+    unless_restoring(storage.lock()?, storage)
+}
+
+/// Claims a data directory for a process that only reads it, and creates nothing in it.
+///
+/// # Errors
+/// As [`claim`].
+pub fn claim_to_read(storage: &dyn Storage) -> Result<LockGuard, OpenError> {
+    unless_restoring(storage.lock_to_read()?, storage)
+}
+
+fn unless_restoring(lock: LockGuard, storage: &dyn Storage) -> Result<LockGuard, OpenError> {
+    if storage.exists(UNFINISHED_RESTORE)? {
+        return Err(OpenError::Catalog(
+            "a restore into this data directory did not come to its end: empty it and restore again"
+                .to_string(),
+        ));
+    }
+    Ok(lock)
+}

@@ -1,0 +1,310 @@
+//! The replay of the log at a start: which collections there are, what each of them has, and what is lost.
+
+use super::entry::{Entry, EntryState};
+use super::file::{self, CatalogFile, SavedEntry};
+use super::rehearsal::DamagedRecord;
+use super::{CATALOG, CREATE, DROP};
+use crate::collection::{
+    CHANGES, Cause, Collection, Opening, OpeningOptions, Shared, Unopened, is_manifest_damaged,
+};
+use crate::config::CollectionConfig;
+use crate::storage::Storage;
+use crate::wal::{DamageKind, LogReport, Replayed};
+use imbl::OrdMap;
+use parking_lot::Mutex;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// The damage that a start found, except what the log reports itself.
+#[derive(Debug, Default)]
+pub struct StartDamage {
+    /// The catalog's file or its copy: what is wrong with it, and what was done.
+    pub catalog: Option<(&'static str, String)>,
+    /// Records of the log with damaged bodies under intact headers.
+    pub records: Vec<DamagedRecord>,
+    /// Graphs: the name of the collection, the file, and what is wrong with it.
+    pub graphs: Vec<(String, String, String)>,
+    /// Numbers of collections whose manifest is damaged: their faults say more.
+    pub manifests: BTreeSet<u64>,
+    /// Numbers of collections with damaged data files: their faults say more.
+    pub data: BTreeSet<u64>,
+}
+
+/// A collection while the log is replayed.
+pub(super) struct Slot {
+    pub(super) name: String,
+    pub(super) config: Arc<CollectionConfig>,
+    /// Log sequence of the record that created it; 0 when the log does not hold it any more.
+    pub(super) created: u64,
+    pub(super) opening: Result<Opening, Unopened>,
+}
+
+/// A start while the log is replayed: what the checkpoints have, and what the records after them change.
+pub(super) struct Replay {
+    storage: Arc<dyn Storage>,
+    options: OpeningOptions,
+    /// The one collection that is opened; all of them when absent.
+    pub(super) only: Option<String>,
+    pub(super) slots: BTreeMap<u64, Slot>,
+    pub(super) next_id: u64,
+    pub(super) saved_lsn: u64,
+    pub(super) last_lsn: u64,
+    /// The highest number of a collection with a record.
+    highest_id: u64,
+    /// What makes the whole directory unusable.
+    pub(super) fault: Option<String>,
+    /// The damage that was found.
+    pub(super) damage: StartDamage,
+}
+
+impl Replay {
+    /// Loads the checkpoints of the collections that the catalog's file lists.
+    pub(super) fn load(storage: Arc<dyn Storage>, saved: CatalogFile, options: OpeningOptions) -> Replay {
+        let openings = load_checkpoints(&*storage, &saved.entries, options);
+        let mut damage = StartDamage::default();
+        for ((id, ..), opening) in saved.entries.iter().zip(&openings) {
+            damage.blame(&*storage, *id, opening);
+        }
+        let slots = saved
+            .entries
+            .into_iter()
+            .zip(openings)
+            .map(|((id, name, config), opening)| (id, Slot { name, config, created: 0, opening }))
+            .collect();
+        Replay {
+            storage,
+            options,
+            only: None,
+            slots,
+            next_id: saved.next_id,
+            saved_lsn: saved.lsn,
+            last_lsn: saved.lsn,
+            highest_id: 0,
+            fault: None,
+            damage,
+        }
+    }
+
+    /// The highest log sequence that any checkpoint has.
+    pub(super) fn highest_applied(&self) -> u64 {
+        let openings = self.slots.values().filter_map(|slot| slot.opening.as_ref().ok());
+        openings.map(Opening::lsn).max().unwrap_or(0).max(self.saved_lsn)
+    }
+
+    /// Applies a record of the log.
+    pub(super) fn visit(&mut self, item: Replayed<'_>) {
+        if let Replayed::BadBody { sequence, collection, .. } = item {
+            self.damage.records.push(DamagedRecord { sequence, collection });
+        }
+        match item {
+            Replayed::Record { sequence, collection: CATALOG, kind, body, .. } => {
+                if sequence > self.saved_lsn {
+                    self.last_lsn = sequence;
+                    if self.catalog_record(sequence, kind, body).is_none() {
+                        self.fault =
+                            Some("the log holds a catalog record that cannot be decoded".to_string());
+                    }
+                } else if kind == CREATE
+                    && let Some(((id, ..), _)) = file::decode_entry(body)
+                    && let Some(slot) = self.slots.get_mut(&id)
+                {
+                    slot.created = sequence;
+                }
+            }
+            Replayed::Record { sequence, collection, kind: CHANGES, body, .. } => {
+                // The collection of a record may have been deleted, or its creation may be lost.
+                self.highest_id = self.highest_id.max(collection);
+                if let Some(Slot { opening, .. }) = self.slots.get_mut(&collection)
+                    && let Ok(open) = opening
+                    && let Err(fault) = open.replay(sequence, body)
+                {
+                    *opening = Err(fault.into());
+                }
+            }
+            Replayed::Record { collection, .. } => {
+                let what = "the log holds a record of an unknown kind: use the release that wrote it, or a later one";
+                self.quarantine(collection, Unopened { what: what.to_string(), cause: Cause::OtherFormat });
+            }
+            Replayed::BadBody { sequence, collection: CATALOG, .. } => {
+                if sequence > self.saved_lsn {
+                    self.fault = Some("a record of the catalog in the log is damaged".to_string());
+                }
+            }
+            Replayed::BadBody { sequence, collection, .. } => self.lose_behind(collection, sequence),
+        }
+    }
+
+    fn catalog_record(&mut self, sequence: u64, kind: u8, body: &[u8]) -> Option<()> {
+        match kind {
+            CREATE => {
+                let ((id, name, config), rest) = file::decode_entry(body)?;
+                if !rest.is_empty() {
+                    return None;
+                }
+                if self.only.as_ref().is_none_or(|only| *only == name) {
+                    let opening = Opening::load(id, &*self.storage, &config, self.options);
+                    self.damage.blame(&*self.storage, id, &opening);
+                    self.slots.insert(id, Slot { name, config, created: sequence, opening });
+                }
+                self.next_id = self.next_id.max(id + 1);
+            }
+            DROP => {
+                let id = u64::from_le_bytes(body.try_into().ok()?);
+                self.slots.remove(&id);
+                self.damage.acquit(id);
+            }
+            _ => return None,
+        }
+        Some(())
+    }
+
+    /// Notes records of the catalog that the log has lost, so that collections may be missing from the list.
+    pub(super) fn lose_catalog(&mut self, report: &LogReport) {
+        let highest_id = report.behind.keys().copied().max().unwrap_or(0).max(self.highest_id);
+        let is_behind = report.behind.get(&CATALOG).is_some_and(|&highest| highest > self.saved_lsn);
+        let fault = match report.catalog_before.filter(|sequence| *sequence > self.saved_lsn) {
+            Some(sequence) => {
+                let gap = report.damages.iter().find(|damage| damage.kind == DamageKind::Gap);
+                let why = gap.map_or_else(String::new, |gap| format!(". {}: {gap}", gap.file()));
+                format!(
+                    "record {sequence} of the log is lost, which created or deleted a collection, so nobody knows all \
+                     collections{why}"
+                )
+            }
+            None if is_behind || highest_id >= self.next_id => {
+                "records of the catalog in the log are damaged".to_string()
+            }
+            None => return,
+        };
+        self.fault.get_or_insert(fault);
+    }
+
+    /// Notes what else the log has lost.
+    ///
+    /// Whose records stood where nothing can be read is unknown: every collection that has no later record and no
+    /// later checkpoint may have lost its last changes, and is quarantined rather than served in an older state.
+    pub(super) fn lose(&mut self, report: &LogReport) {
+        let lost = report.damages.iter().filter(|damage| damage.loses_above(0));
+        let lost = lost.max_by_key(|damage| damage.lost_to.unwrap_or(u64::MAX));
+        let Some(damage) = lost else { return };
+        let lost_to = damage.lost_to.unwrap_or(u64::MAX);
+        for slot in self.slots.values_mut().filter(|slot| slot.created < lost_to) {
+            if slot.opening.as_ref().is_ok_and(|opening| opening.lsn() < lost_to) {
+                slot.opening = Err(may_be_its_own(damage.kind).into());
+            }
+        }
+        for (&collection, &highest) in &report.behind {
+            self.lose_behind(collection, highest);
+        }
+    }
+
+    /// Records of a collection up to `highest` cannot be read: unless its checkpoint has them, it is quarantined.
+    fn lose_behind(&mut self, collection: u64, highest: u64) {
+        let lost = self.slots.get(&collection).and_then(|slot| slot.opening.as_ref().ok());
+        if lost.is_some_and(|opening| opening.lsn() < highest) {
+            self.quarantine(collection, "records of this collection in the log are damaged".into());
+        }
+    }
+
+    /// Notes collections of which a part is missing, once everything in the log was applied.
+    pub(super) fn complete(&mut self) {
+        for (&id, slot) in &mut self.slots {
+            let fault = slot.opening.as_ref().ok().and_then(|opening| opening.missing(slot.created));
+            if let Some(fault) = fault {
+                slot.opening = Err(fault.into());
+                self.damage.manifests.insert(id);
+            }
+        }
+    }
+
+    /// The collections by name, served or quarantined, and what was damaged.
+    pub(super) fn into_entries(self, shared: &Arc<Shared>) -> (OrdMap<String, Arc<Entry>>, StartDamage) {
+        let mut damage = self.damage;
+        let entries = self.slots.into_iter().map(|(id, Slot { name, config, created, opening })| {
+            if let Ok(opening) = &opening {
+                let graphs = opening.damaged_graphs().iter();
+                damage.graphs.extend(graphs.map(|(file, what)| (name.clone(), file.clone(), what.clone())));
+            }
+            let state = match opening {
+                Ok(opening) => {
+                    EntryState::Active(Arc::new(Collection::open(opening, Arc::clone(shared), created)))
+                }
+                // The log keeps everything from the start: what can be saved of the collection is still in it.
+                Err(fault) => EntryState::quarantined(&fault, Some(0)),
+            };
+            (name.clone(), Arc::new(Entry::new(id, name, config, state)))
+        });
+        let entries = entries.collect();
+        (entries, damage)
+    }
+
+    fn quarantine(&mut self, collection: u64, fault: Unopened) {
+        if let Some(slot) = self.slots.get_mut(&collection) {
+            slot.opening = Err(fault);
+        }
+    }
+}
+
+impl StartDamage {
+    /// Notes the file that keeps a collection from being opened.
+    fn blame(&mut self, storage: &dyn Storage, id: u64, opening: &Result<Opening, Unopened>) {
+        if opening.as_ref().is_err_and(|fault| fault.cause.is_failure()) {
+            let kind = if is_manifest_damaged(storage, id) { &mut self.manifests } else { &mut self.data };
+            kind.insert(id);
+        }
+    }
+
+    /// A deletion may have removed some files of a collection before a crash.
+    fn acquit(&mut self, id: u64) {
+        self.manifests.remove(&id);
+        self.data.remove(&id);
+    }
+}
+
+/// What is wrong with a collection whose records may be among those that were lost.
+fn may_be_its_own(kind: DamageKind) -> &'static str {
+    match kind {
+        DamageKind::Gap | DamageKind::Missing => {
+            "segments of the log are missing whose records may be this collection's"
+        }
+        DamageKind::CutMark => {
+            "the mark of how far the log was cut is damaged, and so is its copy: whether segments of the log \
+             with records of this collection are missing nobody can tell"
+        }
+        DamageKind::RecordHeader | DamageKind::SegmentHeader => {
+            "records of the log are damaged that may be this collection's"
+        }
+    }
+}
+
+/// The checkpoints of all collections in their order, several at a time.
+fn load_checkpoints(
+    storage: &dyn Storage,
+    entries: &[SavedEntry],
+    options: OpeningOptions,
+) -> Vec<Result<Opening, Unopened>> {
+    let load = |(id, _, config): &SavedEntry| Opening::load(*id, storage, config, options);
+    let threads = options.threads;
+    if threads <= 1 || entries.len() <= 1 {
+        return entries.iter().map(load).collect();
+    }
+    let next = AtomicUsize::new(0);
+    let loaded: Mutex<Vec<(usize, Result<Opening, Unopened>)>> = Mutex::default();
+    std::thread::scope(|scope| {
+        for _ in 0..threads.min(entries.len()) {
+            scope.spawn(|| {
+                while let Some((at, entry)) = {
+                    let at = next.fetch_add(1, Ordering::Relaxed);
+                    entries.get(at).map(|entry| (at, entry))
+                } {
+                    let opening = load(entry);
+                    loaded.lock().push((at, opening));
+                }
+            });
+        }
+    });
+    let mut loaded = loaded.into_inner();
+    loaded.sort_unstable_by_key(|(at, _)| *at);
+    loaded.into_iter().map(|(_, opening)| opening).collect()
+}

@@ -1,0 +1,148 @@
+//! The order of the modules in ARCHITECTURE.md, and the places of `unsafe` in CONTRIBUTING.md, are those of the sources.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn read(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// All Rust sources below a folder.
+fn sources(dir: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(dir).unwrap_or_else(|error| panic!("{}: {error}", dir.display()));
+    let mut found = Vec::new();
+    for path in entries.map(|entry| entry.expect("a listed entry").path()) {
+        if path.is_dir() {
+            found.extend(sources(&path));
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            found.push(path);
+        }
+    }
+    found.sort();
+    found
+}
+
+/// The lines of a source with their numbers, comments and the bodies of `#[cfg(test)]` modules left out.
+fn code(source: &str) -> Vec<(usize, &str)> {
+    let mut lines = (1..).zip(source.lines()).peekable();
+    let mut kept = Vec::new();
+    while let Some((number, line)) = lines.next() {
+        let is_test = line == "#[cfg(test)]"
+            && lines.peek().is_some_and(|(_, next)| next.starts_with("mod ") && next.ends_with('{'));
+        if is_test {
+            lines.by_ref().find(|(_, line)| *line == "}");
+        } else if !line.trim_start().starts_with("//") {
+            kept.push((number, line));
+        }
+    }
+    kept
+}
+
+/// The parts of `text` that stand between backticks.
+fn quoted(text: &str) -> impl Iterator<Item = &str> {
+    text.split('`').skip(1).step_by(2)
+}
+
+/// The modules of the engine in the order of the table.
+fn floors() -> Vec<String> {
+    let page = read(&root().join("ARCHITECTURE.md"));
+    let (_, section) = page.split_once("### `crates/engine`").expect("a section of the engine");
+    let rows =
+        section.lines().skip_while(|line| !line.starts_with("| ")).take_while(|line| line.starts_with('|'));
+    let cells = rows.filter_map(|row| row.split('|').nth(1));
+    cells.flat_map(quoted).map(str::to_owned).collect()
+}
+
+/// The modules that a line names by paths from the crate's root.
+fn used(line: &str) -> impl Iterator<Item = &str> {
+    let is_part = |byte: char| byte.is_ascii_alphanumeric() || byte == '_';
+    line.split("crate::").skip(1).map(move |rest| {
+        let end = rest.find(|byte| !is_part(byte)).unwrap_or(rest.len());
+        &rest[..end]
+    })
+}
+
+#[test]
+fn each_module_uses_only_those_before_it_in_the_table() {
+    let floors = floors();
+    let position = |name: &str| floors.iter().position(|floor| floor == name);
+    let src = root().join("crates/engine/src");
+    let mut violations = Vec::new();
+    for path in sources(&src) {
+        let relative =
+            path.strip_prefix(&src).expect("a path below the folder").to_string_lossy().replace('\\', "/");
+        let is_test = relative.split('/').any(|part| matches!(part, "tests" | "tests.rs"));
+        let module = relative.split('/').next().expect("a first part").trim_end_matches(".rs");
+        if is_test || module == "lib" {
+            continue;
+        }
+        let source = read(&path);
+        let Some(own) = position(module) else {
+            violations.push(format!("{relative}: the table has no module {module}"));
+            continue;
+        };
+        for (number, line) in code(&source) {
+            for used in used(line) {
+                if position(used).is_none_or(|other| other > own) {
+                    violations.push(format!("{relative}:{number}: {module} must not use crate::{used}"));
+                }
+            }
+            // From here, `super` is the crate's root.
+            let is_root = relative == format!("{module}.rs") || relative == format!("{module}/mod.rs");
+            if is_root && line.starts_with("use super::") {
+                violations.push(format!("{relative}:{number}: name the module from `crate`"));
+            }
+        }
+    }
+    assert!(violations.is_empty(), "{}", violations.join("\n"));
+}
+
+#[test]
+fn the_table_has_each_module_of_the_crate_once() {
+    let source = read(&root().join("crates/engine/src/lib.rs"));
+    let declared = source.lines().filter_map(|line| {
+        line.trim_start_matches("pub ").strip_prefix("mod ").map(|rest| rest.trim_end_matches(';').to_owned())
+    });
+    let mut declared: Vec<String> = declared.collect();
+    declared.sort();
+    declared.dedup();
+    let mut floors = floors();
+    floors.sort();
+    assert_eq!(floors, declared);
+}
+
+/// Whether a line of code begins an unsafe block, function, implementation or attribute.
+fn is_unchecked(line: &str) -> bool {
+    let is_keyword = |rest: &&str| {
+        let rest = rest.trim_start();
+        rest.is_empty()
+            || ["{", "(", "fn", "impl", "trait", "extern"].iter().any(|next| rest.starts_with(next))
+    };
+    line.split("unsafe").skip(1).any(|rest| is_keyword(&rest))
+}
+
+#[test]
+fn unsafe_appears_only_where_the_rules_allow_it() {
+    let rules = read(&root().join("CONTRIBUTING.md"));
+    let rule = rules.lines().find(|line| line.starts_with("- `unsafe`")).expect("a rule about unsafe");
+    let allowed: Vec<PathBuf> =
+        quoted(rule).filter(|path| path.starts_with("crates/")).map(|path| root().join(path)).collect();
+    assert!(allowed.iter().all(|path| path.exists()), "{allowed:?}");
+    let mut violations = Vec::new();
+    for path in sources(&root().join("crates")) {
+        if allowed.iter().any(|allowed| path.starts_with(allowed)) {
+            continue;
+        }
+        let source = read(&path);
+        for (number, line) in code(&source) {
+            if is_unchecked(line) {
+                violations.push(format!("{}:{number}", path.display()));
+            }
+        }
+    }
+    assert!(violations.is_empty(), "unsafe code in {}", violations.join(", "));
+}
