@@ -2,6 +2,7 @@ import { settingsReference, type Config, type SettingKey, type VerbFlag } from '
 import { productVersion } from '../system/version';
 import { backup } from './backup';
 import { check } from './check';
+import { completionScript } from './completion';
 import type { Console, ExitCode } from './console';
 import { health } from './health';
 import { overview } from './help';
@@ -133,6 +134,14 @@ export const VERBS: readonly Verb[] = [
     usesSettings: false,
     run: ({ stdout }) => {
       stdout.write(settingsReference());
+    },
+  },
+  {
+    name: 'completion',
+    about: 'Prints the script with which bash and zsh complete verbs and flags: source <(kithdb completion)',
+    usesSettings: false,
+    run: ({ stdout }) => {
+      stdout.write(completionScript(VERBS));
     },
   },
   {

@@ -2,7 +2,8 @@ export { ConfigError, loadConfig, type Config, type ConfigSources } from './load
 export { suggestion } from './nearest';
 export { settingsHelp, settingsReference } from './reference';
 export { environmentName, flagName, isPathFlag, type SettingKey } from './settings';
-export { flagNames, readFlags, type CommandLine, type VerbFlag } from './sources';
+export { readFlags, type CommandLine, type VerbFlag } from './command-line';
+export { flagNames, takesValue } from './sources';
 
 /** The environment of this process. Only this folder reads it, and only the table of settings says what is in it. */
 export function environmentOfProcess(): Readonly<Record<string, string | undefined>> {

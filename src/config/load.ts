@@ -3,7 +3,8 @@ import { resolve } from 'node:path';
 import type { EngineLimits } from '../engine/types';
 import { BadValue } from './setting';
 import { describe, SETTING_KEYS, SETTINGS, type SettingKey, type SettingValues } from './settings';
-import { readEnvironment, readFile, reason, type CommandLine, type Given, type Source } from './sources';
+import type { CommandLine } from './command-line';
+import { readEnvironment, readFile, reason, type Given, type Source } from './sources';
 
 /** Everything the server needs to know before it starts; frozen. */
 export interface Config {

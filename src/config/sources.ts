@@ -1,5 +1,4 @@
 import { readFileSync } from 'node:fs';
-import { parseArgs } from 'node:util';
 import { isMap, isScalar, parseDocument } from 'yaml';
 import { isNear, nearest } from './nearest';
 import { describe, environmentName, fileKey, flagName, SETTING_KEYS, type SettingKey } from './settings';
@@ -17,114 +16,10 @@ export interface Given {
 /** What one source gives for each setting; a secret may be given more than once under its several names. */
 export type Source = ReadonlyMap<SettingKey, readonly Given[]>;
 
-/** A flag that is no setting: it belongs to the verbs that name it. */
-export interface VerbFlag {
-  /** Without its dashes. */
-  readonly name: string;
-  /** What its value looks like; a flag without one is a switch. */
-  readonly placeholder?: string;
-  /** One or two sentences without a line break. */
-  readonly about: string;
-}
-
-/** What the command line holds besides settings. */
-export interface CommandLine {
-  readonly settings: Source;
-  readonly positionals: readonly string[];
-  /** Flags of verbs, each with its value; true for a switch. */
-  readonly flags: ReadonlyMap<string, string | true>;
-  readonly help: boolean;
-  readonly version: boolean;
-  /** Flags that no verb has and that are no settings, with their dashes. */
-  readonly unknownFlags: readonly string[];
-  readonly problems: readonly string[];
-}
-
-interface Name {
+/** A setting by one of its names. */
+export interface Name {
   readonly key: SettingKey;
   readonly isSecretFile: boolean;
-}
-
-/** Reads flags, those of verbs included; everything that is none is a positional argument. */
-export function readFlags(argv: readonly string[], verbFlags: readonly VerbFlag[] = []): CommandLine {
-  const names = flagNames();
-  const ofVerbs = new Map(verbFlags.map((flag) => [flag.name, flag]));
-  const options: Record<string, { type: 'boolean' | 'string'; short?: string }> = {
-    help: { type: 'boolean', short: 'h' },
-    version: { type: 'boolean', short: 'v' },
-  };
-  for (const [flag, { key }] of names) {
-    options[flag] = { type: describe(key).isSwitch === true ? 'boolean' : 'string' };
-  }
-  for (const { name, placeholder } of verbFlags) {
-    options[name] = { type: placeholder === undefined ? 'boolean' : 'string' };
-  }
-  const { tokens } = parseArgs({
-    // A word behind one dash would be read as a flag for each of its letters.
-    args: argv.map((argument) => (isWordOfOneDash(argument) ? `--${argument}` : argument)),
-    options,
-    strict: false,
-    allowPositionals: true,
-    tokens: true,
-  });
-  const settings = new Map<SettingKey, Given[]>();
-  const positionals: string[] = [];
-  const flags = new Map<string, string | true>();
-  const problems: string[] = [];
-  const unknownFlags = new Set<string>();
-  let help = false;
-  let version = false;
-  /** A switch, or a flag that does not exist: what follows it may be its value. */
-  let open: Name | 'unknown' | undefined;
-  for (const token of tokens) {
-    const before = open;
-    open = undefined;
-    if (token.kind === 'positional') {
-      if (typeof before === 'object' && /^(?:true|false)$/.test(token.value)) {
-        const origin = `--${flagName(before.key)}`;
-        settings.set(before.key, [{ origin, raw: token.value, isSecretFile: false }]);
-      } else if (before !== 'unknown') {
-        positionals.push(token.value);
-      }
-    } else if (token.kind === 'option') {
-      const name = names.get(token.name);
-      const ofVerb = ofVerbs.get(token.name);
-      if (ofVerb !== undefined) {
-        const isSwitch = ofVerb.placeholder === undefined;
-        const value = token.value ?? (isSwitch ? true : undefined);
-        if (isSwitch && value !== true) {
-          problems.push(`${token.rawName} takes no value`);
-        } else if (value === undefined || value === '' || (value !== true && value.startsWith('--'))) {
-          problems.push(`${token.rawName} needs a value: ${token.rawName} ${ofVerb.placeholder ?? ''}`);
-        } else {
-          flags.set(token.name, value);
-        }
-      } else if (token.name === 'help') {
-        help = true;
-      } else if (token.name === 'version') {
-        version = true;
-      } else if (name === undefined) {
-        unknownFlags.add(isWordOfOneDash(token.name) ? token.name : token.rawName);
-        open = token.value === undefined ? 'unknown' : undefined;
-      } else {
-        const { isSwitch, placeholder } = describe(name.key);
-        const value = token.value ?? (isSwitch === true ? true : undefined);
-        if (value === undefined || (token.inlineValue === false && value.toString().startsWith('--'))) {
-          problems.push(`${token.rawName} needs a value: ${token.rawName} ${placeholder}`);
-        } else {
-          // The last one counts, so that a flag can be appended to a command that has it already.
-          settings.set(name.key, [{ origin: token.rawName, raw: value, isSecretFile: name.isSecretFile }]);
-        }
-        open = token.value === undefined ? name : undefined;
-      }
-    }
-  }
-  return { settings, positionals, flags, help, version, unknownFlags: [...unknownFlags], problems };
-}
-
-/** Such as `-data-dir`, where two dashes were meant. */
-function isWordOfOneDash(argument: string): boolean {
-  return /^-[a-z]{2}/i.test(argument);
 }
 
 /** What to write instead of a name that is not known, and where there is no such name the nearest. */
@@ -231,6 +126,12 @@ export function flagNames(): ReadonlyMap<string, Name> {
         : [flagName(key), { key, isSecretFile: false }],
     ),
   );
+}
+
+/** Whether a flag, without its dashes, needs a value: every one but a switch. */
+export function takesValue(flag: string): boolean {
+  const name = flagNames().get(flag);
+  return name !== undefined && describe(name.key).isSwitch !== true;
 }
 
 /** Every environment variable. */

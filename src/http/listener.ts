@@ -1,9 +1,10 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import type { Logger } from 'pino';
 import { logAtEnd } from './access-log';
 import { Chain, type ChainServices } from './chain';
 import { isClosing } from './connection';
 import { CrossOrigin } from './cross-origin';
-import { badRequest, expectationFailed } from './errors';
+import { badRequest, expectationFailed, type Failure } from './errors';
 import { Exchange } from './exchange';
 import { expressLane } from './express-lane';
 import { RouteMatcher } from './matcher';
@@ -53,7 +54,7 @@ function countHosts(rawHeaders: readonly string[]): number {
   return hosts;
 }
 
-/** What is wrong with a head that Node's parser hands over all the same. */
+/** What is wrong with a head that Node's parser accepts. */
 function malformedHead({ headers, httpVersion, rawHeaders, url = '/' }: IncomingMessage): string | undefined {
   const encoding = headers['transfer-encoding'];
   if (encoding !== undefined && encoding.toLowerCase() !== 'chunked') {
@@ -67,7 +68,7 @@ function malformedHead({ headers, httpVersion, rawHeaders, url = '/' }: Incoming
   if (host === undefined) {
     return httpVersion === '1.0' ? undefined : 'Missing Host header';
   }
-  // `headers` has the first of several, and what stands in front of this server may have looked at the last.
+  // `headers` has the first of several; a proxy in front of this server may have used the last.
   if (countHosts(rawHeaders) > 1) {
     return 'More than one Host header';
   }
@@ -75,6 +76,37 @@ function malformedHead({ headers, httpVersion, rawHeaders, url = '/' }: Incoming
   return authority === undefined || authority.toLowerCase() === host.toLowerCase()
     ? undefined
     : 'The Host header and the request target name different hosts';
+}
+
+/** The exchange that was made when a request arrived. */
+function madeExchange(exchanges: WeakMap<IncomingMessage, Exchange>, request: IncomingMessage): Exchange {
+  const exchange = exchanges.get(request);
+  if (exchange === undefined) {
+    throw new Error('a request reached Express without its exchange');
+  }
+  return exchange;
+}
+
+/** Why a head is refused before anything else is checked. */
+function refuseHead(request: IncomingMessage, expects: Expects): Failure | undefined {
+  const malformed = malformedHead(request);
+  if (malformed !== undefined) {
+    return badRequest(malformed);
+  }
+  return expects === 'more' ? expectationFailed() : undefined;
+}
+
+/** Counts connections that are cut because there are too many, and logs that now and then. */
+function dropCounter(requests: RequestCounts, log: Logger): () => void {
+  let warnedAt = -Infinity;
+  return () => {
+    requests.connectionDropped();
+    if (performance.now() - warnedAt >= DROP_WARNING_MS) {
+      warnedAt = performance.now();
+      const total = requests.droppedConnections;
+      log.warn({ total }, 'connections are cut, because there are too many: let clients reuse them');
+    }
+  };
 }
 
 /**
@@ -89,15 +121,8 @@ export function httpListeners(services: HttpServices): HttpListeners {
   const chain = new Chain(services);
   const crossOrigin = new CrossOrigin(services.corsOrigins);
   const exchanges = new WeakMap<IncomingMessage, Exchange>();
-  const express = expressLane(routes, matcher, chain, (request) => {
-    const exchange = exchanges.get(request);
-    if (exchange === undefined) {
-      throw new Error('a request reached Express without its exchange');
-    }
-    return exchange;
-  });
+  const express = expressLane(routes, matcher, chain, (request) => madeExchange(exchanges, request));
   const hotLane = services.hotLane ?? true;
-  let warnedOfDropsAt = -Infinity;
   const methodsOf = (path: string): readonly string[] => matcher.methods(path);
 
   const serve = (request: IncomingMessage, response: ServerResponse, expects: Expects): void => {
@@ -112,13 +137,9 @@ export function httpListeners(services: HttpServices): HttpListeners {
       requests.ended(exchange);
     });
     logAtEnd(exchange, log);
-    const malformed = malformedHead(request);
-    if (malformed !== undefined) {
-      exchange.fail(badRequest(malformed));
-      return;
-    }
-    if (expects === 'more') {
-      exchange.fail(expectationFailed());
+    const refused = refuseHead(request, expects);
+    if (refused !== undefined) {
+      exchange.fail(refused);
       return;
     }
     if (request.headers.origin !== undefined && crossOrigin.apply(exchange, methodsOf)) {
@@ -146,13 +167,6 @@ export function httpListeners(services: HttpServices): HttpListeners {
     checkExpectation: (request, response) => {
       serve(request, response, 'more');
     },
-    drop: () => {
-      requests.connectionDropped();
-      if (performance.now() - warnedOfDropsAt >= DROP_WARNING_MS) {
-        warnedOfDropsAt = performance.now();
-        const total = requests.droppedConnections;
-        log.warn({ total }, 'connections are cut, because there are too many: let clients reuse them');
-      }
-    },
+    drop: dropCounter(requests, log),
   };
 }

@@ -132,6 +132,20 @@ export function scrubFamilies(report: ScrubReport): readonly Family[] {
 
 function internalFamilies({ memory, searches, kernels }: EngineInternals): readonly Family[] {
   return [
+    ...memoryFamilies(memory),
+    ...searchFamilies(searches),
+    {
+      type: 'gauge',
+      name: 'kithdb_kernels_info',
+      help: 'Always 1; the labels are the instruction sets in use for original vectors and for codes',
+      labels: ['rows', 'codes'],
+      samples: () => [{ labels: { ...kernels }, value: 1 }],
+    },
+  ];
+}
+
+function memoryFamilies(memory: EngineInternals['memory']): readonly Family[] {
+  return [
     {
       type: 'gauge',
       name: 'kithdb_memory_bytes',
@@ -150,6 +164,11 @@ function internalFamilies({ memory, searches, kernels }: EngineInternals): reado
       labels: ['component'],
       samples: () => labelled('component', { originals: memory.originalsMapped }),
     },
+  ];
+}
+
+function searchFamilies(searches: EngineInternals['searches']): readonly Family[] {
+  return [
     {
       type: 'counter',
       name: 'kithdb_search_plans_total',
@@ -186,13 +205,6 @@ function internalFamilies({ memory, searches, kernels }: EngineInternals): reado
         const { distances, scanned, reranked } = searches;
         return labelled('stage', { walk: distances, scan: scanned, rerank: reranked });
       },
-    },
-    {
-      type: 'gauge',
-      name: 'kithdb_kernels_info',
-      help: 'Always 1; the labels are the instruction sets in use for original vectors and for codes',
-      labels: ['rows', 'codes'],
-      samples: () => [{ labels: { ...kernels }, value: 1 }],
     },
   ];
 }

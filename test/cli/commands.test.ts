@@ -90,6 +90,27 @@ describe('C11.2 the command line', () => {
     expect(started).not.toHaveBeenCalled();
   });
 
+  it.each([
+    ['kithdb ', 'serve admin check backup restore repair health help completion version'],
+    ['kithdb re', 'restore repair'],
+    ['kithdb admin ', 'reset-password'],
+    ['kithdb help c', 'configuration'],
+    ['kithdb --da', '--data-dir'],
+    ['kithdb serve --insecure', '--insecure-no-auth'],
+    ['kithdb serve --admin-password', '--admin-password-file'],
+    ['kithdb check --', '--json --collection --config --data-dir --token-store --help --version'],
+    ['kithdb admin reset-password --ad', '--admin-password-file'],
+    ['kithdb completion --', '--help --version'],
+    ['kithdb check --data-dir package.js', 'package.json'],
+    ['kithdb serve --port ', ''],
+  ])('completes %j in a shell', async (line, expected) => {
+    const { out } = await kithdb(['completion']);
+    const words = line.split(' ').map((word) => `'${word}'`);
+    const asked = `COMP_WORDS=(${words.join(' ')}); COMP_CWORD=${words.length - 1}; _kithdb; echo "\${COMPREPLY[*]}"`;
+    const { stdout, stderr } = spawnSync('bash', ['-c', `${out}\n${asked}`], { encoding: 'utf8' });
+    expect([stdout, stderr]).toEqual([`${expected}\n`, '']);
+  });
+
   it('prints the version and the reference of settings', async () => {
     const { version } = JSON.parse(readFileSync(join(__dirname, '..', '..', 'package.json'), 'utf8'));
     for (const argv of [['version'], ['--version'], ['-v']]) {
