@@ -19,7 +19,7 @@ use crate::field::sparse_table::{SparseArena, SparseMark};
 use crate::field::table::{FieldArena, FieldCounts};
 use crate::payload::edit::EditError;
 use crate::storage::Map;
-use crate::types::PointId;
+use crate::types::{PointId, PointOffset};
 use crate::vectors::VectorValue;
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
@@ -330,7 +330,14 @@ impl Head {
 
     /// Gives the point a vector in a field, or none. A vector equal to the one in place keeps its row, so that a
     /// change of payload alone leaves the graph alone.
-    fn set_row(&mut self, op: u64, offset: u32, point: &mut Point, field: u16, vector: Option<&VectorValue>) {
+    fn set_row(
+        &mut self,
+        op: u64,
+        offset: PointOffset,
+        point: &mut Point,
+        field: u16,
+        vector: Option<&VectorValue>,
+    ) {
         let at = usize::from(field);
         let old = point.rows.row(at);
         self.scratch.clear();
@@ -345,8 +352,8 @@ impl Head {
         }
         let row = match (vector, at.checked_sub(self.fields.len())) {
             (None, _) => NO_ROW,
-            (Some(_), None) => self.fields[at].push(&self.scratch, offset),
-            (Some(_), Some(sparse)) => self.sparse[sparse].push(&self.scratch, offset),
+            (Some(_), None) => self.fields[at].push(&self.scratch, offset.get()),
+            (Some(_), Some(sparse)) => self.sparse[sparse].push(&self.scratch, offset.get()),
         };
         point.rows.set(at, row);
     }
@@ -481,16 +488,16 @@ impl Head {
         Ok(())
     }
 
-    fn take(&self, id: PointId) -> Option<(u32, Point)> {
+    fn take(&self, id: PointId) -> Option<(PointOffset, Point)> {
         self.state.point(id).map(|(offset, point)| (offset, point.clone()))
     }
 
-    fn write_back(&mut self, op: u64, offset: u32, mut point: Point) {
+    fn write_back(&mut self, op: u64, offset: PointOffset, mut point: Point) {
         point.version = op;
         self.state.set(offset, point);
     }
 
-    fn reindex(&mut self, offset: u32, before: Option<&[u8]>, after: Option<&[u8]>) {
+    fn reindex(&mut self, offset: PointOffset, before: Option<&[u8]>, after: Option<&[u8]>) {
         if !self.state.indexes.is_empty() {
             for index in Arc::make_mut(&mut self.state.indexes) {
                 index.replace(offset, before, after);

@@ -29,6 +29,7 @@ use crate::collection::write::Writer;
 use crate::config::Placement;
 use crate::field::graph::FieldGraph;
 use crate::storage::{ErrorKind, Map, Storage, StorageError, make_dir};
+use crate::types::PointOffset;
 use crate::wal::LogError;
 use extents::{Extent, ExtentWriter, file_name};
 use manifest::Manifest;
@@ -546,7 +547,7 @@ impl Collection {
                 if same_payload(&point.payload, from) {
                     let stored = StoredPayload { file, map: map.clone(), offset: *extent_offset, len: *len };
                     let point = Point { payload: Payload::Stored(stored), ..point.clone() };
-                    state.set(*offset, point);
+                    state.set(PointOffset::new(*offset), point);
                 }
             }
         }

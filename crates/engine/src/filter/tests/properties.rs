@@ -115,7 +115,7 @@ fn indexed_conditions_are_exact_and_need_no_payload() {
     ] {
         let plan = parse(&filter.to_string()).unwrap().plan(&state, &state.live);
         assert!(plan.exact, "{filter}");
-        assert_eq!(plan.candidates.unwrap().iter().collect::<Vec<_>>(), expected, "{filter}");
+        assert_eq!(plan.candidates.unwrap().numbers(), expected, "{filter}");
     }
     // An unindexed condition leaves the candidates of the indexed ones.
     let mixed =
@@ -135,7 +135,7 @@ fn nested_conditions_take_their_candidates_from_the_index_of_the_inner_path() {
     let nested = r#"{"must":[{"nested":{"key":"a","filter":{"must":[{"key":"b","match":{"any":[3,4]}}],"must_not":[{"key":"c","is_null":true}]}}}]}"#;
     let plan = parse(nested).unwrap().plan(&state, &state.live);
     assert!(!plan.exact);
-    assert_eq!(plan.candidates.unwrap().iter().collect::<Vec<_>>(), [3, 4]);
+    assert_eq!(plan.candidates.unwrap().numbers(), [3, 4]);
 }
 
 #[test]

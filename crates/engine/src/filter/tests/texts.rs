@@ -4,6 +4,7 @@ use super::parse;
 use super::state::{Change, State};
 use crate::json::Reader;
 use crate::payload::FieldSchema;
+use crate::point_set::PointSet;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -198,8 +199,8 @@ proptest! {
 /// The candidates of a condition on `k` and whether they are the answer.
 fn planned(state: &State, kind: &str, query: &str) -> (Vec<u32>, bool) {
     let filter = json!({"must": {"key": "k", "match": {kind: query}}});
-    let plan = parse(&filter.to_string()).unwrap().plan(state, &(0..10).collect());
-    (plan.candidates.unwrap().iter().collect(), plan.exact)
+    let plan = parse(&filter.to_string()).unwrap().plan(state, &PointSet::of(0..10));
+    (plan.candidates.unwrap().numbers(), plan.exact)
 }
 
 fn state(schema: Value, values: &[Value]) -> State {
