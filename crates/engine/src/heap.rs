@@ -1,17 +1,18 @@
-//! What values take in memory, as the allocator has them.
+//! The memory that values take on the heap, the allocator's overhead included.
 
-/// Counters before the value of an `Arc`.
+/// Bytes of the counters before the value of an `Arc`.
 const COUNTERS: usize = 16;
-/// What the allocator keeps before a piece of memory, and what lengths it deals in.
-const PIECE_HEADER: usize = 8;
-const PIECE_GRAIN: usize = 16;
+/// Bytes that the allocator keeps before each block.
+const BLOCK_HEADER: usize = 8;
+/// The allocator rounds blocks up to a multiple of this.
+const BLOCK_ALIGNMENT: usize = 16;
 
-/// Bytes of so many that are asked for at once.
+/// The bytes of a block in which `asked` bytes are allocated.
 pub fn bytes(asked: usize) -> u64 {
-    if asked == 0 { 0 } else { (PIECE_HEADER + asked).next_multiple_of(PIECE_GRAIN) as u64 }
+    if asked == 0 { 0 } else { (BLOCK_HEADER + asked).next_multiple_of(BLOCK_ALIGNMENT) as u64 }
 }
 
-/// Bytes of a value behind an `Arc`.
+/// The bytes of a block of a value of so many bytes behind an `Arc`.
 pub fn shared_bytes(value: usize) -> u64 {
     bytes(COUNTERS + value)
 }

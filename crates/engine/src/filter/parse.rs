@@ -1,6 +1,6 @@
 //! Reading filters: the grammar of C7.
 //!
-//! Every error is a filter parse error that names its place (C1.4); an unknown key is one, never ignored.
+//! Every error is a filter parse error that names its place (C1.4). Unknown keys are errors.
 
 use super::parse_clause::{
     Absence, absence, geo_box, geo_polygon, geo_radius, matching, point_id, range, values_count,
@@ -13,9 +13,10 @@ use crate::payload::JsonPath;
 use crate::types::PointId;
 use std::sync::Arc;
 
-/// Filters inside filters.
+/// The greatest nesting of filters.
 const MAX_FILTER_DEPTH: usize = 64;
-/// Nesting of the body at which filters end. Below the reader's own limit, so that the error is the filter's.
+/// The greatest nesting of a filter's place in the body. It is below the reader's own limit, so that the error is a filter
+/// parse error.
 const MAX_PLACE_DEPTH: usize = 148;
 
 type Result<T> = std::result::Result<T, Error>;

@@ -39,7 +39,7 @@ pub(super) fn point_id(r: &mut Reader<'_>) -> Result<PointId> {
     })
 }
 
-/// A text of the request for a message, which it may not flood.
+/// The beginning of a text of the request, for a message.
 fn shown(text: &str) -> String {
     const CHARACTERS: usize = 60;
     let mut shown: String = text.chars().take(CHARACTERS).collect();
