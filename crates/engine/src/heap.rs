@@ -12,7 +12,7 @@ pub fn bytes(asked: usize) -> u64 {
     if asked == 0 { 0 } else { (BLOCK_HEADER + asked).next_multiple_of(BLOCK_ALIGNMENT) as u64 }
 }
 
-/// The bytes of a block of a value of so many bytes behind an `Arc`.
+/// The bytes of the block of an `Arc` around a value of `value` bytes.
 pub fn shared_bytes(value: usize) -> u64 {
     bytes(COUNTERS + value)
 }

@@ -99,7 +99,7 @@ enum Source {
 
 impl CollectionConfig {
     /// A configuration with these vector fields and the defaults of everything else. Names must be distinct;
-    /// the unnamed vector is `""` and stands alone.
+    /// the unnamed vector is `""` and must be the only one.
     pub fn with_fields(vectors: Vec<(Box<str>, VectorParams)>) -> CollectionConfig {
         CollectionConfig {
             vectors,

@@ -1,4 +1,4 @@
-//! A collection of twelve offsets with field indexes, and what is checked of a filter on it.
+//! A collection of twelve offsets with field indexes, and the checks of a filter on it.
 
 use super::documents::{any_value, object, parsed};
 use super::oracle::{self, Subject};
@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// A step in the life of a collection of twelve offsets.
+/// A change of a collection of twelve offsets.
 #[derive(Clone, Debug)]
 pub(super) enum Change {
     Put(u32, Value),

@@ -34,7 +34,7 @@ struct Order {
     sequences: OrdMap<PointOffset, Arc<[u32]>>,
 }
 
-/// Not the number of a token: memory ends before there are so many tokens.
+/// Never the number of a token: memory does not suffice for 2³² tokens.
 const GAP: u32 = u32::MAX;
 
 impl Words {

@@ -201,8 +201,8 @@ impl<K: Ord + Clone> Zones<K> {
         self.levels[level][part].get_or_init(make)
     }
 
-    /// Drops the unions that have the value `key`. True if the zones have to be rebuilt, because after so many changes their
-    /// sizes may differ much.
+    /// Drops the unions that have the value `key`. True if the zones have to be rebuilt: after many changes their sizes
+    /// may differ much.
     fn invalidate<Q>(&mut self, key: &Q) -> bool
     where
         Q: Ord + ?Sized,
