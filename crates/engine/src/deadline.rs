@@ -1,11 +1,11 @@
-//! When a request is given up.
+//! Deadlines of requests.
 
 use crate::error::Error;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// The moment at which a request is given up (C1.10): its time is over, or the engine closes.
+/// The time at which a request is cancelled (C1.10). It is also cancelled when the engine closes.
 #[derive(Clone, Debug)]
 pub struct Deadline {
     at: Instant,
@@ -14,12 +14,12 @@ pub struct Deadline {
     closing: Option<Closing>,
 }
 
-/// Whether an engine closes. Clones are of the same engine.
+/// Whether an engine is closing. Clones share the state.
 #[derive(Clone, Debug, Default)]
 pub struct Closing(Arc<AtomicBool>);
 
 impl Closing {
-    /// It does from here on: its requests are given up at their next look.
+    /// The engine starts closing. Its requests are cancelled at their next check.
     pub fn begin(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
@@ -35,7 +35,7 @@ impl Deadline {
         Deadline { at: start + allowed, allowed, what, closing: None }
     }
 
-    /// The same, for a request of the engine that `closing` is of.
+    /// The same deadline, which also passes when the engine of `closing` closes.
     #[must_use]
     pub fn or_at(self, closing: &Closing) -> Deadline {
         Deadline { closing: Some(closing.clone()), ..self }
@@ -50,12 +50,12 @@ impl Deadline {
         self.closing.as_ref().is_some_and(Closing::has_begun)
     }
 
-    /// The moment, unless the engine closes before.
+    /// The time of the deadline. The engine may close before.
     pub fn instant(&self) -> Instant {
         self.at
     }
 
-    /// The error of a request that did not make it.
+    /// The error of a request whose deadline has passed.
     pub fn error(&self) -> Error {
         if self.is_closing() {
             return Error::ShuttingDown;
@@ -73,62 +73,62 @@ impl Deadline {
     }
 }
 
-/// Work between two looks at the clock, in bytes of payload times conditions: milliseconds at worst.
-const WORK_PER_LOOK: u64 = 4 * 1024 * 1024;
-/// What a point costs whatever its payload: 256 points without one are a look.
-const WORK_PER_POINT: u64 = WORK_PER_LOOK / 256;
+/// Work between two checks of the deadline, in bytes of payload times conditions: milliseconds at worst.
+const WORK_PER_CHECK: u64 = 4 * 1024 * 1024;
+/// The fixed work of a point: 256 points without payload are worth a check.
+const WORK_PER_POINT: u64 = WORK_PER_CHECK / 256;
 
-/// Looks at the clock as often as the work on documents asks for: one long text under many conditions takes longer
-/// than thousands of short ones.
+/// Checks a deadline in intervals of work rather than of points: one long text under many conditions takes longer than
+/// thousands of short ones.
 #[derive(Debug)]
 pub struct Pace<'a> {
-    /// None for what was accepted before, and is done again at a start.
+    /// None for records that are replayed: they were accepted before.
     deadline: Option<&'a Deadline>,
     conditions: u64,
     done: u64,
 }
 
 impl<'a> Pace<'a> {
-    /// A pace for points that so many conditions are checked on. The first step looks.
+    /// A pace for points on which this many conditions are checked. The first step checks the deadline.
     pub fn new(deadline: &'a Deadline, conditions: usize) -> Pace<'a> {
-        Pace { deadline: Some(deadline), conditions: conditions as u64, done: WORK_PER_LOOK }
+        Pace { deadline: Some(deadline), conditions: conditions as u64, done: WORK_PER_CHECK }
     }
 
-    /// The pace of what has no deadline.
+    /// A pace without a deadline.
     pub fn unhurried() -> Pace<'static> {
         Pace { deadline: None, conditions: 1, done: 0 }
     }
 
-    /// A pace whose last look was just now.
+    /// A pace that has just checked the deadline.
     #[cfg(test)]
     pub fn begun(deadline: &'a Deadline) -> Pace<'a> {
         Pace { done: 0, ..Pace::new(deadline, 1) }
     }
 
-    /// Work since the last look.
+    /// Work since the last check.
     #[cfg(test)]
     pub fn done(&self) -> u64 {
         self.done
     }
 
-    /// Counts a point before it is worked on.
+    /// Counts a point. To be called before it is processed.
     ///
     /// # Errors
     /// `Timeout` once the deadline has passed, `ShuttingDown` once the engine closes.
     pub fn step(&mut self, payload_bytes: usize) -> Result<(), Error> {
-        self.look_after(WORK_PER_POINT + payload_bytes as u64 * self.conditions)
+        self.check_after(WORK_PER_POINT + payload_bytes as u64 * self.conditions)
     }
 
-    /// Counts bytes that are gone through on the way, before they are.
+    /// Counts bytes. To be called before they are processed.
     ///
     /// # Errors
     /// As of [`Pace::step`].
     pub fn work(&mut self, bytes: usize) -> Result<(), Error> {
-        self.look_after(bytes as u64)
+        self.check_after(bytes as u64)
     }
 
-    fn look_after(&mut self, work: u64) -> Result<(), Error> {
-        if self.done >= WORK_PER_LOOK {
+    fn check_after(&mut self, work: u64) -> Result<(), Error> {
+        if self.done >= WORK_PER_CHECK {
             self.done = 0;
             self.deadline.map_or(Ok(()), Deadline::check)?;
         }
@@ -142,15 +142,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn heavy_documents_are_looked_at_one_by_one_c1_10() {
+    fn the_deadline_is_checked_for_each_heavy_document_c1_10() {
         let late = Deadline::new(Instant::now(), Duration::ZERO, "Count");
         let mut pace = Pace { deadline: Some(&late), conditions: 1000, done: 0 };
         pace.step(100_000).expect("nothing was done before the first");
-        pace.step(1).expect_err("one heavy document calls for a look");
+        pace.step(1).expect_err("one heavy document causes a check");
     }
 
     #[test]
-    fn a_request_is_given_up_when_its_engine_closes_c11_3() {
+    fn a_request_is_cancelled_when_its_engine_closes_c11_3() {
         let closing = Closing::default();
         let deadline = Deadline::new(Instant::now(), Duration::from_secs(3600), "Count").or_at(&closing);
         let mut pace = Pace::new(&deadline, 1);
@@ -161,10 +161,10 @@ mod tests {
     }
 
     #[test]
-    fn light_documents_share_a_look_c1_10() {
+    fn light_documents_share_a_check_c1_10() {
         let late = Deadline::new(Instant::now(), Duration::ZERO, "Count");
         let mut pace = Pace { deadline: Some(&late), conditions: 1, done: 0 };
         let steps = (0..1000).take_while(|_| pace.step(10).is_ok()).count();
-        assert!((200..=256).contains(&steps), "{steps} points between two looks");
+        assert!((200..=256).contains(&steps), "{steps} points between two checks");
     }
 }

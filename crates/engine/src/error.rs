@@ -35,7 +35,7 @@ pub enum Error {
     CollectionDeleted(String),
     /// Ids named in the request that are absent, in the order of the request.
     PointNotFound(Vec<PointId>),
-    /// An example that is a point without the vector that is asked for.
+    /// An example is a point that does not have the vector of the query.
     PointWithoutVector(PointId, String),
     /// The engine is still opening.
     NotReady,
@@ -43,9 +43,9 @@ pub enum Error {
     Timeout(String),
     /// A queue or a budget is full; the sentence says which.
     Overloaded(String),
-    /// The disk refuses to grow.
+    /// The disk is full for this write.
     StorageFull,
-    /// The memory budget refuses to grow.
+    /// The memory budget is used up.
     MemoryLimit,
     /// The engine is closing.
     ShuttingDown,
@@ -68,10 +68,10 @@ impl Error {
         Error::BadRequest(message.into())
     }
 
-    /// The same error, with the part of a batch that it is about (C6.2).
+    /// The same error with the part of the batch that it belongs to (C6.2).
     pub fn within(self, place: String) -> Error {
         match self {
-            // A sentence of a parser names its place itself, and the deadline is that of the whole request.
+            // A parser's sentence names the place, and the deadline is that of the whole request.
             Error::BadRequest(_) | Error::FilterParse(_) | Error::MissingField(_) | Error::Timeout(_) => self,
             error => Error::Within(place, Box::new(error)),
         }

@@ -21,19 +21,18 @@ pub struct Limits {
     pub max_field_indexes: usize,
     /// Collections of a server.
     pub max_collections: usize,
-    /// Replay that may wait in the log, in bytes of work, before writes that make data grow are refused with 429. A multiple of the
-    /// budget of [`Thresholds::log_budget_bytes`], which is met only when checkpoints cannot keep up.
+    /// Replay work in the log, in bytes, beyond which writes that make data grow are refused with 429. It is a multiple of
+    /// [`Thresholds::log_budget_bytes`] and is reached only if checkpoints cannot keep up.
     pub max_unsaved_work: usize,
-    /// Rows of one vector field, dead ones included: a row's number, of 32 bits, is never used again. A request may add
-    /// as many as are left up to 2³² once it is admitted. No setting.
+    /// Rows of one vector field, dead ones included, because row numbers of 32 bits are never reused. A request that is
+    /// admitted may go beyond this, up to 2³². No setting.
     pub max_rows: u32,
-    /// Bytes of one operation in the log. Only one that names very many points by a filter comes near. No setting.
+    /// Bytes of one operation in the log. Only an update by a filter that matches very many points comes near. No setting.
     pub max_record_bytes: usize,
-    /// Bytes that the edits of one request may add to payloads: a patch of a few bytes or megabytes is written into every
-    /// point that a request names. No setting.
+    /// Bytes that the edits of one request may add to payloads: a patch is written into every point that the request
+    /// selects. No setting.
     pub max_added_payload_bytes: u64,
-    /// Bytes of one answer: a hundred thousand points with their vectors may have more than the server's memory. No
-    /// setting.
+    /// Bytes of one answer: a hundred thousand points with their vectors may exceed the server's memory. No setting.
     pub max_answer_bytes: usize,
 }
 
@@ -57,26 +56,26 @@ impl Default for Limits {
     }
 }
 
-/// Most characters that a text index may ask a token to have, as `min_token_len` or `max_token_len`.
+/// The greatest `min_token_len` and `max_token_len` of a text index, in characters.
 pub const MAX_TOKEN_LEN: u32 = 65_536;
-/// Longest beginning of a word that a prefix tokenizer makes a token of, in characters: a word of n characters has n
-/// of them, with n² / 2 characters together. Longer words are found by their first so many characters.
+/// The longest prefix that the prefix tokenizer makes, in characters: a word of n characters has n prefixes, which have
+/// n² / 2 characters together. Longer words are found by their prefix of this length.
 pub const MAX_PREFIX_LEN: usize = 64;
-/// Longest word that is stemmed, in bytes. No language has longer ones; identifiers do.
+/// The longest word that is stemmed, in bytes. Longer words are identifiers, not words of a language.
 pub const MAX_STEMMED_LEN: usize = 128;
 /// Stop words of one text index beside those of languages.
 pub const MAX_CUSTOM_STOP_WORDS: usize = 10_000;
-/// Tokens that text indexes look through for all conditions of one plan, some 10 ms; the payloads of the points beyond
-/// them are looked at one by one, where a deadline can stop it.
+/// Tokens that text indexes read for all conditions of one plan, some 10 ms. Beyond that, payloads are read, which observes
+/// the deadline.
 pub const MAX_TOKENS_PER_PLAN: usize = 4_000_000;
-/// Values that keyword indexes put together for all prefixes of one plan, some 50 ms; as above beyond them.
+/// Values that keyword indexes unite for all prefixes of one plan, some 50 ms. Beyond that, payloads are read.
 pub const MAX_PREFIXED_PER_PLAN: usize = 4_000_000;
-/// Terms of one formula, and variables that have a default there.
+/// Terms of one formula, and variables with defaults.
 pub const MAX_FORMULA_TERMS: usize = 1_024;
 /// Nesting of one formula.
 pub const MAX_FORMULA_DEPTH: usize = 64;
 
-/// Payload paths in one request: each is looked for in every point.
+/// Payload paths in one request: each is evaluated on every point.
 pub const MAX_PATHS: usize = 1_024;
 
 /// Findings of the scrub that are kept; the rest are counted.
@@ -85,29 +84,29 @@ pub const MAX_SCRUB_FINDINGS: usize = 100;
 pub const MAX_REPORTED_IDS: usize = 10_000;
 /// Findings that one check of a data directory lists; the rest are counted.
 pub const MAX_FINDINGS: usize = 10_000;
-/// Pieces of damage of the log that a start tells of.
+/// Damages of the log that a start reports.
 pub const MAX_TOLD_DAMAGES: usize = 20;
 /// Health issues that an engine reports at a time.
 pub const MAX_HEALTH_ISSUES: usize = 1_000;
 
-/// Sizes at which work in the background starts. Tests make them small, so that short runs see every step.
+/// Sizes at which background work starts. Tests make them small so that short runs have every step.
 #[derive(Clone, Copy, Debug)]
 pub struct Thresholds {
-    /// Replay work of one collection after which its data are checkpointed: bytes of its records, and 256 more for each
-    /// point that they touch.
+    /// Replay work of one collection after which it is checkpointed: bytes of its records, plus 256 for each point that they
+    /// change.
     pub checkpoint_bytes: usize,
-    /// What a start may have to replay of all collections, and bytes of the log: above either, collections are
-    /// checkpointed. A start replays 350 to 620 MB of such work in a second (one Zen 4 core), so the default costs it less than a second.
+    /// Replay work of all collections, and bytes of the log, above which collections are checkpointed. A start replays 350 to
+    /// 620 MB of such work in a second (one Zen 4 core), so the default takes less than a second.
     pub log_budget_bytes: u64,
     /// Bytes after which the log starts a new segment.
     pub log_segment_bytes: u64,
-    /// Rows that a graph must at least have gained to be written again before the server stops.
+    /// Rows that a graph must have gained to be written again before the server stops.
     pub graph_step_rows: u32,
     /// Dead nodes at which a graph may be vacuumed, if its collection asks for more.
     pub vacuum_rows: u64,
-    /// Nodes from which on a graph is worth writing in the order of its walks.
+    /// The least number of nodes of a graph that is written in the order of its walks.
     pub order_rows: u32,
-    /// Bytes of a full chunk of rows, rounded up to a power of two of rows.
+    /// Bytes of a full chunk of rows. The number of rows is rounded up to a power of two.
     pub row_chunk_bytes: usize,
 }
 

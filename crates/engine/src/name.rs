@@ -1,39 +1,48 @@
-//! Names of collections and of vector fields (C2.2). A name never becomes a path.
+//! The rules for names of collections and vector fields (C2.2).
+//!
+//! This is the only place that has them: the server asks the engine. A name is never used as a path.
 
-/// Characters of a collection's name at most.
-const COLLECTION_CHARACTERS: usize = 255;
-/// Bytes of a vector field's name at most.
-const VECTOR_BYTES: usize = 200;
-/// Characters that no name has.
+use crate::error::Error;
+
+/// The greatest number of characters of a collection's name.
+const MAX_COLLECTION_CHARACTERS: usize = 255;
+/// The greatest number of bytes of a vector field's name.
+const MAX_VECTOR_BYTES: usize = 200;
+/// Characters that are not allowed in names, beside control characters.
 const FORBIDDEN: &str = "/\\<>:\"|?*";
 
-/// What is wrong with the name of a collection to be created, as the end of a sentence.
-pub fn collection_name_fault(name: &str) -> Option<String> {
+/// Checks the name of a collection to be created. It is a pure function of the name, percent-decoded.
+///
+/// # Errors
+/// `BadRequest` with a sentence for the client.
+pub fn check_collection_name(name: &str) -> Result<(), Error> {
     let length = name.chars().count();
-    if length == 0 || length > COLLECTION_CHARACTERS {
-        return Some(format!("must be from 1 to {COLLECTION_CHARACTERS} characters, got {length}"));
-    }
-    characters_fault(name).map(str::to_string)
+    let fault = if length == 0 || length > MAX_COLLECTION_CHARACTERS {
+        Some(format!("must be from 1 to {MAX_COLLECTION_CHARACTERS} characters, got {length}"))
+    } else {
+        characters_fault(name).map(str::to_string)
+    };
+    fault.map_or(Ok(()), |fault| Err(Error::bad(format!("Collection name {fault}"))))
 }
 
-/// What is wrong with the name of a vector field to be declared, as the end of a sentence.
+/// What is wrong with the name of a vector field to be declared, as the end of a sentence; `None` if it is valid.
 pub fn vector_name_fault(name: &str) -> Option<String> {
     if name.is_empty() {
         return Some("must not be empty".to_string());
     }
-    if name.len() > VECTOR_BYTES {
-        return Some(format!("must be at most {VECTOR_BYTES} bytes"));
+    if name.len() > MAX_VECTOR_BYTES {
+        return Some(format!("must be at most {MAX_VECTOR_BYTES} bytes"));
     }
     characters_fault(name).map(str::to_string)
 }
 
 fn characters_fault(name: &str) -> Option<&'static str> {
-    if name == "." || name == ".." {
+    if name.chars().any(|c| c.is_control() || FORBIDDEN.contains(c)) {
+        Some("must not hold control characters or any of / \\ < > : \" | ? *")
+    } else if name == "." || name == ".." {
         Some("must not be '.' or '..'")
     } else if name.starts_with(' ') || name.ends_with(' ') {
         Some("must not start or end with a space")
-    } else if name.chars().any(|c| c.is_control() || FORBIDDEN.contains(c)) {
-        Some("must not hold control characters or any of / \\ < > : \" | ? *")
     } else {
         None
     }
@@ -44,9 +53,20 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_refusal_says_what_is_wrong_c2_2() {
+        let refusal = |name: &str| check_collection_name(name).unwrap_err();
+        let long = "Collection name must be from 1 to 255 characters, got 256";
+        assert_eq!(refusal(&"é".repeat(256)), Error::bad(long));
+        let characters = "Collection name must not hold control characters or any of / \\ < > : \" | ? *";
+        assert_eq!(refusal(" a/b"), Error::bad(characters));
+        assert_eq!(refusal(".."), Error::bad("Collection name must not be '.' or '..'"));
+        assert_eq!(refusal("a "), Error::bad("Collection name must not start or end with a space"));
+    }
+
+    #[test]
     fn names_of_collections_follow_c2_2() {
         for good in ["a", "ünï-_.9 x", "...", &"x".repeat(255), &"é".repeat(255)] {
-            assert_eq!(collection_name_fault(good), None, "{good}");
+            assert_eq!(check_collection_name(good), Ok(()), "{good}");
         }
         for bad in [
             "",
@@ -64,7 +84,7 @@ mod tests {
             "\"",
             &"x".repeat(256),
         ] {
-            assert!(collection_name_fault(bad).is_some(), "{bad:?}");
+            assert!(check_collection_name(bad).is_err(), "{bad:?}");
         }
     }
 }

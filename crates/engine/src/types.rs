@@ -42,10 +42,9 @@ impl PointId {
         Some(value)
     }
 
-    /// Reads an id as it stands in a URL path: decimal digits or a UUID. Digits that are both, as 32 of them may be, are a
-    /// number.
+    /// Reads an id of a URL path: decimal digits or a UUID. 32 digits that are both are a number.
     pub fn parse_path(text: &str) -> Option<PointId> {
-        // The standard parser would take a sign too.
+        // The standard parser accepts a sign, too.
         let is_decimal = text.bytes().all(|b| b.is_ascii_digit());
         let number = if is_decimal { text.parse().ok().map(PointId::Num) } else { None };
         number.or_else(|| Self::parse_uuid(text).map(PointId::Uuid))
@@ -67,6 +66,33 @@ impl fmt::Display for PointId {
                 value & 0xffff_ffff_ffff
             ),
         }
+    }
+}
+
+/// Where a collection keeps a point: its position among the points, deleted ones included, from 0 on.
+///
+/// A point keeps its offset as long as it lives. Afterwards another point may get it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(transparent)]
+pub struct PointOffset(u32);
+
+impl PointOffset {
+    /// The offset of that number.
+    #[inline(always)]
+    pub const fn new(number: u32) -> PointOffset {
+        PointOffset(number)
+    }
+
+    /// The offset as a number.
+    #[inline(always)]
+    pub const fn get(self) -> u32 {
+        self.0
+    }
+
+    /// The offset as an index into a slice of points.
+    #[inline(always)]
+    pub const fn index(self) -> usize {
+        self.0 as usize
     }
 }
 

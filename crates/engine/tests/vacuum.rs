@@ -379,7 +379,7 @@ fn rows_of_dropped_chunks_cost_nothing_before_and_after_they_are_loaded() {
         assert_eq!((next, arena.owner(next), arena.is_alive(next)), (dropped + kept, 3, true));
     }
     assert_eq!(
-        (before.owner(5), before.alive(5, OpNumber::new(6))),
+        (before.owner(5).get(), before.alive(5, OpNumber::new(6))),
         (5, true),
         "a table that was taken before"
     );

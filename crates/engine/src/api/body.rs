@@ -1,4 +1,4 @@
-//! Reading a request's body: what every parser of this module starts and ends with.
+//! Reading a request's body: functions that all parsers of this module use.
 
 use crate::error::Error;
 use crate::json::Reader;
@@ -6,8 +6,8 @@ use crate::limits::Limits;
 
 pub(super) type Result<T> = std::result::Result<T, Error>;
 
-/// Reads a body with `read`. Nothing may follow its value. An absent body is read as `{}`, so that the first
-/// required field is the one that is named.
+/// Reads a body with `read`. Nothing may follow its value. An absent body is read as `{}`, so that the error names the
+/// first required field.
 pub(super) fn parse<T>(body: &[u8], read: impl FnOnce(&mut Reader<'_>) -> Result<T>) -> Result<T> {
     let mut reader = Reader::new(if is_absent(body) { b"{}" } else { body })?;
     let value = read(&mut reader)?;
@@ -27,14 +27,14 @@ fn is_absent(body: &[u8]) -> bool {
     body.iter().all(|byte| b" \t\r\n".contains(byte))
 }
 
-/// An error that names a field of the object whose fields have just been read.
+/// An error for a field of the object that has just been read.
 pub(super) fn field_error(reader: &Reader<'_>, field: &str, why: impl AsRef<str>) -> Error {
     let path = reader.path();
     let dot = if path.is_empty() { "" } else { "." };
     Error::bad(format!("{path}{dot}{field}: {}", why.as_ref()))
 }
 
-/// Reads `shard_key`, which nothing but `null` may be: there is one shard.
+/// Reads `shard_key`, which must be `null`: there is one shard.
 pub(super) fn shard_key(reader: &mut Reader<'_>) -> Result<()> {
     if reader.take_null()? {
         Ok(())
@@ -43,7 +43,7 @@ pub(super) fn shard_key(reader: &mut Reader<'_>) -> Result<()> {
     }
 }
 
-/// Reads a list of at most `max` elements; `what` finishes the sentence `at most <max> …`.
+/// Reads a list of at most `max` elements. `what` names them in the message `at most <max> …`.
 pub(super) fn list<T>(
     reader: &mut Reader<'_>,
     max: usize,
@@ -73,7 +73,7 @@ impl<'l> Budget<'l> {
         Budget { limits, left: limits.max_points_per_request }
     }
 
-    /// Reads a list of points or ids.
+    /// Reads a list of points or ids, and counts them.
     pub(super) fn list<T>(
         &mut self,
         reader: &mut Reader<'_>,

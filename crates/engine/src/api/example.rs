@@ -1,4 +1,4 @@
-//! Examples of a query: vectors, and ids of points whose vectors are meant (C6.3).
+//! Examples of a query: vectors, or ids of points that have them (C6.3).
 
 use super::body::{Budget, Result};
 use super::id::read_id;
@@ -18,7 +18,7 @@ pub(super) fn read(reader: &mut Reader<'_>) -> Result<Example> {
     }
 }
 
-/// Looks ahead whether an object is an example: a sparse vector, or an input that was meant to become a vector.
+/// Whether the next object is an example: a sparse vector or an inference input. Consumes nothing.
 pub(super) fn is_object(reader: &mut Reader<'_>) -> Result<bool> {
     Ok(reader.peek_key()?.is_some_and(|key| OBJECT_KEYS.contains(&&*key)))
 }
@@ -28,7 +28,7 @@ pub(super) fn read_list(reader: &mut Reader<'_>, budget: &mut Budget<'_>) -> Res
     budget.list(reader, read)
 }
 
-/// Reads `{positive, negative}`, or a list of such.
+/// Reads `{positive, negative}`, or a list of such objects.
 pub(super) fn read_pairs(reader: &mut Reader<'_>, budget: &mut Budget<'_>) -> Result<Vec<Pair>> {
     if reader.peek()? == Kind::Array { budget.list(reader, read_pair) } else { Ok(vec![read_pair(reader)?]) }
 }

@@ -39,7 +39,7 @@ pub fn path_id(text: &str) -> Result<PointId> {
 /// Reads the field name of a request's path, percent-decoded.
 ///
 /// # Errors
-/// `BadRequest` when it is no path of a payload.
+/// `BadRequest` when it is not a payload path.
 pub fn path_field(text: &str) -> Result<JsonPath> {
     JsonPath::parse(text).map_err(|error| Error::bad(format!("field_name: {error}")))
 }

@@ -1,7 +1,8 @@
-//! The edge of the engine: request bytes to typed operations, typed results to response bytes.
+//! The request and response formats: bytes to typed operations, and typed results to bytes.
 //!
-//! One function a body. Everything that can be checked without the collection is checked here (C1.6); errors name
-//! the place (C1.11). Names, aliases and wording follow Qdrant's REST dialect where the contract is silent.
+//! There is one function for each body. Everything that can be checked without the collection is checked here (C1.6).
+//! Errors name the place (C1.11). Names, aliases and messages follow Qdrant's REST dialect where the contract says
+//! nothing.
 
 mod body;
 mod example;
@@ -49,7 +50,7 @@ pub fn update_collection(body: &[u8]) -> Result<CollectionPatch> {
     body::parse_present(body, CollectionPatch::parse)
 }
 
-/// A field index to be created (C5.12).
+/// The request for a field index (C5.12).
 #[derive(Clone, Debug)]
 pub struct CreateFieldIndex {
     /// The field.
@@ -163,7 +164,7 @@ pub fn retrieve(body: &[u8], limits: &Limits) -> Result<RetrieveRequest> {
 /// `GET …/points/{id}` (C5.3), from the id in the path, percent-decoded. Payload and vectors are shown.
 ///
 /// # Errors
-/// `BadRequest` when that is no id.
+/// `BadRequest` for another text.
 pub fn get_point(id: &str) -> Result<RetrieveRequest> {
     let with = Selectors { payload: crate::payload::PayloadSelector::All, vector: VectorSelector::All };
     Ok(RetrieveRequest { ids: vec![path_id(id)?], with })
@@ -217,12 +218,12 @@ pub fn count(body: &[u8], limits: &Limits) -> Result<CountRequest> {
     body::parse(body, |r| page::read_count(r, limits))
 }
 
-/// An update with a field that is required: an absent body is answered with its name.
+/// Parses an update that has a required field. The error for an absent body names that field.
 fn update(body: &[u8], limits: &Limits, operation: Operation) -> Result<Update> {
     body::parse(body, |r: &mut Reader<'_>| operation.read(r, &mut Budget::new(limits)))
 }
 
-/// An update by `points` or `filter`, neither of which is required by itself.
+/// Parses an update by `points` or `filter`, of which either suffices.
 fn update_by_selection(
     body: &[u8],
     limits: &Limits,

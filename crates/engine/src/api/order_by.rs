@@ -38,7 +38,7 @@ pub(super) fn read(reader: &mut Reader<'_>) -> Result<OrderBy> {
 fn read_start(reader: &mut Reader<'_>) -> Result<StartFrom> {
     match reader.peek()? {
         Kind::Number => {
-            // A look ahead, because whether it is an integer shows in the text only.
+            // Read ahead: only the text shows whether the number is an integer.
             let text = reader.clone().number_text()?;
             match text.parse() {
                 Ok(integer) => {

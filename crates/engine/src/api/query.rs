@@ -22,15 +22,16 @@ pub(super) fn read_query(reader: &mut Reader<'_>, limits: &Limits) -> Result<Que
 /// Reads the nodes of one query.
 struct TreeReader<'l> {
     limits: &'l Limits,
-    /// Examples that may yet come.
+    /// The number of examples that may still follow.
     budget: Budget<'l>,
     prefetches: usize,
-    /// Prefetches that the next value is inside of.
+    /// The depth of the current prefetch.
     depth: usize,
 }
 
 impl TreeReader<'_> {
-    /// Reads a query or a prefetch. `other` reads a field that not all of them have, and answers whether it is one.
+    /// Reads a query or a prefetch. `other` reads the value of a field that not all of them have. It returns false if there is
+    /// no such field.
     fn node(
         &mut self,
         reader: &mut Reader<'_>,
@@ -83,7 +84,7 @@ impl TreeReader<'_> {
     }
 }
 
-/// An error when a query does not go with its prefetches.
+/// Checks that a query is allowed with its prefetches.
 fn check_sources(
     reader: &Reader<'_>,
     query: &Query,

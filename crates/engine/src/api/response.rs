@@ -1,4 +1,4 @@
-//! Results into the bytes of an answer. Keys and their order are those of Qdrant's answers.
+//! Writing results as the bytes of an answer. Keys and their order are those of Qdrant.
 
 use crate::config::CollectionConfig;
 use crate::config::fields::ObjectWriter;
@@ -10,10 +10,10 @@ use crate::vectors::VectorValue;
 use std::ops::Range;
 use std::time::Duration;
 
-/// Before the envelope's time.
+/// The envelope before its `time`.
 const BEFORE_TIME: &[u8] = b"{\"usage\":{},\"time\":";
 
-/// The time until it is known: rewritten in place, because most answers take less than ten seconds.
+/// The placeholder of the time. It is overwritten in place: most answers take less than ten seconds.
 const NO_TIME: &[u8] = b"0.000000000";
 
 /// The envelope of a success (C1.1). Between [`Envelope::start`] and [`Envelope::finish`] the caller appends
@@ -34,7 +34,7 @@ impl Envelope {
         Envelope { time }
     }
 
-    /// Closes the envelope and fills in how long the request took, in seconds.
+    /// Closes the envelope and writes the duration of the request, in seconds.
     pub fn finish(self, out: &mut Vec<u8>, elapsed: Duration) {
         out.push(b'}');
         let seconds = format!("{}.{:09}", elapsed.as_secs(), elapsed.subsec_nanos());
@@ -46,12 +46,12 @@ impl Envelope {
     }
 }
 
-/// How far an update has come (C5).
+/// The status of an update (C5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UpdateStatus {
-    /// Durable and visible to the next read.
+    /// Durable, and visible to the next read.
     Completed,
-    /// Durable, visible later.
+    /// Durable, and visible later.
     Acknowledged,
 }
 
@@ -114,14 +114,14 @@ pub fn write_id(out: &mut Vec<u8>, id: PointId) {
     }
 }
 
-/// A point as an answer shows it. What was not asked for is absent and left out (C6.1).
+/// A point in an answer. Parts that were not requested are absent and omitted (C6.1).
 #[derive(Clone, Copy, Debug)]
 pub struct PointView<'p> {
     /// The point's id.
     pub id: PointId,
     /// Its payload as JSON, already selected.
     pub payload: Option<&'p [u8]>,
-    /// The vectors selected that it has, by name; the unnamed one under `""`.
+    /// Its selected vectors, by name; the unnamed one under `""`.
     pub vectors: Option<&'p [(&'p str, VectorValue)]>,
     /// The value it was ordered by.
     pub order_value: Option<OrderValue>,
@@ -154,7 +154,7 @@ fn write_shown(object: &mut ObjectWriter<'_>, point: &PointView<'_>) {
     });
 }
 
-/// Appends the vectors of a point: an array when there is the unnamed one only, else an object by name.
+/// Appends the vectors of a point: an array if there is only the unnamed one, otherwise an object by name.
 pub fn vectors_to_json(vectors: &[(&str, VectorValue)], out: &mut Vec<u8>) {
     if let [("", vector)] = vectors {
         return write_vector(out, vector);
@@ -166,7 +166,7 @@ pub fn vectors_to_json(vectors: &[(&str, VectorValue)], out: &mut Vec<u8>) {
     object.end();
 }
 
-/// Appends a vector in the form that requests have it in (C2.3).
+/// Appends a vector in the form of requests (C2.3).
 fn write_vector(out: &mut Vec<u8>, vector: &VectorValue) {
     match vector {
         VectorValue::Dense(components) => write_components(out, components),
@@ -184,8 +184,8 @@ fn write_components(out: &mut Vec<u8>, components: &[f32]) {
     write_list(out, components, |out, component| write_f32(out, *component));
 }
 
-/// Appends a page of a scroll; `write_records` appends the elements of `points` with [`write_elements`] or by
-/// itself, commas included.
+/// Appends a page of a scroll. `write_records` appends the elements of `points`, commas included, for example with
+/// [`write_elements`].
 pub fn write_page(out: &mut Vec<u8>, next: Option<PointId>, write_records: impl FnOnce(&mut Vec<u8>)) {
     let mut object = ObjectWriter::start(out);
     let points = object.key("points");
@@ -200,7 +200,7 @@ pub fn write_page(out: &mut Vec<u8>, next: Option<PointId>, write_records: impl 
     object.end();
 }
 
-/// Appends the result of a query, `{"points": […]}`; `write_hits` appends the elements, commas included.
+/// Appends the result of a query, `{"points": […]}`. `write_hits` appends the elements, commas included.
 pub fn write_query_result(out: &mut Vec<u8>, write_hits: impl FnOnce(&mut Vec<u8>)) {
     let mut object = ObjectWriter::start(out);
     let points = object.key("points");
@@ -210,7 +210,7 @@ pub fn write_query_result(out: &mut Vec<u8>, write_hits: impl FnOnce(&mut Vec<u8
     object.end();
 }
 
-/// Appends a JSON array of what `write` makes of each item.
+/// Appends a JSON array of the items, each written by `write`.
 pub fn write_list<T>(
     out: &mut Vec<u8>,
     items: impl IntoIterator<Item = T>,
@@ -275,15 +275,15 @@ pub struct FieldIndexInfo<'i> {
 pub struct CollectionInfo<'i> {
     /// Its state.
     pub status: CollectionStatus,
-    /// What ails it, for a client's eyes.
+    /// The faults to show to a client.
     pub fault: Option<&'i str>,
     /// Vectors in a graph.
     pub indexed_vectors_count: u64,
     /// Live points.
     pub points_count: u64,
-    /// Parts that are searched one by one.
+    /// Parts that are searched separately.
     pub segments_count: u64,
-    /// Its configuration; one without vector fields when it cannot be read.
+    /// Its configuration. It has no vector fields if it cannot be read.
     pub config: &'i CollectionConfig,
     /// Its field indexes.
     pub indexes: &'i [FieldIndexInfo<'i>],

@@ -1,4 +1,4 @@
-//! The body of a search (C6.2), and what it has in common with queries.
+//! The body of a search (C6.2), and the fields that it shares with queries.
 
 use super::body::{self, Result, field_error};
 use super::example;
@@ -13,13 +13,13 @@ use crate::query::tree::{Example, Query, QueryNode, QueryRequest, SearchParams};
 use crate::vectors::VectorValue;
 use std::sync::Arc;
 
-/// Hits that a request may ask for with all its searches and prefetches, in the windows of a single search.
+/// The greatest number of hits of all searches and prefetches of a request, as a multiple of the window of one search.
 const REQUEST_WINDOWS: usize = 10;
 
-/// Hits of a read that does not say how many.
+/// The default `limit`.
 pub(super) const DEFAULT_LIMIT: usize = 10;
 
-/// What searches, queries and prefetches have in common.
+/// The fields that searches, queries and prefetches share.
 #[derive(Default)]
 pub(super) struct NodeFields {
     filter: Option<Arc<Filter>>,
@@ -29,7 +29,7 @@ pub(super) struct NodeFields {
 }
 
 impl NodeFields {
-    /// Reads the field if it is one of these; false leaves it to the caller.
+    /// Reads the value of a field if it is one of these. False if not.
     pub(super) fn field(&mut self, reader: &mut Reader<'_>, key: &str, limits: &Limits) -> Result<bool> {
         match key {
             "filter" => self.filter = reader.optional(|r| Filter::parse(r, limits).map(Arc::new))?,
@@ -42,7 +42,7 @@ impl NodeFields {
         Ok(true)
     }
 
-    /// The node. `reader` stands behind the object.
+    /// The node. `reader` is just behind the object.
     pub(super) fn finish(
         self,
         reader: &Reader<'_>,
@@ -76,7 +76,7 @@ impl NodeFields {
     }
 }
 
-/// What only the root of a search or a query has.
+/// The fields that only the root of a search or a query has.
 #[derive(Default)]
 pub(super) struct RootFields {
     offset: Option<usize>,
@@ -84,7 +84,7 @@ pub(super) struct RootFields {
 }
 
 impl RootFields {
-    /// Reads the field if it is one of these; false leaves it to the caller.
+    /// Reads the value of a field if it is one of these. False if not.
     pub(super) fn field(&mut self, reader: &mut Reader<'_>, key: &str, limits: &Limits) -> Result<bool> {
         match key {
             "offset" => self.offset = reader.optional(|r| r.u64().map(saturating_usize))?,
@@ -93,7 +93,7 @@ impl RootFields {
         Ok(true)
     }
 
-    /// The request. `reader` stands behind the object.
+    /// The request. `reader` is just behind the object.
     pub(super) fn finish(
         self,
         reader: &Reader<'_>,
@@ -152,8 +152,7 @@ pub(super) fn read_batch(
     Ok(searches)
 }
 
-/// An error that names `field` when some requests ask for more hits together than one request may, those of their
-/// prefetches included.
+/// Checks the number of hits of all `requests` together, prefetches included. The error names `field`.
 pub(super) fn check_reach(
     reader: &Reader<'_>,
     limits: &Limits,
@@ -182,7 +181,7 @@ pub(super) fn read_limit(reader: &mut Reader<'_>) -> Result<usize> {
     reader.integer_in(1, u64::MAX).map(saturating_usize)
 }
 
-/// An error when a read reaches further than a result may (C2.7).
+/// Checks `limit + offset` of a read (C2.7).
 pub(super) fn check_window(reader: &Reader<'_>, limits: &Limits, limit: usize, offset: usize) -> Result<()> {
     let window = limit.saturating_add(offset);
     if window <= limits.max_result_window {
@@ -223,7 +222,7 @@ fn read_search_vector(reader: &mut Reader<'_>) -> Result<(Box<str>, VectorValue)
     Ok((name, vector))
 }
 
-/// A vector that is no multi-vector: these are for queries.
+/// Reads a vector, but not a multi-vector: only queries accept these.
 fn read_single(reader: &mut Reader<'_>) -> Result<VectorValue> {
     match VectorReader::default().value(reader)? {
         VectorValue::Multi(_) => {

@@ -4,7 +4,7 @@ use super::body::Result;
 use crate::json::Reader;
 use crate::query::tree::{QuantizationParams, SearchParams};
 
-/// Widest search through a graph. A greater `hnsw_ef` means this one.
+/// The greatest effective `hnsw_ef`. A greater one has the same effect.
 const MAX_HNSW_EF: u64 = 100_000;
 
 /// Reads the object.
@@ -44,7 +44,7 @@ fn read_quantization(reader: &mut Reader<'_>) -> Result<QuantizationParams> {
     Ok(QuantizationParams {
         ignore: ignore.unwrap_or(standard.ignore),
         rescore: rescore.unwrap_or(standard.rescore),
-        // What is beyond the range of f32 is beyond any number of points.
+        // Oversampling beyond the range of f32 exceeds any number of points, too.
         oversampling: oversampling.map(|factor| (factor as f32).min(f32::MAX)),
     })
 }

@@ -1,4 +1,4 @@
-//! What a read shows and what an update is about: `with_payload`, `with_vector`, `points`, `filter`.
+//! Selectors: what a read shows (`with_payload`, `with_vector`), and what an update changes (`points`, `filter`).
 
 use super::body::{self, Budget, Result};
 use super::id::read_id;
@@ -18,7 +18,7 @@ pub(super) struct SelectorFields {
 }
 
 impl SelectorFields {
-    /// Reads the field if it is one of these; false leaves it to the caller.
+    /// Reads the value of a field if it is one of these. False if not.
     pub(super) fn field(&mut self, reader: &mut Reader<'_>, key: &str, limits: &Limits) -> Result<bool> {
         match key {
             "with_payload" => self.payload = reader.optional(PayloadSelector::parse)?,
@@ -30,7 +30,7 @@ impl SelectorFields {
         Ok(true)
     }
 
-    /// The selectors, with what the request did not say.
+    /// The selectors, with defaults for absent ones.
     pub(super) fn or(self, payload: PayloadSelector) -> Selectors {
         Selectors {
             payload: self.payload.unwrap_or(payload),
@@ -55,7 +55,7 @@ fn vector_selector(reader: &mut Reader<'_>, limits: &Limits) -> Result<VectorSel
     }
 }
 
-/// The fields that say which points an update is about.
+/// The fields that select the points of an update.
 #[derive(Default)]
 pub(super) struct SelectionFields {
     ids: Option<Vec<PointId>>,
@@ -63,7 +63,7 @@ pub(super) struct SelectionFields {
 }
 
 impl SelectionFields {
-    /// Reads the field if it is one of these; false leaves it to the caller.
+    /// Reads the value of a field if it is one of these. False if not.
     pub(super) fn field(
         &mut self,
         reader: &mut Reader<'_>,
@@ -79,7 +79,7 @@ impl SelectionFields {
         Ok(true)
     }
 
-    /// The selection; the ids count when both are given. `reader` stands behind the object.
+    /// The selection. If both are given, the ids count. `reader` is just behind the object.
     pub(super) fn finish(self, reader: &Reader<'_>) -> Result<Selection> {
         match (self.ids, self.filter) {
             (Some(ids), _) => Ok(Selection::Ids(ids)),

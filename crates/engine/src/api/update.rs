@@ -12,7 +12,7 @@ use crate::limits::MAX_PATHS;
 use crate::payload::JsonPath;
 use crate::types::PointId;
 
-/// One update by the name of its operation in `points/batch`.
+/// An operation of `points/batch`.
 #[derive(Clone, Copy)]
 pub(super) enum Operation {
     Upsert,

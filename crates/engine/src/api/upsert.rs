@@ -1,4 +1,4 @@
-//! The body of an upsert (C5.1): a list of points, or their columns.
+//! The body of an upsert (C5.1): a list of points, or columns.
 
 use super::body::{self, Budget, Result, field_error};
 use super::id::read_id;
@@ -73,7 +73,7 @@ fn read_points(reader: &mut Reader<'_>, budget: &mut Budget<'_>) -> Result<Vec<P
 
 /// The vectors of a columnar upsert.
 enum VectorColumns {
-    /// One unnamed vector a point.
+    /// One unnamed vector for each point.
     Unnamed(Vec<VectorValue>),
     /// Lists by name.
     Named(Vec<(Box<str>, Vec<VectorValue>)>),
@@ -139,7 +139,7 @@ fn read_vector_columns(reader: &mut Reader<'_>, limits: &Limits) -> Result<Vecto
     Ok(VectorColumns::Named(columns))
 }
 
-/// A list that has one element a point.
+/// Reads a list with one element for each point.
 fn column<T>(
     reader: &mut Reader<'_>,
     limits: &Limits,
@@ -170,7 +170,7 @@ fn check_length(reader: &Reader<'_>, field: &str, ids: &[PointId], vectors: &Vec
     }
 }
 
-/// The columns turned into the vectors of one point after the other, without end where there are no columns.
+/// The vectors of one point after the other, from columns; an infinite iterator if there are no columns.
 fn by_point(columns: VectorColumns) -> Box<dyn Iterator<Item = NamedVectors>> {
     match columns {
         VectorColumns::Unnamed(list) => {
@@ -189,12 +189,12 @@ fn by_point(columns: VectorColumns) -> Box<dyn Iterator<Item = NamedVectors>> {
     }
 }
 
-/// A payload as it is kept.
+/// Reads a payload into its normal form.
 pub(super) fn object_bytes(reader: &mut Reader<'_>) -> Result<Box<[u8]>> {
     object_bytes_by(reader, &mut Vec::new())
 }
 
-/// As [`object_bytes`], for many of them: what is read goes through memory that has grown already.
+/// As [`object_bytes`], with a buffer that is reused for many payloads.
 fn object_bytes_by(reader: &mut Reader<'_>, scratch: &mut Vec<u8>) -> Result<Box<[u8]>> {
     scratch.clear();
     read_payload(reader, scratch)?;

@@ -7,17 +7,17 @@ use crate::json::{Kind, Reader};
 use crate::limits::Limits;
 use crate::vectors::{MAX_ELEMENTS, MultiVector, SparseVector, VectorValue};
 
-/// Keys of an inference input, which other servers turn into a vector themselves.
+/// Keys of an inference input, from which other servers compute a vector.
 const INFERENCE_KEYS: [&str; 5] = ["text", "image", "object", "model", "options"];
 
-/// What a component takes in a body, its comma included, where it is short.
+/// Bytes of a short component in a body, its comma included.
 const USUAL_COMPONENT_BYTES: usize = 8;
-/// Components that are reserved before the first vector has shown how long they are.
+/// Components that are reserved for the first vector.
 const MOST_RESERVED: usize = 1024;
 
 const NO_INFERENCE: &str = "inference inputs are not available, send the vector itself";
 
-/// Reads the vectors of one request. They mostly have one length, so that of the last is reserved for the next.
+/// Reads the vectors of one request. Memory is reserved for a vector of the previous one's length.
 #[derive(Default)]
 pub(super) struct VectorReader {
     last_len: usize,

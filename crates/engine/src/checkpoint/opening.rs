@@ -15,7 +15,7 @@ use crate::limits::Thresholds;
 use crate::payload::JsonPath;
 use crate::state::{DeclaredIndex, Head, Payload, Point, Rows, StoredPayload};
 use crate::storage::{Map, Storage};
-use crate::types::{Lsn, OpNumber, PointId};
+use crate::types::{Lsn, OpNumber, PointId, PointOffset};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -197,7 +197,7 @@ impl Opening {
             found.push(format!("{live} live points have {ids} different ids"));
         }
         let rows = |position: usize| {
-            let with_vector = |offset: &u32| state.at(*offset).rows.row(position).is_some();
+            let with_vector = |offset: &PointOffset| state.at(*offset).rows.row(position).is_some();
             state.live.iter().filter(with_vector).count() as u64
         };
         let dense = self.head.fields.iter().map(|field| field.counts().vectors);
@@ -362,9 +362,9 @@ impl ChunkPoint {
                 Payload::Stored(StoredPayload { file, map: map.clone(), offset, len })
             }
         };
-        let offset = head.state.points.len() as u32;
+        let offset = PointOffset::new(head.state.points.len() as u32);
         for field in 0..rows.fields() {
-            if rows.row(field).is_some_and(|row| !head.revive_loaded(field, row, offset)) {
+            if rows.row(field).is_some_and(|row| !head.revive_loaded(field, row, offset.get())) {
                 return Err(Undecodable);
             }
         }

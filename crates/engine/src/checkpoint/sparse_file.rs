@@ -58,7 +58,7 @@ fn encoded(table: &SparseTable, rows: Range<u32>) -> Vec<u8> {
     let mut bytes = Vec::new();
     let length = |row| u32::try_from(table.rows.row(row).len()).expect("elements of a vector are limited");
     rows.clone().for_each(|row| bytes.extend_from_slice(&length(row).to_le_bytes()));
-    rows.clone().for_each(|row| bytes.extend_from_slice(&table.owner(row).to_le_bytes()));
+    rows.clone().for_each(|row| bytes.extend_from_slice(&table.owner(row).get().to_le_bytes()));
     rows.for_each(|row| bytes.extend_from_slice(table.rows.row(row)));
     bytes
 }

@@ -5,7 +5,7 @@ use crate::payload::{FieldIndex, ordered_map_bytes};
 use crate::state::{DeclaredIndex, Point};
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicU64, Ordering};
-use crate::types::PointId;
+use crate::types::{PointId, PointOffset};
 use std::time::{Duration, Instant};
 
 /// Bytes of a collection by component. Maps are not memory: the system keeps of them what it has room for.
@@ -106,7 +106,7 @@ impl Collection {
         }
         let points = view.state.points.len() as u64;
         report.points += points * size_of::<Point>() as u64;
-        report.points += ordered_map_bytes(view.state.ids.len(), size_of::<(PointId, u32)>());
+        report.points += ordered_map_bytes(view.state.ids.len(), size_of::<(PointId, PointOffset)>());
         report.points += view.state.live.memory_bytes();
         report
     }

@@ -1,4 +1,4 @@
-//! Reading and writing the fields of a configuration block, each of which may be absent.
+//! Reading and writing the fields of a configuration object. Each may be absent.
 
 use crate::error::Error;
 use crate::json::{Reader, write_key};
@@ -10,7 +10,7 @@ pub(super) fn integer(reader: &mut Reader<'_>, min: u64) -> Result<Option<u64>> 
     reader.optional(|r| r.integer_in(min, u64::MAX))
 }
 
-/// Reads an optional integer from `min` to `max` that counts things in memory.
+/// Reads an optional integer from `min` to `max` as a `usize`.
 pub(super) fn size(reader: &mut Reader<'_>, min: u64, max: u64) -> Result<Option<usize>> {
     reader.optional(|r| r.integer_in(min, max).map(|value| value as usize))
 }
@@ -42,7 +42,7 @@ pub(crate) fn choice<T: Copy>(reader: &mut Reader<'_>, choices: &[(&str, T)]) ->
     Err(reader.error(format!("expected one of {}, got '{}'", known.join(", "), shorten(&name))))
 }
 
-/// A string of the request for a message: at most 100 characters of it.
+/// The first 100 characters of a text of the request, for a message.
 pub(crate) fn shorten(text: &str) -> String {
     const SHOWN: usize = 100;
     match text.char_indices().nth(SHOWN) {
@@ -69,7 +69,7 @@ impl<'o> ObjectWriter<'o> {
         ObjectWriter { out, empty: true }
     }
 
-    /// The buffer, after the key of a new field: the caller appends its value.
+    /// Appends the key of a new field. The caller appends the value to the buffer returned.
     pub(crate) fn key(&mut self, key: &str) -> &mut Vec<u8> {
         if !self.empty {
             self.out.push(b',');
@@ -79,7 +79,7 @@ impl<'o> ObjectWriter<'o> {
         self.out
     }
 
-    /// A field whose value `write` appends, left out when absent.
+    /// Appends a field if it is present. `write` appends its value.
     pub(crate) fn field<T>(&mut self, key: &str, value: Option<T>, write: impl FnOnce(&mut Vec<u8>, T)) {
         if let Some(value) = value {
             write(self.key(key), value);

@@ -5,24 +5,24 @@ use crate::error::Error;
 use crate::index::Hnsw;
 use crate::json::{Reader, write_u64};
 
-/// Links per node that the graph can hold.
+/// The greatest number of links per node.
 const MAX_M: u64 = Hnsw::MAX_M as u64;
 
-/// Candidates that a build or a search may keep.
+/// The greatest number of candidates of a build or a search.
 const MAX_EF: u64 = 100_000;
 
-/// The settings of a collection's graphs, all decided.
+/// The settings of a collection's graphs, with defaults filled in.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HnswConfig {
     /// Links per node on the upper layers, twice as many on the base layer; 0 for no graph.
     pub m: usize,
     /// Candidates kept while a node is inserted.
     pub ef_construct: usize,
-    /// Candidates kept while searching, where the request does not say.
+    /// Candidates kept while searching, if the request does not say.
     pub ef_search: usize,
     /// KiB of vectors below which no graph is built.
     pub full_scan_threshold: u64,
-    /// Threads that index this collection in the background at a time; 0 leaves it to the server.
+    /// Threads that index this collection in the background at a time; 0 for the server's choice.
     pub max_indexing_threads: u64,
     /// Stored and answered, without effect: links and codes stay in memory.
     pub on_disk: bool,
@@ -48,7 +48,7 @@ impl Default for HnswConfig {
 }
 
 impl HnswConfig {
-    /// These settings with those of `diff` in their place.
+    /// These settings, overridden by those of `diff`.
     pub fn with(&self, diff: &HnswDiff) -> HnswConfig {
         HnswConfig {
             m: diff.m.unwrap_or(self.m),
@@ -62,7 +62,7 @@ impl HnswConfig {
         }
     }
 
-    /// Appends the settings as a JSON object. Clients read it leniently: `ef_search` is shown.
+    /// Appends the settings as a JSON object, `ef_search` included: clients ignore unknown names here.
     pub(super) fn write(&self, out: &mut Vec<u8>) {
         HnswDiff {
             m: Some(self.m),
@@ -125,7 +125,7 @@ impl HnswDiff {
         Ok(diff)
     }
 
-    /// These overrides with those of `newer` in their place.
+    /// These overrides, overridden by those of `newer`.
     pub fn with(&self, newer: &HnswDiff) -> HnswDiff {
         HnswDiff {
             m: newer.m.or(self.m),
@@ -144,12 +144,12 @@ impl HnswDiff {
         *self == HnswDiff::default()
     }
 
-    /// The overrides less `ef_search`, whose name the strict models of the official clients do not know (C4.2).
+    /// The overrides without `ef_search`, a name that the strict models of the official clients do not know (C4.2).
     pub(super) fn known_to_clients(&self) -> HnswDiff {
         HnswDiff { ef_search: None, ..self.clone() }
     }
 
-    /// Appends the overrides as a JSON object, absent ones left out.
+    /// Appends the overrides as a JSON object, without absent ones.
     pub(super) fn write(&self, out: &mut Vec<u8>) {
         let mut object = fields::ObjectWriter::start(out);
         let number = |out: &mut Vec<u8>, value: u64| write_u64(out, value);
@@ -165,14 +165,14 @@ impl HnswDiff {
     }
 }
 
-/// What the index of one vector field is built and searched with.
+/// The settings with which the index of one vector field is built and searched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EffectiveHnsw {
     /// Links per node, 0 for no graph, never 1: layers of a graph with one link per node do not shrink.
     pub m: usize,
     /// Candidates kept while a node is inserted, never fewer than `m`.
     pub ef_construct: usize,
-    /// Candidates kept while searching, where the request does not say.
+    /// Candidates kept while searching, if the request does not say.
     pub ef_search: usize,
     /// Bytes of vectors (4 a component, whatever the datatype) below which no graph is built.
     pub full_scan_threshold_bytes: u64,

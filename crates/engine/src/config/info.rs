@@ -1,11 +1,11 @@
-//! What a collection's info shows of its configuration (C4.2).
+//! The configuration in a collection's info (C4.2).
 
 use super::fields::ObjectWriter;
 use super::{CollectionConfig, HnswConfig, HnswDiff, Quantization, sparse, vectors};
 
 impl CollectionConfig {
     /// Appends the `config` object of a collection's info. Official clients parse it strictly: names that they do
-    /// not know appear only where their models ignore extras.
+    /// not know appear only where their models ignore unknown names.
     pub fn write_info_config(&self, out: &mut Vec<u8>) {
         let mut object = ObjectWriter::start(out);
         let mut params = ObjectWriter::start(object.key("params"));
@@ -29,7 +29,7 @@ impl CollectionConfig {
     }
 
     /// A sentence for each setting that was accepted and has no effect, in the order of the configuration.
-    /// Settings at their default say nothing.
+    /// Settings at their default cause none.
     pub fn warnings(&self) -> Vec<String> {
         let mut ignored = Vec::new();
         for (name, params) in &self.vectors {
@@ -77,7 +77,7 @@ impl CollectionConfig {
     }
 }
 
-/// The settings without effect that are set to something else than their default.
+/// The settings without effect that differ from their default.
 fn hnsw_ignored(diff: &HnswDiff) -> Vec<&'static str> {
     [
         ("on_disk", diff.on_disk == Some(true)),

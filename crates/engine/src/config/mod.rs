@@ -1,4 +1,4 @@
-//! The configuration of a collection (C4.3): what was asked for, with the defaults decided.
+//! The configuration of a collection (C4.3): the requested settings, with defaults filled in.
 
 pub(crate) mod fields;
 mod hnsw;
@@ -32,12 +32,12 @@ use crate::vectors::VectorKind;
 use crate::wal::Durability;
 use fields::ObjectWriter;
 
-/// Names of vectors that an error lists.
-const MOST_TOLD_NAMES: usize = 10;
+/// The greatest number of vector names that an error lists.
+const MAX_LISTED_NAMES: usize = 10;
 
 /// The configuration of a collection.
 ///
-/// [`CollectionConfig::to_json`] is what is kept on disk; [`CollectionConfig::restore`] reads it back equal.
+/// [`CollectionConfig::to_json`] is the form on disk. [`CollectionConfig::restore`] reads it back as an equal value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CollectionConfig {
     vectors: Vec<(Box<str>, VectorParams)>,
@@ -48,7 +48,7 @@ pub struct CollectionConfig {
     pub optimizers: OptimizersConfig,
     /// The log.
     pub wal: WalConfig,
-    /// Codes of every vector field that does not ask for others.
+    /// Codes of every vector field that does not override them.
     pub quantization: Option<Quantization>,
     /// Replication and placement.
     pub params: PlacementParams,
@@ -58,18 +58,18 @@ pub struct CollectionConfig {
     pub strict_mode: Option<Box<[u8]>>,
 }
 
-/// Where and how often a collection is kept. Stored and answered, without effect on one node.
+/// Sharding and replication of a collection. Stored and answered, without effect on one node.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlacementParams {
     /// Shards, at least 1.
     pub shard_number: u64,
     /// Copies of a shard, at least 1.
     pub replication_factor: u64,
-    /// Copies that have a write before it is answered, at least 1.
+    /// Copies that must have a write before it is answered, at least 1.
     pub write_consistency_factor: u64,
-    /// Copies that a read asks beside the first.
+    /// Further copies that a read queries.
     pub read_fan_out_factor: Option<u64>,
-    /// Milliseconds before a read asks more copies.
+    /// Milliseconds before a read queries further copies.
     pub read_fan_out_delay_ms: Option<u64>,
     /// Payloads on disk.
     pub on_disk_payload: bool,
@@ -88,18 +88,18 @@ impl Default for PlacementParams {
     }
 }
 
-/// Where a configuration is read from.
+/// The origin of a configuration that is read.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Source {
     /// A client's request.
     Request,
-    /// Our own [`CollectionConfig::to_json`], which also holds what only a patch can set.
+    /// [`CollectionConfig::to_json`], which also has fields that only a patch can set.
     Stored,
 }
 
 impl CollectionConfig {
     /// A configuration with these vector fields and the defaults of everything else. Names must be distinct;
-    /// the unnamed vector is `""` and stands alone.
+    /// the unnamed vector is `""` and must be the only one.
     pub fn with_fields(vectors: Vec<(Box<str>, VectorParams)>) -> CollectionConfig {
         CollectionConfig {
             vectors,
@@ -122,10 +122,10 @@ impl CollectionConfig {
         Self::read(reader, limits, Source::Request)
     }
 
-    /// Reads what [`CollectionConfig::to_json`] wrote, whatever the limits of today.
+    /// Reads what [`CollectionConfig::to_json`] wrote. The present limits do not apply.
     ///
     /// # Errors
-    /// `BadRequest` when these are not such bytes.
+    /// `BadRequest` for other bytes.
     pub fn restore(json: &[u8]) -> Result<CollectionConfig, Error> {
         let limits = Limits { max_named_vectors: usize::MAX, ..Limits::default() };
         let mut reader = Reader::new(json)?;
@@ -134,7 +134,7 @@ impl CollectionConfig {
         Ok(config)
     }
 
-    /// The canonical form, as it is kept on disk.
+    /// The canonical form on disk.
     pub fn to_json(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(512);
         let mut object = ObjectWriter::start(&mut out);
@@ -156,13 +156,12 @@ impl CollectionConfig {
     /// This configuration after a patch (C4.4).
     ///
     /// # Errors
-    /// `VectorNotFound` when the patch names a vector that is not declared; `BadRequest` when the metadata would
-    /// nest too deep.
+    /// `VectorNotFound` if the patch names a vector that is not declared; `BadRequest` if the metadata would nest too deep.
     pub fn apply_patch(&self, patch: &CollectionPatch) -> Result<CollectionConfig, Error> {
         patch.apply(self)
     }
 
-    /// The same configuration with these sparse fields. Names must be distinct, from those of the others too.
+    /// The same configuration with these sparse fields. The names of all fields must be distinct.
     pub fn with_sparse_fields(self, sparse: Vec<(Box<str>, SparseParams)>) -> CollectionConfig {
         CollectionConfig { sparse, ..self }
     }
@@ -177,14 +176,14 @@ impl CollectionConfig {
         &self.sparse
     }
 
-    /// Position of the field of that name among all: those of [`CollectionConfig::fields`] come first, those of
-    /// [`CollectionConfig::sparse_fields`] follow. What is stored of a point and of a field is numbered like this.
+    /// Position of the field of that name: first come [`CollectionConfig::fields`], then
+    /// [`CollectionConfig::sparse_fields`]. Points and checkpoints number fields like this.
     pub fn vector_position(&self, name: &str) -> Option<usize> {
         let sparse = || self.sparse.iter().position(|(known, _)| **known == *name);
         self.field_index(name).or_else(|| Some(self.vectors.len() + sparse()?))
     }
 
-    /// Fields of every kind.
+    /// The number of fields of every kind.
     pub fn positions(&self) -> usize {
         self.vectors.len() + self.sparse.len()
     }
@@ -197,7 +196,7 @@ impl CollectionConfig {
         }
     }
 
-    /// What kind of vector the field at a position below [`CollectionConfig::positions`] takes.
+    /// The kind of vector of the field at a position below [`CollectionConfig::positions`].
     pub fn kind_at(&self, position: usize) -> VectorKind {
         match self.vectors.get(position) {
             Some((_, params)) if params.multivector.is_some() => VectorKind::Multi,
@@ -214,14 +213,14 @@ impl CollectionConfig {
         self.vector_position(name).ok_or_else(|| self.vector_not_found(name))
     }
 
-    /// The error for a name that is not declared. The empty name is what whoever names no vector asks for: it gets the
-    /// names that there are.
+    /// The error for a name that is not declared. For the empty name, which a request without a name has, it lists the
+    /// declared names.
     fn vector_not_found(&self, name: &str) -> Error {
         if !name.is_empty() || self.positions() == 0 {
             return Error::VectorNotFound(name.to_string());
         }
         let names: Vec<&str> =
-            (0..self.positions().min(MOST_TOLD_NAMES)).map(|at| self.name_at(at)).collect();
+            (0..self.positions().min(MAX_LISTED_NAMES)).map(|at| self.name_at(at)).collect();
         let more = if self.positions() > names.len() { ", …" } else { "" };
         Error::VectorNotFound(format!("'' (name one of: {}{more})", names.join(", ")))
     }
@@ -236,7 +235,7 @@ impl CollectionConfig {
         self.field_index(name).map(|at| &self.vectors[at].1)
     }
 
-    /// What the index of that vector field is built and searched with; `None` when it is not declared.
+    /// The settings with which the index of that vector field is built and searched; `None` if it is not declared.
     pub fn effective_hnsw(&self, name: &str) -> Option<EffectiveHnsw> {
         self.field(name).map(|params| EffectiveHnsw::of(&self.hnsw.with(&params.hnsw)))
     }
@@ -349,7 +348,7 @@ impl PlacementParams {
     }
 }
 
-/// A JSON object as it is kept.
+/// Reads a JSON object into its normal form.
 fn json_object(reader: &mut Reader<'_>) -> Result<Box<[u8]>, Error> {
     let mut out = Vec::new();
     read_payload(reader, &mut out)?;

@@ -1,30 +1,30 @@
-//! `optimizers_config`: upkeep of a collection in the background.
+//! `optimizers_config`: background maintenance of a collection.
 
 use super::fields;
 use crate::error::Error;
 use crate::json::{Kind, Reader, write_f64, write_u64};
 
-/// The settings of a collection's upkeep, all decided.
+/// The settings of a collection's maintenance, with defaults filled in.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OptimizersConfig {
     /// Share of dead rows, in a graph or in a chunk of originals, at which they are vacuumed.
     pub deleted_threshold: f64,
     /// Dead rows of a graph below which it is not vacuumed.
     pub vacuum_min_vector_number: u64,
-    /// Segments to aim for; 0 leaves it to the server.
+    /// Segments to aim for; 0 for the server's choice.
     pub default_segment_number: u64,
-    /// KiB of a segment.
+    /// The greatest size of a segment, in KiB.
     pub max_segment_size: Option<u64>,
-    /// KiB from which a segment is mapped.
+    /// The size from which a segment is mapped, in KiB.
     pub memmap_threshold: Option<u64>,
-    /// KiB of vectors from which a field gets a graph, where this says something else than the default and more
-    /// than the graph's own `full_scan_threshold`; 0 for never: what is in a graph stays, nothing is added.
+    /// KiB of vectors from which a field gets a graph, if this differs from the default and exceeds the graph's own
+    /// `full_scan_threshold`. 0 for never: existing graphs stay, and nothing is added.
     pub indexing_threshold: u64,
     /// Seconds between flushes.
     pub flush_interval_sec: u64,
     /// Threads that work on this collection's graphs at a time; the server's choice when absent, 0 for none.
     pub max_optimization_threads: Option<u64>,
-    /// Whether updates wait for the optimisation of what they outgrew.
+    /// Whether updates wait for the optimisation that they cause.
     pub prevent_unoptimized: Option<bool>,
 }
 
@@ -45,7 +45,7 @@ impl Default for OptimizersConfig {
 }
 
 impl OptimizersConfig {
-    /// These settings with those of `diff` in their place.
+    /// These settings, overridden by those of `diff`.
     pub fn with(&self, diff: &OptimizersDiff) -> OptimizersConfig {
         OptimizersConfig {
             deleted_threshold: diff.deleted_threshold.unwrap_or(self.deleted_threshold),
@@ -60,7 +60,7 @@ impl OptimizersConfig {
         }
     }
 
-    /// Names of the settings without an effect in this release that differ from the default.
+    /// Names of the settings without effect that differ from the default.
     pub(super) fn changed_without_effect(&self) -> Vec<&'static str> {
         let plain = OptimizersConfig::default();
         [
@@ -75,7 +75,7 @@ impl OptimizersConfig {
         .collect()
     }
 
-    /// Appends the settings as a JSON object. Clients need `max_optimization_threads` even when it is null (C4.2).
+    /// Appends the settings as a JSON object. Clients require `max_optimization_threads`, even if it is null (C4.2).
     pub(super) fn write(&self, out: &mut Vec<u8>) {
         let mut object = fields::ObjectWriter::start(out);
         write_f64(object.key("deleted_threshold"), self.deleted_threshold);
@@ -95,7 +95,7 @@ impl OptimizersConfig {
     }
 }
 
-/// The settings that a request gives.
+/// The settings of a request.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct OptimizersDiff {
     deleted_threshold: Option<f64>,
@@ -138,7 +138,7 @@ impl OptimizersDiff {
     }
 }
 
-/// A number of threads, or `"auto"` for none in particular.
+/// Reads a number of threads, or `"auto"` for the server's choice.
 fn threads(reader: &mut Reader<'_>) -> Result<Option<u64>, Error> {
     match reader.peek()? {
         Kind::Number => reader.u64().map(Some),

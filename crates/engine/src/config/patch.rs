@@ -9,7 +9,7 @@ use crate::json::Reader;
 use crate::payload::edit;
 use std::collections::BTreeMap;
 
-/// What a request asks to change. Absent blocks and fields stay as they are.
+/// The changes of a request. Absent objects and fields stay as they are.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CollectionPatch {
     vectors: BTreeMap<Box<str>, VectorPatch>,
@@ -19,9 +19,9 @@ pub struct CollectionPatch {
     wal: WalDiff,
     params: PlacementPatch,
     quantization: Option<QuantizationPatch>,
-    /// Normalised JSON object, merged at the top level; a `null` removes its key.
+    /// A normalised JSON object, merged at the top level. A `null` removes its key.
     metadata: Option<Box<[u8]>>,
-    /// Normalised JSON object, merged likewise.
+    /// A normalised JSON object, merged in the same way.
     strict_mode: Option<Box<[u8]>>,
 }
 
@@ -153,7 +153,7 @@ impl PlacementPatch {
     }
 }
 
-/// The changes by vector name. Of a repeated name the last counts.
+/// Reads the changes by vector name. The last of a repeated name counts.
 fn parse_vectors(reader: &mut Reader<'_>) -> Result<BTreeMap<Box<str>, VectorPatch>, Error> {
     let mut changes = BTreeMap::new();
     reader.object(|r, name| {
@@ -165,7 +165,7 @@ fn parse_vectors(reader: &mut Reader<'_>) -> Result<BTreeMap<Box<str>, VectorPat
     Ok(changes)
 }
 
-/// `kept` with the keys of `changes` in their place, those that are null removed.
+/// `kept` with the keys of `changes` replaced, or removed if they are null.
 fn merged(field: &str, kept: Option<&[u8]>, changes: Option<&[u8]>) -> Result<Option<Box<[u8]>>, Error> {
     let Some(changes) = changes else {
         return Ok(kept.map(Box::from));

@@ -1,10 +1,10 @@
-//! `quantization_config`: the codes that a user asks for, and those that graphs are built with.
+//! `quantization_config`: the requested codes, and those with which graphs are built.
 
 use super::fields;
 use crate::error::Error;
 use crate::json::{Kind, Reader, write_f64, write_string};
 
-/// A quantisation that was asked for.
+/// A requested quantisation.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Quantization {
     /// Eight bits a component.
@@ -32,12 +32,12 @@ pub enum Quantization {
     },
 }
 
-/// What a patch does with a quantisation.
+/// A patch of a quantisation.
 #[derive(Clone, Debug, PartialEq)]
 pub enum QuantizationPatch {
     /// Removes it: `"Disabled"`.
     Disable,
-    /// Puts this one in its place.
+    /// Replaces it.
     Set(Quantization),
 }
 
@@ -74,12 +74,12 @@ impl Quantization {
         }
     }
 
-    /// Whether it asks for coarser queries than those that every width of code is compared with here: 8 bits.
+    /// Whether it requests queries coarser than 8 bits, which codes of every width are compared with.
     pub(super) fn ignores_query_encoding(&self) -> bool {
         matches!(self, Quantization::Binary { query_encoding: Some("binary" | "scalar4bits"), .. })
     }
 
-    /// Appends the quantisation as it was asked for.
+    /// Appends the quantisation as it was requested.
     pub(super) fn write(&self, out: &mut Vec<u8>) {
         let mut object = fields::ObjectWriter::start(out);
         let text = |out: &mut Vec<u8>, value: &str| write_string(out, value);
@@ -121,7 +121,7 @@ impl QuantizationPatch {
         Quantization::parse(reader).map(QuantizationPatch::Set)
     }
 
-    /// What is in place afterwards.
+    /// The quantisation after the patch.
     pub(super) fn result(&self) -> Option<Quantization> {
         match self {
             QuantizationPatch::Disable => None,

@@ -1,58 +1,58 @@
-//! What the graph of a vector field is made with. A graph of another recipe is built anew.
+//! The settings that a graph of a vector field is built with. A graph with other settings is rebuilt.
 
 use super::{CollectionConfig, EffectiveHnsw, Quantization};
 use crate::types::Metric;
 use crate::vectors::CodeParams;
 
-/// The parts of a configuration that a graph cannot change once it has nodes.
+/// The settings that cannot change once the graph has nodes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Recipe {
     /// Links per node on the upper layers; at least 2.
     pub m: usize,
     /// Candidates kept while a node is inserted; at least `m`.
     pub ef_construct: usize,
-    /// Codes of its nodes; `None` where they are compared by their originals.
+    /// Codes of its nodes; `None` if nodes are compared by their original vectors.
     pub codes: Option<Coding>,
 }
 
-/// Who says what codes are like.
+/// What decides the codes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Coding {
-    /// The vectors: as few bits as tell neighbours apart.
+    /// The vectors: as few bits as distinguish neighbours.
     Fitting,
     /// The configuration.
     Asked(CodeParams),
 }
 
 impl CollectionConfig {
-    /// The recipe of the field at this position; `None` when it has no graph (`m: 0`).
+    /// The recipe of the field at this position; `None` if it has no graph (`m: 0`).
     pub fn recipe(&self, field: usize) -> Option<Recipe> {
         let (_, params) = &self.vectors[field];
         let hnsw = EffectiveHnsw::of(&self.hnsw.with(&params.hnsw));
-        // What estimates of rows are off by adds up in those of multi-vectors.
+        // Errors of the estimates of rows add up in those of multi-vectors.
         let usual = match params.multivector {
             Some(_) => Coding::Asked(CodeParams::plain(8)),
             None => Coding::Fitting,
         };
-        // A rotation does not keep sums of absolute differences.
+        // A rotation does not preserve sums of absolute differences.
         let codes = (params.metric != Metric::Manhattan)
             .then(|| self.asked_codes(field).map_or(usual, |asked| Coding::Asked(asked.codes())));
         (hnsw.m > 0).then_some(Recipe { m: hnsw.m, ef_construct: hnsw.ef_construct, codes })
     }
 
-    /// What the configuration says of the codes of the field at this position, if it says anything.
+    /// The configured quantisation of the field at this position, if there is one.
     pub fn asked_codes(&self, field: usize) -> Option<&Quantization> {
         self.vectors[field].1.quantization.as_ref().or(self.quantization.as_ref())
     }
 }
 
 impl Quantization {
-    /// The codes that it asks for. Product codes are served by rotated codes of the same size.
+    /// The codes that it requests. Rotated codes of the same size serve for product codes.
     fn codes(&self) -> CodeParams {
         let plain = CodeParams::plain;
         match self {
             Quantization::Scalar { quantile, .. } => {
-                // A range that leaves out half of the values has no end that could be found.
+                // A range without half of the values has no bounds that could be found.
                 CodeParams { quantile: quantile.map(|share| (share as f32).max(0.501)), ..plain(8) }
             }
             Quantization::Product { compression, .. } => match *compression {

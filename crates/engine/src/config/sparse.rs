@@ -9,15 +9,15 @@ use crate::name::vector_name_fault;
 use crate::types::Datatype;
 use std::collections::BTreeMap;
 
-/// `full_scan_threshold` where the request does not say: sparse vectors.
+/// The default `full_scan_threshold`, in sparse vectors.
 const FULL_SCAN_THRESHOLD: u64 = 5_000;
 
-/// How the weights of a query are changed before they are multiplied with those of the points.
+/// The change of a query's weights before they are multiplied with those of the points.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Modifier {
-    /// Not at all.
+    /// None.
     None,
-    /// Each times the inverse document frequency of its index among the points of that moment.
+    /// Each is multiplied with the inverse document frequency of its index among the present points.
     Idf,
 }
 
@@ -30,12 +30,12 @@ impl Modifier {
     }
 }
 
-/// `index` of a sparse field, as it was asked for.
+/// The requested `index` of a sparse field.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SparseIndexParams {
     /// Stored and answered, without effect: every search is exact.
     pub full_scan_threshold: Option<u64>,
-    /// Where the vectors themselves are kept; see [`Placement`](super::Placement).
+    /// Where the original vectors are kept; see [`Placement`](super::Placement).
     pub on_disk: Option<bool>,
     /// The element type of the values.
     pub datatype: Option<Datatype>,
@@ -64,7 +64,7 @@ impl SparseParams {
         self.modifier.unwrap_or(Modifier::None)
     }
 
-    /// Whether `index.full_scan_threshold` asks for something else than its default.
+    /// Whether `index.full_scan_threshold` differs from its default.
     pub(super) fn changes_full_scan_threshold(&self) -> bool {
         let asked = self.index.as_ref().and_then(|index| index.full_scan_threshold);
         asked.is_some_and(|asked| asked != FULL_SCAN_THRESHOLD)
@@ -91,10 +91,10 @@ impl SparseParams {
         Ok(params)
     }
 
-    /// These parameters after a patch: its fields in their place.
+    /// These parameters after a patch.
     ///
     /// # Errors
-    /// `BadRequest` for another datatype: the values are rounded to the one there is.
+    /// `BadRequest` for another datatype: stored values are rounded to the present one.
     pub(super) fn patched(&self, name: &str, patch: &SparseParams) -> Result<SparseParams, Error> {
         let mut params = self.clone();
         if let Some(changes) = &patch.index {
@@ -143,7 +143,7 @@ impl SparseIndexParams {
     }
 }
 
-/// Reads the map of names to parameters. Of a repeated name the last counts.
+/// Reads the map of names to parameters. The last of a repeated name counts.
 pub(super) fn parse_fields(reader: &mut Reader<'_>, limits: &Limits) -> Result<SparseFields, Error> {
     let mut found: SparseFields = Vec::new();
     let place = reader.path();
@@ -183,7 +183,7 @@ pub(super) fn write_fields(declared: &[(Box<str>, SparseParams)], out: &mut Vec<
     object.end();
 }
 
-/// The changes of a patch by name. Of a repeated name the last counts.
+/// Reads the changes of a patch by name. The last of a repeated name counts.
 pub(super) fn parse_patch(reader: &mut Reader<'_>) -> Result<BTreeMap<Box<str>, SparseParams>, Error> {
     let mut changes = BTreeMap::new();
     reader.object(|r, name| {

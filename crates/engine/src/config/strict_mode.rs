@@ -1,10 +1,11 @@
-//! `strict_mode_config`: limits that a later release enforces. Until then it is kept as long as it is not enabled.
+//! `strict_mode_config`: limits that this release does not enforce. It is stored and answered unless it is enabled, which is
+//! refused.
 
 use super::{fields, json_object};
 use crate::error::Error;
 use crate::json::{Kind, Reader};
 
-/// What a field of the object holds.
+/// The type of a field.
 #[derive(Clone, Copy)]
 enum Holds {
     Flag,
@@ -36,7 +37,7 @@ const FIELDS: [(&str, Holds); 20] = [
     ("max_payload_index_count", Holds::Count),
 ];
 
-/// Reads the object: its names and types are checked, then it is kept as sent.
+/// Reads the object. Its names and types are checked, and it is kept as sent.
 pub(super) fn parse(reader: &mut Reader<'_>) -> Result<Box<[u8]>, Error> {
     let mut ahead = reader.clone();
     ahead.object(|r, key| {

@@ -1,4 +1,4 @@
-//! What a configuration accepts, keeps, answers and warns of (C4).
+//! Accepting, keeping and answering configurations, and their warnings (C4).
 
 use super::{
     CollectionConfig, CollectionPatch, Indexing, Modifier, Placement, Quantization, SparseIndexParams,

@@ -16,7 +16,7 @@ pub const MAX_VECTOR_SIZE: usize = 65_536;
 pub(super) const DATATYPES: [(&str, Datatype); 3] =
     [("float32", Datatype::Float32), ("float16", Datatype::Float16), ("uint8", Datatype::Uint8)];
 
-/// The fields of [`VectorParams`] whose values are no objects. Their presence tells the unnamed vector's
+/// The fields of [`VectorParams`] whose values are not objects. One of them distinguishes the unnamed vector's
 /// parameters from a map of names to parameters.
 const SCALAR_FIELDS: [&str; 4] = ["size", "distance", "on_disk", "datatype"];
 
@@ -27,26 +27,26 @@ pub struct VectorParams {
     pub size: usize,
     /// How vectors are compared.
     pub metric: Metric,
-    /// What differs from the collection's graph settings.
+    /// Overrides of the collection's graph settings.
     pub hnsw: HnswDiff,
-    /// Codes that its graph is built with, in place of the collection's.
+    /// Codes of its graph, which override the collection's.
     pub quantization: Option<Quantization>,
-    /// Where the vectors themselves are kept; see [`Placement`].
+    /// Where the original vectors are kept; see [`Placement`].
     pub on_disk: Option<bool>,
     /// The element type, where the request named one.
     pub datatype: Option<Datatype>,
-    /// Present where points have several vectors in the field.
+    /// Present if points have several vectors in the field.
     pub multivector: Option<MultivectorConfig>,
 }
 
 /// `multivector_config`: how several vectors of a point are compared with those of a query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MultivectorConfig {
-    /// What their similarities come to.
+    /// How their similarities are combined.
     pub comparator: MultivectorComparator,
 }
 
-/// What the similarities of the vectors of a query to those of a point come to.
+/// How the similarities of the vectors of a query to those of a point are combined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MultivectorComparator {
     /// The sum over the query's vectors of the best similarity to one of the point's.
@@ -80,7 +80,7 @@ impl MultivectorConfig {
 }
 
 impl VectorParams {
-    /// Parameters with nothing but the required ones.
+    /// Parameters without optional ones.
     pub fn new(size: usize, metric: Metric) -> VectorParams {
         VectorParams {
             size,
@@ -93,12 +93,12 @@ impl VectorParams {
         }
     }
 
-    /// The element type that vectors are kept in: 32-bit floats where the request did not say.
+    /// The element type of stored vectors: by default 32-bit floats.
     pub fn datatype(&self) -> Datatype {
         self.datatype.unwrap_or(Datatype::Float32)
     }
 
-    /// The rows that vectors are kept in.
+    /// The format of stored rows.
     pub fn row_format(&self) -> RowFormat {
         RowFormat::of(self.metric, self.datatype())
     }
@@ -145,8 +145,8 @@ impl VectorParams {
         })
     }
 
-    /// Appends the parameters as they were asked for, what was not asked for left out.
-    /// `for_clients` leaves out what the strict models of the official clients do not know.
+    /// Appends the parameters as they were requested, without absent ones. `for_clients` omits those that the strict models
+    /// of the official clients do not know.
     pub(super) fn write(&self, out: &mut Vec<u8>, for_clients: bool) {
         let hnsw = if for_clients { self.hnsw.known_to_clients() } else { self.hnsw.clone() };
         let mut object = fields::ObjectWriter::start(out);
@@ -164,8 +164,8 @@ impl VectorParams {
 /// The vector fields of a collection in the order of the request; the unnamed one under `""`, alone.
 pub(super) type VectorFields = Vec<(Box<str>, VectorParams)>;
 
-/// Reads the parameters of the unnamed vector, or a map of names to such. A map of nothing but `""` is the unnamed
-/// vector too: some clients write it so.
+/// Reads the parameters of the unnamed vector, or a map of names to parameters. A map with only the name `""` is the
+/// unnamed vector, too: some clients send it.
 pub(super) fn parse_fields(reader: &mut Reader<'_>, limits: &Limits) -> Result<VectorFields, Error> {
     if is_unnamed(reader)? {
         return Ok(vec![("".into(), VectorParams::parse(reader)?)]);
@@ -213,7 +213,7 @@ pub(super) fn write_fields(declared: &[(Box<str>, VectorParams)], out: &mut Vec<
     object.end();
 }
 
-/// Looks ahead: whether the object holds the parameters of the unnamed vector.
+/// Whether the next object has the parameters of the unnamed vector. Consumes nothing.
 fn is_unnamed(reader: &Reader<'_>) -> Result<bool, Error> {
     let mut ahead = reader.clone();
     let mut scalar = false;
@@ -234,7 +234,7 @@ fn vector_size(reader: &mut Reader<'_>) -> Result<usize, Error> {
     }
 }
 
-/// A vector's name follows the rules of a collection's (C2.2), but for its length.
+/// Checks a vector's name. Its rules are those of a collection's name, except for the length (C2.2).
 fn check_name(reader: &Reader<'_>, name: &str) -> Result<(), Error> {
     match vector_name_fault(name) {
         None => Ok(()),

@@ -1,4 +1,4 @@
-//! `wal_config`: the log that a collection's changes go through.
+//! `wal_config`: the log of a collection's changes.
 
 use super::fields;
 use crate::error::Error;
@@ -8,12 +8,12 @@ use crate::wal::Durability;
 const DURABILITIES: [(&str, Durability); 3] =
     [("always", Durability::Always), ("interval", Durability::Interval), ("os", Durability::Os)];
 
-/// The settings of a collection's share of the log, all decided.
+/// The log settings of a collection, with defaults filled in.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WalConfig {
     /// MiB of a log segment. Stored and answered, without effect: the server has one log.
     pub wal_capacity_mb: u64,
-    /// Segments made in advance. Stored and answered, without effect.
+    /// Segments created in advance. Stored and answered, without effect.
     pub wal_segments_ahead: u64,
     /// Closed segments to keep. Stored and answered, without effect.
     pub wal_retain_closed: Option<u64>,
@@ -33,7 +33,7 @@ impl Default for WalConfig {
 }
 
 impl WalConfig {
-    /// These settings with those of a request in their place.
+    /// These settings, overridden by those of a request.
     pub fn with(&self, diff: &WalDiff) -> WalConfig {
         WalConfig {
             wal_capacity_mb: diff.wal_capacity_mb.unwrap_or(self.wal_capacity_mb),
@@ -75,7 +75,7 @@ impl WalConfig {
     }
 }
 
-/// The settings that a request gives.
+/// The settings of a request.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct WalDiff {
     wal_capacity_mb: Option<u64>,

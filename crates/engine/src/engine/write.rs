@@ -10,7 +10,7 @@ use crate::collection::update::Update;
 use crate::collection::{Collection, Write, WriteDone, WriteRequest};
 use crate::deadline::Deadline;
 use crate::error::Error;
-use crate::name::collection_name_fault;
+use crate::name::check_collection_name;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -61,9 +61,7 @@ fn prepare(core: &Core, request: &Request) -> Result<Prepared, Error> {
     };
     Ok(match request.operation {
         Operation::CreateCollection => {
-            if let Some(why) = collection_name_fault(&request.collection) {
-                return Err(Error::bad(format!("Collection name {why}")));
-            }
+            check_collection_name(&request.collection)?;
             let config = api::create_collection(body, limits)?;
             Prepared::Catalog(Box::new(move |core, request, _| {
                 core.catalog.create(&request.collection, config).map(|()| true)

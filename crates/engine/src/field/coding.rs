@@ -3,7 +3,6 @@
 use crate::config::Coding;
 use crate::field::table::FieldTable;
 use crate::index::{Distance, TopK, flat};
-use crate::point_set::PointSet;
 use crate::scheduling::yield_to_reads;
 use crate::types::{Metric, OpNumber};
 use crate::vectors::{CodeParams, Encoder, Neighbourhood};
@@ -160,13 +159,14 @@ fn neighbourhoods(live: &Live<'_>, metric: Metric) -> Vec<Neighbourhood> {
     let around: HashSet<u64> =
         places.iter().map(|place| place / RUN).flat_map(|run| run.saturating_sub(1)..=run + 1).collect();
     let is_looked_at = |place: u64| (place / RUN).is_multiple_of(every) || around.contains(&(place / RUN));
-    let looked_at: PointSet =
+    let looked_at: Vec<u32> =
         live.rows().filter(|&(place, _)| is_looked_at(place)).map(|(_, row)| row).collect();
     let stop = || {
         yield_to_reads();
         false
     };
-    let (distance, is_among) = (Distance::of(metric, table.format), |row| looked_at.contains(row));
+    let (distance, is_among) =
+        (Distance::of(metric, table.format), |row: u32| looked_at.binary_search(&row).is_ok());
     flat::scan_many(&table.rows, distance, &queries, 0..table.len(), &is_among, &mut tops, &stop)
         .expect("nothing stops it");
     let nearest = |centre: u32, top: TopK<_>| {

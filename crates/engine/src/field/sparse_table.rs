@@ -6,7 +6,7 @@ use crate::arena::{AtomicColumn64, ColumnTable};
 use crate::config::SparseParams;
 use crate::index::sparse::{Block, BlockSizes, Blocks};
 use crate::storage::Map;
-use crate::types::OpNumber;
+use crate::types::{OpNumber, PointOffset};
 use crate::vectors::{SparseFormat, SparseRow, SparseVector};
 use std::sync::Arc;
 
@@ -242,8 +242,8 @@ impl SparseTable {
     }
 
     /// Offset of the point that a row belongs to.
-    pub fn owner(&self, row: u32) -> u32 {
-        self.owners.load(row) as u32
+    pub fn owner(&self, row: u32) -> PointOffset {
+        PointOffset::new(self.owners.load(row) as u32)
     }
 
     /// Whether a row is alive at operation `op`, at which this table was taken or later.

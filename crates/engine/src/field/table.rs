@@ -4,7 +4,7 @@ use super::run::{RunPlace, run_of};
 use crate::arena::{AtomicColumn64, ColumnTable, RowArena, RowTable};
 use crate::config::VectorParams;
 use crate::storage::Map;
-use crate::types::{Datatype, Metric, OpNumber};
+use crate::types::{Datatype, Metric, OpNumber, PointOffset};
 use crate::vectors::RowFormat;
 use kithdb_kernels::normalise;
 use std::ops::Range;
@@ -308,8 +308,8 @@ impl FieldTable {
 
     /// Offset of the point that a row belongs to.
     #[inline(always)]
-    pub fn owner(&self, row: u32) -> u32 {
-        self.place(row).owner()
+    pub fn owner(&self, row: u32) -> PointOffset {
+        PointOffset::new(self.place(row).owner())
     }
 
     /// Rows of the vector that begins at this row, if one does.

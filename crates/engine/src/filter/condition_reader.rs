@@ -1,4 +1,4 @@
-//! Reading a condition whose object may hold the forms of another grammar instead, as in formulas.
+//! Reading conditions in objects that may also have fields of another grammar, as in formulas.
 
 use super::Filter;
 use super::parse::{Fields, Parser};
@@ -19,12 +19,12 @@ pub struct PartialCondition {
 }
 
 impl<'l> ConditionReader<'l> {
-    /// A reader that has not read a condition yet.
+    /// A reader of no conditions so far.
     pub fn new(limits: &'l Limits) -> ConditionReader<'l> {
         ConditionReader { parser: Parser::new(limits) }
     }
 
-    /// Reads the value of `name` if conditions have such a field; answers whether they have.
+    /// Reads the value of `name` if conditions have such a field. False if not.
     ///
     /// # Errors
     /// `FilterParse`, as those of [`Filter::parse`].
@@ -47,13 +47,13 @@ impl<'l> ConditionReader<'l> {
 }
 
 impl PartialCondition {
-    /// Whether any field but nulls has been read.
+    /// Whether a field that is not null has been read.
     pub fn is_given(&self) -> bool {
         self.is_given
     }
 
-    /// The filter of this one condition; without fields it is one that matches everything. `reader` stands behind the
-    /// condition's object.
+    /// The filter of this condition; without fields it matches everything. `reader` is just behind the condition's
+    /// object.
     ///
     /// # Errors
     /// `FilterParse` when the fields make no condition.

@@ -5,7 +5,7 @@ use super::{Clause, Condition, Filter};
 use crate::payload::{Document, GeoPoint, GeoShape, JsonPath, Tokenizer, Value, parse_datetime};
 use crate::types::PointId;
 
-/// What a filter looks at.
+/// A point as filters see it.
 pub trait PointView {
     /// The point's id.
     fn id(&self) -> PointId;
@@ -17,11 +17,11 @@ pub trait PointView {
     fn tokenizer(&self, path: &JsonPath) -> Option<&Tokenizer>;
 }
 
-/// What a filter is asked of: a point, or inside a nested condition an object in its payload.
+/// What a filter is evaluated on: a point or, inside a nested condition, an object in its payload.
 struct Subject<'a, P> {
     point: &'a P,
     document: Document<'a>,
-    /// Where the object is, from the outermost path inwards.
+    /// The nested conditions around the object; `None` for the point itself.
     scope: Option<&'a Scope<'a>>,
 }
 
@@ -67,7 +67,7 @@ impl Filter {
     }
 }
 
-/// Whether there are at least `count` items; looks no further than that.
+/// Whether there are at least `count` items. Takes no more items than that.
 fn reaches<T>(items: impl Iterator<Item = T>, count: u64) -> bool {
     match usize::try_from(count) {
         Ok(0) => true,
@@ -81,7 +81,7 @@ impl Condition {
         let Subject { point, document, scope } = *subject;
         match self {
             Condition::Field { key, clauses } => clauses.iter().any(|clause| clause.holds(key, subject)),
-            // Neither ever holds for an object inside a payload.
+            // These never hold for an object inside a payload.
             Condition::HasId(_) | Condition::HasVector(_) if scope.is_some() => false,
             Condition::HasId(ids) => ids.binary_search(&point.id()).is_ok(),
             Condition::HasVector(name) => point.has_vector(name),
@@ -144,7 +144,7 @@ impl Clause {
     }
 }
 
-/// Whether any value at a path, arrays opened one level, satisfies `test`.
+/// Whether one of the values at a path satisfies `test`; the elements of an array count as values.
 fn any_value<'d>(document: Document<'d>, key: &JsonPath, mut test: impl FnMut(Value<'d>) -> bool) -> bool {
     document.any_at(key, |value| value.any(&mut test))
 }

@@ -5,11 +5,11 @@ use crate::json;
 use crate::payload::{JsonStr, Tokenizer, Value};
 use crate::types::PointId;
 
-/// A string to compare with: equal strings are equal, and so are two spellings of one UUID (C7).
+/// A string to compare with. All spellings of a UUID are equal (C7).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Keyword {
     text: Box<str>,
-    /// As it stands in a normalised document, without quotes.
+    /// The string in a normalised document, without quotes.
     encoded: Box<[u8]>,
     uuid: Option<u128>,
 }
@@ -33,7 +33,7 @@ impl Keyword {
 
     fn is(&self, string: JsonStr<'_>) -> bool {
         match self.uuid {
-            // A string equal to a UUID's text is a UUID itself.
+            // Only a string that is a UUID, too, can be equal.
             Some(uuid) => uuid_of(string) == Some(uuid),
             None => *self.encoded == *string.raw(),
         }
@@ -46,7 +46,7 @@ fn encode(text: &str) -> Box<[u8]> {
     quoted[1..quoted.len() - 1].into()
 }
 
-/// The UUID that a stored string is; told by its length first, because most strings are none.
+/// The UUID of a stored string, if it is one. The length is checked first, because most strings are not UUIDs.
 fn uuid_of(string: JsonStr<'_>) -> Option<u128> {
     match string.raw().len() {
         32 | 36 | 45 => PointId::parse_uuid(&string.decode()),
@@ -54,7 +54,7 @@ fn uuid_of(string: JsonStr<'_>) -> Option<u128> {
     }
 }
 
-/// What a `match` clause asks of a value.
+/// A `match` clause.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Match {
     /// This string.
@@ -71,15 +71,15 @@ pub enum Match {
     ExceptKeyword(KeywordList),
     /// Not null and none of these integers, ascending.
     ExceptInteger(Box<[i64]>),
-    /// A string that begins so, byte by byte.
+    /// A string that begins with these bytes.
     Prefix(Box<str>),
     /// A string with these words.
     Text(TextQuery),
 }
 
 impl Match {
-    /// Whether a value, not opened if it is an array, satisfies the clause. Texts are cut by the tokenizer of the
-    /// field's text index, if it has one.
+    /// Whether a value satisfies the clause; an array as a whole does not. `tokenizer` is that of the field's text index, if it
+    /// has one.
     pub fn holds(&self, value: Value<'_>, tokenizer: Option<&Tokenizer>) -> bool {
         match (self, value) {
             (Match::Keyword(keyword), Value::String(string)) => keyword.is(string),
@@ -105,9 +105,9 @@ fn is_in(list: &[i64], value: Value<'_>) -> bool {
 /// A set of [`Keyword`]s.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KeywordList {
-    /// Those that are no UUID, by their encoded form, ascending.
+    /// Keywords that are not UUIDs, ascending by their encoded form.
     texts: Box<[Keyword]>,
-    /// Those that are, by their value, ascending.
+    /// Keywords that are UUIDs, ascending by value.
     uuids: Box<[Keyword]>,
 }
 

@@ -32,7 +32,7 @@ pub struct Filter {
     should: Vec<Condition>,
     /// None of these.
     must_not: Vec<Condition>,
-    /// At least so many of these, unless there are none.
+    /// At least `min_count` of these, unless there are none.
     min_should: Option<MinShould>,
 }
 
@@ -54,11 +54,12 @@ enum Condition {
     HasVector(Box<str>),
     /// Some element, an object, of the array at `key` (which ends in `[]`) satisfies the filter.
     Nested { key: JsonPath, filter: Filter },
-    /// A filter inside a filter. Shared, because one filter may be inside of those of all prefetches.
+    /// A filter inside a filter. It is shared, because the filters of all prefetches may contain the same one.
     Filter(Arc<Filter>),
 }
 
-/// One clause of a field condition. All but the last three hold if any value, arrays opened, satisfies them.
+/// One clause of a field condition. All but the last three hold if one of the values does; the elements of an array count
+/// as values.
 #[derive(Clone, Debug, PartialEq)]
 enum Clause {
     Match(Match),
@@ -69,13 +70,13 @@ enum Clause {
     Geo(GeoShape),
     /// How many values there are.
     ValuesCount(Interval<u64>),
-    /// Missing, null or `[]`, or none of that.
+    /// Whether the path is missing, null or `[]`.
     IsEmpty(bool),
-    /// Null or an array with a null in it, or neither.
+    /// Whether the value is null or an array that contains a null.
     IsNull(bool),
 }
 
-/// Edges of a polygon that a place, of some thirty bytes, is compared with in the time that a condition takes to read it.
+/// Edges of a polygon that a place is compared with in the time in which a condition reads it (some thirty bytes).
 const EDGES_PER_CONDITION: usize = 16;
 
 impl Clause {
@@ -88,7 +89,7 @@ impl Clause {
 }
 
 impl Filter {
-    /// What passes all of some filters.
+    /// A filter that matches what all of these match.
     pub fn all_of(filters: impl IntoIterator<Item = Arc<Filter>>) -> Filter {
         Filter { must: filters.into_iter().map(Condition::Filter).collect(), ..Filter::default() }
     }
@@ -106,12 +107,12 @@ impl Filter {
         self.sum(|_| 1)
     }
 
-    /// What it costs to check a byte of a payload, in conditions. A polygon counts by its edges.
+    /// The cost of checking a byte of a payload, in conditions. Polygons count by their edges.
     pub fn work(&self) -> usize {
         self.sum(Clause::work)
     }
 
-    /// Adds up what the clauses count, and one for every other condition.
+    /// The sum of `of_clause` of all clauses, plus one for each other condition.
     fn sum(&self, of_clause: fn(&Clause) -> usize) -> usize {
         let min_should = self.min_should.iter().flat_map(|group| &group.conditions);
         let all = self.must.iter().chain(&self.should).chain(&self.must_not).chain(min_should);

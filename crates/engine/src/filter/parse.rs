@@ -1,6 +1,6 @@
 //! Reading filters: the grammar of C7.
 //!
-//! Every error is a filter parse error that names its place (C1.4); an unknown key is one, never ignored.
+//! Every error is a filter parse error that names its place (C1.4). Unknown keys are errors.
 
 use super::parse_clause::{
     Absence, absence, geo_box, geo_polygon, geo_radius, matching, point_id, range, values_count,
@@ -13,9 +13,10 @@ use crate::payload::JsonPath;
 use crate::types::PointId;
 use std::sync::Arc;
 
-/// Filters inside filters.
+/// The greatest nesting of filters.
 const MAX_FILTER_DEPTH: usize = 64;
-/// Nesting of the body at which filters end. Below the reader's own limit, so that the error is the filter's.
+/// The greatest nesting of a filter's place in the body. It is below the reader's own limit, so that the error is a filter
+/// parse error.
 const MAX_PLACE_DEPTH: usize = 148;
 
 type Result<T> = std::result::Result<T, Error>;
@@ -32,13 +33,13 @@ impl Filter {
 
 pub(super) struct Parser<'l> {
     limits: &'l Limits,
-    /// Conditions read so far, at all levels.
+    /// Conditions so far, at all levels.
     conditions: usize,
-    /// Filters around the place.
+    /// Filters around the current place.
     depth: usize,
 }
 
-/// The groups of a filter, as far as they are given.
+/// The groups of a filter so far.
 #[derive(Default)]
 struct Groups {
     must: Option<Vec<Condition>>,
@@ -62,7 +63,7 @@ impl Groups {
     }
 }
 
-/// The clauses of a field condition, as far as they are given: a repeated key takes the last.
+/// The clauses of a field condition so far. The last value of a repeated key counts.
 #[derive(Default)]
 struct Clauses {
     matching: Option<Clause>,
@@ -93,7 +94,7 @@ impl Clauses {
     }
 }
 
-/// The fields of a condition, as far as they are given.
+/// The fields of a condition so far.
 #[derive(Default)]
 pub(super) struct Fields {
     groups: Groups,
@@ -107,7 +108,7 @@ pub(super) struct Fields {
 }
 
 impl Fields {
-    /// The condition. `r` stands behind its object.
+    /// The condition. `r` is just behind its object.
     pub(super) fn condition(self, r: &Reader<'_>) -> Result<Condition> {
         let Fields { groups, key, mut clauses, is_empty, is_null, has_id, has_vector, nested } = self;
         let mut found: Vec<(&str, Condition)> = Vec::new();
@@ -154,7 +155,7 @@ impl<'l> Parser<'l> {
         Ok(groups.filter())
     }
 
-    /// Reads the value of `key` if it is a group of a filter; answers whether it is.
+    /// Reads the value of `key` if it is a group of a filter; false if it is not.
     fn group(&mut self, r: &mut Reader<'_>, key: &str, groups: &mut Groups) -> Result<bool> {
         match key {
             "must" => groups.must = r.optional(|r| self.conditions(r))?,
@@ -211,7 +212,7 @@ impl<'l> Parser<'l> {
         Ok(())
     }
 
-    /// Reads the value of `name` if conditions have such a field; answers whether they have.
+    /// Reads the value of `name` if conditions have such a field; false if they do not.
     pub(super) fn field(&mut self, r: &mut Reader<'_>, name: &str, fields: &mut Fields) -> Result<bool> {
         let clauses = &mut fields.clauses;
         match name {

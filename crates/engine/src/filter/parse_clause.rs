@@ -39,7 +39,7 @@ pub(super) fn point_id(r: &mut Reader<'_>) -> Result<PointId> {
     })
 }
 
-/// A text of the request for a message, which it may not flood.
+/// The beginning of a text of the request, for a message.
 fn shown(text: &str) -> String {
     const CHARACTERS: usize = 60;
     let mut shown: String = text.chars().take(CHARACTERS).collect();
@@ -83,7 +83,7 @@ pub(super) fn matching(r: &mut Reader<'_>) -> Result<Match> {
             }
             _ => return r.unknown(),
         };
-        // A repeated key takes the last value, null included.
+        // The last value of a repeated key counts, null included.
         found.retain(|(known, _)| known != name);
         found.extend(r.optional(read)?.map(|wanted| (name.to_string(), wanted)));
         Ok(())
@@ -115,7 +115,7 @@ fn integer(r: &mut Reader<'_>) -> Result<i64> {
     text.parse().map_err(|_| r.error(format!("expected a signed 64-bit integer, got {}", shown(text))))
 }
 
-/// A list of strings alone, or of integers alone.
+/// Reads a list of strings or of integers, not of both.
 fn list(
     r: &mut Reader<'_>,
     of_keywords: fn(KeywordList) -> Match,

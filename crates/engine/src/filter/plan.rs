@@ -1,44 +1,43 @@
-//! Narrowing the points to look at with the help of field indexes.
+//! Narrowing the candidates of a filter with field indexes.
 
 use super::matching::{KeywordList, Match};
 use super::{Clause, Condition, Filter, MinShould};
 use crate::payload::{Bounds, FieldIndex, Interval, JsonPath, PlanWork};
 use crate::point_set::PointSet;
-use crate::types::PointId;
+use crate::types::{PointId, PointOffset};
 
-/// Work on one `min_should`, in combinations of sets; beyond it the group is left to the payloads.
+/// Work on one `min_should`, in combinations of sets. A group that needs more is not planned.
 const MAX_THRESHOLD_STEPS: u64 = 4_096;
 
 /// The indexes that a plan may use. All are of the same state of the collection as the live points of the plan.
 pub trait IndexSet {
     /// The index of exactly this path.
     fn index(&self, path: &JsonPath) -> Option<&FieldIndex>;
-    /// Where the point of an id is.
-    fn offset_of(&self, id: PointId) -> Option<u32>;
-    /// The live points that have a vector of that name, unless this is not known.
+    /// The offset of the point of an id.
+    fn offset_of(&self, id: PointId) -> Option<PointOffset>;
+    /// The live points that have a vector of that name; `None` if this is not known.
     fn with_vector(&self, name: &str) -> Option<PointSet>;
 }
 
-/// Which points to look at.
+/// The candidates of a filter.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// Every point that may match; `None` stands for all live points.
+    /// Every point that may match; `None` for all live points.
     pub candidates: Option<PointSet>,
-    /// Whether the candidates are exactly the points that match. Else each has to pass [`Filter::matches`].
+    /// Whether the candidates are exactly the points that match. Otherwise each has to pass [`Filter::matches`].
     pub exact: bool,
-    /// Candidates that are known to match and need not be looked at. Empty when nothing is known, or when the plan
-    /// is exact.
+    /// Candidates that are known to match. Empty if none is known, or if the plan is exact.
     pub certain: PointSet,
 }
 
 impl Plan {
-    /// How many points there are to look at, of `live` live ones.
+    /// The number of candidates among `live` live points.
     pub fn cardinality(&self, live: u64) -> u64 {
         self.candidates.as_ref().map_or(live, PointSet::len)
     }
 
-    /// Whether a candidate matches, looking at its payload only if need be.
-    pub fn admits(&self, offset: u32, look: impl FnOnce() -> bool) -> bool {
+    /// Whether a candidate matches. `look` evaluates the filter, and is called only if the plan does not decide.
+    pub fn admits(&self, offset: PointOffset, look: impl FnOnce() -> bool) -> bool {
         self.exact || self.certain.contains(offset) || look()
     }
 }
@@ -61,13 +60,13 @@ impl Filter {
     }
 }
 
-/// Turns conditions into bounds; `None` where no index says anything.
+/// Turns conditions into bounds; `None` where no index helps.
 struct Planner<'a, I> {
     indexes: &'a I,
     live: &'a PointSet,
-    /// Inside a nested condition: the path of the elements, which inner keys are relative to.
+    /// Inside a nested condition: the path of the elements. Inner keys are relative to it.
     scope: Option<JsonPath>,
-    /// What all conditions together may still do.
+    /// The work budget of all conditions together.
     work: &'a PlanWork,
 }
 
@@ -75,7 +74,7 @@ impl<I: IndexSet> Planner<'_, I> {
     fn filter(&self, filter: &Filter) -> Option<Bounds> {
         let must = filter.must.iter().map(|condition| self.condition(condition));
         let should = (!filter.should.is_empty()).then(|| self.any_of(&filter.should));
-        // Of a negation inside a nested condition nothing is known: another element may satisfy what this one must not.
+        // The bounds of a negation inside a nested condition are unknown: another element may satisfy the negated condition.
         let must_not = (!filter.must_not.is_empty()).then(|| match self.scope {
             Some(_) => None,
             None => self.any_of(&filter.must_not).map(|bounds| bounds.not(self.live)),
@@ -119,7 +118,7 @@ impl<I: IndexSet> Planner<'_, I> {
         self.or_unknown(any)
     }
 
-    /// One more condition, of which nothing is known, may hold instead.
+    /// The bounds after adding an alternative of which nothing is known.
     fn or_unknown(&self, bounds: Bounds) -> Option<Bounds> {
         if bounds.certain().is_empty() {
             None
@@ -139,7 +138,7 @@ impl<I: IndexSet> Planner<'_, I> {
         if total * group.min_count > MAX_THRESHOLD_STEPS {
             return None;
         }
-        // `reached[n]`: points that satisfy at least n + 1 of the conditions seen so far.
+        // `reached[n]`: points that satisfy at least n + 1 of the conditions so far.
         let mut reached = vec![Bounds::default(); group.min_count as usize];
         for condition in &group.conditions {
             let bounds = self.condition(condition).unwrap_or_else(|| Bounds::within(self.live.clone()));
@@ -155,7 +154,7 @@ impl<I: IndexSet> Planner<'_, I> {
     fn condition(&self, condition: &Condition) -> Option<Bounds> {
         match condition {
             Condition::Field { key, clauses } => self.field(key, clauses),
-            // Neither ever holds for an object inside a payload.
+            // These never hold for an object inside a payload.
             Condition::HasId(_) | Condition::HasVector(_) if self.scope.is_some() => Some(Bounds::default()),
             Condition::HasId(ids) => {
                 let offsets = ids.iter().filter_map(|id| self.indexes.offset_of(*id));
@@ -165,7 +164,7 @@ impl<I: IndexSet> Planner<'_, I> {
             Condition::Nested { key, filter } => {
                 let scope = Some(self.absolute(key));
                 let inner = Planner { scope, ..*self }.filter(filter)?;
-                // Different elements may satisfy different conditions: what is certain of each is not of all.
+                // Different elements may satisfy different conditions, so no point is certain.
                 Some(Bounds::within(inner.possible()))
             }
             Condition::Filter(filter) => self.filter(filter),
@@ -184,7 +183,7 @@ impl<I: IndexSet> Planner<'_, I> {
         let mut any = Bounds::default();
         let mut unknown = false;
         for clause in clauses {
-            // What one element lacks, another may have.
+            // A value that one element lacks may be in another.
             let is_absence = match clause {
                 Clause::IsEmpty(wanted) => *wanted,
                 Clause::IsNull(wanted) => !*wanted,

@@ -1,19 +1,18 @@
-//! Text conditions: what a query's tokens are depends on the field that is asked (C7).
+//! Text conditions. The tokens of a query depend on the field's text index (C7).
 
 use crate::payload::{Pattern, TextMatch, Tokenizer};
 use std::borrow::Cow;
 use std::sync::OnceLock;
 
-/// A text to look for. Its tokens are those of the field's text index, or words in lower case without one.
+/// A text to search for. It is tokenised as the field's text index does, or into words in lower case without one.
 ///
-/// Two are equal when they ask the same; what was remembered of earlier fields does not count.
+/// Equality ignores the cached pattern.
 #[derive(Clone, Debug)]
 pub struct TextQuery {
     how: TextMatch,
     text: Box<str>,
     plain: Pattern,
-    /// The pattern for the first other tokenizer that was asked for: a filter is mostly asked of one state, and of
-    /// thousands of its points.
+    /// The cached pattern of the first other tokenizer. A filter is mostly evaluated on thousands of points of one state.
     tokenized: OnceLock<(Tokenizer, Pattern)>,
 }
 
@@ -30,7 +29,7 @@ impl TextQuery {
         TextQuery { how, text: text.into(), plain, tokenized: OnceLock::new() }
     }
 
-    /// The tokens to look for in a field with this tokenizer, or without a text index.
+    /// The pattern for a field with this tokenizer, or without a text index.
     pub fn pattern(&self, tokenizer: Option<&Tokenizer>) -> Cow<'_, Pattern> {
         let Some(tokenizer) = tokenizer else { return Cow::Borrowed(&self.plain) };
         let pattern = || Pattern::new(self.how, &self.text, tokenizer);

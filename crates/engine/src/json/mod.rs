@@ -1,7 +1,7 @@
-//! JSON in and out, without a generic tree.
+//! Reading and writing JSON without a generic tree.
 //!
-//! [`Reader`] is a pull parser over the request's bytes: the typed parsers above it ask for what they expect,
-//! and every error names the place (C1.11). The writers of [`crate::json_writer`] append to a byte buffer.
+//! [`Reader`] is a pull parser over the bytes of a request: typed parsers call it for the values that they expect, and
+//! every error names the place (C1.11). The writers append to a byte buffer.
 
 mod payload;
 mod reader;

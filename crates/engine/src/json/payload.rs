@@ -1,5 +1,5 @@
-//! Payloads as they are kept: one line of JSON without white space, keys in the order of their first
-//! appearance, the last value of a repeated key, strings with the fewest escapes, numbers as the client wrote them.
+//! The normal form of payloads: JSON without white space, keys in the order of their first occurrence, the last
+//! value of a repeated key, strings with as few escapes as possible, numbers as the client wrote them.
 
 use super::reader::{Kind, Reader};
 use crate::error::Error;
@@ -8,10 +8,10 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// Nesting of a payload, the object itself being the first level (C2.5).
+/// The greatest nesting of a payload. The object itself is the first level (C2.5).
 pub const MAX_PAYLOAD_DEPTH: usize = 64;
 
-/// Objects with more keys than this find their repeated keys by hash.
+/// Repeated keys of objects with more keys than this are found by hash.
 const SMALL_OBJECT: usize = 16;
 
 /// Reads a JSON object and appends its normalised form to `out`.
@@ -53,7 +53,7 @@ fn value(reader: &mut Reader<'_>, out: &mut Vec<u8>, deepest: usize) -> Result<(
         }
         Kind::String => {
             match reader.string()? {
-                // Without an escape it holds nothing that needs one.
+                // A string without escapes has no characters that need them.
                 Cow::Borrowed(plain) => {
                     out.push(b'"');
                     out.extend_from_slice(plain.as_bytes());
@@ -92,7 +92,7 @@ fn level(reader: &Reader<'_>, deepest: usize) -> Result<(), Error> {
 
 fn object(reader: &mut Reader<'_>, out: &mut Vec<u8>, deepest: usize) -> Result<(), Error> {
     let start = out.len();
-    // Where in `out` the keys are, and the fields that count.
+    // The ranges in `out` of each key and of its last field.
     let mut fields: Vec<(Range<usize>, Range<usize>)> = Vec::new();
     let mut by_key: HashMap<Box<[u8]>, usize> = HashMap::new();
     let mut repeated = false;

@@ -1,10 +1,12 @@
-//! Date-times as text.
+//! Reading date-times.
+//!
+//! The calendar is that of `jiff`. The grammar is our own: see docs/decisions.md.
 
 use jiff::civil::Date;
 
 const EPOCH: Date = Date::constant(1970, 1, 1);
 
-/// Reads a date-time as microseconds since the epoch; what is finer is cut off.
+/// Reads a date-time as microseconds since the epoch. Further digits are truncated.
 ///
 /// The forms are RFC 3339, and beyond it: a space for the `T`, an offset without its colon, no zone (UTC), no
 /// seconds, or a date alone. `None` for anything else.
@@ -25,12 +27,12 @@ pub fn parse_datetime(text: &str) -> Option<i64> {
         Some((b'T' | b't' | b' ', rest)) => time(rest)?,
         Some(_) => return None,
     };
-    // Not through a timestamp: the library's end a day before the year 9999 does.
+    // Not by the library's timestamps: they end a day before the year 9999 does.
     let midnight = date.duration_since(EPOCH).as_secs();
     Some((midnight + seconds_of_day - offset_seconds) * 1_000_000 + micros)
 }
 
-/// Seconds of the day, microseconds of the second, and the offset in seconds.
+/// Reads a time: seconds of the day, microseconds of the second, and the offset in seconds.
 fn time(text: &[u8]) -> Option<(i64, i64, i64)> {
     let (clock, mut rest) = text.split_at_checked(5)?;
     if clock[2] != b':' {
@@ -59,7 +61,7 @@ fn time(text: &[u8]) -> Option<(i64, i64, i64)> {
     Some((hours * 3_600 + minutes * 60 + seconds, micros, zone(rest)?))
 }
 
-/// Offset from UTC in seconds.
+/// Reads an offset from UTC, in seconds.
 fn zone(text: &[u8]) -> Option<i64> {
     let (sign, digits) = match text.split_first() {
         None | Some((b'Z' | b'z', [])) => return Some(0),
@@ -75,7 +77,7 @@ fn zone(text: &[u8]) -> Option<i64> {
     if hours > 23 || minutes > 59 { None } else { Some(sign * (hours * 3_600 + minutes * 60)) }
 }
 
-/// The number that up to six digits stand for.
+/// Reads a number of up to six digits.
 fn number(digits: &[u8]) -> Option<i64> {
     digits.iter().try_fold(0i64, |value, &digit| {
         if digit.is_ascii_digit() { Some(value * 10 + i64::from(digit - b'0')) } else { None }

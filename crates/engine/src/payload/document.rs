@@ -1,8 +1,8 @@
 //! Reading a payload in place.
 //!
 //! The bytes are normalised JSON as [`crate::json::read_payload`] writes it: no white space, no repeated keys, one
-//! way to write each string. Where they are not (they may come from a damaged disk), the malformed part and what
-//! follows it count as absent; nothing here panics.
+//! spelling of each string. If they are malformed (they may come from a damaged disk), the malformed part and all behind
+//! it count as absent. Nothing here panics.
 
 use super::path::{JsonPath, Key, Step};
 use super::scan::{find, first_item, next_item, skip_scalar, skip_string, skip_value};
@@ -26,7 +26,7 @@ pub enum Value<'a> {
 }
 
 impl<'a> Value<'a> {
-    /// The number as a float, correctly rounded. `None` for what is no number.
+    /// The number as a float, correctly rounded. `None` for another kind of value.
     pub fn as_f64(&self) -> Option<f64> {
         match self {
             Value::Number(text) => text.parse().ok(),
@@ -34,8 +34,8 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The number as an integer. `None` for what is no number, has a fraction or an exponent (`1.0` is no integer),
-    /// or is beyond 64 bits.
+    /// The number as an integer. `None` for another kind of value, for a number with a fraction or an exponent (`1.0` is not
+    /// an integer), and for one beyond 64 bits.
     pub fn as_i64(&self) -> Option<i64> {
         match self {
             Value::Number(text) => text.parse().ok(),
@@ -43,8 +43,8 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// Whether the value, or any element of it if it is an array, satisfies `test`. Arrays inside arrays are
-    /// passed as they are.
+    /// Whether the value or, if it is an array, one of its elements satisfies `test`. An array inside an array counts as
+    /// one element.
     pub fn any(self, mut test: impl FnMut(Value<'a>) -> bool) -> bool {
         match self {
             Value::Array(array) => array.elements().any(test),
@@ -60,7 +60,7 @@ pub struct JsonStr<'a> {
 }
 
 impl<'a> JsonStr<'a> {
-    /// The bytes between the quotes, escapes and all. Equal strings have equal bytes.
+    /// The bytes between the quotes, with escapes. Equal strings have equal bytes.
     pub fn raw(self) -> &'a [u8] {
         self.raw
     }
@@ -83,7 +83,7 @@ impl<'a> JsonStr<'a> {
                 Some(b'r') => out.push(b'\r'),
                 Some(b'b') => out.push(8),
                 Some(b'f') => out.push(12),
-                // The normal form escapes in this way nothing but control characters, which are one byte.
+                // Only control characters are escaped so in the normal form. They have one byte.
                 Some(b'u') => {
                     let code = bytes
                         .by_ref()
@@ -106,7 +106,7 @@ impl<'a> JsonStr<'a> {
 /// An array inside a document.
 #[derive(Clone, Copy, Debug)]
 pub struct Array<'a> {
-    /// From the opening bracket on; the end is found when it is needed.
+    /// The bytes from the opening bracket on, to the end of the document.
     bytes: &'a [u8],
 }
 
@@ -140,7 +140,7 @@ impl<'a> Array<'a> {
 /// An object inside a document.
 #[derive(Clone, Copy, Debug)]
 pub struct Object<'a> {
-    /// From the opening brace on; the end is found when it is needed.
+    /// The bytes from the opening brace on, to the end of the document.
     bytes: &'a [u8],
 }
 
@@ -219,7 +219,7 @@ impl<'a> Document<'a> {
     }
 }
 
-/// `None` is "no further": absent, or malformed.
+/// Whether a value at the end of the steps satisfies `test`. `None` if the path is absent or the bytes are malformed.
 fn walk<'a>(
     bytes: &'a [u8],
     mut at: usize,
@@ -260,7 +260,7 @@ fn raw_value<'a>(bytes: &'a [u8], otherwise: &'static [u8]) -> &'a [u8] {
     }
 }
 
-/// The value at `at`, and where it ends if it is a scalar.
+/// The value at `at`, and its end if it is a scalar.
 fn value_at(bytes: &[u8], at: usize) -> Option<(Value<'_>, usize)> {
     let rest = bytes.get(at..)?;
     Some(match *rest.first()? {

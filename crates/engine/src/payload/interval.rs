@@ -1,15 +1,15 @@
-//! Bounds on a value, as `range` and `values_count` give them.
+//! The bounds of `range` and `values_count`.
 
-/// Up to four bounds, all of which must hold. Without a bound everything is inside.
+/// An interval of up to four bounds, all of which must hold. Without bounds it contains everything.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval<T> {
-    /// Inside is greater than this.
+    /// Values are greater than this.
     pub gt: Option<T>,
-    /// Inside is at least this.
+    /// Values are at least this.
     pub gte: Option<T>,
-    /// Inside is less than this.
+    /// Values are less than this.
     pub lt: Option<T>,
-    /// Inside is at most this.
+    /// Values are at most this.
     pub lte: Option<T>,
 }
 
@@ -26,12 +26,12 @@ impl<T: PartialOrd + Copy> Interval<T> {
         self.above_lower(value) && self.below_upper(value)
     }
 
-    /// Whether `value` satisfies the lower bounds. Monotone: once true it stays true for larger values.
+    /// Whether `value` satisfies the lower bounds. If it does, so do all larger values.
     pub fn above_lower(&self, value: T) -> bool {
         self.gt.is_none_or(|bound| value > bound) && self.gte.is_none_or(|bound| value >= bound)
     }
 
-    /// Whether `value` satisfies the upper bounds. Monotone: once false it stays false for larger values.
+    /// Whether `value` satisfies the upper bounds. If it does, so do all smaller values.
     pub fn below_upper(&self, value: T) -> bool {
         self.lt.is_none_or(|bound| value < bound) && self.lte.is_none_or(|bound| value <= bound)
     }

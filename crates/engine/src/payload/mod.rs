@@ -1,9 +1,9 @@
-//! Payloads: reading, editing and indexing JSON documents as they are kept.
+//! Payloads: reading, editing and indexing JSON documents.
 //!
-//! A payload is the line of normalised JSON that [`crate::json::read_payload`] makes. Everything here works on
-//! those bytes: [`Document`] finds the values of a [`JsonPath`] without building a tree, [`edit`] and [`Removal`] make the
-//! bytes of a changed payload, [`PayloadSelector`] cuts an answer out of one, and [`FieldIndex`] maps the values of one
-//! path to the points that hold them. [`Tokenizer`] cuts texts into words.
+//! A payload is kept as the normalised JSON that [`crate::json::read_payload`] writes, and this module works on those bytes:
+//! [`Document`] finds the values of a [`JsonPath`] without building a tree, [`edit`] and [`Removal`] write changed
+//! payloads, [`PayloadSelector`] writes the part of a payload that an answer shows, and [`FieldIndex`] maps the values of
+//! a path to the points that hold them. [`Tokenizer`] splits texts into tokens.
 
 mod datetime;
 mod document;

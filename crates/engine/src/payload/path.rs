@@ -4,18 +4,18 @@ use crate::error::Error;
 use crate::json::{self, Reader};
 use std::fmt;
 
-/// Bytes of a path's text.
+/// The greatest length of a path's text, in bytes.
 const MAX_PATH_BYTES: usize = 4_096;
-/// Steps of a path. A payload nests no deeper than 64, so a longer one could only select nothing.
+/// The greatest number of steps of a path. A longer path would select nothing, because a payload has at most 64 levels.
 const MAX_PATH_STEPS: usize = 128;
-/// Characters of a bad path that its error repeats.
+/// Characters of an invalid path that its error shows.
 const SHOWN_CHARACTERS: usize = 100;
 
-/// A path into a payload: a key, then any of `.key`, `[n]` and `[]`.
+/// A path into a payload: a key, then any number of `.key`, `[n]` and `[]`.
 ///
 /// A key is bare (letters and digits of any script, `_`, `-`) or in double quotes (any characters but `"` and
-/// `\`). Printing gives the canonical form, in which only the keys that need quotes have them; two paths are equal
-/// when their canonical forms are.
+/// `\`). `Display` writes the canonical form, in which only keys that need quotes have them. Paths are equal if their
+/// canonical forms are.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct JsonPath {
     /// Never empty; the first is a key.
@@ -33,11 +33,11 @@ pub enum Step {
     Every,
 }
 
-/// A key of an object, as text and as the bytes that stand for it in a normalised document.
+/// A key of an object, as text and as its bytes in a normalised document.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Key {
     text: Box<str>,
-    /// With its quotes. The normal form of a string is unique, so equal keys have equal bytes.
+    /// The bytes with quotes. The normal form of a string is unique, so equal keys have equal bytes.
     encoded: Box<[u8]>,
 }
 
@@ -60,7 +60,7 @@ impl Key {
     }
 }
 
-/// A text that is no path.
+/// The error for a text that is not a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathError {
     shown: String,
@@ -78,7 +78,7 @@ impl JsonPath {
     /// Reads a path from its text.
     ///
     /// # Errors
-    /// The text is empty, too long, or not of the grammar above.
+    /// The text is empty, too long, or does not follow the grammar above.
     pub fn parse(text: &str) -> Result<JsonPath, PathError> {
         let steps = if text.len() > MAX_PATH_BYTES { None } else { parse_steps(text) };
         match steps {
@@ -102,12 +102,12 @@ impl JsonPath {
         JsonPath::parse(&text).map_err(|error| reader.error(error.to_string()))
     }
 
-    /// The steps, the first of which is a key.
+    /// The steps. The first is a key.
     pub fn steps(&self) -> &[Step] {
         &self.steps
     }
 
-    /// This path, ending in `[]`: how a nested condition names the elements of its array.
+    /// This path with `[]` at its end: the elements of the array of a nested condition.
     pub fn opened(mut self) -> JsonPath {
         if self.steps.last() != Some(&Step::Every) {
             self.steps.push(Step::Every);
@@ -115,7 +115,7 @@ impl JsonPath {
         self
     }
 
-    /// `inner` as it is reached from where this path leads.
+    /// The path of `inner` relative to this path.
     pub fn join(&self, inner: &JsonPath) -> JsonPath {
         JsonPath { steps: self.steps.iter().chain(&inner.steps).cloned().collect() }
     }

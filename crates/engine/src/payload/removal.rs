@@ -6,21 +6,21 @@ use crate::deadline::Pace;
 use crate::error::Error;
 use std::collections::BTreeMap;
 
-/// Paths to remove, joined to a tree: a document is gone through once, however many there are.
+/// Paths to remove, joined to a tree, so that a document is read once for all paths.
 ///
-/// A path that ends in `[]` empties the array; one that ends in `[n]` does nothing, because removing by position twice
-/// would remove two elements; a path that selects nothing is no error. So elements keep their numbers, and to remove
-/// the paths together is to remove them one after the other, in any order.
+/// A path that ends in `[]` empties the array. One that ends in `[n]` does nothing, because removing by position twice
+/// would remove two elements. A path that selects nothing is not an error. So elements keep their positions, and the
+/// order of the paths does not matter.
 pub struct Removal<'p> {
     root: Node<'p>,
 }
 
-/// What the paths say of a value that they lead to.
+/// A value that the paths lead to.
 #[derive(Default)]
 struct Node<'p> {
-    /// One of them ends here.
+    /// Whether a path ends here.
     ends: bool,
-    /// By the key as it stands in documents.
+    /// Values of an object, by their encoded keys.
     keys: BTreeMap<&'p [u8], Node<'p>>,
     every: Option<Box<Node<'p>>>,
     elements: BTreeMap<u32, Node<'p>>,
@@ -35,7 +35,7 @@ impl<'p> Node<'p> {
         let next = match step {
             Step::Key(key) => self.keys.entry(key.encoded()).or_default(),
             Step::Every => self.every.get_or_insert_default(),
-            // It would lead nowhere.
+            // Elements are not removed by position.
             Step::Index(_) if rest.is_empty() => return,
             Step::Index(index) => self.elements.entry(*index).or_default(),
         };
@@ -51,7 +51,7 @@ impl<'p> Removal<'p> {
         Removal { root }
     }
 
-    /// The document without what the paths select; `None` when they select nothing in it.
+    /// The document without what the paths select; `None` if they select nothing.
     ///
     /// # Errors
     /// Those of the pace.
@@ -66,19 +66,19 @@ impl<'p> Removal<'p> {
     }
 }
 
-/// One document being gone through. All places are offsets in it.
+/// The removal from one document. Positions are indexes into its bytes.
 struct Pass<'a, 'd> {
     doc: &'a [u8],
     pace: &'a mut Pace<'d>,
     out: Vec<u8>,
-    /// What is before this is in `out`, or removed. 0 as long as nothing is.
+    /// The document before this position is in `out` or removed. 0 until the first removal.
     done: usize,
 }
 
 impl Pass<'_, '_> {
-    /// Removes from the value of `len` bytes at `at` what the nodes say that lead to it.
+    /// Removes from the value of `len` bytes at `at`, which these nodes lead to.
     fn visit(&mut self, at: usize, len: usize, nodes: &[&Node<'_>]) -> Result<(), Error> {
-        // Each level reads what is below it once more.
+        // Each level reads the levels below it once more.
         self.pace.work(len * nodes.len())?;
         let doc = self.doc;
         match Document::new(&doc[at..at + len]).root() {
@@ -101,7 +101,7 @@ impl Pass<'_, '_> {
                     self.visit(to - entry.value.len(), entry.value.len(), &deeper)?;
                 }
             } else if is_first {
-                // What comes next is the first then: the comma behind goes too.
+                // The next entry becomes the first, so the comma behind this one is removed, too.
                 let comma = usize::from(self.doc.get(to) == Some(&b','));
                 self.cut(from, to + comma);
             } else {
@@ -147,7 +147,7 @@ impl Pass<'_, '_> {
         Ok(())
     }
 
-    /// Leaves a part out of the result. Parts come in the order of the document.
+    /// Omits a part from the result. Parts are omitted in the order of the document.
     fn cut(&mut self, from: usize, to: usize) {
         if self.done == 0 {
             self.out.reserve_exact(self.doc.len());
@@ -172,7 +172,7 @@ mod tests {
         texts.iter().map(|text| JsonPath::parse(text.as_ref()).unwrap()).collect()
     }
 
-    /// The document without the paths; `None` where they select nothing.
+    /// The document without the paths; `None` if they select nothing.
     fn removed<T: AsRef<str>>(doc: &str, keys: &[T]) -> Option<String> {
         let paths = paths(keys);
         let after = Removal::new(&paths).apply(doc.as_bytes(), &mut Pace::unhurried()).unwrap();
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn no_element_changes_its_number_c5_8() {
+    fn no_element_changes_its_position_c5_8() {
         let doc = r#"{"a":[{"x":0,"y":0},{"x":1,"y":1},{"x":2}]}"#;
         let expected = r#"{"a":[{"y":0},{"x":1},{}]}"#;
         let keys = ["a[0].x", "a[0]", "a[1].y", "a[2].x"];
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn each_key_takes_one_comma_with_it() {
+    fn each_key_is_removed_with_one_comma() {
         let doc = r#"{"a":1,"b":[1],"c":{},"d":"}"}"#;
         for kept in 0..16 {
             let keep = |at: usize| kept >> at & 1 == 1;
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn a_document_is_gone_through_once_for_all_paths() {
+    fn a_document_is_read_once_for_all_paths() {
         let doc = format!(r#"{{"list":[{}{{"k":1}}]}}"#, r#"{"a":"a text","b":[1,2,3]},"#.repeat(1_000));
         let work = |paths: &[JsonPath]| {
             let mut pace = Pace::unhurried();

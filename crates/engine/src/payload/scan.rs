@@ -4,7 +4,7 @@
 
 use super::path::Key;
 
-/// Where the value of `key` begins in the object at `at`.
+/// The position of the value of `key` in the object at `at`.
 pub(super) fn find(bytes: &[u8], at: usize, key: &Key) -> Option<usize> {
     let mut item = first_item(bytes, at, b'}');
     while let Some(from) = item {
@@ -21,18 +21,18 @@ pub(super) fn find(bytes: &[u8], at: usize, key: &Key) -> Option<usize> {
     None
 }
 
-/// Where the first item of the array or object at `at` begins; `close` says which of them it must be.
+/// The position of the first item of the array or object at `at`. `close` is the closing byte of the expected kind.
 pub(super) fn first_item(bytes: &[u8], at: usize, close: u8) -> Option<usize> {
     // In ASCII a closing bracket or brace is its opening one plus two.
     if bytes.get(at) != Some(&(close - 2)) || bytes.get(at + 1)? == &close { None } else { Some(at + 1) }
 }
 
-/// Where the next item begins after one that ended at `end`.
+/// The position of the item after one that ended at `end`.
 pub(super) fn next_item(bytes: &[u8], end: usize) -> Option<usize> {
     if bytes.get(end) == Some(&b',') { Some(end + 1) } else { None }
 }
 
-/// The end of the value at `at`. Checks no more than it needs to get there.
+/// The end of the value at `at`, which is validated only as far as finding the end needs.
 pub(super) fn skip_value(bytes: &[u8], at: usize) -> Option<usize> {
     match *bytes.get(at)? {
         b'"' => skip_string(bytes, at),
@@ -44,6 +44,7 @@ pub(super) fn skip_value(bytes: &[u8], at: usize) -> Option<usize> {
     }
 }
 
+/// The end of the number or literal at `at`.
 pub(super) fn skip_scalar(bytes: &[u8], at: usize) -> usize {
     let length = bytes[at..]
         .iter()
@@ -51,6 +52,7 @@ pub(super) fn skip_scalar(bytes: &[u8], at: usize) -> usize {
     at + length.count()
 }
 
+/// The end of the array or object at `at`.
 fn skip_container(bytes: &[u8], mut at: usize) -> Option<usize> {
     let mut open = 0usize;
     loop {
@@ -72,14 +74,14 @@ fn skip_container(bytes: &[u8], mut at: usize) -> Option<usize> {
     }
 }
 
-/// The end of the string whose opening quote is at `at`: behind its closing quote.
+/// The end of the string whose opening quote is at `at`, just behind its closing quote.
 pub(super) fn skip_string(bytes: &[u8], at: usize) -> Option<usize> {
     if bytes.get(at) != Some(&b'"') {
         return None;
     }
     let mut at = at + 1;
     loop {
-        // Eight bytes at a time until one of them is a quote or a backslash.
+        // Eight bytes at a time, until one of them is a quote or a backslash.
         while let Some(chunk) = bytes.get(at..at + 8) {
             let word = u64::from_le_bytes(chunk.try_into().expect("eight bytes"));
             let found = zero_bytes(word ^ repeat(b'"')) | zero_bytes(word ^ repeat(b'\\'));
@@ -97,11 +99,12 @@ pub(super) fn skip_string(bytes: &[u8], at: usize) -> Option<usize> {
     }
 }
 
+/// A word of eight equal bytes.
 const fn repeat(byte: u8) -> u64 {
     u64::from_le_bytes([byte; 8])
 }
 
-/// The high bit of each byte that is zero. Bytes above the lowest such one may be marked wrongly.
+/// Sets the high bit of the lowest byte that is zero, and clears those below it. Bits above it are unspecified.
 const fn zero_bytes(word: u64) -> u64 {
     word.wrapping_sub(repeat(1)) & !word & repeat(0x80)
 }

@@ -1,4 +1,4 @@
-//! What a read shows of a payload (C6.1).
+//! Selecting the part of a payload that a read answers (C6.1).
 
 use super::document::{Document, Value};
 use super::path::{JsonPath, Step};
@@ -9,13 +9,13 @@ use crate::limits::MAX_PATHS;
 /// Which parts of a payload a read answers.
 #[derive(Clone, Debug, PartialEq)]
 pub enum PayloadSelector {
-    /// None: the answer has no payload.
+    /// No payload.
     None,
-    /// All of it.
+    /// The whole payload.
     All,
-    /// What these paths lead to.
+    /// The values of these paths.
     Include(Vec<JsonPath>),
-    /// All but what these paths lead to.
+    /// All but the values of these paths.
     Exclude(Vec<JsonPath>),
 }
 
@@ -50,7 +50,7 @@ impl PayloadSelector {
         }
     }
 
-    /// How many paths are looked for in each document.
+    /// How many paths are evaluated on each document.
     pub fn paths(&self) -> usize {
         match self {
             PayloadSelector::None | PayloadSelector::All => 0,
@@ -61,9 +61,9 @@ impl PayloadSelector {
     /// Appends what is selected of a normalised document to `out`, as normalised JSON; `{}` for
     /// [`PayloadSelector::None`].
     ///
-    /// Structure is kept: an object or array on the way to an included path is there, without what is not included;
-    /// a scalar that stands in the way is kept. Elements of an array are reached by `[]` alone: a path that names one by its
-    /// number, or that goes into an array without `[]`, leads to no element.
+    /// Structure is kept: objects and arrays on the way to an included value are shown, without what is not included. A
+    /// scalar on the way is shown. Only `[]` selects elements of an array: a path with `[n]`, or without brackets, selects
+    /// none.
     pub fn select(&self, doc: &[u8], out: &mut Vec<u8>) {
         match self {
             PayloadSelector::None => out.extend_from_slice(b"{}"),
@@ -93,7 +93,7 @@ fn paths(reader: &mut Reader<'_>) -> Result<Vec<JsonPath>, Error> {
     Ok(list)
 }
 
-/// Copies what is selected of a value; `active` is what remains of the paths that lead into it, none of it empty.
+/// Copies what is selected of a value. `active` has the remaining steps of the paths that lead into it; none is empty.
 fn copy(value: &[u8], active: &[&[Step]], include: bool, out: &mut Vec<u8>) {
     match Document::new(value).root() {
         Some(Value::Object(object)) => {
@@ -148,7 +148,7 @@ fn follow<'p>(active: &[&'p [Step]], enters: impl Fn(&Step) -> bool) -> Vec<&'p 
         .collect()
 }
 
-/// Whether an item is shown at all, given what remains of the paths behind it.
+/// Whether an item is shown, given the remaining steps of the paths that lead to it.
 fn is_shown(deeper: &[&[Step]], include: bool) -> bool {
     if include { !deeper.is_empty() } else { !deeper.iter().any(|rest| rest.is_empty()) }
 }

@@ -1,7 +1,8 @@
 //! A set of points with a membership test of one or two nanoseconds.
 
-use super::PointSet;
 use super::bitmap::{Bitmap, WORDS, has};
+use super::{PointSet, split};
+use crate::types::PointOffset;
 use std::sync::Arc;
 
 /// A [`PointSet`] as bitmaps, for loops that test many offsets in random order. A test needs neither the binary search for
@@ -28,8 +29,8 @@ impl PointSet {
 impl Bits {
     /// Whether the offset is in the set.
     #[inline(always)]
-    pub fn contains(&self, offset: u32) -> bool {
-        let words = self.bitmaps.get((offset >> 16) as usize).unwrap_or(&self.empty);
-        has(words, offset as u16)
+    pub fn contains(&self, offset: PointOffset) -> bool {
+        let (key, member) = split(offset);
+        has(self.bitmaps.get(usize::from(key)).unwrap_or(&self.empty), member)
     }
 }

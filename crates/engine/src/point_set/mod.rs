@@ -14,6 +14,7 @@ mod container;
 mod tests;
 
 use crate::allocator;
+use crate::types::PointOffset;
 use bitmap::WORDS;
 pub use bits::Bits;
 use container::{Container, ContainerIter};
@@ -37,13 +38,13 @@ impl PointSet {
     }
 
     /// The set of these offsets, which are ascending and distinct.
-    pub fn from_sorted(offsets: &[u32]) -> PointSet {
+    pub fn from_sorted(offsets: &[PointOffset]) -> PointSet {
         debug_assert!(offsets.is_sorted_by(|one, next| one < next));
         let mut lower = Vec::new();
-        let containers = offsets.chunk_by(|one, next| one >> 16 == next >> 16).filter_map(|chunk| {
+        let containers = offsets.chunk_by(|one, next| split(*one).0 == split(*next).0).filter_map(|chunk| {
             lower.clear();
-            lower.extend(chunk.iter().map(|&offset| offset as u16));
-            Container::from_sorted((chunk[0] >> 16) as u16, &lower)
+            lower.extend(chunk.iter().map(|&offset| split(offset).1));
+            Container::from_sorted(split(chunk[0]).0, &lower)
         });
         containers.collect()
     }
@@ -66,6 +67,18 @@ impl PointSet {
         }
     }
 
+    /// The set of the offsets of these numbers.
+    #[cfg(test)]
+    pub(crate) fn of(numbers: impl IntoIterator<Item = u32>) -> PointSet {
+        numbers.into_iter().map(PointOffset::new).collect()
+    }
+
+    /// The offsets as numbers, ascending.
+    #[cfg(test)]
+    pub(crate) fn numbers(&self) -> Vec<u32> {
+        self.iter().map(PointOffset::get).collect()
+    }
+
     /// How many points.
     pub fn len(&self) -> u64 {
         self.containers.iter().map(|container| u64::from(container.len())).sum()
@@ -78,23 +91,23 @@ impl PointSet {
 
     /// Whether a point is in the set.
     #[inline]
-    pub fn contains(&self, offset: u32) -> bool {
+    pub fn contains(&self, offset: PointOffset) -> bool {
         let (key, member) = split(offset);
         self.find(key).is_ok_and(|at| self.containers[at].contains(member))
     }
 
     /// The smallest offset.
-    pub fn min(&self) -> Option<u32> {
+    pub fn min(&self) -> Option<PointOffset> {
         self.iter().next()
     }
 
     /// The greatest offset.
-    pub fn max(&self) -> Option<u32> {
+    pub fn max(&self) -> Option<PointOffset> {
         self.containers.last().map(|container| join(container.key, container.max()))
     }
 
     /// The smallest offset that is equal to this one or greater.
-    pub fn at_or_after(&self, offset: u32) -> Option<u32> {
+    pub fn at_or_after(&self, offset: PointOffset) -> Option<PointOffset> {
         let (key, member) = split(offset);
         let rest = match self.find(key) {
             Ok(at) => match self.containers[at].at_or_after(member) {
@@ -107,7 +120,7 @@ impl PointSet {
     }
 
     /// The offset that has `rank` smaller ones.
-    pub fn nth(&self, rank: u32) -> Option<u32> {
+    pub fn nth(&self, rank: u32) -> Option<PointOffset> {
         let mut left = rank;
         for container in self.containers.iter() {
             if left < container.len() {
@@ -120,11 +133,11 @@ impl PointSet {
 
     /// The offsets, ascending.
     pub fn iter(&self) -> Iter<'_> {
-        Iter { containers: self.containers.iter(), base: 0, container: None }
+        Iter { containers: self.containers.iter(), key: 0, container: None }
     }
 
     /// Adds a point. False if the set had it already.
-    pub fn insert(&mut self, offset: u32) -> bool {
+    pub fn insert(&mut self, offset: PointOffset) -> bool {
         let (key, member) = split(offset);
         match self.find(key) {
             Ok(at) => {
@@ -142,7 +155,7 @@ impl PointSet {
     }
 
     /// Removes a point. False if the set did not have it.
-    pub fn remove(&mut self, offset: u32) -> bool {
+    pub fn remove(&mut self, offset: PointOffset) -> bool {
         let (key, member) = split(offset);
         let Some(at) = self.find(key).ok().filter(|&at| self.containers[at].contains(member)) else {
             return false;
@@ -203,12 +216,16 @@ impl PointSet {
     }
 }
 
-fn split(offset: u32) -> (u16, u16) {
-    ((offset >> 16) as u16, offset as u16)
+/// The key of an offset's container, and the offset's member in it.
+#[inline(always)]
+fn split(offset: PointOffset) -> (u16, u16) {
+    ((offset.get() >> 16) as u16, offset.get() as u16)
 }
 
-fn join(key: u16, member: u16) -> u32 {
-    u32::from(key) << 16 | u32::from(member)
+/// The offset of a member of the container of a key.
+#[inline(always)]
+fn join(key: u16, member: u16) -> PointOffset {
+    PointOffset::new(u32::from(key) << 16 | u32::from(member))
 }
 
 impl FromIterator<Container> for PointSet {
@@ -217,10 +234,10 @@ impl FromIterator<Container> for PointSet {
     }
 }
 
-impl FromIterator<u32> for PointSet {
+impl FromIterator<PointOffset> for PointSet {
     /// The set of these offsets, in any order.
-    fn from_iter<I: IntoIterator<Item = u32>>(offsets: I) -> PointSet {
-        let mut offsets: Vec<u32> = offsets.into_iter().collect();
+    fn from_iter<I: IntoIterator<Item = PointOffset>>(offsets: I) -> PointSet {
+        let mut offsets: Vec<PointOffset> = offsets.into_iter().collect();
         if !offsets.is_sorted_by(|one, next| one < next) {
             offsets.sort_unstable();
             offsets.dedup();
@@ -229,8 +246,8 @@ impl FromIterator<u32> for PointSet {
     }
 }
 
-impl<const N: usize> From<[u32; N]> for PointSet {
-    fn from(offsets: [u32; N]) -> PointSet {
+impl<const N: usize> From<[PointOffset; N]> for PointSet {
+    fn from(offsets: [PointOffset; N]) -> PointSet {
         offsets.into_iter().collect()
     }
 }
@@ -296,7 +313,7 @@ impl BitOrAssign<&PointSet> for PointSet {
 }
 
 impl<'a> IntoIterator for &'a PointSet {
-    type Item = u32;
+    type Item = PointOffset;
     type IntoIter = Iter<'a>;
 
     fn into_iter(self) -> Iter<'a> {
@@ -308,22 +325,22 @@ impl<'a> IntoIterator for &'a PointSet {
 #[derive(Clone)]
 pub struct Iter<'a> {
     containers: slice::Iter<'a, Container>,
-    /// The upper 16 bits of the current container's offsets.
-    base: u32,
+    /// The key of the current container.
+    key: u16,
     container: Option<ContainerIter<'a>>,
 }
 
 impl Iterator for Iter<'_> {
-    type Item = u32;
+    type Item = PointOffset;
 
     #[inline]
-    fn next(&mut self) -> Option<u32> {
+    fn next(&mut self) -> Option<PointOffset> {
         loop {
             if let Some(member) = self.container.as_mut().and_then(Iterator::next) {
-                return Some(self.base | u32::from(member));
+                return Some(join(self.key, member));
             }
             let container = self.containers.next()?;
-            self.base = join(container.key, 0);
+            self.key = container.key;
             self.container = Some(container.iter());
         }
     }

@@ -9,6 +9,7 @@ use crate::deadline::{Deadline, Pace};
 use crate::error::Error;
 use crate::field::FieldTable;
 use crate::index::{Distance, Stopped, TopK, flat};
+use crate::types::PointOffset;
 use std::cell::{Cell, RefCell};
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -84,8 +85,8 @@ impl<'a> BoundSearch<'a> {
     /// How many points can be answered at most.
     pub fn possible(&self, matching: &Matching<'_>) -> u64 {
         let is_everything = matching.is_everything();
-        let is_candidate = |offset: u32| is_everything || matching.candidates().contains(offset);
-        let has_row = |offset: u32| self.view.state.at(offset).rows.row(self.field()).is_some();
+        let is_candidate = |offset: PointOffset| is_everything || matching.candidates().contains(offset);
+        let has_row = |offset: PointOffset| self.view.state.at(offset).rows.row(self.field()).is_some();
         let matches = matching.at_most() - self.search.excluded.count(is_candidate);
         matches.min(self.table.vectors() - self.search.excluded.count(has_row))
     }
@@ -159,7 +160,7 @@ impl<'a> Check<'a> {
         if self.is_late() { Err(self.search.deadline.error()) } else { Ok(()) }
     }
 
-    fn has_time(&self, offset: u32) -> bool {
+    fn has_time(&self, offset: PointOffset) -> bool {
         let bytes = self.search.view.state.at(offset).payload.bytes().len();
         self.late.set(self.late.get() || self.pace.borrow_mut().step(bytes).is_err());
         !self.late.get()

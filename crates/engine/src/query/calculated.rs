@@ -8,6 +8,7 @@ use crate::collection::State;
 use crate::deadline::{Deadline, Pace};
 use crate::error::Error;
 use crate::point_set::PointSet;
+use crate::types::PointOffset;
 use std::collections::HashMap;
 
 /// The best `k` of the points in some lists, ties by id, none of them below the threshold.
@@ -23,7 +24,7 @@ pub fn rank(
     deadline: &Deadline,
 ) -> Result<Vec<Hit>, Error> {
     let found: PointSet = lists.iter().flat_map(|list| &list.hits).map(|hit| hit.offset).collect();
-    let scores: Vec<HashMap<u32, f32>> = lists.iter().map(scores_of).collect();
+    let scores: Vec<HashMap<PointOffset, f32>> = lists.iter().map(scores_of).collect();
     let mut best = ranking(state, k, threshold);
     let mut pace = Pace::new(deadline, formula.work());
     let mut of_point = Vec::with_capacity(lists.len());
@@ -37,7 +38,7 @@ pub fn rank(
 }
 
 /// The score of each point of a list; that of its first hit where it has several.
-fn scores_of(list: &List) -> HashMap<u32, f32> {
+fn scores_of(list: &List) -> HashMap<PointOffset, f32> {
     let mut scores = HashMap::with_capacity(list.hits.len());
     for hit in &list.hits {
         scores.entry(hit.offset).or_insert(hit.score);

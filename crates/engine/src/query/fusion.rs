@@ -10,6 +10,7 @@ use super::run::List;
 use super::tree::Fusion;
 use super::{Hit, ranking::ranking};
 use crate::collection::State;
+use crate::types::PointOffset;
 use std::collections::HashSet;
 
 /// What a score becomes in a list without a spread.
@@ -18,7 +19,8 @@ const MIDDLE: f64 = 0.5;
 /// The best `k` points of some lists together, ties by id. A point that is several times in one list counts once, where
 /// it comes first.
 pub fn fuse(state: &State, fusion: &Fusion, lists: &[List], k: usize, threshold: Option<f32>) -> Vec<Hit> {
-    let mut scored: Vec<(u32, f64)> = Vec::with_capacity(lists.iter().map(|list| list.hits.len()).sum());
+    let mut scored: Vec<(PointOffset, f64)> =
+        Vec::with_capacity(lists.iter().map(|list| list.hits.len()).sum());
     for (at, list) in lists.iter().enumerate() {
         let hits = different(&list.hits);
         match fusion {

@@ -6,6 +6,7 @@ use crate::deadline::{Deadline, Pace};
 use crate::error::Error;
 use crate::filter::{Filter, Plan};
 use crate::point_set::{Bits, PointSet};
+use crate::types::PointOffset;
 
 /// A filter against a state: what the field indexes say, and what is left to check on documents.
 pub struct Matching<'a> {
@@ -82,7 +83,7 @@ impl<'a> Matching<'a> {
 
     /// Whether the live point at an offset matches.
     #[inline]
-    pub fn accepts(&self, offset: u32) -> bool {
+    pub fn accepts(&self, offset: PointOffset) -> bool {
         if let Some(bits) = &self.bits {
             return bits.contains(offset) && (self.plan.exact || self.passes(offset));
         }
@@ -90,7 +91,7 @@ impl<'a> Matching<'a> {
             && self.passes(offset)
     }
 
-    fn passes(&self, offset: u32) -> bool {
+    fn passes(&self, offset: PointOffset) -> bool {
         let look = || self.filter.is_none_or(|filter| filter.matches(&self.state.subject(offset)));
         self.plan.admits(offset, look)
     }
@@ -123,7 +124,7 @@ impl<'a> Matching<'a> {
     }
 
     /// At most `count` candidates, spread evenly over the offsets; one may come twice.
-    pub fn spread(&self, count: usize) -> impl Iterator<Item = u32> + '_ {
+    pub fn spread(&self, count: usize) -> impl Iterator<Item = PointOffset> + '_ {
         let candidates = self.candidates();
         let step = (self.state.points.len() as u64).div_ceil(count as u64).max(1);
         (0..count as u64).filter_map(move |at| {
@@ -131,7 +132,8 @@ impl<'a> Matching<'a> {
             let place = at * SPREADING % (count as u64).next_power_of_two();
             // Somewhere in the step: what was written in turns would else be met always or never.
             let within = at.wrapping_mul(SCATTERING) >> 32;
-            candidates.at_or_after(u32::try_from(place * step + within % step).ok()?)
+            let offset = u32::try_from(place * step + within % step).ok()?;
+            candidates.at_or_after(PointOffset::new(offset))
         })
     }
 

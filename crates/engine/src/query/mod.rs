@@ -46,6 +46,8 @@ pub use run::{List, Lookup, finish, leaf, query, run};
 pub use scroll::{Page, scroll};
 pub use tally::{Tally, Totals, take_tally};
 
+use crate::types::PointOffset;
+
 /// Value of an ordering, as it is answered (C6.7).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum OrderValue {
@@ -59,7 +61,7 @@ pub enum OrderValue {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Hit {
     /// Offset of the point in the snapshot's state.
-    pub offset: u32,
+    pub offset: PointOffset,
     /// Its score; 1.0 where nothing is scored (C6.7).
     pub score: f32,
     /// The value it was ordered by.
@@ -68,12 +70,12 @@ pub struct Hit {
 
 impl Hit {
     /// A hit with a score.
-    pub fn scored(offset: u32, score: f32) -> Hit {
+    pub fn scored(offset: PointOffset, score: f32) -> Hit {
         Hit { offset, score, order_value: None }
     }
 
     /// A hit without a score of its own.
-    pub fn unscored(offset: u32) -> Hit {
+    pub fn unscored(offset: PointOffset) -> Hit {
         Hit { offset, score: 1.0, order_value: None }
     }
 }

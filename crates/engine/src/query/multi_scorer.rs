@@ -6,7 +6,7 @@ use crate::deadline::Deadline;
 use crate::error::Error;
 use crate::field::FieldTable;
 use crate::index::{Distance, MaxSim, Stopped};
-use crate::types::Metric;
+use crate::types::{Metric, PointOffset};
 use crate::vectors::MultiVector;
 use kithdb_kernels::normalise;
 
@@ -38,7 +38,7 @@ impl<'a> MultiScorer<'a> {
     ///
     /// # Errors
     /// `Timeout`: one comparison may take long.
-    pub fn similarities(&mut self, offset: u32, out: &mut Vec<f32>) -> Result<bool, Error> {
+    pub fn similarities(&mut self, offset: PointOffset, out: &mut Vec<f32>) -> Result<bool, Error> {
         out.clear();
         let Some(first) = self.view.state.at(offset).rows.row(self.field) else { return Ok(false) };
         let stop = || self.deadline.passed();

@@ -8,7 +8,7 @@ use crate::deadline::{Deadline, Pace};
 use crate::error::Error;
 use crate::filter::IndexSet as _;
 use crate::payload::{Document, OrderKey, Postings, Value, parse_datetime};
-use crate::types::PointId;
+use crate::types::{PointId, PointOffset};
 use std::cmp::Ordering;
 
 /// Integers below this are floats without loss.
@@ -33,7 +33,7 @@ pub fn ordered(
         !matches!(order_by.start_from, Some(StartFrom::Float(start)) if start.abs() >= EXACT_INTEGERS);
     let index = state
         .index(&order_by.key)
-        .filter(|index| exact && index.odd().is_empty() && entries < matching.at_most());
+        .filter(|index| exact && index.uncovered().is_empty() && entries < matching.at_most());
     if let Some(index) = index
         && let Some(values) = index.ordered(first_key(order_by), order_by.direction == Direction::Desc)
         && let Some(hits) = from_index(state, matching, values, limit, deadline)?
@@ -166,7 +166,7 @@ fn drop_repeated(rows: &mut Vec<Row>, first: usize) {
 struct Row {
     value: OrderValue,
     id: PointId,
-    offset: u32,
+    offset: PointOffset,
 }
 
 /// Calls `found` for each value that has an order: numbers and date-times, the elements of an array one by one.
@@ -233,7 +233,7 @@ mod tests {
 
     #[test]
     fn a_point_has_one_row_for_each_different_value() {
-        let row = |id, value| Row { value, id: PointId::Num(id), offset: 0 };
+        let row = |id, value| Row { value, id: PointId::Num(id), offset: PointOffset::new(0) };
         let (one, also_one, two) = (OrderValue::Integer(1), OrderValue::Float(1.0), OrderValue::Integer(2));
         let mut rows = vec![row(7, one), row(8, two), row(8, also_one), row(8, two), row(8, one)];
         drop_repeated(&mut rows, 1);
@@ -243,7 +243,11 @@ mod tests {
 
     #[test]
     fn of_many_rows_the_first_are_kept() {
-        let row = |value| Row { value: OrderValue::Integer(value), id: PointId::Num(1), offset: 0 };
+        let row = |value| Row {
+            value: OrderValue::Integer(value),
+            id: PointId::Num(1),
+            offset: PointOffset::new(0),
+        };
         let mut rows: Vec<Row> = [-7, -8].into_iter().chain((0..100).rev()).map(row).collect();
         keep_first(&mut rows, 2, 10, |a, b| compare_values(a.value, b.value));
         rows[2..].sort_unstable_by(|a, b| compare_values(a.value, b.value));

@@ -9,7 +9,7 @@ use super::tree::{Example, Pair, Query, QueryNode, Recommend, Strategy};
 use super::vector_search::Target;
 use crate::collection::{Snapshot, not_found};
 use crate::error::Error;
-use crate::types::PointId;
+use crate::types::{PointId, PointOffset};
 use crate::vectors::{MAX_ELEMENTS, VectorValue};
 use std::cell::Cell;
 use std::sync::Arc;
@@ -73,7 +73,7 @@ impl<'a> Resolver<'a> {
     }
 
     /// The points of the searched collection that a node names as examples.
-    pub fn named_here(&self, node: &QueryNode) -> Vec<u32> {
+    pub fn named_here(&self, node: &QueryNode) -> Vec<PointOffset> {
         let mut named = Vec::new();
         if self.origin(node).id == self.snapshot.id {
             node.query.for_each_example(&mut |example| {

@@ -4,12 +4,13 @@ use super::request::RetrieveRequest;
 use crate::collection::{View, not_found};
 use crate::error::Error;
 use crate::point_set::PointSet;
+use crate::types::PointOffset;
 
 /// Offsets of the points asked for, in that order; an id that is asked for twice is answered once, as in Qdrant.
 ///
 /// # Errors
 /// `PointNotFound` with the absent ids.
-pub fn retrieve(view: &View, request: &RetrieveRequest) -> Result<Vec<u32>, Error> {
+pub fn retrieve(view: &View, request: &RetrieveRequest) -> Result<Vec<PointOffset>, Error> {
     let (mut seen, mut absent) = (PointSet::new(), Vec::new());
     let mut offsets = Vec::with_capacity(request.ids.len());
     for &id in &request.ids {

@@ -2,6 +2,7 @@
 
 use crate::collection::View;
 use crate::field::FieldTable;
+use crate::types::PointOffset;
 
 /// Finds the rows of points, best in ascending order of their offsets.
 ///
@@ -24,8 +25,8 @@ impl<'a> RowFinder<'a> {
 
     /// The row of the live point at an offset, if it has a vector in the field.
     #[inline]
-    pub fn row(&mut self, offset: u32) -> Option<u32> {
-        let guess = offset.wrapping_add(self.shift);
+    pub fn row(&mut self, offset: PointOffset) -> Option<u32> {
+        let guess = offset.get().wrapping_add(self.shift);
         if guess < self.table.len()
             && self.table.owner(guess) == offset
             && self.table.alive(guess, self.view.op)
@@ -36,9 +37,9 @@ impl<'a> RowFinder<'a> {
     }
 
     #[cold]
-    fn read_point(&mut self, offset: u32) -> Option<u32> {
+    fn read_point(&mut self, offset: PointOffset) -> Option<u32> {
         let row = self.view.state.at(offset).rows.row(self.field)?;
-        self.shift = row.wrapping_sub(offset);
+        self.shift = row.wrapping_sub(offset.get());
         Some(row)
     }
 }

@@ -24,7 +24,7 @@ use crate::deadline::Deadline;
 use crate::error::Error;
 use crate::field::FieldTable;
 use crate::index::Distance;
-use crate::types::Metric;
+use crate::types::{Metric, PointOffset};
 use crate::vectors::{MultiVector, VectorKind, VectorValue};
 use kithdb_kernels::normalise;
 
@@ -74,7 +74,7 @@ pub fn fit(
 }
 
 /// The vector of the live point at an offset, as clients read it back.
-pub fn vector_of(view: &View, field: usize, offset: u32) -> Option<VectorValue> {
+pub fn vector_of(view: &View, field: usize, offset: PointOffset) -> Option<VectorValue> {
     view.vector(view.state.at(offset), field)
 }
 
@@ -135,7 +135,7 @@ impl<'a> Scorer<'a> {
     ///
     /// # Errors
     /// `Timeout`, where a comparison takes so long that it checks the deadline itself.
-    pub fn similarities(&mut self, offset: u32, out: &mut Vec<f32>) -> Result<bool, Error> {
+    pub fn similarities(&mut self, offset: PointOffset, out: &mut Vec<f32>) -> Result<bool, Error> {
         Ok(match &mut self.0 {
             Kind::Dense(dense) => dense.similarities(offset, out),
             Kind::Sparse(searches) => {
@@ -192,7 +192,7 @@ impl<'a> Dense<'a> {
         }
     }
 
-    fn similarities(&mut self, offset: u32, out: &mut Vec<f32>) -> bool {
+    fn similarities(&mut self, offset: PointOffset, out: &mut Vec<f32>) -> bool {
         out.clear();
         let Some(row) = self.rows.row(offset) else { return false };
         let row = self.table.rows.row(row);

@@ -8,7 +8,7 @@ use crate::collection::State;
 use crate::collection::View;
 use crate::deadline::Deadline;
 use crate::error::Error;
-use crate::types::PointId;
+use crate::types::{PointId, PointOffset};
 
 /// A page, and the id of the first point after it.
 pub struct Page {
@@ -38,11 +38,11 @@ pub fn by_id(
     from: Option<PointId>,
     limit: usize,
     deadline: &Deadline,
-) -> Result<Vec<u32>, Error> {
+) -> Result<Vec<PointOffset>, Error> {
     let from = from.unwrap_or(PointId::Num(0));
     // Few candidates are sorted by id; many are met soon on a walk in the order of ids.
     if matching.at_most() * 8 < state.ids.len() as u64 {
-        let mut found: Vec<(PointId, u32)> = matching
+        let mut found: Vec<(PointId, PointOffset)> = matching
             .offsets(deadline)?
             .iter()
             .map(|offset| (state.at(offset).id, offset))

@@ -10,6 +10,7 @@ use crate::error::Error;
 use crate::field::SparseTable;
 use crate::index::TopK;
 use crate::index::sparse::{Found, Sums, scan};
+use crate::types::PointOffset;
 use crate::vectors::SparseVector;
 use std::cell::RefCell;
 use std::cmp::Ordering;
@@ -101,7 +102,7 @@ impl<'a> SparseSearch<'a> {
 
     /// The similarity of the live point at an offset, 0 where no index is shared; `None` when it has no vector in the
     /// field.
-    pub fn similarity(&self, offset: u32) -> Option<f32> {
+    pub fn similarity(&self, offset: PointOffset) -> Option<f32> {
         let row = self.view.state.at(offset).rows.row(self.position)?;
         Some(self.table.row(row).dot(&self.query).unwrap_or(0.0))
     }
@@ -223,7 +224,7 @@ struct Best<'a, T: Fn(u32, u32) -> Ordering> {
 }
 
 impl<T: Fn(u32, u32) -> Ordering> Best<'_, T> {
-    fn is_match(&mut self, offset: u32) -> bool {
+    fn is_match(&mut self, offset: PointOffset) -> bool {
         let Some(matching) = self.matching else { return true };
         if !matching.is_exact() {
             let bytes = self.view.state.at(offset).payload.bytes().len();

@@ -3,6 +3,7 @@
 use crate::json::Reader;
 use crate::payload::{FieldIndex, FieldSchema, JsonPath, Tokenizer};
 use crate::point_set::PointSet;
+use crate::types::PointOffset;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -93,7 +94,7 @@ impl DeclaredIndex {
     }
 
     /// Takes note of a point that has another payload than before; none, where it was or is not there.
-    pub fn replace(&mut self, offset: u32, before: Option<&[u8]>, after: Option<&[u8]>) {
+    pub fn replace(&mut self, offset: PointOffset, before: Option<&[u8]>, after: Option<&[u8]>) {
         match self {
             DeclaredIndex::Built(index) => index.replace(offset, before, after),
             DeclaredIndex::Building(draft) => draft.touch(offset),
@@ -136,7 +137,7 @@ impl IndexDraft {
         drafts.find(|(_, draft)| Arc::ptr_eq(&draft.progress, &self.progress))
     }
 
-    fn touch(&mut self, offset: u32) {
+    fn touch(&mut self, offset: PointOffset) {
         self.touched.insert(offset);
     }
 }

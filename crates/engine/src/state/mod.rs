@@ -23,7 +23,7 @@ use crate::config::CollectionConfig;
 use crate::filter::{IndexSet, PointView};
 use crate::payload::{FieldIndex, JsonPath, Tokenizer};
 use crate::point_set::PointSet;
-use crate::types::PointId;
+use crate::types::{PointId, PointOffset};
 use imbl::{OrdMap, Vector};
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ pub struct State {
     /// Configuration in force.
     pub config: Arc<CollectionConfig>,
     /// Offset of each live id, in the order of scrolling.
-    pub ids: OrdMap<PointId, u32>,
+    pub ids: OrdMap<PointId, PointOffset>,
     /// Points by offset, tombstones included.
     pub points: Vector<Point>,
     /// Offsets of the live points.
@@ -65,19 +65,19 @@ impl State {
     }
 
     /// The live point of that id, with its offset.
-    pub fn point(&self, id: PointId) -> Option<(u32, &Point)> {
+    pub fn point(&self, id: PointId) -> Option<(PointOffset, &Point)> {
         let offset = *self.ids.get(&id)?;
         Some((offset, self.at(offset)))
     }
 
     /// The point at an offset that came from this state.
-    pub fn at(&self, offset: u32) -> &Point {
-        &self.points[offset as usize]
+    pub fn at(&self, offset: PointOffset) -> &Point {
+        &self.points[offset.index()]
     }
 
     /// Appends a point as a checkpoint has it. Its id and its life are entered by the caller.
     pub fn load(&mut self, point: Point) {
-        let offset = self.points.len() as u32;
+        let offset = PointOffset::new(self.points.len() as u32);
         if !point.live {
             self.vacant.insert(offset);
         }
@@ -87,16 +87,16 @@ impl State {
 
     /// The place of a new point: that of a tombstone, or a new one behind all others. [`State::set`] is to put the point
     /// there.
-    pub fn add(&mut self, id: PointId, blank: Point) -> u32 {
+    pub fn add(&mut self, id: PointId, blank: Point) -> PointOffset {
         let offset = match self.vacant.min() {
             Some(offset) => {
                 self.vacant.remove(offset);
                 offset
             }
             None => {
-                let offset = u32::try_from(self.points.len()).expect("fewer than 2^32 points");
+                let number = u32::try_from(self.points.len()).expect("fewer than 2^32 points");
                 self.points.push_back(blank);
-                offset
+                PointOffset::new(number)
             }
         };
         self.ids.insert(id, offset);
@@ -105,24 +105,24 @@ impl State {
     }
 
     /// Takes a point out, of which [`State::set`] is to leave a tombstone. Readers of older views still have it there.
-    pub fn remove(&mut self, id: PointId, offset: u32) {
+    pub fn remove(&mut self, id: PointId, offset: PointOffset) {
         self.ids.remove(&id);
         self.live.remove(offset);
         self.vacant.insert(offset);
     }
 
     /// Replaces the point at an offset that came from this state.
-    pub fn set(&mut self, offset: u32, point: Point) {
+    pub fn set(&mut self, offset: PointOffset, point: Point) {
         self.note_vectors(offset, &point);
         let added = point.payload.memory_bytes();
-        if let Some(old) = self.points.get_mut(offset as usize) {
+        if let Some(old) = self.points.get_mut(offset.index()) {
             let old = std::mem::replace(old, point);
             self.payload_bytes = self.payload_bytes + added - old.payload.memory_bytes();
         }
     }
 
     /// Takes note of which vectors the point at an offset has from now on.
-    fn note_vectors(&mut self, offset: u32, point: &Point) {
+    fn note_vectors(&mut self, offset: PointOffset, point: &Point) {
         let fields = point.rows.fields();
         if self.lacking.len() < fields {
             Arc::make_mut(&mut self.lacking).resize_with(fields, PointSet::new);
@@ -141,7 +141,7 @@ impl State {
     }
 
     /// The point at an offset as filters see it.
-    pub fn subject(&self, offset: u32) -> Subject<'_> {
+    pub fn subject(&self, offset: PointOffset) -> Subject<'_> {
         Subject { point: self.at(offset), state: self }
     }
 }
@@ -151,7 +151,7 @@ impl IndexSet for State {
         self.indexes.iter().find(|index| index.path() == path)?.built()
     }
 
-    fn offset_of(&self, id: PointId) -> Option<u32> {
+    fn offset_of(&self, id: PointId) -> Option<PointOffset> {
         self.ids.get(&id).copied()
     }
 

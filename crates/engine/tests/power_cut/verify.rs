@@ -7,7 +7,7 @@ use crate::program;
 use kithdb_engine::collection::View;
 use kithdb_engine::field::{GraphSearch, QuantizationParams};
 use kithdb_engine::index::{WalkParams, WalkScratch};
-use kithdb_engine::types::PointId;
+use kithdb_engine::types::{PointId, PointOffset};
 use kithdb_engine::vectors::VectorValue;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -112,7 +112,7 @@ fn points_difference(view: &View, expected: &Collection) -> Option<String> {
     (!wrong.is_empty()).then(|| format!("{} of {} points: {}", wrong.len(), found.len(), wrong.join("; ")))
 }
 
-fn point_difference(view: &View, offset: u32, expected: &Point) -> Option<String> {
+fn point_difference(view: &View, offset: PointOffset, expected: &Point) -> Option<String> {
     let point = view.state.at(offset);
     let bytes = point.payload.bytes();
     let same = expected.payload.is_empty() && bytes == b"{}" || {

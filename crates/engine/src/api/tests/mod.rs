@@ -1,4 +1,4 @@
-//! What the parsers accept and refuse, and what the answers look like.
+//! The bodies that parsers accept and refuse, and the bytes of answers.
 
 mod corpus;
 mod mutations;
@@ -12,7 +12,7 @@ use crate::limits::Limits;
 use serde_json::Value;
 use std::fmt::Debug;
 
-/// Runs the parser of that operation; what it accepts is answered as text.
+/// Runs the parser of that operation. Returns an accepted operation as text.
 fn parse(operation: &str, body: &[u8], limits: &Limits) -> Result<String, Error> {
     fn shown<T: Debug>(result: Result<T, Error>) -> Result<String, Error> {
         result.map(|value| format!("{value:?}"))
@@ -55,7 +55,7 @@ fn refused(operation: &str, body: &str, expected: &str) {
     assert!(message(&error).contains(expected), "{operation} {body}\n  {error}\n  lacks {expected:?}");
 }
 
-/// Asserts that a body is accepted; answers what it means.
+/// Asserts that a body is accepted. Returns its meaning.
 #[track_caller]
 fn accepted(operation: &str, body: &str) -> String {
     parse(operation, body.as_bytes(), &Limits::default())

@@ -5,6 +5,7 @@ use crate::collection::Collection;
 use crate::config::Placement;
 use crate::state::{Payload, Point, StoredPayload};
 use crate::storage::Map;
+use crate::types::PointOffset;
 use std::sync::Arc;
 
 /// Points whose payloads are moved to the files under one hold of the writer lock.
@@ -22,7 +23,7 @@ impl Collection {
                 if is_same_payload(&point.payload, from) {
                     let stored = StoredPayload { file, map: map.clone(), offset: *extent_offset, len: *len };
                     let point = Point { payload: Payload::Stored(stored), ..point.clone() };
-                    state.set(*offset, point);
+                    state.set(PointOffset::new(*offset), point);
                 }
             }
         }

@@ -101,7 +101,7 @@ fn catch_up(index: &mut FieldIndex, before: &View, after: &State, touched: &Poin
             continue;
         }
         changed += 1;
-        let old = before.state.points.get(offset as usize).filter(|old| old.live);
+        let old = before.state.points.get(offset.index()).filter(|old| old.live);
         let new = Some(point).filter(|new| new.live);
         index.replace(offset, old.map(|old| old.payload.bytes()), new.map(|new| new.payload.bytes()));
     }
@@ -184,7 +184,7 @@ mod tests {
                 prop_assert_eq!(index.match_integer(number), fresh.match_integer(number));
             }
             prop_assert_eq!(index.points_count(), fresh.points_count());
-            prop_assert_eq!((index.odd(), index.filled()), (fresh.odd(), fresh.filled()));
+            prop_assert_eq!((index.uncovered(), index.filled()), (fresh.uncovered(), fresh.filled()));
         }
     }
 }

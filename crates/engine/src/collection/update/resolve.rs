@@ -8,7 +8,7 @@ use crate::error::Error;
 use crate::field::table as field;
 use crate::filter::Filter;
 use crate::state::State;
-use crate::types::PointId;
+use crate::types::{PointId, PointOffset};
 use crate::vectors::{MultiVector, SparseFormat, VectorKind, VectorValue};
 use std::collections::HashMap;
 
@@ -93,7 +93,7 @@ impl<'a> Guard<'a> {
         Guard { state, filter, pace: Pace::new(deadline, filter.map_or(0, Filter::work)) }
     }
 
-    fn lets_through(&mut self, offset: u32) -> Result<bool, Error> {
+    fn lets_through(&mut self, offset: PointOffset) -> Result<bool, Error> {
         let Some(filter) = self.filter else { return Ok(true) };
         self.pace.step(self.state.at(offset).payload.bytes().len())?;
         Ok(filter.matches(&self.state.subject(offset)))

@@ -1,4 +1,4 @@
-//! Random payloads, of few values that are alike in many ways, so that payloads, indexes and filters meet.
+//! Random payloads of a few similar values, so that filters often match.
 
 use super::oracle::DATETIMES;
 use proptest::prelude::*;
@@ -118,7 +118,7 @@ pub(super) fn object(inner: impl Strategy<Value = Value>) -> impl Strategy<Value
     prop::collection::btree_map(key, inner, 0..4).prop_map(|fields| json!(fields))
 }
 
-/// Few values that are alike in every way the conditions tell apart, so that they often meet.
+/// A few values that are similar in every way that conditions distinguish, so that they are often equal.
 pub(super) fn alike() -> BoxedStrategy<Value> {
     prop::sample::select(vec![
         "0",

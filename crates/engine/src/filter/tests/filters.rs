@@ -49,7 +49,7 @@ fn ring() -> impl Strategy<Value = Value> {
         ring(&[(0, 0), (3, 0), (0, 3), (0, 0)]),
         // An L, whose inner corner is no vertex of its hull.
         ring(&[(-3, -3), (3, -3), (3, -1), (-1, -1), (-1, 3), (-3, 3), (-3, -3)]),
-        // Two lobes that meet in the origin.
+        // Two lobes that touch in the origin.
         ring(&[(-2, -2), (2, 2), (2, -2), (-2, 2), (-2, -2)]),
         ring(&[(-3, 0), (3, 0), (1, 0), (-3, 0)]),
         ring(&[(1, 1), (1, 1), (1, 1), (1, 1)]),

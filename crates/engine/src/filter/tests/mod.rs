@@ -1,4 +1,4 @@
-//! What filters mean, and that indexes do not change it.
+//! The meaning of filters, which indexes do not change.
 
 mod documents;
 mod filters;

@@ -1,4 +1,4 @@
-//! A second, naive reading of C7, over JSON trees: filters and payloads alike. It shares no code with the engine.
+//! A second, naive implementation of C7, on filters and payloads as JSON trees. It shares no code with the engine.
 
 use super::oracle_geo;
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! The geo conditions of the naive reading: distances by chords, polygons by winding numbers.
+//! The geo conditions of the naive implementation: distances by chords, polygons by winding numbers.
 
 use super::oracle::number;
 use serde_json::Value;

@@ -1,4 +1,5 @@
-//! The answer of a filter never depends on which fields are indexed, on what was changed before, or on who reads.
+//! The answer of a filter never depends on which fields are indexed or on earlier changes, and is that of a naive
+//! implementation.
 //!
 //! `KITHDB_CASES` sets how many random collections are tried; a night's run takes a million.
 
@@ -26,7 +27,7 @@ const KINDS: [FieldKind; 8] = [
 fn config() -> ProptestConfig {
     let cases: u32 =
         std::env::var("KITHDB_CASES").ok().map_or(10_000, |cases| cases.parse().expect("a number of cases"));
-    // Values are drawn again until they are of the kind that a clause needs.
+    // Values are drawn until one has the kind that a clause needs.
     let max_local_rejects = cases.saturating_mul(100);
     ProptestConfig { cases, max_local_rejects, max_shrink_iters: 20_000, ..ProptestConfig::default() }
 }
@@ -70,7 +71,7 @@ proptest! {
         }
         let before = state.clone();
         for offset in gone {
-            // What stays under its offset without its values shows what an index forgot to take out.
+            // A point that stays without its values shows entries that an index did not remove.
             state.apply(&if offset % 2 == 0 { Change::Delete(offset) } else { Change::Put(offset, json!({})) });
         }
         for (mut one, mut two) in clauses {
@@ -115,7 +116,7 @@ fn indexed_conditions_are_exact_and_need_no_payload() {
     ] {
         let plan = parse(&filter.to_string()).unwrap().plan(&state, &state.live);
         assert!(plan.exact, "{filter}");
-        assert_eq!(plan.candidates.unwrap().iter().collect::<Vec<_>>(), expected, "{filter}");
+        assert_eq!(plan.candidates.unwrap().numbers(), expected, "{filter}");
     }
     // An unindexed condition leaves the candidates of the indexed ones.
     let mixed =
@@ -135,7 +136,7 @@ fn nested_conditions_take_their_candidates_from_the_index_of_the_inner_path() {
     let nested = r#"{"must":[{"nested":{"key":"a","filter":{"must":[{"key":"b","match":{"any":[3,4]}}],"must_not":[{"key":"c","is_null":true}]}}}]}"#;
     let plan = parse(nested).unwrap().plan(&state, &state.live);
     assert!(!plan.exact);
-    assert_eq!(plan.candidates.unwrap().iter().collect::<Vec<_>>(), [3, 4]);
+    assert_eq!(plan.candidates.unwrap().numbers(), [3, 4]);
 }
 
 #[test]
@@ -146,7 +147,7 @@ fn the_work_of_all_conditions_of_a_plan_counts_together() {
     let mut state = State::with(indexes.into_iter());
     let keywords: Vec<String> = (0..8_000).map(|n| format!("k{n}")).collect();
     state.apply(&Change::Put(0, json!({"t": "one two three ".repeat(30_000), "k": keywords})));
-    // What one of them knows must not decide for the others: no text has the phrase, and a text has the prefix.
+    // The bounds of one must not decide the others: no text has the phrase, and one has the prefix.
     for (group, clause, many) in [
         ("should", json!({"key": "t", "match": {"phrase": "three two"}}), 60),
         ("must", json!({"key": "k", "match": {"prefix": "k"}}), 1_000),
@@ -177,6 +178,6 @@ fn a_polygon_counts_by_its_edges_c1_10() {
         filter.work()
     };
     assert_eq!(work(4, 4), 2);
-    // A look at the clock for every few comparisons of a place with so many edges.
+    // Comparisons of a place with this many edges check the deadline often.
     assert_eq!(work(100_000, 60_000), 2 + 160_002 / 16);
 }

@@ -1,4 +1,4 @@
-//! What each condition means: the table of C7.
+//! The meaning of each condition: the table of C7.
 
 use super::{Point, parse};
 use crate::types::PointId;

@@ -1,4 +1,4 @@
-//! A collection of twelve offsets with field indexes, and what is checked of a filter on it.
+//! A collection of twelve offsets with field indexes, and the checks of a filter on it.
 
 use super::documents::{any_value, object, parsed};
 use super::oracle::{self, Subject};
@@ -6,12 +6,12 @@ use super::{Point, normalised};
 use crate::filter::{Filter, IndexSet};
 use crate::payload::{FieldIndex, FieldKind, FieldSchema, JsonPath, edit};
 use crate::point_set::PointSet;
-use crate::types::PointId;
+use crate::types::{PointId, PointOffset};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// A step in the life of a collection of twelve offsets.
+/// A change of a collection of twelve offsets.
 #[derive(Clone, Debug)]
 pub(super) enum Change {
     Put(u32, Value),
@@ -63,11 +63,11 @@ impl State {
         };
         let before = self.docs.remove(&offset);
         for index in &mut self.indexes {
-            index.replace(offset, before.as_deref(), after.as_deref());
+            index.replace(PointOffset::new(offset), before.as_deref(), after.as_deref());
         }
-        self.live.remove(offset);
+        self.live.remove(PointOffset::new(offset));
         if let Some(after) = after {
-            self.live.insert(offset);
+            self.live.insert(PointOffset::new(offset));
             self.docs.insert(offset, after);
         }
     }
@@ -90,7 +90,7 @@ impl State {
         prop_assert_eq!(plan.cardinality(self.live.len()), candidates.len());
         for (offset, doc) in &self.docs {
             let text = String::from_utf8_lossy(doc);
-            let id = id_of(*offset);
+            let (at, id) = (PointOffset::new(*offset), id_of(*offset));
             let id_text = match id {
                 PointId::Num(number) => json!(number),
                 PointId::Uuid(_) => json!(id.to_string()),
@@ -102,10 +102,10 @@ impl State {
             let subject = Subject { id: &id_text, vectors: &point.vectors };
             let expected = matches(&subject, &parsed(&text));
             prop_assert_eq!(filter.matches(&point), expected, "evaluated {} on {}", json, text);
-            if plan.certain.contains(*offset) {
+            if plan.certain.contains(at) {
                 prop_assert!(expected, "certain {} on {}", json, text);
             }
-            let planned = candidates.contains(*offset) && plan.admits(*offset, || filter.matches(&point));
+            let planned = candidates.contains(at) && plan.admits(at, || filter.matches(&point));
             prop_assert_eq!(planned, expected, "planned {} on {}, exact {}", json, text, plan.exact);
         }
         Ok(())
@@ -117,16 +117,16 @@ impl IndexSet for State {
         self.indexes.iter().find(|index| index.path() == path)
     }
 
-    fn offset_of(&self, id: PointId) -> Option<u32> {
-        let offset = match id {
+    fn offset_of(&self, id: PointId) -> Option<PointOffset> {
+        let number = match id {
             PointId::Num(number) => u32::try_from(number).ok()?,
             PointId::Uuid(number) => u32::try_from(number).ok()?,
         };
-        (id_of(offset) == id && self.docs.contains_key(&offset)).then_some(offset)
+        (id_of(number) == id && self.docs.contains_key(&number)).then_some(PointOffset::new(number))
     }
 
     fn with_vector(&self, name: &str) -> Option<PointSet> {
-        Some(self.live.iter().filter(|&offset| vectors_of(offset).contains(&name)).collect())
+        Some(self.live.iter().filter(|offset| vectors_of(offset.get()).contains(&name)).collect())
     }
 }
 

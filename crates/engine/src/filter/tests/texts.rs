@@ -1,9 +1,10 @@
-//! Text conditions under every option of a text index: a naive reading, the evaluator and the index agree.
+//! Text conditions with all options of a text index: a naive implementation, the evaluator and the index agree.
 
 use super::parse;
 use super::state::{Change, State};
 use crate::json::Reader;
 use crate::payload::FieldSchema;
+use crate::point_set::PointSet;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -12,7 +13,7 @@ const WORDS: [&str; 12] =
     ["fox", "Fox", "foxes", "FOXES", "the", "The", "a", "ünder", "Under", "un", "under", "x1"];
 const SEPARATORS: [&str; 5] = [" ", ", ", "-", "\t", " ... "];
 
-/// Options of an index, as the naive reading understands them.
+/// The options of an index that the naive implementation knows.
 #[derive(Clone, Debug)]
 struct Options {
     tokenizer: &'static str,
@@ -113,7 +114,7 @@ fn options() -> impl Strategy<Value = Options> {
             lowercase,
             folding,
             stop,
-            // The naive reading knows one ending only, in lower case, and words without punctuation.
+            // The naive implementation knows only one ending, in lower case, and words without punctuation.
             stem: stem && lowercase && tokenizer != "whitespace",
             phrase_matching,
         },
@@ -198,8 +199,8 @@ proptest! {
 /// The candidates of a condition on `k` and whether they are the answer.
 fn planned(state: &State, kind: &str, query: &str) -> (Vec<u32>, bool) {
     let filter = json!({"must": {"key": "k", "match": {kind: query}}});
-    let plan = parse(&filter.to_string()).unwrap().plan(state, &(0..10).collect());
-    (plan.candidates.unwrap().iter().collect(), plan.exact)
+    let plan = parse(&filter.to_string()).unwrap().plan(state, &PointSet::of(0..10));
+    (plan.candidates.unwrap().numbers(), plan.exact)
 }
 
 fn state(schema: Value, values: &[Value]) -> State {
@@ -220,7 +221,7 @@ fn the_index_alone_decides_words_of_points_with_one_text() {
     assert_eq!(planned(&words, "text_any", "fox cat"), (vec![0, 1, 2, 3], true));
     assert_eq!(planned(&words, "text", "fox cat"), (vec![], true));
     assert_eq!(planned(&words, "text", "--"), (vec![], true));
-    // The words of point 2 are in different texts, which the postings cannot tell.
+    // The words of point 2 are in different texts. The postings do not show that.
     assert_eq!(planned(&words, "text", "red fox"), (vec![0, 1, 2, 3], false));
     assert_eq!(planned(&words, "phrase", "red fox"), (vec![0, 1, 2, 3], false));
     assert_eq!(planned(&state(json!("text"), &values[..2]), "text", "red fox"), (vec![0, 1], true));

@@ -9,7 +9,7 @@ use crate::error::Error;
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// What the next value is.
+/// The kind of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// `null`
@@ -27,7 +27,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// The word for messages, with its article.
+    /// The name for messages, with its article.
     pub fn word(self) -> &'static str {
         match self {
             Kind::Null => "null",
@@ -47,15 +47,15 @@ enum Step<'a> {
     Index(usize),
 }
 
-/// Nesting that the reader follows anywhere in a body. Payloads and filters have lower limits of their own.
+/// The greatest nesting of a body. Payloads and filters have lower limits.
 const MAX_DEPTH: usize = 160;
 
-/// Characters of a key that a path shows: a body may hold a key of a million.
+/// Characters of a key that a path in a message shows: a body may have a key of a million characters.
 const KEY_SHOWN: usize = 100;
 
-/// Pull parser over a UTF-8 body. Strict RFC 8259; keeps the path of the value being read for error messages.
+/// Pull parser over a UTF-8 body. It is strict about RFC 8259 and keeps the path of the value being read for error messages.
 ///
-/// A clone is for looking ahead: it stands at the same place and goes its own way.
+/// A clone can read ahead without affecting the original.
 #[derive(Clone)]
 pub struct Reader<'a> {
     text: &'a str,
@@ -82,7 +82,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The path of the value being read, as C1.11 writes it; empty at the root. Of a long key only its beginning.
+    /// The path of the value being read, in the form of C1.11; empty at the root. Long keys are cut.
     pub fn path(&self) -> String {
         let mut out = String::new();
         for step in &self.path {
@@ -107,7 +107,7 @@ impl<'a> Reader<'a> {
         out
     }
 
-    /// An error at the current place: `<path>: <why>`, as a filter parse error inside a filter.
+    /// An error at the current place: `<path>: <why>`. Inside a filter it is a filter parse error.
     pub fn error(&self, why: impl AsRef<str>) -> Error {
         let mut path = self.path();
         if path.is_empty() {
@@ -117,7 +117,7 @@ impl<'a> Reader<'a> {
         if self.filter_depth > 0 { Error::FilterParse(message) } else { Error::BadRequest(message) }
     }
 
-    /// The error for a field of the current object that is required and absent.
+    /// The error for a required field that the current object does not have.
     pub fn missing(&self, field: &str) -> Error {
         let path = self.path();
         let full = if path.is_empty() { field.to_string() } else { format!("{path}.{field}") };
@@ -128,8 +128,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The error for a field that the current object does not have, read by the callback of [`Reader::object`].
-    /// A `null` is forgiven (C1.10).
+    /// The error for an unknown field, to be called by the callback of [`Reader::object`]. A `null` is not an error
+    /// (C1.10).
     pub fn unknown(&mut self) -> Result<()> {
         if self.take_null()? { Ok(()) } else { Err(self.error("unknown field")) }
     }
@@ -147,7 +147,7 @@ impl<'a> Reader<'a> {
         self.path.len()
     }
 
-    /// What the next value is.
+    /// The kind of the next value.
     pub fn peek(&mut self) -> Result<Kind> {
         self.skip_space();
         match self.byte() {
@@ -171,12 +171,12 @@ impl<'a> Reader<'a> {
         Ok(true)
     }
 
-    /// `None` for `null`, else what `read` makes of the value: an optional field (C1.10).
+    /// Reads an optional field (C1.10): `None` for `null`, otherwise the result of `read`.
     pub fn optional<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T>) -> Result<Option<T>> {
         if self.take_null()? { Ok(None) } else { read(self).map(Some) }
     }
 
-    /// Reads an object; `field` is called once for each key and must consume its value.
+    /// Reads an object. `field` is called once for each key and must consume its value.
     pub fn object(&mut self, mut field: impl FnMut(&mut Self, &str) -> Result<()>) -> Result<()> {
         self.expect(Kind::Object)?;
         self.at += 1;
@@ -214,7 +214,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads an array; `element` is called with the index of each element and must consume it.
+    /// Reads an array. `element` is called with the index of each element and must consume it.
     pub fn array(&mut self, mut element: impl FnMut(&mut Self, usize) -> Result<()>) -> Result<()> {
         self.expect(Kind::Array)?;
         self.at += 1;
@@ -242,8 +242,8 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Reads an array into a list of at most `limit` elements, or, where the value is no array, a list of one:
-    /// the dialect accepts a single object where a list is expected.
+    /// Reads an array into a list, or another value into a list of one: the dialect accepts a single value where a list is
+    /// expected.
     pub fn one_or_many<T>(&mut self, mut read: impl FnMut(&mut Self) -> Result<T>) -> Result<Vec<T>> {
         let mut list = Vec::new();
         if self.peek()? == Kind::Array {
@@ -269,7 +269,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// What the first element of the array that comes next is; `None` when it has none.
+    /// The kind of the first element of the next value, an array; `None` if it is empty.
     pub fn peek_first(&mut self) -> Result<Option<Kind>> {
         self.expect(Kind::Array)?;
         let array = self.at;
@@ -280,7 +280,7 @@ impl<'a> Reader<'a> {
         first
     }
 
-    /// The first key of the object that comes next; `None` when it has none.
+    /// The first key of the next value, an object; `None` if it is empty.
     pub fn peek_key(&mut self) -> Result<Option<Cow<'a, str>>> {
         self.expect(Kind::Object)?;
         let object = self.at;

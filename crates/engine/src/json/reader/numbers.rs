@@ -4,7 +4,7 @@ use super::{Kind, Reader, Result, Step};
 use kithdb_kernels::{read_f32, read_list};
 
 impl<'a> Reader<'a> {
-    /// Reads a number and answers its text, which is valid JSON.
+    /// Reads a number as text, which is valid JSON.
     pub fn number_text(&mut self) -> Result<&'a str> {
         self.expect(Kind::Number)?;
         let start = self.at;
@@ -35,7 +35,7 @@ impl<'a> Reader<'a> {
         Ok(&self.text[start..at])
     }
 
-    /// Reads an unsigned integer. `1.0` is not one.
+    /// Reads an unsigned integer. `1.0` is an error.
     pub fn u64(&mut self) -> Result<u64> {
         self.expect(Kind::Number)?;
         let text = self.number_text()?;
@@ -81,8 +81,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Appends the numbers of an array to `out`: a dense vector. What is usual is read without keeping the path,
-    /// which only an error needs.
+    /// Appends the numbers of an array, a dense vector, to `out`. Numbers in usual forms are read without updating the path,
+    /// which only errors need.
     pub fn f32_array(&mut self, out: &mut Vec<f32>) -> Result<()> {
         let first = out.len();
         self.array(|r, _| {
@@ -96,6 +96,7 @@ impl<'a> Reader<'a> {
     }
 }
 
+/// The position behind the digits from `at` on.
 fn digits(bytes: &[u8], mut at: usize) -> usize {
     while matches!(bytes.get(at), Some(b'0'..=b'9')) {
         at += 1;
@@ -103,7 +104,7 @@ fn digits(bytes: &[u8], mut at: usize) -> usize {
     at
 }
 
-/// A number's text for a message; a body may hold one of a million digits.
+/// The beginning of a number's text, for a message: a body may have a number of a million digits.
 fn shorten(text: &str) -> String {
     if text.len() <= 40 { text.to_string() } else { format!("{}…", &text[..40]) }
 }

@@ -10,7 +10,7 @@ impl<'a> Reader<'a> {
         self.string_token()
     }
 
-    /// The string whose opening quote is the next byte.
+    /// Reads a string. The next byte is its opening quote.
     pub(super) fn string_token(&mut self) -> Result<Cow<'a, str>> {
         let bytes = self.text.as_bytes();
         let start = self.at + 1;
@@ -36,7 +36,7 @@ impl<'a> Reader<'a> {
         Ok(Cow::Owned(out))
     }
 
-    /// The rest of a string from its first escape on.
+    /// Reads the rest of a string from its first escape on.
     fn escaped_rest(&mut self, out: &mut String) -> Result<()> {
         let bytes = self.text.as_bytes();
         loop {
@@ -103,12 +103,11 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The place of the first character from `at` on that does not simply stand for itself in a string: a quote, a backslash
-/// or a control character. Eight at a time.
+/// The position of the first quote, backslash or control character from `at` on. Reads eight bytes at a time.
 pub(super) fn plain_end(bytes: &[u8], mut at: usize) -> usize {
     const ONES: u64 = 0x0101_0101_0101_0101;
     const HIGH_BITS: u64 = 0x80 * ONES;
-    // Marks the bytes that are below a limit of at most 128, and maybe some behind the first such one.
+    // Sets the high bit of the first byte that is below a limit of at most 128. Bits behind it are unspecified.
     let below = |word: u64, limit: u64| word.wrapping_sub(ONES * limit) & !word & HIGH_BITS;
     let equal = |word: u64, byte: u8| below(word ^ (ONES * u64::from(byte)), 1);
     while let Some(group) = bytes.get(at..).and_then(|rest| rest.first_chunk::<8>()) {

@@ -22,7 +22,7 @@ fn errors_name_the_place_c1_11() {
 }
 
 #[test]
-fn deep_nesting_is_refused_without_recursion_trouble() {
+fn deep_nesting_is_refused_without_deep_recursion() {
     assert!(skip_all(&vec![b'['; 10 << 20]).is_err());
     let deep = [vec![b'['; 150], vec![b']'; 150]].concat();
     assert!(skip_all(&deep).is_ok());
@@ -99,7 +99,7 @@ proptest! {
     }
 
     #[test]
-    fn strings_end_at_the_first_character_that_is_special(
+    fn the_first_special_character_of_a_string_is_found(
         bytes in prop::collection::vec(prop_oneof![8 => any::<u8>(), 1 => Just(b'"'), 1 => 0x1e..0x24u8], 0..40),
         from in 0usize..9,
     ) {

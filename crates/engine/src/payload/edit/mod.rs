@@ -1,6 +1,6 @@
-//! Changing a payload: the bytes before and a change give the bytes after.
+//! Editing a payload: from the bytes before and a patch to the bytes after.
 //!
-//! All bytes are normalised JSON, and so is the result: keys keep their place, new ones go to the end.
+//! All bytes are normalised JSON. Keys keep their order, and new keys are appended.
 
 use super::document::{Array, Document, Object, Value};
 use super::path::{JsonPath, Key, Step};
@@ -12,18 +12,18 @@ use std::fmt;
 #[cfg(test)]
 pub(crate) mod tests;
 
-/// Bytes of an edited payload. `[]` writes a patch into every element, so a small request could otherwise make a
-/// payload that no memory holds.
+/// The greatest size of an edited payload. `[]` writes a patch into every element, so a small request could otherwise exhaust
+/// the memory.
 const MAX_RESULT_BYTES: usize = 64 << 20;
 
-/// Why a change is not made.
+/// Why an edit is refused.
 #[derive(Clone, Debug, PartialEq)]
 pub enum EditError {
-    /// The result would nest deeper than a payload may (C2.5): the request is at fault.
+    /// The result would nest deeper than a payload may (C2.5). An error of the request.
     TooDeep,
-    /// The result would be larger than any request could send: the request is at fault.
+    /// The result would be larger than any request. An error of the request.
     TooLarge,
-    /// The request was given up on the way.
+    /// The request was cancelled meanwhile.
     GivenUp(Error),
 }
 
@@ -59,25 +59,25 @@ pub fn merge(doc: &[u8], patch: &[u8]) -> Result<Vec<u8>> {
     Ok(writer.out)
 }
 
-/// Merges `patch` by the rule of [`merge`] into each place that `path` selects. Missing objects are created on the
-/// way and what is no object gives way to one; `[n]` past the end does nothing; `[n]` or `[]` on what is no array
-/// puts an empty array in its place.
+/// Merges `patch` as [`merge`] does into each value that `path` selects. Missing objects on the way are created, and values
+/// of other kinds are replaced by an object. `[n]` past the end does nothing. `[n]` or `[]` on a value that is not an array
+/// replaces it by an empty array.
 ///
 /// # Errors
-/// [`EditError`]: the result would be too deep or too large, or the pace says that the request is given up.
+/// [`EditError`]: the result would be too deep or too large, or the request's deadline has passed.
 pub fn merge_at(doc: &[u8], path: &JsonPath, patch: &[u8], pace: &mut Pace<'_>) -> Result<Vec<u8>> {
     set(doc, path, patch, Writer::merge, pace)
 }
 
-/// Puts `patch` in each place that `path` selects; the way there is made as in [`merge_at`]. A `null` is stored.
+/// Replaces each value that `path` selects by `patch`. The way there is created as in [`merge_at`]. A `null` is stored.
 ///
 /// # Errors
-/// As of [`merge_at`].
+/// Those of [`merge_at`].
 pub fn overwrite_at(doc: &[u8], path: &JsonPath, patch: &[u8], pace: &mut Pace<'_>) -> Result<Vec<u8>> {
     set(doc, path, patch, |writer, _, patch| writer.put(patch), pace)
 }
 
-/// What happens at the end of a path: the value there, if any, and the patch.
+/// Writes the new value at the end of a path, from the value there, if any, and the patch.
 type Last = fn(&mut Writer, Option<&[u8]>, &[u8]) -> Result<()>;
 
 fn set(doc: &[u8], path: &JsonPath, patch: &[u8], last: Last, pace: &mut Pace<'_>) -> Result<Vec<u8>> {
@@ -86,7 +86,7 @@ fn set(doc: &[u8], path: &JsonPath, patch: &[u8], last: Last, pace: &mut Pace<'_
     if depth(&writer.out) > MAX_PAYLOAD_DEPTH { Err(EditError::TooDeep) } else { Ok(writer.out) }
 }
 
-/// What is put in each place that a path selects.
+/// The new value, or a part of it, for each value that a path selects.
 struct Patch<'p, 'd> {
     bytes: &'p [u8],
     last: Last,
@@ -122,7 +122,7 @@ impl Writer {
     fn merge(&mut self, target: Option<&[u8]>, patch: &[u8]) -> Result<()> {
         let added: Vec<_> = object(Some(patch)).into_iter().flat_map(Object::entries).collect();
         let mut used = vec![false; added.len()];
-        // Both lists are short as a rule; a long patch is found through its sorted keys.
+        // Sorted keys keep a merge of many keys fast.
         let mut by_key: Vec<usize> = (0..added.len()).collect();
         by_key.sort_unstable_by_key(|&at| added[at].key);
         self.put(b"{")?;
@@ -157,7 +157,7 @@ impl Writer {
     }
 
     fn set(&mut self, target: Option<&[u8]>, steps: &[Step], patch: &mut Patch<'_, '_>) -> Result<()> {
-        // Each level of the path reads what is below it once more.
+        // Each level of the path reads the levels below it once more.
         patch.pace.work(target.map_or(0, <[u8]>::len) + patch.bytes.len())?;
         let Some((step, rest)) = steps.split_first() else {
             return (patch.last)(self, target, patch.bytes);
@@ -231,7 +231,7 @@ fn array(value: Option<&[u8]>) -> Option<Array<'_>> {
     }
 }
 
-/// Levels of arrays and objects.
+/// The greatest nesting of arrays and objects.
 fn depth(json: &[u8]) -> usize {
     let (mut open, mut deepest) = (0usize, 0usize);
     let (mut in_string, mut escaped) = (false, false);

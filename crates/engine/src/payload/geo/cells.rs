@@ -1,4 +1,4 @@
-//! A grid of cells over longitude and latitude, each cut into four of the next level, and the cells of a shape.
+//! A quadtree of cells over longitude and latitude, and the cells that cover a shape.
 //!
 //! The cells of the last level are numbered along a Z-order curve (G. M. Morton, "A computer oriented geodetic data
 //! base", 1966), so that every larger cell is one range of numbers and an ordered map serves any shape.
@@ -11,11 +11,11 @@ use std::collections::VecDeque;
 const LEVELS: u32 = 30;
 /// Cells along one side of the world at the last level.
 const SIDE: f64 = (1u64 << LEVELS) as f64;
-/// What a cell's rectangle is widened by, in degrees, on each side. Far above the rounding of everything that is
-/// computed of it, far below what matters: a tenth of a millimetre.
+/// Degrees that a cell's rectangle is widened by on each side: a tenth of a millimetre. This exceeds every rounding error in
+/// computations with it.
 const MARGIN: f64 = 1e-9;
 
-/// Number of the smallest cell around a place, whose coordinates are degrees of the globe.
+/// The number of the cell of the last level that has a place, which is on the globe.
 pub fn cell_number(place: GeoPoint) -> u64 {
     let along = |share: f64| ((share * SIDE) as u64).min((1 << LEVELS) - 1);
     spread(along((place.lon + 180.0) / 360.0)) | spread(along((place.lat + 90.0) / 180.0)) << 1
@@ -28,19 +28,19 @@ pub struct CellRange {
     pub first: u64,
     /// Last cell number.
     pub last: u64,
-    /// Whether every place in these cells is in the shape; else each has to be looked at.
+    /// Whether every place in these cells is in the shape. Otherwise each has to be tested.
     pub inside: bool,
 }
 
-/// Ranges of cells, ascending and disjoint, that hold every place of a shape.
+/// Ranges of cells, ascending and disjoint, that cover a shape.
 ///
-/// At most `most` cells are compared with the shape; what is not decided by then is left to the places themselves.
-/// `is_sparse` tells whether a range of cell numbers, both ends included, holds so few places that looking at each
-/// costs no more than cutting the cell.
+/// At most `most` cells are compared with the shape. Cells that are undecided then have `inside` false.
+/// `is_sparse` says whether a range of cell numbers, both ends included, has so few places that testing each is no
+/// slower than splitting the cell.
 pub fn cover(shape: &GeoShape, most: usize, is_sparse: impl Fn(u64, u64) -> bool) -> Vec<CellRange> {
     let mut found = Vec::new();
     let mut compared = 0;
-    // Level by level, so that a budget that runs out leaves the smallest cells undecided.
+    // Level by level, so that only the smallest cells are undecided when the budget runs out.
     let mut waiting = VecDeque::from([Cell::WORLD]);
     while let Some(cell) = waiting.pop_front() {
         compared += 1;
@@ -105,7 +105,7 @@ impl Cell {
     }
 }
 
-/// Masks of [`spread`] and [`gather`]: runs of 32, 16, 8, 4, 2 bits and single ones, as far apart as they are long.
+/// Masks of [`spread`] and [`gather`]: runs of 32, 16, 8, 4, 2 and 1 bits, with gaps of the same length.
 const RUNS: [u64; 6] = [
     0x0000_0000_ffff_ffff,
     0x0000_ffff_0000_ffff,

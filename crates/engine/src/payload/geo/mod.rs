@@ -1,4 +1,4 @@
-//! Shapes on the globe, and which places are in them.
+//! Shapes on the globe, and whether a place is inside of one.
 
 mod cells;
 mod relation;
@@ -10,7 +10,7 @@ use super::document::{Object, Value};
 /// Radius of the earth in metres, for distances on a sphere.
 const EARTH_RADIUS_M: f64 = 6_371_008.8;
 
-/// What a distance costs, in edges of a polygon.
+/// The cost of computing a distance, in edges of a polygon.
 const DISTANCE_COST: usize = 16;
 
 /// A place, in degrees.
@@ -23,13 +23,13 @@ pub struct GeoPoint {
 }
 
 impl GeoPoint {
-    /// The place that an object with numeric `lon` and `lat` stands for.
+    /// The place of an object with numeric `lon` and `lat`; `None` for another object.
     pub fn of(object: Object<'_>) -> Option<GeoPoint> {
         let number = |key| object.get(key).and_then(|value: Value<'_>| value.as_f64());
         Some(GeoPoint { lon: number("lon")?, lat: number("lat")? })
     }
 
-    /// Whether the degrees are those of a place: longitudes to 180, latitudes to 90 either way.
+    /// Whether the longitude is in −180..=180 and the latitude in −90..=90.
     pub fn is_on_globe(self) -> bool {
         self.lon.abs() <= 180.0 && self.lat.abs() <= 90.0
     }
@@ -44,10 +44,10 @@ impl GeoPoint {
     }
 }
 
-/// What a geo condition asks a place to be in. Borders are outside.
+/// The shape of a geo condition. Its border is outside.
 #[derive(Clone, Debug, PartialEq)]
 pub enum GeoShape {
-    /// Between two corners; a west edge east of the east edge crosses the antimeridian.
+    /// Between two corners. A box whose west edge is east of its east edge crosses the antimeridian.
     Box {
         /// North-west corner.
         top_left: GeoPoint,
@@ -71,7 +71,7 @@ pub enum GeoShape {
 }
 
 impl GeoShape {
-    /// What it costs to compare a place with the shape, in edges of a polygon.
+    /// The cost of [`GeoShape::contains`], in edges of a polygon.
     pub fn cost(&self) -> usize {
         match self {
             GeoShape::Box { .. } => 1,
@@ -107,20 +107,21 @@ enum Side {
     Outside,
 }
 
-/// On which side of a closed ring a place is, by counting the edges east of it.
+/// The side of a closed ring that a place is on, by ray casting: an odd number of edges east of the place means inside.
 fn side(ring: &[GeoPoint], place: GeoPoint) -> Side {
     let mut inside = false;
     for edge in ring.windows(2) {
         let (a, b) = (edge[0], edge[1]);
+        // Most edges are entirely north or south of the place.
+        if (a.lat > place.lat && b.lat > place.lat) || (a.lat < place.lat && b.lat < place.lat) {
+            continue;
+        }
         let cross = (b.lon - a.lon) * (place.lat - a.lat) - (b.lat - a.lat) * (place.lon - a.lon);
-        let in_box = place.lon >= a.lon.min(b.lon)
-            && place.lon <= a.lon.max(b.lon)
-            && place.lat >= a.lat.min(b.lat)
-            && place.lat <= a.lat.max(b.lat);
-        if cross == 0.0 && in_box {
+        let is_beside = place.lon < a.lon.min(b.lon) || place.lon > a.lon.max(b.lon);
+        if cross == 0.0 && !is_beside {
             return Side::Border;
         }
-        // The half-open comparison counts a vertex for one of its two edges.
+        // The half-open comparison counts a vertex for only one of its two edges.
         if (a.lat > place.lat) != (b.lat > place.lat) && (cross > 0.0) == (b.lat > a.lat) {
             inside = !inside;
         }

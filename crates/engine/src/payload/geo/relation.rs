@@ -11,22 +11,22 @@ pub(super) struct Rect {
     pub north: f64,
 }
 
-/// What is known of the places of a rectangle.
+/// How the places of a rectangle relate to a shape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Relation {
-    /// None is in the shape.
+    /// All are outside.
     Outside,
-    /// All are in the shape.
+    /// All are inside.
     Inside,
-    /// Each has to be looked at.
+    /// Unknown: each place has to be tested.
     Border,
 }
 
-/// What the distances of [`GeoShape::contains`] may be off by, in metres. The arcsine loses half of the digits for
-/// places on opposite sides of the earth, which is a tenth of a metre; rectangles are judged with ten times that.
+/// A bound on the rounding error of distances in [`GeoShape::contains`], in metres. The arcsine loses half of the digits for
+/// places on opposite sides of the earth, an error of a tenth of a metre. The bound is ten times that.
 const DISTANCE_ERROR_M: f64 = 1.0;
 
-/// Difference of latitudes below which the products of [`super::side`] lose their digits or vanish.
+/// Differences of latitudes below this make the products of [`super::side`] imprecise or zero.
 const LEAST_DIFFERENCE: f64 = 1e-200;
 
 impl Relation {
@@ -40,8 +40,8 @@ impl Relation {
 }
 
 impl GeoShape {
-    /// What the shape has of a rectangle. It is told so that [`GeoShape::contains`] never says otherwise of a place
-    /// in the rectangle, rounding included: whatever is closer than that is a border.
+    /// The relation of a rectangle to the shape. It never contradicts [`GeoShape::contains`] for a place in the rectangle,
+    /// rounding included: in doubt it is [`Relation::Border`].
     pub(super) fn relation(&self, rect: &Rect) -> Relation {
         match self {
             GeoShape::Box { top_left, bottom_right } => {
@@ -57,7 +57,7 @@ impl GeoShape {
             }
             GeoShape::Radius { center, radius_m } => {
                 let nearest = least_distance_m(*center, rect);
-                // The farthest place is the nearest one to the other side of the earth.
+                // The farthest place from the centre is the nearest one to its antipode.
                 let opposite = GeoPoint {
                     lon: if center.lon > 0.0 { center.lon - 180.0 } else { center.lon + 180.0 },
                     lat: -center.lat,
@@ -81,7 +81,7 @@ impl GeoShape {
     }
 }
 
-/// Distance on the sphere to the nearest place of a rectangle.
+/// The distance on the sphere from a place to the nearest one of a rectangle.
 fn least_distance_m(from: GeoPoint, rect: &Rect) -> f64 {
     if rect.west <= from.lon && from.lon <= rect.east {
         let lat = from.lat.clamp(rect.south, rect.north);
@@ -93,7 +93,7 @@ fn least_distance_m(from: GeoPoint, rect: &Rect) -> f64 {
         degrees.min(360.0 - degrees)
     };
     let lon = if apart(rect.west) <= apart(rect.east) { rect.west } else { rect.east };
-    // Along a meridian the cosine of the distance is a sine wave of the latitude; this is its crest.
+    // Along a meridian the cosine of the distance is a sine wave of the latitude. This is its maximum.
     let (sin, cos) = from.lat.to_radians().sin_cos();
     let crest = sin.atan2(cos * apart(lon).to_radians().cos()).to_degrees();
     [rect.south, rect.north, crest.clamp(rect.south, rect.north)]
@@ -109,7 +109,7 @@ fn touches(a: GeoPoint, b: GeoPoint, rect: &Rect) -> bool {
     }
     let rise = b.lat - a.lat;
     if rise != 0.0 && rise.abs() < LEAST_DIFFERENCE {
-        // What such an edge decides about places on its latitude, however far, is left to [`GeoShape::contains`].
+        // The result of [`GeoShape::contains`] for places on such an edge's latitude depends on rounding.
         return true;
     }
     if a.lon.max(b.lon) < rect.west || a.lon.min(b.lon) > rect.east {

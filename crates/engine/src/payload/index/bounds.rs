@@ -1,4 +1,4 @@
-//! What is known of the set of points that satisfy a condition.
+//! Bounds on the set of points that satisfy a condition.
 
 use crate::point_set::PointSet;
 
@@ -10,7 +10,7 @@ pub struct Bounds {
 }
 
 impl Bounds {
-    /// Bounds from the points that are in the set and those that may be; what is in both is in the set.
+    /// Bounds from the points that are in the set and those that may be. Points in both are certain.
     pub fn new(certain: PointSet, doubtful: PointSet) -> Bounds {
         let doubtful = &doubtful - &certain;
         Bounds { certain, doubtful }
@@ -21,7 +21,7 @@ impl Bounds {
         Bounds { certain: set, doubtful: PointSet::new() }
     }
 
-    /// A superset of the set, of which nothing is certain.
+    /// Bounds from a superset of the set, without certain points.
     pub fn within(superset: PointSet) -> Bounds {
         Bounds { certain: PointSet::new(), doubtful: superset }
     }
@@ -31,12 +31,12 @@ impl Bounds {
         &self.certain
     }
 
-    /// Points that may be in the set and have to be looked at.
+    /// Points that may be in the set and have to be checked.
     pub fn doubtful(&self) -> &PointSet {
         &self.doubtful
     }
 
-    /// Whether the set is known.
+    /// Whether no point is doubtful.
     pub fn is_exact(&self) -> bool {
         self.doubtful.is_empty()
     }
@@ -67,7 +67,7 @@ impl Bounds {
         Bounds { certain: live - &self.possible(), doubtful: &self.doubtful & live }
     }
 
-    /// The same bounds with nothing certain: one more condition, of which nothing is known, must hold too.
+    /// The bounds after adding a condition that must hold, too, and of which nothing is known.
     pub fn and_unknown(self) -> Bounds {
         Bounds::within(self.possible())
     }
@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     fn set(offsets: &[u32]) -> PointSet {
-        offsets.iter().copied().collect()
+        PointSet::of(offsets.iter().copied())
     }
 
     #[test]

@@ -4,6 +4,7 @@ use super::memory::{Weight, ordered_map_bytes};
 use super::postings::Postings;
 use super::zones::ZoneCache;
 use crate::point_set::PointSet;
+use crate::types::PointOffset;
 use imbl::OrdMap;
 use std::borrow::Borrow;
 use std::ops::{RangeBounds, RangeInclusive};
@@ -23,7 +24,7 @@ impl<K: Ord + Clone> Default for Column<K> {
 }
 
 impl<K: Ord + Clone> Column<K> {
-    pub(super) fn insert<Q>(&mut self, key: &Q, offset: u32)
+    pub(super) fn insert<Q>(&mut self, key: &Q, offset: PointOffset)
     where
         Q: Ord + ToOwned + ?Sized,
         K: Borrow<Q> + From<Q::Owned>,
@@ -35,7 +36,7 @@ impl<K: Ord + Clone> Column<K> {
         }
     }
 
-    pub(super) fn remove<Q>(&mut self, key: &Q, offset: u32)
+    pub(super) fn remove<Q>(&mut self, key: &Q, offset: PointOffset)
     where
         Q: Ord + ?Sized,
         K: Borrow<Q>,

@@ -1,10 +1,10 @@
-//! Which points satisfy a condition, as far as an index knows.
+//! Lookups: bounds on the points that satisfy a condition.
 //!
-//! Each lookup answers for *some value of the point satisfies the condition*, arrays opened one level. A value that
-//! the index covers is decided here where its key tells enough; the others leave the point in doubt.
+//! A point satisfies a condition if one of its values does; the elements of an array count as values. A covered value is
+//! decided by its key where that suffices. Other values make their point doubtful.
 
 use super::bounds::Bounds;
-use super::held::float_key;
+use super::keys::float_key;
 use super::postings;
 use super::schema::FieldKind;
 use super::words::Words;
@@ -17,12 +17,12 @@ use crate::point_set::PointSet;
 use std::ops::RangeInclusive;
 
 impl FieldIndex {
-    /// Strings equal to `text`; `uuid` is its value if it is a UUID, and then strings that are the same UUID.
+    /// Strings equal to `text`. If it is a UUID, `uuid` is its value, and all spellings of that UUID count.
     pub fn match_string(&self, text: &str, uuid: Option<u128>) -> Bounds {
         self.any_strings(std::iter::once((text, uuid)))
     }
 
-    /// Strings equal to one of these, each with the UUID that it may be. At least one.
+    /// Strings equal to one of these, each with its UUID if it is one. The list is not empty.
     pub fn any_strings<'t>(&self, list: impl Iterator<Item = (&'t str, Option<u128>)>) -> Bounds {
         if let Values::Words(words) = &self.values {
             return Bounds::within(self.holders(words, list));
@@ -32,17 +32,18 @@ impl FieldIndex {
         match self.kind() {
             FieldKind::Keyword => Bounds::exact(hits),
             FieldKind::Uuid if !others => Bounds::exact(hits),
-            FieldKind::Uuid => Bounds::new(hits, self.odd_points()),
-            // Equal strings are the same date-time; whether the same date-time is the same string, only the payload says.
+            FieldKind::Uuid => Bounds::new(hits, self.uncovered_points()),
+            // Equal strings are the same date-time, but one date-time has several spellings.
             FieldKind::Datetime if !others => Bounds::within(hits),
-            FieldKind::Datetime => Bounds::within(&hits | &self.odd),
+            FieldKind::Datetime => Bounds::within(&hits | &self.uncovered),
             FieldKind::Integer | FieldKind::Float | FieldKind::Bool | FieldKind::Text | FieldKind::Geo => {
-                Bounds::within(self.odd_points())
+                Bounds::within(self.uncovered_points())
             }
         }
     }
 
-    /// Points that may hold one of the strings, by their words. Another spelling of a UUID has other words.
+    /// Points that may hold one of the strings, by their words. All indexed points if one is a UUID, because its spellings have
+    /// different words.
     fn holders<'t>(&self, words: &Words, list: impl Iterator<Item = (&'t str, Option<u128>)>) -> PointSet {
         let mut holders = postings::Union::default();
         for (text, uuid) in list {
@@ -54,18 +55,16 @@ impl FieldIndex {
         holders.finish()
     }
 
-    /// Strings with the tokens of a pattern, which is made with this index's tokenizer.
-    ///
-    /// `None` if this is no text index.
+    /// Strings with the tokens of a pattern, which this index's tokenizer made. `None` if this is no text index.
     pub fn match_words(&self, pattern: &Pattern, work: &PlanWork) -> Option<Bounds> {
         match &self.values {
-            Values::Words(words) => Some(words.matching(pattern, &self.several, &work.tokens)),
+            Values::Words(words) => Some(words.matching(pattern, &self.multivalued, &work.tokens)),
             _ => None,
         }
     }
 
-    /// Points that hold a covered value that may be one of the strings; `others` tells whether some of the strings
-    /// can be no covered value.
+    /// Points that hold a covered value that may be one of the strings. `others` is set if one of the strings cannot be a
+    /// covered value.
     fn covered_strings<'t>(
         &self,
         list: impl Iterator<Item = (&'t str, Option<u128>)>,
@@ -95,7 +94,7 @@ impl FieldIndex {
         self.any_integers(std::iter::once(number))
     }
 
-    /// Integers equal to one of these. At least one.
+    /// Integers equal to one of these. The list is not empty.
     pub fn any_integers(&self, list: impl Iterator<Item = i64>) -> Bounds {
         match (&self.values, self.kind()) {
             (Values::Numbers(column), FieldKind::Integer) => {
@@ -105,7 +104,7 @@ impl FieldIndex {
             (Values::Numbers(column), FieldKind::Float) => Bounds::within(postings::union(
                 list.filter_map(|number| column.get(&float_key(number as f64))),
             )),
-            _ => Bounds::within(self.odd_points()),
+            _ => Bounds::within(self.uncovered_points()),
         }
     }
 
@@ -115,24 +114,24 @@ impl FieldIndex {
             (Values::Numbers(column), FieldKind::Bool) => {
                 Bounds::exact(postings::union(column.get(&i64::from(value)).into_iter()))
             }
-            _ => Bounds::within(self.odd_points()),
+            _ => Bounds::within(self.uncovered_points()),
         }
     }
 
-    /// Values, not null, that are none of these strings, each with the UUID that it may be.
+    /// Values, not null, that are none of these strings, each with its UUID if it is one.
     pub fn except_strings<'t>(&self, list: impl Iterator<Item = (&'t str, Option<u128>)>) -> Bounds {
         match self.kind() {
             FieldKind::Keyword => {
                 let hits = self.covered_strings(list, &mut false);
-                Bounds::new(&(&self.indexed - &hits) | &self.odd, &hits & &self.several)
+                Bounds::new(&(&self.indexed - &hits) | &self.uncovered, &hits & &self.multivalued)
             }
             // A text that is no UUID is none of the covered values.
             FieldKind::Uuid => {
                 let hits = self.covered_strings(list, &mut false);
-                Bounds::new(&self.indexed - &hits, &(&hits & &self.several) | &self.odd)
+                Bounds::new(&self.indexed - &hits, &(&hits & &self.multivalued) | &self.uncovered)
             }
-            FieldKind::Datetime => Bounds::within(&self.indexed | &self.odd),
-            FieldKind::Text => Bounds::new(self.odd_points(), self.indexed.clone()),
+            FieldKind::Datetime => Bounds::within(&self.indexed | &self.uncovered),
+            FieldKind::Text => Bounds::new(self.uncovered_points(), self.indexed.clone()),
             FieldKind::Integer | FieldKind::Float | FieldKind::Bool | FieldKind::Geo => self.all_but_odd(),
         }
     }
@@ -142,9 +141,9 @@ impl FieldIndex {
         match self.kind() {
             FieldKind::Integer => {
                 let hits = self.any_integers(list).possible();
-                Bounds::new(&(&self.indexed - &hits) | &self.odd, &hits & &self.several)
+                Bounds::new(&(&self.indexed - &hits) | &self.uncovered, &hits & &self.multivalued)
             }
-            FieldKind::Float => Bounds::within(&self.indexed | &self.odd),
+            FieldKind::Float => Bounds::within(&self.indexed | &self.uncovered),
             FieldKind::Keyword
             | FieldKind::Uuid
             | FieldKind::Datetime
@@ -154,8 +153,8 @@ impl FieldIndex {
         }
     }
 
-    /// Strings that begin with `prefix`, byte by byte. Some of `work` is taken; what it does not suffice for stays in
-    /// doubt.
+    /// Strings that begin with the bytes of `prefix`. The work done is subtracted from `work`. If it does not suffice, all other
+    /// indexed points are doubtful.
     pub fn match_prefix(&self, prefix: &str, work: &PlanWork) -> Bounds {
         match &self.values {
             Values::Texts { texts, .. } => {
@@ -178,12 +177,14 @@ impl FieldIndex {
         }
     }
 
-    /// Strings of any content: nothing is certain.
+    /// Points that may hold a string. None is certain.
     pub fn strings(&self) -> Bounds {
         Bounds::within(match self.kind() {
             FieldKind::Keyword | FieldKind::Text => self.indexed.clone(),
-            FieldKind::Uuid | FieldKind::Datetime => &self.indexed | &self.odd,
-            FieldKind::Integer | FieldKind::Float | FieldKind::Bool | FieldKind::Geo => self.odd_points(),
+            FieldKind::Uuid | FieldKind::Datetime => &self.indexed | &self.uncovered,
+            FieldKind::Integer | FieldKind::Float | FieldKind::Bool | FieldKind::Geo => {
+                self.uncovered_points()
+            }
         })
     }
 
@@ -193,10 +194,10 @@ impl FieldIndex {
             (Values::Numbers(_), FieldKind::Integer) => {
                 let keys =
                     keys_within(|k| interval.above_lower(k as f64), |k| interval.below_upper(k as f64));
-                Bounds::new(self.union_of_keys(keys), self.odd_points())
+                Bounds::new(self.union_of_keys(keys), self.uncovered_points())
             }
             (Values::Numbers(_), FieldKind::Float) => Bounds::exact(self.union_of_keys(float_keys(interval))),
-            _ => Bounds::within(self.odd_points()),
+            _ => Bounds::within(self.uncovered_points()),
         }
     }
 
@@ -210,7 +211,7 @@ impl FieldIndex {
             FieldKind::Keyword | FieldKind::Text => Bounds::within(self.indexed.clone()),
             // No text is both a UUID and a date-time.
             FieldKind::Uuid | FieldKind::Integer | FieldKind::Float | FieldKind::Bool | FieldKind::Geo => {
-                Bounds::within(self.odd_points())
+                Bounds::within(self.uncovered_points())
             }
         }
     }
@@ -219,13 +220,13 @@ impl FieldIndex {
         self.schema().kind()
     }
 
-    pub(super) fn odd_points(&self) -> PointSet {
-        self.odd.clone()
+    pub(super) fn uncovered_points(&self) -> PointSet {
+        self.uncovered.clone()
     }
 
-    /// Every covered value satisfies the condition; the others may.
+    /// Bounds for a condition that every covered value satisfies and other values may satisfy.
     fn all_but_odd(&self) -> Bounds {
-        Bounds::new(self.indexed.clone(), self.odd_points())
+        Bounds::new(self.indexed.clone(), self.uncovered_points())
     }
 
     fn union_of_keys(&self, keys: Option<RangeInclusive<i64>>) -> PointSet {
@@ -245,7 +246,7 @@ pub(super) fn float_keys(interval: &Interval<f64>) -> Option<RangeInclusive<i64>
     if lower <= upper { Some(lower..=upper) } else { None }
 }
 
-/// The integers between two monotone conditions: `above` turns true and stays so, `below` turns false and stays so.
+/// The integers that satisfy two monotone conditions: `above` is true from some integer on, `below` up to some integer.
 pub(super) fn keys_within(
     above: impl Fn(i64) -> bool,
     below: impl Fn(i64) -> bool,
@@ -259,7 +260,7 @@ pub(super) fn keys_within(
     if first <= last { Some(first..=last) } else { None }
 }
 
-/// The smallest integer for which a condition holds that turns true once.
+/// The smallest integer for which a monotone condition holds, by bisection.
 fn first_integer(holds: impl Fn(i64) -> bool) -> Option<i64> {
     if !holds(i64::MAX) {
         return None;

@@ -1,4 +1,4 @@
-//! What a field index takes in memory.
+//! The memory of a field index.
 
 use super::places::Place;
 use super::{FieldIndex, Values};
@@ -6,14 +6,14 @@ use crate::allocator::shared_bytes;
 use crate::point_set::PointSet;
 use std::sync::Arc;
 
-/// Bytes of the nodes of an ordered map with so many entries of so many bytes: they are two thirds full.
+/// Estimated bytes of the nodes of an ordered map: nodes are two thirds full on average.
 pub fn ordered_map_bytes(entries: usize, entry_bytes: usize) -> u64 {
     entries as u64 * entry_bytes as u64 * 3 / 2
 }
 
 /// A value of an index.
 pub(super) trait Weight {
-    /// Bytes outside of the value itself.
+    /// Bytes on the heap that the value refers to.
     fn outside(&self) -> u64;
 }
 
@@ -23,7 +23,7 @@ impl Weight for Arc<str> {
     }
 }
 
-/// Values that are all in one place.
+/// Values without heap memory.
 macro_rules! in_place {
     ($($value:ty),*) => {$(
         impl Weight for $value {
@@ -37,10 +37,10 @@ macro_rules! in_place {
 in_place!(i64, u128, Place);
 
 impl FieldIndex {
-    /// Bytes that the index takes, sets that were kept for searches included. What two snapshots share counts in both.
-    /// An estimate where nodes of maps are concerned; made by a walk through all values.
+    /// Bytes of the index, zones included. Memory that snapshots share counts in each. Nodes of maps are estimated. Visits
+    /// all values.
     pub fn memory_bytes(&self) -> u64 {
-        let sets = [&self.indexed, &self.odd, &self.several, &self.filled, &self.null];
+        let sets = [&self.indexed, &self.uncovered, &self.multivalued, &self.filled, &self.null];
         let sets: u64 = sets.into_iter().map(PointSet::memory_bytes).sum();
         let values = match &self.values {
             Values::Numbers(column) => column.memory_bytes(),
@@ -59,13 +59,14 @@ mod tests {
     use super::*;
     use crate::payload::JsonPath;
     use crate::payload::interval::Interval;
+    use crate::types::PointOffset;
 
     const POINTS: u32 = 20_000;
 
     fn index(kind: FieldKind, doc: impl Fn(u32) -> String) -> FieldIndex {
         let mut index = FieldIndex::new(JsonPath::parse("k").unwrap(), FieldSchema::new(kind));
         for offset in 0..POINTS {
-            index.insert(offset, format!("{{\"k\":{}}}", doc(offset)).as_bytes());
+            index.insert(PointOffset::new(offset), format!("{{\"k\":{}}}", doc(offset)).as_bytes());
         }
         index
     }
@@ -93,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_for_ranges_counts_and_what_is_gone_does_not() {
+    fn zones_count_and_removed_values_do_not() {
         let mut index = index(FieldKind::Integer, |n| n.to_string());
         let before = index.memory_bytes();
         let half = Interval { lt: Some(f64::from(POINTS / 2)), ..Interval::default() };
@@ -102,7 +103,7 @@ mod tests {
         }
         assert!(index.memory_bytes() > before, "unions of ranges were kept");
         for offset in 0..POINTS {
-            index.remove(offset, format!("{{\"k\":{offset}}}").as_bytes());
+            index.remove(PointOffset::new(offset), format!("{{\"k\":{offset}}}").as_bytes());
         }
         assert!(index.memory_bytes() < before / 100, "{} bytes of nothing", index.memory_bytes());
     }

@@ -2,7 +2,7 @@
 
 mod bounds;
 mod column;
-mod held;
+mod keys;
 mod lookup;
 mod memory;
 mod order;
@@ -23,21 +23,22 @@ pub use work::PlanWork;
 use super::path::JsonPath;
 use super::text::Tokenizer;
 use crate::point_set::PointSet;
+use crate::types::PointOffset;
 use column::Column;
-use held::{Held, Key};
+use keys::{Key, PathKeys};
 use places::Place;
 use std::collections::HashSet;
 use std::sync::Arc;
 use words::Words;
 
-/// Index of one path of the payloads of a collection. Points are known by their offsets.
+/// Index of one path of the payloads of a collection.
 ///
-/// The index covers the values of its type: [`FieldKind`]. So that no answer depends on an index (C7), it also
-/// knows which points hold values that it does not cover ([`FieldIndex::odd`]); the lookups count those as doubtful
-/// wherever such a value could satisfy the condition. Values in an array count one by one; arrays inside arrays are
-/// not opened.
+/// The index covers the values of its type: [`FieldKind`]. No answer may depend on an index (C7). So it also keeps which
+/// points hold values that it does not cover ([`FieldIndex::uncovered`]), and the lookups count those points as doubtful
+/// wherever such a value could satisfy the condition. The elements of an array count as values, but not those of an
+/// array inside an array.
 ///
-/// A clone takes constant time and is a snapshot: later changes of the original do not touch it.
+/// A clone takes constant time and is a snapshot: later changes of the original do not affect it.
 #[derive(Clone, Debug)]
 pub struct FieldIndex {
     definition: Arc<(JsonPath, FieldSchema)>,
@@ -45,9 +46,9 @@ pub struct FieldIndex {
     /// Points with at least one covered value.
     indexed: PointSet,
     /// Points with at least one value, not null, that is not covered.
-    odd: PointSet,
+    uncovered: PointSet,
     /// Points with more than one distinct covered value.
-    several: PointSet,
+    multivalued: PointSet,
     /// Points for which `is_empty` is false.
     filled: PointSet,
     /// Points for which `is_null` is true.
@@ -56,11 +57,11 @@ pub struct FieldIndex {
 
 #[derive(Clone, Debug)]
 enum Values {
-    /// Integers, booleans and date-times as they are, floats by their order: see [`held::float_key`].
+    /// Integers, booleans, date-times in microseconds, and floats as [`keys::float_key`]s.
     Numbers(Column<i64>),
-    /// Strings; those that are UUIDs also by their value, because they are compared so.
+    /// Strings. Those that are UUIDs are also in `uuids`, because UUIDs are compared by value.
     Texts { texts: Column<Arc<str>>, uuids: Column<u128> },
-    /// UUIDs alone.
+    /// UUIDs.
     Uuids(Column<u128>),
     /// The words of strings.
     Words(Words),
@@ -69,17 +70,17 @@ enum Values {
 }
 
 impl Values {
-    fn change(&mut self, offset: u32, before: &Held<'_>, after: &Held<'_>) {
+    fn change(&mut self, offset: PointOffset, before: &PathKeys<'_>, after: &PathKeys<'_>) {
         if let Values::Words(words) = self {
             return words.change(offset, before.texts(), after.texts());
         }
-        // Of two spellings of a UUID one may go and the other stay.
+        // A UUID stays if another spelling of it stays.
         let kept: HashSet<u128> = after.uuids().collect();
         before.keys.iter().filter(|key| !after.has(key)).for_each(|key| self.remove(offset, key, &kept));
         after.keys.iter().filter(|key| !before.has(key)).for_each(|key| self.insert(offset, key));
     }
 
-    fn insert(&mut self, offset: u32, key: &Key<'_>) {
+    fn insert(&mut self, offset: PointOffset, key: &Key<'_>) {
         match (self, key) {
             (Values::Numbers(column), Key::Number(key)) => column.insert(key, offset),
             (Values::Texts { texts, uuids }, Key::Text(text, uuid)) => {
@@ -94,7 +95,7 @@ impl Values {
         }
     }
 
-    fn remove(&mut self, offset: u32, key: &Key<'_>, kept: &HashSet<u128>) {
+    fn remove(&mut self, offset: PointOffset, key: &Key<'_>, kept: &HashSet<u128>) {
         match (self, key) {
             (Values::Numbers(column), Key::Number(key)) => column.remove(key, offset),
             (Values::Texts { texts, uuids }, Key::Text(text, uuid)) => {
@@ -126,8 +127,8 @@ impl FieldIndex {
             definition: Arc::new((path, schema)),
             values,
             indexed: PointSet::new(),
-            odd: PointSet::new(),
-            several: PointSet::new(),
+            uncovered: PointSet::new(),
+            multivalued: PointSet::new(),
             filled: PointSet::new(),
             null: PointSet::new(),
         }
@@ -143,7 +144,7 @@ impl FieldIndex {
         &self.definition.1
     }
 
-    /// How texts are cut into words, if this is a text index.
+    /// The tokenizer, if this is a text index.
     pub fn tokenizer(&self) -> Option<&Tokenizer> {
         match &self.values {
             Values::Words(words) => Some(words.tokenizer()),
@@ -152,32 +153,32 @@ impl FieldIndex {
     }
 
     /// Adds a point that is not in the index: its offset and its payload, as normalised JSON.
-    pub fn insert(&mut self, offset: u32, doc: &[u8]) {
+    pub fn insert(&mut self, offset: PointOffset, doc: &[u8]) {
         self.replace(offset, None, Some(doc));
     }
 
-    /// Takes a point out that was put in with the same payload.
-    pub fn remove(&mut self, offset: u32, doc: &[u8]) {
+    /// Removes a point that was inserted with the same payload.
+    pub fn remove(&mut self, offset: PointOffset, doc: &[u8]) {
         self.replace(offset, Some(doc), None);
     }
 
-    /// A point has another payload than it was put in with; none, where it was or is not in the index. What both hold
-    /// costs nothing but to read it.
-    pub fn replace(&mut self, offset: u32, before: Option<&[u8]>, after: Option<&[u8]>) {
+    /// Replaces the payload of a point. `before` is the payload that it was inserted with, `None` for a new point; `after` is
+    /// `None` for a deleted point. The index of values that both payloads hold is not changed.
+    pub fn replace(&mut self, offset: PointOffset, before: Option<&[u8]>, after: Option<&[u8]>) {
         let (path, kind) = (self.path(), self.schema().kind());
-        let [before, after] =
-            [before, after].map(|doc| doc.map_or_else(Held::default, |doc| Held::read(doc, path, kind)));
+        let [before, after] = [before, after]
+            .map(|doc| doc.map_or_else(PathKeys::default, |doc| PathKeys::read(doc, path, kind)));
         self.change(offset, &before, &after);
     }
 
-    fn change(&mut self, offset: u32, before: &Held<'_>, after: &Held<'_>) {
+    fn change(&mut self, offset: PointOffset, before: &PathKeys<'_>, after: &PathKeys<'_>) {
         if before.keys != after.keys {
             self.values.change(offset, before, after);
         }
         let sets = [
             (&mut self.indexed, !before.keys.is_empty(), !after.keys.is_empty()),
-            (&mut self.odd, before.odd, after.odd),
-            (&mut self.several, before.keys.len() > 1, after.keys.len() > 1),
+            (&mut self.uncovered, before.uncovered, after.uncovered),
+            (&mut self.multivalued, before.keys.len() > 1, after.keys.len() > 1),
             (&mut self.filled, before.filled, after.filled),
             (&mut self.null, before.null, after.null),
         ];
@@ -196,8 +197,8 @@ impl FieldIndex {
     }
 
     /// Points that hold a value, not null, that the index does not cover.
-    pub fn odd(&self) -> &PointSet {
-        &self.odd
+    pub fn uncovered(&self) -> &PointSet {
+        &self.uncovered
     }
 
     /// Points for which `is_empty` is false: some value is neither null nor an empty array.
@@ -220,30 +221,33 @@ mod tests {
         FieldIndex::new(JsonPath::parse("k").unwrap(), FieldSchema::new(kind))
     }
 
+    fn at(number: u32) -> PointOffset {
+        PointOffset::new(number)
+    }
+
     #[test]
     fn points_with_covered_values_are_counted_c4_2() {
         let mut index = index(FieldKind::Integer);
         for (offset, doc) in
             [r#"{"k":1}"#, r#"{"k":[1,2]}"#, r#"{"k":1.5}"#, r#"{"k":null}"#, "{}"].iter().enumerate()
         {
-            index.insert(offset as u32, doc.as_bytes());
+            index.insert(at(offset as u32), doc.as_bytes());
         }
         assert_eq!(index.points_count(), 2);
-        assert_eq!(index.odd().iter().collect::<Vec<_>>(), [2]);
-        assert_eq!(index.null().iter().collect::<Vec<_>>(), [3]);
-        assert_eq!(index.filled().iter().collect::<Vec<_>>(), [0, 1, 2]);
+        assert_eq!(index.uncovered().numbers(), [2]);
+        assert_eq!(index.null().numbers(), [3]);
+        assert_eq!(index.filled().numbers(), [0, 1, 2]);
     }
 
     #[test]
     fn a_clone_is_a_snapshot() {
         let mut original = index(FieldKind::Keyword);
-        original.insert(0, br#"{"k":"a"}"#);
-        original.insert(1, br#"{"k":["a","b"]}"#);
+        original.insert(at(0), br#"{"k":"a"}"#);
+        original.insert(at(1), br#"{"k":["a","b"]}"#);
         let snapshot = original.clone();
-        original.remove(0, br#"{"k":"a"}"#);
-        original.insert(2, br#"{"k":"a"}"#);
-        let holders =
-            |index: &FieldIndex| index.match_string("a", None).possible().iter().collect::<Vec<_>>();
+        original.remove(at(0), br#"{"k":"a"}"#);
+        original.insert(at(2), br#"{"k":"a"}"#);
+        let holders = |index: &FieldIndex| index.match_string("a", None).possible().numbers();
         assert_eq!(holders(&snapshot), [0, 1]);
         assert_eq!(holders(&original), [1, 2]);
         assert_eq!((snapshot.points_count(), original.points_count()), (2, 2));
@@ -255,21 +259,21 @@ mod tests {
         let both = format!("{{\"k\":[\"{lower}\",\"{upper}\",\"x\"]}}");
         for kind in [FieldKind::Keyword, FieldKind::Uuid] {
             let mut index = index(kind);
-            index.insert(3, both.as_bytes());
-            index.replace(3, Some(both.as_bytes()), Some(format!("{{\"k\":[\"{upper}\"]}}").as_bytes()));
+            index.insert(at(3), both.as_bytes());
+            index.replace(at(3), Some(both.as_bytes()), Some(format!("{{\"k\":[\"{upper}\"]}}").as_bytes()));
             let uuid = Some(0x550e_8400_e29b_41d4_a716_4466_5544_0000);
-            assert_eq!(index.match_string(lower, uuid).certain().iter().collect::<Vec<_>>(), [3]);
-            index.replace(3, Some(format!("{{\"k\":[\"{upper}\"]}}").as_bytes()), Some(b"{}"));
+            assert_eq!(index.match_string(lower, uuid).certain().numbers(), [3]);
+            index.replace(at(3), Some(format!("{{\"k\":[\"{upper}\"]}}").as_bytes()), Some(b"{}"));
             assert!(index.match_string(lower, uuid).possible().is_empty());
             assert_eq!(index.points_count(), 0);
         }
     }
 
     #[test]
-    fn what_two_payloads_have_in_common_is_not_touched() {
+    fn values_that_both_payloads_hold_are_not_changed() {
         let mut index = index(FieldKind::Integer);
         let doc = |offset: u32, more: &str| format!("{{\"k\":[{offset}{more}]}}").into_bytes();
-        (0..5_000).for_each(|offset| index.insert(offset, &doc(offset, "")));
+        (0..5_000).for_each(|offset| index.insert(at(offset), &doc(offset, "")));
         let wide = Interval { gte: Some(10.0), ..Interval::default() };
         (0..6).for_each(|_| drop(index.numbers_within(&wide)));
         let has_zones =
@@ -280,15 +284,15 @@ mod tests {
         };
         let before = known(&index);
         assert!(has_zones(&index));
-        index.replace(77, Some(&doc(77, "")), Some(&doc(77, ",77")));
+        index.replace(at(77), Some(&doc(77, "")), Some(&doc(77, ",77")));
         assert_eq!(known(&index), before);
-        index.replace(77, Some(&doc(77, "")), Some(&doc(77, ",4000")));
+        index.replace(at(77), Some(&doc(77, "")), Some(&doc(77, ",4000")));
         assert!(known(&index) < before, "unions with the value that came are dropped");
-        assert_eq!(index.match_integer(4000).certain().iter().collect::<Vec<_>>(), [77, 4000]);
+        assert_eq!(index.match_integer(4000).certain().numbers(), [77, 4000]);
     }
 
     #[test]
-    fn what_is_put_in_comes_out_without_a_trace() {
+    fn removing_a_point_undoes_its_insertion() {
         for kind in [
             FieldKind::Keyword,
             FieldKind::Integer,
@@ -300,12 +304,12 @@ mod tests {
             let mut index = index(kind);
             let doc =
                 br#"{"k":["2024-01-01",1,1,1.5,null,{"lon":1,"lat":-0.0},"550e8400-e29b-41d4-a716-446655440000",[]]}"#;
-            index.insert(7, doc);
+            index.insert(at(7), doc);
             assert_eq!(index.points_count(), 1);
-            index.remove(7, doc);
+            index.remove(at(7), doc);
             assert_eq!(index.points_count(), 0);
-            assert!(index.odd().is_empty() && index.filled().is_empty() && index.null().is_empty());
-            assert!(index.several.is_empty());
+            assert!(index.uncovered().is_empty() && index.filled().is_empty() && index.null().is_empty());
+            assert!(index.multivalued.is_empty());
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Reading an index in the order of its values.
 
-use super::held::float_of_key;
+use super::keys::float_of_key;
 use super::lookup::{float_keys, keys_within};
 use super::postings::Postings;
 use super::schema::FieldKind;
@@ -23,9 +23,9 @@ pub type Ordered<'a> = Box<dyn Iterator<Item = (OrderKey, &'a Postings)> + 'a>;
 
 impl FieldIndex {
     /// The covered values from `from` on, inclusive, in ascending or descending order. Points in
-    /// [`FieldIndex::odd`] may hold further values, which the caller has to read from their payloads.
+    /// [`FieldIndex::uncovered`] may hold further values, which the caller has to read from their payloads.
     ///
-    /// `None` when the index cannot tell: its values have no order, or `from` is not of their kind.
+    /// `None` when the values have no order or `from` is not of their kind.
     pub fn ordered(&self, from: Option<OrderKey>, descending: bool) -> Option<Ordered<'_>> {
         let Values::Numbers(column) = &self.values else { return None };
         let kind = self.kind();
@@ -80,17 +80,22 @@ mod tests {
     use super::super::FieldSchema;
     use super::*;
     use crate::payload::JsonPath;
+    use crate::types::PointOffset;
 
     fn index(kind: FieldKind, docs: &[&str]) -> FieldIndex {
         let mut index = FieldIndex::new(JsonPath::parse("k").unwrap(), FieldSchema::new(kind));
         for (offset, value) in docs.iter().enumerate() {
-            index.insert(offset as u32, format!("{{\"k\":{value}}}").as_bytes());
+            index.insert(PointOffset::new(offset as u32), format!("{{\"k\":{value}}}").as_bytes());
         }
         index
     }
 
     fn order(index: &FieldIndex, from: Option<OrderKey>, descending: bool) -> Vec<(OrderKey, Vec<u32>)> {
-        index.ordered(from, descending).unwrap().map(|(key, held)| (key, held.iter().collect())).collect()
+        index
+            .ordered(from, descending)
+            .unwrap()
+            .map(|(key, held)| (key, held.iter().map(PointOffset::get).collect()))
+            .collect()
     }
 
     #[test]

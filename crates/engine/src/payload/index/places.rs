@@ -1,33 +1,33 @@
-//! Places on the globe: kept along a curve through cells, so that a shape is a few ranges of them.
+//! The index of places on the globe: ordered along a Z-order curve, so that a shape is a few ranges.
 
 use super::bounds::Bounds;
-use super::held::{float_key, float_of_key};
+use super::keys::{float_key, float_of_key};
 use super::postings::{self, Postings};
 use super::{FieldIndex, Values};
 use crate::payload::geo::{CellRange, GeoPoint, GeoShape, cell_number, cover};
 use std::cell::Cell;
 
-/// A place, ordered by the smallest cell that it is in.
+/// A place, ordered by its cell of the last level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Place {
     cell: u64,
-    /// Coordinates as [`float_key`]s: exact, so that what a cell leaves open is decided without the payload.
+    /// Exact coordinates, as [`float_key`]s. Places in undecided cells are tested without their payloads.
     lon: i64,
     lat: i64,
 }
 
-/// Places that are rather looked at than their cell cut into four.
+/// A cell with at most this many places is not split: each place is tested.
 const SPARSE: usize = 8;
 
-/// Cells that a shape is compared with, if it may be with so many.
+/// The greatest number of cells that a shape is compared with.
 const MAX_CELLS: usize = 512;
-/// With fewer cells than this the index is of no help.
+/// With a budget of fewer cells than this the index is not used.
 const MIN_CELLS: usize = 16;
-/// Share of the allowed work that goes into the cells of one shape.
-const CELLS_SHARE: usize = 4;
+/// The allowed work divided by this goes into the cells of one shape.
+const CELLS_DIVISOR: usize = 4;
 
 impl Place {
-    /// A place whose coordinates are degrees of the globe.
+    /// A place, which is on the globe.
     pub(super) fn new(place: GeoPoint) -> Place {
         Place { cell: cell_number(place), lon: float_key(place.lon), lat: float_key(place.lat) }
     }
@@ -48,14 +48,14 @@ impl Place {
 impl FieldIndex {
     /// Places inside a shape.
     ///
-    /// `work` is what may still be done, in comparisons with an edge of a polygon; some of it is taken. What it does
-    /// not suffice for stays in doubt: looking at payloads watches the deadline.
+    /// `work` is the budget, in comparisons with an edge of a polygon. The work done is subtracted. Points that it does not
+    /// suffice for are doubtful: reading their payloads observes the deadline.
     pub fn places_within(&self, shape: &GeoShape, work: &Cell<usize>) -> Bounds {
-        let Values::Places(column) = &self.values else { return Bounds::within(self.odd_points()) };
+        let Values::Places(column) = &self.values else { return Bounds::within(self.uncovered_points()) };
         let cost = shape.cost();
-        let cells = (work.get() / CELLS_SHARE / cost).min(MAX_CELLS);
+        let cells = (work.get() / CELLS_DIVISOR / cost).min(MAX_CELLS);
         if cells < MIN_CELLS {
-            return Bounds::within(&self.indexed | &self.odd);
+            return Bounds::within(&self.indexed | &self.uncovered);
         }
         let mut left = work.get() - cells * cost;
         let places = |first, last| column.range(Place::first_of(first)..=Place::last_of(last));
@@ -77,8 +77,8 @@ impl FieldIndex {
             }
         }
         work.set(left);
-        // What is no place on the globe may still have coordinates that the shape's comparisons admit.
-        let open = &postings::union(open.into_iter()) | self.odd();
+        // Coordinates that are not on the globe may still pass the shape's comparisons.
+        let open = &postings::union(open.into_iter()) | self.uncovered();
         Bounds::new(postings::union(hits.into_iter()), open)
     }
 }
@@ -88,6 +88,7 @@ mod tests {
     use super::super::{FieldKind, FieldSchema};
     use super::*;
     use crate::payload::JsonPath;
+    use crate::types::PointOffset;
     use proptest::prelude::*;
 
     fn index(places: &[Vec<GeoPoint>]) -> FieldIndex {
@@ -95,7 +96,10 @@ mod tests {
         for (offset, places) in places.iter().enumerate() {
             let list: Vec<String> =
                 places.iter().map(|at| format!("{{\"lon\":{:?},\"lat\":{:?}}}", at.lon, at.lat)).collect();
-            index.insert(offset as u32, format!("{{\"k\":[{}]}}", list.join(",")).as_bytes());
+            index.insert(
+                PointOffset::new(offset as u32),
+                format!("{{\"k\":[{}]}}", list.join(",")).as_bytes(),
+            );
         }
         index
     }
@@ -174,7 +178,7 @@ mod tests {
                     .collect();
                 let bounds = index.places_within(&shape, &Cell::new(1 << 22));
                 prop_assert!(bounds.is_exact());
-                prop_assert_eq!(bounds.certain().iter().collect::<Vec<_>>(), expected, "{:?}", shape);
+                prop_assert_eq!(bounds.certain().numbers(), expected, "{:?}", shape);
             }
         }
     }
@@ -209,9 +213,12 @@ mod tests {
         ] {
             let bounds = index.places_within(&shape, &Cell::new(1 << 22));
             let expected = |at: &u32| shape.contains(places[*at as usize][0]);
-            assert!(bounds.certain().iter().all(|at| expected(&at)));
+            assert!(bounds.certain().iter().all(|at| expected(&at.get())));
             let possible = bounds.possible();
-            assert!((0..places.len() as u32).filter(expected).all(|at| possible.contains(at)), "{shape:?}");
+            assert!(
+                (0..places.len() as u32).filter(expected).all(|at| possible.contains(PointOffset::new(at))),
+                "{shape:?}"
+            );
             assert!(bounds.is_exact() || shape.cost() > 1_000);
             assert!(bounds.certain().len() > 100, "{} for {} edges", bounds.certain().len(), shape.cost());
             // With next to nothing to do it with, everything is left open.
@@ -226,7 +233,7 @@ mod tests {
         for (offset, value) in
             [r#"{"lon":500,"lat":0}"#, r#"{"lon":"1","lat":1}"#, "null", "[]", r#""1,1""#].iter().enumerate()
         {
-            index.insert(offset as u32 + 1, format!("{{\"k\":{value}}}").as_bytes());
+            index.insert(PointOffset::new(offset as u32 + 1), format!("{{\"k\":{value}}}").as_bytes());
         }
         let across = GeoShape::Box {
             top_left: GeoPoint { lon: 170.0, lat: 10.0 },
@@ -235,7 +242,7 @@ mod tests {
         // 500 is east of 170, as the evaluation of the payload says.
         let bounds = index.places_within(&across, &Cell::new(1 << 22));
         assert_eq!(bounds.certain().len(), 0);
-        assert_eq!(bounds.doubtful().iter().collect::<Vec<_>>(), [1, 2, 5]);
+        assert_eq!(bounds.doubtful().numbers(), [1, 2, 5]);
         assert_eq!(index.points_count(), 1);
     }
 }

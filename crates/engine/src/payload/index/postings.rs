@@ -1,15 +1,14 @@
-//! The points that hold one value, and sets of them put together.
+//! The points that hold one value, and unions and intersections of them.
 
 use super::memory::Weight;
 use crate::point_set::PointSet;
+use crate::types::PointOffset;
 
-/// Offsets of the points that hold a value.
-///
-/// Most values of a wide field are held by one point, which costs no allocation.
+/// Offsets of the points that hold a value. A single point, which is frequent in fields with many values, takes no allocation.
 #[derive(Clone, Debug)]
 pub enum Postings {
     /// One point.
-    One(u32),
+    One(PointOffset),
     /// Any number of points.
     Many(PointSet),
 }
@@ -23,13 +22,13 @@ impl Postings {
         }
     }
 
-    /// Whether there are none, which an index never keeps.
+    /// Whether there are no points. An index never keeps such postings.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
     /// The offsets, ascending.
-    pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
+    pub fn iter(&self) -> impl Iterator<Item = PointOffset> + '_ {
         let (one, many) = match self {
             Postings::One(offset) => (Some(*offset), None),
             Postings::Many(points) => (None, Some(points.iter())),
@@ -37,15 +36,15 @@ impl Postings {
         one.into_iter().chain(many.into_iter().flatten())
     }
 
-    pub(super) fn contains(&self, offset: u32) -> bool {
+    pub(super) fn contains(&self, offset: PointOffset) -> bool {
         match self {
             Postings::One(held) => *held == offset,
             Postings::Many(points) => points.contains(offset),
         }
     }
 
-    /// Whether this is that point and no other.
-    pub(super) fn is_only(&self, offset: u32) -> bool {
+    /// Whether this point is the only one.
+    pub(super) fn is_only(&self, offset: PointOffset) -> bool {
         self.len() == 1 && self.contains(offset)
     }
 
@@ -57,7 +56,7 @@ impl Postings {
         }
     }
 
-    pub(super) fn insert(&mut self, offset: u32) {
+    pub(super) fn insert(&mut self, offset: PointOffset) {
         match self {
             Postings::One(held) if *held == offset => {}
             Postings::One(held) => *self = Postings::Many(PointSet::from([*held, offset])),
@@ -67,8 +66,8 @@ impl Postings {
         }
     }
 
-    /// Takes a point out; another one stays.
-    pub(super) fn remove(&mut self, offset: u32) {
+    /// Removes a point, which is not the only one.
+    pub(super) fn remove(&mut self, offset: PointOffset) {
         if let Postings::Many(points) = self {
             points.remove(offset);
         }
@@ -84,28 +83,29 @@ impl Weight for Postings {
     }
 }
 
-/// Points with less than one in so many up to the last are not put into words: these would take more than eight bytes
-/// for each.
-const SPARSEST: u64 = 64;
-/// Points that are gathered before they are put where they belong.
-const GATHERED: usize = 1 << 13;
-/// Fewer points are added up one by one.
-const FEWEST: u64 = 256;
-/// Fewer points are rather sorted than put into words.
-const SORTED: usize = 128;
-/// Words for each point that are rather cleared than it is sorted.
-const CLEARED: usize = 64;
+/// Sets are added to the bitmap only if they have at least their greatest offset divided by this many points: the bitmap takes
+/// at most eight bytes for each of them.
+const SPARSITY_LIMIT: u64 = 64;
+/// Loose points are merged when there are this many.
+const MERGE_THRESHOLD: usize = 1 << 13;
+/// Smaller sets are added as loose points.
+const MIN_SET: u64 = 256;
+/// Fewer loose points are sorted instead of being added to the bitmap.
+const MIN_BITMAP_POINTS: usize = 128;
+/// With more words than this for each loose point, the points are sorted instead of being added to the bitmap.
+const MAX_WORDS_PER_POINT: usize = 64;
 
-/// The points of many sets.
+/// The union of many sets, built step by step.
 ///
-/// A range covers thousands of values with few points each. Merging those one by one is slow, because lists are merged
-/// with lists; so points are gathered first, and then become bits.
+/// A range may cover thousands of values with few points each. Merging their sets one by one is slow, because arrays are
+/// merged with arrays. So points are collected first, and then set in a bitmap.
 #[derive(Default)]
 pub(super) struct Union {
-    loose: Vec<u32>,
-    /// Bits from offset 0 on.
+    /// Points that are not merged yet.
+    loose: Vec<PointOffset>,
+    /// A bitmap from offset 0 on.
     words: Vec<u64>,
-    /// What is too sparse for words.
+    /// Merged points that are too sparse for the bitmap.
     sparse: PointSet,
 }
 
@@ -122,10 +122,10 @@ impl Union {
     /// Adds points.
     pub(super) fn add_set(&mut self, points: &PointSet) {
         let (len, end) = (points.len(), points.max().map_or(0, |last| word_of(last) + 1));
-        if len >= FEWEST && len * SPARSEST >= (end * 64) as u64 {
+        if len >= MIN_SET && len * SPARSITY_LIMIT >= (end * 64) as u64 {
             self.grow(end);
             points.add_to_words(&mut self.words);
-        } else if len < GATHERED as u64 {
+        } else if len < MERGE_THRESHOLD as u64 {
             self.loose.extend(points);
         } else {
             self.sparse |= points;
@@ -134,7 +134,7 @@ impl Union {
     }
 
     fn merge_when_many(&mut self) {
-        if self.loose.len() >= GATHERED {
+        if self.loose.len() >= MERGE_THRESHOLD {
             self.merge();
         }
     }
@@ -145,11 +145,11 @@ impl Union {
         }
     }
 
-    /// Puts the gathered points where they belong.
+    /// Adds the loose points to the bitmap or to the sparse set.
     fn merge(&mut self) {
         let loose = &mut self.loose;
         let end = loose.iter().max().map_or(0, |&last| word_of(last) + 1);
-        if loose.len() < SORTED || loose.len() * CLEARED < end {
+        if loose.len() < MIN_BITMAP_POINTS || loose.len() * MAX_WORDS_PER_POINT < end {
             loose.sort_unstable();
             loose.dedup();
             self.sparse |= &PointSet::from_sorted(loose);
@@ -157,18 +157,19 @@ impl Union {
             return;
         }
         self.grow(end);
-        self.loose.drain(..).for_each(|offset| self.words[word_of(offset)] |= 1 << (offset % 64));
+        self.loose.drain(..).for_each(|offset| self.words[word_of(offset)] |= 1 << (offset.get() % 64));
     }
 
-    /// All of them.
+    /// The union.
     pub(super) fn finish(mut self) -> PointSet {
         self.merge();
         &PointSet::from_words(&self.words) | &self.sparse
     }
 }
 
-fn word_of(offset: u32) -> usize {
-    offset as usize / 64
+/// The bitmap word of an offset.
+fn word_of(offset: PointOffset) -> usize {
+    offset.index() / 64
 }
 
 /// The points of all these postings.
@@ -180,7 +181,7 @@ pub(super) fn union<'a>(mut all: impl Iterator<Item = &'a Postings>) -> PointSet
     union.finish()
 }
 
-/// The points that all these postings have; none for no postings.
+/// The points that are in all these postings; empty without postings.
 pub(super) fn intersection(mut all: Vec<&Postings>) -> PointSet {
     let one = all.iter().find_map(|postings| match postings {
         Postings::One(offset) => Some(*offset),
@@ -206,6 +207,10 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    fn one(number: u32) -> Postings {
+        Postings::One(PointOffset::new(number))
+    }
+
     proptest! {
         #[test]
         fn a_union_has_the_points_of_all_its_postings(
@@ -214,9 +219,9 @@ mod tests {
             singles in prop::collection::vec(0u32..400_000, 0..50),
         ) {
             let many = values.iter().chain(&wide).map(|&(from, length, step)| {
-                Postings::Many((from..from + length).step_by(step).collect())
+                Postings::Many(PointSet::of((from..from + length).step_by(step)))
             });
-            let all: Vec<Postings> = many.chain(singles.into_iter().map(Postings::One)).collect();
+            let all: Vec<Postings> = many.chain(singles.into_iter().map(one)).collect();
             let expected: PointSet = all.iter().flat_map(Postings::iter).collect();
             prop_assert_eq!(union(all.iter()), expected);
         }
@@ -224,21 +229,21 @@ mod tests {
 
     #[test]
     fn an_intersection_has_the_points_that_are_in_all() {
-        let many = |offsets: &[u32]| Postings::Many(offsets.iter().copied().collect());
-        let common = |all: &[Postings]| intersection(all.iter().collect()).iter().collect::<Vec<_>>();
+        let many = |offsets: &[u32]| Postings::Many(PointSet::of(offsets.iter().copied()));
+        let common = |all: &[Postings]| intersection(all.iter().collect()).numbers();
         assert_eq!(common(&[many(&[1, 2, 3]), many(&[2, 3, 4]), many(&[3, 9, 2, 7])]), [2, 3]);
-        assert_eq!(common(&[many(&[1, 2]), Postings::One(2)]), [2]);
-        // One point that is kept as a set, because there were more.
-        assert!(common(&[many(&[3]), Postings::One(0)]).is_empty());
-        assert_eq!(common(&[Postings::One(1), Postings::One(1)]), [1]);
+        assert_eq!(common(&[many(&[1, 2]), one(2)]), [2]);
+        // One point that is kept as a set, because the value had more.
+        assert!(common(&[many(&[3]), one(0)]).is_empty());
+        assert_eq!(common(&[one(1), one(1)]), [1]);
         assert_eq!(common(&[many(&[5])]), [5]);
         assert!(common(&[]).is_empty());
     }
 
     #[test]
     fn a_union_of_few_distant_points_has_them_in_order() {
-        let all = [Postings::One(3), Postings::One(1 << 24), Postings::One(0)];
-        assert_eq!(union(all.iter()).iter().collect::<Vec<_>>(), [0, 3, 1 << 24]);
+        let all = [one(3), one(1 << 24), one(0)];
+        assert_eq!(union(all.iter()).numbers(), [0, 3, 1 << 24]);
         assert!(union(std::iter::empty()).is_empty());
     }
 }

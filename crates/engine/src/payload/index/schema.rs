@@ -1,4 +1,4 @@
-//! What a field index is asked to be (C5.12).
+//! The definition of a field index (C5.12).
 
 use crate::error::Error;
 use crate::json::{self, Kind, Reader};
@@ -52,7 +52,7 @@ impl FieldKind {
         }
     }
 
-    /// Names of the options that the type takes; a text index also those of [`TextOptions`].
+    /// Names of the options that the type takes. A text index also takes those of [`TextOptions`].
     fn options(self) -> &'static [&'static str] {
         match self {
             FieldKind::Keyword => &["is_tenant", "prefix", "on_disk", "enable_hnsw"],
@@ -64,7 +64,7 @@ impl FieldKind {
     }
 }
 
-/// Every option, with the value that it has when it is not given.
+/// Every option with its default.
 const OPTIONS: [(&str, bool); 7] = [
     ("is_tenant", false),
     ("is_principal", false),

@@ -1,4 +1,4 @@
-//! Words of texts, each with the points that hold it, and on request the order in which each point has them.
+//! The inverted index of a text field: from tokens to points, and optionally each point's tokens in order.
 
 use super::bounds::Bounds;
 use super::column::Column;
@@ -7,18 +7,19 @@ use super::postings::{self, Postings};
 use crate::allocator::shared_bytes;
 use crate::payload::text::{Pattern, TextMatch, TextOptions, Tokenizer};
 use crate::point_set::PointSet;
+use crate::types::PointOffset;
 use imbl::{OrdMap, Vector};
 use std::cell::Cell;
 use std::collections::{BTreeSet, HashMap};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-/// The inverted index of a text field. A clone takes constant time and stays as it was.
+/// The inverted index of a text field. A clone takes constant time and is a snapshot.
 #[derive(Clone, Debug)]
 pub(super) struct Words {
     tokenizer: Tokenizer,
     postings: Column<Arc<str>>,
-    /// Kept for phrases only.
+    /// Kept with `phrase_matching` only.
     order: Option<Order>,
 }
 
@@ -27,13 +28,13 @@ pub(super) struct Words {
 struct Order {
     /// Number of each token that some point has.
     numbers: OrdMap<Arc<str>, u32>,
-    /// Numbers below the highest one that no token has any more.
+    /// Numbers that no token has any more, for reuse.
     free: Vector<u32>,
-    /// For each point its texts one after the other, with [`GAP`] between them.
-    sequences: OrdMap<u32, Arc<[u32]>>,
+    /// The token numbers of each point's texts, with [`GAP`] between two texts.
+    sequences: OrdMap<PointOffset, Arc<[u32]>>,
 }
 
-/// No token's number: there are fewer tokens, for each takes a hundred bytes.
+/// Never the number of a token: memory does not suffice for 2³² tokens.
 const GAP: u32 = u32::MAX;
 
 impl Words {
@@ -53,7 +54,7 @@ impl Words {
             let sequences: u64 =
                 order.sequences.values().map(|tokens| shared_bytes(size_of_val(&**tokens))).sum();
             let maps = ordered_map_bytes(order.numbers.len(), size_of::<(Arc<str>, u32)>())
-                + ordered_map_bytes(order.sequences.len(), size_of::<(u32, Arc<[u32]>)>());
+                + ordered_map_bytes(order.sequences.len(), size_of::<(PointOffset, Arc<[u32]>)>());
             names + sequences + maps + (order.free.len() * size_of::<u32>()) as u64
         });
         self.postings.memory_bytes() + order
@@ -63,10 +64,10 @@ impl Words {
         &self.tokenizer
     }
 
-    /// Gives a point other texts than it had. Tokens of both are left alone.
+    /// Replaces the texts of a point. Postings of tokens that both have are not changed.
     pub(super) fn change<'t>(
         &mut self,
-        offset: u32,
+        offset: PointOffset,
         before: impl Iterator<Item = &'t str>,
         after: impl Iterator<Item = &'t str>,
     ) {
@@ -96,7 +97,7 @@ impl Words {
         }
     }
 
-    /// The tokens of some texts, each once; and in order with `None` between two texts, if the order is kept.
+    /// The distinct tokens of some texts; and, if the order is kept, all tokens in order with `None` between two texts.
     fn read<'t>(&self, texts: impl Iterator<Item = &'t str>) -> (BTreeSet<Box<str>>, Vec<Option<Box<str>>>) {
         let (mut tokens, mut sequence) = (BTreeSet::new(), Vec::new());
         for text in texts {
@@ -116,9 +117,9 @@ impl Words {
         (tokens, sequence)
     }
 
-    /// Points one of whose texts has the tokens of a pattern. `several` has the points with more than one text: their
-    /// tokens may stand in different ones. `work` is how many tokens may still be looked through in their order.
-    pub(super) fn matching(&self, pattern: &Pattern, several: &PointSet, work: &Cell<usize>) -> Bounds {
+    /// Points one of whose texts has the tokens of a pattern. `multivalued` has the points with more than one text, whose
+    /// tokens may be in different texts. `work` is the budget of tokens that may be read in order.
+    pub(super) fn matching(&self, pattern: &Pattern, multivalued: &PointSet, work: &Cell<usize>) -> Bounds {
         if pattern.how() == TextMatch::Any {
             let found = pattern.tokens().filter_map(|token| self.postings.get(token));
             return Bounds::exact(postings::union(found));
@@ -128,7 +129,7 @@ impl Words {
             _ if pattern.is_single() => Bounds::exact(hits),
             TextMatch::Phrase => self.checked(pattern, PointSet::new(), hits, work),
             TextMatch::All | TextMatch::Any => {
-                let spread = &hits & several;
+                let spread = &hits & multivalued;
                 if spread.is_empty() {
                     return Bounds::exact(hits);
                 }
@@ -137,7 +138,7 @@ impl Words {
         }
     }
 
-    /// Points that may hold a text, because they have all its tokens; `None` if it has none.
+    /// Points that may hold a text, because they have all its tokens; `None` if the text has no tokens.
     pub(super) fn candidates(&self, text: &str) -> Option<PointSet> {
         let (tokens, _) = self.read(std::iter::once(text));
         (!tokens.is_empty()).then(|| self.with_all(tokens.iter().map(|token| &**token)))
@@ -149,7 +150,7 @@ impl Words {
         found.map_or_else(PointSet::new, postings::intersection)
     }
 
-    /// Decides the doubtful points by the order of their tokens, if that is kept, as far as there is time.
+    /// Decides doubtful points by the order of their tokens, if that is kept, as far as the budget suffices.
     fn checked(
         &self,
         pattern: &Pattern,
@@ -192,8 +193,8 @@ impl Order {
     }
 }
 
-/// Whether one of the texts of a sequence matches. `wanted` has the numbers of the pattern's tokens, ascending, each
-/// with its position in the pattern.
+/// Whether one of the texts of a sequence matches. `wanted` has the numbers of the pattern's tokens, ascending, with
+/// their positions in the pattern.
 fn is_in(pattern: &Pattern, wanted: &[(u32, u32)], sequence: &[u32]) -> bool {
     sequence.split(|number| *number == GAP).any(|text| {
         let mut search = pattern.search();

@@ -1,26 +1,26 @@
-//! What the indexes may still do for one plan.
+//! The work budget of one plan.
 
 use crate::limits::{MAX_PREFIXED_PER_PLAN, MAX_TOKENS_PER_PLAN};
 use std::cell::Cell;
 
-/// Comparisons of places with the edges of shapes, in all conditions of one plan: some ten milliseconds. What is beyond
-/// it is left to the payloads.
+/// Comparisons of places with the edges of shapes, in all conditions of one plan: some ten milliseconds. Beyond that,
+/// payloads are read.
 const GEO_WORK: usize = 1 << 22;
 
-/// Work that is left for a plan, which looks at no clock: all its conditions share it. What it does not suffice for stays
-/// in doubt, because looking at payloads watches the deadline.
+/// The work that the indexes may still do for a plan, shared by all its conditions. Planning does not check the deadline, so
+/// its work is bounded. Points that it does not suffice for are doubtful: reading their payloads observes the deadline.
 #[derive(Debug)]
 pub struct PlanWork {
     /// Comparisons of places with an edge of a polygon.
     pub places: Cell<usize>,
-    /// Tokens in their order.
+    /// Tokens of texts read in order.
     pub tokens: Cell<usize>,
     /// Values that begin with a prefix.
     pub prefixed: Cell<usize>,
 }
 
 impl Default for PlanWork {
-    /// That of a plan which is about to be made.
+    /// The budget of a new plan.
     fn default() -> Self {
         PlanWork {
             places: Cell::new(GEO_WORK),

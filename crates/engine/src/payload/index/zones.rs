@@ -201,8 +201,8 @@ impl<K: Ord + Clone> Zones<K> {
         self.levels[level][part].get_or_init(make)
     }
 
-    /// Drops the unions that have the value `key`. True if the zones have to be rebuilt, because after so many changes their
-    /// sizes may differ much.
+    /// Drops the unions that have the value `key`. True if the zones have to be rebuilt: after many changes their sizes
+    /// may differ much.
     fn invalidate<Q>(&mut self, key: &Q) -> bool
     where
         Q: Ord + ?Sized,
@@ -222,6 +222,7 @@ impl<K: Ord + Clone> Zones<K> {
 mod tests {
     use super::super::column::Column;
     use super::*;
+    use crate::types::PointOffset;
     use proptest::prelude::*;
 
     /// The points that hold values within a range, collected value by value.
@@ -244,14 +245,15 @@ mod tests {
         ) {
             let mut column = Column::<i64>::default();
             for offset in 0..points {
-                column.insert(&(i64::from(offset) * 7919 % values), offset);
+                column.insert(&(i64::from(offset) * 7919 % values), PointOffset::new(offset));
                 // One in five holds a second value.
                 if offset % 5 == 0 {
-                    column.insert(&(i64::from(offset) % values), offset);
+                    column.insert(&(i64::from(offset) % values), PointOffset::new(offset));
                 }
             }
             let mut versions = Vec::new();
             for ((first, last), (offset, value, inserts)) in ranges.into_iter().zip(changes) {
+                let offset = PointOffset::new(offset);
                 // Wide ranges until zones are built, then the one under test.
                 for (first, last) in [(i64::MIN, i64::MAX), (i64::MIN, last), (first, i64::MAX), (first, last)] {
                     let found = column.union_within(first..=last, u64::from(points));
@@ -273,17 +275,17 @@ mod tests {
     fn zones_outlive_a_few_changes_and_are_rebuilt_after_many() {
         let mut column = Column::<i64>::default();
         let points = 20_000;
-        (0..points).for_each(|offset| column.insert(&i64::from(offset), offset));
+        (0..points).for_each(|number| column.insert(&i64::from(number), PointOffset::new(number)));
         let ask = |column: &Column<i64>| column.union_within(100..=15_000, u64::from(points)).len();
         for _ in 0..4 {
             assert_eq!(ask(&column), 14_901);
         }
         assert!(column.has_zones());
         let snapshot = column.clone();
-        column.remove(&200, 200);
+        column.remove(&200, PointOffset::new(200));
         assert!(column.has_zones() && snapshot.has_zones());
         assert_eq!((ask(&column), ask(&snapshot)), (14_900, 14_901));
-        (201..4_000).for_each(|offset| column.remove(&i64::from(offset), offset));
+        (201..4_000).for_each(|number| column.remove(&i64::from(number), PointOffset::new(number)));
         assert!(!column.has_zones());
         assert_eq!((ask(&column), ask(&snapshot)), (11_101, 14_901));
     }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use unicode_normalization::char::{decompose_compatible, is_combining_mark};
 
-/// Latin letters that Unicode does not decompose, with what they are folded to. Ascending.
+/// Latin letters that Unicode does not decompose, with their foldings. Ascending.
 const LETTERS: [(char, &str); 44] = [
     ('Æ', "AE"),
     ('Ð', "D"),
@@ -51,8 +51,8 @@ const LETTERS: [(char, &str); 44] = [
     ('ẞ', "SS"),
 ];
 
-/// The token in lower case, letter by letter. A sigma is the same whether it ends the word or not, so that `ΟΔΟΣ` finds
-/// `οδος`, and the beginning of a word is a beginning of its lower case.
+/// The token in lower case, letter by letter. A final sigma is not distinguished, so that `ΟΔΟΣ` finds `οδος` and a
+/// prefix of a word is a prefix of its lower case.
 pub fn to_lower(token: &str) -> Cow<'_, str> {
     if token.bytes().all(|byte| byte.is_ascii() && !byte.is_ascii_uppercase()) {
         return Cow::Borrowed(token);
@@ -82,7 +82,7 @@ fn push_folded(character: char, folded: &mut String) {
         folded.push_str(LETTERS[at].1);
         return;
     }
-    // An accent that stands by itself belongs to the letter before it, if that was folded or is ASCII.
+    // A combining accent belongs to the letter before it, if that was folded or is ASCII.
     if is_combining_mark(character) && folded.ends_with(|last: char| last.is_ascii_alphanumeric()) {
         return;
     }

@@ -4,12 +4,12 @@ use snowball_stemmers_rs::Algorithm;
 
 /// A language that has stop words, a stemmer, or both.
 ///
-/// Two are equal when their names are.
+/// Languages are equal if their names are.
 #[derive(Clone, Copy, Debug)]
 pub struct Language {
-    /// English name in lower case, as it is answered.
+    /// The English name in lower case. Answers have it.
     pub name: &'static str,
-    /// The short name that requests may use as well: ISO 639-1, or `hi-en`.
+    /// The code that requests may use, too: ISO 639-1, or `hi-en`.
     pub code: &'static str,
     /// Whether there are stop words.
     pub has_stop_words: bool,

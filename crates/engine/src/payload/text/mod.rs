@@ -1,6 +1,6 @@
-//! Words of texts: how a text index and text conditions cut strings into tokens (C7).
+//! Tokens of texts, for text indexes and text conditions (C7).
 //!
-//! [`TextOptions`] is what a text index asks for, [`Tokenizer`] turns a text into tokens by them, and [`Pattern`] is
+//! [`TextOptions`] are the options of a text index, [`Tokenizer`] splits a text into tokens accordingly, and [`Pattern`] has
 //! the tokens of a condition. Conditions on fields without a text index use [`Tokenizer::plain`].
 
 mod fold;

@@ -1,4 +1,4 @@
-//! What a text index is asked for beside its type.
+//! The options of a text index.
 
 use super::language::Language;
 use super::stop_words::StopWords;
@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 type Result<T> = std::result::Result<T, Error>;
 
-/// How a text is cut into words.
+/// How a text is split into words.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Tokenization {
     /// At everything that is neither a letter nor a digit, of any script.
@@ -17,7 +17,7 @@ pub enum Tokenization {
     Word,
     /// At white space.
     Whitespace,
-    /// As `Word`, and every beginning of a word is a token.
+    /// As `Word`. Every prefix of a word is a token.
     Prefix,
     /// By the rules of each script, with dictionaries where words are not separated.
     Multilingual,
@@ -37,9 +37,9 @@ impl Tokenization {
     }
 }
 
-/// Options of a text index, as far as they are given.
+/// The options of a text index that are given.
 ///
-/// Two are equal when they mean the same, whether an option is spelled out or left to its default.
+/// Options are equal if their effective values are: a default may be given or not.
 #[derive(Clone, Debug, Default)]
 pub struct TextOptions {
     tokenization: Option<Tokenization>,
@@ -100,7 +100,7 @@ impl TextOptions {
         "stemmer",
     ];
 
-    /// Reads the value of the option of that name, one of [`TextOptions::NAMES`]; null is as if it were not there.
+    /// Reads the value of the option of that name, one of [`TextOptions::NAMES`]. Null means that it is not given.
     ///
     /// # Errors
     /// `BadRequest` that names the place.
@@ -119,10 +119,10 @@ impl TextOptions {
         Ok(())
     }
 
-    /// Checks what two options say of each other.
+    /// Checks the options together.
     ///
     /// # Errors
-    /// `BadRequest` when no token could be long enough and short enough.
+    /// `BadRequest` if the greatest length of tokens is below the least.
     pub fn check(&self, r: &Reader<'_>) -> Result<()> {
         match (self.min_token_len, self.max_token_len) {
             (Some(min), Some(max)) if min > max => {
@@ -132,7 +132,7 @@ impl TextOptions {
         }
     }
 
-    /// Name of an option that is given, if any is.
+    /// The name of an option that is given, if there is one.
     pub fn given(&self) -> Option<&'static str> {
         let given = [
             self.tokenization.is_some(),
@@ -181,12 +181,12 @@ impl TextOptions {
         }
     }
 
-    /// How texts are cut.
+    /// How texts are split into words.
     pub fn tokenization(&self) -> Tokenization {
         self.tokenization.unwrap_or_default()
     }
 
-    /// Fewest and most characters of a token.
+    /// The least and the greatest number of characters of a token.
     pub fn token_len(&self) -> (usize, usize) {
         let most = self.max_token_len.map_or(usize::MAX, |len| len as usize);
         (self.min_token_len.unwrap_or(0) as usize, most)
@@ -202,7 +202,7 @@ impl TextOptions {
         self.ascii_folding.unwrap_or(false)
     }
 
-    /// Whether the index keeps the order of tokens; false by default. Changes no answer.
+    /// Whether the index keeps the order of tokens; false by default. It does not affect answers.
     pub fn phrase_matching(&self) -> bool {
         self.phrase_matching.unwrap_or(false)
     }

@@ -1,33 +1,34 @@
-//! The tokens of a condition, ready to be looked for in a text.
+//! The tokens of a condition, prepared for matching texts.
 
 use super::tokenizer::Tokenizer;
 use std::ops::ControlFlow;
 
-/// How the tokens of a condition have to occur in one text.
+/// How the tokens of a condition must occur in one text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TextMatch {
     /// All of them, in any order.
     All,
     /// At least one.
     Any,
-    /// All of them, next to each other and in this order.
+    /// All of them, adjacent and in this order.
     Phrase,
 }
 
-/// The tokens of one condition. Without any it matches nothing.
+/// The tokens of one condition. Without tokens it matches nothing.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pattern {
     how: TextMatch,
-    /// Each token once, ascending.
+    /// The distinct tokens, ascending.
     tokens: Vec<Box<str>>,
     /// For a phrase, the tokens in order, by their position in `tokens`.
     sequence: Vec<u32>,
-    /// For a phrase: of its first n + 1 tokens, how many at the end are also its beginning (Knuth, Morris, Pratt).
+    /// For a phrase, its failure function (Knuth, Morris, Pratt): the length of the longest proper suffix of the first n + 1
+    /// tokens that is also a prefix.
     borders: Vec<u32>,
 }
 
 impl Pattern {
-    /// The pattern of a query. A phrase is cut as a stored text is.
+    /// The pattern of a query. A phrase is tokenised as a stored text is.
     pub fn new(how: TextMatch, text: &str, tokenizer: &Tokenizer) -> Pattern {
         let mut found: Vec<Box<str>> = Vec::new();
         if how == TextMatch::Phrase {
@@ -49,12 +50,12 @@ impl Pattern {
         Pattern { how, tokens, sequence, borders }
     }
 
-    /// How the tokens have to occur.
+    /// How the tokens must occur.
     pub fn how(&self) -> TextMatch {
         self.how
     }
 
-    /// Each token once, ascending.
+    /// The distinct tokens, ascending.
     pub fn tokens(&self) -> impl ExactSizeIterator<Item = &str> {
         self.tokens.iter().map(|token| &**token)
     }
@@ -64,7 +65,7 @@ impl Pattern {
         self.tokens.is_empty()
     }
 
-    /// Whether one token of a text decides.
+    /// Whether there is one token only.
     pub fn is_single(&self) -> bool {
         self.tokens.len() == 1 && self.sequence.len() <= 1
     }
@@ -90,18 +91,18 @@ impl Pattern {
     }
 }
 
-/// Where a search through one text has come to.
+/// The state of a search through one text.
 pub struct Search<'p> {
     pattern: &'p Pattern,
-    /// For `All`: which tokens were met.
+    /// For `All`: which tokens were found.
     seen: Vec<bool>,
-    /// For `All`: how many of them; for a phrase: how many of its tokens end here.
+    /// For `All`: how many tokens were found. For a phrase: how many of its first tokens end here.
     matched: usize,
 }
 
 impl Search<'_> {
-    /// Takes the next token of the text, by its position in the pattern's tokens if it is one of them; answers whether
-    /// the text is now known to match.
+    /// Processes the next token of the text: its position in the pattern's tokens, if it is one. True if the text is
+    /// now known to match.
     pub fn step(&mut self, token: Option<u32>) -> bool {
         match self.pattern.how {
             TextMatch::Any => token.is_some(),

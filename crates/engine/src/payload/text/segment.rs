@@ -4,9 +4,9 @@ use icu_segmenter::WordSegmenter;
 use icu_segmenter::options::WordBreakInvariantOptions;
 use std::ops::ControlFlow;
 
-/// Calls `take` with every word, in order: by Unicode's rules (UAX #29), and by dictionaries where these need them
-/// (Chinese, Japanese, Khmer, Lao, Burmese, Thai). Punctuation inside a word separates, as it does for the tokenizer
-/// `word`: `it's` is two.
+/// Calls `take` with every word, in order: by Unicode's rules (UAX #29), and by dictionaries for scripts that need them
+/// (Chinese, Japanese, Khmer, Lao, Burmese, Thai). Punctuation inside a word separates words, as for the tokenizer
+/// `word`: `it's` is two words.
 pub fn words(text: &str, mut take: impl FnMut(&str) -> ControlFlow<()>) -> ControlFlow<()> {
     let segmenter = WordSegmenter::new_dictionary(WordBreakInvariantOptions::default());
     let mut start = 0;

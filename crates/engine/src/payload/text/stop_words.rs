@@ -1,11 +1,11 @@
-//! Words that an index leaves out because they are in nearly every text.
+//! Stop words: words that an index omits because they are in nearly every text.
 
 use super::fold::to_lower;
 use super::language::Language;
 use std::collections::HashSet;
 
-/// Particles, pronouns and forms of auxiliaries, as the dictionary segments them: the library has no list that is
-/// as short as those of the other languages.
+/// Particles, pronouns and forms of auxiliaries, as the dictionary segments them. The library has no list of
+/// about the length of those of other languages.
 const JAPANESE: [&str; 48] = [
     "の",
     "に",
@@ -64,7 +64,7 @@ pub struct StopWords {
 }
 
 impl StopWords {
-    /// The words of these languages and further ones, in lower case if tokens are.
+    /// The words of these languages and custom words, in lower case if tokens are.
     pub fn new(languages: &[Language], custom: &[Box<str>], lowercase: bool) -> StopWords {
         let listed = languages.iter().flat_map(|language| list(*language)).copied();
         let all = listed.chain(custom.iter().map(|word| &**word));
@@ -78,7 +78,7 @@ impl StopWords {
     }
 }
 
-/// The stop words of a language; none for one that has a stemmer only.
+/// The stop words of a language; empty for one that has only a stemmer.
 fn list(language: Language) -> &'static [&'static str] {
     match language.name {
         _ if !language.has_stop_words => &[],

@@ -1,4 +1,4 @@
-//! What each tokenizer and each option makes of a text.
+//! The tokens of each tokenizer and each option.
 
 use super::language::Language;
 use super::{TextOptions, Tokenizer};

@@ -1,4 +1,4 @@
-//! From a text to its tokens.
+//! Splitting a text into tokens.
 
 use super::fold::{to_ascii, to_lower};
 use super::options::{TextOptions, Tokenization};
@@ -10,10 +10,10 @@ use std::borrow::Cow;
 use std::ops::ControlFlow;
 use std::sync::{Arc, LazyLock};
 
-/// Turns texts into tokens. A clone costs a reference count.
+/// Splits texts into tokens. A clone takes a reference count.
 ///
-/// A text is cut into words, and each word goes through the same steps: ASCII folding, lower case, stop words,
-/// stemming, and at last its length is checked. Equality is that of the options.
+/// A text is split into words. Each word passes the same steps: ASCII folding, lower case, stop words, stemming, and
+/// finally the check of its length. Equality is that of the options.
 #[derive(Clone, Debug)]
 pub struct Tokenizer {
     pipeline: Arc<Pipeline>,
@@ -26,7 +26,7 @@ struct Pipeline {
     lowercase: bool,
     ascii_folding: bool,
     stop_words: StopWords,
-    /// Characters of a token, at least and at most.
+    /// The least and the greatest number of characters of a token.
     token_len: (usize, usize),
 }
 
@@ -64,7 +64,7 @@ impl Tokenizer {
     /// Calls `take` with the tokens of a stored text in order, until it breaks.
     pub fn document(&self, text: &str, mut take: impl FnMut(&str) -> ControlFlow<()>) {
         let pipeline = &*self.pipeline;
-        // Whether it was left early says nothing to anybody.
+        // The caller knows whether `take` broke.
         let _ = if pipeline.tokenization == Tokenization::Prefix {
             self.words(text, |word| match pipeline.form(word, true) {
                 Some(token) => pipeline.beginnings(&token, &mut take),
@@ -78,8 +78,8 @@ impl Tokenizer {
         };
     }
 
-    /// Calls `take` with the tokens that a text must have to match a query. These are those of [`Self::document`], but
-    /// for prefixes: there each word of the query is one token, its longest beginning, stop words included.
+    /// Calls `take` with the tokens that a text must have to match a query. They are those of [`Self::document`], except
+    /// with prefixes: then each word of the query is one token, its longest prefix, stop words included.
     pub fn query(&self, text: &str, mut take: impl FnMut(&str)) {
         let pipeline = &*self.pipeline;
         if pipeline.tokenization != Tokenization::Prefix {
@@ -113,7 +113,7 @@ impl Tokenizer {
 }
 
 impl Pipeline {
-    /// The token of a word, of any length; `None` for a stop word, if these are to be left out.
+    /// The token of a word, of any length; `None` for a stop word, if these are removed.
     fn form<'w>(&self, word: &'w str, stop_words: bool) -> Option<Cow<'w, str>> {
         let mut token = if self.ascii_folding { to_ascii(word) } else { Cow::Borrowed(word) };
         if self.lowercase {
@@ -142,7 +142,7 @@ impl Pipeline {
         min <= len && len <= max
     }
 
-    /// The beginnings of a token, from the shortest to the longest that are allowed.
+    /// The prefixes of a token, from the shortest to the longest that is allowed.
     fn beginnings(&self, token: &str, take: &mut impl FnMut(&str) -> ControlFlow<()>) -> ControlFlow<()> {
         let (min, max) = self.token_len;
         let ends = token.char_indices().map(|(at, character)| at + character.len_utf8());

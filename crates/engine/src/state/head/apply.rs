@@ -7,7 +7,7 @@ use crate::state::allowance::{Allowance, Unapplied};
 use crate::state::declared_index::DeclaredIndex;
 use crate::state::editing::Editing;
 use crate::state::point::{Payload, Point, Rows};
-use crate::types::{OpNumber, PointId};
+use crate::types::{OpNumber, PointId, PointOffset};
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -170,16 +170,16 @@ impl Head {
         Ok(())
     }
 
-    fn take(&self, id: PointId) -> Option<(u32, Point)> {
+    fn take(&self, id: PointId) -> Option<(PointOffset, Point)> {
         self.state.point(id).map(|(offset, point)| (offset, point.clone()))
     }
 
-    fn write_back(&mut self, op: OpNumber, offset: u32, mut point: Point) {
+    fn write_back(&mut self, op: OpNumber, offset: PointOffset, mut point: Point) {
         point.version = op;
         self.state.set(offset, point);
     }
 
-    fn reindex(&mut self, offset: u32, before: Option<&[u8]>, after: Option<&[u8]>) {
+    fn reindex(&mut self, offset: PointOffset, before: Option<&[u8]>, after: Option<&[u8]>) {
         if !self.state.indexes.is_empty() {
             for index in Arc::make_mut(&mut self.state.indexes) {
                 index.replace(offset, before, after);

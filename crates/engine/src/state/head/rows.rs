@@ -3,7 +3,7 @@
 use super::Head;
 use crate::state::point::{NO_ROW, Point};
 use crate::storage::Map;
-use crate::types::OpNumber;
+use crate::types::{OpNumber, PointOffset};
 use crate::vectors::VectorValue;
 
 /// Rows that one operation moves at most, if they have no more bytes than [`MOVED_BYTES`]. A write that waits for it
@@ -18,7 +18,7 @@ impl Head {
     pub(super) fn set_row(
         &mut self,
         op: OpNumber,
-        offset: u32,
+        offset: PointOffset,
         point: &mut Point,
         field: u16,
         vector: Option<&VectorValue>,
@@ -37,8 +37,8 @@ impl Head {
         }
         let row = match (vector, at.checked_sub(self.fields.len())) {
             (None, _) => NO_ROW,
-            (Some(_), None) => self.fields[at].push(&self.scratch, offset),
-            (Some(_), Some(sparse)) => self.sparse[sparse].push(&self.scratch, offset),
+            (Some(_), None) => self.fields[at].push(&self.scratch, offset.get()),
+            (Some(_), Some(sparse)) => self.sparse[sparse].push(&self.scratch, offset.get()),
         };
         point.rows.set(at, row);
     }

@@ -1,4 +1,4 @@
-//! What a payload holds under an index's path.
+//! The values of a payload at an index's path.
 
 use super::places::Place;
 use super::schema::FieldKind;
@@ -9,12 +9,12 @@ use crate::payload::path::JsonPath;
 use crate::types::PointId;
 use std::borrow::Cow;
 
-/// A covered value, as the index keeps it.
+/// A covered value as a key of the index.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Key<'a> {
     /// Of an integer, float, bool or datetime index.
     Number(i64),
-    /// Of a keyword index, with the UUID that the text may be; of a text index.
+    /// Of a keyword index, with its UUID if the text is one. Of a text index, without.
     Text(Cow<'a, str>, Option<u128>),
     /// Of a uuid index.
     Uuid(u128),
@@ -22,27 +22,27 @@ pub(super) enum Key<'a> {
     Place(Place),
 }
 
-/// The values that one payload holds under a path.
+/// The values of one payload at a path.
 #[derive(Debug, Default)]
-pub(super) struct Held<'a> {
-    /// The covered ones, ascending, each once.
+pub(super) struct PathKeys<'a> {
+    /// The covered values, ascending and distinct.
     pub(super) keys: Vec<Key<'a>>,
     /// Whether there is another value that is not null.
-    pub(super) odd: bool,
+    pub(super) uncovered: bool,
     /// Whether `is_empty` is false.
     pub(super) filled: bool,
     /// Whether `is_null` is true.
     pub(super) null: bool,
-    /// How many keys there may be before those that are there twice are dropped.
-    most: usize,
+    /// Duplicate keys are dropped when there are more keys than this.
+    dedup_threshold: usize,
 }
 
-/// Keys that are gathered before any is dropped.
-const GATHERED: usize = 1 << 10;
+/// The least number of keys at which duplicates are dropped.
+const MIN_DEDUP: usize = 1 << 10;
 
-impl<'a> Held<'a> {
-    pub(super) fn read(doc: &'a [u8], path: &JsonPath, kind: FieldKind) -> Held<'a> {
-        let mut held = Held::default();
+impl<'a> PathKeys<'a> {
+    pub(super) fn read(doc: &'a [u8], path: &JsonPath, kind: FieldKind) -> PathKeys<'a> {
+        let mut held = PathKeys::default();
         Document::new(doc).values_at(path, |value| {
             if let Value::Array(array) = value {
                 for element in array.elements() {
@@ -54,11 +54,11 @@ impl<'a> Held<'a> {
                 held.add(value, kind);
             }
         });
-        held.drop_repeated();
+        held.drop_duplicates();
         held
     }
 
-    /// The UUIDs that the strings among the keys are.
+    /// The UUIDs among the strings of the keys.
     pub(super) fn uuids(&self) -> impl Iterator<Item = u128> {
         self.keys.iter().filter_map(|key| match key {
             Key::Text(_, uuid) => *uuid,
@@ -66,12 +66,12 @@ impl<'a> Held<'a> {
         })
     }
 
-    /// Whether one of the covered values is this one.
+    /// Whether a key is among the covered values.
     pub(super) fn has(&self, key: &Key<'_>) -> bool {
         self.keys.binary_search(key).is_ok()
     }
 
-    fn drop_repeated(&mut self) {
+    fn drop_duplicates(&mut self) {
         self.keys.sort_unstable();
         self.keys.dedup();
     }
@@ -87,20 +87,20 @@ impl<'a> Held<'a> {
     fn add(&mut self, value: Value<'a>, kind: FieldKind) {
         match key(value, kind) {
             Some(key) => {
-                // An array of millions takes two bytes for each element, a key thirty times as many.
-                if self.keys.len() >= self.most.max(GATHERED) {
-                    self.drop_repeated();
-                    self.most = self.keys.len() * 2;
+                // An element of an array takes two bytes in the payload, a key thirty times as many.
+                if self.keys.len() >= self.dedup_threshold.max(MIN_DEDUP) {
+                    self.drop_duplicates();
+                    self.dedup_threshold = self.keys.len() * 2;
                 }
                 self.keys.push(key);
             }
             None if matches!(value, Value::Null) => self.null = true,
-            None => self.odd = true,
+            None => self.uncovered = true,
         }
     }
 }
 
-/// The key of a value that an index of that kind covers.
+/// The key of a value; `None` if an index of that kind does not cover it.
 fn key(value: Value<'_>, kind: FieldKind) -> Option<Key<'_>> {
     match (kind, value) {
         (FieldKind::Integer, Value::Number(_)) => value.as_i64().map(Key::Number),
@@ -121,14 +121,14 @@ fn key(value: Value<'_>, kind: FieldKind) -> Option<Key<'_>> {
     }
 }
 
-/// An integer that orders as the float does. Both zeros are one, because they compare equal.
+/// An integer with the order of the float. Both zeros have one key, because they compare equal.
 pub(super) fn float_key(value: f64) -> i64 {
     let bits = if value == 0.0 { 0 } else { value.to_bits() as i64 };
-    // Negative floats order by their magnitude downwards: flip everything but the sign.
+    // Negative floats have descending magnitudes: flip all bits but the sign.
     bits ^ (((bits >> 63) as u64) >> 1) as i64
 }
 
-/// The float of a [`float_key`].
+/// The float of a [`float_key`]: its inverse.
 pub(super) fn float_of_key(key: i64) -> f64 {
     f64::from_bits((key ^ (((key >> 63) as u64) >> 1) as i64) as u64)
 }
@@ -142,13 +142,13 @@ mod tests {
     fn a_long_array_of_few_values_takes_little_memory() {
         let path = JsonPath::parse("k").unwrap();
         let doc = format!("{{\"k\":[{}3]}}", "1,2,".repeat(100_000));
-        let held = Held::read(doc.as_bytes(), &path, FieldKind::Integer);
+        let held = PathKeys::read(doc.as_bytes(), &path, FieldKind::Integer);
         assert_eq!(held.keys, [Key::Number(1), Key::Number(2), Key::Number(3)]);
-        assert!(held.keys.capacity() <= 2 * GATHERED, "{} keys", held.keys.capacity());
+        assert!(held.keys.capacity() <= 2 * MIN_DEDUP, "{} keys", held.keys.capacity());
         // Different values are all kept.
         let values: Vec<String> = (0..10_000).rev().chain(0..10_000).map(|n| n.to_string()).collect();
         let doc = format!("{{\"k\":[{}]}}", values.join(","));
-        let held = Held::read(doc.as_bytes(), &path, FieldKind::Integer);
+        let held = PathKeys::read(doc.as_bytes(), &path, FieldKind::Integer);
         assert_eq!(held.keys, (0..10_000).map(Key::Number).collect::<Vec<_>>());
     }
 
