@@ -40,7 +40,7 @@ pub fn checkpoint(bytes: &[u8]) {
     let Some((body, files)) = parts.split_first() else { return };
     let Ok(mut manifest) = Manifest::decode(body) else { return };
     let Ok(config) = CollectionConfig::restore(&manifest.config) else { return };
-    // So many operations and records nobody writes.
+    // No collection has more operations and records.
     (manifest.op, manifest.lsn) = (manifest.op % (1 << 40), manifest.lsn % (1 << 40));
     manifest.next_file = files.len() as u32 + 1;
     manifest.extents_mut().for_each(|extent| seal(extent, files));
