@@ -84,8 +84,8 @@ pub const MAX_SCRUB_FINDINGS: usize = 100;
 pub const MAX_REPORTED_IDS: usize = 10_000;
 /// Findings that one check of a data directory lists; the rest are counted.
 pub const MAX_FINDINGS: usize = 10_000;
-/// Damages of the log that a start reports.
-pub const MAX_TOLD_DAMAGES: usize = 20;
+/// Damaged parts of the log that a start reports.
+pub const MAX_REPORTED_DAMAGES: usize = 20;
 /// Health issues that an engine reports at a time.
 pub const MAX_HEALTH_ISSUES: usize = 1_000;
 

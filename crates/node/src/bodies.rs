@@ -4,7 +4,7 @@ use crate::completions::lock;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
-/// Room of a buffer that counts as short: most requests but upserts.
+/// Greatest capacity of a short buffer: most requests except upserts fit.
 const SHORT_BYTES: usize = 64 * 1024;
 /// Short buffers that are kept for the next bodies.
 const KEPT_SHORT: usize = 64;
@@ -20,12 +20,12 @@ pub struct Bodies {
 }
 
 impl Bodies {
-    /// Adds a piece to the body of the call `id`, which then has room for `capacity` bytes at least.
-    pub fn append(&self, id: u32, piece: &[u8], capacity: usize) {
+    /// Adds a part to the body of the call `id`, which then has room for at least `capacity` bytes.
+    pub fn append(&self, id: u32, part: &[u8], capacity: usize) {
         let mut arriving = lock(&self.arriving);
-        let body = arriving.entry(id).or_insert_with(|| lock(&self.spare).take(capacity.max(piece.len())));
-        body.reserve_exact(capacity.max(body.len() + piece.len()) - body.len());
-        body.extend_from_slice(piece);
+        let body = arriving.entry(id).or_insert_with(|| lock(&self.spare).take(capacity.max(part.len())));
+        body.reserve_exact(capacity.max(body.len() + part.len()) - body.len());
+        body.extend_from_slice(part);
     }
 
     /// The body of a call as far as it has arrived; empty when nothing has.
@@ -66,7 +66,7 @@ struct Spare {
 }
 
 impl Spare {
-    /// A buffer for so many bytes; one without room when none that is kept has enough of it.
+    /// A buffer for `capacity` bytes; one without memory when no kept buffer is large enough.
     fn take(&mut self, capacity: usize) -> Vec<u8> {
         if capacity <= SHORT_BYTES {
             return self.short.pop().unwrap_or_default();
@@ -80,7 +80,7 @@ impl Spare {
         buffer
     }
 
-    /// Keeps a buffer, or gives it back when there are enough.
+    /// Keeps a buffer, or gives it back when enough are kept.
     fn keep(&mut self, mut buffer: Vec<u8>) -> Option<Vec<u8>> {
         buffer.clear();
         let capacity = buffer.capacity();

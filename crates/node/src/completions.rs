@@ -47,7 +47,7 @@ const FRAME_HEAD_BYTES: usize = 8;
 /// What waits for the event loop.
 #[derive(Default)]
 struct Waiting {
-    /// Short successes as they stand in a frame, one after the other.
+    /// Short successes in the format of a frame, one after the other.
     short: Vec<u8>,
     /// How much of them has been taken.
     taken: usize,

@@ -26,7 +26,7 @@ pub struct NativeFinding {
     pub advice: String,
 }
 
-/// A collection that was looked at.
+/// A collection that was checked.
 #[napi(object, object_from_js = false)]
 pub struct NativeCheckedCollection {
     /// Its number, which its folder carries.
@@ -203,11 +203,11 @@ pub struct NativeUnsoundFile {
     pub what: String,
     /// Whether it can be made again from the others.
     pub is_derived: bool,
-    /// Whether another release wrote it: nothing is wrong with it, as far as this one can tell.
+    /// Whether another release wrote it, so that this one cannot verify it.
     pub is_of_other_release: bool,
 }
 
-/// Compares the files of a data directory that nobody writes to with their checksums, on a thread of its own. Nothing in
+/// Compares the files of a data directory that no process writes to with their checksums, on a thread of its own. Nothing in
 /// it changes, and no lock is taken. `is_log_synced` says that a server had synced the whole log before it was copied.
 #[napi(catch_unwind, ts_return_type = "Promise<Array<NativeUnsoundFile>>")]
 pub fn verify_data_files(data_dir: String, is_log_synced: bool) -> AsyncTask<Verify> {

@@ -24,7 +24,7 @@ pub struct Entry {
 
 /// Whether the collection could be opened.
 pub(super) enum EntryState {
-    /// It serves.
+    /// It is served.
     Active(Arc<Collection>),
     /// It could not be opened: what is wrong, and the LSN that its records start at, which pins the log.
     Quarantined { fault: String, pinned_lsn: Option<Lsn> },
@@ -47,7 +47,7 @@ fn advice(cause: Cause) -> &'static str {
 }
 
 impl EntryState {
-    /// A collection that is set aside: what is wrong with it, and from which LSN on it needs the log.
+    /// A quarantined collection: its fault, and the LSN from which on it needs the log.
     pub(super) fn quarantined(fault: &Unopened, pinned_lsn: Option<Lsn>) -> EntryState {
         let fault = format!("{fault}; nothing of it was changed{}", advice(fault.cause));
         EntryState::Quarantined { fault, pinned_lsn }

@@ -211,7 +211,7 @@ pub struct CatalogFault {
     pub what: String,
     /// Whether the other is sound.
     pub has_other: bool,
-    /// Whether another release wrote it: nothing is wrong with it, as far as this one can tell.
+    /// Whether another release wrote it, so that this one cannot verify it.
     pub is_of_other_release: bool,
 }
 

@@ -56,7 +56,7 @@ pub struct Catalog {
     detached: Mutex<Vec<Detached>>,
     /// Why the log was not cut when it last could have been.
     cut_fault: Mutex<Option<String>>,
-    /// Held for writing by whoever needs the log whole, for reading by whoever cuts it.
+    /// Locked for writing while the whole log is needed, for reading while it is cut.
     cuts: RwLock<()>,
 }
 
@@ -206,7 +206,7 @@ impl Catalog {
         Ok(true)
     }
 
-    /// Frees the name of a deleted collection that nobody uses any more. Its files go in the background: the last
+    /// Frees the name of a deleted collection that no request uses any more. Its files go in the background: the last
     /// user may be the log's thread, which must not wait for them.
     fn detach(&self, entry: &Arc<Entry>) {
         if !entry.start_detaching() {
@@ -257,7 +257,7 @@ impl Catalog {
     }
 
     /// Sets a collection aside that was served so far: its files can no longer be trusted. Requests that run are
-    /// finished; every later one is told the fault. The log keeps what its checkpoint does not have.
+    /// finished; every later one gets the fault. The log keeps what its checkpoint does not have.
     pub fn quarantine(&self, entry: &Arc<Entry>, fault: impl Into<Unopened>) {
         let fault = fault.into();
         let Some(collection) = entry.collection() else { return };
@@ -268,7 +268,7 @@ impl Catalog {
         // A deletion marks the entry that has the name, and no other may have it from then on.
         let _ledger = self.ledger.lock();
         self.entries.rcu(|entries| match entries.get(&entry.name) {
-            // Whoever is deleting it holds the entry that it found, and will remove it.
+            // A deletion holds the entry that it found, and will remove it.
             Some(now) if Arc::ptr_eq(now, entry) && !entry.is_deleting() => {
                 entries.update(entry.name.clone(), Arc::clone(&aside))
             }
@@ -305,7 +305,7 @@ impl Catalog {
         entries.values().filter_map(|entry| entry.pinned_lsn()).chain(own).min()
     }
 
-    /// Cuts the log below what only it holds, unless somebody needs it whole. A log that cannot be cut now is cut
+    /// Cuts the log below what only it holds, unless the whole log is needed. A log that cannot be cut now is cut
     /// later; it still holds everything.
     pub fn cut_log(&self) {
         let Some(_cutting) = self.cuts.try_read() else { return };
@@ -322,11 +322,11 @@ impl Catalog {
     /// Reads the catalog's file and its copy, and writes both again when one of them is not what was written. Answers
     /// which that was, what is wrong with it, and what came of it.
     pub fn scrub_file(&self) -> Option<(&'static str, String, Result<(), StorageError>)> {
-        // Nothing may replace the files between a look at one and at the other.
+        // The files must not be replaced after one of them is read and before the other is.
         let mut ledger = self.ledger.lock();
         let (path, what) = match CatalogFile::load(&*self.shared.storage) {
             Ok(Found { fault: Some(fault), .. }) => fault,
-            // A file that could not be written is tried again by whoever keeps house.
+            // The next round of background work tries again to write the file.
             Ok(_) if ledger.is_stale || ledger.fault.is_some() => return None,
             Ok(Found { stale: Some(dir), .. }) => {
                 let path = if dir == file::COPY_DIR { file::COPY_PATH } else { file::PATH };

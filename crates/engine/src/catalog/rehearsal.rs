@@ -1,4 +1,4 @@
-//! A start that changes nothing: what would be served, and what would not.
+//! A rehearsal: a start that changes nothing, to find what would be served and what would not.
 
 use super::file::{self, CatalogFile, Found, SavedEntry};
 use super::open::unknown_folder;
@@ -21,8 +21,8 @@ pub struct DamagedRecord {
 }
 
 impl DamagedRecord {
-    /// The segment that it stands in, as a path in the data directory, and a sentence.
-    pub fn told(&self, storage: &dyn Storage) -> (String, String) {
+    /// The path of its segment, relative to the data directory, and a sentence.
+    pub fn describe(&self, storage: &dyn Storage) -> (String, String) {
         let file = wal::path_holding(storage, self.lsn).unwrap_or_else(|_| "log".to_string());
         (file, format!("the body of record {} does not have its checksum", self.lsn))
     }
@@ -94,7 +94,7 @@ pub fn rehearse(
     let applied = replay.highest_applied();
     let report = wal::inspect(&**storage, applied, &mut |item| replay.visit(item)).map_err(OpenError::Log)?;
     if source == Source::File {
-        // Without it nothing tells what was cut from what is lost.
+        // Without the catalog, records that were cut cannot be told from records that are lost.
         replay.lose_catalog(&report);
         if replay.fault.is_none() {
             replay.fault = unknown_folder(&**storage, replay.next_id)?;
@@ -120,7 +120,7 @@ pub fn rehearse_log(storage: &Arc<dyn Storage>) -> Result<Rehearsal, OpenError> 
 /// The catalog as its file, every record that can be read, and the folders say.
 pub struct SavedCatalog {
     file: CatalogFile,
-    /// Collections of which nothing but the folder tells: their names are made up.
+    /// Collections of which only the folder is left: their names are made up.
     nameless: BTreeSet<u64>,
     /// Collections that are known to have been deleted, of numbers that the file had not given out yet.
     deleted: BTreeSet<u64>,
@@ -131,7 +131,7 @@ pub struct SavedCatalog {
 }
 
 /// The catalog, whatever is missing of the log. Where that `is_lossy`, so that creations may be among what is lost, the
-/// folders tell of the collections that have a checkpoint.
+/// folders show which collections have a checkpoint.
 ///
 /// # Errors
 /// What keeps the source from being read, and what reading the log cannot get past.
@@ -185,8 +185,8 @@ pub fn salvage_catalog(
         let is_taken = |name: &String| entries.values().any(|(other, taken, _)| other != id && taken == name);
         let names = (2..).map(|at| format!("recovered-{id}-{at}"));
         let name = std::iter::once(format!("recovered-{id}")).chain(names).find(|name| !is_taken(name));
-        if let (Some((_, stands, _)), Some(name)) = (entries.get_mut(id), name) {
-            *stands = name;
+        if let (Some((_, entry_name, _)), Some(name)) = (entries.get_mut(id), name) {
+            *entry_name = name;
         }
     }
     saved.entries = entries.into_values().collect();
@@ -207,7 +207,7 @@ impl Strays {
         Strays { listed, records: BTreeMap::new() }
     }
 
-    /// Every collection that the log tells of and `catalog` does not list.
+    /// Every collection that has records in the log and that `catalog` does not list.
     ///
     /// # Errors
     /// What reading the log cannot get past.
@@ -217,7 +217,7 @@ impl Strays {
         Ok(strays)
     }
 
-    /// Takes note of a record, which may stand behind damage.
+    /// Counts a record, which may come after damage.
     pub fn see(&mut self, item: &Replayed<'_>) {
         match *item {
             Replayed::Record { collection: CATALOG, kind, body, .. } => {
@@ -244,7 +244,7 @@ impl SavedCatalog {
         &self.file.entries
     }
 
-    /// Whether nothing but its folder tells of a collection, so that its name is made up.
+    /// Whether only the folder of a collection is left, so that its name is made up.
     pub fn is_nameless(&self, id: u64) -> bool {
         self.nameless.contains(&id)
     }

@@ -81,7 +81,7 @@ impl Catalog {
         }
     }
 
-    /// The last segment still grows: its beginning takes the place of the link to it.
+    /// Replaces the link to the last segment, which is still written, by a copy of its first `bytes` bytes.
     fn keep_beginning(&self, path: &str, bytes: u64) -> Result<(), StorageError> {
         let storage = &*self.shared.storage;
         let (linked, copy) = (format!("{STAGING}/{path}"), format!("{STAGING}/{path}.tmp"));
@@ -94,7 +94,7 @@ impl Catalog {
     }
 }
 
-/// Only whoever may read the data directory asks for the links: he is told which file it is.
+/// The caller may read the data directory, so the error names the file.
 fn refused(error: &StorageError) -> Error {
     match error.kind() {
         ErrorKind::Full => Error::StorageFull,

@@ -1,4 +1,4 @@
-//! Work that hardly anybody waits for: building field indexes, moving tails into graphs, checkpoints, cutting the log.
+//! Background work: building field indexes, moving tails into graphs, vacuums, checkpoints, cutting the log.
 
 use super::heap_trim::HeapTrim;
 use super::notifier::Notifier;
@@ -17,17 +17,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Longest time of one look at the log.
+/// Longest time of one vacuum, of one round of checkpoints, and of one attempt to shorten the log.
 const HOUSEKEEPING: Duration = Duration::from_millis(500);
 
-/// Time between two looks at the deadlines of writes that wait for a writer.
+/// Time between two checks of the deadlines of writes that wait for a writer.
 const LATE_WRITES: Duration = Duration::from_millis(100);
 
-/// How long an indexer that has done its work leaves what is written next alone.
+/// How long an indexer sleeps when its queue becomes empty. A collection that is queued meanwhile wakes no thread, so that
+/// a stream of small writes does not wake one for each.
 const REST: Duration = Duration::from_millis(5);
 
-/// The log, and what waits in it for a checkpoint, are kept to one part in so many of the free space.
-const SHARE_OF_FREE: u64 = 4;
+/// The log, and the replay that waits in it for a checkpoint, are kept below the free space divided by this.
+const FREE_DIVISOR: u64 = 4;
 /// Below this, a log is not worth a checkpoint, however full the disk is.
 const LEAST_LOG_BYTES: u64 = 256 << 10;
 
@@ -41,7 +42,8 @@ pub struct Background {
 }
 
 impl Background {
-    /// Starts an indexer for each core, the housekeeper, and who answers writes that wait too long.
+    /// Starts an indexer for each core, the thread that checkpoints and vacuums, and the one that answers writes whose
+    /// deadline has passed.
     ///
     /// # Errors
     /// The system's, when it refuses a thread.
@@ -90,7 +92,7 @@ impl Background {
         Ok(Background { stop, catalog: Arc::clone(catalog), keeper_notifier, deadline_notifier, threads })
     }
 
-    /// Ends what runs at its next stop and waits for it.
+    /// Ends running work at its next check, and waits for the threads.
     pub fn close(&mut self) {
         self.stop.store(true, Ordering::Release);
         self.catalog.shared().indexer.close();
@@ -102,7 +104,7 @@ impl Background {
     }
 }
 
-/// Answers the writes whose deadline passes while they wait for a writer that is at a long one.
+/// Answers the writes whose deadline has passed while they waited for a writer.
 fn give_up_late_writes(catalog: &Catalog) {
     if catalog.shared().waiting_writes.load(Ordering::Relaxed) == 0 {
         return;
@@ -144,7 +146,7 @@ fn index_until_closed(catalog: &Catalog) {
     }
 }
 
-/// Works off what the field indexes and graphs of all collections need: for engines without threads.
+/// Builds all field indexes and graphs, for engines without threads.
 pub fn index_everything(catalog: &Catalog, scratch: &mut IndexScratch) {
     for collection in catalog.collections() {
         guarded(&collection, "the indexer", || collection.build_indexes());
@@ -152,13 +154,13 @@ pub fn index_everything(catalog: &Catalog, scratch: &mut IndexScratch) {
     }
 }
 
-/// Checkpoints what is due, cuts the log behind it, and sees to the reserve. Failures leave everything as it was; the
-/// next look tries again.
+/// Vacuums, checkpoints what is due, cuts the log, and maintains the reserve. A failure leaves everything as it was; the
+/// next call tries again.
 pub fn keep_house(catalog: &Catalog) {
     let shared = catalog.shared();
     // Where the disk has little room left, the log must not be what takes it.
     let room =
-        shared.storage.free_bytes().map_or(u64::MAX, |free| (free / SHARE_OF_FREE).max(LEAST_LOG_BYTES));
+        shared.storage.free_bytes().map_or(u64::MAX, |free| (free / FREE_DIVISOR).max(LEAST_LOG_BYTES));
     let checkpoint_work = shared.thresholds.checkpoint_bytes.min(usize::try_from(room).unwrap_or(usize::MAX));
     let log_budget_bytes = shared.thresholds.log_budget_bytes.min(room);
     catalog.remove_detached();
@@ -189,16 +191,16 @@ pub fn keep_house(catalog: &Catalog) {
     shrink_log(catalog, log_budget_bytes);
     measure_room(catalog);
     if shared.reserve.fits(shared.unsaved_work.load(Ordering::Relaxed) as u64) {
-        // Without a reserve a full disk refuses deletions as well, until somebody else makes room.
+        // Without a reserve a full disk refuses deletions too, until another process frees space.
         let _ = shared.reserve.keep(shared.log.size_bytes());
     } else {
-        // The next checkpoint needs all there is.
+        // The next checkpoint needs all free space.
         shared.reserve.release();
     }
 }
 
-/// Where little room is left, looks what the checkpoints of all collections need that have something in the log, and the
-/// growth of the one that needs most for that.
+/// Where little space is free, measures what the checkpoints of all collections that wait for one need, and the growth of
+/// the collection that needs most for that.
 pub fn measure_room(catalog: &Catalog) {
     let shared = catalog.shared();
     let unsaved = shared.unsaved_work.load(Ordering::Relaxed) as u64;
@@ -217,8 +219,8 @@ pub fn measure_room(catalog: &Catalog) {
     shared.reserve.measure(unsaved, waiting + growth);
 }
 
-/// Checkpoints the collections with the most to replay, until all together are within the budget, or the time of a look
-/// is used up. One that cannot be checkpointed leaves it to the others.
+/// Checkpoints the collections with the most to replay, until all together are within the budget, or the time is
+/// used up. One that cannot be checkpointed is skipped.
 fn shorten_replay(catalog: &Catalog, budget: u64) {
     let shared = catalog.shared();
     let is_long = || shared.unsaved_work.load(Ordering::Relaxed) as u64 > budget;
@@ -236,15 +238,15 @@ fn shorten_replay(catalog: &Catalog, budget: u64) {
     }
 }
 
-/// Checkpoints the collections that pin the oldest segments, until the log is within its budget, nothing helps any
-/// more, or the time of a look is used up.
+/// Checkpoints the collections that pin the oldest segments, until the log is within its budget, no checkpoint can
+/// shorten it, or the time is used up.
 fn shrink_log(catalog: &Catalog, budget_bytes: u64) {
     let log = &catalog.shared().log;
     catalog.cut_log();
     let started = Instant::now();
     while log.size_bytes() > budget_bytes && started.elapsed() < HOUSEKEEPING {
         let _ = catalog.checkpoint();
-        // A quarantined collection keeps its part of the log for whoever salvages it: below that nothing helps.
+        // A quarantined collection keeps its part of the log for a repair: the log cannot get shorter than that.
         let kept = catalog.quarantined_lsn().unwrap_or(Lsn::MAX);
         let pinning = catalog
             .collections()
@@ -253,7 +255,7 @@ fn shrink_log(catalog: &Catalog, budget_bytes: u64) {
             .min_by_key(|(lsn, _)| *lsn)
             .filter(|(lsn, _)| *lsn < kept);
         let Some((pinned, collection)) = pinning else {
-            // Nobody needs it: what is left is the segment that grows.
+            // Nothing pins it: only the segment that is written is left.
             if kept == Lsn::MAX && log.rotate().is_ok() {
                 catalog.cut_log();
             }
@@ -267,7 +269,7 @@ fn shrink_log(catalog: &Catalog, budget_bytes: u64) {
     }
 }
 
-/// Checkpoints whatever needs the log up to a LSN, and cuts it.
+/// Checkpoints every collection that needs the log up to an LSN, and cuts it.
 pub fn checkpoint_up_to(catalog: &Catalog, lsn: Lsn) {
     for collection in catalog.collections() {
         if collection.pinned_lsn().is_some_and(|pinned| pinned <= lsn) {

@@ -12,13 +12,13 @@ const PANIC_COLLECTION: &str = "__panic__";
 /// Runs a request. The reply is called exactly once, whatever happens.
 pub fn run(core: &Core, request: Request, reply: Reply) {
     let once = Once(Some(reply));
-    // A panic drops the reply on its way, and that answers.
+    // A panic drops the reply, which answers then.
     let _ = catch_unwind(AssertUnwindSafe(|| {
         dispatch(core, request, Box::new(move |result| once.send(result)));
     }));
 }
 
-/// A reply that is called even when whoever holds it panics: dropped uncalled, it answers with the panic.
+/// A reply that is always called: when it is dropped uncalled, because its holder panicked, it answers with that.
 struct Once(Option<Reply>);
 
 impl Once {

@@ -29,7 +29,7 @@ use crate::collection::{GraphPolicy, MemoryReport};
 use crate::deadline::Closing;
 use crate::error::Error;
 use crate::field::IndexScratch;
-use crate::limits::{Limits, MAX_TOLD_DAMAGES, Thresholds};
+use crate::limits::{Limits, MAX_REPORTED_DAMAGES, Thresholds};
 use crate::query::{Tally, Totals};
 use crate::scheduling::ActiveRead;
 use crate::storage::{LockGuard, Storage};
@@ -46,11 +46,11 @@ use tuning::Tuner;
 const WAITING_READS: usize = 1024;
 /// Writes that may wait to be parsed. Their bodies are bounded by the server's byte budget.
 const WAITING_WRITES: usize = 4096;
-/// Threads that wait for the users of deleted collections.
+/// Threads that wait until deleted collections are unused.
 const DELETION_THREADS: usize = 4;
 /// Longest time that a request may take, whatever it asks for.
 const LONGEST_REQUEST: Duration = Duration::from_secs(3600);
-/// Time that a request has when it does not say.
+/// Time that a request has when it does not say how much.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// How to open an engine.
@@ -62,11 +62,11 @@ pub struct Options {
     pub limits: Limits,
     /// Sizes at which work in the background starts.
     pub thresholds: Thresholds,
-    /// Time between two looks at what is to be checkpointed, vacuumed or removed.
+    /// Time between two rounds of background work: vacuums, checkpoints, removals.
     pub housekeeping: Duration,
-    /// Threads of their own, or everything in the caller.
+    /// Threads of its own, or everything on the calling thread.
     pub mode: Mode,
-    /// How rows are fetched ahead. Without threads nothing is measured.
+    /// How rows are prefetched. Without threads nothing is measured.
     pub tuning: Tuning,
     /// How files are read in the background for signs of decay; not at all when absent, or without threads.
     pub scrub: Option<ScrubOptions>,
@@ -110,7 +110,7 @@ impl Options {
     }
 }
 
-/// The bytes of a body, whoever owns them.
+/// The bytes of a body.
 pub type Body = Box<dyn AsRef<[u8]> + Send>;
 
 /// One request.
@@ -144,7 +144,7 @@ pub struct Status {
     /// Name and fault of each quarantined collection.
     pub faults: Vec<(String, String)>,
     /// File, relative to the data directory, and a sentence for each piece of damage that the log had when it was opened;
-    /// at most [`MAX_TOLD_DAMAGES`].
+    /// at most [`MAX_REPORTED_DAMAGES`].
     pub log_damages: Vec<(String, String)>,
     /// What searches did since the engine was opened.
     pub searches: Tally,
@@ -187,7 +187,7 @@ type Jobs = Pool<Job>;
 pub struct Engine {
     core: Arc<Core>,
     writes: Mutex<Option<Jobs>>,
-    /// Deletions of collections, which wait for whoever still uses them.
+    /// Deletions of collections, which wait for requests that still use them.
     deletions: Mutex<Option<Jobs>>,
     background: Mutex<Option<Background>>,
     tuner: Mutex<Option<Tuner>>,
@@ -202,16 +202,51 @@ struct Core {
     limits: Limits,
     #[cfg(feature = "testing")]
     panics_on_request: bool,
-    /// Everything runs in the caller: nobody builds in the background.
+    /// Everything runs on the calling thread: there is no background work.
     inline: bool,
-    /// What the log said of itself when it was opened.
+    /// The damage that the log reported when it was opened.
     log_damages: Vec<(String, String)>,
-    /// Whether the engine closes: what runs is given up.
+    /// Whether the engine is closing: running requests are cancelled then.
     closing: Closing,
     /// Threads that answer reads; a batch is split over those that are free.
     reads: Mutex<Option<Jobs>>,
     /// What searches did since the engine was opened.
     searches: Arc<Totals>,
+}
+
+/// What runs on threads, apart from reads; nothing in an engine without threads.
+#[derive(Default)]
+struct Threads {
+    writes: Option<Jobs>,
+    deletions: Option<Jobs>,
+    background: Option<Background>,
+}
+
+impl Threads {
+    /// Starts the pools, that of the reads included, and the background work.
+    fn start(core: &Arc<Core>, options: &Options) -> Result<Threads, OpenError> {
+        let pool = |name: &str, threads: usize, waiting: usize, priority: Priority| {
+            let core = Arc::clone(core);
+            Pool::start(name, threads, waiting, priority, move |job| match job {
+                Job::Request(request, reply, read) => {
+                    execute::run(&core, request, reply);
+                    drop(read);
+                }
+                Job::Help(help) => help(),
+            })
+            .map_err(OpenError::Threads)
+        };
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let reads = pool("read", options.search_threads, WAITING_READS, Priority::Normal)?;
+        let writes = pool("write", cores.max(2), WAITING_WRITES, Priority::Low)?;
+        let background =
+            Background::start(&core.catalog, options.housekeeping).map_err(OpenError::Threads)?;
+        // Deletions mostly wait. A thread of low priority counts as background work while it does, and other background
+        // work would yield to it.
+        let deletions = pool("delete", DELETION_THREADS, WAITING_WRITES, Priority::Normal)?;
+        *core.reads.lock() = Some(reads);
+        Ok(Threads { writes: Some(writes), deletions: Some(deletions), background: Some(background) })
+    }
 }
 
 impl Engine {
@@ -225,8 +260,8 @@ impl Engine {
             catalog::open(Arc::clone(&storage), options.limits, options.thresholds, options.mode)?;
         background::measure_room(&catalog);
         let found = ScrubReport::of_start(&damage, &report);
-        let records = damage.records.iter().map(|record| record.told(&*storage));
-        let log_damages = report.sentences(MAX_TOLD_DAMAGES).into_iter().chain(records);
+        let records = damage.records.iter().map(|record| record.describe(&*storage));
+        let log_damages = report.sentences(MAX_REPORTED_DAMAGES).into_iter().chain(records);
         let inline = options.mode != Mode::Threaded;
         let core = Arc::new(Core {
             catalog: Arc::clone(&catalog),
@@ -234,37 +269,16 @@ impl Engine {
             #[cfg(feature = "testing")]
             panics_on_request: options.panics_on_request,
             inline,
-            log_damages: log_damages.take(MAX_TOLD_DAMAGES).collect(),
+            log_damages: log_damages.take(MAX_REPORTED_DAMAGES).collect(),
             closing: Closing::default(),
             reads: Mutex::new(None),
             searches: Arc::default(),
         });
-        let (writes, deletions, background) = if inline {
-            (None, None, None)
-        } else {
-            let cores = std::thread::available_parallelism().map_or(1, usize::from);
-            let requests = |name: &str, threads: usize, waiting: usize, priority: Priority| {
-                let core = Arc::clone(&core);
-                Pool::start(name, threads, waiting, priority, move |job| match job {
-                    Job::Request(request, reply, read) => {
-                        execute::run(&core, request, reply);
-                        drop(read);
-                    }
-                    Job::Help(help) => help(),
-                })
-                .map_err(OpenError::Threads)
-            };
-            let reads = requests("read", options.search_threads, WAITING_READS, Priority::Normal)?;
-            let writes = requests("write", cores.max(2), WAITING_WRITES, Priority::Low)?;
-            let background = Background::start(&catalog, options.housekeeping).map_err(OpenError::Threads)?;
-            // They wait more than they work. Who stands behind counts as at work, and the others would make way for it.
-            let deletions = requests("delete", DELETION_THREADS, WAITING_WRITES, Priority::Normal)?;
-            *core.reads.lock() = Some(reads);
-            (Some(writes), Some(deletions), Some(background))
-        };
+        let threads = if inline { None } else { Some(Threads::start(&core, &options)?) };
+        let Threads { writes, deletions, background } = threads.unwrap_or_default();
         let scrub =
             Scrub::start(&catalog, options.scrub.filter(|_| !inline), found).map_err(OpenError::Threads)?;
-        // A system that refuses the thread leaves everything as it is without it.
+        // If the system refuses the thread, the defaults stay in use.
         let tuner = (!inline && options.tuning == Tuning::Measured).then(|| Tuner::start(storage).ok());
         Ok(Engine {
             core,
@@ -330,8 +344,8 @@ impl Engine {
         self.scrub.lock().run_once(&self.core.catalog);
     }
 
-    /// Gives everything that is served second names, in the folder [`STAGING`](catalog::STAGING) of the data directory,
-    /// for somebody to copy: every write that was acknowledged is in it, every collection at one operation.
+    /// Links every file that is served into the folder [`STAGING`](catalog::STAGING) of the data directory,
+    /// for a backup to copy: it has every acknowledged write, and each collection at one operation.
     ///
     /// # Errors
     /// `Internal` when the log cannot be made durable or the disk refuses; `StorageFull` when it is full.
@@ -339,7 +353,7 @@ impl Engine {
         self.core.catalog.stage()
     }
 
-    /// Removes the second names.
+    /// Removes the links.
     ///
     /// # Errors
     /// `Internal` with the disk's reason.

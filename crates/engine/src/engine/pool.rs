@@ -131,7 +131,7 @@ mod tests {
     use super::*;
     use std::sync::Mutex;
     use std::sync::atomic::{AtomicUsize, Ordering};
-    use std::sync::mpsc;
+    use std::sync::{Mutex, mpsc};
 
     #[test]
     fn every_job_is_done_once_and_closing_waits_for_those_that_are_queued() {

@@ -1,8 +1,8 @@
-//! Reading at leisure what nobody asks for: decay is found while a backup that is sound still exists.
+//! The scrub reads all files in the background, so that decay is found while a sound backup still exists.
 //!
 //! Data files, graphs, manifests, the catalog and the closed segments of the log are compared with their checksums at a
-//! bounded rate. A collection with a damaged data file is quarantined, since its answers could be wrong; what the server
-//! still has in memory is written again, or to checkpoints.
+//! bounded rate. A collection with a damaged data file is quarantined, since its answers could be wrong; other damaged files are
+//! written again from memory, or replaced by checkpoints.
 
 use super::background::checkpoint_up_to;
 use super::notifier::Notifier;
@@ -21,13 +21,13 @@ use std::time::{Duration, SystemTime};
 /// How often and how fast files are read.
 #[derive(Clone, Copy, Debug)]
 pub struct ScrubOptions {
-    /// Most bytes a second.
+    /// Greatest rate in bytes a second.
     pub bytes_per_second: u64,
-    /// From the end of one pass, or the start, which reads everything too, to the next.
+    /// Time from the end of one pass to the next. The start reads everything too and counts as a pass.
     pub interval: Duration,
 }
 
-/// One piece that was not as it was written.
+/// A damaged part of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScrubFinding {
     /// Grows from finding to finding of this process.
@@ -43,7 +43,7 @@ pub struct ScrubFinding {
 /// What the scrub did since the engine was opened, and what that start found, which reads everything as well.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ScrubReport {
-    /// Passes that came to their end.
+    /// Passes that were finished.
     pub passes: u64,
     /// When the last one did, in seconds since 1970.
     pub finished_at: Option<u64>,
@@ -59,7 +59,7 @@ pub struct ScrubReport {
     pub catalog_failures: u64,
     /// Segments of the log that failed.
     pub log_failures: u64,
-    /// The last findings, oldest first, but for those of the start of which the engine's status tells.
+    /// The last findings, oldest first, without those of the start that the engine's status has.
     pub findings: VecDeque<ScrubFinding>,
 }
 
@@ -72,7 +72,7 @@ pub struct Scrub {
 }
 
 impl ScrubReport {
-    /// What there is to report when an engine was opened.
+    /// The findings of a start.
     pub fn of_start(damage: &StartDamage, log: &LogReport) -> ScrubReport {
         let mark = log.mark_fault.iter().filter(|fault| fault.has_other);
         let mut report = ScrubReport {
@@ -93,7 +93,7 @@ impl ScrubReport {
 }
 
 impl Scrub {
-    /// Starts the thread, where there is something for it to do. `report` is what there is to report already.
+    /// Starts the thread if there are options. `report` has the findings of the start.
     ///
     /// # Errors
     /// The system's, when it refuses a thread.
@@ -227,7 +227,7 @@ fn scrub_log(catalog: &Catalog, report: &Mutex<ScrubReport>, pace: &mut dyn FnMu
     let inspection = wal::verify_closed(storage, &paths(), pace);
     report.lock().bytes += inspection.bytes;
     for fault in inspection.faults {
-        // What was cut meanwhile is no fault.
+        // A segment that was cut meanwhile is no fault.
         if !paths().contains(&fault.path) {
             continue;
         }
@@ -244,7 +244,7 @@ fn scrub_log(catalog: &Catalog, report: &Mutex<ScrubReport>, pace: &mut dyn FnMu
     }
 }
 
-/// What a client is told, and advised what to do: the name of the file without its folders.
+/// The sentence that clients get: it names the file without its folders.
 fn sentence(fault: &FileFault) -> String {
     let file = fault.path.rsplit('/').next().unwrap_or_default();
     format!("{} in {file}, since the server started", fault.what)

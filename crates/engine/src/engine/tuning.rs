@@ -1,4 +1,4 @@
-//! Finds out how this machine fetches rows best, once, and remembers it in the file `TUNING` of the data directory.
+//! Measures once how this machine prefetches rows best, and keeps the result in the file `TUNING` of the data directory.
 
 use super::pool::Priority;
 use crate::index::fetch::FetchTable;
@@ -17,13 +17,12 @@ const TITLE: &str = "kithdb tuning 2";
 /// Begins the last line: the CRC32C of all before it.
 const SEAL: &str = "crc32c ";
 
-/// How rows are asked for ahead of their scoring.
+/// How rows are prefetched before they are scored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tuning {
-    /// As it was measured on this model of CPU: on a thread of its own after opening, unless the data directory
-    /// remembers it.
+    /// As measured on this model of CPU: on a thread of its own after opening, unless the data directory has the result.
     Measured,
-    /// As it is good on most CPUs, or as another engine of the process has measured it.
+    /// The default for most CPUs, or what another engine of the process has measured.
     Fixed,
 }
 
@@ -67,8 +66,8 @@ impl Tuner {
     }
 }
 
-/// What the directory remembers of this machine; else what is measured, which it then remembers. A directory that
-/// cannot be written is measured for again at the next start.
+/// The result that the directory has for this machine, or else a measurement, which is stored in it. If it cannot be
+/// stored, the next start measures again.
 fn find(
     storage: &dyn Storage,
     machine: &str,
@@ -101,11 +100,11 @@ fn machine() -> String {
     format!("cpu {}\nkernels {vectors:?} {codes:?}\n", cpu_model())
 }
 
-/// The model of this CPU as Linux tells it, or else what is known of it without asking.
+/// The model of this CPU as Linux reports it, or else the architecture.
 fn cpu_model() -> String {
-    let told = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let cpuinfo = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     // x86 has one line of words, arm64 several of numbers; the first core speaks for all.
-    let first = told.split("\n\n").next().unwrap_or_default();
+    let first = cpuinfo.split("\n\n").next().unwrap_or_default();
     let names = ["model name", "CPU implementer", "CPU variant", "CPU part"];
     let values = first.lines().filter_map(|line| {
         let (name, value) = line.split_once(':')?;

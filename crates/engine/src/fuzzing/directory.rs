@@ -41,7 +41,7 @@ pub fn checkpoint(bytes: &[u8]) {
     let Some((body, files)) = parts.split_first() else { return };
     let Ok(mut manifest) = Manifest::decode(body) else { return };
     let Ok(config) = CollectionConfig::restore(&manifest.config) else { return };
-    // So many operations and records nobody writes.
+    // No collection has more operations and records.
     manifest.op = OpNumber::new(manifest.op.get() % (1 << 40));
     manifest.lsn = Lsn::new(manifest.lsn.get() % (1 << 40));
     manifest.next_file = files.len() as u32 + 1;

@@ -54,7 +54,7 @@ pub fn log(bytes: &[u8]) {
     let (mut log, second, _) = open(&disk).expect("a log that was opened opens again");
     assert_eq!(second, first, "a log shows something else when it is opened again");
     if log.next_lsn().get() > u64::MAX / 4 {
-        // So many records nobody writes; the next ones would have no LSNs.
+        // No log has so many records; the next ones would have no LSNs.
         return;
     }
     let lsn = log.append(3, 1, *b"new").expect("an open log takes records");

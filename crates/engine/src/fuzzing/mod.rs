@@ -96,7 +96,7 @@ pub fn filter(bytes: &[u8]) {
                 assert_eq!(alone, nested, "a filter in a filter decides otherwise");
             }
         }
-        Err(error) => say(&error),
+        Err(error) => check_error(&error),
     }
 }
 
@@ -126,12 +126,12 @@ pub fn request(bytes: &[u8]) {
         _ => std::str::from_utf8(body).map_or(Ok(()), |text| api::path_field(text).map(drop)),
     };
     if let Err(error) = outcome {
-        say(&error);
+        check_error(&error);
     }
 }
 
-/// An error can be told: its details are written whatever is in them.
-fn say(error: &Error) {
+/// Checks that the details of an error can be written.
+fn check_error(error: &Error) {
     assert!(!error.code().is_empty() && !error.details_json().is_empty());
     assert!(error.to_string().len() < 1 << 16, "an error of {} bytes", error.to_string().len());
 }
@@ -150,7 +150,7 @@ pub fn settings(bytes: &[u8]) {
             }
         }
         Err(error) => {
-            say(&error);
+            check_error(&error);
             part();
         }
     }

@@ -1,4 +1,4 @@
-//! `kithdb check`: a data directory at rest, looked at as a start would, and deeper. Nothing is written.
+//! `kithdb check`: verifies a data directory that no server has open, as a start does and further. Nothing is written.
 
 use super::advice::{
     MEND, NOT_NEEDED, QUARANTINED, REBUILD, WRITTEN_AGAIN, advice, field_name, log_effect, part_name,
@@ -11,7 +11,7 @@ use crate::storage::{ErrorKind, OTHER_IS_SOUND, ReadOnly, Storage};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// A collection that was looked at.
+/// A collection that was checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CheckedCollection {
     /// Its number, which its folder carries.
@@ -110,7 +110,7 @@ impl Run {
         Ok(found)
     }
 
-    /// Without the catalog nobody knows names; the files of the folders can be checked all the same.
+    /// Checks the files of all folders when the catalog, and with it the names of the collections, is lost.
     fn without_catalog(&mut self, what: &str) -> Result<(), OpenError> {
         let what = &format!("{what}, and its copy in the folder collections is of no use either");
         let effect = "the server does not start: nobody knows the names of the collections";
@@ -137,7 +137,7 @@ impl Run {
         self.report.collections.push(CheckedCollection { id, name, points: None, fault });
     }
 
-    /// Collections of which the log or a folder tells and whose creation a start would not find. Answers the numbers of
+    /// Finds collections that have records in the log or a folder, but no creation that a start would find. Answers the numbers of
     /// those that a repair keeps.
     fn unlisted(&mut self, rehearsal: &Rehearsal) -> Result<BTreeSet<u64>, OpenError> {
         let Rehearsal { report, fault, .. } = rehearsal;
@@ -196,7 +196,7 @@ impl Run {
         }
         let name_of = |id: u64| rehearsal.collections.iter().find(|found| found.id == id);
         for record in damaged {
-            let (file, what) = record.told(&*self.storage);
+            let (file, what) = record.describe(&*self.storage);
             let collection = record.collection;
             let found = name_of(collection);
             let name = found.map(|found| found.name.as_str());

@@ -1,4 +1,4 @@
-//! `kithdb repair`: what verifies of a damaged directory is kept, what does not is set aside and named.
+//! `kithdb repair`: keeps what verifies of a damaged directory, sets the rest aside, and reports what is lost.
 //!
 //! Nothing is destroyed: before anything changes, everything that will be replaced gets a second name below
 //! `salvage/`. Then the damaged collections get new checkpoints, made of what verifies, and where the log is damaged
@@ -25,7 +25,7 @@ use std::sync::Arc;
 /// Folder in the data directory for what a repair replaced.
 pub const SALVAGE: &str = "salvage";
 
-/// How many collections that no list names are told of one by one.
+/// How many collections that no list names are reported one by one.
 pub(super) const NAMED_STRAYS: usize = 20;
 
 /// What a repair does, or would do, about one collection.
@@ -79,7 +79,7 @@ impl RepairReport {
 ///
 /// # Errors
 /// What a start could not get past but for damage of the catalog and the log; and [`OpenError::Unreadable`] when the
-/// device refuses a read of what is there, since nothing tells that from damage but time.
+/// device refuses a read of what is there, since only a later attempt could tell that from damage.
 pub fn repair(
     storage: &Arc<dyn Storage>,
     stamp: &str,
@@ -246,7 +246,7 @@ impl Run {
     }
 
     /// Applies every record of the log that can be read to the collections that need it, and says of which it cannot
-    /// because nothing tells what the collection is.
+    /// because the collection is unknown.
     fn replay(
         &mut self,
         catalog: &SavedCatalog,
@@ -276,8 +276,8 @@ impl Run {
             }
         }
         let strays = strays.records;
-        // The end of the log may be lost. What stands in checkpoints is behind the new one all the same: a start would
-        // take what is between for lost.
+        // The end of the log may be lost. The new log begins after what the checkpoints have: a start would take records
+        // between them for lost.
         let saved = openings.values().map(Opening::lsn).max().unwrap_or_default().max(catalog.lsn());
         self.end = end.map_err(OpenError::Log)?.max(saved.next());
         self.report.notes.extend(strays.iter().take(NAMED_STRAYS).map(|(id, records)| {
@@ -327,7 +327,7 @@ impl Run {
             wal::mend_mark(&**storage).map_err(OpenError::Log)?;
         }
         if self.report.replaces_log {
-            // The note first: what stands below it counts as cut from here on.
+            // The mark first: records below it count as cut from here on.
             wal::start_behind(&**storage, self.end.previous()).map_err(OpenError::Log)?;
             wal::remove_segments(&**storage).map_err(OpenError::Log)?;
         }

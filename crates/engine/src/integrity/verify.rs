@@ -19,7 +19,7 @@ pub struct UnsoundFile {
     pub what: String,
     /// Whether it can be made again from the others.
     pub is_derived: bool,
-    /// Whether another release wrote it: nothing is wrong with it, as far as this one can tell.
+    /// Whether another release wrote it, so that this one cannot verify it.
     pub is_of_other_release: bool,
 }
 
@@ -117,10 +117,10 @@ fn log_faults(storage: &Arc<dyn Storage>, end: LogEnd) -> Result<BTreeMap<String
         Err(error) => return Err(error),
     };
     for record in damaged {
-        let (file, what) = record.told(&**storage);
+        let (file, what) = record.describe(&**storage);
         add(file, what);
     }
-    // The mark was looked at by itself.
+    // The mark has been verified separately.
     for damage in report.damages.iter().filter(|damage| damage.kind != DamageKind::CutMark) {
         add(damage.file(), damage.to_string());
     }

@@ -49,11 +49,11 @@ fn make_dirs(path: &Path) -> io::Result<()> {
 fn make_root(root: &Path) -> io::Result<()> {
     let missing = root.ancestors().take_while(|path| path.file_name().is_some() && !path.exists()).count();
     make_dirs(root)?;
-    // The one that holds it always: whoever made it before may have been stopped before the sync.
+    // The directory that holds it is always synced: a process that made it before may have ended before the sync.
     for dir in root.ancestors().skip(1).take(missing.max(1)) {
         let dir = if dir.as_os_str().is_empty() { Path::new(".") } else { dir };
         match sync_directory(dir) {
-            // A directory of somebody else that lets others in, and does not show them what is in it.
+            // A directory of another user that may be entered and not be read.
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {}
             synced => synced?,
         }
@@ -245,7 +245,7 @@ impl Storage for RealDisk {
 
     #[cfg(unix)]
     fn free_bytes(&self) -> Option<u64> {
-        // A file system that does not tell says that it has no blocks at all.
+        // A file system that does not report its size reports no blocks.
         let stat = rustix::fs::statvfs(&self.root).ok().filter(|stat| stat.f_blocks > 0)?;
         Some(stat.f_bavail.saturating_mul(stat.f_frsize))
     }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io;
 
-/// The classes of failure that callers tell apart.
+/// The classes of failure that callers distinguish.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorKind {
     /// The disk, a quota or a file-size limit refuses more bytes.
@@ -16,7 +16,7 @@ pub enum ErrorKind {
     Locked,
     /// The owner or the mode of the file, or of a folder above it, does not let this user at it.
     Denied,
-    /// A folder stands where the file should be.
+    /// There is a folder of the file's name.
     Folder,
     /// Everything else: the device failed, an invalid path.
     Io,

@@ -1,9 +1,9 @@
 //! How files begin: eight bytes that say what they are, and the version of their format.
 //!
 //! There are two kinds. In a _sealed_ header fields follow, and last the CRC32C of all bytes before it. A _body_ is a
-//! file that is replaced as a whole: the CRC32C of what follows stands in its header, and leaves the header out. So
-//! that a bit which flips in the version is not taken for another release, each version has a body that tells it from
-//! the others, and a later one a body that this release cannot decode.
+//! file that is replaced as a whole: its header has the CRC32C of what follows the header. The body of each version
+//! shows its version, and a later version has a body that this release cannot decode; so a flipped bit in the version
+//! is not taken for another release.
 
 use std::ops::RangeInclusive;
 
@@ -15,7 +15,7 @@ pub const BODY_HEADER_BYTES: usize = 16;
 pub struct Sealed<'a> {
     /// Version of the format.
     pub version: u32,
-    /// What stands between the version and the checksum.
+    /// The bytes between the version and the checksum.
     pub fields: &'a [u8],
 }
 
@@ -40,9 +40,9 @@ pub fn unseal<'a>(bytes: &'a [u8], magic: &[u8; 8]) -> Option<Sealed<'a>> {
 /// Why a body cannot be relied on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BadBody<T> {
-    /// It does not have its checksum, or is no file of this kind.
+    /// Its checksum is wrong, or it is no file of this kind.
     Damaged,
-    /// It has its checksum, and nobody can tell what it means.
+    /// Its checksum is right, and it cannot be decoded.
     Undecodable,
     /// The header is damaged; what follows it is as it was written.
     Header {

@@ -1,4 +1,4 @@
-//! A data directory that cannot be changed, for whoever only looks.
+//! A data directory that can only be read, for checks and for planning a repair.
 
 use super::{ErrorKind, LockGuard, Map, Result, Storage, StorageError, StorageFile};
 use parking_lot::Mutex;

@@ -1,13 +1,14 @@
-//! Disk space that is held back for the moment when the disk is full.
+//! Disk space that is reserved for the time when the disk is full.
 //!
-//! A full disk must not keep anybody from deleting: a deletion is a record of the log too, and what it frees comes
-//! back only when checkpoints were written. So a file of useless bytes is kept beside the data, and is removed when a
-//! write meets the end of the disk. From then on requests that make the data grow are refused, so that what was freed
-//! is there for deletions and checkpoints, until there is room to make the file again. A second, shorter file is left
+//! Deletions must work on a full disk: a deletion is a record of the log too, and its space becomes free only when
+//! checkpoints were written. So a file without meaning is kept beside the data, and is removed when a write finds the
+//! disk full. From then on requests that make the data grow are refused, so that the freed space serves deletions and
+//! checkpoints, until there is room to create the file again. A second, shorter file is left
 //! alone until a start needs it (behind damage the log copies its last records before it can be relied on), or until a
 //! checkpoint that would free the log fits with it and not without.
 //!
-//! Growth ends before the disk does: what waits in the log must fit into a checkpoint, or nothing is ever freed.
+//! Growth is refused before the disk is full: the records that wait in the log must fit into a checkpoint, since
+//! only checkpoints free space.
 
 use super::{ErrorKind, Result, Storage, StorageFile};
 use parking_lot::Mutex;
@@ -16,18 +17,18 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 const PATH: &str = "reserve";
 const START_PATH: &str = "reserve.start";
-/// Bytes that are kept at most: what a checkpoint of one collection writes of what only the log holds.
-const MOST_BYTES: u64 = 64 << 20;
+/// Greatest length of the file: what a checkpoint of one collection writes that only the log holds.
+const MAX_BYTES: u64 = 64 << 20;
 /// A log shorter than this needs no reserve: an empty server stays small.
-const LEAST_BYTES: u64 = 64 << 10;
-/// With less than this free the disk may be full before anybody looks again, so the length of the log does not matter.
+const MIN_LOG_BYTES: u64 = 64 << 10;
+/// With less than this free, the disk may be full before the next check, so the length of the log does not matter.
 const LITTLE_FREE: u64 = 1 << 30;
 /// A log of this length holds data.
 const DATA_BYTES: u64 = 4 << 10;
-/// The file for a start has one part in so many of the other's length.
-const START_SHARE: u64 = 4;
-/// At most one part in so many of what is free is taken.
-const SHARE_OF_FREE: u64 = 8;
+/// The file for a start has the length of the other one divided by this.
+const START_DIVISOR: u64 = 4;
+/// At most the free space divided by this is taken.
+const FREE_DIVISOR: u64 = 8;
 const PIECE_BYTES: u64 = 256 << 10;
 
 /// The space that is held back. The files mean nothing: any length and any content of them are right.
@@ -60,7 +61,7 @@ impl Reserve {
         let held = Held { usual: len(PATH), start: len(START_PATH) };
         // Only a full disk leaves the second file without the first.
         let spent = held.usual == 0 && held.start > 0;
-        let wanted = if spent { held.start * START_SHARE } else { 0 };
+        let wanted = if spent { held.start * START_DIVISOR } else { 0 };
         Reserve {
             storage,
             held: Mutex::new(held),
@@ -158,9 +159,9 @@ impl Reserve {
     /// Bytes that are worth a checkpoint which does nothing else than free them: where little is free.
     pub fn worth_freeing(&self) -> Option<u64> {
         if self.is_spent() {
-            return Some(LEAST_BYTES);
+            return Some(MIN_LOG_BYTES);
         }
-        Some(LEAST_BYTES.max(self.little_free()? / SHARE_OF_FREE))
+        Some(MIN_LOG_BYTES.max(self.little_free()? / FREE_DIVISOR))
     }
 
     /// Bytes that are free, where little is.
@@ -193,12 +194,12 @@ impl Reserve {
         }
         let mut held = self.held.lock();
         let free = self.storage.free_bytes().unwrap_or(u64::MAX);
-        let enough = if free < LITTLE_FREE && log_bytes >= DATA_BYTES { MOST_BYTES } else { log_bytes };
-        let wanted = enough.min(MOST_BYTES).min(free.saturating_add(held.usual) / SHARE_OF_FREE);
+        let enough = if free < LITTLE_FREE && log_bytes >= DATA_BYTES { MAX_BYTES } else { log_bytes };
+        let wanted = enough.min(MAX_BYTES).min(free.saturating_add(held.usual) / FREE_DIVISOR);
         // As long as it was, however little is free beside it: a disk that fills again and again must not wear it down.
         let wanted = if self.is_spent() { wanted.max(self.wanted.load(Ordering::Acquire)) } else { wanted };
-        if wanted >= LEAST_BYTES {
-            self.lengthen(START_PATH, &mut held.start, wanted / START_SHARE)?;
+        if wanted >= MIN_LOG_BYTES {
+            self.lengthen(START_PATH, &mut held.start, wanted / START_DIVISOR)?;
             self.lengthen(PATH, &mut held.usual, wanted)?;
         }
         self.spent.store(false, Ordering::Release);
@@ -256,7 +257,7 @@ mod tests {
         let disk = disk(1 << 31);
         let reserve = Reserve::open(Arc::new(disk.clone()));
         let mut lengths = Vec::new();
-        for log in [0, LEAST_BYTES - 1, 100_000, 199_999, 200_000, 1 << 30] {
+        for log in [0, MIN_LOG_BYTES - 1, 100_000, 199_999, 200_000, 1 << 30] {
             reserve.keep(log).expect("there is room");
             lengths.push(held(&disk));
         }
@@ -264,7 +265,7 @@ mod tests {
         let small = SimDisk::new();
         small.set_capacity(Some(4 << 20));
         Reserve::open(Arc::new(small.clone())).keep(1 << 30).expect("there is room");
-        assert_eq!(held(&small), (4 << 20) / SHARE_OF_FREE as usize);
+        assert_eq!(held(&small), (4 << 20) / FREE_DIVISOR as usize);
         assert_eq!(small.read(START_PATH).map_or(0, |bytes| bytes.len()), held(&small) / 4);
     }
 

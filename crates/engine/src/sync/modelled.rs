@@ -1,4 +1,4 @@
-//! The scheduler's locks in the clothes of parking_lot's.
+//! The scheduler's locks with the interface of parking_lot's.
 
 use shuttle::sync as modelled;
 use std::ops::{Deref, DerefMut};
@@ -47,7 +47,7 @@ impl<T> DerefMut for MutexGuard<'_, T> {
     }
 }
 
-/// As parking_lot's. Time stands still: nothing times out.
+/// As parking_lot's. No time passes: waits never time out.
 #[derive(Default)]
 pub struct Condvar(modelled::Condvar);
 

@@ -18,7 +18,7 @@ impl Fault {
     pub const ALL: [Fault; 4] = [Fault::Eio, Fault::Enospc, Fault::ShortWrite, Fault::FsyncFails];
 }
 
-/// The kinds of calls, as far as faults tell them apart.
+/// The kinds of calls that a fault can be planned for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Call {
     /// Reading, mapping, opening, listing, looking up.

@@ -226,7 +226,7 @@ fn apply(image: &mut Vec<u8>, change: &Change) {
     }
 }
 
-/// What stands in a sector that never arrived: zeros, what another file left there, or what this one held before.
+/// The content of a sector that was not written: zeros, bytes of another file, or what this file had there before.
 fn spoil(bytes: &mut [u8], old: &[u8], dice: &mut Dice) {
     match dice.below(if old.is_empty() { 2 } else { 3 }) {
         0 => bytes.fill(0),
