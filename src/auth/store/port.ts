@@ -90,9 +90,9 @@ export class StoreDamaged extends Error {
   }
 }
 
-/** What a store of no bytes is where the data beside it say that there was one. */
+/** What is wrong with an empty store beside data, which prove that it was filled. */
 export const EMPTY_STORE = 'it is empty';
-/** What is missing of a store where the data beside it say that there was one. */
+/** What is wrong with a missing store beside data, which prove that there was one. */
 export const MISSING_STORE = 'there is no such file';
 /** What to do about a missing store; a server that keeps it in memory has none. */
 export const RESTORE_MISSING_STORE =
