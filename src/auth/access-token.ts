@@ -7,7 +7,7 @@ const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz
 const RANDOM_CHARACTERS = 43;
 const CHECKSUM_CHARACTERS = 6;
 const SHAPE = /^kith_[0-9A-Za-z]{49}$/;
-/** The largest multiple of 62 that fits a byte: bytes from here on are thrown away, so that none is likelier. */
+/** The largest multiple of 62 that fits a byte: larger bytes are discarded, so that every character is equally likely. */
 const UNBIASED_BYTES = 248;
 
 /** A new raw token (C3.10); the caller keeps only its digest. */
@@ -24,8 +24,8 @@ export function generateToken(): string {
 }
 
 /**
- * Whether a text has the shape and the checksum of a token, so that a mistyped one costs no look-up. Says nothing
- * about whether it was ever issued.
+ * Whether a text has the shape and the checksum of a token, so that a mistyped one needs no query. It may never have
+ * been issued.
  */
 export function isWellFormedToken(text: string): boolean {
   if (!SHAPE.test(text)) {
@@ -35,7 +35,7 @@ export function isWellFormedToken(text: string): boolean {
   return text.endsWith(checksum(body));
 }
 
-/** SHA-256: enough, since a token has 256 random bits. */
+/** SHA-256 without a salt or a slow hash: a token has 256 random bits. */
 export function digestOf(token: string): Buffer {
   return createHash('sha256').update(token, 'utf8').digest();
 }

@@ -6,11 +6,11 @@ const AUDIENCE = 'kithdb';
 const SUBJECT = 'admin';
 /** The claim that names the password generation. */
 const GENERATION = 'gen';
-/** Longer texts are not looked at; ours have about 330 characters. */
+/** Longer texts are refused without parsing; the JWTs issued here have about 330 characters. */
 const MOST_CHARACTERS = 4096;
-/** How far in the future a JWT may have been issued: clocks are set back by a little now and then. */
+/** How far in the future a JWT may have been issued: clocks are sometimes set back a little. */
 const LEEWAY_SECONDS = 5;
-/** Ours have no other header parameter: `crit`, `jwk`, `jku`, `x5u`, `kid` and the rest are refused unseen. */
+/** The JWTs issued here have no other header parameter: `crit`, `jwk`, `jku`, `x5u`, `kid` and all others are refused. */
 const HEADER_PARAMETERS: ReadonlySet<string> = new Set(['alg', 'typ']);
 
 /** Issues and verifies the admin's JWTs (C3.5). */
@@ -26,7 +26,7 @@ export class AdminJwt {
     private readonly lifetimeSeconds: number,
     private readonly now: () => number,
   ) {
-    // Made once: from a string, every verification would first try to read it as a public key.
+    // Made once: given a string, every verification would first try to parse it as a public key.
     this.#key = createSecretKey(Buffer.from(secret));
   }
 
@@ -42,7 +42,7 @@ export class AdminJwt {
     });
   }
 
-  /** Whether a text is a JWT of ours that is still good under this password generation. */
+  /** Whether a text is a JWT issued here that is valid under this password generation. */
   verify(token: string, generation: string): boolean {
     if (token.length > MOST_CHARACTERS) {
       return false;

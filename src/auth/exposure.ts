@@ -1,6 +1,6 @@
 import { isLoopbackHost } from './loopback';
 
-/** A start that would put an open database on the network by accident. */
+/** A start refused because it would expose a database without authentication to the network. */
 export class ExposureError extends Error {
   override readonly name = 'ExposureError';
 }
@@ -8,11 +8,11 @@ export class ExposureError extends Error {
 /** What the check needs to know of authentication. */
 export interface AuthState {
   readonly enabled: boolean;
-  /** Whether somebody has decided on the setting, at a start or by `PATCH /auth/enabled`. */
+  /** Whether the setting was stored explicitly, by a start or by `PATCH /auth/enabled`. */
   readonly decided: boolean;
 }
 
-/** Whether only this machine can reach the address, so that the check needs no state. */
+/** Whether only this machine can reach the address; then the check does not need the state of authentication. */
 export function isPrivateAddress(config: { readonly host: string }): boolean {
   return isLoopbackHost(config.host);
 }

@@ -1,6 +1,6 @@
 import { isIP, isIPv4 } from 'node:net';
 
-/** An IPv4 address that came in IPv6 clothes (`::ffff:127.0.0.1`) without them. */
+/** The IPv4 address of an IPv4-mapped IPv6 address (`::ffff:127.0.0.1`); any other address unchanged. */
 export function unmapped(address: string): string {
   return /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1] ?? address;
 }

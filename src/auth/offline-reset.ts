@@ -3,7 +3,7 @@ import { diskFull, explained, isDiskFull } from '../files/explained';
 import { LocalPasswordHasher } from './password-hashing';
 import { openStore, storeExists, StoreUnavailable, type StoreKind } from './store/open';
 
-/** How a reset without a server ended. */
+/** The outcome of a password reset while no server runs. */
 export type OfflineReset = 'done' | 'no admin' | 'no store';
 
 /**

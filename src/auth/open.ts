@@ -21,7 +21,7 @@ export type AuthConfig = Pick<
   | 'generateAdminPassword'
 >;
 
-/** Settings that contradict what is stored, or a password that the policy refuses: the start stops. */
+/** The start is refused: settings contradict what is stored, or the policy refuses the password. */
 export class AuthStartError extends Error {
   override readonly name = 'AuthStartError';
 }
@@ -116,14 +116,14 @@ async function settleSetting(auth: AuthService, config: AuthConfig, log: Logger)
     }
     await auth.setEnabled(true);
   }
-  // A disabled state that nobody asked for is not stored, so that an exposed address is still refused later (C3.8).
+  // A disabled state that was not asked for is not stored, so that an exposed address is still refused later (C3.8).
 }
 
 const LETTERS_AND_DIGITS = 'ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz23456789';
 const GROUPS = 5;
 const GROUP_CHARACTERS = 5;
 
-/** A password that satisfies the policy: 25 characters in groups, without the ones that look alike; 140 bits. */
+/** A password that satisfies the policy: 25 characters in groups, without characters that look alike; 140 bits. */
 export function generatePassword(): string {
   const group = (): string =>
     Array.from({ length: GROUP_CHARACTERS }, () =>
@@ -137,7 +137,7 @@ export function generatePassword(): string {
   }
 }
 
-/** Not through the log: it goes to the start's own output once, and into no collected log line. */
+/** Prints to standard output and not to the log, so that no collected log has the password. */
 function printPassword(password: string): void {
   process.stdout.write(
     `\nThe admin password of this server, shown only this once:\n\n    ${password}\n\n` +

@@ -8,7 +8,7 @@ export function originGuard(settings: {
 }): OriginGuard {
   const onLoopback = isLoopbackHost(settings.host);
   const listed = new Set(settings.corsOrigins);
-  // The same from one request to the next, as a rule.
+  // Usually the same from one request to the next.
   let lastLocal: string | undefined;
   return {
     refuse: (request, authEnabled) => {
@@ -30,7 +30,7 @@ export function originGuard(settings: {
   };
 }
 
-/** Whether no page elsewhere can have a `Host` made to mean this server: a name can be bound to any address. */
+/** Whether DNS rebinding cannot produce this `Host`: it is an address or a loopback name, not a name in the DNS. */
 function isOwnName(host: string | undefined): boolean {
   return namesAddress(host) || namesLoopback(host);
 }
@@ -45,10 +45,10 @@ export const LOCAL_ONLY = 'This endpoint can only be called from localhost';
 const PROXY_HEADERS: ReadonlySet<string> = new Set(['forwarded', 'x-real-ip', 'via']);
 
 /**
- * Whether a request comes straight from this machine and not from a page in a browser on it: the peer is loopback,
- * the host is (else DNS rebinding would pass), no proxy is in between, and no other origin's page asks. HTTP/1.0 is
- * what nginx speaks to what is behind it unless it is told otherwise, with a loopback host and without a trace of
- * itself in the headers; hardly anybody else does.
+ * Whether a request comes directly from this machine and not from a page in a browser on it: the peer is loopback, the
+ * `Host` is loopback (otherwise DNS rebinding would pass), no proxy has added headers, and no page of another origin
+ * sends it. HTTP/1.0 is refused because nginx by default proxies with it, with a loopback `Host` and without headers of
+ * its own; few other clients use it.
  */
 export function isDirectLocal(request: Caller): boolean {
   return (
@@ -71,7 +71,7 @@ export function isCrossOrigin({ headers: { origin, host } }: Pick<Caller, 'heade
     return true;
   }
   const { protocol, host: originHost } = new URL(origin);
-  // A proxy may speak TLS for us, so either scheme is ours as long as host and port are.
+  // A proxy may terminate TLS, so either scheme is the server's own where host and port are.
   const own = `${protocol}//${host ?? ''}`;
   return (
     !(protocol === 'http:' || protocol === 'https:') || !URL.canParse(own) || new URL(own).host !== originHost

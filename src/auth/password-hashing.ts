@@ -15,7 +15,7 @@ const OPTIONS: Options = {
   outputLen: HASH_BYTES,
 };
 
-/** Hashes at once: each takes a thread of libuv's pool, which SQLite and files need too. */
+/** Hashes that run at the same time: each takes a thread of libuv's pool, which SQLite and files need too. */
 const MOST_RUNNING = 2;
 const MOST_WAITING = 8;
 

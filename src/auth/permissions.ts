@@ -3,14 +3,14 @@ import type { Identity, Permission } from '../http/authorization';
 /** Every permission, in canonical order. */
 export const PERMISSIONS: readonly Permission[] = ['read', 'write', 'admin'];
 
-/** What the admin's JWT is worth (C3.14). */
+/** The identity of the admin's JWT, which has every permission (C3.14). */
 export const ADMIN_IDENTITY: Identity = Object.freeze({
   kind: 'admin-jwt',
   permissions: new Set(PERMISSIONS),
 });
 
 /**
- * Reads a comma-separated list, forgiving spaces and repeats. Gives undefined for an unknown name or an empty place.
+ * Parses a comma-separated list; spaces and repeats are allowed. Undefined for an unknown or an empty name.
  */
 export function parsePermissions(text: string): ReadonlySet<Permission> | undefined {
   const names = text.split(',').map((name) => name.trim());

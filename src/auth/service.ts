@@ -34,12 +34,12 @@ export type LoginOutcome =
 export interface AuthService {
   /** The durable setting, kept in memory. */
   readonly enabled: boolean;
-  /** Whether the setting was ever stored; without that it is the default (C3.8). */
+  /** Whether the setting was ever stored; otherwise it is the default (C3.8). */
   readonly decided: boolean;
   readonly adminExists: boolean;
   /**
-   * Who the headers belong to: at once from memory, or a promise when the store must be asked. Null for no credential
-   * or a bad one. With both headers, `Authorization` counts (C3.1).
+   * The identity behind the headers: at once from memory, or a promise when the store must be queried. Null for a missing
+   * or bad credential. With both headers, `Authorization` counts (C3.1).
    */
   identify(
     authorization: string | undefined,
@@ -56,9 +56,9 @@ export interface AuthService {
   createToken(request: TokenRequest): Promise<IssuedToken>;
   /** Oldest first. */
   tokens(): Promise<readonly StoredToken[]>;
-  /** Replaces the raw value; the old one is dead when it resolves. */
+  /** Replaces the raw value; the old one is invalid when it resolves. */
   rotateToken(id: number): Promise<IssuedToken | 'unknown' | 'expired'>;
-  /** The token is dead when it resolves; false when there was none. */
+  /** The token is invalid when it resolves; false when there was none. */
   deleteToken(id: number): Promise<boolean>;
   /** Writes a consistent, durable copy of everything to a new file; false when it is only in memory. */
   copyStore(path: string): Promise<boolean>;
@@ -142,7 +142,7 @@ export class StoredAuthService implements AuthService {
     return token !== null && !isExpired(token.expiresAt, this.parts.now()) ? token.identity : null;
   }
 
-  /** Asks the store, once for all requests that ask at the same time. */
+  /** Queries the store, once for all requests that need the same token at the same time. */
   #lookUp(digest: Buffer, key: string): Promise<KnownToken | null> {
     const running = this.#lookups.get(key);
     if (running !== undefined) {
@@ -213,7 +213,7 @@ export class StoredAuthService implements AuthService {
       log.warn({ peer }, 'login refused: too many failures');
       return { kind: 'throttled', retryAfterSeconds: attempt.retryAfterSeconds };
     }
-    // The generation that the password was checked against is the one that the JWT names: a reset in between ends it.
+    // The JWT names the generation that the password was checked against, so a reset in between invalidates it.
     const { admin } = this;
     let matches: boolean;
     try {
@@ -235,7 +235,7 @@ export class StoredAuthService implements AuthService {
     return { kind: 'success', jwt: jwt.issue(admin.generation), expiresInSeconds: jwtTtlSeconds };
   }
 
-  /** Stores the same password under today's parameters. A login is no less good when that does not work out. */
+  /** Stores the password hashed with the current parameters. The login succeeds even if that fails. */
   async #rehash(admin: StoredAdmin, password: string): Promise<void> {
     const { hasher, store, log } = this.parts;
     try {
@@ -259,7 +259,7 @@ export class StoredAuthService implements AuthService {
     });
   }
 
-  /** Runs a change after those before it, whether or not they worked. */
+  /** Runs a change after the earlier ones, whether or not those succeeded. */
   #change<T>(work: () => Promise<T>): Promise<T> {
     const result = this.#changes.then(work, work);
     this.#changes = result.catch(() => undefined);
@@ -324,7 +324,7 @@ function knownToken(stored: StoredToken): KnownToken {
   };
 }
 
-/** Dead from that second on (C3.15). */
+/** Whether a token is invalid because of its age: from that second on (C3.15). */
 function isExpired(expiresAt: number | null, nowMs: number): boolean {
   return expiresAt !== null && nowMs >= expiresAt * 1000;
 }

@@ -14,7 +14,7 @@ export async function check(config: Config, console: Console, flags: GivenFlags)
     const reason = error instanceof Error ? error.message : String(error);
     throw new CommandError(`Cannot check ${config.dataDir}: ${reason}`, EXIT.usage);
   }
-  console.stdout.write(flags.has('json') ? `${JSON.stringify(report, undefined, 2)}\n` : told(report));
+  console.stdout.write(flags.has('json') ? `${JSON.stringify(report, undefined, 2)}\n` : textOf(report));
   return EXITS[verdict(report)];
 }
 
@@ -23,7 +23,7 @@ type Verdict = 'sound' | 'NOT SOUND' | 'NOT ALL CHECKED';
 const EXITS = {
   sound: EXIT.success,
   'NOT SOUND': EXIT.failure,
-  // As where nothing can be checked: scripts that act on damage have none to act on.
+  // The code for what cannot be checked: no damage was found that a script could act on.
   'NOT ALL CHECKED': EXIT.usage,
 } as const satisfies Record<Verdict, ExitCode>;
 
@@ -36,7 +36,7 @@ function verdict({ clean, findings, unlisted }: CheckReport): Verdict {
   return isHarmless ? 'NOT ALL CHECKED' : 'NOT SOUND';
 }
 
-function told(report: CheckReport): string {
+function textOf(report: CheckReport): string {
   const { findings, unlisted, collections, files, bytes } = report;
   const lines = findings.map(line);
   if (unlisted > 0) {

@@ -1,6 +1,6 @@
 import type { Readable, Writable } from 'node:stream';
 
-/** What a command talks to; tests give their own. */
+/** The environment and the streams of a command; tests give their own. */
 export interface Console {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly stdin: Readable & { readonly isTTY?: boolean; setRawMode?(raw: boolean): unknown };
@@ -8,7 +8,7 @@ export interface Console {
   readonly stderr: Writable & { readonly isTTY?: boolean };
 }
 
-/** A number with its noun, in the plural where there is not exactly one. */
+/** A number with its noun, in the plural unless the number is one. */
 export function counted(number: number, noun: string): string {
   return `${number} ${noun}${number === 1 ? '' : 's'}`;
 }
@@ -20,7 +20,7 @@ export const EXIT = {
   failure: 1,
   /** Wrong arguments or settings. */
   usage: 2,
-  /** A backup was made of data some of which are damaged. */
+  /** A backup was made, and some of its data are damaged. */
   damaged: 3,
 } as const;
 

@@ -1,7 +1,7 @@
 import { CommandError, EXIT } from './console';
 import type { GivenFlags } from './verbs';
 
-/** The value of a flag that a verb cannot do without. @throws CommandError */
+/** The value of a required flag of a verb. @throws CommandError */
 export function requiredFlag(flags: GivenFlags, name: string, placeholder: string): string {
   const value = flags.get(name);
   if (typeof value !== 'string') {

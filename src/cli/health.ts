@@ -2,10 +2,10 @@ import type { IncomingMessage } from 'node:http';
 import type { Config } from '../config';
 import { CommandError, EXIT, type Console } from './console';
 
-/** A server that does not answer in this time is not ready; container systems wait for about as long. */
+/** A server that does not answer within this time is not ready. Container systems wait about as long. */
 const ANSWER_MS = 4000;
 
-/** Addresses on which a server listens everywhere, and where it is to be asked then. */
+/** The wildcard addresses, each with the address at which to ask a server that listens on it. */
 const ANYWHERE: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' };
 
 /** `kithdb health`: whether the server that these settings describe is ready, for the health check of a container. */
@@ -16,7 +16,7 @@ export async function health(config: Config, console: Console): Promise<undefine
   }
   const host = ANYWHERE[config.host] ?? config.host;
   const { get } = config.tls === undefined ? await import('node:http') : await import('node:https');
-  // The certificate is for other names than this one.
+  // The certificate is not issued for a loopback address.
   const options = { host, port, path: '/readyz', rejectUnauthorized: false, timeout: ANSWER_MS };
   const answer = await new Promise<IncomingMessage>((resolve, reject) => {
     const request = get(options, resolve).once('error', reject);

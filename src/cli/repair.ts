@@ -6,7 +6,7 @@ import type { GivenFlags } from './verbs';
 /** Ids that are printed for a collection; `--json` has more. */
 const PRINTED_IDS = 20;
 
-/** `kithdb repair`: what verifies is kept, what does not is named and set aside. */
+/** `kithdb repair`: keeps the data whose checksums are right, and lists and sets aside the rest. */
 export async function repair(config: Config, console: Console, flags: GivenFlags): Promise<ExitCode> {
   const dryRun = flags.has('dry-run');
   const confirmed = flags.has('yes');
@@ -21,7 +21,7 @@ export async function repair(config: Config, console: Console, flags: GivenFlags
     const reason = error instanceof Error ? error.message : String(error);
     throw new CommandError(`Cannot repair ${config.dataDir}: ${reason}`);
   }
-  console.stdout.write(flags.has('json') ? `${JSON.stringify(report, undefined, 2)}\n` : told(report));
+  console.stdout.write(flags.has('json') ? `${JSON.stringify(report, undefined, 2)}\n` : textOf(report));
   if (report.sound || report.done || dryRun) {
     return EXIT.success;
   }
@@ -29,7 +29,7 @@ export async function repair(config: Config, console: Console, flags: GivenFlags
   return EXIT.failure;
 }
 
-function told(report: RepairReport): string {
+function textOf(report: RepairReport): string {
   if (report.sound) {
     return 'Nothing to repair.\n';
   }

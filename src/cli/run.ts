@@ -111,8 +111,8 @@ function exitCodeOf(error: unknown): ExitCode {
 }
 
 /**
- * Errors whose message is all that an operator needs, by name: to load the classes of the server here would cost
- * every command the server's loading time.
+ * The names of errors whose message is enough for an operator. Names and not classes: importing the classes would load
+ * the server for every command.
  */
 export const EXPLAINED: ReadonlySet<string> = new Set([
   'CommandError',

@@ -11,7 +11,7 @@ import { resetPassword } from './reset-password';
 import { restore } from './restore';
 import { serve } from './serve';
 
-/** The flags of a verb that are no settings, as they were given; true for a switch. */
+/** The flags of a verb that are not settings, with their values; true for a switch. */
 export type GivenFlags = ReadonlyMap<string, string | true>;
 
 /** One command. */
@@ -21,7 +21,7 @@ export type Verb = {
   readonly about: string;
   /** Flags beside the settings. */
   readonly flags?: readonly VerbFlag[];
-  /** What its exit codes mean, where they say more than those of every command. */
+  /** The meaning of its exit codes, where it differs from that of every command. */
   readonly exitCodes?: string;
   /** The few settings that it uses and its help lists; all of them when absent. */
   readonly settings?: readonly SettingKey[];

@@ -25,7 +25,7 @@ export interface CommandLine {
   readonly problems: readonly string[];
 }
 
-/** Reads flags, those of verbs included; everything that is none is a positional argument. */
+/** Reads flags, those of verbs included; every other argument is positional. */
 export function readFlags(argv: readonly string[], verbFlags: readonly VerbFlag[] = []): CommandLine {
   const reader = new FlagReader(verbFlags);
   for (const token of tokensOf(argv, verbFlags)) {
@@ -58,7 +58,7 @@ function tokensOf(argv: readonly string[], verbFlags: readonly VerbFlag[]) {
   }).tokens;
 }
 
-/** Gathers what the tokens of a command line mean. */
+/** Collects settings, flags and words from the tokens of a command line. */
 class FlagReader {
   readonly #names = flagNames();
   readonly #ofVerbs: ReadonlyMap<string, VerbFlag>;
@@ -149,7 +149,7 @@ class FlagReader {
   }
 }
 
-/** Such as `-data-dir`, where two dashes were meant. */
+/** Whether an argument is a word behind one dash, such as `-data-dir`. */
 function isWordOfOneDash(argument: string): boolean {
   return /^-[a-z]{2}/i.test(argument);
 }

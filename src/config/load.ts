@@ -21,7 +21,7 @@ export interface Config {
   /** What was asked for, undefined when nothing was; the state itself is the authentication service's. */
   readonly authEnabled: boolean | undefined;
   readonly adminPassword: string | undefined;
-  /** Why the file of the admin password cannot be read: an error for whoever needs it, and for nobody else. */
+  /** Why the file of the admin password cannot be read: an error only for what needs the password. */
   readonly adminPasswordProblem: string | undefined;
   readonly generateAdminPassword: boolean;
   readonly insecureNoAuth: boolean;
@@ -69,7 +69,7 @@ export function loadConfig({ commandLine, env, terminal, only }: ConfigSources):
   const isUsed = (key: SettingKey): boolean => only?.includes(key) ?? true;
   const sources: Source[] = [commandLine.settings, environment.settings];
 
-  // What is wrong with it is told once, with the other settings.
+  // The problems of this setting are reported below, with those of the others.
   const path = understand('config', sources, { problems: [], unread, isUsed });
   if (path !== undefined) {
     const file = readFile(path);
@@ -87,7 +87,7 @@ export function loadConfig({ commandLine, env, terminal, only }: ConfigSources):
   return assemble(values, { tls, terminal, adminPasswordProblem: unread[0] });
 }
 
-/** What is found on the way to a value. */
+/** What reading the settings finds besides their values. */
 interface Findings {
   readonly problems: string[];
   /** Files that cannot be read of settings that may not be needed. */
@@ -95,7 +95,7 @@ interface Findings {
   readonly isUsed: (key: SettingKey) => boolean;
 }
 
-/** The value of one setting: the first source that gives it decides, and the others are not looked at. */
+/** The value of one setting: the first source that gives it decides, and the others are not read. */
 function understand<K extends SettingKey>(
   key: K,
   sources: readonly Source[],

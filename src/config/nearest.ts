@@ -1,4 +1,4 @@
-/** The candidate that takes the fewest edits to become `word`: what somebody who mistyped it probably meant. */
+/** The candidate that takes the fewest edits to become `word`: the name that was probably meant. */
 export function nearest(word: string, candidates: Iterable<string>): string | undefined {
   let best: string | undefined;
   let bestDistance = Infinity;
@@ -13,8 +13,8 @@ export function nearest(word: string, candidates: Iterable<string>): string | un
 }
 
 /**
- * What somebody who wrote `word` meant, if it is likely enough to be said: a candidate that is a few letters away, or one
- * that has the word, or the beginning of one, among its own.
+ * The candidate that was probably meant by `word`, if that is likely enough to be suggested: one that differs by a few
+ * letters, or one whose own words contain the given words or a beginning of them.
  */
 export function suggestion(word: string, candidates: readonly string[]): string | undefined {
   const near = nearest(word, candidates);
@@ -36,7 +36,7 @@ export function isNear(word: string, name: string): boolean {
   );
 }
 
-/** Letters below which a word is no hint. */
+/** A word of fewer letters suggests nothing. */
 const SHORTEST_PART = 3;
 
 function wordsOf(name: string): readonly string[] {

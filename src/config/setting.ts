@@ -18,7 +18,7 @@ export interface Setting<T> {
   readonly isSwitch?: boolean;
   /** Never a flag, never printed; `…_FILE` forms name a file that holds it. */
   readonly secret?: boolean;
-  /** Ignored once what it makes is there: a file of it that cannot be read is no mistake of every start. */
+  /** Ignored once what it creates exists: then a file of it that cannot be read is not an error. */
   readonly onceOnly?: boolean;
   /** Further environment variables with the same meaning. */
   readonly aliases?: readonly string[];
@@ -29,7 +29,7 @@ export interface Setting<T> {
 /** The headings of help and documentation. */
 export type SettingGroup = 'Server' | 'Authentication' | 'Data' | 'Logging' | 'Limits';
 
-/** A value before it is understood. */
+/** A value before it is parsed. */
 export type RawValue = string | number | boolean | readonly string[];
 
 /** Why a value is refused: completes the sentence "`--port` must be …". */
@@ -49,7 +49,7 @@ export function parseText(raw: RawValue): string {
   return raw;
 }
 
-/** What YAML takes for a number, a switch or a list is a text only in quotes. */
+/** YAML reads some texts as numbers, switches or lists unless they are quoted. */
 function requireText(raw: RawValue): asserts raw is string {
   if (typeof raw !== 'string') {
     throw new BadValue('a text: put it in quotes');
@@ -119,7 +119,7 @@ export function parseOrigins(raw: RawValue): readonly string[] {
   return [...new Set(origins)];
 }
 
-/** An origin as browsers send it: in small letters, without a default port. Undefined for what is more than an origin. */
+/** An origin as browsers send it: in small letters, without a default port. Undefined for a URL that has more than an origin. */
 function originOf(text: string): string | undefined {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   return url !== undefined && /^https?:$/.test(url.protocol) && url.href === `${url.origin}/`

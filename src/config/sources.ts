@@ -4,9 +4,9 @@ import { isNear, nearest } from './nearest';
 import { describe, environmentName, fileKey, flagName, SETTING_KEYS, type SettingKey } from './settings';
 import type { RawValue } from './setting';
 
-/** A value that a source gives, before it is understood. */
+/** A value that a source gives, before it is parsed. */
 export interface Given {
-  /** How messages call the place: `--port`, `KITHDB_PORT`, `port in kithdb.yaml`. */
+  /** The place as messages name it: `--port`, `KITHDB_PORT`, `port in kithdb.yaml`. */
   readonly origin: string;
   readonly raw: RawValue;
   /** The value is the path of a file that holds the secret. */
@@ -22,7 +22,7 @@ export interface Name {
   readonly isSecretFile: boolean;
 }
 
-/** What to write instead of a name that is not known, and where there is no such name the nearest. */
+/** The suggestion for an unknown name: the name that was probably meant, else the nearest one. */
 function instead(word: string, names: Iterable<string>): string {
   const near = nearest(word, names) ?? '';
   return isNear(word, near)

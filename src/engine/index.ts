@@ -16,11 +16,11 @@ import {
 
 export * from './types';
 
-/** Milliseconds between two turns that keep the event loop alive while the engine opens or closes. */
+/** Interval of the timer that keeps the event loop alive while the engine opens or closes. */
 const KEEP_ALIVE_MS = 1000;
 /** Call numbers wrap here; far fewer calls are ever under way at once. */
 const CALL_NUMBERS = 2 ** 32;
-/** What short answers are fetched in: their number, their length, their bytes, one after the other. */
+/** Buffer for short answers: for each its call number, its length and its bytes. */
 const FRAME_BYTES = 128 * 1024;
 
 /** Of an engine that is not open. */
@@ -52,7 +52,7 @@ class Facade implements Engine {
   private closing: Promise<void> | undefined;
   private readonly calls = new Map<number, Call>();
   private lastCall = 0;
-  /** What the binding calls each operation. */
+  /** The number of each operation in the binding. */
   private places: ReadonlyMap<string, number> = new Map();
   private readonly frame = Buffer.allocUnsafeSlow(FRAME_BYTES);
 
@@ -187,7 +187,7 @@ class Facade implements Engine {
     });
   }
 
-  /** A call during which the process must not end for want of other work. */
+  /** A call that keeps the event loop alive, so that the process does not end while it runs. */
   private async awake(start: (id: number) => void): Promise<void> {
     const timer = setInterval(() => undefined, KEEP_ALIVE_MS);
     const id = this.nextCall();
@@ -232,7 +232,7 @@ class Facade implements Engine {
   }
 }
 
-/** A body that the binding keeps under the number of the call that it is for. */
+/** A body that the binding keeps under the number of its call. */
 class NumberedBody implements IncomingBody {
   constructor(
     private readonly native: NativeEngine,

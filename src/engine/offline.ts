@@ -6,7 +6,7 @@ export type Claim = NativeClaim;
 
 /**
  * Holds a data directory, which must exist, until it is released.
- * @throws Error when another process holds it, or a restore into it did not come to its end.
+ * @throws Error when another process holds it, or a restore into it is unfinished.
  */
 export function claimDataDir(dataDir: string): Claim {
   return new (loadBinding().NativeClaim)(dataDir);
@@ -18,8 +18,8 @@ export function checkEngineFiles(dataDir: string, collection?: string): Promise<
 }
 
 /**
- * Compares the engine's files in a folder with their checksums, in little memory and without a claim. Where a server
- * had synced its log before the copy, an end that is torn is damage too.
+ * Compares the engine's files in a folder with their checksums, in little memory and without a claim. Where the log was
+ * synced before the copy, a torn end of the log is damage too.
  * @throws Error when the folder cannot be read.
  */
 export function verifyEngineFiles(

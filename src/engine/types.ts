@@ -1,6 +1,6 @@
 /**
- * What the rest of the server knows of the engine. Bodies go in as bytes and answers come out as bytes:
- * JavaScript never parses a point.
+ * The interface of the engine for the rest of the server. Bodies go in as bytes and answers come out as bytes: JavaScript
+ * never parses a point.
  */
 
 /** Every operation the engine executes. The name is the stable identifier on both sides of the boundary. */
@@ -111,7 +111,7 @@ export interface EngineStatus {
   readonly faults: readonly { readonly name: string; readonly fault: string }[];
   /** Damage that the log had when the engine was opened: the file, relative to the data directory, and what is wrong. */
   readonly logDamages: readonly { readonly file: string; readonly what: string }[];
-  /** How it does it; present while it is ready. */
+  /** Present while it is ready. */
   readonly internals?: EngineInternals;
 }
 
@@ -138,11 +138,11 @@ export interface HealthIssue {
   readonly what: string;
 }
 
-/** What the scrub of an open engine did since it was opened, and what that start found. */
+/** What the scrub of an open engine has done since the engine was opened, and the damage that opening found. */
 export interface ScrubReport {
-  /** Passes that came to their end. */
+  /** Finished passes. */
   readonly passes: number;
-  /** When the last one did, in seconds since 1970. */
+  /** When the last one finished, in seconds since 1970. */
   readonly finishedAt?: number;
   /** Bytes compared with a checksum. */
   readonly bytes: number;
@@ -164,7 +164,7 @@ export interface ScrubReport {
   }[];
 }
 
-/** What an open engine says of its inside, for whoever operates it. */
+/** Internal figures of an open engine, for operators. */
 export interface EngineInternals {
   /** Bytes of all collections. */
   readonly memory: {
@@ -224,14 +224,14 @@ export interface EngineLimits {
   readonly maxCollections: number;
 }
 
-/** A body on its way into the engine, which copies it piece by piece as it arrives. */
+/** A body that is arriving; the engine copies each chunk of it. */
 export interface IncomingBody {
   /**
-   * Adds a piece. The body has room for `capacity` bytes from then on, at least for what it holds. The memory of the
-   * piece is gone afterwards, unless it is only a part of its `ArrayBuffer`: nothing may look at it any more.
+   * Adds a chunk. From then on the body has room for `capacity` bytes, and at least for what it holds. The memory of the
+   * chunk may be gone afterwards, unless it is only a part of its `ArrayBuffer`: nothing may read it any more.
    */
   append(piece: Buffer, capacity: number): void;
-  /** Forgets a body that will not be executed. */
+  /** Releases a body that will not be executed. */
   discard(): void;
 }
 
@@ -239,7 +239,7 @@ export interface IncomingBody {
 export interface Engine {
   /** Opens the data directory and replays the log; resolves when ready, rejects when the directory is unusable. */
   open(): Promise<void>;
-  /** A body that is about to arrive, for {@link Engine.execute} or to be discarded. */
+  /** An empty body, to be filled and then passed to {@link Engine.execute} or discarded. */
   receive(): IncomingBody;
   /** The whole success envelope as JSON bytes; rejects with an {@link EngineError}. */
   execute(request: EngineRequest): Promise<Answer>;
@@ -248,11 +248,11 @@ export interface Engine {
   /** The issues of this moment, at most 1,000. */
   healthIssues(): readonly HealthIssue[];
   /**
-   * Gives everything that is served second names in the folder `staging` of the data directory, where it stays as it is:
-   * for a backup. Rejects with an {@link EngineError}.
+   * Hard-links everything that is served into the folder `staging` of the data directory, where it does not change: for a
+   * backup. Rejects with an {@link EngineError}.
    */
   stage(): Promise<void>;
-  /** Removes the second names. */
+  /** Removes the hard links. */
   unstage(): Promise<void>;
   /** Gives up what runs and is not written yet (`shutting_down`), syncs, releases the directory. Idempotent. */
   close(): Promise<void>;

@@ -1,9 +1,9 @@
-/** The words of an error, without its stack. */
+/** The message of an error, without its stack. */
 export function reasonOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** What an operator can do about the errors of the operating system that they meet. */
+/** The causes of common errors of the operating system, in words for operators. */
 const CAUSES: Readonly<Record<string, string>> = {
   EACCES: 'this user has no right to it: run the command as the user of the server',
   EPERM: 'this user has no right to it: run the command as the user of the server',
@@ -32,11 +32,11 @@ export function diskFull(dataDir: string): string {
   return `the disk of the data directory ${dataDir} is full: make room on it, and run the command again`;
 }
 
-/** The words of an error, with the place and the cause in place of those of the operating system. */
+/** The message of an error; for errors of the operating system its path and its cause. */
 export function explained(error: unknown): string {
   const { code, path, dest } = error as NodeJS.ErrnoException & { readonly dest?: string };
   const cause = code === undefined ? undefined : CAUSES[code];
-  // Of a copy it is the new file that does not fit, and mostly the one that may not be made.
+  // Of a copy the target is named: usually it does not fit or may not be created.
   const place = dest ?? path;
   if (cause === undefined) {
     return reasonOf(error);

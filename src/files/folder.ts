@@ -2,11 +2,11 @@ import { lstat, mkdir, open, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
 /**
- * Makes a private folder and those above it that are missing, durably; one that is there stays as it is.
+ * Makes a private folder and its missing parents, durably; an existing folder does not change.
  *
- * One after the other: Node's own way tries for ever where the system keeps denying that there is a parent, as below
- * `/proc`.
- * @throws Error that says what stands in the place of a folder.
+ * Each is made separately: Node's recursive `mkdir` never returns where the system always reports a missing parent, as
+ * below `/proc`.
+ * @throws Error that says what exists in place of a folder.
  */
 export async function makeFolder(path: string): Promise<void> {
   if (await isFolder(path)) {
@@ -22,7 +22,7 @@ export async function makeFolder(path: string): Promise<void> {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') {
       throw error;
     }
-    // Somebody else may have been faster.
+    // Another process may have made it meanwhile.
     if (await isFolder(path)) {
       return;
     }
@@ -42,7 +42,7 @@ function isFolder(path: string): Promise<boolean> {
   );
 }
 
-/** Makes the names in a folder durable, where the system can and shows this process what is in it. */
+/** Makes the names in a folder durable, where the system can do so and this process may read the folder. */
 export async function syncFolder(folder: string): Promise<void> {
   if (process.platform === 'win32') {
     return;

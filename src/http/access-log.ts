@@ -3,7 +3,7 @@ import type { Exchange } from './exchange';
 
 /**
  * Writes one line for each request at its end: the route's pattern and never the path, so that no id, no name and no
- * query value reaches the log, and who asked by kind only.
+ * query value is logged; of the identity only its kind.
  */
 export function logAtEnd(exchange: Exchange, log: Logger): void {
   if (!log.isLevelEnabled('info')) {

@@ -34,7 +34,7 @@ export interface OriginGuard {
 export interface Authenticator {
   /** Whether authentication is enabled now. */
   readonly enabled: boolean;
-  /** The identity behind the headers, null for no or a bad credential; at once when it is known already. */
+  /** The identity behind the headers, null for a missing or bad credential; synchronously when it is cached. */
   identify(
     authorization: string | undefined,
     apiKey: string | undefined,

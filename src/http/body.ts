@@ -30,7 +30,7 @@ export function checkBodyHeaders(
   return undefined;
 }
 
-/** A body that is being read, as the watch over slow ones sees it. */
+/** A body that is being read, for the timer that gives up on slow ones. */
 interface Reading {
   readonly startedAt: number;
   received: number;
@@ -39,7 +39,7 @@ interface Reading {
 
 /** How slowly a body may arrive. */
 export interface BodyPace {
-  /** A body may be this slow before its rate counts. */
+  /** The rate of a body counts after this time. */
   readonly graceMs: number;
   readonly minBytesPerSecond: number;
   readonly watchIntervalMs: number;
@@ -47,7 +47,7 @@ export interface BodyPace {
 
 export const DEFAULT_PACE: BodyPace = { graceMs: 5000, minBytesPerSecond: 1024, watchIntervalMs: 500 };
 
-/** How reading a body ended: with a body, undefined for an empty one; `gone` when the client left before its end. */
+/** How reading a body ended: with a body, undefined for an empty one; `gone` when the client disconnected before its end. */
 export type BodyOutcome =
   { readonly body: IncomingBody | undefined } | { readonly failure: Failure } | 'gone';
 
@@ -55,8 +55,8 @@ export type BodyOutcome =
 type Receiver = Pick<Engine, 'receive'>;
 
 /**
- * Reads bodies as bytes that nothing in JavaScript looks at, and that the engine takes as they arrive. One timer
- * watches all bodies that have not arrived whole, and gives up on those slower than the least rate (408).
+ * Reads bodies as bytes that JavaScript does not parse, and passes each chunk on to the engine. One timer watches all
+ * bodies that have not arrived whole, and gives up on those slower than the minimum rate (408).
  */
 export class BodyReader {
   readonly #reading = new Set<Reading>();
@@ -78,7 +78,7 @@ export class BodyReader {
     const gathered = new GatheredBody(engine, exchange.announcedBytes, this.limitBytes, reservation.grow);
     let over = false;
     const finish = (outcome: BodyOutcome): void => {
-      // What still arrives is thrown away.
+      // What still arrives is discarded.
       over = true;
       this.#reading.delete(reading);
       if (outcome === 'gone' || 'failure' in outcome) {
@@ -141,8 +141,8 @@ export class BodyReader {
 }
 
 /**
- * A body that the engine gathers. Without a length its room doubles as it fills, so that what the engine holds is what
- * was charged, however small the chunks are.
+ * A body that the engine collects. Without a length its capacity doubles as it fills, so that what the engine holds is
+ * what was charged, however small the chunks are.
  */
 export class GatheredBody {
   #body: IncomingBody | undefined;
@@ -150,7 +150,7 @@ export class GatheredBody {
   #capacity: number;
 
   /**
-   * `charge` takes bytes from the budget, or says false; those of `length` were charged before. The caller adds no
+   * `charge` takes bytes from the budget, or gives false; those of `length` were charged before. The caller adds no
    * more than `limitBytes`.
    */
   constructor(
@@ -162,7 +162,7 @@ export class GatheredBody {
     this.#capacity = length ?? 0;
   }
 
-  /** Takes a chunk, whose memory is gone afterwards; false when the budget has no room for it. */
+  /** Takes a chunk, whose memory may be gone afterwards; false when the budget has no room for it. */
   add(chunk: Buffer): boolean {
     const filled = this.#filled + chunk.length;
     if (filled > this.#capacity) {

@@ -34,7 +34,7 @@ import { ParameterValidator, type ParameterResult, type Parameters } from './par
 import type { PathParams } from './target';
 import type { EngineRoute, ReportRoute, Route } from './route-table';
 
-/** What the chain of checks works with. */
+/** What the chain of checks needs. */
 export interface ChainServices {
   readonly auth: Deferred<Authenticator>;
   readonly guard: OriginGuard;
@@ -54,8 +54,8 @@ type Verdict = Failure | undefined;
 
 /**
  * The checks of C1.6 in their order, after a route was found: origin, authentication, permission, 501 group,
- * readiness, body limits, parameters, engine. Both lanes call it, so there is one order and one wording. It stays
- * synchronous as long as nothing has to be waited for.
+ * readiness, body limits, parameters, engine. Both lanes call it, so there is one order and one wording. It runs
+ * synchronously where it does not have to wait.
  */
 export class Chain {
   readonly #bodies: BodyReader;
@@ -93,7 +93,7 @@ export class Chain {
     }
   }
 
-  /** Answers for an error that nobody expected: a generic 500, its cause in the log only. */
+  /** Answers an unexpected error with a generic 500, and logs its cause. */
   fault(exchange: Exchange, error: unknown): void {
     this.services.log.error({ err: error, requestId: exchange.requestId }, 'request failed unexpectedly');
     try {
@@ -274,11 +274,11 @@ export class Chain {
         this.fault(exchange, error);
       }
     };
-    // What either callback threw nobody would hear of.
+    // Nothing handles the promise of `then`: errors of the callbacks are handled by `guarded`.
     void answering.then(
       (answer) => {
         guarded(() => {
-          // A client that does not read its answer holds it; it counts until it is written or the client is gone.
+          // The answer stays in memory, and counts, until it is written or the client has disconnected.
           reservation.exchange(answer.length);
           exchange.whenOver(reservation.release);
           exchange.send(200, answer);
@@ -314,7 +314,7 @@ export class Chain {
   }
 }
 
-/** A request on its way to the engine. */
+/** A request that has passed the checks so far, with what it holds. */
 interface Work {
   readonly exchange: Exchange;
   readonly route: EngineRoute;
@@ -325,15 +325,15 @@ interface Work {
   readonly body: IncomingBody | undefined;
 }
 
-/** Gives up a request that does not reach the engine. */
+/** Releases what a request holds that does not reach the engine. */
 function abandon({ body, reservation }: Work): void {
   body?.discard();
   reservation.release();
 }
 
 /**
- * What the engine is asked for in place of a name that cannot be decoded (C2.2): no collection can be called so, while
- * one may well be called like the undecoded text.
+ * The name that replaces one that cannot be decoded (C2.2): no collection can have it, whereas a collection may have the
+ * undecoded text as its name.
  */
 const NO_COLLECTION = '/';
 

@@ -1,14 +1,15 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 
-/** How long a refused client may go on sending before its connection is cut. */
+/** How long a refused client may continue to send before its connection is cut. */
 const LINGER_MS = 1000;
 
+/** Connections whose last answer has been sent or queued. */
 const closing = new WeakSet<Duplex>();
 
 /**
- * Makes the current answer the last one of its connection, whose request body is left unread. What the client still
- * sends is thrown away.
+ * Makes the current answer the last one of its connection, because the body of its request is not read. What the client
+ * still sends is discarded.
  */
 export function closeAfterResponse(request: IncomingMessage): void {
   const { socket } = request;
@@ -21,8 +22,8 @@ export function closeAfterResponse(request: IncomingMessage): void {
 }
 
 /**
- * Closes a connection in two steps: our side at once, after `last`, and the client's after a moment. Closing both at
- * once would reset the connection and could take the answer with it.
+ * Closes a connection in two steps: the server's side at once, after `last`, and the client's after a moment. Closing
+ * both at once would reset the connection, and the client could lose the answer.
  */
 export function endThenCut(socket: Duplex, last?: Buffer): void {
   socket.end(last);
@@ -32,7 +33,7 @@ export function endThenCut(socket: Duplex, last?: Buffer): void {
   });
 }
 
-/** Whether an earlier answer has already ended this connection: what else arrives on it is not a request. */
+/** Whether an earlier answer has ended this connection: what arrives on it afterwards is not a request. */
 export function isClosing(request: IncomingMessage): boolean {
   return closing.has(request.socket);
 }
@@ -56,7 +57,7 @@ export class Outstanding {
     }
   }
 
-  /** For the queue of the connection. */
+  /** Called by the queue of the connection. */
   end(): void {
     if (!this.#over) {
       this.#over = true;
@@ -67,12 +68,12 @@ export class Outstanding {
   }
 }
 
-/** What waits for its answer on each connection, in the order of the requests. */
+/** The requests of each connection that wait for their answers, in their order. Kept by socket: no state of the process. */
 const queues = new WeakMap<Duplex, Set<Outstanding>>();
 
 /**
- * Puts a request into the queue of its connection. Node tells only the response whose turn it is that the connection
- * is gone; the queue tells those behind it too.
+ * Puts a request into the queue of its connection. Node notifies only the first response in the queue when the
+ * connection is gone; the queue notifies the others too.
  */
 export function enqueue(request: IncomingMessage, response: ServerResponse): Outstanding {
   const { socket } = request;
@@ -91,7 +92,7 @@ export function enqueue(request: IncomingMessage, response: ServerResponse): Out
   const own = queue;
   const outstanding = new Outstanding(request, response);
   own.add(outstanding);
-  // Once by nature; `once` would wrap it.
+  // The event comes once; `once` would only add a wrapper.
   response.on('close', () => {
     own.delete(outstanding);
     outstanding.end();
@@ -99,7 +100,7 @@ export function enqueue(request: IncomingMessage, response: ServerResponse): Out
   return outstanding;
 }
 
-/** What waits for its answer on a connection, in the order of the requests. */
+/** The requests of a connection that wait for their answers, in their order. */
 export function outstandingOn(socket: Duplex): readonly Outstanding[] {
   return [...(queues.get(socket) ?? [])];
 }

@@ -14,7 +14,7 @@ export function hasBody(request: Headers): boolean {
 
 const JSON_TYPE = /^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i;
 const TOKEN = "[\\w!#$%&'*+.^`|~-]+";
-/** One parameter with its semicolon; its parts cannot match in two ways, so that no header takes long. */
+/** One parameter with its semicolon. The expression is unambiguous, so that matching takes linear time. */
 const PARAMETER = `;\\s*(?:(${TOKEN})=(?:(${TOKEN})|"((?:[^"\\\\]|\\\\.)*)")\\s*)?`;
 const PARAMETERS = new RegExp(`^(?:${PARAMETER})*$`);
 

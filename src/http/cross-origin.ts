@@ -1,8 +1,8 @@
 import type { Exchange } from './exchange';
 
-/** What a page of another origin may send. */
+/** Headers that a page of another origin may send. */
 const ALLOWED_HEADERS = 'authorization, api-key, content-type, user-agent, x-request-id';
-/** What it may read besides the body. */
+/** Headers of an answer that such a page may read. */
 const EXPOSED_HEADERS = 'x-request-id, retry-after';
 const PREFLIGHT_SECONDS = '600';
 

@@ -1,16 +1,16 @@
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 
-/** How often connections that became idle are looked for while a server drains. */
+/** How often idle connections are closed while a server drains. */
 const SWEEP_INTERVAL_MS = 20;
-/** How long a connection on which nothing has come may still bring a request while a server drains. */
+/** How long a new connection may still send its first request while a server drains. */
 const UNUSED_MS = 500;
 
 const connections = new WeakMap<Server, Set<Socket>>();
 
 /**
- * Keeps the connections of a server in mind, from the first moment on: Node's own list has those over TLS only after
- * their handshake, and takes one on which nothing has ever come for busy.
+ * Tracks the connections of a server from the start: Node's own list has those over TLS only after their handshake, and
+ * counts a connection without a request as busy.
  */
 export function trackConnections(server: Server): void {
   const open = new Set<Socket>();
@@ -20,7 +20,7 @@ export function trackConnections(server: Server): void {
     socket.once('close', () => open.delete(socket));
   };
   server.on('connection', remember);
-  // What is above TLS has read nothing until the first request comes.
+  // The socket above TLS has read no bytes until the first request.
   server.on('secureConnection', remember);
 }
 

@@ -2,7 +2,7 @@ import type { EngineErrorCode, EngineErrorDetails } from '../engine/types';
 
 /**
  * The one error table: every refusal and every failure of the service has its status, its message and its headers
- * here (C1.4, C1.5). A failure is a value, not an exception: the checks hand it on, and `Exchange.fail` writes it.
+ * here (C1.4, C1.5). A failure is a value, not an exception: the checks return it, and `Exchange.fail` writes it.
  */
 export interface Failure {
   readonly status: number;
@@ -58,7 +58,7 @@ const ENGINE_ERRORS: Readonly<Record<EngineErrorCode, EngineRow>> = {
   internal_panic: (_details, failed) => ({ status: 500, message: `${failed}: internal error` }),
 };
 
-/** What an engine error is over HTTP. `operationFailed` is the route's prefix, such as `Search failed`. */
+/** The HTTP failure of an engine error. `operationFailed` is the route's prefix, such as `Search failed`. */
 export function engineFailure(
   code: EngineErrorCode,
   details: EngineErrorDetails,
@@ -66,7 +66,7 @@ export function engineFailure(
 ): Failure {
   const failure = Object.hasOwn(ENGINE_ERRORS, code)
     ? ENGINE_ERRORS[code](details, operationFailed)
-    : // An engine of another version; what its details may hold is unknown.
+    : // A code of an engine of another version: its details are not known to be safe.
       ENGINE_ERRORS.internal({}, operationFailed);
   return details.place === undefined
     ? failure
@@ -127,7 +127,7 @@ export function bodyTimeout(): Failure {
   return { status: 408, message: 'Timeout: the request body did not arrive in time' };
 }
 
-/** An `Expect` header that asks for something else than `100 Continue`. */
+/** An `Expect` header with anything but `100-continue`. */
 export function expectationFailed(): Failure {
   return { status: 417, message: 'Unsupported expectation: only 100-continue' };
 }
@@ -144,7 +144,7 @@ export function shuttingDown(): Failure {
   return { status: 503, message: 'Server is shutting down', retryAfterSeconds: 1 };
 }
 
-/** An error that nobody expected: the client learns nothing of it, the log has the cause. */
+/** An unexpected error: the answer says nothing of its cause, which is logged. */
 export function unexpected(): Failure {
   return { status: 500, message: 'Internal server error' };
 }

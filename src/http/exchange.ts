@@ -18,15 +18,15 @@ export type PrincipalKind = 'admin-jwt' | 'access-token' | 'anonymous' | 'none';
 
 const NO_PARAMS: Readonly<Record<string, string>> = Object.freeze({});
 
-/** A long answer goes out in pieces of this size, so that whether the client reads it shows while it does. */
+/** A long answer is written in chunks of this size, so that a client that does not read it is noticed. */
 const SLICE_BYTES = 256 * 1024;
 
 /** A client's own request id is kept if it is short and printable (C1.9). */
 const CLIENT_REQUEST_ID = /^[\x20-\x7e]{1,128}$/;
 
 /**
- * One request and its answer: what both lanes pass from check to check. It is made before anything is looked at,
- * so that every answer has its time and its id.
+ * One request and its answer, passed from check to check in both lanes. It is made before the first check, so that every
+ * answer has its time and its id.
  */
 export class Exchange implements RouteContext {
   readonly arrivedAt = performance.now();
@@ -72,14 +72,14 @@ export class Exchange implements RouteContext {
   }
 
   /**
-   * Whether the client got the whole answer, once it is over. Node calls an answer finished too when what was left of
-   * it went with the connection.
+   * Whether the client got the whole answer, once the exchange is over. Node also calls an answer finished when the rest of
+   * it was lost with the connection.
    */
   wasAnswered(): boolean {
     return this.response.writableFinished && this.request.socket.errored === null;
   }
 
-  /** Answers with JSON bytes. Does nothing when the client has gone. */
+  /** Answers with JSON bytes. Does nothing when the client has disconnected. */
   send(status: number, body: Answer, headers?: Readonly<Record<string, string>>): void {
     const head = ['Content-Length', String(body.length), 'X-Content-Type-Options', 'nosniff'];
     if (headers?.['Content-Type'] === undefined) {
@@ -93,7 +93,7 @@ export class Exchange implements RouteContext {
     this.#write(status, undefined, [], headers);
   }
 
-  /** `head` is names and values in turn, which Node writes with less ado than an object of them. */
+  /** `head` has names and values alternating, which Node writes faster than an object. */
   #write(
     status: number,
     body: Answer | undefined,
@@ -111,7 +111,7 @@ export class Exchange implements RouteContext {
       }
     }
     if (this.announcedBytes !== 0 && !this.request.complete) {
-      // Nobody will read the rest of this body, and what follows it must not be taken for a request.
+      // The rest of this body is not read, and what follows it must not be parsed as a request.
       head.push('Connection', 'close');
       closeAfterResponse(this.request);
     } else if (this.lifecycle.phase === 'stopping') {
@@ -144,13 +144,13 @@ export class Exchange implements RouteContext {
 }
 
 /**
- * Ends an answer with a body of single bytes, which leaves in one string with the head. Node's own `end` would write
- * an empty string behind it, and put the two together again.
+ * Ends an answer whose body is a string of single bytes, so that it is sent in one string with the head. Node's own `end`
+ * would write an empty string after it, and join the two again.
  */
 function endInOnePiece(response: ServerResponse, body: string): void {
   const { socket } = response;
   if (socket === null) {
-    // Its turn has not come.
+    // An earlier response of the connection is not finished.
     response.end(body, 'latin1');
     return;
   }
@@ -160,7 +160,7 @@ function endInOnePiece(response: ServerResponse, body: string): void {
   response.end();
 }
 
-/** Writes what is left of a body, each piece when the one before has left this process. */
+/** Writes the rest of a body in chunks, each when the one before has been handed to the system. */
 function writeInSlices(response: ServerResponse, body: Buffer, from: number): void {
   const to = from + SLICE_BYTES;
   if (to >= body.length) {

@@ -68,7 +68,7 @@ function refuseUnrouted(exchange: Exchange, matcher: RouteMatcher): void {
   exchange.fail(allowed.length === 0 ? routeNotFound(method, path) : methodNotAllowed(method, path, allowed));
 }
 
-/** What the body parsers call their errors. */
+/** The errors of the body parsers, by type. */
 const PARSER_ERRORS: Readonly<Record<string, (error: ParserError) => Failure>> = {
   'entity.too.large': (error) => bodyTooLarge(error.limit ?? 0),
   'entity.parse.failed': () => badRequest('The body is not valid JSON'),
@@ -84,13 +84,13 @@ interface ParserError {
 }
 
 function answerError(matcher: RouteMatcher, chain: Chain, exchangeOf: ExchangeOf): ErrorRequestHandler {
-  // Express tells error middleware by its four parameters.
+  // Express recognises error middleware by its four parameters.
   // eslint-disable-next-line @typescript-eslint/no-unused-vars
   return (error: unknown, request, _response, _next) => {
     const exchange = exchangeOf(request);
     if (exchange.route === undefined) {
-      // Express decodes parameters while it matches, before any check has run; a path that it cannot decode is
-      // refused in its turn, as in the hot lane.
+      // Express decodes parameters while it matches, before the checks. A path that it cannot decode goes through the
+      // checks here, as in the hot lane.
       const match = matcher.match(exchange.method, exchange.path);
       if (match !== undefined) {
         chain.run(exchange, match.route, decodeParams(match.rawParams));

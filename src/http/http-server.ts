@@ -10,13 +10,13 @@ import { JSON_TYPE } from './exchange';
 import type { HttpListeners } from './listener';
 import { parseTarget } from './target';
 
-/** Bounds of Node's HTTP server: its own defaults let a handful of slow clients hold it for minutes. */
+/** Bounds of Node's HTTP server. With Node's defaults a few slow clients could block it for minutes. */
 export interface ServerLimits {
   readonly headersTimeoutMs: number;
   readonly requestTimeoutMs: number;
   readonly connectionsCheckingIntervalMs: number;
   readonly keepAliveTimeoutMs: number;
-  /** A client that reads nothing of its answer for so long has its connection cut. */
+  /** The connection of a client that reads nothing of its answer for this time is cut. */
   readonly stalledAnswerMs: number;
   readonly maxRequestsPerSocket: number;
   readonly maxConnections: number;
@@ -63,8 +63,8 @@ export function createHttpServer(
           listeners.request,
         );
   trackConnections(server);
-  // Without a bound in number: beyond it Node drops headers without a word, those that the checks look for included.
-  // The bytes of a head are bounded all the same.
+  // No bound on the number of headers: beyond one Node would drop headers silently, and the checks need them all. The
+  // bytes of a head are bounded.
   server.maxHeadersCount = 0;
   server.timeout = limits.stalledAnswerMs;
   server.on('timeout', (socket: Socket) => {
@@ -80,8 +80,8 @@ export function createHttpServer(
 }
 
 /**
- * Ends a connection on which nothing has moved for a while, in either direction. One whose request is still arriving
- * or being worked on stays: those have limits of their own.
+ * Ends a connection without traffic in either direction for a while. It stays open while its request arrives or runs:
+ * those have limits of their own.
  */
 function endIfStalled(socket: Socket, stalledAnswerMs: number): void {
   const [first] = outstandingOn(socket);
@@ -111,11 +111,12 @@ const BROKEN: Readonly<Record<string, Broken>> = {
 
 const MALFORMED: Broken = { status: '400 Bad Request', message: 'Malformed HTTP request' };
 
+/** Connections whose broken request has been answered. */
 const refused = new WeakSet<Duplex>();
 
 /**
- * Answers what is no HTTP request, or did not become one in time, and closes the connection. The requests in front of
- * it are answered first: a client takes the first answer for its first request.
+ * Answers bytes that are not an HTTP request, or not a complete one in time, and closes the connection. The earlier
+ * requests of the connection are answered first: a client matches answers to requests by their order.
  */
 function answerBrokenRequest(error: NodeJS.ErrnoException, socket: Duplex): void {
   if (refused.has(socket)) {
@@ -128,16 +129,16 @@ function answerBrokenRequest(error: NodeJS.ErrnoException, socket: Duplex): void
   refused.add(socket);
   const waiting = outstandingOn(socket);
   const last = waiting.at(-1);
-  // A request that has not arrived whole is the broken one itself; what is broken otherwise is what follows it.
+  // A request that has not arrived whole is the broken one; otherwise the bytes after the last request are broken.
   const broken = last?.request.complete === false ? last : undefined;
   const previous = broken === undefined ? last : waiting.at(-2);
   const answer = (): void => {
     if (!socket.writable) {
-      // The answer before was the last of this connection, and is closing it.
+      // The previous answer was the last of this connection, and closes it.
       return;
     }
     if (broken?.response.headersSent === true) {
-      // A second answer would be taken for part of the first.
+      // The client would parse a second answer as part of the first.
       socket.destroy();
     } else {
       endThenCut(socket, brokenAnswer(error.code, broken?.request.url));
@@ -151,7 +152,7 @@ function answerBrokenRequest(error: NodeJS.ErrnoException, socket: Duplex): void
   }
 }
 
-/** `url`: of the request, where its head has arrived. */
+/** `url` is that of the request, if its head has arrived. */
 function brokenAnswer(code: string | undefined, url = ''): Buffer {
   const { status, message } = BROKEN[code ?? ''] ?? MALFORMED;
   const body = failureBody(familyOf(parseTarget(url).path), message, 0);

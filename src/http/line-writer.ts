@@ -1,33 +1,33 @@
 import { write, writeSync } from 'node:fs';
 
-/** Lines are written when so many characters have gathered, or when the oldest has waited so long. */
-const GATHERED_CHARACTERS = 8 * 1024;
-const GATHERED_MS = 100;
-/** What cannot be written is kept up to here; lines that come then are lost. */
+/** Lines are written when this many characters are buffered, or when the oldest has waited this long. */
+const BUFFERED_CHARACTERS = 8 * 1024;
+const BUFFERED_MS = 100;
+/** Lines that cannot be written are kept up to this bound; lines beyond it are lost. */
 const MOST_CHARACTERS = 4 * 1024 * 1024;
-/** How often, and with which pauses, a last write is tried again where the system has no room at the moment. */
+/** How often the last write is retried, and with which pauses, while the system's buffer is full. */
 const LAST_ATTEMPTS = 50;
 const LAST_PAUSE_MS = 10;
 
 const NOTHING = Buffer.alloc(0);
 
 /**
- * Gathers lines and writes them in the background. It never fails and never waits: a disk that is full, or a reader
- * that reads nothing, costs lines of the log once there are too many to keep, and nothing else. What was kept is
- * written when that is possible again, and how much was lost is said.
+ * Buffers lines and writes them in the background. It never fails and never blocks: where a disk is full or a reader does
+ * not read, lines are lost once there are too many to keep. Kept lines are written when that is possible again, with a
+ * line that says how many were lost.
  */
 export class LineWriter {
-  #gathered = '';
-  /** What is left of the piece that is being written, or that could not be. */
-  #piece: Buffer = NOTHING;
+  #buffered = '';
+  /** The rest of the chunk that is being written, or whose write failed. */
+  #chunk: Buffer = NOTHING;
   #writing = false;
   #failed = false;
-  /** Nobody will ever read what is written. */
+  /** The reader has closed the pipe. */
   #gone = false;
   #timer: NodeJS.Timeout | undefined;
   #lost = 0;
 
-  /** @param lossLine the line that says that so many were lost */
+  /** @param lossLine makes the line that says how many were lost */
   constructor(
     private readonly fd: number,
     private readonly lossLine: (lines: number) => string,
@@ -38,23 +38,23 @@ export class LineWriter {
     if (this.#gone) {
       return;
     }
-    if (this.#gathered.length + line.length > MOST_CHARACTERS) {
+    if (this.#buffered.length + line.length > MOST_CHARACTERS) {
       this.#lost += 1;
       return;
     }
-    this.#gathered += line;
-    if (this.#gathered.length >= GATHERED_CHARACTERS && !this.#failed) {
+    this.#buffered += line;
+    if (this.#buffered.length >= BUFFERED_CHARACTERS && !this.#failed) {
       this.#start();
     } else {
       this.#startLater();
     }
   }
 
-  /** Writes what there is before the process ends, as far as that is possible. */
+  /** Writes all buffered lines before the process ends, as far as that is possible. */
   flush(): void {
-    // The system writes a piece that it has begun with to its end, before the process is gone.
-    let rest = Buffer.concat([this.#writing ? NOTHING : this.#piece, this.#takeGathered()]);
-    this.#piece = NOTHING;
+    // A chunk that is being written is finished by its own write before the process ends.
+    let rest = Buffer.concat([this.#writing ? NOTHING : this.#chunk, this.#takeBuffered()]);
+    this.#chunk = NOTHING;
     let attempts = this.#gone ? 0 : LAST_ATTEMPTS;
     while (rest.length > 0 && attempts > 0) {
       try {
@@ -70,9 +70,9 @@ export class LineWriter {
     if (this.#timer === undefined && !this.#writing) {
       this.#timer = setTimeout(() => {
         this.#start();
-      }, GATHERED_MS);
+      }, BUFFERED_MS);
       if (this.#failed) {
-        // A process that has nothing else to do does not wait for a disk to have room.
+        // The process may end while a disk is full.
         this.#timer.unref();
       }
     }
@@ -84,14 +84,14 @@ export class LineWriter {
     }
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    if (this.#piece.length === 0) {
-      this.#piece = this.#takeGathered();
+    if (this.#chunk.length === 0) {
+      this.#chunk = this.#takeBuffered();
     }
-    if (this.#piece.length === 0) {
+    if (this.#chunk.length === 0) {
       return;
     }
     this.#writing = true;
-    write(this.fd, this.#piece, (error, written) => {
+    write(this.fd, this.#chunk, (error, written) => {
       this.#ended(error, written);
     });
   }
@@ -101,22 +101,22 @@ export class LineWriter {
     this.#failed = error !== null;
     if (error?.code === 'EPIPE') {
       this.#gone = true;
-      this.#piece = NOTHING;
-      this.#gathered = '';
+      this.#chunk = NOTHING;
+      this.#buffered = '';
       return;
     }
-    this.#piece = error === null ? this.#piece.subarray(written) : this.#piece;
-    if (error === null && this.#piece.length + this.#gathered.length >= GATHERED_CHARACTERS) {
+    this.#chunk = error === null ? this.#chunk.subarray(written) : this.#chunk;
+    if (error === null && this.#chunk.length + this.#buffered.length >= BUFFERED_CHARACTERS) {
       this.#start();
-    } else if (this.#piece.length + this.#gathered.length > 0) {
+    } else if (this.#chunk.length + this.#buffered.length > 0) {
       this.#startLater();
     }
   }
 
-  #takeGathered(): Buffer {
+  #takeBuffered(): Buffer {
     const loss = this.#lost === 0 ? '' : this.lossLine(this.#lost);
-    const taken = Buffer.from(this.#gathered + loss);
-    this.#gathered = '';
+    const taken = Buffer.from(this.#buffered + loss);
+    this.#buffered = '';
     this.#lost = 0;
     return taken;
   }

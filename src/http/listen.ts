@@ -1,7 +1,7 @@
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** A start that failed for a reason that the operator can do something about: the message is one sentence. */
+/** A start that failed for a reason that the operator can remove: the message is one sentence. */
 export class StartError extends Error {
   override readonly name = 'StartError';
 }
@@ -32,7 +32,7 @@ export function listen(server: Server, port: number, host: string): Promise<numb
   });
 }
 
-/** Host and port as they stand in a URL. */
+/** Host and port as in a URL. */
 export function authority(host: string, port: number): string {
   return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
 }

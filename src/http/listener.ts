@@ -12,7 +12,7 @@ import type { RequestCounts } from './request-counts';
 import { checkRouteTable, isPointsRoute, POINTS_PATH, type Route } from './route-table';
 import { authorityOf, decodeParams, parseTarget } from './target';
 
-/** What the HTTP application is made of. */
+/** What the HTTP application needs. */
 export interface HttpServices extends ChainServices {
   readonly routes: readonly Route[];
   /** Every request is counted here. */
@@ -34,7 +34,7 @@ export interface HttpListeners {
   readonly drop: () => void;
 }
 
-/** Least time between two lines of the log that connections were cut. */
+/** Minimum time between two warnings that connections were cut. */
 const DROP_WARNING_MS = 60_000;
 
 /** What the `Expect` header of a request asks for. */
@@ -42,7 +42,7 @@ type Expects = 'nothing' | 'continue' | 'more';
 
 const HOT_PREFIX = POINTS_PATH.slice(0, POINTS_PATH.indexOf(':'));
 
-/** How many `Host` headers there are among names and values in turn. */
+/** The number of `Host` headers in alternating names and values. */
 function countHosts(rawHeaders: readonly string[]): number {
   let hosts = 0;
   for (let index = 0; index < rawHeaders.length; index += 2) {

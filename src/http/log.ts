@@ -16,12 +16,12 @@ export interface ProcessLog {
   flush(): void;
 }
 
-/** Standard error: standard output has only the line that says that the server is ready. */
+/** Standard error: standard output has only the line of C11.3, which says that the server is ready. */
 const LOG_FD = 2;
 
 /**
- * The log of the process. As JSON it is gathered and written in the background, since a line for each request would
- * otherwise cost the event loop a system call or a wake-up; for people it is written at once.
+ * The log of the process. JSON lines are buffered and written in the background, since a write for each request would
+ * cost the event loop a system call or a wake-up. Pretty lines, which people read, are written at once.
  */
 export function openLog({ logLevel, logFormat }: LogSettings): ProcessLog {
   const base = { level: logLevel, base: null, timestamp: pino.stdTimeFunctions.isoTime };
@@ -45,13 +45,13 @@ export function openLog({ logLevel, logFormat }: LogSettings): ProcessLog {
   };
 }
 
-/** A line of the log itself, since none can be logged about it. */
+/** The log line about lost lines. The logger cannot write it: it would pass through the full buffer. */
 function lossLine(lines: number): string {
   const line = { level: pino.levels.values['warn'], time: new Date().toISOString(), lines };
   return `${JSON.stringify({ ...line, msg: 'the log could not be written: lines of it are lost' })}\n`;
 }
 
-/** Writes each piece before it returns. One that cannot be written is lost, and no reason to stop. */
+/** Writes each chunk before it returns. A chunk that cannot be written is lost, without an error. */
 function atOnce(fd: number): Writable {
   return new Writable({
     write: (piece: Buffer, _encoding, done) => {
@@ -60,7 +60,7 @@ function atOnce(fd: number): Writable {
           rest = rest.subarray(writeSync(fd, rest));
         }
       } catch {
-        // There is no other place to tell it.
+        // There is no other place to report it.
       }
       done();
     },

@@ -3,7 +3,7 @@ import type { Route } from './route-table';
 /** A path that the table knows, for one method. */
 export interface Match {
   readonly route: Route;
-  /** Path parameters as they stand in the path, not yet percent-decoded. */
+  /** Path parameters as sent, not yet percent-decoded. */
   readonly rawParams: Readonly<Record<string, string>>;
 }
 
@@ -15,19 +15,19 @@ class Segment {
   readonly routes = new Map<string, Line>();
 }
 
-/** A route and where its parameters stand among the segments. */
+/** A route and the positions of its parameters among the segments. */
 interface Line {
   readonly route: Route;
   readonly parameters: readonly { readonly name: string; readonly position: number }[];
 }
 
 /**
- * Finds routes by exact segments. It serves the hot lane, and tells Express' fallback which methods a path has.
+ * Finds routes by exact segments. It serves the hot lane, and gives Express' fallback the methods of a path.
  * A literal segment wins over a parameter where both have the method, as in Express when literals are mounted first.
  */
 export class RouteMatcher {
   readonly #root = new Segment();
-  /** The last path of the busy endpoints tends to be the next one too. */
+  /** The last match: consecutive requests often have the same path. */
   #last: { readonly method: string; readonly path: string; readonly match: Match } | undefined;
 
   constructor(routes: readonly Route[]) {

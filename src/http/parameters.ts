@@ -10,7 +10,7 @@ export interface Parameters {
   readonly timeout?: number;
 }
 
-/** What a query string gives: its parameters, or why it is refused. */
+/** The parameters of a query string, or why it is refused. */
 export type ParameterResult =
   { readonly parameters: Parameters; readonly failure?: undefined } | { readonly failure: Failure };
 
@@ -66,14 +66,14 @@ const SCHEMAS: Readonly<Record<ParameterKind, Schema>> = {
 
 const NONE: ParameterResult = { parameters: {} };
 
-/** Distinct query strings that are remembered for each kind. */
+/** Distinct query strings that are cached for each kind. */
 const REMEMBERED = 512;
 /** Longer query strings are validated each time. */
 const MEMORABLE_LENGTH = 256;
 
 /**
- * Validates query strings with express-validator and remembers the answers, least recently used out first: a server
- * sees few distinct ones, and the validator alone costs more than the rest of a small request.
+ * Validates query strings with express-validator and caches the results, least recently used evicted first: a server
+ * gets few distinct ones, and the validator costs more than the rest of a small request.
  */
 export class ParameterValidator {
   readonly #remembered: Record<ParameterKind, Map<string, ParameterResult>> = {

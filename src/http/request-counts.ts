@@ -1,23 +1,23 @@
 import type { Exchange } from './exchange';
 import type { Route } from './route-table';
 
-/** Upper bounds of the buckets of durations, in seconds; a last bucket takes what is longer. */
+/** Upper bounds of the buckets of durations, in seconds; longer durations go into a last bucket. */
 export const DURATION_BOUNDS_SECONDS = [
   0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10,
 ] as const;
 
-/** How a request ended: the class of its status, or the client was gone before it had the whole answer. */
+/** How a request ended: the class of its status, or `aborted` when the client disconnected before the whole answer. */
 export const OUTCOMES = ['1xx', '2xx', '3xx', '4xx', '5xx', 'aborted'] as const;
 
 const ABORTED = OUTCOMES.indexOf('aborted');
 
-/** What the requests of one route came to. */
+/** The counts of one route. */
 export interface RouteCounts {
   /** Requests by outcome, in the order of {@link OUTCOMES}. */
   readonly outcomes: Float64Array;
-  /** Requests by duration, one count for each bound and one for what is longer; not cumulative. */
+  /** Requests by duration, one count for each bound and one for longer durations; not cumulative. */
   readonly durations: Float64Array;
-  /** All durations together. */
+  /** The sum of all durations. */
   seconds: number;
 }
 

@@ -4,10 +4,10 @@ import type { Exchange } from './exchange';
 import type { ParameterKind } from './parameters';
 import type { Method, RoutePermission } from './route';
 
-/** What every line of the route table says. */
+/** What every line of the route table has. */
 interface RouteLine {
   readonly method: Method;
-  /** Express 5 syntax: literal segments and `:name`, nothing else, so that both matchers can read it. */
+  /** Express 5 syntax: only literal segments and `:name`, so that both matchers read it the same way. */
   readonly path: string;
   readonly permission: RoutePermission;
 }
@@ -19,7 +19,7 @@ export interface EngineRoute extends RouteLine {
   /** The prefix of this operation's internal failures (C1.4), without the colon. */
   readonly failed: string;
   readonly parameters: ParameterKind;
-  /** Whether the endpoint reads a body; the engine answers for one that is missing or bad. */
+  /** Whether the endpoint reads a body; the engine refuses one that is missing or bad. */
   readonly body: boolean;
   /** The path parameter that becomes the engine's `target`. */
   readonly target?: string;
@@ -42,19 +42,19 @@ export interface PlainRoute extends RouteLine {
   readonly answer: (exchange: Exchange) => void;
 }
 
-/** A route that tells of the server itself: checked like every other, answered in every state, without an envelope. */
+/** A report about the server itself: checked like every other route, answered in every state, without an envelope. */
 export interface ReportRoute extends RouteLine {
   readonly kind: 'report';
   readonly report: () => Promise<Report>;
 }
 
-/** A text and what it is. */
+/** A text and its content type. */
 export interface Report {
   readonly contentType: string;
   readonly text: string;
 }
 
-/** A route under `/auth`: checked like every other, then run by Express middleware of its own. */
+/** A route under `/auth`: checked like every other, then answered by Express handlers of its own. */
 export interface AuthRoute extends RouteLine {
   readonly kind: 'auth';
   readonly handlers: readonly RequestHandler[];
@@ -81,8 +81,8 @@ export function isPointsRoute(route: Route): boolean {
 }
 
 /**
- * Proves the table before the server listens: a route without a known permission, a repeated line or a path that one
- * of the two matchers would read differently stops the start.
+ * Checks the table before the server listens: a route without a known permission, a repeated line, or a path that the two
+ * matchers would read differently, stops the start.
  * @throws Error naming the line.
  */
 export function checkRouteTable(routes: readonly Route[]): void {

@@ -10,7 +10,7 @@ export type RoutePermission = 'none' | 'any' | 'read' | 'write' | 'token-admin' 
 /** HTTP methods that the service routes. */
 export type Method = 'GET' | 'PUT' | 'POST' | 'PATCH' | 'DELETE';
 
-/** What a handler gets: the raw pair and what the chain of checks has found so far. */
+/** What a handler gets: request and response, and what the chain of checks has found. */
 export interface RouteContext {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;

@@ -1,4 +1,4 @@
-/** A request target, split and brought into the one form that both matchers read. */
+/** A request target, split and normalised for both matchers. */
 export interface Target {
   /** Still percent-encoded, without trailing slashes. */
   readonly path: string;
@@ -8,14 +8,14 @@ export interface Target {
 
 const ABSOLUTE = /^[a-z][a-z0-9+.-]*:\/\/([^/?#]*)/i;
 
-/** The authority of an absolute-form target, such as a proxy is sent; undefined in the usual form. */
+/** The authority of an absolute-form target, as sent to proxies; undefined in the usual form. */
 export function authorityOf(url: string): string | undefined {
   return url.startsWith('/') ? undefined : ABSOLUTE.exec(url)?.[1];
 }
 
 /**
  * Splits a request target. Absolute-form targets lose scheme and authority, and a fragment is dropped. Node's parser
- * has refused what is not ASCII.
+ * refuses what is not ASCII.
  */
 export function parseTarget(url: string): Target {
   let target = url;

@@ -10,7 +10,7 @@ import type { RequestCounts } from '../http/request-counts';
 import type { Family, Sample } from './family';
 import { hugePages } from './huge-pages';
 
-/** Metrics of the server, whatever its engine does; those of requests are beside these. */
+/** Metrics of the server that do not need an open engine, except those of requests. */
 export function serverFamilies(
   lifecycle: Lifecycle,
   requests: RequestCounts,
@@ -46,7 +46,7 @@ export function serverFamilies(
   ];
 }
 
-/** Metrics of an open engine, all of one state of it: sums over its collections, so that their number does not matter. */
+/** Metrics of an open engine at one moment: sums over its collections, so that their number does not matter. */
 export function engineFamilies(status: EngineStatus): readonly Family[] {
   return [
     {
@@ -90,7 +90,7 @@ export function healthIssueFamilies(issues: readonly HealthIssue[]): readonly Fa
   ];
 }
 
-/** Metrics of the scrub: what reading all files again and again has found. */
+/** Metrics of the scrub, which reads all files in the background to find damage. */
 export function scrubFamilies(report: ScrubReport): readonly Family[] {
   return [
     {

@@ -13,7 +13,7 @@ export interface MetricSources {
   readonly kithdbVersion: string;
 }
 
-/** What makes the text of the metrics; those of the engine are in it from ready until the server stops. */
+/** Makes the text of the metrics. Those of the engine are in it from ready until the server stops. */
 export function metricsReport({ lifecycle, requests, kithdbVersion }: MetricSources): () => Promise<Report> {
   const server = registryOf(serverFamilies(lifecycle, requests, kithdbVersion));
   registerRequests(server, requests);

@@ -6,7 +6,7 @@ export interface Sample {
   readonly value: number;
 }
 
-/** A metric whose values are looked up when somebody asks for them. */
+/** A metric whose values are read when the metrics are requested. */
 export interface Family {
   readonly type: 'gauge' | 'counter';
   /** By Prometheus' conventions: the unit at the end, `_total` behind the name of a counter. */

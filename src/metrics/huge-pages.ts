@@ -5,8 +5,8 @@ const SETTING = '/sys/kernel/mm/transparent_hugepage/enabled';
 export type HugePages = 'always' | 'madvise' | 'never' | 'unknown';
 
 /**
- * Whether this machine gives large pages to the arenas of the engine, which ask for them: a search is a chain of
- * random fetches, and with small pages each of them misses the TLB too.
+ * Whether this machine gives huge pages to the arenas of the engine, which ask for them: a search is a chain of random
+ * reads, and with small pages each of them misses the TLB too.
  */
 export function hugePages(file: string = SETTING): HugePages {
   try {

@@ -3,7 +3,7 @@ import { DURATION_BOUNDS_SECONDS, OUTCOMES, type RequestCounts } from '../http/r
 import type { Route } from '../http/route-table';
 import { register, type Sample } from './family';
 
-/** Adds what was counted of requests: how many by route and outcome, and how long they took by route. */
+/** Adds the counts of requests: by route and outcome, and their durations by route. */
 export function registerRequests(registry: Registry, requests: RequestCounts): void {
   register(registry, {
     type: 'counter',
@@ -21,7 +21,7 @@ export function registerRequests(registry: Registry, requests: RequestCounts): v
   new DurationHistogram(requests, registry);
 }
 
-/** A line of the route table as labels: there are never more of them than lines, and one for what matches none. */
+/** A line of the route table as labels. Their number is bounded: one for each line, and one for requests without a route. */
 function routeLabels(route: Route | undefined): RouteLabels {
   return route === undefined
     ? { method: 'none', route: 'none' }
@@ -53,8 +53,8 @@ type DurationLabel = 'method' | 'route';
 type DurationMetric = Awaited<ReturnType<Histogram<DurationLabel>['get']>>;
 
 /**
- * The durations as they were counted. The library's own histogram can only be told each value on its own, which costs
- * a request ten times as much.
+ * The durations as they were counted. The library's own histogram takes each value separately, which costs a request ten
+ * times as much.
  */
 class DurationHistogram extends Histogram<DurationLabel> {
   constructor(
@@ -64,7 +64,7 @@ class DurationHistogram extends Histogram<DurationLabel> {
     super({ ...DURATION, labelNames: ['method', 'route'], registers: [registry] });
   }
 
-  /** What the library asks its histograms for when it writes them as text. */
+  /** Called by the library when it writes its histograms as text. */
   getForPromString(): Promise<Pick<DurationMetric, 'name' | 'help' | 'values'> & { type: string }> {
     return Promise.resolve({ ...DURATION, type: 'histogram', values: [...this.#values()] });
   }

@@ -12,7 +12,7 @@ export function metricsRoute(sources: MetricSources): ReportRoute {
     method: 'GET',
     path: '/metrics',
     permission: 'read',
-    // Whoever never asks pays nothing: neither the loading at the start nor the observers of the process.
+    // Loaded at the first request: a server whose metrics are never read neither loads the library nor observes itself.
     report: async () => {
       const { metricsReport } = await import('./exposition.js');
       report ??= metricsReport(sources);

@@ -12,7 +12,7 @@ interface PasswordBody {
   readonly password: string;
 }
 
-/** Absent, not a string, empty and blank are all the same (C3.3, C3.4). */
+/** A password that is absent, not a string, empty or blank is a missing one (C3.3, C3.4). */
 function givenPassword(): ValidationChain {
   return body('password')
     .custom((value: unknown) => typeof value === 'string' && value.trim() !== '')

@@ -8,7 +8,7 @@ export function answerFailure(response: Response, status: number, message: strin
   response.status(status).json({ status: 'error', message });
 }
 
-/** A 429 with the time after which to come back. */
+/** A 429 with the time after which the client may try again. */
 export function answerTooMany(response: Response, message: string, retryAfterSeconds: number): void {
   response.setHeader('Retry-After', String(retryAfterSeconds));
   answerFailure(response, 429, message);
@@ -37,12 +37,12 @@ function secondsSince(response: Response): number {
   return (now - (startedAt.get(response) ?? now)) / 1000;
 }
 
-/** What a failure of the store is called, as the operations of data endpoints are (C1.5). */
+/** The prefix of failures of the store, like those of data endpoints (C1.5). */
 const FAILED = 'Authentication operation failed';
 
 /**
- * Makes a handler of asynchronous work; a full hashing queue is a 429, a full disk a 507, and everything unexpected goes
- * on to Express.
+ * Makes a handler of asynchronous work; a full hashing queue is a 429, a full disk a 507, and every other
+ * error goes to Express.
  */
 export function answering(work: (...args: Parameters<RequestHandler>) => Promise<void>): RequestHandler {
   return async (request, response, next) => {

@@ -11,14 +11,14 @@ const parse: RequestHandler = express.json({
   limit: AUTH_BODY_BYTES,
   type: () => true,
   inflate: false,
-  // A number or null is JSON, with no fields in it.
+  // A number or null is valid JSON, without fields.
   strict: false,
 });
 
 /** Parses a JSON body; an absent one is one without fields, one of another type a 415. */
 export const jsonBody: RequestHandler = (request, response, next) => {
   if (hasBody(request) && !isJson(request.headers['content-type'])) {
-    // The body stays unread: what follows it on this connection must not be taken for a request.
+    // The body is not read: what follows it on this connection must not be parsed as a request.
     response.setHeader('Connection', 'close');
     closeAfterResponse(request);
     answerFailure(response, 415, 'Unsupported content type: the body must be application/json');
@@ -27,7 +27,7 @@ export const jsonBody: RequestHandler = (request, response, next) => {
   parse(request, response, next);
 };
 
-/** Parses the body of a login, where everything that is no JSON is a missing password (C3.4). */
+/** Parses the body of a login, where a body that is not JSON is a missing password (C3.4). */
 export const loginBody: RequestHandler = (request, response, next) => {
   parse(request, response, (error?: unknown) => {
     const { type } = (error ?? {}) as { type?: string };

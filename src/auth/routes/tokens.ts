@@ -78,12 +78,12 @@ function tokenRequest({ name, description, permission, ...rest }: TokenBody): To
   };
 }
 
-/** A text that every store gives back whole: Node's own SQLite ends a text at its first NUL. */
+/** A text that every store returns whole: Node's own SQLite truncates a text at its first NUL. */
 function isText(value: unknown): value is string {
   return typeof value === 'string' && !value.includes('\0');
 }
 
-/** What a text reads back as from UTF-8, so that this answer shows what later ones will. */
+/** The text as it is read back from the store (UTF-8), so that this answer equals later ones. */
 function storable(text: string): string {
   return Buffer.from(text).toString();
 }
@@ -127,7 +127,7 @@ export function deleteToken(auth: OpeningAuth): readonly RequestHandler[] {
   ];
 }
 
-/** Reads the id of the path: a positive integer, or a 400. One beyond what a number holds exactly was never given out. */
+/** Parses the id of the path: a positive integer, or a 400. An id that a number cannot hold exactly was never issued. */
 function withId(work: (id: number, response: Response) => Promise<void>): RequestHandler {
   return answering(async (request: Request, response) => {
     const text = String(request.params['id']);
@@ -141,7 +141,7 @@ function withId(work: (id: number, response: Response) => Promise<void>): Reques
   });
 }
 
-/** A token as the endpoints show it. `raw` is there only when it was made just now. */
+/** A token as the endpoints answer it. `raw` is given only when it was just created. */
 function resource(token: StoredToken, raw?: string): Record<string, unknown> {
   return {
     id: token.id,

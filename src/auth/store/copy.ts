@@ -61,7 +61,7 @@ async function copyFrom(
 }
 
 /**
- * Does something with a copy of the store's file and its log that is gone afterwards.
+ * Runs `work` on a temporary copy of the store's file and its log.
  * @throws StoreUnavailable that names the folder, where the copy cannot be made.
  */
 async function besides<T>(dataDir: string, work: (copy: string) => Promise<T>): Promise<T> {
@@ -90,7 +90,7 @@ async function written<T>(path: string, work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Why the store could not be looked at: its copy, and nothing that is known of it. */
+/** The store could not be checked because it could not be copied; that says nothing about its content. */
 function notCopied(path: string, error: unknown): StoreUnavailable {
   const cause = isDiskFull(error) ? `the disk of ${tmpdir()} is full` : explained(error);
   return new StoreUnavailable(
@@ -99,13 +99,13 @@ function notCopied(path: string, error: unknown): StoreUnavailable {
   );
 }
 
-/** Why the store of a data directory cannot be read, and what to do: nothing is wrong with what it holds. */
+/** Why the store of a data directory cannot be read, and what to do. Its content may be sound. */
 export interface StoreRefusal {
   readonly what: string;
   readonly advice: string;
 }
 
-/** Why the system does not give the store of a data directory, or its log, to this user; undefined when it does. */
+/** Why this user cannot read the store of a data directory or its log; undefined when it can. */
 export async function storeRefusal(dataDir: string): Promise<StoreRefusal | undefined> {
   for (const suffix of ['', '-wal']) {
     const path = storePath(dataDir) + suffix;
@@ -132,9 +132,9 @@ export async function storeRefusal(dataDir: string): Promise<StoreRefusal | unde
 }
 
 /**
- * What is wrong with the store of a data directory; nothing when it is sound, or no server has come so far as to fill
- * it. SQLite looks at a copy, so that the file and its log stay as they are.
- * @throws StoreUnavailable when it cannot be looked at: no room for the copy, or no SQLite.
+ * What is wrong with the store of a data directory; nothing when it is sound, or when no server has filled it yet.
+ * SQLite reads a copy, so that the file and its log do not change.
+ * @throws StoreUnavailable when it cannot be checked: no room for the copy, or no SQLite.
  */
 export async function storeProblems(dataDir: string, kind?: StoreKind): Promise<readonly string[]> {
   const path = storePath(dataDir);

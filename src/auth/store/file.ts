@@ -1,6 +1,6 @@
 import { open } from 'node:fs/promises';
 
-/** A new, private and empty file, which SQLite takes for a database without anything in it. */
+/** Makes a new, private and empty file, which SQLite opens as an empty database. */
 export async function makeEmptyFile(path: string): Promise<void> {
   const file = await open(path, 'wx', 0o600);
   await file.close();

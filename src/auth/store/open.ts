@@ -33,7 +33,7 @@ export async function isEmpty(dataDir: string): Promise<boolean> {
   return ((await sizeOf(storePath(dataDir))) ?? 0) === 0;
 }
 
-/** Whether a data directory has what a server makes after the store: one without it has never been served. */
+/** Whether a data directory has the log, which a server makes after the store: without it no server has run on it. */
 export async function hasData(dataDir: string): Promise<boolean> {
   return (await sizeOf(join(dataDir, 'log'))) !== undefined;
 }
@@ -50,7 +50,7 @@ async function sizeOf(path: string): Promise<number | undefined> {
 
 /**
  * Opens the store of a data directory, making both when they do not exist. Without a kind: the first SQLite that
- * loads. `warn` is told when the directory was there and is open to others, or has data and no store.
+ * loads. `warn` gets a warning when an existing directory is accessible to others, or has data and no store.
  * @throws StoreInUse when another process has it open.
  * @throws StoreDamaged also when nothing is in it, and there is data beside it.
  * @throws StoreUnavailable that says why the directory cannot be used, or how to make a SQLite library load.
@@ -92,13 +92,13 @@ export async function openStore(
     }
     throw isDiskFull(error) ? new StoreUnavailable(diskFull(dataDir), { cause: error }) : error;
   });
-  // A commit in a log whose name is lost would be lost with it.
+  // Makes the name of SQLite's log durable: without it a commit in the log would be lost.
   await syncFolder(dataDir);
   return store;
 }
 
 /**
- * Opens a store to be read that is there; it is never given a schema.
+ * Opens an existing store to read it; it is never given a schema.
  * @throws StoreInUse when another process has it open.
  * @throws StoreDamaged also when nothing is in it.
  * @throws StoreUnavailable as {@link openStore} does.
@@ -116,7 +116,7 @@ export async function openStoreAtRest(
       await file.close();
     }
   });
-  // SQLite removes the log of a file that is empty.
+  // SQLite would remove the log of an empty file.
   if (size === 0) {
     throw new StoreDamaged(path, EMPTY_STORE);
   }
@@ -131,7 +131,7 @@ async function connectStore(
   return SqlStore.open(await openConnection(path, kind), path, mayBeNew);
 }
 
-/** @throws StoreUnavailable in place of the errors of the file system. */
+/** @throws StoreUnavailable instead of errors of the file system. */
 async function usable<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
@@ -140,7 +140,7 @@ async function usable<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Removes a store that was made and got nothing: the next start would take it for one that has lost everything. */
+/** Removes a store that was made and not filled: the next start would report it as damaged. */
 async function removeEmpty(path: string): Promise<void> {
   if ((await sizeOf(path).catch(() => undefined)) === 0) {
     await rm(path, { force: true }).catch(() => undefined);
@@ -148,7 +148,7 @@ async function removeEmpty(path: string): Promise<void> {
 }
 
 /**
- * A connection to a SQLite file, by the library that is asked for or the first that loads.
+ * A connection to a SQLite file, by the named library or the first that loads.
  * @throws StoreUnavailable that says how to make a SQLite library load when none does.
  */
 export async function openConnection(
@@ -179,7 +179,7 @@ export class StoreUnavailable extends Error {
   override readonly name = 'StoreUnavailable';
 }
 
-/** The file is made before SQLite sees it, so that it never has other rights; SQLite copies them to its log. */
+/** Makes the file before SQLite opens it, so that it is private from the beginning; SQLite copies the rights to its log. */
 async function makePrivate(dataDir: string, path: string): Promise<void> {
   await makeFolder(dataDir);
   const file = await open(path, 'a', 0o600);
@@ -187,7 +187,7 @@ async function makePrivate(dataDir: string, path: string): Promise<void> {
   await chmod(path, 0o600);
 }
 
-/** The rights of a folder in octal when others than its owner have some. It may be shared on purpose: nothing is changed. */
+/** The rights of a folder in octal when others than its owner have some. Nothing is changed: it may be shared on purpose. */
 async function openRights(folder: string): Promise<string | undefined> {
   if (process.platform === 'win32') {
     return undefined;

@@ -2,7 +2,7 @@
 export interface StoredAdmin {
   /** A PHC string. */
   readonly passwordHash: string;
-  /** A random word that changes with every password reset; a JWT names the one it was issued under (C3.5). */
+  /** A random value that changes with every password reset; a JWT names the one it was issued under (C3.5). */
   readonly generation: string;
 }
 
@@ -16,7 +16,7 @@ export interface StoredToken {
   readonly permission: string;
   /** Seconds since 1970. */
   readonly createdAt: number;
-  /** Seconds since 1970; the token is dead from this second on. Null when it does not expire. */
+  /** Seconds since 1970; the token is invalid from this second on. Null when it does not expire. */
   readonly expiresAt: number | null;
 }
 
@@ -75,8 +75,8 @@ export class StoreInUse extends Error {
 }
 
 /**
- * What to do about a damaged store. SQLite lays what it finds beside a file over it: the log of the damaged one would
- * damage the file that takes its place.
+ * What to do about a damaged store. SQLite applies the log beside a file to it, so the log of the damaged store would
+ * damage the file that replaces it.
  */
 export const RESTORE_STORE =
   'while no server runs on it, remove it together with auth.sqlite3-wal and auth.sqlite3-shm, and restore this file from a backup';
@@ -90,15 +90,15 @@ export class StoreDamaged extends Error {
   }
 }
 
-/** What a store of no bytes is where the data beside it say that there was one. */
+/** What is wrong with an empty store beside data, which prove that it was filled. */
 export const EMPTY_STORE = 'it is empty';
-/** What is missing of a store where the data beside it say that there was one. */
+/** What is wrong with a missing store beside data, which prove that there was one. */
 export const MISSING_STORE = 'there is no such file';
 /** What to do about a missing store; a server that keeps it in memory has none. */
 export const RESTORE_MISSING_STORE =
   'restore this file from a backup while no server runs on it; of a server with KITHDB_TOKEN_STORE=memory there is none: give this command the same setting';
 
-/** There is data, and no store beside it. */
+/** There is data without a store beside it. */
 export class StoreMissing extends Error {
   override readonly name = 'StoreMissing';
 

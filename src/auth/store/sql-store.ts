@@ -92,11 +92,11 @@ export class SqlStore implements TokenStore {
       if (version === 0 && !mayBeNew) {
         throw new StoreDamaged(path, NO_SCHEMA);
       }
-      // A store that has its schema is not written to: a full disk must not keep a server from starting.
+      // A store that has its schema is not written: a server must start on a full disk.
       await connection.script(version === SCHEMA_VERSION ? LOCK : SCHEMA);
     } catch (error) {
       await connection.close().catch(() => undefined);
-      throw isBusy(error) ? new StoreInUse(path) : told(error, path);
+      throw isBusy(error) ? new StoreInUse(path) : withPath(error, path);
     }
     return new SqlStore(connection, path);
   }
@@ -188,7 +188,7 @@ export class SqlStore implements TokenStore {
       await this.connection.rows('VACUUM INTO ?', [path]);
     } catch (error) {
       await rm(path, { force: true });
-      throw told(error, this.path);
+      throw withPath(error, this.path);
     }
     await syncFile(path);
     return true;
@@ -212,8 +212,8 @@ function tokenOf(row: Record<string, unknown>): StoredToken {
 }
 
 /**
- * What SQLite finds wrong with the file of a connection; nothing when it is a sound store.
- * @throws what says nothing about the file: no memory, or no room for SQLite's own files.
+ * What SQLite finds wrong with the file of a connection; nothing when the store is sound.
+ * @throws errors that are not about the file: no memory, or no room for SQLite's own files.
  */
 export async function problemsOf(connection: SqlConnection): Promise<readonly string[]> {
   try {
@@ -232,7 +232,7 @@ export async function problemsOf(connection: SqlConnection): Promise<readonly st
   }
 }
 
-/** SQLITE_PERM, _NOMEM, _READONLY, _IOERR, _FULL and _CANTOPEN: about the place of a file, and not what is in it. */
+/** SQLITE_PERM, _NOMEM, _READONLY, _IOERR, _FULL and _CANTOPEN: errors of the system, not of the file's content. */
 const SURROUNDINGS: ReadonlySet<number | undefined> = new Set([3, 7, 8, 10, 13, 14]);
 
 /** The plain code of an error of SQLite, in either library: extended ones have it in their last byte. */
@@ -242,18 +242,18 @@ function primaryCode(error: unknown): number | undefined {
   return code === undefined || code < 0 ? undefined : code & 0xff;
 }
 
-/** SQLITE_CORRUPT and SQLITE_NOTADB, as either library tells them. */
+/** SQLITE_CORRUPT and SQLITE_NOTADB, as either library reports them. */
 const DAMAGED: ReadonlySet<unknown> = new Set(['SQLITE_CORRUPT', 'SQLITE_NOTADB', 11, 26]);
 
-/** The error with the name of the file, where it is the file that is at fault. */
-function told(error: unknown, path: string): unknown {
+/** The error with the name of the file, where the file is damaged. */
+function withPath(error: unknown, path: string): unknown {
   const { code, errcode, message } = error as { code?: string; errcode?: number; message: string };
   // Extended codes of SQLite have the plain one in their last byte.
   const isDamaged = DAMAGED.has(code) || (errcode !== undefined && DAMAGED.has(errcode & 0xff));
   return isDamaged ? new StoreDamaged(path, message) : error;
 }
 
-/** SQLITE_BUSY, in the words of either library. */
+/** SQLITE_BUSY, as either library reports it. */
 function isBusy(error: unknown): boolean {
   const { code, errcode, message } = error as { code?: string; errcode?: number; message?: string };
   return code === 'SQLITE_BUSY' || errcode === 5 || message === 'database is locked';
