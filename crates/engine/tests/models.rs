@@ -60,17 +60,17 @@ fn threaded(disk: &SimDisk) -> GroupCommit {
     GroupCommit::threaded(open_log(disk).0, &GroupOptions::default()).expect("a thread")
 }
 
-/// What the writers of a log were told: name of the group, and the LSN of its last record.
-type Told = Arc<Mutex<Vec<(String, Result<Lsn, LogError>)>>>;
+/// What the writers of a log were notified of: name of the group, and the LSN of its last record.
+type Outcomes = Arc<Mutex<Vec<(String, Result<Lsn, LogError>)>>>;
 
-/// Appends a group of two records and hears of its end. The second group of a writer is written in its own thread when
+/// Appends a group of two records and is notified of its end. The second group of a writer is written in its own thread when
 /// nobody is at the log.
-fn append(log: &GroupCommit, told: &Told, collection: u64, name: &str) {
-    let heard = Arc::clone(told);
+fn append(log: &GroupCommit, outcomes: &Outcomes, collection: u64, name: &str) {
+    let outcomes = Arc::clone(outcomes);
     let group = name.to_string();
     let durability = [Durability::Always, Durability::Os][(collection % 2) as usize];
     let body = name.as_bytes();
-    let done = move |result| heard.lock().expect("nobody panics").push((group, result));
+    let done = move |result| outcomes.lock().expect("nobody panics").push((group, result));
     if name.ends_with("second") {
         let twice = |log: &mut Appender<'_>| {
             (0..2).try_for_each(|_| log.append(collection, 1, body.into()).map(drop))
@@ -85,29 +85,29 @@ fn append(log: &GroupCommit, told: &Told, collection: u64, name: &str) {
 }
 
 /// Appends six groups from three threads, two from each, and waits for the threads.
-fn append_from_three_threads(log: &Arc<GroupCommit>, told: &Told) {
+fn append_from_three_threads(log: &Arc<GroupCommit>, outcomes: &Outcomes) {
     let writers: Vec<_> = (1..=3)
         .map(|collection| {
-            let (log, told) = (Arc::clone(log), Arc::clone(told));
+            let (log, outcomes) = (Arc::clone(log), Arc::clone(outcomes));
             thread::spawn(move || {
-                append(&log, &told, collection, &format!("{collection} first"));
-                append(&log, &told, collection, &format!("{collection} second"));
+                append(&log, &outcomes, collection, &format!("{collection} first"));
+                append(&log, &outcomes, collection, &format!("{collection} second"));
             })
         })
         .collect();
     writers.into_iter().for_each(|writer| writer.join().expect("no panic"));
 }
 
-/// Every group was told once, is whole where it succeeded, and absent where it failed.
-fn is_as_told(disk: &SimDisk, told: &Told, groups: usize) {
-    let told = told.lock().expect("nobody panics");
-    assert_eq!(told.len(), groups, "every writer hears once: {told:?}");
+/// Every group was notified of once, is whole where it succeeded, and absent where it failed.
+fn is_as_notified(disk: &SimDisk, outcomes: &Outcomes, groups: usize) {
+    let outcomes = outcomes.lock().expect("nobody panics");
+    assert_eq!(outcomes.len(), groups, "every writer is notified once: {outcomes:?}");
     let (_, seen) = open_log(disk);
-    for (name, result) in &*told {
+    for (name, result) in &*outcomes {
         let places: Vec<Lsn> =
             seen.iter().filter(|(_, body)| body == name.as_bytes()).map(|(lsn, _)| *lsn).collect();
         match result {
-            Ok(last) => assert_eq!(places, [last.previous(), *last], "{name} is whole where it was told"),
+            Ok(last) => assert_eq!(places, [last.previous(), *last], "{name} is whole where it succeeded"),
             Err(LogError::Poisoned(_)) => assert!(places.is_empty() || places.len() == 2, "{name} is torn"),
             Err(error) => assert_eq!(places, [], "{name} failed with {error}, and is there"),
         }
@@ -115,15 +115,15 @@ fn is_as_told(disk: &SimDisk, told: &Told, groups: usize) {
 }
 
 #[test]
-fn writers_that_share_a_sync_hear_what_is_true() {
+fn writers_that_share_a_sync_are_notified_of_what_is_true() {
     try_orders(1, |_| {
         let disk = SimDisk::new();
-        let (log, told) = (Arc::new(threaded(&disk)), Told::default());
-        append_from_three_threads(&log, &told);
+        let (log, outcomes) = (Arc::new(threaded(&disk)), Outcomes::default());
+        append_from_three_threads(&log, &outcomes);
         log.close().expect("the last sync succeeds");
         disk.power_cut(1);
-        is_as_told(&disk, &told, 6);
-        assert!(told.lock().expect("nobody panics").iter().all(|(_, result)| result.is_ok()));
+        is_as_notified(&disk, &outcomes, 6);
+        assert!(outcomes.lock().expect("nobody panics").iter().all(|(_, result)| result.is_ok()));
     });
 }
 
@@ -131,13 +131,13 @@ fn writers_that_share_a_sync_hear_what_is_true() {
 fn a_failure_reaches_every_writer_that_was_built_on_it() {
     try_orders(1, |number| {
         let disk = SimDisk::new();
-        let (log, told) = (Arc::new(threaded(&disk)), Told::default());
+        let (log, outcomes) = (Arc::new(threaded(&disk)), Outcomes::default());
         let faults = [Fault::Enospc, Fault::ShortWrite, Fault::FsyncFails, Fault::Eio];
         disk.fail_nth(1 + number / 4 % 9, faults[(number % 4) as usize]);
-        append_from_three_threads(&log, &told);
+        append_from_three_threads(&log, &outcomes);
         let _ = log.close();
         disk.kill();
-        is_as_told(&disk, &told, 6);
+        is_as_notified(&disk, &outcomes, 6);
     });
 }
 
@@ -145,13 +145,13 @@ fn a_failure_reaches_every_writer_that_was_built_on_it() {
 fn a_log_that_closes_answers_everybody() {
     try_orders(1, |_| {
         let disk = SimDisk::new();
-        let (log, told) = (Arc::new(threaded(&disk)), Told::default());
+        let (log, outcomes) = (Arc::new(threaded(&disk)), Outcomes::default());
         let writers: Vec<_> = (1..=2)
             .map(|collection| {
-                let (log, told) = (Arc::clone(&log), Arc::clone(&told));
+                let (log, outcomes) = (Arc::clone(&log), Arc::clone(&outcomes));
                 thread::spawn(move || {
                     for name in ["first", "second", "third"] {
-                        append(&log, &told, collection, &format!("{collection} {name}"));
+                        append(&log, &outcomes, collection, &format!("{collection} {name}"));
                     }
                 })
             })
@@ -165,9 +165,12 @@ fn a_log_that_closes_answers_everybody() {
         writers.into_iter().for_each(|writer| writer.join().expect("no panic"));
         closers.into_iter().for_each(|closer| closer.join().expect("no panic"));
         disk.power_cut(1);
-        is_as_told(&disk, &told, 6);
-        let told = told.lock().expect("nobody panics");
-        assert!(told.iter().all(|(_, result)| matches!(result, Ok(_) | Err(LogError::Closed))), "{told:?}");
+        is_as_notified(&disk, &outcomes, 6);
+        let outcomes = outcomes.lock().expect("nobody panics");
+        assert!(
+            outcomes.iter().all(|(_, result)| matches!(result, Ok(_) | Err(LogError::Closed))),
+            "{outcomes:?}"
+        );
     });
 }
 

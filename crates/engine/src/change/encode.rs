@@ -60,7 +60,7 @@ pub fn encode(op: OpNumber, changes: &[Change], out: &mut Vec<u8>) {
 
 /// About as many bytes as a change is encoded in, where that is many.
 fn usual_len(change: &Change) -> usize {
-    /// What stands around a vector, a payload, and the rest of a change.
+    /// What surrounds a vector, a payload, and the rest of a change.
     const AROUND: usize = 32;
     match change {
         Change::Put { vectors, payload, .. } => {

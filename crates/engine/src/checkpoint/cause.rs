@@ -12,7 +12,7 @@ pub enum Cause {
     Unreadable,
     /// Its owner or its mode does not let this user read it: nothing is wrong with it.
     Denied,
-    /// A folder stands in its place.
+    /// A folder is in its place.
     Folder,
     /// Another release wrote it: nothing is wrong with it.
     OtherFormat,

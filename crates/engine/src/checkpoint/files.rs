@@ -46,7 +46,7 @@ impl CheckpointFiles {
         file_path(&self.dir, number)
     }
 
-    /// Takes so many file numbers and returns the first. A number is never used twice, not even after a failure.
+    /// Takes `count` file numbers and returns the first. A number is never used twice, not even after a failure.
     pub fn take_numbers(&mut self, count: u32) -> u32 {
         let first = self.next_file;
         self.next_file += count;

@@ -179,8 +179,8 @@ pub(crate) fn load(
     Ok(graph.inspect(|graph| graph.is_now_in(kept.file())))
 }
 
-/// The recipe that a graph has been made with, in the terms of today: the codes that everybody got from earlier releases
-/// are what fits the vectors until it is looked at.
+/// The recipe that a graph has been made with, in today's terms: the default codes of earlier releases count as codes that
+/// were chosen to fit the vectors, until the choice is made again.
 fn adopted(kept: Recipe, wanted: Option<Recipe>) -> Recipe {
     let is_usual = kept.codes == Some(Coding::Asked(CodeParams::default()));
     match wanted {
@@ -295,7 +295,7 @@ mod tests {
         }
     }
 
-    /// Before codes were chosen, eight bits were what everybody got.
+    /// Before codes were chosen, eight bits were the default.
     #[test]
     fn codes_of_earlier_releases_are_taken_for_chosen_ones() {
         let of = |codes| Recipe { m: 16, ef_construct: 100, codes };

@@ -85,7 +85,7 @@ pub fn is_manifest_damaged(storage: &dyn Storage, id: u64) -> bool {
 }
 
 impl Inspection {
-    /// Makes sure that this release reads all files: what a later one wrote is whole, for whoever can read it.
+    /// Makes sure that this release can read all files. Those of a later release are sound, and readable by that.
     ///
     /// # Errors
     /// A sentence that names the file.
@@ -101,8 +101,8 @@ struct Piece {
     part: Part,
 }
 
-/// Checks the manifest of a collection and everything that it names. `pace` hears of every piece that was read, in
-/// bytes, and stops the check by answering false.
+/// Checks the manifest of a collection and everything that it names. `pace` is called for every piece that was
+/// read, with its bytes, and stops the check by returning false.
 pub fn inspect(
     storage: &dyn Storage,
     id: u64,
@@ -123,7 +123,7 @@ pub(crate) fn inspect_with(
     let dir = directory(id);
     let mut found = Inspection::default();
     let Some(manifest) = manifest_to_check(storage, id, known, &mut found) else {
-        // Where the manifest is damaged, nobody knows which files it named.
+        // Where the manifest is damaged, it is unknown which files it named.
         if found.faults.is_empty() {
             found.strays = strays(storage, &dir, &BTreeMap::new());
         }

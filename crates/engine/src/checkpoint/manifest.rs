@@ -56,8 +56,8 @@ pub struct FieldManifest {
 }
 
 impl FieldManifest {
-    /// Rows and extent of every chunk, of so many rows where it is full; `None` when chunks and rows disagree. Only full
-    /// chunks are dropped.
+    /// Number of rows and extent of every chunk; `None` when chunks and rows disagree. A full chunk has `chunk_rows` rows.
+    /// Only full chunks are dropped.
     pub fn chunks_of(&self, chunk_rows: u32) -> Option<impl Iterator<Item = (u32, Option<&Extent>)>> {
         let chunks = move || {
             let rows = move |at: usize| chunk_rows.min(self.rows - at as u32 * chunk_rows);

@@ -1,8 +1,8 @@
 //! Data checkpoints: a view in immutable files, named by a manifest that is written last.
 //!
 //! A checkpoint costs in proportion to what is new: it writes only row chunks that grew, only chunks of points with a
-//! changed point, and only payloads that no file holds yet. Files of which less than half is still in use (on a full
-//! disk: less than seven eighths) are copied forward and dropped, as far as there is room. The ends of rows are not kept:
+//! changed point, and only payloads that no file holds yet. Files with less than half still in use (on a full disk:
+//! less than seven eighths) are copied forward and dropped, as far as there is room. The ends of rows are not kept:
 //! a row is alive if its owner names it.
 //!
 //! This module is the files alone: their formats, writing and loading them, inspecting and salvaging them. When a

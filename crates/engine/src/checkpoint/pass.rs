@@ -103,7 +103,7 @@ pub(super) struct Pass<'a> {
 }
 
 impl Pass<'_> {
-    /// Writes payloads, then the chunks of points that changed; answers all chunks.
+    /// Writes payloads, then the chunks of points that changed; returns all chunks.
     fn points(&mut self) -> Result<Vec<Extent>, StorageError> {
         let points = &self.view.state.points;
         let chunks = points.len().div_ceil(CHUNK_POINTS);
@@ -234,7 +234,7 @@ pub(crate) fn is_changed(point: &Point, previous: &Manifest, kept: &BTreeSet<u32
     point.version > previous.op || previous.fields.iter().enumerate().any(is_new_row) || is_new_payload()
 }
 
-/// Where a payload stands in a data file.
+/// The place of a payload in a data file.
 struct StoredPlace {
     file: u32,
     offset: u64,

@@ -25,7 +25,7 @@ use std::sync::Arc;
 pub struct Losses {
     /// Points whose payload or vectors are lost.
     points: BTreeSet<PointId>,
-    /// Places in the points column of which not even the ids are known; some may have been empty.
+    /// Places in the points column whose ids are unknown too; some may have been empty.
     pub unknown_points: u64,
     /// Numbers of operations whose records are lost.
     pub operations: Vec<Range<OpNumber>>,

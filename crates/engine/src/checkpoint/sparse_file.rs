@@ -106,7 +106,7 @@ pub(crate) fn load(
     Ok(())
 }
 
-/// Lengths, owners and rows of a chunk; `None` when they are not so many, or a row is none of the field's format.
+/// Lengths, owners and rows of a chunk; `None` when their number is another, or a row is not of the field's format.
 fn parts<'a>(
     chunk: &'a [u8],
     rows: usize,

@@ -13,14 +13,14 @@ use crate::types::OpNumber;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-/// A point in the points column takes at most so much beside the numbers of its rows.
+/// The most bytes of a point in the points column, beside the numbers of its rows.
 const POINT_BYTES: usize = 48;
 /// Headers, and the manifest of a collection that is not large.
 const SMALL_BYTES: u64 = 8 << 10;
 
 /// What a view has that a manifest does not name, and how much of what it names is in use.
 pub(crate) struct Survey {
-    of: Subject,
+    fingerprint: Fingerprint,
     /// Bytes of what is new.
     pub new_bytes: u64,
     files: Vec<FileUse>,
@@ -28,7 +28,7 @@ pub(crate) struct Survey {
 
 /// What a survey is of: nothing but operations, dropped chunks and checkpoints changes its result.
 #[derive(PartialEq, Eq)]
-struct Subject {
+struct Fingerprint {
     op: OpNumber,
     held_chunks: usize,
     next_file: u32,
@@ -36,7 +36,7 @@ struct Subject {
 
 /// What a file has to give back to be copied forward.
 pub(crate) struct Enough {
-    /// At least so many bytes more than the checkpoint writes for it.
+    /// At least this many bytes more than the checkpoint writes for it.
     pub bytes: u64,
     /// More than its length divided by this.
     pub divisor: u64,
@@ -47,13 +47,13 @@ struct FileUse {
     file: u32,
     used: u64,
     len: u64,
-    /// At most so many bytes have the chunks of points without a change that have payloads in it: they are written again
-    /// once these move.
+    /// An upper bound for the chunks of points that are unchanged and have payloads in the file: they are written again
+    /// when these payloads move.
     points_bytes: u64,
 }
 
 impl Survey {
-    /// Looks at every point of a view.
+    /// Surveys every point of a view.
     pub fn of(view: &View, previous: &Manifest, storage: &dyn Storage, dir: &str) -> Survey {
         let kept: BTreeSet<u32> = previous.payloads.iter().map(|extent| extent.file).collect();
         let mut used: BTreeMap<u32, u64> = kept.iter().map(|&file| (file, 0)).collect();
@@ -92,7 +92,7 @@ impl Survey {
             FileUse { file, used, len, points_bytes }
         };
         Survey {
-            of: Subject::of(view, previous),
+            fingerprint: Fingerprint::of(view, previous),
             new_bytes: new_bytes + changed.iter().map(|&chunk| chunk_bytes(view, chunk)).sum::<u64>(),
             files: used.into_iter().map(in_use).collect(),
         }
@@ -100,11 +100,11 @@ impl Survey {
 
     /// Whether a survey of this view would find the same.
     pub fn is_of(&self, view: &View, previous: &Manifest) -> bool {
-        self.of == Subject::of(view, previous)
+        self.fingerprint == Fingerprint::of(view, previous)
     }
 
-    /// Files that would give back enough: those of which what is in use fits into `room` bytes together, that with the
-    /// least first.
+    /// Files that would give back enough, as many as `room` bytes can take of what is in use in them. Files with the least
+    /// in use come first.
     pub fn files_to_compact(&self, enough: &Enough, room: u64) -> BTreeSet<u32> {
         let is_due = |file: &&FileUse| {
             let dead = file.len.saturating_sub(file.used);
@@ -123,14 +123,14 @@ impl Survey {
     }
 }
 
-impl Subject {
-    fn of(view: &View, previous: &Manifest) -> Subject {
+impl Fingerprint {
+    fn of(view: &View, previous: &Manifest) -> Fingerprint {
         let held_chunks = held_extents(view, previous).count();
-        Subject { op: view.op, held_chunks, next_file: previous.next_file }
+        Fingerprint { op: view.op, held_chunks, next_file: previous.next_file }
     }
 }
 
-/// What checkpoints need at most, without a look at the points: graphs and files that are copied forward left out.
+/// What checkpoints need at most, without a survey of the points: graphs and files that are copied forward left out.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RoomNeeded {
     /// Bytes that the next one writes.
@@ -151,15 +151,15 @@ impl RoomNeeded {
     }
 }
 
-/// Whether rows of so many bytes may be moved to the end of their fields with so much free: the next checkpoint has to
-/// write them beside all that is new, and the one after it points once more, before what shares files with them is gone.
+/// Whether rows of that many bytes may be moved to the end of their fields with `free` bytes free: the next checkpoint has
+/// to write them beside all that is new, and the one after it points once more, before what shares files with them is gone.
 pub(crate) fn has_room_to_move(view: &View, previous: &Manifest, bytes: u64, free: u64) -> bool {
     let points = view.state.points.len() as u64 * point_bytes(view);
     let needed = RoomNeeded::of(view, previous).waiting + points + unfinished_bytes(view, previous);
     needed.saturating_add(bytes) <= free
 }
 
-/// At most so many bytes of rows a vacuum moves to empty a chunk.
+/// The most bytes of rows that a vacuum moves to empty a chunk.
 fn moved_bytes(view: &View) -> u64 {
     let full = view.fields.iter().filter(|table| table.len() >= table.rows.chunk_rows());
     let half = |table: &FieldTable| (table.rows.chunk_rows() / 2) as usize * table.rows.row_bytes();
@@ -202,18 +202,18 @@ fn bytes_of_rows(view: &View, chosen: impl Fn(usize, u32, u32) -> Range<u32>) ->
     dense.chain(sparse).sum()
 }
 
-/// At most so many bytes has a point.
+/// The most bytes of a point.
 fn point_bytes(view: &View) -> u64 {
     (POINT_BYTES + size_of::<u32>() * (view.fields.len() + view.sparse.len())) as u64
 }
 
-/// At most so many bytes has a chunk of points.
+/// The most bytes of a chunk of points.
 fn chunk_bytes(view: &View, chunk: usize) -> u64 {
     let points = view.state.points.len() - chunk * CHUNK_POINTS;
     points.min(CHUNK_POINTS) as u64 * point_bytes(view)
 }
 
-/// Extents of rows of which the chunk has not been dropped since, and whether the chunk has not grown either.
+/// Extents of the row chunks that are still held, and whether the chunk has not grown since.
 fn held_extents<'a>(view: &'a View, previous: &'a Manifest) -> impl Iterator<Item = (&'a Extent, bool)> {
     previous.fields.iter().enumerate().flat_map(move |(position, field)| {
         let chunk_rows = view.chunk_rows(position);

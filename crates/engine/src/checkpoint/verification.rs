@@ -35,7 +35,7 @@ impl Unsound {
         Unopened { what: self.sentence(extent), cause }
     }
 
-    /// A sentence for whoever finds the extent so: it names the file without its folders.
+    /// A sentence that names the file without its folders.
     pub fn sentence(&self, extent: &Extent) -> String {
         let file = file_name(extent.file);
         match self {
@@ -50,8 +50,8 @@ impl Unsound {
     }
 }
 
-/// Compares one extent of a folder with its checksum. `pace` hears of every piece that was read, in bytes, and stops the
-/// check by answering false.
+/// Compares one extent of a folder with its checksum. `pace` is called for every piece that was read, with its bytes,
+/// and stops the check by returning false.
 ///
 /// # Errors
 /// Why it cannot be relied on.

@@ -1,4 +1,4 @@
-//! Where a collection stands in the log.
+//! The position of a collection in the log.
 
 use super::unsaved::Unsaved;
 use crate::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};

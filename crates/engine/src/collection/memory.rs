@@ -29,7 +29,7 @@ pub struct MemoryReport {
 
 /// Field indexes are measured no more often than this.
 const MEASURED_EVERY: Duration = Duration::from_secs(10);
-/// The next measurement comes so many times later than the last one took: measuring takes one percent of a core.
+/// The next measurement waits this many times the duration of the last: measuring takes one percent of a core.
 const MEASURED_FACTOR: u32 = 100;
 
 /// Bytes of a collection's field indexes, which only a walk through all their values tells.

@@ -2,7 +2,8 @@
 //!
 //! The data itself is the [`state`](crate::state), its files are the [`checkpoint`](crate::checkpoint). A collection
 //! puts them together with the log: `writer` applies writes to the head and publishes views, `checkpointing` writes views
-//! to files, `indexing` builds graphs and field indexes behind the writes, `vacuum` gives back the rows of the dead.
+//! to files, `indexing` builds graphs and field indexes behind the writes, `vacuum` gives back the room of
+//! dead rows.
 //!
 //! Readers take the view and never wait. The order of locks: the checkpointer's, the writer lock, that of the groups in
 //! flight; the others are held for a moment and never together.

@@ -22,22 +22,21 @@ pub enum DeclaredIndex {
 pub struct IndexDraft {
     /// The definition, without points.
     blank: FieldIndex,
-    /// Points that were changed since the declaration: what a builder who began with an older state has to look at
-    /// again.
+    /// Points that were changed since the declaration: a builder that began with an older state has to read them again.
     touched: PointSet,
     progress: Arc<Progress>,
 }
 
 #[derive(Default)]
 struct Progress {
-    /// Somebody is building it.
+    /// A thread is building it.
     claimed: AtomicBool,
     /// Points indexed so far.
     points: AtomicU64,
 }
 
 impl DeclaredIndex {
-    /// An index that nobody has begun to build.
+    /// An index that no thread has begun to build.
     pub fn new(path: JsonPath, schema: FieldSchema) -> DeclaredIndex {
         DeclaredIndex::Building(IndexDraft {
             blank: FieldIndex::new(path, schema),
@@ -111,7 +110,7 @@ impl DeclaredIndex {
 }
 
 impl IndexDraft {
-    /// Takes the work upon oneself; false when somebody else has.
+    /// Claims the work for this thread; false when another thread has it.
     pub fn claim(&self) -> bool {
         !self.progress.claimed.swap(true, Ordering::AcqRel)
     }
@@ -121,7 +120,7 @@ impl IndexDraft {
         self.blank.clone()
     }
 
-    /// Tells how many points are indexed so far.
+    /// Reports how many points are indexed so far.
     pub fn report(&self, points: u64) {
         self.progress.points.store(points, Ordering::Relaxed);
     }

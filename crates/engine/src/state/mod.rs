@@ -104,7 +104,7 @@ impl State {
         offset
     }
 
-    /// Takes a point out, of which [`State::set`] is to leave a tombstone. Readers of older views still have it there.
+    /// Takes a point out. [`State::set`] is to leave a tombstone in its place. Readers of older views still have the point.
     pub fn remove(&mut self, id: PointId, offset: PointOffset) {
         self.ids.remove(&id);
         self.live.remove(offset);

@@ -46,7 +46,7 @@ impl NewSegment<'_> {
     }
 }
 
-/// Makes the old tail durable and answers the segment that takes the record `next`.
+/// Makes the old tail durable and returns the segment that takes the record `next`.
 pub(super) fn continue_after(
     storage: &dyn Storage,
     found: &Recovered,
@@ -56,7 +56,7 @@ pub(super) fn continue_after(
     segments: &mut VecDeque<Segment>,
 ) -> Result<(Box<dyn StorageFile>, Seeded), LogError> {
     // LSNs are skipped only when log files were lost; the mark keeps that gap from hiding what follows it.
-    let mark = found.in_shadow || next > found.next;
+    let mark = found.is_behind_damage || next > found.next;
     let durable = found.tail.is_empty() && found.report.torn_bytes == 0;
     let sound = found.last.filter(|_| !mark);
     if let (Some(last), true) = (sound, durable) {
@@ -92,9 +92,9 @@ pub(super) fn continue_after(
     }
 }
 
-/// Goes on in the last segment. Its tail is written once more where it stands, with the bytes that it has: what a sync
-/// that failed before a restart left in the cache alone becomes durable by this, and a power cut meanwhile finds what it
-/// would have found before. Takes no room.
+/// Goes on in the last segment. Its tail is written over itself, byte by byte the same: what a failed sync before a
+/// restart left in the cache alone becomes durable by this, and a power cut meanwhile finds what it would have found
+/// before. Takes no room.
 fn go_on(
     storage: &dyn Storage,
     last: Last,

@@ -1,7 +1,7 @@
 //! How far the log was cut, so that segments which are missing for another reason are noticed.
 //!
-//! The mark stands in two files in two folders, because nothing else tells a segment that was cut from one that was
-//! lost. Both are durable before the first segment that they cover is deleted, the copy first. So whichever of them a
+//! The mark is in two files in two folders, because nothing else tells a segment that was cut from one that was lost.
+//! Both are durable before the first segment that they cover is deleted, the copy first. So whichever of them a
 //! crash or a failure leaves behind, the higher one is right: what lies between them is still there, and is in
 //! checkpoints.
 

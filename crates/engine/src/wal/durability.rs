@@ -22,8 +22,8 @@ pub enum Durability {
 pub struct GroupOptions {
     /// Bytes of bodies that may wait for the log (256 MiB); a single group may be longer when nothing else waits.
     pub waiting_bytes: usize,
-    /// Records of [`Durability::Interval`] are synced at the latest so long after they were written (1 s). Without a
-    /// thread of the log nobody measures it: they are synced like those of [`Durability::Os`].
+    /// The longest time between writing and syncing records of [`Durability::Interval`] (1 s). A log without a thread
+    /// does not measure it: there they are synced like those of [`Durability::Os`].
     pub sync_interval: Duration,
 }
 

@@ -3,7 +3,7 @@
 use crate::storage::Storage;
 use crate::types::Lsn;
 
-use super::recovery::{Shadowed, recover};
+use super::recovery::{BehindDamage, recover};
 use super::report::{LogReport, Replayed};
 use super::{LogError, cut_mark, segment};
 
@@ -17,16 +17,16 @@ pub fn inspect(
     applied: Lsn,
     visit: &mut dyn FnMut(Replayed<'_>),
 ) -> Result<LogReport, LogError> {
-    recover(storage, Lsn::NONE, applied, Shadowed::Listed, visit).map(|found| found.report)
+    recover(storage, Lsn::NONE, applied, BehindDamage::Listed, visit).map(|found| found.report)
 }
 
-/// Shows every record that can be read to `visit`, those behind damage included, and changes nothing on disk. Answers
+/// Shows every record that can be read to `visit`, those behind damage included, and changes nothing on disk. Returns
 /// the first LSN that no record has, or can have had.
 ///
 /// # Errors
 /// As [`inspect`].
 pub fn salvage(storage: &dyn Storage, visit: &mut dyn FnMut(Replayed<'_>)) -> Result<Lsn, LogError> {
-    recover(storage, Lsn::NONE, Lsn::NONE, Shadowed::Shown, visit).map(|found| found.next)
+    recover(storage, Lsn::NONE, Lsn::NONE, BehindDamage::Shown, visit).map(|found| found.next)
 }
 
 /// Removes all segments: their records are in checkpoints, and [`start_behind`] says so.
@@ -48,7 +48,7 @@ pub fn segment_path(first: Lsn) -> String {
     segment::path(first)
 }
 
-/// Path of the segment that an LSN stands in, as far as the names say.
+/// Path of the segment that holds an LSN, as far as the names say.
 ///
 /// # Errors
 /// The disk's.

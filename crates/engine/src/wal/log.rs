@@ -13,7 +13,7 @@ use super::entropy::Entropy;
 use super::format::{
     CATALOG, MAX_BODY_BYTES, RECORD_HEADER_LEN, RecordHeader, SEGMENT_HEADER_LEN, Seeded, VERSION,
 };
-use super::recovery::{Shadowed, recover};
+use super::recovery::{BehindDamage, recover};
 use super::report::{LogReport, Replayed};
 use super::segment::{self, CreateError, Segment};
 
@@ -108,7 +108,7 @@ impl Log {
             storage.sync_dir(segment::DIR)
         };
         prepare().map_err(LogError::from_storage)?;
-        let found = recover(&*storage, from, options.highest_applied, Shadowed::Listed, visit)?;
+        let found = recover(&*storage, from, options.highest_applied, BehindDamage::Listed, visit)?;
         let next = found.next.max(options.highest_applied.max(found.covered).next());
         let mut entropy = Entropy::new(options.entropy);
         let mut segments: VecDeque<Segment> = found.segments.iter().copied().collect();
@@ -145,7 +145,7 @@ impl Log {
         Self { reserve: Some(reserve), ..self }
     }
 
-    /// Adds a record to the next write and answers its LSN. `kind` is the caller's own numbering.
+    /// Adds a record to the next write and returns its LSN. `kind` is the caller's own numbering.
     pub fn append(&mut self, collection: u64, kind: u8, body: impl Into<Vec<u8>>) -> Result<Lsn, LogError> {
         self.check()?;
         let body = body.into();
@@ -159,7 +159,7 @@ impl Log {
     }
 
     /// Hands every appended record to the operating system, without a sync: they survive the end of the process, not
-    /// that of the machine. Answers the last LSN written.
+    /// that of the machine. Returns the last LSN written.
     ///
     /// After an error none of the records appended since the last write is in the log, and the next append gets the
     /// first of their LSNs (unless the log is poisoned: then their fate is unknown).
@@ -177,7 +177,7 @@ impl Log {
         outcome.map(|()| self.written)
     }
 
-    /// Makes every appended record durable and answers the last durable LSN. Errors as for [`write`](Self::write);
+    /// Makes every appended record durable and returns the last durable LSN. Errors as for [`write`](Self::write);
     /// a failed sync poisons the log.
     pub fn flush(&mut self) -> Result<Lsn, LogError> {
         self.write()?;
@@ -213,7 +213,7 @@ impl Log {
     }
 
     /// Reads the mark of how far the log was cut and its copy, and writes both again when they are not what was written.
-    /// Answers what is wrong with one of them, and what came of it.
+    /// Returns what is wrong with one of them, and what came of it.
     pub fn mend_mark(&mut self) -> Option<(MarkFault, Result<(), LogError>)> {
         let found = cut_mark::load(&*self.storage);
         let (is_stale, fault) = match found {

@@ -18,7 +18,7 @@ pub(super) struct TailRecord {
     pub(super) body: Vec<u8>,
 }
 
-/// The last segment, of which everything that is not cut is sound.
+/// The last segment, where everything in it that is not cut is sound.
 #[derive(Clone, Copy)]
 pub(super) struct Last {
     pub(super) header: SegmentHeader,
@@ -39,14 +39,14 @@ pub(super) struct Recovered {
     /// The last segment, where it is sound up to the end of the tail.
     pub(super) last: Option<Last>,
     /// Damage was found that no later segment's mark has acknowledged.
-    pub(super) in_shadow: bool,
+    pub(super) is_behind_damage: bool,
     /// How far the log was cut.
     pub(super) mark: CutMark,
     /// The last record of the catalog that the log has, or had; 0 where nothing says so.
     pub(super) catalog: Lsn,
 }
 
-/// One segment as it stands on disk.
+/// One segment as it is on disk.
 struct Loaded {
     first: Lsn,
     bytes: Vec<u8>,
@@ -60,7 +60,7 @@ impl Loaded {
         let bytes = storage.read(&segment::path(first)).map_err(LogError::from_storage)?;
         let (header, header_sound) = match SegmentHeader::decode(&bytes) {
             Ok(header) if header.first == first => (Some(header), true),
-            // Another segment stands in the place of this one.
+            // Another segment has taken the place of this one.
             Ok(_) => (None, false),
             Err(HeaderFault::Damaged) => (SegmentHeader::salvage(&bytes), false),
             Err(HeaderFault::Unsupported(version)) => {
@@ -134,12 +134,12 @@ impl Loaded {
     }
 }
 
-/// What becomes of records that stand behind damage.
+/// What becomes of records behind damage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Shadowed {
-    /// They are listed: whether they can be applied nobody knows.
+pub(super) enum BehindDamage {
+    /// They are listed: whether they can be applied is unknown.
     Listed,
-    /// They are listed and shown, to whoever saves what can be saved.
+    /// They are listed and shown: for a repair that saves what can be saved.
     Shown,
 }
 
@@ -148,8 +148,8 @@ struct Replay<'a> {
     from: Lsn,
     visit: &'a mut dyn FnMut(Replayed<'_>),
     report: LogReport,
-    in_shadow: bool,
-    shadowed: Shadowed,
+    is_behind_damage: bool,
+    behind_damage: BehindDamage,
     /// The last record of the catalog that was met.
     catalog: Lsn,
 }
@@ -157,7 +157,7 @@ struct Replay<'a> {
 impl Replay<'_> {
     fn damage(&mut self, damage: Damage) {
         if damage.loses_above(self.from) {
-            self.in_shadow = true;
+            self.is_behind_damage = true;
             self.report.bad_header.get_or_insert_with(|| damage.clone());
         }
         self.report.damages.push(damage);
@@ -171,10 +171,10 @@ impl Replay<'_> {
         if lsn <= self.from {
             return;
         }
-        if self.in_shadow {
+        if self.is_behind_damage {
             let highest = self.report.behind.entry(collection).or_default();
             *highest = lsn.max(*highest);
-            if self.shadowed == Shadowed::Listed {
+            if self.behind_damage == BehindDamage::Listed {
                 return;
             }
         }
@@ -185,11 +185,11 @@ impl Replay<'_> {
         });
     }
 
-    /// Visits a segment; answers the LSN after its last.
+    /// Visits a segment; returns the LSN after its last.
     fn segment(&mut self, loaded: &Loaded, end: Option<Lsn>) -> Lsn {
         let named = loaded.header.filter(|_| loaded.header_sound).map_or(Lsn::NONE, |header| header.catalog);
         if named > self.catalog {
-            // It was cut, or it is lost: whoever has the catalog's own file can tell.
+            // It was cut, or it is lost: the catalog's own file decides which.
             self.report.catalog_before = Some(named);
             self.catalog = named;
         }
@@ -225,7 +225,7 @@ pub(super) fn recover(
     storage: &dyn Storage,
     from: Lsn,
     applied: Lsn,
-    shadowed: Shadowed,
+    behind_damage: BehindDamage,
     visit: &mut dyn FnMut(Replayed<'_>),
 ) -> Result<Recovered, LogError> {
     let firsts = segment::list(storage).map_err(LogError::from_storage)?;
@@ -233,7 +233,7 @@ pub(super) fn recover(
     let oldest = firsts.first().copied().unwrap_or(Lsn::FIRST);
     let from = from.max(mark.below.unwrap_or(oldest).previous());
     let report = LogReport { mark_fault: mark.fault.clone(), ..LogReport::default() };
-    let replay = Replay { from, visit, report, in_shadow: false, shadowed, catalog: Lsn::NONE };
+    let replay = Replay { from, visit, report, is_behind_damage: false, behind_damage, catalog: Lsn::NONE };
     let (segments, next, last) = (Vec::new(), from.next(), None);
     let mut recovery = Recovery { storage, applied, replay, segments, next, last };
     recovery.start(&mark, oldest, firsts.is_empty());
@@ -241,9 +241,9 @@ pub(super) fn recover(
         recovery.segment(first, firsts.get(i + 1).copied())?;
     }
     let Recovery { replay, segments, next, last, .. } = recovery;
-    let Replay { report, in_shadow, catalog, .. } = replay;
+    let Replay { report, is_behind_damage, catalog, .. } = replay;
     let (tail, last) = last.unwrap_or_default();
-    Ok(Recovered { last, report, segments, tail, next, covered: from, in_shadow, mark, catalog })
+    Ok(Recovered { last, report, segments, tail, next, covered: from, is_behind_damage, mark, catalog })
 }
 
 /// A recovery on its way through the segments.
@@ -301,14 +301,14 @@ impl Recovery<'_> {
                 self.replay.damage(gap);
             }
         }
-        // Without its seed nothing in a segment can be read. In the last one nobody knows how much that was.
+        // Without its seed nothing in a segment can be read. In the last one it is unknown how much that was.
         let is_unreadable = !loaded.header_sound && loaded.items.is_empty() && end.is_none();
         if !loaded.header_sound {
             let lost_to = if is_unreadable { None } else { Some(first.previous()) };
             let kind = DamageKind::SegmentHeader;
             self.replay.damage(Damage { kind, segment: first, offset: 0, lost_from: first, lost_to });
         } else if loaded.header.is_some_and(|header| header.after_damage) {
-            self.replay.in_shadow = false;
+            self.replay.is_behind_damage = false;
         }
         match end {
             Some(_) => self.next = self.replay.segment(&loaded, end),
@@ -317,7 +317,7 @@ impl Recovery<'_> {
         Ok(())
     }
 
-    /// Visits the last segment, of which the end may be torn.
+    /// Visits the last segment, whose end may be torn.
     fn last_segment(&mut self, mut loaded: Loaded, is_unreadable: bool) {
         let first = loaded.first;
         // The damage of its header, if any, was reported before this.

@@ -10,13 +10,13 @@ use crate::types::Lsn;
 pub(super) enum Item {
     /// A record whose header is intact; the body may not be.
     Record { header: RecordHeader, body_at: usize, body_ok: bool },
-    /// Bytes that are no record. LSNs `lost_from..=lost_to` would have stood here; `lost_to` is open (`None`) at
+    /// Bytes that are no record. LSNs `lost_from..=lost_to` should be here; `lost_to` is open (`None`) at
     /// the end of the file.
     Hole { offset: usize, lost_from: Lsn, lost_to: Option<Lsn> },
 }
 
 impl Item {
-    /// The first LSN that the item stands for.
+    /// The first LSN of the item.
     pub(super) fn lsn(&self) -> Lsn {
         match self {
             Self::Record { header, .. } => header.lsn,

@@ -15,7 +15,7 @@ const PIECE_BYTES: usize = 1 << 20;
 pub struct SegmentFault {
     /// Path in the data directory.
     pub path: String,
-    /// The last LSN that stands in it.
+    /// The last LSN in it.
     pub last: Lsn,
     /// What is wrong with it: words without a path.
     pub what: String,
@@ -37,9 +37,9 @@ enum Unsound {
     Stopped,
 }
 
-/// Checks those of the segments that are followed by another: nobody writes to them. What stands before a segment that
-/// was begun after damage is left out, since that damage is known. `pace` hears of every piece that was read, in bytes,
-/// and stops the check by answering false.
+/// Checks the segments that are followed by another: they are not written any more. Segments before one that was begun
+/// after damage are left out, since that damage is known. `pace` is called for every piece that was read, with its bytes,
+/// and stops the check by returning false.
 pub fn verify_closed(
     storage: &dyn Storage,
     paths: &[String],

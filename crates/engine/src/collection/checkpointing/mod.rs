@@ -215,9 +215,9 @@ impl Collection {
         Ok(WrittenCheckpoint { number, manifest, payloads, rows })
     }
 
-    /// Checks once more what is about to be written anew: the files of which what is in use is copied forward, and the
-    /// payloads that were edited since. Under a new checksum, what has decayed since it was opened would pass for sound
-    /// for ever.
+    /// Checks once more what is about to be written again: what is copied forward out of the compacted files, and the
+    /// payloads that were edited since. Under a new checksum, bytes that have decayed since they were opened would count
+    /// as sound from then on.
     fn verify_copied(
         &self,
         previous: &Manifest,

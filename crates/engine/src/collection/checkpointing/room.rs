@@ -60,7 +60,7 @@ impl Collection {
         survey.insert(known.unwrap_or_else(fresh))
     }
 
-    /// Files that a checkpoint copies forward: those that give so many bytes back, as far as there is room for copies.
+    /// Files that a checkpoint copies forward: those that give back at least `bytes`, as far as there is room for copies.
     pub(super) fn files_to_compact(&self, survey: &Survey, bytes: u64) -> BTreeSet<u32> {
         let reserve = &self.shared.reserve;
         let divisor = if reserve.is_spent() { FULL_DISK_COMPACTION_DIVISOR } else { COMPACTION_DIVISOR };
@@ -69,7 +69,7 @@ impl Collection {
         survey.files_to_compact(&Enough { bytes, divisor }, room)
     }
 
-    /// Whether rows of so many bytes may be moved to the end of their fields.
+    /// Whether there is room to move rows of that many bytes to the end of their fields.
     pub(in crate::collection) fn has_room_to_move(&self, bytes: u64) -> bool {
         let Some(free) = self.shared.reserve.little_free() else { return true };
         let checkpoints = self.checkpointer.lock();

@@ -92,7 +92,7 @@ impl Collection {
 }
 
 /// Brings an index over a view to a later state, of which `touched` has at least the points that are different.
-/// Answers how many were.
+/// Returns how many were.
 fn catch_up(index: &mut FieldIndex, before: &View, after: &State, touched: &PointSet) -> usize {
     let mut changed = 0;
     for offset in touched {

@@ -27,7 +27,7 @@ pub(in crate::collection) struct GraphSlot {
 }
 
 impl GraphSlot {
-    /// A search begins that sees so many rows.
+    /// Takes note of a search that sees this many rows.
     pub fn note_search(&self, rows: u32) {
         // Searches all write the same while nothing is written: they need not fight for the word.
         if self.searched.load(Ordering::Relaxed) != rows {
@@ -35,7 +35,7 @@ impl GraphSlot {
         }
     }
 
-    /// Whether so many rows are behind a boundary that writers should help with indexing. Rows that no search has seen may
+    /// Whether the rows from a boundary on are so many that writers should help with indexing. Rows that no search has seen may
     /// wait: a bulk load has the processors to itself, and the graph is built when it pauses.
     pub(super) fn is_long(&self, rows: u32, dim: u64, indexed: u32) -> bool {
         let searched = self.searched.load(Ordering::Relaxed).min(rows);
@@ -94,7 +94,7 @@ impl GraphSlot {
         self.changing.is_locked()
     }
 
-    /// Changes what is in the slot, unless another thread does so. Answers whether it was done.
+    /// Changes what is in the slot, unless another thread does so. Returns whether it was done.
     pub(super) fn change(&self, step: impl FnOnce()) -> bool {
         let Some(_held) = self.changing.try_lock() else { return false };
         step();

@@ -33,7 +33,7 @@ pub(super) struct IndexWork {
 }
 
 impl IndexWork {
-    /// No graph of any of so many vector fields.
+    /// For this many vector fields, none of which has a graph.
     pub fn none(fields: usize) -> IndexWork {
         IndexWork {
             graphs: (0..fields).map(|_| GraphSlot::default()).collect(),
@@ -107,14 +107,14 @@ impl Collection {
         })
     }
 
-    /// Does one step of what the graphs need. Answers whether there is more to do.
+    /// Does one step of what the graphs need. Returns whether there is more to do.
     pub fn index_some(&self, scratch: &mut IndexScratch) -> bool {
         let view = self.view();
         self.shared.storage.turn("taking in a tail");
         (0..view.fields.len()).fold(false, |more, field| self.index_field(&view, field, scratch) | more)
     }
 
-    /// Moves some rows of the tails into the graphs that writers help with. Answers whether there is more to do.
+    /// Moves some rows of the tails into the graphs that writers help with. Returns whether there is more to do.
     pub(in crate::collection) fn index_tails(&self, scratch: &mut IndexScratch) -> bool {
         (0..self.indexing.graphs.len()).fold(false, |more, field| {
             let tended = self.indexing.graphs[field].tended();
@@ -151,10 +151,10 @@ impl Collection {
             });
         };
         // Younger than both graphs: rows that were dropped before these were there are dead in it. In an older view they
-        // may be alive, and a graph would get nodes for rows that nobody can read any more.
+        // may be alive, and a graph would get nodes for rows that can no longer be read.
         let view = self.view();
         let table = &view.fields[field];
-        if next.is_none() && self.has_dead_share(&view, field, &current) {
+        if next.is_none() && self.is_due_for_rebuild(&view, field, &current) {
             // Other indexers take in the tail meanwhile; under writes that never pause there is no better moment.
             return self.rewrite(&view, field, &current, &fresh, scratch);
         }
@@ -202,7 +202,7 @@ impl Collection {
         }) && slot.next.load().is_some()
     }
 
-    /// Whether the tails are so long that writers should help to index them.
+    /// Writers help index when the unindexed tail is long: whether one is.
     pub(in crate::collection) fn tail_is_long(&self) -> bool {
         let view = self.view();
         (0..view.fields.len()).any(|field| {

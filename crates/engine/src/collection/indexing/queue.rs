@@ -35,7 +35,7 @@ impl IndexQueue {
         }
     }
 
-    /// For an indexer that has nothing to do: waits so long, unless another thread does so already. A collection that is
+    /// For an indexer that has nothing to do: waits for `pause`, unless another thread does so already. A collection that is
     /// queued meanwhile wakes no thread, so that a stream of small writes does not wake one for each.
     pub fn rest(&self, pause: Duration) {
         let mut line = self.line.lock();

@@ -6,17 +6,17 @@ use crate::scheduling::yield_to_reads;
 use crate::state::View;
 use std::sync::Arc;
 
-/// A graph that has grown so many times since it was last in order is put in order once it has nothing else to do.
+/// A graph that has grown by this factor since it was last in order is put in order once it has nothing else to do.
 const ORDER_GROWTH: u32 = 4;
-/// Share of dead nodes from which on a graph is rewritten while the disk is full.
+/// Rebuild threshold while the disk is full: the share of dead nodes from which on a graph is rewritten.
 const FULL_DISK_SHARE: f64 = 0.05;
 
 impl Collection {
-    /// Whether a graph has so many dead nodes that it is to be rewritten.
-    pub(super) fn has_dead_share(&self, view: &View, field: usize, graph: &FieldGraph) -> bool {
+    /// Whether the share of dead nodes of a graph has reached the rebuild threshold.
+    pub(super) fn is_due_for_rebuild(&self, view: &View, field: usize, graph: &FieldGraph) -> bool {
         let nodes = graph.hnsw.len();
         let optimizers = &view.state.config.optimizers;
-        // Of the live rows some may not be nodes yet: there are at least so many dead nodes.
+        // Some live rows may not be nodes yet: this is a lower bound.
         let dead = u64::from(nodes).saturating_sub(view.fields[field].live());
         let least = optimizers.vacuum_min_vector_number.min(self.shared.thresholds.vacuum_rows);
         // On a full disk the rows that were moved are to be dropped before there is room to move more.

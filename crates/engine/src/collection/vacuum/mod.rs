@@ -1,6 +1,6 @@
-//! Giving back the rows of the dead: chunks of originals that are emptied, then dropped.
+//! Giving back the room of dead rows: chunks of originals are emptied, then dropped.
 //!
-//! A chunk of which half is dead is emptied by the collection's writer: its live rows are appended anew, as operations
+//! A chunk whose rows are half dead is emptied by the collection's writer: its live rows are appended anew, as operations
 //! without a change, so that a view shows each point once. A chunk without a live row is dropped once no graph has a
 //! node for one of its rows; readers of older views keep it in memory until they leave, the checkpoint after that
 //! forgets it on disk.
@@ -22,7 +22,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// On a disk with little room, the vacuum looks again when so many bytes more or less are free.
+/// On a disk with little room, the vacuum examines the rows again when the free bytes have changed by this much.
 const ROOM_STEP: u64 = 1 << 18;
 
 /// Time limit of one move of rows.
@@ -43,7 +43,7 @@ impl Collection {
         self.vacuum.waits_for_checkpoint.swap(false, Ordering::Relaxed)
     }
 
-    /// Drops what can be dropped and empties one chunk that is mostly dead, if there is one. Answers whether it
+    /// Drops what can be dropped and empties one chunk that is mostly dead, if there is one. Returns whether it
     /// emptied one: there may be more.
     pub fn vacuum_rows(self: &Arc<Self>) -> bool {
         let view = self.view();
@@ -55,7 +55,7 @@ impl Collection {
         *self.vacuum.examined.lock() = Some(state);
         let mut empty: Vec<(usize, u32)> = Vec::new();
         let mut least_live: Option<(usize, u32, u64)> = None;
-        for (position, table) in view.mortal_rows().enumerate() {
+        for (position, table) in view.row_tables().enumerate() {
             for DyingChunk { chunk, live } in dying_chunks(table, view.op) {
                 if live > 0 {
                     let bytes = live_bytes(&view, position, live);
@@ -124,7 +124,7 @@ impl Collection {
         self.publish_settled(&head);
     }
 
-    /// Moves the live rows of a chunk to the end, a few with each operation. Answers false when the writer refused.
+    /// Moves the live rows of a chunk to the end, a few with each operation. Returns false when the writer refused.
     fn empty_chunk(self: &Arc<Self>, field: usize, chunk: u32) -> bool {
         if !self.chunks_of_vectors(field, chunk).all(|chunk| self.is_sound_on_disk(field, chunk)) {
             return false;
@@ -167,7 +167,7 @@ impl Collection {
     }
 
     /// Whether a chunk still has its checksum, where it lies in a file: what is moved gets a new one, and would pass for
-    /// sound for ever. Damage is reported; what cannot be read now is looked at again when something has changed.
+    /// sound for ever. Damage is reported; what cannot be read now is checked again when something has changed.
     fn is_sound_on_disk(&self, field: usize, chunk: u32) -> bool {
         let on_disk = || {
             let checkpoints = self.checkpointer.lock();
@@ -187,7 +187,7 @@ impl Collection {
     }
 
     fn live_rows_of(&self, view: &View, field: usize, chunk: u32) -> usize {
-        view.mortal_rows()
+        view.row_tables()
             .nth(field)
             .map_or(0, |table| chunk_range(table, chunk).filter(|&row| table.alive(row, view.op)).count())
     }

@@ -11,21 +11,21 @@ use std::sync::Arc;
 /// A chunk is emptied when its rows divided by this are dead. Emptied at a half, every byte that is moved frees another.
 const EMPTYING_DIVISOR: u32 = 2;
 
-/// A full chunk of rows, of which enough are dead to empty it.
+/// A full chunk with enough dead rows to be emptied.
 pub(super) struct DyingChunk {
     pub chunk: u32,
     /// Rows of it that are alive.
     pub live: u32,
 }
 
-/// About as many bytes as so many live rows of a field have.
+/// The bytes of some live rows of a field, about.
 pub(super) fn live_bytes(view: &View, position: usize, live: u32) -> u64 {
     let dense = view.fields.get(position);
     dense.map_or(MOVED_BYTES as u64, |table| u64::from(live) * table.rows.row_bytes() as u64)
 }
 
 /// Rows of a field of any kind that die and are given back in chunks.
-pub(super) trait MortalRows {
+pub(super) trait ChunkedRows {
     fn len(&self) -> u32;
     fn live(&self) -> u64;
     fn alive(&self, row: u32, op: OpNumber) -> bool;
@@ -33,7 +33,7 @@ pub(super) trait MortalRows {
     fn holds(&self, row: u32) -> bool;
 }
 
-impl MortalRows for FieldTable {
+impl ChunkedRows for FieldTable {
     fn len(&self) -> u32 {
         FieldTable::len(self)
     }
@@ -55,7 +55,7 @@ impl MortalRows for FieldTable {
     }
 }
 
-impl MortalRows for SparseTable {
+impl ChunkedRows for SparseTable {
     fn len(&self) -> u32 {
         SparseTable::len(self)
     }
@@ -79,9 +79,9 @@ impl MortalRows for SparseTable {
 
 impl View {
     /// The rows of each field in the order of positions.
-    pub(super) fn mortal_rows(&self) -> impl Iterator<Item = &dyn MortalRows> {
-        let dense = self.fields.iter().map(|table| table as &dyn MortalRows);
-        dense.chain(self.sparse.iter().map(|table| table as &dyn MortalRows))
+    pub(super) fn row_tables(&self) -> impl Iterator<Item = &dyn ChunkedRows> {
+        let dense = self.fields.iter().map(|table| table as &dyn ChunkedRows);
+        dense.chain(self.sparse.iter().map(|table| table as &dyn ChunkedRows))
     }
 }
 
@@ -92,7 +92,8 @@ pub(super) struct ThinnedBlock {
     pub new: Block,
 }
 
-/// Blocks of which the configured share is dead. Those smaller than a chunk are merged into greater ones sooner.
+/// Blocks with enough dead rows to be written without them. Blocks smaller than a chunk are merged into greater ones
+/// sooner.
 pub(super) fn thinned_blocks(view: &View) -> Vec<ThinnedBlock> {
     let mut thinned = Vec::new();
     for (field, table) in view.sparse.iter().enumerate() {
@@ -113,8 +114,8 @@ pub(super) fn thinned_blocks(view: &View) -> Vec<ThinnedBlock> {
     thinned
 }
 
-/// Full chunks, still there, of which the configured share is dead.
-pub(super) fn dying_chunks(table: &dyn MortalRows, op: OpNumber) -> Vec<DyingChunk> {
+/// Full chunks that are still held and have enough dead rows to be emptied.
+pub(super) fn dying_chunks(table: &dyn ChunkedRows, op: OpNumber) -> Vec<DyingChunk> {
     let rows = table.chunk_rows();
     // Most of the time nearly everything is alive: then no chunk can be due.
     if u64::from(table.len()) - table.live() < u64::from(rows / EMPTYING_DIVISOR).max(1) {
@@ -131,7 +132,7 @@ pub(super) fn dying_chunks(table: &dyn MortalRows, op: OpNumber) -> Vec<DyingChu
         .collect()
 }
 
-pub(super) fn chunk_range(table: &dyn MortalRows, chunk: u32) -> Range<u32> {
+pub(super) fn chunk_range(table: &dyn ChunkedRows, chunk: u32) -> Range<u32> {
     let rows = table.chunk_rows();
     chunk * rows..(chunk + 1) * rows
 }

@@ -13,7 +13,7 @@ use crate::types::OpNumber;
 /// Points that a batch may touch, if that is more than twice the collection.
 const FILTERED_POINTS: usize = 1 << 20;
 
-/// Applies one write to the head; answers the body of its record, and what replaying it costs. After an error the head
+/// Applies one write to the head; returns the body of its record, and what replaying it costs. After an error the head
 /// is as before.
 pub(super) fn accept(
     head: &mut Head,
@@ -48,7 +48,7 @@ pub(super) fn accept(
     accepted
 }
 
-/// Applies one write to the head; answers the changes of its record. After an error the head may be half changed.
+/// Applies one write to the head; returns the changes of its record. After an error the head may be half changed.
 fn apply(
     head: &mut Head,
     shared: &Shared,

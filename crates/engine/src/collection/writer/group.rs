@@ -32,7 +32,7 @@ thread_local! {
     static BUILD: RefCell<IndexScratch> = RefCell::new(IndexScratch::default());
 }
 
-/// What a group puts into the log, and whom it answers.
+/// What a group puts into the log, and its answers.
 struct Accepted {
     bodies: Vec<Vec<u8>>,
     answers: Vec<(WriteReply, WriteDone)>,
@@ -44,7 +44,7 @@ struct Accepted {
 
 impl Collection {
     /// The one way in for a write: applies a group and queues its records for the log. A panic inside is caught: a thread
-    /// that died with the duty to write would stop the collection's writes for ever.
+    /// that died with the duty to write would stop all writes of the collection.
     ///
     /// Returns the flush that the last records still need, if any do.
     pub(super) fn write_group<'c>(self: &'c Arc<Self>, group: Vec<WriteRequest>) -> Option<PendingFlush<'c>> {

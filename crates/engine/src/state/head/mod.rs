@@ -19,7 +19,7 @@ use crate::types::{Lsn, OpNumber};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// Room for so many deaths is kept when all of them are settled.
+/// Capacity for this many deaths is kept when all of them are settled.
 const KEPT_DEATHS: usize = 1 << 16;
 
 /// A vector that died and may have to live again: operation, field, first row.

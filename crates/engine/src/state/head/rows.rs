@@ -76,7 +76,7 @@ impl Head {
         }
     }
 
-    /// Lets a vector live that a checkpoint has and whose first row the point at offset `owner` names. Answers whether
+    /// Lets a vector live that a checkpoint has and whose first row the point at offset `owner` names. Returns whether
     /// there is such a one: a dropped chunk has none that lives.
     pub fn revive_loaded(&mut self, position: usize, row: u32, owner: u32) -> bool {
         if !self.holds_loaded(position, row, owner) {
@@ -89,7 +89,7 @@ impl Head {
         true
     }
 
-    /// Lets readers take the rows of a full chunk from a map, where they begin at `offset`. Answers whether the chunk is
+    /// Lets readers take the rows of a full chunk from a map, where they begin at `offset`. Returns whether the chunk is
     /// still held.
     pub fn seal(&mut self, position: usize, chunk: u32, map: &Map, offset: u64) -> bool {
         match position.checked_sub(self.fields.len()) {

@@ -109,7 +109,7 @@ impl Committer {
         }
     }
 
-    /// Writes everything that waits and notifies the writers. Syncs if one of them wants it or `sync` says so. Answers
+    /// Writes everything that waits and notifies the writers. Syncs if one of them wants it or `sync` says so. Returns
     /// whether records were written that want a sync soon.
     pub(super) fn write_batch(&self, mut log: MutexGuard<'_, Log>, sync: bool) -> bool {
         let mut batch = std::mem::take(&mut self.queue.lock().groups);

@@ -14,8 +14,8 @@ use crate::types::Lsn;
 use committer::{Committer, Group, Queue};
 use std::sync::Arc;
 
-/// Up to so many waiting bytes a writer writes and syncs inline: then the sync takes hardly longer than the way to another
-/// thread and back.
+/// With at most this many bytes waiting, a writer writes and syncs inline: the sync then takes hardly longer than handing
+/// over to another thread and back.
 const INLINE_BYTES: usize = 64 << 10;
 
 /// Called once with how a group ended: the LSN of its last record (for an empty group the last durable one) or why
@@ -25,7 +25,7 @@ pub type Completion = Box<dyn FnOnce(Result<Lsn, LogError>) + Send>;
 
 /// The log, shared by all writers of the server.
 ///
-/// LSNs are given out under a short lock, in which only already encoded bodies change hands; headers,
+/// LSNs are given out under a short lock, in which already encoded bodies are moved and nothing else; headers,
 /// checksums and I/O happen elsewhere. When a group fails, every group behind it fails too, because its records may be
 /// built on it, and records of its collections are refused until [`resume`](Self::resume).
 pub struct GroupCommit {
@@ -205,7 +205,7 @@ impl GroupCommit {
         self.shared.log.lock().oldest_lsn()
     }
 
-    /// Refuses further groups, writes and syncs what waits, and ends the thread. Answers whether the last sync
+    /// Refuses further groups, writes and syncs what waits, and ends the thread. Returns whether the last sync
     /// succeeded. Closing twice is no error; not to be called from a completion.
     pub fn close(&self) -> Result<(), LogError> {
         self.shared.queue.lock().closed = true;
@@ -242,7 +242,7 @@ impl Appender<'_> {
         self.queue.next.plus(self.records.len() as u64)
     }
 
-    /// Adds a record to the group and answers its LSN.
+    /// Adds a record to the group and returns its LSN.
     pub fn append(&mut self, collection: u64, kind: u8, body: Vec<u8>) -> Result<Lsn, LogError> {
         if body.len() > MAX_BODY_BYTES {
             return Err(LogError::TooLarge { bytes: body.len() });

@@ -10,32 +10,32 @@ use super::*;
 use crate::storage::{Fault, RealDisk};
 use crate::wal::{Completion, Durability, GroupCommit, GroupOptions};
 
-type Heard = Arc<Mutex<Vec<Result<Lsn, LogError>>>>;
+type Outcomes = Arc<Mutex<Vec<Result<Lsn, LogError>>>>;
 
 fn inline(disk: &SimDisk) -> GroupCommit {
     GroupCommit::inline(open(disk).0, &GroupOptions::default())
 }
 
-fn hear(heard: &Heard) -> Completion {
-    let heard = Arc::clone(heard);
-    Box::new(move |outcome| heard.lock().push(outcome))
+fn note(outcomes: &Outcomes) -> Completion {
+    let outcomes = Arc::clone(outcomes);
+    Box::new(move |outcome| outcomes.lock().push(outcome))
 }
 
 fn append(log: &GroupCommit, collection: u64, durability: Durability) -> Result<Lsn, LogError> {
-    let heard = Heard::default();
-    log.append_group(&[(collection, 1, b"body")], durability, hear(&heard));
-    let mut heard = heard.lock();
-    assert_eq!(heard.len(), 1, "told exactly once, before the call returns");
-    heard.remove(0)
+    let outcomes = Outcomes::default();
+    log.append_group(&[(collection, 1, b"body")], durability, note(&outcomes));
+    let mut outcomes = outcomes.lock();
+    assert_eq!(outcomes.len(), 1, "notified exactly once, before the call returns");
+    outcomes.remove(0)
 }
 
 #[test]
-fn a_group_gets_successive_sequences_and_hears_its_last() {
+fn a_group_gets_successive_lsns_and_its_completion_the_last() {
     let disk = SimDisk::new();
     let log = inline(&disk);
-    let heard = Heard::default();
-    log.append_group(&[(1, 1, b"a"), (1, 2, b"b"), (2, 1, b"c")], Durability::Always, hear(&heard));
-    assert_eq!(*heard.lock(), [Ok(lsn(3))]);
+    let outcomes = Outcomes::default();
+    log.append_group(&[(1, 1, b"a"), (1, 2, b"b"), (2, 1, b"c")], Durability::Always, note(&outcomes));
+    assert_eq!(*outcomes.lock(), [Ok(lsn(3))]);
     assert_eq!(append(&log, 1, Durability::Always), Ok(lsn(4)));
     assert_eq!((log.next_lsn(), log.durable_lsn()), (lsn(5), lsn(4)));
     drop(log);
@@ -43,31 +43,31 @@ fn a_group_gets_successive_sequences_and_hears_its_last() {
 }
 
 #[test]
-fn a_writer_sees_its_sequence_before_it_encodes() {
+fn a_writer_sees_its_lsn_before_it_encodes() {
     let disk = SimDisk::new();
     let log = inline(&disk);
     append(&log, 1, Durability::Always).unwrap();
-    let heard = Heard::default();
+    let outcomes = Outcomes::default();
     let fill = |log: &mut crate::wal::Appender<'_>| {
         let lsn = log.next_lsn();
         log.append(1, 1, format!("I am {lsn}").into_bytes())
     };
-    assert_eq!(log.append(fill, Durability::Always, hear(&heard)).map(|(lsn, _)| lsn), Ok(lsn(2)));
+    assert_eq!(log.append(fill, Durability::Always, note(&outcomes)).map(|(lsn, _)| lsn), Ok(lsn(2)));
     drop(log);
     assert_eq!(open(&disk).2[1].body.as_deref(), Some(&b"I am 2"[..]));
 }
 
 #[test]
-fn a_writer_that_gives_up_uses_no_sequence() {
+fn a_writer_that_gives_up_uses_no_lsn() {
     let log = inline(&SimDisk::new());
-    let heard = Heard::default();
+    let outcomes = Outcomes::default();
     let fill = |log: &mut crate::wal::Appender<'_>| -> Result<(), LogError> {
         log.append(1, 1, vec![1])?;
         Err(LogError::Overloaded)
     };
-    let refused = log.append(fill, Durability::Always, hear(&heard)).map(drop);
+    let refused = log.append(fill, Durability::Always, note(&outcomes)).map(drop);
     assert_eq!(refused, Err(LogError::Overloaded));
-    assert_eq!(*heard.lock(), [Err(LogError::Overloaded)]);
+    assert_eq!(*outcomes.lock(), [Err(LogError::Overloaded)]);
     assert_eq!(append(&log, 1, Durability::Always), Ok(lsn(1)));
 }
 
@@ -162,31 +162,31 @@ fn stuck(disk: &SimDisk, options: &GroupOptions) -> (GroupCommit, Arc<Barrier>) 
 #[test]
 fn what_waits_is_bounded() {
     let (log, gate) = stuck(&SimDisk::new(), &GroupOptions { waiting_bytes: 100, ..GroupOptions::default() });
-    let heard = Heard::default();
-    log.append_group(&[(1, 1, &[0; 500])], Durability::Always, hear(&heard));
-    assert!(heard.lock().is_empty(), "a long group is taken when nothing else waits");
-    log.append_group(&[(1, 1, &[0; 10])], Durability::Always, hear(&heard));
-    assert_eq!(*heard.lock(), [Err(LogError::Overloaded)]);
+    let outcomes = Outcomes::default();
+    log.append_group(&[(1, 1, &[0; 500])], Durability::Always, note(&outcomes));
+    assert!(outcomes.lock().is_empty(), "a long group is taken when nothing else waits");
+    log.append_group(&[(1, 1, &[0; 10])], Durability::Always, note(&outcomes));
+    assert_eq!(*outcomes.lock(), [Err(LogError::Overloaded)]);
     gate.wait();
     assert_eq!(log.sync(), Ok(lsn(2)));
-    log.append_group(&[(1, 1, &[0; 10])], Durability::Always, hear(&heard));
+    log.append_group(&[(1, 1, &[0; 10])], Durability::Always, note(&outcomes));
     assert_eq!(log.sync(), Ok(lsn(3)));
-    assert_eq!(*heard.lock(), [Err(LogError::Overloaded), Ok(lsn(2)), Ok(lsn(3))]);
+    assert_eq!(*outcomes.lock(), [Err(LogError::Overloaded), Ok(lsn(2)), Ok(lsn(3))]);
 }
 
 #[test]
 fn groups_that_arrive_during_a_sync_share_the_next_one() {
     let disk = SimDisk::new();
     let (log, gate) = stuck(&disk, &GroupOptions::default());
-    let heard = Heard::default();
+    let outcomes = Outcomes::default();
     for _ in 0..50 {
-        log.append_group(&[(1, 1, b"x")], Durability::Always, hear(&heard));
+        log.append_group(&[(1, 1, b"x")], Durability::Always, note(&outcomes));
     }
     let calls = disk.calls();
     gate.wait();
     assert_eq!(log.sync(), Ok(lsn(51)));
     assert!(disk.calls() - calls <= 4, "at most two appends and two syncs for 51 groups");
-    assert_eq!(*heard.lock(), (2..=51).map(lsn).map(Ok).collect::<Vec<_>>(), "told in order");
+    assert_eq!(*outcomes.lock(), (2..=51).map(lsn).map(Ok).collect::<Vec<_>>(), "notified in order");
 }
 
 #[test]
@@ -195,17 +195,17 @@ fn a_record_that_need_not_wait_is_answered_although_the_sync_beside_it_fails() {
     let (log, gate) = stuck(&disk, &GroupOptions::default());
     let levels =
         [(1, Durability::Os), (2, Durability::Always), (2, Durability::Interval), (3, Durability::Os)];
-    let heard: Vec<Heard> = levels.iter().map(|_| Heard::default()).collect();
-    for ((collection, durability), heard) in levels.into_iter().zip(&heard) {
-        log.append_group(&[(collection, 1, b"x")], durability, hear(heard));
+    let outcomes: Vec<Outcomes> = levels.iter().map(|_| Outcomes::default()).collect();
+    for ((collection, durability), outcomes) in levels.into_iter().zip(&outcomes) {
+        log.append_group(&[(collection, 1, b"x")], durability, note(outcomes));
     }
     // The first call is the append, the second the sync.
     disk.fail_nth(1, Fault::FsyncFails);
     gate.wait();
     assert!(log.close().is_err());
-    let told: Vec<bool> = heard.iter().map(|heard| heard.lock()[0].is_ok()).collect();
+    let notified: Vec<bool> = outcomes.iter().map(|outcomes| outcomes.lock()[0].is_ok()).collect();
     assert_eq!(
-        told,
+        notified,
         [true, false, false, true],
         "what follows a waiting record of its collection waits with it"
     );
@@ -216,19 +216,19 @@ fn a_record_that_need_not_wait_is_answered_although_the_sync_beside_it_fails() {
 fn a_failure_takes_the_groups_behind_it_along() {
     let disk = SimDisk::new();
     let (log, gate) = stuck(&disk, &GroupOptions::default());
-    let heard = Heard::default();
+    let outcomes = Outcomes::default();
     disk.fail_nth(1, Fault::ShortWrite);
     for collection in [1, 2] {
-        log.append_group(&[(collection, 1, b"lost")], Durability::Always, hear(&heard));
+        log.append_group(&[(collection, 1, b"lost")], Durability::Always, note(&outcomes));
     }
     gate.wait();
-    while heard.lock().len() < 2 {
+    while outcomes.lock().len() < 2 {
         std::thread::yield_now();
     }
-    assert_eq!(*heard.lock(), [Err(LogError::Full), Err(LogError::Full)]);
+    assert_eq!(*outcomes.lock(), [Err(LogError::Full), Err(LogError::Full)]);
     log.resume(1);
-    log.append_group(&[(1, 1, b"kept")], Durability::Always, hear(&heard));
-    log.append_group(&[(2, 1, b"lost")], Durability::Always, hear(&heard));
+    log.append_group(&[(1, 1, b"kept")], Durability::Always, note(&outcomes));
+    log.append_group(&[(2, 1, b"lost")], Durability::Always, note(&outcomes));
     assert_eq!(log.sync(), Ok(lsn(2)));
     log.close().unwrap();
     let (_, _, seen) = open(&disk);
@@ -267,16 +267,16 @@ fn many_threads_on_a_real_disk_keep_the_order_of_their_collection() {
     });
     log.close().unwrap();
     drop(sender);
-    let mut told: Vec<(Lsn, u64, u64)> = receiver.iter().collect();
+    let mut notified: Vec<(Lsn, u64, u64)> = receiver.iter().collect();
     for collection in 0..THREADS {
-        // Those that need not wait for a sync are told before other collections' that do.
-        let mine = told.iter().filter(|record| record.1 == collection);
+        // Those that need not wait for a sync are notified before other collections' that do.
+        let mine = notified.iter().filter(|record| record.1 == collection);
         assert!(
             mine.is_sorted(),
             "completions of collection {collection} come in the order of their sequences"
         );
     }
-    told.sort_unstable();
+    notified.sort_unstable();
     let mut replayed = Vec::new();
     let mut visit = |found: Replayed<'_>| match found {
         Replayed::Record { lsn, collection, body, .. } => {
@@ -285,7 +285,7 @@ fn many_threads_on_a_real_disk_keep_the_order_of_their_collection() {
         Replayed::BadBody { .. } => panic!("a sound log has no bad body"),
     };
     open(&mut visit);
-    assert_eq!(replayed, told);
+    assert_eq!(replayed, notified);
     for collection in 0..THREADS {
         let mine = replayed.iter().filter(|record| record.1 == collection).map(|record| record.2);
         assert!(mine.eq(0..GROUPS), "collection {collection} is in its own order");
@@ -293,15 +293,15 @@ fn many_threads_on_a_real_disk_keep_the_order_of_their_collection() {
 }
 
 #[test]
-fn whoever_is_alone_writes_syncs_and_hears_in_his_own_thread() {
+fn a_lone_writer_syncs_inline_and_is_notified_in_its_own_thread() {
     let disk = SimDisk::new();
     let log = GroupCommit::threaded(open(&disk).0, &GroupOptions::default()).unwrap();
     for number in 1..=20 {
         let (sender, receiver) = mpsc::channel();
         let done = Box::new(move |outcome| sender.send((outcome, std::thread::current().id())).unwrap());
         log.append(|log| log.append(1, 1, vec![1; 40]), Durability::Always, done).unwrap().1.finish();
-        let told = receiver.try_recv().expect("told before the call returns");
-        assert_eq!(told, (Ok(lsn(number)), std::thread::current().id()));
+        let notified = receiver.try_recv().expect("notified before the call returns");
+        assert_eq!(notified, (Ok(lsn(number)), std::thread::current().id()));
         assert_eq!(log.durable_lsn(), lsn(number));
     }
 }
@@ -318,22 +318,22 @@ fn a_long_group_is_left_to_the_thread_of_the_log() {
 }
 
 #[test]
-fn writers_that_drive_the_log_are_told_in_the_order_of_their_sequences() {
+fn writers_that_sync_inline_are_notified_in_the_order_of_their_lsns() {
     let dir = tempfile::tempdir().unwrap();
     let disk = Arc::new(RealDisk::open(dir.path()).unwrap());
     let (log, _) = Log::open(disk, 1, LogOptions::default(), Lsn::NONE, &mut |_| {}).unwrap();
     let log = Arc::new(GroupCommit::threaded(log, &GroupOptions::default()).unwrap());
-    let heard = Heard::default();
+    let outcomes = Outcomes::default();
     std::thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(|| {
                 for _ in 0..100 {
                     let body = |log: &mut crate::wal::Appender<'_>| log.append(1, 1, vec![1; 20]);
-                    log.append(body, Durability::Always, hear(&heard)).unwrap().1.finish();
+                    log.append(body, Durability::Always, note(&outcomes)).unwrap().1.finish();
                 }
             });
         }
     });
     log.close().unwrap();
-    assert_eq!(*heard.lock(), (1..=400).map(lsn).map(Ok).collect::<Vec<_>>());
+    assert_eq!(*outcomes.lock(), (1..=400).map(lsn).map(Ok).collect::<Vec<_>>());
 }
