@@ -8,7 +8,7 @@ use crate::index::{BuildScratch, Codes, Distance, Hnsw, HnswParams, Originals};
 use crate::right_of_way::give_way;
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicU32, Ordering};
-use crate::types::Metric;
+use crate::types::{Metric, Node};
 use crate::vectors::{CodeQuery, CodeTable, Encoder};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -173,7 +173,7 @@ impl FieldGraph {
     }
 
     /// The node of a row.
-    pub fn node_of(&self, row: u32) -> Option<u32> {
+    pub fn node_of(&self, row: u32) -> Option<Node> {
         self.nodes.of_row(row)
     }
 
@@ -220,26 +220,26 @@ pub(crate) struct NodesOfRows {
 impl NodesOfRows {
     /// The rows of a graph that nobody inserts into yet, and which gets no row below its own and below `least`.
     pub(crate) fn of(hnsw: &Hnsw, least: u32) -> NodesOfRows {
-        let first = (0..hnsw.len()).map(|node| hnsw.row_of(node)).min().unwrap_or(0).min(least);
+        let first = hnsw.all_nodes().map(|node| hnsw.row_of(node)).min().unwrap_or(0).min(least);
         let nodes = NodesOfRows { first, nodes: LinkArena::new(1, hnsw.len()) };
-        (0..hnsw.len()).for_each(|node| nodes.set(hnsw.row_of(node), node));
+        hnsw.all_nodes().for_each(|node| nodes.set(hnsw.row_of(node), node));
         nodes
     }
 
-    fn set(&self, row: u32, node: u32) {
+    fn set(&self, row: u32, node: Node) {
         let place = row - self.first;
         // A row beyond the arena, after a thousand million others, is found by walks only.
         if place < LinkArena::MAX_ROWS {
             // The code of the node was written before: who finds the node finds the code.
-            self.nodes.reserve(place)[0].store(node + 1, Ordering::Release);
+            self.nodes.reserve(place)[0].store(node.get() + 1, Ordering::Release);
         }
     }
 
     /// The node that stands for a row.
     #[inline(always)]
-    pub fn of_row(&self, row: u32) -> Option<u32> {
+    pub fn of_row(&self, row: u32) -> Option<Node> {
         let word = self.nodes.row(row.checked_sub(self.first)?).first()?;
-        word.load(Ordering::Acquire).checked_sub(1)
+        word.load(Ordering::Acquire).checked_sub(1).map(Node::new)
     }
 
     fn bytes(&self) -> usize {

@@ -9,7 +9,7 @@ use super::fetch::{Fetch, FetchTable, Kind, MOST_BYTES, SIZES};
 use super::hnsw::DistanceComputer;
 use super::space::Space;
 use crate::arena::{RowArena, RowTable};
-use crate::types::Metric;
+use crate::types::{Metric, Node};
 use kithdb_kernels::{CODE_LINE_BYTES, CodeDot, CodeWidth, Hint, QueryLine, code_kernels, prefetch_range};
 use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -194,7 +194,8 @@ impl<'a> Gather<'a> {
     fn seconds(&mut self) -> f64 {
         let start = Instant::now();
         for _ in 0..HOPS {
-            let nodes: [u32; HOP_ROWS] = std::array::from_fn(|at| piece(self.visits.wrapping_add(at as u32)));
+            let nodes: [Node; HOP_ROWS] =
+                std::array::from_fn(|at| Node::new(piece(self.visits.wrapping_add(at as u32))));
             let mut signs = 0;
             let computer = DistanceComputer::new(self, &self.query);
             computer.score(&nodes, |found| signs |= found.distance().to_bits());
@@ -225,18 +226,18 @@ impl Space for Gather<'_> {
     type Query = Vec<QueryLine>;
 
     #[inline(always)]
-    fn one(&self, query: &Vec<QueryLine>, node: u32) -> f32 {
-        (self.dot.one)(query, self.row(node)) as f32
+    fn one(&self, query: &Vec<QueryLine>, node: Node) -> f32 {
+        (self.dot.one)(query, self.row(node.get())) as f32
     }
 
     #[inline(always)]
-    fn four(&self, query: &Vec<QueryLine>, nodes: [u32; 4]) -> [f32; 4] {
-        (self.dot.four)(query, nodes.map(|node| self.row(node))).map(|sum| sum as f32)
+    fn four(&self, query: &Vec<QueryLine>, nodes: [Node; 4]) -> [f32; 4] {
+        (self.dot.four)(query, nodes.map(|node| self.row(node.get()))).map(|sum| sum as f32)
     }
 
     #[inline(always)]
-    fn prefetch(&self, node: u32) {
-        prefetch_range(self.fetch.hint, self.row(node).as_ptr(), self.fetch.bytes(self.row_bytes));
+    fn prefetch(&self, node: Node) {
+        prefetch_range(self.fetch.hint, self.row(node.get()).as_ptr(), self.fetch.bytes(self.row_bytes));
     }
 
     #[inline(always)]
@@ -248,15 +249,15 @@ impl Space for Gather<'_> {
         Metric::Dot
     }
 
-    fn load(&self, node: u32, query: &mut Vec<QueryLine>) {
+    fn load(&self, node: Node, query: &mut Vec<QueryLine>) {
         query.resize(self.row_bytes / CODE_LINE_BYTES, QueryLine::ZERO);
-        for (to, &from) in QueryLine::components_mut(query).iter_mut().zip(self.row(node)) {
+        for (to, &from) in QueryLine::components_mut(query).iter_mut().zip(self.row(node.get())) {
             *to = from as i8;
         }
     }
 
-    fn is_same(&self, a: u32, b: u32) -> bool {
-        self.row(a) == self.row(b)
+    fn is_same(&self, a: Node, b: Node) -> bool {
+        self.row(a.get()) == self.row(b.get())
     }
 }
 

@@ -3,7 +3,7 @@
 use super::code_query::CodeQuery;
 use super::code_table::CodeTable;
 use super::encoder::{Encoder, distance_squared};
-use crate::types::Metric;
+use crate::types::{Metric, Node};
 
 /// Neighbourhoods that tell something, without which nothing is said of all.
 const FEWEST: usize = 8;
@@ -32,7 +32,7 @@ impl Encoder {
         for Neighbourhood { centre, nearest } in neighbourhoods {
             let first = node;
             for vector in nearest {
-                table.fill(node, self, vector, &mut query);
+                table.fill(Node::new(node), self, vector, &mut query);
                 node += 1;
             }
             self.query(centre, &mut query);
@@ -40,7 +40,7 @@ impl Encoder {
             let (mut least, mut most) = (f64::INFINITY, f64::NEG_INFINITY);
             for (node, vector) in (first..node).zip(nearest) {
                 let distance = self.exact(centre, vector);
-                let error = f64::from(table.one(&query, node)) - distance;
+                let error = f64::from(table.one(&query, Node::new(node))) - distance;
                 (sum, squares) = (sum + error, squares + error * error);
                 (least, most) = (least.min(distance), most.max(distance));
             }
