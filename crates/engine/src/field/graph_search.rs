@@ -19,7 +19,7 @@ const LEAST_KEPT_PER_HIT: usize = 2;
 const FINE_BITS: u8 = 4;
 /// Rows of a scan that are prefetched before they are scored.
 const LOOK_AHEAD: usize = 16;
-/// Rows between two looks at the clock.
+/// Rows between two stop checks.
 const STOP_INTERVAL: usize = 1024;
 /// The most candidates that `oversampling` can ask for: as many as the widest walk keeps.
 const MAX_OVERSAMPLED: usize = 100_000;

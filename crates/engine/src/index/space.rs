@@ -13,8 +13,8 @@ use kithdb_kernels::{Hint, prefetch_range};
 /// Distances are finite, never −0, smaller for nearer, and the same whatever method computed them. A graph is built
 /// and searched over any space; searching one over another space than it was built in works as far as both agree.
 pub trait Space: Sync {
-    /// What nodes are compared with: a vector in the form that makes comparing cheap. Its default stands for nothing
-    /// until [`Space::load`] or its maker has filled it.
+    /// What nodes are compared with: a vector in the form that makes comparisons cheap. Its default is empty until
+    /// [`Space::load`] or the code that created it has filled it.
     type Query: Default;
 
     /// The distance of a node.
@@ -23,10 +23,10 @@ pub trait Space: Sync {
     /// The distances of four nodes; the same numbers as [`Space::one`] gives for each.
     fn four(&self, query: &Self::Query, nodes: [Node; 4]) -> [f32; 4];
 
-    /// Asks for what a distance to the node needs in the cache.
+    /// Prefetches what a distance to the node needs.
     fn prefetch(&self, node: Node);
 
-    /// Nodes that a walk should ask for ahead of scoring them.
+    /// Nodes that a walk should prefetch before it scores them.
     fn look_ahead(&self) -> usize;
 
     /// Whether this space has the node. A space over an older view lacks the rows that came after it.
@@ -35,7 +35,7 @@ pub trait Space: Sync {
         true
     }
 
-    /// What the distances are of.
+    /// The metric of the distances.
     fn metric(&self) -> Metric;
 
     /// Turns `query` into one that stands for a node that can be read.
@@ -53,7 +53,7 @@ pub struct Originals<'a> {
     dim: usize,
     graph: &'a Hnsw,
     hint: Hint,
-    /// Of a row that is asked for.
+    /// Bytes of a row that are prefetched.
     ahead_bytes: usize,
     look_ahead: usize,
 }
@@ -88,7 +88,7 @@ impl Space for Originals<'_> {
 
     #[inline(always)]
     fn prefetch(&self, node: Node) {
-        // Walks ask before they know whether the row can be read.
+        // Walks prefetch before they check whether the row can be read.
         let row = self.graph.row_of(node);
         if self.rows.holds(row) {
             prefetch_range(self.hint, self.rows.row(row).as_ptr(), self.ahead_bytes);
@@ -120,8 +120,8 @@ impl Space for Originals<'_> {
     }
 }
 
-/// The codes of a graph's nodes. Every node has one before it is linked, so no view is too old for it: a search over
-/// codes leaves what its view must not see to what it accepts.
+/// The codes of a graph's nodes. Every node has one before it is linked, so no view is too old for it: a walk over
+/// codes relies on its filter to leave out what its view must not see.
 #[derive(Clone, Copy)]
 pub struct Codes<'a> {
     table: &'a CodeTable,

@@ -5,7 +5,8 @@ use std::ops::Range;
 use kithdb_kernels::{CodeDot, CodeWidth, Hint, QueryLine, code_kernels, coding_kernels};
 
 use super::code_query::CodeQuery;
-use super::encoder::{Encoder, FormatError, take};
+use super::encoder::Encoder;
+use super::encoder_format::{FormatError, take};
 use super::layout::Layout;
 use crate::arena::CodeArena;
 use crate::types::{Metric, Node};

@@ -10,7 +10,7 @@ const FEWEST: usize = 8;
 /// Share of the neighbourhoods in which codes scatter less than they are said to.
 const QUANTILE: f64 = 0.95;
 
-/// A vector and those nearest to it, by which codes are judged.
+/// A vector and those nearest to it, on which codes are tested.
 #[derive(Clone, Debug)]
 pub struct Neighbourhood {
     /// The vector.
@@ -20,9 +20,9 @@ pub struct Neighbourhood {
 }
 
 impl Encoder {
-    /// How far codes throw neighbours about: the deviation of their errors among the nearest of a vector, in units of
-    /// the room between the first and the last of these. That of nineteen neighbourhoods in twenty is less than what is
-    /// answered; none where fewer than eight tell anything, as where all vectors are equal.
+    /// How much codes disturb the order of neighbours: the deviation of their errors among the nearest of a vector, divided
+    /// by the difference between the distances of the first and the last of these. Returns the 95th percentile over the
+    /// neighbourhoods, and none if fewer than eight are usable, as when all vectors are equal.
     ///
     /// Panics when a vector has another length.
     pub fn scatter(&self, neighbourhoods: &[Neighbourhood]) -> Option<f64> {

@@ -53,7 +53,7 @@ use nodes::Nodes;
 pub struct HnswParams {
     /// Links of a node in the upper layers, half of those in the base layer; 2 to 512.
     pub m: usize,
-    /// Candidates that an insertion looks at; 1 to 65,536. Less than `m` works as `m`.
+    /// Candidates that an insertion considers; 1 to 65,536. Less than `m` works as `m`.
     pub ef_construct: usize,
     /// Decides the levels of the nodes.
     pub seed: u64,

@@ -74,8 +74,8 @@ impl Link {
     }
 }
 
-/// The number that a new node has been given. Whoever holds it must insert the node: until then the graph counts it
-/// although nothing leads to it.
+/// The number that a new node has been given. Its owner must insert the node: until then the graph counts it although no
+/// link names it.
 #[derive(Debug)]
 #[must_use = "a node that has been claimed must be inserted"]
 pub struct Slot {
@@ -278,7 +278,7 @@ impl Nodes {
         LockedNode { nodes: self, state, node }
     }
 
-    /// Writes the links of a node that nobody else writes to, at most the capacity of the layer.
+    /// Writes the links of a node that no other thread writes to, at most the capacity of the layer.
     pub(super) fn write(&self, node: Node, level: usize, links: impl IntoIterator<Item = Link>) {
         write_list(self.words(node, level), links.into_iter().map(|link| link.0));
     }
