@@ -1,10 +1,15 @@
-//! The nouns that every layer shares: point ids, numbers of records and operations, distances, element types.
+//! Types that every layer shares: point ids and offsets, nodes of graphs, numbers of records and operations, distances,
+//! element types.
 
 mod lsn;
+mod node;
 mod op_number;
+mod point_offset;
 
 pub use lsn::Lsn;
+pub use node::Node;
 pub use op_number::OpNumber;
+pub use point_offset::PointOffset;
 
 use std::fmt;
 
@@ -66,33 +71,6 @@ impl fmt::Display for PointId {
                 value & 0xffff_ffff_ffff
             ),
         }
-    }
-}
-
-/// Where a collection keeps a point: its position among the points, deleted ones included, from 0 on.
-///
-/// A point keeps its offset as long as it lives. Afterwards another point may get it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[repr(transparent)]
-pub struct PointOffset(u32);
-
-impl PointOffset {
-    /// The offset of that number.
-    #[inline(always)]
-    pub const fn new(number: u32) -> PointOffset {
-        PointOffset(number)
-    }
-
-    /// The offset as a number.
-    #[inline(always)]
-    pub const fn get(self) -> u32 {
-        self.0
-    }
-
-    /// The offset as an index into a slice of points.
-    #[inline(always)]
-    pub const fn index(self) -> usize {
-        self.0 as usize
     }
 }
 

@@ -59,7 +59,7 @@ pub enum Level {
     Avx2,
     /// 128-bit vectors with fused multiply-add (aarch64).
     Neon,
-    /// Portable code; also the twin that the others are tested against.
+    /// Portable code; also the reference that the others are tested against.
     Scalar,
 }
 

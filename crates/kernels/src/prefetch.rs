@@ -33,7 +33,7 @@ pub fn prefetch_l2<T>(items: &[T]) {
     lines::<2>(items.as_ptr().cast(), size_of_val(items));
 }
 
-/// Asks for `bytes` bytes from an address, at which there may be nothing at all. The hint is looked at once, not for
+/// Asks for `bytes` bytes from an address, at which there may be nothing at all. The hint is checked once, not for
 /// each line.
 #[inline(always)]
 pub fn prefetch_range(hint: Hint, start: *const u8, bytes: usize) {

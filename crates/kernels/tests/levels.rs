@@ -1,4 +1,4 @@
-//! Every level against the scalar twin and against an `f64` reference, and the one-row form against the four-row form.
+//! Every level against the scalar reference and against an `f64` reference, and the one-row form against the four-row form.
 
 use kithdb_kernels::{FourRows, Kernels, Level, OneRow, available, kernels, norm, normalise};
 use proptest::prelude::*;

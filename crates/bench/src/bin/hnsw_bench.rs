@@ -199,7 +199,7 @@ impl<'a> Index<'a> {
         let (graph, old) = rewritten.expect("nothing stops it");
         let codes = self.codes.map(|(encoder, before)| {
             let table = CodeTable::new(&encoder);
-            (0..).zip(old).for_each(|(node, old)| table.copy_node(&before, old, node));
+            graph.all_nodes().zip(old).for_each(|(node, old)| table.copy_node(&before, old, node));
             (encoder, table)
         });
         Index { data: self.data, graph, codes }

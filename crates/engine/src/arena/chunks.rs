@@ -54,7 +54,7 @@ impl Chunk {
     /// Items of a map, `stride` apart, in its bytes `range`. Panics when the map does not have these.
     fn mapped(map: Map, range: Range<usize>, stride: usize) -> Chunk {
         let bytes = map.get(range).expect("a chunk lies inside its map");
-        // The bytes of a map do not move with it, and it has them as long as any clone lives.
+        // The bytes of a map keep their address when it is moved, and live as long as any clone of it.
         let (start, bytes) = (NonNull::from(bytes).cast(), bytes.len());
         Chunk { start, stride, bytes, backing: Arc::new(Backing::Mapped { _kept: map }) }
     }
@@ -70,8 +70,8 @@ impl Chunk {
 
 /// A list of chunks at one moment. Cloning it is cheap, and a clone keeps its chunks alive.
 ///
-/// The list itself never changes; growing makes a new one. All chunks hold `1 << shift` items, but for the first one
-/// while it is the only one: it starts at 4 KiB and is replaced by a copy twice as large until it is full. A full
+/// The list itself never changes; growing makes a new one. All chunks hold `1 << shift` items, except the first one
+/// while it is the only one: that starts at 4 KiB and is replaced by a copy twice as large until it is full. A full
 /// chunk can be replaced by a read-only map of the same items, or be released.
 #[derive(Clone)]
 pub(super) struct Chunks {

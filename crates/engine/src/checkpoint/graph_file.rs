@@ -144,8 +144,9 @@ pub(crate) fn write(
         let gathered = (CODES_EXTENT_BYTES / codes.table.node_bytes()).max(1);
         for nodes in nodes.chunks(gathered) {
             bytes.clear();
-            for run in nodes.chunk_by(|a, b| a + 1 == *b) {
-                codes.table.write_to(run[0]..run[0] + run.len() as u32, &mut bytes);
+            for run in nodes.chunk_by(|a, b| a.get() + 1 == b.get()) {
+                let first = run[0].get();
+                codes.table.write_to(first..first + run.len() as u32, &mut bytes);
             }
             manifest.codes.push(writer.append(&bytes)?);
         }
@@ -205,7 +206,7 @@ fn decode(
     let hnsw = Hnsw::read_from(kept.links.bytes(map).ok()?, indexed).ok()?;
     let codes = match kept.params.zip(kept.encoder) {
         // A walk reads the rows: behind one that was dropped it would find nothing.
-        None if (0..hnsw.len()).any(|node| !table.rows.holds(hnsw.row_of(node))) => return None,
+        None if hnsw.all_nodes().any(|node| !table.rows.holds(hnsw.row_of(node))) => return None,
         None => None,
         Some((params, encoder)) => {
             let encoder = Encoder::read_from(encoder.bytes(map).ok()?).ok()?;

@@ -1,4 +1,4 @@
-//! Which codes suit the vectors of a field.
+//! Choosing the codes for the vectors of a field.
 
 use crate::config::Coding;
 use crate::field::table::FieldTable;
@@ -8,35 +8,36 @@ use crate::types::{Metric, OpNumber};
 use crate::vectors::{CodeParams, Encoder, Neighbourhood};
 use std::collections::HashSet;
 
-/// Live rows whose vectors decide where codes are centred.
+/// Live rows whose mean the codes are centred on.
 const SAMPLE_ROWS: u64 = 1_000;
 
-/// Live rows whose neighbours are looked at, …
+/// Most live rows whose neighbours codes are tested on.
 const CENTRES: u64 = 128;
-/// … fewer of vectors so long that these had more components …
+/// Most components of these rows together.
 const CENTRE_COMPONENTS: u64 = 1 << 21;
-/// … and how many neighbours of each, …
+/// Neighbours of each of these rows that codes are tested on. Equal ones count once.
 const NEIGHBOURS: usize = 10;
-/// … found among so many nearest: equal ones count once.
+/// Nearest rows that these neighbours are taken from.
 const NEAREST: usize = 4 * NEIGHBOURS;
 
-/// Live rows among which neighbours are looked for, at most, …
-const LOOKED_AT: u64 = 1 << 16;
-/// … fewer of vectors so long that these had more components, …
-const LOOKED_AT_COMPONENTS: u64 = 1 << 24;
-/// … in runs of so many, because what was written together may belong together.
+/// Most live rows among which neighbours are searched for.
+const SEARCHED: u64 = 1 << 16;
+/// Most components of these rows together.
+const SEARCHED_COMPONENTS: u64 = 1 << 24;
+/// They are taken in runs of this many, because rows that were written together may be similar.
 const RUN: u64 = 64;
 
-/// What is tried where nobody asks for anything else, and how far each may scatter neighbours
-/// ([`Encoder::scatter`]): the first that scatters them no more is taken, and the originals if none does. Where four
-/// bits scatter by a quarter nothing is lost by them, at 0.8 a fifth of the hits of a narrow walk.
+/// The codes that are tried if the configuration names none, each with the greatest [scatter](Encoder::scatter) that it
+/// may have. The first that keeps within it is taken, and the originals if none does. With a scatter of 0.25, four bits
+/// lose nothing; with 0.8, they lose a fifth of the hits of a narrow walk.
 const FITTING: [(CodeParams, f64); 2] = [(CodeParams::plain(4), 0.3), EIGHT_BITS];
-/// Who asks for eight bits wants what they are good for. Who asks for fewer wants their size. What is left instead of
-/// eight is several times as slow.
+/// The limit holds for configurations that ask for eight bits too, because they ask for precision. Those that ask for fewer
+/// bits ask for a small size, and are not tested. Instead of eight bits only the originals are left, which are several times
+/// as slow.
 const EIGHT_BITS: (CodeParams, f64) = (CodeParams::plain(8), 0.45);
 
 impl Coding {
-    /// What is tried, best first, each with the scatter that it may have.
+    /// The codes to try, best first, each with the greatest scatter that it may have.
     fn trials(self) -> impl Iterator<Item = (CodeParams, f64)> {
         let (fitting, asked) = match self {
             Coding::Fitting => (FITTING.as_slice(), None),
@@ -47,7 +48,7 @@ impl Coding {
     }
 }
 
-/// Vectors of a field by which codes are made and judged.
+/// Vectors of a field from which codes are trained and on which they are tested.
 pub(super) struct Sample {
     coding: Coding,
     metric: Metric,
@@ -59,19 +60,19 @@ pub(super) struct Sample {
 impl Sample {
     /// Of the rows of a table that are alive at operation `op`.
     pub fn of(table: &FieldTable, op: OpNumber, metric: Metric, coding: Coding) -> Sample {
-        let is_judged = coding.trials().any(|(_, most)| most.is_finite());
+        let is_tested = coding.trials().any(|(_, most)| most.is_finite());
         let live = Live::of(table, op);
         Sample {
             coding,
             metric,
             dim: table.dim,
             vectors: live.spread(SAMPLE_ROWS).map(|(_, row)| vector(table, row)).collect(),
-            neighbourhoods: if is_judged { neighbourhoods(&live, metric) } else { Vec::new() },
+            neighbourhoods: if is_tested { neighbourhoods(&live, metric) } else { Vec::new() },
         }
     }
 
-    /// The codes for vectors like these; none where the originals are better. Vectors that tell nothing, as where all are
-    /// equal, are no reason to do with fewer than eight bits.
+    /// The codes for vectors like these; none if the originals are better. If the test says nothing, as when all vectors are
+    /// equal, codes of fewer than eight bits are not taken.
     pub fn encoder(&self, seed: u64) -> Option<Encoder> {
         self.coding.trials().find_map(|(params, most)| {
             let encoder = self.train(params, seed);
@@ -83,9 +84,9 @@ impl Sample {
         })
     }
 
-    /// Whether what a graph has is still what it should have. A graph of more than it needs is left in peace until what it
-    /// needs is clear, and any where vectors tell nothing, so that a sample that is a little different does not build
-    /// everything anew each time.
+    /// Whether the codes of a graph are still the ones to use. Codes of more bits than necessary are kept until fewer are
+    /// clearly enough, and any codes if the test says nothing, so that small differences between samples do not make the
+    /// graph be built again each time.
     pub fn suits(&self, encoder: Option<&Encoder>, seed: u64) -> bool {
         for (params, most) in self.coding.trials() {
             if let Some(encoder) = encoder.filter(|encoder| encoder.params() == params) {
@@ -103,7 +104,7 @@ impl Sample {
         Encoder::train(self.metric, self.dim, params, &self.vectors, seed)
     }
 
-    /// The scatter of codes in units of what they may have; none where vectors tell nothing.
+    /// The scatter of codes as a multiple of the greatest that they may have; none if the test says nothing.
     fn compared(&self, encoder: &Encoder, most: f64) -> Option<f64> {
         if most.is_infinite() {
             return Some(0.0);
@@ -155,18 +156,19 @@ fn neighbourhoods(live: &Live<'_>, metric: Metric) -> Vec<Neighbourhood> {
     let queries: Vec<&[f32]> = centres.iter().map(Vec::as_slice).collect();
     let mut tops: Vec<_> = rows.iter().map(|_| TopK::new(NEAREST, |a: u32, b: u32| a.cmp(&b))).collect();
     // Evenly spread runs, and those around the centres.
-    let every = live.count.div_ceil(LOOKED_AT.min(LOOKED_AT_COMPONENTS.div_ceil(dim))).max(1);
+    let every = live.count.div_ceil(SEARCHED.min(SEARCHED_COMPONENTS.div_ceil(dim))).max(1);
     let around: HashSet<u64> =
         places.iter().map(|place| place / RUN).flat_map(|run| run.saturating_sub(1)..=run + 1).collect();
-    let is_looked_at = |place: u64| (place / RUN).is_multiple_of(every) || around.contains(&(place / RUN));
-    let looked_at: Vec<u32> =
-        live.rows().filter(|&(place, _)| is_looked_at(place)).map(|(_, row)| row).collect();
+    let is_searched = |place: u64| (place / RUN).is_multiple_of(every) || around.contains(&(place / RUN));
+    let mut searched = vec![false; table.len() as usize];
+    for (_, row) in live.rows().filter(|&(place, _)| is_searched(place)) {
+        searched[row as usize] = true;
+    }
     let stop = || {
         yield_to_reads();
         false
     };
-    let (distance, is_among) =
-        (Distance::of(metric, table.format), |row: u32| looked_at.binary_search(&row).is_ok());
+    let (distance, is_among) = (Distance::of(metric, table.format), |row: u32| searched[row as usize]);
     flat::scan_many(&table.rows, distance, &queries, 0..table.len(), &is_among, &mut tops, &stop)
         .expect("nothing stops it");
     let nearest = |centre: u32, top: TopK<_>| {

@@ -8,7 +8,7 @@ use crate::index::{BuildScratch, Codes, Distance, Hnsw, HnswParams, Originals};
 use crate::scheduling::yield_to_reads;
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicU32, Ordering};
-use crate::types::{Metric, OpNumber};
+use crate::types::{Metric, Node, OpNumber};
 use crate::vectors::{CodeQuery, CodeTable, Encoder};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -30,12 +30,12 @@ pub struct FieldGraph {
     indexed: AtomicU32,
     /// Finished claims beyond `indexed`: start → end.
     finished: Mutex<BTreeMap<u32, u32>>,
-    /// Nodes when the graph was last written in the order of its walks; 0 for never.
+    /// Number of nodes when the graph was last rewritten in the order of walks; 0 for never.
     pub(crate) ordered: u32,
     /// One more than the number of the file that holds it as it was once; 0 for none.
     file: AtomicU32,
-    /// Rows of the table when it was last seen whether its codes suit them.
-    judged: AtomicU32,
+    /// Rows of the table when it was last checked whether the codes suit them.
+    rows_at_check: AtomicU32,
 }
 
 /// The codes of a graph's nodes, and how vectors become codes.
@@ -44,7 +44,7 @@ pub(crate) struct NodeCodes {
     pub table: CodeTable,
 }
 
-/// What an indexer needs again and again.
+/// The memory of an indexer, for reuse.
 #[derive(Default)]
 pub struct IndexScratch {
     over_codes: BuildScratch<CodeQuery>,
@@ -54,8 +54,8 @@ pub struct IndexScratch {
 }
 
 impl FieldGraph {
-    /// Rows that an indexer claims at a time. The tail ends at the oldest claim that is not finished, so searches scan
-    /// what others have indexed behind an indexer that waits for a processor: few rows if claims are short.
+    /// Rows that an indexer claims at a time. The tail begins at the oldest claim that is not finished. If the indexer of
+    /// that claim waits for a processor, searches scan the rows that others have indexed behind it, so claims are short.
     pub const CLAIM_ROWS: u32 = 16;
 
     /// An empty graph for the rows of a table, of which a sample decides what codes look like.
@@ -65,7 +65,7 @@ impl FieldGraph {
         let codes =
             encoder.map(|encoder| NodeCodes { table: CodeTable::new(&encoder), encoder: Arc::new(encoder) });
         let graph = Self::with(Hnsw::new(params), recipe, metric, codes, 0);
-        graph.judged.store(table.len(), Ordering::Relaxed);
+        graph.rows_at_check.store(table.len(), Ordering::Relaxed);
         graph
     }
 
@@ -89,7 +89,7 @@ impl FieldGraph {
             finished: Mutex::new(BTreeMap::new()),
             ordered: 0,
             file: AtomicU32::new(0),
-            judged: AtomicU32::new(indexed),
+            rows_at_check: AtomicU32::new(indexed),
         }
     }
 
@@ -105,16 +105,16 @@ impl FieldGraph {
 
     /// Whether its codes, or that it has none, suit the vectors that the table has by now.
     pub(crate) fn suits(&self, table: &FieldTable, op: OpNumber) -> bool {
-        self.judged.store(table.len(), Ordering::Relaxed);
+        self.rows_at_check.store(table.len(), Ordering::Relaxed);
         let Some(coding) = self.recipe.codes else { return true };
         let encoder = self.codes.as_ref().map(|codes| &*codes.encoder);
         Sample::of(table, op, self.metric, coding).suits(encoder, self.hnsw.params().seed)
     }
 
-    /// Whether the table has grown by half since it was last seen whether codes suit its vectors.
-    pub(crate) fn is_to_be_judged(&self, table: &FieldTable) -> bool {
-        let judged = self.judged.load(Ordering::Relaxed);
-        self.recipe.codes.is_some() && table.len() - judged.min(table.len()) > judged / 2
+    /// Whether the table has grown by half since it was last checked whether codes suit its vectors.
+    pub(crate) fn needs_code_check(&self, table: &FieldTable) -> bool {
+        let checked = self.rows_at_check.load(Ordering::Relaxed);
+        self.recipe.codes.is_some() && table.len() - checked.min(table.len()) > checked / 2
     }
 
     /// Whether the graph was made with this recipe.
@@ -173,7 +173,7 @@ impl FieldGraph {
     }
 
     /// The node of a row.
-    pub fn node_of(&self, row: u32) -> Option<u32> {
+    pub fn node_of(&self, row: u32) -> Option<Node> {
         self.nodes.of_row(row)
     }
 
@@ -218,28 +218,29 @@ pub(crate) struct NodesOfRows {
 }
 
 impl NodesOfRows {
-    /// The rows of a graph that nobody inserts into yet, and which gets no row below its own and below `least`.
+    /// The rows of a graph before the first insertion into it. No row that is inserted later may be below both its rows and
+    /// `least`.
     pub(crate) fn of(hnsw: &Hnsw, least: u32) -> NodesOfRows {
-        let first = (0..hnsw.len()).map(|node| hnsw.row_of(node)).min().unwrap_or(0).min(least);
+        let first = hnsw.all_nodes().map(|node| hnsw.row_of(node)).min().unwrap_or(0).min(least);
         let nodes = NodesOfRows { first, nodes: LinkArena::new(1, hnsw.len()) };
-        (0..hnsw.len()).for_each(|node| nodes.set(hnsw.row_of(node), node));
+        hnsw.all_nodes().for_each(|node| nodes.set(hnsw.row_of(node), node));
         nodes
     }
 
-    fn set(&self, row: u32, node: u32) {
+    fn set(&self, row: u32, node: Node) {
         let place = row - self.first;
         // A row beyond the arena, after a thousand million others, is found by walks only.
         if place < LinkArena::MAX_ROWS {
-            // The code of the node was written before: who finds the node finds the code.
-            self.nodes.reserve(place)[0].store(node + 1, Ordering::Release);
+            // The code of the node was written before, so a reader that finds the node finds its code.
+            self.nodes.reserve(place)[0].store(node.get() + 1, Ordering::Release);
         }
     }
 
     /// The node that stands for a row.
     #[inline(always)]
-    pub fn of_row(&self, row: u32) -> Option<u32> {
+    pub fn of_row(&self, row: u32) -> Option<Node> {
         let word = self.nodes.row(row.checked_sub(self.first)?).first()?;
-        word.load(Ordering::Acquire).checked_sub(1)
+        word.load(Ordering::Acquire).checked_sub(1).map(Node::new)
     }
 
     fn bytes(&self) -> usize {

@@ -4,6 +4,7 @@ use super::graph::{FieldGraph, NodeCodes};
 use super::reranking::{Ranked, Reranking};
 use crate::field::table::FieldTable;
 use crate::index::{Candidate, Codes, Distance, Space, Stopped, TopK, WalkParams, WalkScratch, flat};
+use crate::types::Node;
 use crate::vectors::CodeQuery;
 use std::cell::RefCell;
 use std::cmp::Ordering;
@@ -18,7 +19,7 @@ const LEAST_KEPT_PER_HIT: usize = 2;
 const FINE_BITS: u8 = 4;
 /// Rows of a scan that are prefetched before they are scored.
 const LOOK_AHEAD: usize = 16;
-/// Rows between two looks at the clock.
+/// Rows between two stop checks.
 const STOP_INTERVAL: usize = 1024;
 /// The most candidates that `oversampling` can ask for: as many as the widest walk keeps.
 const MAX_OVERSAMPLED: usize = 100_000;
@@ -73,7 +74,7 @@ impl GraphSearch<'_> {
     pub fn walk(
         &self,
         params: &WalkParams,
-        accept: &impl Fn(u32) -> bool,
+        accept: &impl Fn(Node) -> bool,
         wanted: &impl Fn(u32) -> bool,
         tie: impl Fn(u32, u32) -> Ordering,
         scratch: &mut WalkScratch,
@@ -184,10 +185,10 @@ impl FieldGraph {
     ) -> Result<(), Stopped> {
         let space = Codes::new(&codes.table);
         // A ring of the rows that were prefetched and not yet scored.
-        let mut ring = [(0u32, 0u32); LOOK_AHEAD];
+        let mut ring = [(Node::default(), 0u32); LOOK_AHEAD];
         let (mut head, mut tail) = (0usize, 0usize);
-        let score = |ring: &[(u32, u32); LOOK_AHEAD], from: usize, best: &mut TopK<T>| {
-            let four: [(u32, u32); 4] = std::array::from_fn(|at| ring[(from + at) % LOOK_AHEAD]);
+        let score = |ring: &[(Node, u32); LOOK_AHEAD], from: usize, best: &mut TopK<T>| {
+            let four: [(Node, u32); 4] = std::array::from_fn(|at| ring[(from + at) % LOOK_AHEAD]);
             let distances = space.four(query, four.map(|(node, _)| node));
             for (distance, (_, row)) in distances.into_iter().zip(four) {
                 best.offer(distance, row);

@@ -5,16 +5,16 @@ use crate::index::{Distance, Stopped, TopK};
 use kithdb_kernels::prefetch_l2;
 use std::cmp::Ordering;
 
-/// Candidates beyond those wanted whose errors say first how far codes are off.
+/// Candidates of the first round beyond those wanted. Their errors give the first estimate of how far codes are off.
 const FIRST_BEYOND: usize = 6;
-/// An error is taken for at most so many times the root of the mean square of those that are known.
+/// An unknown error is assumed to be at most this multiple of the root mean square of the known ones.
 const DEVIATIONS: f64 = 5.0;
-/// Errors without which nothing is said of others: where there are many copies, the first rows may be of one vector.
+/// Known errors that are needed for that. Where there are many duplicates, the first rows may all be of one vector.
 const FEWEST_ERRORS: f64 = 6.0;
-/// Rows that are asked for ahead of their comparison.
+/// Rows that are prefetched ahead of their comparison.
 const LOOK_AHEAD: usize = 16;
 
-/// Rows that are compared between two looks at the deadline, a multiple of four.
+/// Rows that are compared between two stop checks, a multiple of four.
 const STOP_INTERVAL: usize = 256;
 
 /// A query that candidates are compared with by their originals.
@@ -24,7 +24,7 @@ pub(super) struct Reranking<'a> {
     pub query: &'a [f32],
     /// Hits wanted.
     pub k: usize,
-    /// Ends it all once it says so: originals may be on the disk.
+    /// Ends the re-ranking once it returns true: originals may have to be read from disk.
     pub stop: &'a dyn Fn() -> bool,
 }
 
@@ -41,7 +41,7 @@ impl Reranking<'_> {
     /// The best of some rows, equal ones in the order of `tie`.
     ///
     /// # Errors
-    /// [`Stopped`] once `stop` says so, here and below.
+    /// [`Stopped`] once `stop` returns true, here and below.
     pub fn all(&self, rows: &[u32], tie: impl Fn(u32, u32) -> Ordering) -> Result<Vec<(f32, u32)>, Stopped> {
         let mut top = TopK::new(self.k, tie);
         self.compare(rows, |_, distance, row| top.offer(distance, row))?;
@@ -51,9 +51,9 @@ impl Reranking<'_> {
     /// The best of candidates that come with estimates of their distances, lowest first, of which at least so many are
     /// compared; and of some rows without.
     ///
-    /// How far estimates are off is seen from those that have been compared. As soon as the next one is so far behind the
-    /// k-th distance that its error would have to be [greater](Errors::greatest) than any that these let expect, it and all
-    /// after it stay away.
+    /// The candidates that have been compared show how far estimates are off. Once the next one is so far behind the k-th
+    /// distance that its error would have to be [greater](Errors::greatest) than these let expect, it and all after it are
+    /// left out.
     pub fn promising(
         &self,
         candidates: impl Iterator<Item = (f32, u32)>,
@@ -67,7 +67,8 @@ impl Reranking<'_> {
         let (mut distances, mut errors) = (Vec::new(), Errors::default());
         let first = self.k.saturating_add(FIRST_BEYOND).max(least);
         let (mut limit, mut most) = (f64::INFINITY, first.saturating_add(3) & !3);
-        // Those of one estimate are of one code, and may be of one vector: which of them come first is for `tie` to say.
+        // Candidates of one estimate have one code, and may be of one vector. `tie` decides their order, so all of them are
+        // compared.
         let mut last = f32::NAN;
         loop {
             rows.clear();
@@ -86,13 +87,13 @@ impl Reranking<'_> {
             self.compare(&rows, |at, distance, row| {
                 top.offer(distance, row);
                 distances.push(distance);
-                // Copies of a vector tell what one tells.
+                // Duplicates of a vector have the same error; it counts once.
                 if at == 0 || estimates[at] != estimates[at - 1] {
                     errors.add(f64::from(estimates[at]) - f64::from(distance));
                 }
             })?;
             limit = self.limit(&mut distances, &errors);
-            // As many as before, so that the next ones are judged by what these told.
+            // Each round doubles what was compared, so that its limit rests on as many errors as it has rows.
             most = distances.len();
         }
         self.compare(others, |_, distance, row| top.offer(distance, row))?;
@@ -131,7 +132,7 @@ impl Reranking<'_> {
     }
 }
 
-/// What the estimates of some distances have too much.
+/// By how much some estimates of distances are too great.
 #[derive(Default)]
 struct Errors {
     count: f64,
@@ -146,10 +147,10 @@ impl Errors {
         self.squares += error * error;
     }
 
-    /// What an estimate has too much at the most, as far as these tell.
+    /// By how much an estimate is expected to be too great at most.
     ///
-    /// The lowest estimates come first, so what these have too little says nothing of those to come; how far they are from
-    /// nothing does.
+    /// The lowest estimates come first, so a negative mean error says nothing about the next ones, but the mean square
+    /// does.
     fn greatest(&self) -> f64 {
         let count = self.count.max(1.0);
         (self.sum / count).max(0.0) + DEVIATIONS * (self.squares / count).sqrt()
@@ -221,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn copies_are_not_parted_where_a_round_ends() {
+    fn duplicates_are_not_separated_where_a_round_ends() {
         // Rows 27 and 28 are copies of row 0, and codes say that they are far away.
         let vectors: Vec<[u8; DIM]> = (0..29).map(|x| [if x < 27 { x } else { 0 }, 0, 0]).collect();
         let table = table(&vectors);
@@ -250,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn a_comparison_of_many_rows_ends_when_it_is_told_to() {
+    fn a_comparison_of_many_rows_ends_when_stop_returns_true() {
         let table = table(&[[1, 2, 3]]);
         let distance = Distance::of(Metric::Euclid, table.format);
         let looks = std::cell::Cell::new(0);

@@ -26,25 +26,25 @@ impl FieldGraph {
             let row = self.hnsw.placed_row(node);
             row.is_some_and(|row| row < boundary && table.alive(row, op))
         };
-        let nodes = self.hnsw.len();
+        let nodes = self.hnsw.all_nodes();
         let (hnsw, old) = match &self.codes {
             Some(codes) => self.hnsw.rewrite(&Codes::new(&codes.table), &keep, 1, stop)?,
             None => self.hnsw.rewrite(&self.originals(table), &keep, 1, stop)?,
         };
         let codes = self.codes.as_ref().map(|codes| {
             let copy = CodeTable::new(&codes.encoder);
-            for (new, &old) in old.iter().enumerate() {
-                copy.copy_node(&codes.table, old, new as u32);
+            for (new, &old) in hnsw.all_nodes().zip(&old) {
+                copy.copy_node(&codes.table, old, new);
             }
             NodeCodes { encoder: Arc::clone(&codes.encoder), table: copy }
         });
         let mut rewritten = FieldGraph::with(hnsw, self.recipe, self.metric, codes, boundary);
         // A node that nothing led to would be lost with the old graph.
-        let mut is_kept = vec![false; nodes as usize];
-        for &node in old.iter().filter(|&&node| node < nodes) {
-            is_kept[node as usize] = true;
+        let mut is_kept = vec![false; nodes.len()];
+        for &node in &old {
+            is_kept.get_mut(node.index()).into_iter().for_each(|kept| *kept = true);
         }
-        let lost = (0..nodes).filter(|&node| !is_kept[node as usize] && keep(node));
+        let lost = nodes.filter(|&node| !is_kept[node.index()] && keep(node));
         let lost: Vec<u32> = lost.map(|node| self.hnsw.row_of(node)).collect();
         if let Some(&least) = lost.iter().min() {
             rewritten.nodes = NodesOfRows::of(&rewritten.hnsw, least);

@@ -97,7 +97,7 @@ impl SparseArena {
         self.deaths.push(0);
     }
 
-    /// Makes the rows that were loaded findable, but for those that nobody revived.
+    /// Indexes the rows that were loaded, except those that were not revived.
     pub fn index_loaded(&mut self) {
         let SparseArena { format, rows, blocks, deaths, .. } = self;
         let row = |row: u32| (deaths.load(row) == ALIVE).then(|| format.row(rows.row(row)));

@@ -211,7 +211,7 @@ pub fn graph(bytes: &[u8]) {
     let encoder = Encoder::train(Metric::Euclid, 4, CodeParams::default(), &sample, 1);
     let table = CodeTable::new(&encoder);
     let mut query = CodeQuery::default();
-    for node in 0..graph.len() {
+    for node in graph.all_nodes() {
         let row = graph.row_of(node);
         assert!(row < ROWS, "a row that there is not");
         table.fill(node, &encoder, &[row as f32, (row % 7) as f32, (row % 3) as f32, 1.0], &mut query);
@@ -220,7 +220,7 @@ pub fn graph(bytes: &[u8]) {
     let mut scratch = WalkScratch::new();
     let found = graph.walk(&space, &query, &WalkParams::wide(10), &|_| true, &mut scratch, &|| false);
     assert!(
-        found.is_ok_and(|found| found.iter().all(|hit| hit.node() < graph.len())),
+        found.is_ok_and(|found| found.iter().all(|hit| hit.node().get() < graph.len())),
         "a node that there is not"
     );
     graph.repair(&space, &mut BuildScratch::new());

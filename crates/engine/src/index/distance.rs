@@ -73,8 +73,8 @@ impl Distance {
 /// Square of the factor by which [`stretched`] makes distances longer.
 const STRETCH_SQUARED: f32 = 1.05;
 
-/// What the distance between two nodes counts as when it decides whether a link to one of them makes a link to the
-/// other superfluous: √1.05 times as far where the metric has lengths, so that nodes keep more links, and longer ones.
+/// The distance between two nodes as it is used to decide whether a link to one of them makes a link to the other
+/// superfluous: for √1.05 times the length where the metric has lengths, so that nodes keep more links, and longer ones.
 /// That is α of Vamana (Subramanya et al., "DiskANN", 2019). Inner products have no lengths and stay as they are.
 #[inline(always)]
 pub fn stretched(metric: Metric, distance: f32) -> f32 {

@@ -1,12 +1,12 @@
-//! How rows are asked for ahead of their scoring, by their size: one table for the process.
+//! How rows are prefetched before they are scored, by their size: one table for the process.
 
 use kithdb_kernels::{Hint, LINE_BYTES};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Sizes of rows that the table has entries for, in bytes, ascending. A row counts as the nearest one.
+/// Sizes of rows that the table has entries for, in bytes, ascending. A row uses the entry of the nearest size.
 pub const SIZES: [usize; 6] = [128, 256, 512, 832, 1536, 3072];
 
-/// Bytes of originals that are asked for ahead at most, for the level-2 cache has other uses too.
+/// Most bytes of originals that are prefetched at a time: the level-2 cache has other uses too.
 pub const MOST_BYTES: usize = 32 << 10;
 
 /// What is scored.
@@ -24,10 +24,10 @@ impl Kind {
     pub const ALL: [Kind; 2] = [Kind::Codes, Kind::Originals];
 }
 
-/// How to ask for rows.
+/// How to prefetch rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fetch {
-    /// The cache that they are to come to.
+    /// The cache to prefetch into.
     pub hint: Hint,
     /// Rows ahead of the one that is scored.
     pub rows: u8,
@@ -36,11 +36,11 @@ pub struct Fetch {
 }
 
 impl Fetch {
-    /// As many rows ahead as there are.
+    /// All rows that are known, or all lines of a row.
     pub const EVERY: u8 = u8::MAX;
 
-    /// What is good on most CPUs. On Zen 4 the level-2 hint nearly halves the time of a long row, codes gain a little
-    /// from being asked for all at once, and originals are equal within noise from 4 to 16 rows ahead.
+    /// The entry that is good on most CPUs. On Zen 4 the level-2 hint nearly halves the time of a long row, codes gain a
+    /// little from being prefetched all at once, and for originals 4 to 16 rows ahead are equal within noise.
     pub const fn usual(kind: Kind) -> Fetch {
         match kind {
             Kind::Codes => Fetch { hint: Hint::L2, rows: Fetch::EVERY, lines: Fetch::EVERY },
@@ -48,14 +48,14 @@ impl Fetch {
         }
     }
 
-    /// What is in force for rows of that size.
+    /// The entry in force for rows of that size.
     #[inline]
     pub fn current(kind: Kind, row_bytes: usize) -> Fetch {
         let word = CURRENT[kind as usize][size_class(row_bytes)].load(Ordering::Relaxed);
         Fetch::unpack(word).unwrap_or(Fetch::usual(kind))
     }
 
-    /// Rows of that size that are asked for ahead of scoring.
+    /// Rows of that size that are prefetched before they are scored.
     #[inline]
     pub fn look_ahead(self, kind: Kind, row_bytes: usize) -> usize {
         match (kind, self.rows) {
@@ -76,7 +76,7 @@ impl Fetch {
         Some(Fetch { hint: *Hint::ALL.get(usize::from(hint).checked_sub(1)?)?, rows, lines })
     }
 
-    /// Bytes from the beginning of a row of that length that are asked for.
+    /// Bytes from the beginning of a row of that length that are prefetched.
     #[inline]
     pub fn bytes(self, row_bytes: usize) -> usize {
         match self.lines {
@@ -95,7 +95,7 @@ fn size_class(row_bytes: usize) -> usize {
     SIZES.windows(2).take_while(|pair| row_bytes * row_bytes > pair[0] * pair[1]).count()
 }
 
-/// How to ask for rows of every size.
+/// How to prefetch rows of every size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FetchTable {
     /// By kind and size.

@@ -14,11 +14,11 @@ use crate::arena::RowTable;
 use crate::types::Metric;
 use crate::vectors::{RowFormat, inverse_norm};
 
-/// From so many query rows on, products are computed for all of them at once, as a product of matrices.
+/// With at least this many query rows, products are computed for all of them at once, as a product of matrices.
 const MIN_PANEL_QUERIES: usize = 4;
 
-/// Products of components between two looks at the clock: about a millisecond of them.
-const WORK_PER_LOOK: u64 = 1 << 24;
+/// Products of components between two stop checks: about a millisecond of them.
+const WORK_PER_CHECK: u64 = 1 << 24;
 
 /// Compares one query of one row or several with the multi-vectors of one field.
 ///
@@ -89,7 +89,7 @@ impl MaxSim {
             slices.clear();
             slices.extend((from..run.end.min(from + block as u32)).map(|row| rows.row(row)));
             self.work += (slices.len() * self.query.len()) as u64;
-            if self.work >= WORK_PER_LOOK {
+            if self.work >= WORK_PER_CHECK {
                 self.work = 0;
                 if stop() {
                     return Err(Stopped);

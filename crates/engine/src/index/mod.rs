@@ -27,7 +27,7 @@ pub use topk::TopK;
 
 use std::fmt;
 
-/// A search ended early because its stop check said so (a deadline, or nobody waits any more).
+/// A search ended early because its stop check said so (a deadline, or the caller no longer waits).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stopped;
 

@@ -4,7 +4,7 @@ use super::Distance;
 use super::fetch::{Fetch, Kind};
 use super::hnsw::Hnsw;
 use crate::arena::RowTable;
-use crate::types::Metric;
+use crate::types::{Metric, Node};
 use crate::vectors::{CodeQuery, CodeTable};
 use kithdb_kernels::{Hint, prefetch_range};
 
@@ -13,36 +13,36 @@ use kithdb_kernels::{Hint, prefetch_range};
 /// Distances are finite, never −0, smaller for nearer, and the same whatever method computed them. A graph is built
 /// and searched over any space; searching one over another space than it was built in works as far as both agree.
 pub trait Space: Sync {
-    /// What nodes are compared with: a vector in the form that makes comparing cheap. Its default stands for nothing
-    /// until [`Space::load`] or its maker has filled it.
+    /// What nodes are compared with: a vector in the form that makes comparisons cheap. Its default is empty until
+    /// [`Space::load`] or the code that created it has filled it.
     type Query: Default;
 
     /// The distance of a node.
-    fn one(&self, query: &Self::Query, node: u32) -> f32;
+    fn one(&self, query: &Self::Query, node: Node) -> f32;
 
     /// The distances of four nodes; the same numbers as [`Space::one`] gives for each.
-    fn four(&self, query: &Self::Query, nodes: [u32; 4]) -> [f32; 4];
+    fn four(&self, query: &Self::Query, nodes: [Node; 4]) -> [f32; 4];
 
-    /// Asks for what a distance to the node needs in the cache.
-    fn prefetch(&self, node: u32);
+    /// Prefetches what a distance to the node needs.
+    fn prefetch(&self, node: Node);
 
-    /// Nodes that a walk should ask for ahead of scoring them.
+    /// Nodes that a walk should prefetch before it scores them.
     fn look_ahead(&self) -> usize;
 
     /// Whether this space has the node. A space over an older view lacks the rows that came after it.
     #[inline(always)]
-    fn can_read(&self, _node: u32) -> bool {
+    fn can_read(&self, _node: Node) -> bool {
         true
     }
 
-    /// What the distances are of.
+    /// The metric of the distances.
     fn metric(&self) -> Metric;
 
     /// Turns `query` into one that stands for a node that can be read.
-    fn load(&self, node: u32, query: &mut Self::Query);
+    fn load(&self, node: Node, query: &mut Self::Query);
 
     /// Whether two nodes that can be read are at the same distance from everything.
-    fn is_same(&self, a: u32, b: u32) -> bool;
+    fn is_same(&self, a: Node, b: Node) -> bool;
 }
 
 /// The original vectors of a graph's nodes, in one view of the rows.
@@ -53,7 +53,7 @@ pub struct Originals<'a> {
     dim: usize,
     graph: &'a Hnsw,
     hint: Hint,
-    /// Of a row that is asked for.
+    /// Bytes of a row that are prefetched.
     ahead_bytes: usize,
     look_ahead: usize,
 }
@@ -68,7 +68,7 @@ impl<'a> Originals<'a> {
     }
 
     #[inline(always)]
-    fn row(&self, node: u32) -> &'a [u8] {
+    fn row(&self, node: Node) -> &'a [u8] {
         self.rows.row(self.graph.row_of(node))
     }
 }
@@ -77,18 +77,18 @@ impl Space for Originals<'_> {
     type Query = Vec<f32>;
 
     #[inline(always)]
-    fn one(&self, query: &Vec<f32>, node: u32) -> f32 {
+    fn one(&self, query: &Vec<f32>, node: Node) -> f32 {
         self.distance.one(query, self.row(node))
     }
 
     #[inline(always)]
-    fn four(&self, query: &Vec<f32>, nodes: [u32; 4]) -> [f32; 4] {
+    fn four(&self, query: &Vec<f32>, nodes: [Node; 4]) -> [f32; 4] {
         self.distance.four(query, nodes.map(|node| self.row(node)))
     }
 
     #[inline(always)]
-    fn prefetch(&self, node: u32) {
-        // Walks ask before they know whether the row can be read.
+    fn prefetch(&self, node: Node) {
+        // Walks prefetch before they check whether the row can be read.
         let row = self.graph.row_of(node);
         if self.rows.holds(row) {
             prefetch_range(self.hint, self.rows.row(row).as_ptr(), self.ahead_bytes);
@@ -101,7 +101,7 @@ impl Space for Originals<'_> {
     }
 
     #[inline(always)]
-    fn can_read(&self, node: u32) -> bool {
+    fn can_read(&self, node: Node) -> bool {
         self.rows.holds(self.graph.row_of(node))
     }
 
@@ -110,18 +110,18 @@ impl Space for Originals<'_> {
         self.distance.metric()
     }
 
-    fn load(&self, node: u32, query: &mut Vec<f32>) {
+    fn load(&self, node: Node, query: &mut Vec<f32>) {
         query.clear();
         self.distance.format().decode_for_search(self.row(node), self.dim, query);
     }
 
-    fn is_same(&self, a: u32, b: u32) -> bool {
+    fn is_same(&self, a: Node, b: Node) -> bool {
         self.row(a) == self.row(b)
     }
 }
 
-/// The codes of a graph's nodes. Every node has one before it is linked, so no view is too old for it: a search over
-/// codes leaves what its view must not see to what it accepts.
+/// The codes of a graph's nodes. Every node has one before it is linked, so no view is too old for it: a walk over
+/// codes relies on its filter to leave out what its view must not see.
 #[derive(Clone, Copy)]
 pub struct Codes<'a> {
     table: &'a CodeTable,
@@ -144,17 +144,17 @@ impl Space for Codes<'_> {
     type Query = CodeQuery;
 
     #[inline(always)]
-    fn one(&self, query: &CodeQuery, node: u32) -> f32 {
+    fn one(&self, query: &CodeQuery, node: Node) -> f32 {
         self.table.one(query, node)
     }
 
     #[inline(always)]
-    fn four(&self, query: &CodeQuery, nodes: [u32; 4]) -> [f32; 4] {
+    fn four(&self, query: &CodeQuery, nodes: [Node; 4]) -> [f32; 4] {
         self.table.four(query, nodes)
     }
 
     #[inline(always)]
-    fn prefetch(&self, node: u32) {
+    fn prefetch(&self, node: Node) {
         self.table.prefetch(self.hint, node, self.ahead_bytes);
     }
 
@@ -168,11 +168,11 @@ impl Space for Codes<'_> {
         self.table.metric()
     }
 
-    fn load(&self, node: u32, query: &mut CodeQuery) {
+    fn load(&self, node: Node, query: &mut CodeQuery) {
         self.table.load(node, query);
     }
 
-    fn is_same(&self, a: u32, b: u32) -> bool {
+    fn is_same(&self, a: Node, b: Node) -> bool {
         self.table.is_same(a, b)
     }
 }

@@ -1,22 +1,22 @@
-//! Finds out how rows are best asked for on this CPU: gathers in the pattern of a walk, timed.
+//! Measures which way of prefetching rows is fastest on this CPU: gathers in the pattern of a walk, timed.
 //!
-//! What a hint does differs between CPUs, and how far ahead pays depends on the size of the rows and on how many
-//! misses a core can have under way. So both are measured, with the loop and the kernels that walks use, over memory
-//! that the caches do not hold and over some that the last of them may. See [`fetch`](super::fetch) for what becomes of
-//! it.
+//! The effect of a prefetch hint differs between CPUs, and the best distance depends on the size of the rows and on how
+//! many cache misses a core can have in flight. So both are measured, with the loop and the kernels that walks use, over
+//! memory that the caches do not have and over some that the last of them may have. [`fetch`](super::fetch) applies the
+//! result.
 
 use super::fetch::{Fetch, FetchTable, Kind, MOST_BYTES, SIZES};
 use super::hnsw::DistanceComputer;
 use super::space::Space;
 use crate::arena::{RowArena, RowTable};
-use crate::types::Metric;
+use crate::types::{Metric, Node};
 use kithdb_kernels::{CODE_LINE_BYTES, CodeDot, CodeWidth, Hint, QueryLine, code_kernels, prefetch_range};
 use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// What is compared: hints and distances for whole rows, and for the first lines of long ones, behind which some CPUs
-/// fetch by themselves, and faster when they are not asked.
+/// What is compared: hints and distances for whole rows, and for the first lines of long ones. Some CPUs prefetch the lines
+/// behind these by themselves, and faster without an instruction.
 const CANDIDATES: [Fetch; 11] = {
     const fn whole(hint: Hint, rows: u8) -> Fetch {
         Fetch { hint, rows, lines: Fetch::EVERY }
@@ -41,23 +41,23 @@ const CANDIDATES: [Fetch; 11] = {
 
 /// Bytes of a piece of the memory that is gathered from; as many as the longest rows have.
 const PIECE_BYTES: usize = SIZES[SIZES.len() - 1];
-/// Pieces, a power of two: 48 MiB, more than most caches hold of what was last touched a round ago.
+/// Number of pieces, a power of two: 48 MiB, more than most caches keep until the next round.
 const PIECES: u32 = 1 << 14;
-/// Rows of a hop: about as many of a node's neighbours are new to a walk.
+/// Rows of a hop: about as many of a node's neighbours are met for the first time.
 const HOP_ROWS: usize = 16;
 /// Hops that are timed together: so many that long rows of a round are not the rows of the round before.
 const HOPS: usize = 26;
-/// Fewer rounds than these decide nothing.
+/// Fewer rounds give no table.
 const LEAST_ROUNDS: usize = 5;
-/// More rounds would not decide better.
+/// More rounds would not make the result better.
 const MOST_ROUNDS: usize = 40;
 /// A candidate replaces the usual one when the median of its times is at most this share of the usual one's…
 const GOOD_MEDIAN: f64 = 0.95;
 /// … and when it was no slower in three rounds of four.
 const GOOD_QUARTILE: f64 = 1.0;
 
-/// Seconds of each candidate, one after the other at the same time of the machine's day: the geometric mean of those
-/// for rows that were not visited for long and for rows that just were.
+/// Seconds of each candidate, measured shortly after one another: the geometric mean of a pass over rows that were not
+/// visited for long and of one over rows that just were.
 type Round = [f64; CANDIDATES.len()];
 
 /// What was measured.
@@ -68,7 +68,7 @@ pub struct Measurement {
 }
 
 impl Measurement {
-    /// Time after which a measurement ends; with what is under way then it takes no more than 200 ms.
+    /// Time after which a measurement ends. The last step may exceed it, up to 200 ms in all.
     pub const BUDGET: Duration = Duration::from_millis(190);
 
     /// Measures on the calling thread until the budget is used up or `stop` is set; what is left of a round is dropped.
@@ -91,7 +91,7 @@ impl Measurement {
                 gather.turn_to(row_bytes, round);
                 let from = gather.visits;
                 let mut times = [1.0; CANDIDATES.len()];
-                // Every row once, then once more in the same order: some collections the last cache holds, others not.
+                // Every row once, then once more in the same order: some collections fit the last cache, others do not.
                 for again in 0..2 {
                     gather.visits = from;
                     for turn in 0..CANDIDATES.len() {
@@ -123,12 +123,12 @@ impl Measurement {
         })
     }
 
-    /// The best way for every size; none when there was too little time to tell.
+    /// The best entry for every size; none if there were too few rounds.
     pub fn table(&self) -> Option<FetchTable> {
         let is_enough = self.rounds.iter().all(|rounds| rounds.len() >= LEAST_ROUNDS);
         is_enough.then(|| {
             FetchTable::of(|kind, size| {
-                // Where originals must not be asked for so far ahead, something else would be done in the end.
+                // Left out if originals would not be prefetched that far ahead in the end.
                 let is_possible = |fetch: Fetch| {
                     let bytes = HOP_ROWS.min(usize::from(fetch.rows)) * fetch.bytes(SIZES[size]);
                     let differs = fetch.lines == Fetch::EVERY || fetch.bytes(SIZES[size]) < SIZES[size];
@@ -163,7 +163,7 @@ fn best(rounds: &[Round], usual: Fetch, is_possible: impl Fn(Fetch) -> bool) -> 
         .map_or(usual, |(candidate, _)| CANDIDATES[candidate])
 }
 
-/// Rows of one size, one in each piece of memory, and where the walk over them is.
+/// Rows of one size, one in each piece of memory, and the position of the walk over them.
 struct Gather<'a> {
     pieces: &'a RowTable,
     dot: CodeDot,
@@ -194,7 +194,8 @@ impl<'a> Gather<'a> {
     fn seconds(&mut self) -> f64 {
         let start = Instant::now();
         for _ in 0..HOPS {
-            let nodes: [u32; HOP_ROWS] = std::array::from_fn(|at| piece(self.visits.wrapping_add(at as u32)));
+            let nodes: [Node; HOP_ROWS] =
+                std::array::from_fn(|at| Node::new(piece(self.visits.wrapping_add(at as u32))));
             let mut signs = 0;
             let computer = DistanceComputer::new(self, &self.query);
             computer.score(&nodes, |found| signs |= found.distance().to_bits());
@@ -211,7 +212,7 @@ impl<'a> Gather<'a> {
     }
 }
 
-/// The piece of the n-th visit: all pieces once before one comes again, in no order that hardware could foresee.
+/// The piece of the n-th visit: all pieces once before one is repeated, in an order that hardware cannot predict.
 #[inline(always)]
 fn piece(visit: u32) -> u32 {
     const MASK: u32 = PIECES - 1;
@@ -225,18 +226,18 @@ impl Space for Gather<'_> {
     type Query = Vec<QueryLine>;
 
     #[inline(always)]
-    fn one(&self, query: &Vec<QueryLine>, node: u32) -> f32 {
-        (self.dot.one)(query, self.row(node)) as f32
+    fn one(&self, query: &Vec<QueryLine>, node: Node) -> f32 {
+        (self.dot.one)(query, self.row(node.get())) as f32
     }
 
     #[inline(always)]
-    fn four(&self, query: &Vec<QueryLine>, nodes: [u32; 4]) -> [f32; 4] {
-        (self.dot.four)(query, nodes.map(|node| self.row(node))).map(|sum| sum as f32)
+    fn four(&self, query: &Vec<QueryLine>, nodes: [Node; 4]) -> [f32; 4] {
+        (self.dot.four)(query, nodes.map(|node| self.row(node.get()))).map(|sum| sum as f32)
     }
 
     #[inline(always)]
-    fn prefetch(&self, node: u32) {
-        prefetch_range(self.fetch.hint, self.row(node).as_ptr(), self.fetch.bytes(self.row_bytes));
+    fn prefetch(&self, node: Node) {
+        prefetch_range(self.fetch.hint, self.row(node.get()).as_ptr(), self.fetch.bytes(self.row_bytes));
     }
 
     #[inline(always)]
@@ -248,15 +249,15 @@ impl Space for Gather<'_> {
         Metric::Dot
     }
 
-    fn load(&self, node: u32, query: &mut Vec<QueryLine>) {
+    fn load(&self, node: Node, query: &mut Vec<QueryLine>) {
         query.resize(self.row_bytes / CODE_LINE_BYTES, QueryLine::ZERO);
-        for (to, &from) in QueryLine::components_mut(query).iter_mut().zip(self.row(node)) {
+        for (to, &from) in QueryLine::components_mut(query).iter_mut().zip(self.row(node.get())) {
             *to = from as i8;
         }
     }
 
-    fn is_same(&self, a: u32, b: u32) -> bool {
-        self.row(a) == self.row(b)
+    fn is_same(&self, a: Node, b: Node) -> bool {
+        self.row(a.get()) == self.row(b.get())
     }
 }
 

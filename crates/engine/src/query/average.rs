@@ -14,7 +14,7 @@ pub fn of(positive: &[VectorValue], negative: &[VectorValue]) -> Option<VectorVa
     })
 }
 
-/// What each example counts in 2·avg(positive) − avg(negative).
+/// The factor of each example in 2·avg(positive) − avg(negative).
 fn shares(positive: &[VectorValue], negative: &[VectorValue]) -> (f64, f64) {
     if negative.is_empty() {
         (1.0 / positive.len() as f64, 0.0)
@@ -23,7 +23,7 @@ fn shares(positive: &[VectorValue], negative: &[VectorValue]) -> (f64, f64) {
     }
 }
 
-/// Every example with its share.
+/// Every example with its factor.
 fn shared<'v>(
     positive: &'v [VectorValue],
     negative: &'v [VectorValue],

@@ -6,7 +6,8 @@ use crate::collection::View;
 use crate::deadline::Deadline;
 use crate::error::Error;
 
-/// Points that an estimate looks at, spread evenly over those that may match. So few are counted one by one.
+/// Points that an estimate checks, spread evenly over those that may match. If there are no more, they are counted one by
+/// one.
 const SAMPLE: usize = 1024;
 
 /// Points of the view that match. An estimate is allowed when the request says so; field indexes answer exactly

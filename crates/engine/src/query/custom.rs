@@ -5,7 +5,7 @@
 
 use crate::vectors::VectorValue;
 
-/// What a context forgives: a point that is as near to one side of a pair as to the other is on neither.
+/// Tolerance of a context: a point that is about equally near to both sides of a pair is on neither.
 const MARGIN: f32 = f32::EPSILON;
 
 /// How some similarities make one score.

@@ -1,4 +1,4 @@
-//! The points that score best by several examples: every one that matches is looked at.
+//! The points that score best by several examples: every one that matches is compared.
 
 use super::Hit;
 use super::custom::Custom;
@@ -10,8 +10,8 @@ use crate::deadline::Deadline;
 use crate::error::Error;
 use crate::vectors::VectorValue;
 
-/// Comparisons between two looks at the clock.
-const COMPARISONS_PER_LOOK: usize = 1024;
+/// Comparisons between two checks of the deadline.
+const COMPARISONS_PER_CHECK: usize = 1024;
 
 /// The best `k` points that match, best first, ties by id, none of them below the threshold.
 ///
@@ -30,9 +30,9 @@ pub fn scan(
     let mut scorer = Scorer::new(view, custom.field, &vectors, deadline)?;
     let mut best = ranking(&view.state, k, threshold);
     let mut similarities = Vec::with_capacity(vectors.len());
-    let mut compared = COMPARISONS_PER_LOOK;
+    let mut compared = COMPARISONS_PER_CHECK;
     for offset in matching.candidates() {
-        if compared >= COMPARISONS_PER_LOOK {
+        if compared >= COMPARISONS_PER_CHECK {
             deadline.check()?;
             compared = 0;
         }

@@ -13,7 +13,7 @@ use crate::collection::State;
 use crate::types::PointOffset;
 use std::collections::HashSet;
 
-/// What a score becomes in a list without a spread.
+/// The scaled score in a list whose scores do not differ.
 const MIDDLE: f64 = 0.5;
 
 /// The best `k` points of some lists together, ties by id. A point that is several times in one list counts once, where
@@ -41,7 +41,7 @@ pub fn fuse(state: &State, fusion: &Fusion, lists: &[List], k: usize, threshold:
     let mut best = ranking(state, k, threshold);
     for point in scored.chunk_by(|a, b| a.0 == b.0) {
         let score: f64 = point.iter().map(|&(_, score)| score).sum();
-        // A weight may make it greater than any score, and nothing can be made of an infinity further up.
+        // A weight may make it overflow, and steps further up cannot compute with an infinity.
         best.offer(point[0].0, (score as f32).clamp(f32::MIN, f32::MAX));
     }
     best.into_hits()
@@ -53,7 +53,7 @@ fn different(hits: &[Hit]) -> Vec<Hit> {
     hits.iter().filter(|hit| seen.insert(hit.offset)).copied().collect()
 }
 
-/// What a place in a list is worth. Nothing in a list that weighs nothing.
+/// The score of a place in a list; 0 in a list of weight 0.
 fn reciprocal(place: usize, k: f64, weight: f64) -> f64 {
     if weight > 0.0 { 1.0 / ((place as f64 + 1.0) / weight + k - 1.0) } else { 0.0 }
 }

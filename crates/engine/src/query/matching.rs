@@ -17,9 +17,9 @@ pub struct Matching<'a> {
     bits: Option<Bits>,
 }
 
-/// Offsets to ask for, for each 64 points of the collection, from which [`Bits`] are worth making: lists become
-/// words in a nanosecond or two for each, a look into a list costs some five more than one into the bits.
-const LOOKS_PER_WORD: u64 = 3;
+/// Lookups for each 64 points of the collection from which [`Bits`] are worth making: a word of bits takes a nanosecond
+/// or two to make, and a lookup in a list takes about five more than one in the bits.
+const LOOKUPS_PER_WORD: u64 = 3;
 
 /// Odd, and near the golden section of the usual sample sizes.
 const SPREADING: u64 = 159;
@@ -56,7 +56,7 @@ impl<'a> Matching<'a> {
         }
     }
 
-    /// Whether every live point matches, without looking.
+    /// Whether every live point matches without a check.
     pub fn is_everything(&self) -> bool {
         self.plan.candidates.is_none() && self.plan.exact
     }
@@ -75,7 +75,7 @@ impl<'a> Matching<'a> {
     pub fn expect(&mut self, looks: u64) {
         if let Some(candidates) = &self.plan.candidates
             && self.bits.is_none()
-            && looks.saturating_mul(LOOKS_PER_WORD) > self.state.points.len() as u64 / 64
+            && looks.saturating_mul(LOOKUPS_PER_WORD) > self.state.points.len() as u64 / 64
         {
             self.bits = Some(candidates.bits());
         }

@@ -101,8 +101,8 @@ fn from_documents(
         };
         by_value.then(a.id.cmp(&b.id))
     };
-    // Keep the work list short, of one point with a long array as of all: what is beyond the first `limit` will not come
-    // back.
+    // Keeps the list short, for one point with a long array as for all points together. Rows beyond the first `limit` are
+    // not needed again.
     let most = GATHERED.max(limit * 2);
     let mut rows: Vec<Row> = Vec::new();
     let mut pace = Pace::new(deadline, 1);

@@ -8,6 +8,7 @@ use super::tree::QuantizationParams;
 use crate::error::Error;
 use crate::field::{FieldGraph, GraphSearch};
 use crate::index::{Stopped, Traversal, WalkParams, WalkScratch};
+use crate::types::Node;
 use std::cell::{Cell, RefCell};
 
 /// Points that are checked to estimate how many match a filter that no index answers …
@@ -144,7 +145,7 @@ impl<'a> PlanRunner<'a> {
         let fewest = (costs.share() * f64::from(checked) / FAR_BELOW) as u32;
         let (met, passed) = (Cell::new(0u32), Cell::new(0u32));
         let is_everything = matching.is_everything();
-        let meet = |node: u32| {
+        let meet = |node: Node| {
             if !is_everything {
                 let at = met.get();
                 met.set(at + 1);
@@ -199,7 +200,7 @@ impl<'a> PlanRunner<'a> {
     }
 
     /// Nodes that match: the nearest to the query of a sample from all over the graph.
-    fn seeds(&self, matching: &Matching<'_>) -> Result<Vec<u32>, Error> {
+    fn seeds(&self, matching: &Matching<'_>) -> Result<Vec<Node>, Error> {
         if matching.is_everything() {
             return Ok(Vec::new());
         }
@@ -227,7 +228,7 @@ impl<'a> PlanRunner<'a> {
     fn walk(
         &self,
         params: &WalkParams<'_>,
-        accept: &impl Fn(u32) -> bool,
+        accept: &impl Fn(Node) -> bool,
         wanted: &impl Fn(u32) -> bool,
         stop: &impl Fn() -> bool,
     ) -> Result<Found, Stopped> {

@@ -179,7 +179,7 @@ mod tests {
         assert_eq!(indexed.first(), Plan::Scan);
         let by_document = CostModel { documents: 60_000, by_document: true, ..indexed };
         assert_ne!(by_document.first(), Plan::Scan);
-        // Of candidates that an index has narrowed down to a few, each is looked at sooner than thousands on the way.
+        // Of candidates that an index has narrowed down to a few, checking each costs less than thousands on a walk.
         let narrowed = CostModel { documents: 700, ..by_document };
         assert_eq!(narrowed.first(), Plan::Scan);
     }

@@ -6,9 +6,9 @@ use crate::types::PointOffset;
 
 /// Finds the rows of points, best in ascending order of their offsets.
 ///
-/// Points and their rows are mostly written in the same order, so the row of the next point is mostly as far from its
-/// offset as that of the one before. Whether it is, the field's columns tell in two reads of nearly sequential
-/// memory; only where it is not the point itself is read, from a tree of much larger entries.
+/// Points and their rows are mostly written in the same order, so the difference between row and offset is mostly the same
+/// for the next point. Two reads of the field's columns, which are nearly sequential, check this guess. Only where it is
+/// wrong the point itself is read, from a tree of much larger entries.
 pub struct RowFinder<'a> {
     view: &'a View,
     table: &'a FieldTable,

@@ -40,7 +40,7 @@ pub fn by_id(
     deadline: &Deadline,
 ) -> Result<Vec<PointOffset>, Error> {
     let from = from.unwrap_or(PointId::Num(0));
-    // Few candidates are sorted by id; many are met soon on a walk in the order of ids.
+    // If there are few candidates, they are sorted by id. If there are many, a pass in the order of ids meets them soon.
     if matching.at_most() * 8 < state.ids.len() as u64 {
         let mut found: Vec<(PointId, PointOffset)> = matching
             .offsets(deadline)?

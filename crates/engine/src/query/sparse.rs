@@ -17,10 +17,10 @@ use std::cmp::Ordering;
 
 /// Postings that are added up in the time that one candidate takes whose row is fetched and multiplied.
 const POSTINGS_PER_CANDIDATE: u64 = 200;
-/// Rows between two looks at the clock where they are multiplied one by one.
-const ROWS_PER_LOOK: u32 = 1024;
-/// Lists that are looked up between two looks at the clock, each of which may be counted row by row.
-const LISTS_PER_LOOK: usize = 4096;
+/// Rows between two checks of the deadline where they are multiplied one by one.
+const ROWS_PER_CHECK: u32 = 1024;
+/// Lists that are looked up between two checks of the deadline. Each may be counted row by row.
+const LISTS_PER_CHECK: usize = 4096;
 
 thread_local! {
     static SUMS: RefCell<Sums> = RefCell::default();
@@ -82,7 +82,7 @@ impl<'a> SparseSearch<'a> {
             None => self.scan(&mut best, deadline)?,
             Some(postings) if matching.at_most() * POSTINGS_PER_CANDIDATE <= postings => {
                 matching.settle(deadline)?;
-                self.look_at(matching, &mut best, deadline)?;
+                self.multiply_each(matching, &mut best, deadline)?;
             }
             Some(postings) => {
                 matching.expect(postings.min(self.table.live()));
@@ -108,14 +108,14 @@ impl<'a> SparseSearch<'a> {
     }
 
     /// Multiplies the rows of the points that match, which are settled, one by one.
-    fn look_at<T: Fn(u32, u32) -> Ordering>(
+    fn multiply_each<T: Fn(u32, u32) -> Ordering>(
         &self,
         matching: &Matching<'_>,
         best: &mut Best<'_, T>,
         deadline: &Deadline,
     ) -> Result<(), Error> {
         for (at, offset) in (0u32..).zip(matching.candidates()) {
-            if at % ROWS_PER_LOOK == 0 {
+            if at % ROWS_PER_CHECK == 0 {
                 deadline.check()?;
             }
             if let Some(row) = self.view.state.at(offset).rows.row(self.position)
@@ -145,7 +145,7 @@ impl<'a> SparseSearch<'a> {
             Ok(())
         })?;
         for row in self.table.blocks.indexed()..self.table.len() {
-            if row % ROWS_PER_LOOK == 0 {
+            if row % ROWS_PER_CHECK == 0 {
                 deadline.check()?;
             }
             if self.table.rows.holds(row)
@@ -162,7 +162,7 @@ impl<'a> SparseSearch<'a> {
     fn postings(&self, deadline: &Deadline) -> Result<u64, Error> {
         let mut postings = 0;
         for block in self.table.blocks.iter() {
-            for indices in self.query.indices.chunks(LISTS_PER_LOOK) {
+            for indices in self.query.indices.chunks(LISTS_PER_CHECK) {
                 deadline.check()?;
                 postings += indices.iter().map(|&index| block.count(index) as u64).sum::<u64>();
             }
@@ -195,7 +195,7 @@ fn weigh(
     }
     let mut in_blocks = vec![0usize; query.indices.len()];
     for block in table.blocks.iter() {
-        let lists = query.indices.chunks(LISTS_PER_LOOK).zip(in_blocks.chunks_mut(LISTS_PER_LOOK));
+        let lists = query.indices.chunks(LISTS_PER_CHECK).zip(in_blocks.chunks_mut(LISTS_PER_CHECK));
         for (indices, counts) in lists {
             deadline.check()?;
             for (index, count) in indices.iter().zip(counts) {

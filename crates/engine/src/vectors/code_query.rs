@@ -15,13 +15,13 @@ pub struct CodeQuery {
     /// κ times the scale of the components.
     pub(super) factor: f32,
     pub(super) bias: f32,
-    /// What the bias of a row counts.
+    /// The factor of the bias of a row.
     pub(super) row_bias: f32,
-    /// What the kernel's sum has too much: the layout's origin times the sum of the components.
+    /// By how much the kernel's sum is too great: the layout's origin times the sum of the components.
     pub(super) excess: i32,
     /// The rotated residual, while a vector is being encoded.
     pub(super) rotated: Vec<f32>,
-    /// What is taken away from a query, while it is being encoded.
+    /// The part of the mean that is subtracted from a query, while it is being encoded.
     pub(super) part_of_mean: Vec<f32>,
     /// Its codes, one a byte.
     pub(super) codes: Vec<u8>,
@@ -30,7 +30,7 @@ pub struct CodeQuery {
 }
 
 impl CodeQuery {
-    /// A query that stands for nothing yet.
+    /// A query that is not filled yet.
     pub fn new() -> CodeQuery {
         CodeQuery::default()
     }

@@ -5,10 +5,11 @@ use std::ops::Range;
 use kithdb_kernels::{CodeDot, CodeWidth, Hint, QueryLine, code_kernels, coding_kernels};
 
 use super::code_query::CodeQuery;
-use super::encoder::{Encoder, FormatError, take};
+use super::encoder::Encoder;
+use super::encoder_format::{FormatError, take};
 use super::layout::Layout;
 use crate::arena::CodeArena;
-use crate::types::Metric;
+use crate::types::{Metric, Node};
 
 /// [`kithdb_kernels::CodingKernels::decode`].
 type Decode = fn(&[u8], CodeWidth, usize, &mut [i8]) -> i32;
@@ -52,16 +53,16 @@ impl CodeTable {
 
     /// Writes the code of a node, and leaves `query` standing for the vector. Panics when the node has a code already,
     /// and when the encoder makes codes of another size or the vector has another length.
-    pub fn fill(&self, node: u32, encoder: &Encoder, vector: &[f32], query: &mut CodeQuery) {
+    pub fn fill(&self, node: Node, encoder: &Encoder, vector: &[f32], query: &mut CodeQuery) {
         assert_eq!(encoder.layout(), self.layout, "an encoder for other codes");
         let (scale, bias) = encoder.encode(vector, query);
-        self.arena.write(node, &query.payload, tag_of(scale, bias));
+        self.arena.write(node.get(), &query.payload, tag_of(scale, bias));
     }
 
     /// The estimated distance of a node.
     #[inline]
-    pub fn one(&self, query: &CodeQuery, node: u32) -> f32 {
-        match self.arena.row(node) {
+    pub fn one(&self, query: &CodeQuery, node: Node) -> f32 {
+        match self.arena.row(node.get()) {
             Some((row, tag)) => self.distance(query, (self.dot.one)(&query.lines, row), tag),
             None => f32::MAX,
         }
@@ -69,8 +70,8 @@ impl CodeTable {
 
     /// The estimated distances of four nodes; the same numbers as [`CodeTable::one`] gives for each.
     #[inline]
-    pub fn four(&self, query: &CodeQuery, nodes: [u32; 4]) -> [f32; 4] {
-        let [a, b, c, d] = nodes.map(|node| self.arena.row(node));
+    pub fn four(&self, query: &CodeQuery, nodes: [Node; 4]) -> [f32; 4] {
+        let [a, b, c, d] = nodes.map(|node| self.arena.row(node.get()));
         let (Some((a, tag_a)), Some((b, tag_b)), Some((c, tag_c)), Some((d, tag_d))) = (a, b, c, d) else {
             return nodes.map(|node| self.one(query, node));
         };
@@ -85,8 +86,8 @@ impl CodeTable {
 
     /// Asks for the first `bytes` of a node's code.
     #[inline(always)]
-    pub fn prefetch(&self, hint: Hint, node: u32, bytes: usize) {
-        self.arena.prefetch(hint, node, bytes);
+    pub fn prefetch(&self, hint: Hint, node: Node, bytes: usize) {
+        self.arena.prefetch(hint, node.get(), bytes);
     }
 
     /// Bytes of memory that are read for a node, whole cache lines.
@@ -96,9 +97,9 @@ impl CodeTable {
 
     /// Makes `query` stand for a node, as precisely as its code is. A node that was never filled stands for the
     /// sample's mean.
-    pub fn load(&self, node: u32, query: &mut CodeQuery) {
+    pub fn load(&self, node: Node, query: &mut CodeQuery) {
         query.fit(&self.layout);
-        let Some((payload, tag)) = self.arena.payload(node) else {
+        let Some((payload, tag)) = self.arena.payload(node.get()) else {
             query.lines.fill(QueryLine::ZERO);
             (query.factor, query.bias, query.row_bias, query.excess) = (0.0, 0.0, 1.0, 0);
             return;
@@ -116,21 +117,21 @@ impl CodeTable {
 
     /// Copies the code of a node of another table of the same encoder. Does nothing where there is none. Panics when
     /// the codes are of another size or the node has one already.
-    pub fn copy_node(&self, from: &CodeTable, from_node: u32, to_node: u32) {
+    pub fn copy_node(&self, from: &CodeTable, from_node: Node, to_node: Node) {
         assert_eq!(from.layout, self.layout, "codes of another encoder");
-        if let Some((payload, tag)) = from.arena.payload(from_node) {
-            self.arena.write(to_node, payload, tag);
+        if let Some((payload, tag)) = from.arena.payload(from_node.get()) {
+            self.arena.write(to_node.get(), payload, tag);
         }
     }
 
     /// Whether two nodes have the same code, scale and bias, and so the same distance from every query.
-    pub fn is_same(&self, a: u32, b: u32) -> bool {
-        matches!((self.arena.payload(a), self.arena.payload(b)), (Some(a), Some(b)) if a == b)
+    pub fn is_same(&self, a: Node, b: Node) -> bool {
+        matches!((self.arena.payload(a.get()), self.arena.payload(b.get())), (Some(a), Some(b)) if a == b)
     }
 
     /// Whether a node has its code.
-    pub fn is_filled(&self, node: u32) -> bool {
-        self.arena.row(node).is_some()
+    pub fn is_filled(&self, node: Node) -> bool {
+        self.arena.row(node.get()).is_some()
     }
 
     /// One past the greatest node that was ever filled or is being filled.

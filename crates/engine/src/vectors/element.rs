@@ -67,8 +67,8 @@ impl RowFormat {
         (self.kernels().widen)(self.components(row, dim), &mut out[from..]);
     }
 
-    /// Appends the `dim` components of a row to `out`, as they are compared: of unit length where that is what the
-    /// metric looks at. Panics when the row is not as long as a row of this format is.
+    /// Appends the `dim` components of a row to `out`, as they are compared: normalised where the metric
+    /// compares directions. Panics when the row is not as long as a row of this format is.
     pub fn decode_for_search(self, row: &[u8], dim: usize, out: &mut Vec<f32>) {
         let from = out.len();
         self.decode(row, dim, out);

@@ -1,7 +1,5 @@
 //! From vectors to codes.
 
-use std::fmt;
-
 use kithdb_kernels::{CodeWidth, CodingKernels, Quantised, QueryLine, coding_kernels};
 
 use super::code_query::CodeQuery;
@@ -9,7 +7,7 @@ use super::layout::{CodeParams, Layout};
 use super::rotation;
 use crate::types::Metric;
 
-/// Residuals shorter than this count as zero: their scale could not be inverted.
+/// Residuals shorter than this count as zero, because their scale could not be inverted.
 const LEAST_COMPONENT: f32 = 1e-30;
 
 /// Components are cut to this, so that no sum on the way overflows.
@@ -24,11 +22,11 @@ const STEP_OF_4_BITS: f32 = 0.335;
 /// See [`STEP_OF_4_BITS`].
 const STEP_OF_2_BITS: f32 = 0.996;
 
-/// A vector that is more than so many times as long as the median of a sample does not count for its mean.
+/// A vector whose length is more than this multiple of the median of a sample does not count for its mean.
 const MOST_MEDIAN_LENGTHS: f64 = 8.0;
 
-/// Vectors may be so many times as far from the mean of their codes as from their own. What all residuals have in common
-/// takes a bit of precision from every component then.
+/// The distance of vectors from the mean of their codes may be at most this multiple of their distance from their own mean.
+/// At this distance, the part that all residuals have in common costs a bit of precision in every component.
 const MOST_OFF_CENTRE: f64 = 2.0;
 
 /// Vectors of the sample that the range of a quantile is taken from.
@@ -42,17 +40,17 @@ const QUANTILE_SAMPLE: usize = 256;
 /// d(x, y) = bₓ + b_y − κ·⟨x′, y′⟩, with κ = 2 and b = ‖x′‖² for squared Euclidean distances and κ = 1 and
 /// b = ‖μ‖²/2 − ⟨μ, x⟩ for the negated inner product.
 pub struct Encoder {
-    metric: Metric,
-    dim: usize,
-    params: CodeParams,
+    pub(super) metric: Metric,
+    pub(super) dim: usize,
+    pub(super) params: CodeParams,
     layout: Layout,
-    seed: u64,
-    mean: Vec<f32>,
+    pub(super) seed: u64,
+    pub(super) mean: Vec<f32>,
     /// ‖μ‖² / 2.
     half_mean_squared: f32,
     signs: Vec<u8>,
     /// Greatest component that is not clipped, in standard deviations of its vector; infinite without a quantile.
-    range: f32,
+    pub(super) range: f32,
     kernels: &'static CodingKernels,
 }
 
@@ -86,7 +84,7 @@ impl Encoder {
         encoder
     }
 
-    fn with(
+    pub(super) fn with(
         metric: Metric,
         dim: usize,
         params: CodeParams,
@@ -317,78 +315,6 @@ impl Encoder {
         // A quantile of vectors that are nearly zero everywhere would clip what matters.
         size.max(1.0)
     }
-
-    /// Appends the encoder, as [`Encoder::read_from`] reads it. The caller guards the bytes by a checksum.
-    pub fn write_to(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(MAGIC);
-        out.push(match self.metric {
-            Metric::Cosine => 0,
-            Metric::Euclid => 1,
-            Metric::Dot => 2,
-            Metric::Manhattan => unreachable!("refused by `with`"),
-        });
-        out.push(self.params.bits);
-        out.push(u8::from(self.params.half));
-        out.extend_from_slice(&self.params.quantile.unwrap_or(0.0).to_le_bytes());
-        out.extend_from_slice(&self.range.to_le_bytes());
-        out.extend_from_slice(&(self.dim as u32).to_le_bytes());
-        out.extend_from_slice(&self.seed.to_le_bytes());
-        out.extend(self.mean.iter().flat_map(|m| m.to_le_bytes()));
-    }
-
-    /// Reads an encoder that takes all of `bytes`. It encodes as the one that was written, bit for bit.
-    pub fn read_from(bytes: &[u8]) -> Result<Encoder, FormatError> {
-        let mut rest = bytes;
-        if take(&mut rest)? != *MAGIC {
-            return Err(FormatError("not an encoder of this release"));
-        }
-        let [metric, bits, half] = take(&mut rest)?;
-        let metric = match metric {
-            0 => Metric::Cosine,
-            1 => Metric::Euclid,
-            2 => Metric::Dot,
-            _ => return Err(FormatError("a metric without codes")),
-        };
-        let quantile = f32::from_le_bytes(take(&mut rest)?);
-        let range = f32::from_le_bytes(take(&mut rest)?);
-        let dim = u32::from_le_bytes(take(&mut rest)?) as usize;
-        let seed = u64::from_le_bytes(take(&mut rest)?);
-        let params_hold = CodeWidth::of_bits(bits).is_some()
-            && half <= 1
-            && (quantile == 0.0 || quantile > 0.5 && quantile <= 1.0)
-            && range >= 1.0;
-        if !params_hold || !(1..=65_536).contains(&dim) || rest.len() != dim * 4 {
-            return Err(FormatError("an encoder with parameters out of range"));
-        }
-        let mean: Vec<f32> = rest.as_chunks::<4>().0.iter().map(|&m| f32::from_le_bytes(m)).collect();
-        if mean.iter().any(|m| !m.is_finite()) {
-            return Err(FormatError("an encoder with a mean that is no number"));
-        }
-        let quantile = (quantile != 0.0).then_some(quantile);
-        let params = CodeParams { bits, half: half == 1, quantile };
-        Ok(Encoder::with(metric, dim, params, seed, mean, range))
-    }
-}
-
-/// What bytes that are no encoder or no codes have wrong with them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FormatError(pub(super) &'static str);
-
-impl fmt::Display for FormatError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.0)
-    }
-}
-
-impl std::error::Error for FormatError {}
-
-const MAGIC: &[u8; 4] = b"KEN1";
-
-/// The first bytes of `rest`, which then starts behind them.
-pub(super) fn take<const N: usize>(rest: &mut &[u8]) -> Result<[u8; N], FormatError> {
-    let (first, after) = rest.split_first_chunk().ok_or(FormatError("bytes are missing"))?;
-    *rest = after;
-    Ok(*first)
 }
 
 /// The mean of a sample without its longest vectors. One that is a million times as long as all others would move the mean

@@ -15,7 +15,7 @@ pub struct CodeParams {
 }
 
 impl CodeParams {
-    /// So many bits for every component, nothing clipped.
+    /// That number of bits for every component, nothing clipped.
     pub const fn plain(bits: u8) -> CodeParams {
         CodeParams { bits, half: false, quantile: None }
     }
@@ -29,7 +29,7 @@ impl Default for CodeParams {
 }
 
 /// Sizes of a code. A payload of `n` bytes is `8 / bits` planes of `n` components, the last plane possibly shorter;
-/// see `CodeKernels` for the kernels' view of it.
+/// see `CodeKernels` for how kernels read it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Layout {
     pub(super) width: CodeWidth,

@@ -1,4 +1,4 @@
-//! What becomes of a vector: its original, as bytes, and its code.
+//! How a vector is kept: its original, as bytes, and its code.
 //!
 //! | type | one line |
 //! |---|---|
@@ -9,12 +9,13 @@
 //! | [`Encoder`] | mean, rotation and rounding: from a vector to its code |
 //! | [`CodeTable`] | the codes of one graph's nodes, and distances to them |
 //! | [`CodeQuery`] | a vector as the codes are compared with it |
-//! | [`Neighbourhood`] | vectors near to one, by which codes are judged |
+//! | [`Neighbourhood`] | a vector and its nearest, on which codes are tested |
 
 mod code_query;
 mod code_table;
 mod element;
 mod encoder;
+mod encoder_format;
 mod layout;
 mod rotation;
 mod scatter;
@@ -28,7 +29,8 @@ pub use code_query::CodeQuery;
 pub use code_table::CodeTable;
 pub use element::RowFormat;
 pub(crate) use element::inverse_norm;
-pub use encoder::{Encoder, FormatError};
+pub use encoder::Encoder;
+pub use encoder_format::FormatError;
 pub use layout::CodeParams;
 pub use scatter::Neighbourhood;
 pub(crate) use sparse_format::finite;

@@ -3,14 +3,14 @@
 use super::code_query::CodeQuery;
 use super::code_table::CodeTable;
 use super::encoder::{Encoder, distance_squared};
-use crate::types::Metric;
+use crate::types::{Metric, Node};
 
 /// Neighbourhoods that tell something, without which nothing is said of all.
 const FEWEST: usize = 8;
 /// Share of the neighbourhoods in which codes scatter less than they are said to.
 const QUANTILE: f64 = 0.95;
 
-/// A vector and those nearest to it, by which codes are judged.
+/// A vector and those nearest to it, on which codes are tested.
 #[derive(Clone, Debug)]
 pub struct Neighbourhood {
     /// The vector.
@@ -20,9 +20,9 @@ pub struct Neighbourhood {
 }
 
 impl Encoder {
-    /// How far codes throw neighbours about: the deviation of their errors among the nearest of a vector, in units of
-    /// the room between the first and the last of these. That of nineteen neighbourhoods in twenty is less than what is
-    /// answered; none where fewer than eight tell anything, as where all vectors are equal.
+    /// How much codes disturb the order of neighbours: the deviation of their errors among the nearest of a vector, divided
+    /// by the difference between the distances of the first and the last of these. Returns the 95th percentile over the
+    /// neighbourhoods, and none if fewer than eight are usable, as when all vectors are equal.
     ///
     /// Panics when a vector has another length.
     pub fn scatter(&self, neighbourhoods: &[Neighbourhood]) -> Option<f64> {
@@ -32,7 +32,7 @@ impl Encoder {
         for Neighbourhood { centre, nearest } in neighbourhoods {
             let first = node;
             for vector in nearest {
-                table.fill(node, self, vector, &mut query);
+                table.fill(Node::new(node), self, vector, &mut query);
                 node += 1;
             }
             self.query(centre, &mut query);
@@ -40,7 +40,7 @@ impl Encoder {
             let (mut least, mut most) = (f64::INFINITY, f64::NEG_INFINITY);
             for (node, vector) in (first..node).zip(nearest) {
                 let distance = self.exact(centre, vector);
-                let error = f64::from(table.one(&query, node)) - distance;
+                let error = f64::from(table.one(&query, Node::new(node))) - distance;
                 (sum, squares) = (sum + error, squares + error * error);
                 (least, most) = (least.min(distance), most.max(distance));
             }

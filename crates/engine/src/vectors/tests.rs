@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::index::Distance;
-use crate::types::Metric;
+use crate::types::{Metric, Node};
 
 const METRICS: [Metric; 3] = [Metric::Cosine, Metric::Euclid, Metric::Dot];
 
@@ -58,7 +58,7 @@ fn exact(metric: Metric, a: &[f32], b: &[f32]) -> f64 {
 fn table_of(encoder: &Encoder, vectors: &[Vec<f32>]) -> CodeTable {
     let (table, mut query) = (CodeTable::new(encoder), CodeQuery::new());
     for (node, vector) in (0..).zip(vectors) {
-        table.fill(node, encoder, vector, &mut query);
+        table.fill(Node::new(node), encoder, vector, &mut query);
     }
     table
 }
@@ -82,11 +82,11 @@ fn error(metric: Metric, dim: usize, params: CodeParams, from_node: bool) -> f64
     for q in 0..40 {
         let target = if from_node { vectors[q].clone() } else { vector(q) };
         match from_node {
-            true => table.load(q as u32, &mut query),
+            true => table.load(Node::new(q as u32), &mut query),
             false => encoder.query(&target, &mut query),
         }
         for (node, row) in vectors.iter().enumerate().filter(|&(node, _)| !from_node || node != q) {
-            let estimate = f64::from(table.one(&query, node as u32));
+            let estimate = f64::from(table.one(&query, Node::new(node as u32)));
             let kappa = if metric == Metric::Euclid { 2.0 } else { 1.0 };
             let unit = kappa * length(row) * length(&target) / (dim as f64).sqrt();
             sum += ((estimate - exact(metric, row, &target)) / unit).powi(2);
@@ -132,7 +132,7 @@ fn found_by_codes(metric: Metric, params: CodeParams, encoder: &Encoder, vectors
     };
     for target in &vectors[100..140] {
         encoder.query(target, &mut query);
-        let by_codes = nearest(&|row| f64::from(table.one(&query, row as u32)), 40);
+        let by_codes = nearest(&|row| f64::from(table.one(&query, Node::new(row as u32))), 40);
         let exact = nearest(&|row| exact(metric, target, &vectors[row]), 10);
         found += exact.iter().filter(|row| by_codes.contains(row)).count();
     }
@@ -241,7 +241,7 @@ fn estimates_are_unbiased_over_seeds() {
             let encoder = Encoder::train(Metric::Dot, dim, params(bits, half), &sample, seed);
             let (table, mut query) = (table_of(&encoder, &sample), CodeQuery::new());
             encoder.query(&target, &mut query);
-            mean += -f64::from(table.one(&query, 0)) / f64::from(seeds as u32);
+            mean += -f64::from(table.one(&query, Node::new(0))) / f64::from(seeds as u32);
         }
         let unit = norm(&row) * norm(&target) / (dim as f64).sqrt() / f64::from(seeds as u32).sqrt();
         let error = (mean - dot(&row, &target)).abs();
@@ -258,7 +258,7 @@ fn a_clipped_range_helps_what_it_keeps_and_saturates_the_rest() {
         let encoder = Encoder::train(Metric::Dot, 256, params, &vectors, 3);
         let (table, mut query) = (table_of(&encoder, &vectors), CodeQuery::new());
         encoder.query(&vectors[0], &mut query);
-        let estimate = -f64::from(table.one(&query, 0));
+        let estimate = -f64::from(table.one(&query, Node::new(0)));
         let exact = dot(&vectors[0], &vectors[0]);
         assert!((estimate - exact).abs() < 0.02 * exact, "quantile {quantile}: {estimate} of {exact}");
     }
@@ -272,10 +272,13 @@ fn what_fill_leaves_behind_is_the_query_of_that_vector() {
         let encoder = Encoder::train(Metric::Euclid, 70, params(bits, half), &vectors, 1);
         let (table, mut filled, mut asked) = (CodeTable::new(&encoder), CodeQuery::new(), CodeQuery::new());
         for (node, vector) in (0..).zip(&vectors) {
-            table.fill(node, &encoder, vector, &mut filled);
+            table.fill(Node::new(node), &encoder, vector, &mut filled);
             encoder.query(vector, &mut asked);
             for other in 0..=node {
-                assert_eq!(table.one(&filled, other).to_bits(), table.one(&asked, other).to_bits());
+                assert_eq!(
+                    table.one(&filled, Node::new(other)).to_bits(),
+                    table.one(&asked, Node::new(other)).to_bits()
+                );
             }
         }
     }
@@ -291,10 +294,14 @@ fn four_nodes_at_once_are_four_times_one() {
             let (table, mut query) = (table_of(&encoder, &vectors), CodeQuery::new());
             encoder.query(&vectors[3], &mut query);
             for nodes in [[0, 1, 2, 3], [7, 7, 0, 4], [1, 99, 2, u32::MAX]] {
-                let one_by_one = nodes.map(|node| table.one(&query, node));
-                assert_eq!(table.four(&query, nodes), one_by_one);
+                let one_by_one = nodes.map(|node| table.one(&query, Node::new(node)));
+                assert_eq!(table.four(&query, nodes.map(Node::new)), one_by_one);
             }
-            assert_eq!(table.one(&query, 99), f32::MAX, "a node that was never filled is the worst");
+            assert_eq!(
+                table.one(&query, Node::new(99)),
+                f32::MAX,
+                "a node that was never filled is the worst"
+            );
         }
     }
 }
@@ -333,12 +340,12 @@ proptest! {
         let (mut asked, mut loaded) = (CodeQuery::new(), CodeQuery::new());
         for (node, vector) in (0..).zip(&vectors) {
             encoder.query(vector, &mut asked);
-            table.load(node, &mut loaded);
+            table.load(Node::new(node), &mut loaded);
             for other in 0..vectors.len() as u32 {
                 for query in [&asked, &loaded] {
-                    let distance = table.one(query, other);
+                    let distance = table.one(query, Node::new(other));
                     prop_assert!(distance.is_finite() && distance.to_bits() != (-0.0f32).to_bits());
-                    prop_assert_eq!(table.four(query, [other; 4]), [distance; 4]);
+                    prop_assert_eq!(table.four(query, [Node::new(other); 4]), [distance; 4]);
                 }
             }
         }
@@ -356,12 +363,12 @@ proptest! {
         let encoder = Encoder::train(Metric::Euclid, dim, CodeParams::default(), &vectors, seed);
         let (table, mut query) = (table_of(&encoder, &vectors), CodeQuery::new());
         encoder.query(&vectors[0], &mut query);
-        let itself = table.one(&query, 0);
+        let itself = table.one(&query, Node::new(0));
         for node in [6, 7, 8] {
-            prop_assert_eq!(table.one(&query, node), itself);
+            prop_assert_eq!(table.one(&query, Node::new(node)), itself);
         }
         for node in 1..6 {
-            prop_assert!(itself < table.one(&query, node));
+            prop_assert!(itself < table.one(&query, Node::new(node)));
         }
         let length = dot(&vectors[0], &vectors[0]);
         prop_assert!(f64::from(itself).abs() < 0.02 * length, "{itself} of {length}");
@@ -390,20 +397,20 @@ proptest! {
         copy.read_from(5, &codes[5 * table.node_bytes()..]).expect("codes");
         let rewritten = CodeTable::new(&read);
         for node in 0..10 {
-            rewritten.copy_node(&copy, node, 9 - node);
+            rewritten.copy_node(&copy, Node::new(node), Node::new(9 - node));
         }
-        prop_assert!(!copy.is_filled(8) && !rewritten.is_filled(1));
-        copy.fill(8, &read, &vectors[8], &mut CodeQuery::new());
-        table.fill(8, &encoder, &vectors[8], &mut CodeQuery::new());
+        prop_assert!(!copy.is_filled(Node::new(8)) && !rewritten.is_filled(Node::new(1)));
+        copy.fill(Node::new(8), &read, &vectors[8], &mut CodeQuery::new());
+        table.fill(Node::new(8), &encoder, &vectors[8], &mut CodeQuery::new());
         let (mut before, mut after) = (CodeQuery::new(), CodeQuery::new());
         for vector in &vectors {
             encoder.query(vector, &mut before);
             read.query(vector, &mut after);
             for node in 0..9 {
-                let distance = table.one(&before, node);
-                prop_assert_eq!(distance.to_bits(), copy.one(&after, node).to_bits());
+                let distance = table.one(&before, Node::new(node));
+                prop_assert_eq!(distance.to_bits(), copy.one(&after, Node::new(node)).to_bits());
                 if node < 8 {
-                    prop_assert_eq!(distance.to_bits(), rewritten.one(&after, 9 - node).to_bits());
+                    prop_assert_eq!(distance.to_bits(), rewritten.one(&after, Node::new(9 - node)).to_bits());
                 }
             }
         }
@@ -432,7 +439,7 @@ proptest! {
         if table.read_from(0, &codes).is_ok() {
             let mut query = CodeQuery::new();
             encoder.query(&vectors[0], &mut query);
-            prop_assert!((0..3).all(|node| table.one(&query, node).is_finite()));
+            prop_assert!((0..3).all(|node| table.one(&query, Node::new(node)).is_finite()));
         }
     }
 }
@@ -444,7 +451,7 @@ fn zero_vectors_are_at_distance_zero_of_each_other_in_every_width() {
         let encoder = Encoder::train(Metric::Cosine, 33, params(bits, half), &vectors, 1);
         let (table, mut query) = (table_of(&encoder, &vectors), CodeQuery::new());
         encoder.query(&vectors[0], &mut query);
-        assert_eq!(table.four(&query, [0, 1, 2, 3]), [0.0; 4]);
+        assert_eq!(table.four(&query, [0, 1, 2, 3].map(Node::new)), [0.0; 4]);
     }
 }
 
@@ -484,7 +491,7 @@ fn recall(metric: Metric, params: CodeParams, rerank: usize) -> f64 {
     let mut found = 0;
     for vector in &queries {
         encoder.query(vector, &mut query);
-        let candidates = best(&|node| table.one(&query, node), rerank);
+        let candidates = best(&|node| table.one(&query, Node::new(node)), rerank);
         let truth = best(&|node| distance.one(vector, &originals[node as usize]), 10);
         found += truth.iter().filter(|node| candidates.contains(node)).count();
     }

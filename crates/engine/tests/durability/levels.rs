@@ -220,7 +220,7 @@ fn what_a_power_cut_brings_back_is_found() {
         engine.power_cut(seed);
         let snapshot = engine.engine().catalog().collections().remove(0).snapshot();
         let (graph, boundary) = snapshot.graphs[0].as_ref().expect("a graph");
-        let in_graph: BTreeSet<u32> = (0..graph.hnsw.len()).map(|node| graph.hnsw.row_of(node)).collect();
+        let in_graph: BTreeSet<u32> = graph.hnsw.all_nodes().map(|node| graph.hnsw.row_of(node)).collect();
         let table = &snapshot.view.fields[0];
         let is_lost = |&row: &u32| table.alive(row, snapshot.view.op) && !in_graph.contains(&row);
         assert_eq!((0..*boundary).find(is_lost), None, "seed {seed}: a live row that no walk meets");

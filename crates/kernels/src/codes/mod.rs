@@ -92,7 +92,7 @@ pub enum CodeLevel {
     Avx2,
     /// 128-bit vectors (aarch64).
     Neon,
-    /// Portable code; also the twin that the others are tested against.
+    /// Portable code; also the reference that the others are tested against.
     Scalar,
 }
 

@@ -9,7 +9,7 @@ use std::arch::x86_64::*;
 
 /// Characters in which commas are looked for at a time.
 const BLOCK: usize = 64;
-/// Characters that are looked at from a number's first digit on; they must be there.
+/// Characters that are read from a number's first digit on; they must exist.
 const AHEAD: usize = 32;
 /// Characters in front of a number's end of which its digits are the last; they must be there too.
 const BEHIND: usize = 24;

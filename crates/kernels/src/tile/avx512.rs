@@ -11,7 +11,7 @@ pub(crate) static TILE: TileKernels = TileKernels { rows: ROWS, narrow: 16, wide
 
 fn dot(panel: &[f32], rows: &[&[u8]], next: &[&[u8]], sums: &mut [f32]) {
     let (dim, lanes) = shape(&TILE, panel, rows, next, sums);
-    // A missing row is a second look at the last one; its sums are dropped.
+    // The last row stands in for missing ones; its extra sums are dropped.
     let starts: [*const u8; ROWS] = std::array::from_fn(|row| rows[row.min(rows.len() - 1)].as_ptr());
     // SAFETY: the CPU has AVX-512F. `shape` has checked that every row has `dim` components, that the panel has
     // `dim` × `lanes` and the sums one for each lane and row.

@@ -1,4 +1,4 @@
-//! Portable tiles: the fallback, and the twin of the others.
+//! Portable tiles: the fallback, and the reference that the others are tested against.
 
 use super::{Gate, RowGate, TileKernels, check_gate, shape};
 

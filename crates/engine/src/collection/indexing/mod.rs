@@ -172,7 +172,7 @@ impl Collection {
             return true;
         }
         let Some(next) = next else {
-            if current.is_to_be_judged(table) {
+            if current.needs_code_check(table) {
                 let replacement = || if current.suits(table, view.op) { None } else { fresh() };
                 return slot.begin_next(&current, replacement);
             }

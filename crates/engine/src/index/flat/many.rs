@@ -1,10 +1,9 @@
 //! Exact scans for many queries at once: each row is read from memory once, and compared as a matrix product.
 //!
 //! Products of a tile of queries and rows are sums in registers ([`kithdb_kernels::TileKernels`]). From the product p
-//! follows a distance, −p or ‖q‖² + ‖x‖² − 2p, that is off by rounding, and badly so near zero. It only decides which
-//! rows are *not* looked at closer: those whose distance minus a bound on all rounding is above what the best rows so
-//! far leave open. All others are compared directly, as a scan for one query does. So the answers are the same, bit
-//! for bit.
+//! follows a distance, −p or ‖q‖² + ‖x‖² − 2p, that is off by rounding, and badly so near zero. It is only used to
+//! skip rows: those whose distance minus a bound on all rounding is above the bound of the best rows so far. All others
+//! are compared directly, as a scan for one query does. So the answers are the same, bit for bit.
 //!
 //! The bound, with u = 2⁻²⁴ and n components: a sum of n products, in whatever order, is off by at most n·u·‖q‖·‖x‖ to
 //! first order (Higham, *Accuracy and Stability of Numerical Algorithms*, §3.1), the norms likewise, and the direct
@@ -30,8 +29,8 @@ const MIN_QUERIES: usize = 4;
 /// panels of queries fit the second cache.
 const GROUP_BYTES: usize = 128 << 10;
 
-/// Rows that are looked at for the next group before the stop check is asked again.
-const MAX_LOOKED_AT: usize = 4096;
+/// Rows that are checked for the next group before the stop check is called again.
+const MAX_CHECKED: usize = 4096;
 
 /// Squared norms between which no product, square or sum of them overflows or vanishes.
 const SAFE_SQUARES: Range<f64> = 1e-30..1e36;
@@ -164,12 +163,12 @@ impl<'a> Batch<'a> {
     /// The next accepted rows, or fewer, or none, when many rows are refused.
     fn next_group(&self, rest: &mut Range<u32>, accept: &impl Fn(u32) -> bool) -> Vec<u32> {
         let mut group = Vec::with_capacity(self.group_rows);
-        let mut looked_at = 0;
+        let mut checked = 0;
         while group.len() < self.group_rows
-            && looked_at < MAX_LOOKED_AT
+            && checked < MAX_CHECKED
             && let Some(row) = rest.next()
         {
-            looked_at += 1;
+            checked += 1;
             if accept(row) {
                 group.push(row);
             }

@@ -2,6 +2,7 @@
 
 use super::pool::Candidate;
 use crate::index::Space;
+use crate::types::Node;
 
 /// A query and the space that compares nodes with it, as Faiss' `DistanceComputer`.
 pub(in crate::index) struct DistanceComputer<'a, S: Space> {
@@ -27,20 +28,20 @@ impl<'a, S: Space> DistanceComputer<'a, S> {
 
     /// Whether the space has the node.
     #[inline(always)]
-    pub(super) fn can_read(self, node: u32) -> bool {
+    pub(super) fn can_read(self, node: Node) -> bool {
         self.space.can_read(node)
     }
 
     /// A node that can be read, with its distance.
     #[inline(always)]
-    pub(super) fn candidate(self, node: u32) -> Candidate {
+    pub(super) fn candidate(self, node: Node) -> Candidate {
         Candidate::new(self.space.one(self.query, node), node)
     }
 
     /// Gives every node with its distance to `each`. Nodes are compared four at a time, while the vectors of later ones
     /// are fetched from memory.
     #[inline(always)]
-    pub(in crate::index) fn score(self, nodes: &[u32], mut each: impl FnMut(Candidate)) {
+    pub(in crate::index) fn score(self, nodes: &[Node], mut each: impl FnMut(Candidate)) {
         let DistanceComputer { space, query } = self;
         let ahead = space.look_ahead().min(nodes.len());
         nodes.iter().take(ahead).for_each(|&node| space.prefetch(node));

@@ -15,6 +15,7 @@ use super::pool::Candidate;
 use super::word::push_front;
 use crate::arena::LinkArena;
 use crate::index::Space;
+use crate::types::Node;
 
 /// Nodes at the distance of a new one that are compared with it: some may have the same distance by chance.
 const MOST_COMPARED: usize = 8;
@@ -38,19 +39,19 @@ impl Duplicates {
     }
 
     /// The duplicates of a node, newest first.
-    pub(super) fn of(&self, node: u32) -> impl Iterator<Item = u32> + '_ {
+    pub(super) fn of(&self, node: Node) -> impl Iterator<Item = Node> + '_ {
         std::iter::successors(self.after(node), |&duplicate| self.after(duplicate))
     }
 
-    fn after(&self, node: u32) -> Option<u32> {
-        self.next.row(node).first()?.load(Ordering::Acquire).checked_sub(1)
+    fn after(&self, node: Node) -> Option<Node> {
+        self.next.row(node.get()).first()?.load(Ordering::Acquire).checked_sub(1).map(Node::new)
     }
 
     /// Adds a node, which no thread has added before, to the chain that begins at `first`.
-    pub(super) fn push(&self, first: u32, duplicate: u32) {
-        let next = &self.next.reserve(duplicate)[0];
+    pub(super) fn push(&self, first: Node, duplicate: Node) {
+        let next = &self.next.reserve(duplicate.get())[0];
         self.exist.store(true, Ordering::Release);
-        push_front(&self.next.reserve(first)[0], next, duplicate + 1);
+        push_front(&self.next.reserve(first.get())[0], next, duplicate.get() + 1);
     }
 
     pub(super) fn bytes(&self) -> usize {
@@ -64,13 +65,13 @@ impl Hnsw {
     pub(super) fn original_among<S: Space>(
         &self,
         space: &S,
-        node: u32,
+        node: Node,
         from_itself: f32,
         found: &[Candidate],
-    ) -> Option<u32> {
+    ) -> Option<Node> {
         let nearest = found.first()?;
         // Under metrics that grow with the difference, equal vectors come first. Most nodes have none.
-        let own = Candidate::new(from_itself, 0);
+        let own = Candidate::new(from_itself, Node::new(0));
         if nearest.distance() > own.distance() {
             return None;
         }
@@ -81,7 +82,7 @@ impl Hnsw {
     }
 
     /// A node that has links, followed by its duplicates.
-    pub(super) fn with_duplicates(&self, first: u32) -> impl Iterator<Item = u32> + '_ {
+    pub(super) fn with_duplicates(&self, first: Node) -> impl Iterator<Item = Node> + '_ {
         std::iter::once(first).chain(self.nodes.duplicates.of(first))
     }
 }
@@ -93,16 +94,19 @@ mod tests {
     #[test]
     fn threads_add_duplicates_to_one_chain_and_lose_none() {
         let duplicates = Duplicates::new();
-        assert!(!duplicates.exist() && duplicates.of(3).next().is_none());
+        let first = Node::new(3);
+        assert!(!duplicates.exist() && duplicates.of(first).next().is_none());
         std::thread::scope(|scope| {
             for thread in 0..3 {
                 let duplicates = &duplicates;
-                scope.spawn(move || (0..3000).for_each(|n| duplicates.push(3, 10 + 3 * n + thread)));
+                scope.spawn(move || {
+                    (0..3000).for_each(|n| duplicates.push(first, Node::new(10 + 3 * n + thread)))
+                });
             }
             // Readers meanwhile see chains that end.
-            (0..100).for_each(|_| assert!(duplicates.of(3).count() <= 9000));
+            (0..100).for_each(|_| assert!(duplicates.of(first).count() <= 9000));
         });
-        let mut all: Vec<u32> = duplicates.of(3).collect();
+        let mut all: Vec<u32> = duplicates.of(first).map(Node::get).collect();
         all.sort_unstable();
         assert_eq!(all, (10..9010).collect::<Vec<u32>>());
     }

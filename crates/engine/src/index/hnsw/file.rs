@@ -28,6 +28,7 @@ use std::fmt;
 
 use super::nodes::{Link, MAX_LEVEL, Nodes};
 use super::{Hnsw, HnswParams};
+use crate::types::Node;
 
 const MAGIC: &[u8; 8] = b"KITHHNSW";
 const VERSION: u16 = 2;
@@ -68,14 +69,14 @@ impl Hnsw {
     ///
     /// Nodes may be inserted meanwhile. What is read back may then need [`Hnsw::repair`], as it does when `upto_rows`
     /// leaves out nodes of the graph.
-    pub fn write_to(&self, out: &mut Vec<u8>, upto_rows: u32) -> Vec<u32> {
+    pub fn write_to(&self, out: &mut Vec<u8>, upto_rows: u32) -> Vec<Node> {
         let mut written = Vec::new();
         let mut numbers = vec![LEFT_OUT; self.len() as usize];
-        for (node, number) in numbers.iter_mut().enumerate() {
+        for (node, number) in (0..).map(Node::new).zip(&mut numbers) {
             // A node that is being inserted is of a later row.
-            if self.nodes.placed_row(node as u32).is_some_and(|row| row < upto_rows) {
+            if self.nodes.placed_row(node).is_some_and(|row| row < upto_rows) {
                 *number = written.len() as u32;
-                written.push(node as u32);
+                written.push(node);
             }
         }
         out.extend_from_slice(MAGIC);
@@ -110,27 +111,27 @@ impl Hnsw {
     }
 
     /// Each duplicate with the node that it is a duplicate of, in new numbers.
-    fn duplicates_of(&self, written: &[u32], numbers: &[u32]) -> Vec<[u32; 2]> {
+    fn duplicates_of(&self, written: &[Node], numbers: &[u32]) -> Vec<[u32; 2]> {
         let mut pairs = Vec::new();
         if !self.nodes.duplicates.exist() {
             return pairs;
         }
         for (first, &node) in (0..).zip(written).filter(|&(_, &node)| !self.nodes.is_duplicate(node)) {
-            let known = |node: u32| numbers.get(node as usize).copied().filter(|&number| number != LEFT_OUT);
+            let known = |node: Node| numbers.get(node.index()).copied().filter(|&number| number != LEFT_OUT);
             let duplicates = self.nodes.duplicates.of(node).filter_map(known);
             pairs.extend(duplicates.map(|duplicate| [duplicate, first]));
         }
         pairs
     }
 
-    fn write_links(&self, out: &mut Vec<u8>, node: u32, layer: usize, numbers: &[u32]) -> u16 {
+    fn write_links(&self, out: &mut Vec<u8>, node: Node, layer: usize, numbers: &[u32]) -> u16 {
         let mut count = 0;
         let mut links = Vec::with_capacity(self.nodes.capacity(layer));
         // Under the lock: a list that is being rewritten may seem to have a link twice.
         self.nodes.lock(node).read(layer, &mut links);
         for link in links {
             // A node that was claimed after the numbers were given is not in this file.
-            match numbers.get(link.node() as usize) {
+            match numbers.get(link.node().index()) {
                 Some(&number) if number != LEFT_OUT => {
                     let mark = if link.in_tree() { TREE } else { 0 };
                     out.extend_from_slice(&(number | mark).to_le_bytes());
@@ -207,9 +208,9 @@ impl Hnsw {
         }
         // The newest was written first.
         for [duplicate, first] in pairs.rev() {
-            let is_sound = is_duplicate.get(first as usize) == Some(&false)
-                && self.row_of(first) < self.row_of(duplicate);
-            if !is_sound {
+            let is_original = is_duplicate.get(first as usize) == Some(&false);
+            let (first, duplicate) = (Node::new(first), Node::new(duplicate));
+            if !is_original || self.row_of(first) >= self.row_of(duplicate) {
                 return Err(GraphError::Invalid("what a node is a duplicate of"));
             }
             self.nodes.add_duplicate(duplicate, first);
@@ -220,12 +221,12 @@ impl Hnsw {
     fn read_links(&self, reader: &mut Reader, count: u32, levels: &[u8]) -> Result<(), GraphError> {
         let base_counts = reader.shorts(count as usize)?;
         for (node, &links) in (0..count).zip(base_counts) {
-            self.read_list(reader, u16::from_le_bytes(links), (node, 0), count)?;
+            self.read_list(reader, u16::from_le_bytes(links), (Node::new(node), 0), count)?;
         }
         for (node, &level) in (0..count).zip(levels) {
             for layer in 1..=usize::from(level) {
                 let links = reader.u16()?;
-                self.read_list(reader, links, (node, layer), count)?;
+                self.read_list(reader, links, (Node::new(node), layer), count)?;
             }
         }
         Ok(())
@@ -235,7 +236,7 @@ impl Hnsw {
         &self,
         reader: &mut Reader,
         links: u16,
-        (node, layer): (u32, usize),
+        (node, layer): (Node, usize),
         count: u32,
     ) -> Result<(), GraphError> {
         if usize::from(links) > self.nodes.words(node, layer).len()
@@ -247,7 +248,9 @@ impl Hnsw {
         for &word in words {
             let word = u32::from_le_bytes(word);
             let (to, in_tree) = (word & !TREE, word & TREE != 0);
-            if to >= count || to == node || self.nodes.is_duplicate(to) {
+            let is_known = to < count;
+            let to = Node::new(to);
+            if !is_known || to == node || self.nodes.is_duplicate(to) {
                 return Err(GraphError::Invalid(
                     "a link to itself, to a duplicate, or to a node that there is not",
                 ));
@@ -257,7 +260,7 @@ impl Hnsw {
             }
         }
         let links = words.iter().map(|&word| u32::from_le_bytes(word));
-        self.nodes.write(node, layer, links.map(|word| Link::new(word & !TREE, word & TREE != 0)));
+        self.nodes.write(node, layer, links.map(|word| Link::new(Node::new(word & !TREE), word & TREE != 0)));
         Ok(())
     }
 }

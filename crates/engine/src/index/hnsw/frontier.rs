@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use super::pool::{Candidate, Pool};
+use crate::types::Node;
 
 /// What a walk has found and where it can go on.
 ///
@@ -37,7 +38,7 @@ impl Frontier {
     /// Takes a node that was met for the first time, if it is good enough. True when it is the next to be expanded,
     /// as things stand.
     #[inline(always)]
-    pub(super) fn offer(&mut self, candidate: Candidate, accept: &impl Fn(u32) -> bool) -> bool {
+    pub(super) fn offer(&mut self, candidate: Candidate, accept: &impl Fn(Node) -> bool) -> bool {
         debug_assert!(!candidate.is_expanded(), "a candidate of another walk");
         if !self.results.admits(candidate) {
             return false;
@@ -58,7 +59,7 @@ impl Frontier {
 
     /// The next node to expand; none when all that is left is worse than the results.
     #[inline(always)]
-    pub(super) fn expand_next(&mut self) -> Option<u32> {
+    pub(super) fn expand_next(&mut self) -> Option<Node> {
         if !self.is_split {
             return self.results.expand_next();
         }
@@ -69,7 +70,7 @@ impl Frontier {
     }
     /// The node that would be expanded next, as things stand.
     #[inline(always)]
-    pub(super) fn peek_next(&self) -> Option<u32> {
+    pub(super) fn peek_next(&self) -> Option<Node> {
         if self.is_split { self.open.peek().map(|next| next.0.node()) } else { self.results.peek_next() }
     }
 }

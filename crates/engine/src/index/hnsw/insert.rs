@@ -10,6 +10,7 @@ use super::select::{Selection, UNKNOWN};
 use super::walk::WalkScratch;
 use super::{Hnsw, pack_entry};
 use crate::index::Space;
+use crate::types::Node;
 
 /// The memory of insertions over a space with queries of type `Q`, for reuse. Each thread needs one.
 #[derive(Default)]
@@ -33,7 +34,7 @@ pub(super) struct LinkScratch<Q> {
     /// Stands for one of the nodes that were found.
     neighbour: Q,
     /// The nodes of those links whose distances can be computed.
-    readable: Vec<u32>,
+    readable: Vec<Node>,
 }
 
 impl<Q: Default> BuildScratch<Q> {
@@ -61,7 +62,7 @@ impl Hnsw {
         let first =
             self.entry.compare_exchange(0, pack_entry(node, level), Ordering::AcqRel, Ordering::Acquire);
         let Err(_) = first else {
-            self.root.store(u64::from(node) + 1, Ordering::Release);
+            self.root.store(u64::from(node.get()) + 1, Ordering::Release);
             return;
         };
         let computer = DistanceComputer::new(space, query);
@@ -91,10 +92,10 @@ impl Hnsw {
     fn find_neighbours<S: Space>(
         &self,
         computer: DistanceComputer<'_, S>,
-        node: u32,
+        node: Node,
         level: usize,
         scratch: &mut BuildScratch<S::Query>,
-    ) -> Option<u32> {
+    ) -> Option<Node> {
         let top = self.entry().map_or(0, |(_, top)| top);
         let shared = level.min(top);
         let BuildScratch { walk, links: LinkScratch { selection, centre, neighbour, .. }, layers, found } =
@@ -150,7 +151,7 @@ impl Hnsw {
     pub(super) fn link_back<S: Space>(
         &self,
         space: &S,
-        to: u32,
+        to: Node,
         layer: usize,
         new: (f32, Link),
         scratch: &mut LinkScratch<S::Query>,

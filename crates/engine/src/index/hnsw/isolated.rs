@@ -17,7 +17,7 @@ use super::pool::Candidate;
 use super::walk::WalkScratch;
 use crate::index::Space;
 use crate::index::distance::power;
-use crate::types::Metric;
+use crate::types::{Metric, Node};
 
 /// Nodes found before the head of a group belong to a small cluster of the new node. Only cluster sizes that are multiples
 /// of this are checked.
@@ -41,7 +41,7 @@ const WIDTH_FACTOR: usize = 4;
 /// codes against each other.
 pub(super) struct Origin<'a, S: Space> {
     space: &'a S,
-    node: u32,
+    node: Node,
     query: &'a S::Query,
     /// Distance of the node from itself.
     own: f32,
@@ -49,7 +49,7 @@ pub(super) struct Origin<'a, S: Space> {
 
 impl<'a, S: Space> Origin<'a, S> {
     /// A node that can be read as origin; `query` will stand for it.
-    pub(super) fn of(space: &'a S, node: u32, query: &'a mut S::Query) -> Origin<'a, S> {
+    pub(super) fn of(space: &'a S, node: Node, query: &'a mut S::Query) -> Origin<'a, S> {
         space.load(node, query);
         Origin { space, node, own: space.one(query, node), query }
     }
@@ -64,13 +64,13 @@ impl<'a, S: Space> Origin<'a, S> {
     }
 
     /// The power of the length to a node that has the same distance from itself as this one.
-    pub(super) fn to_alike(&self, node: u32) -> f32 {
+    pub(super) fn to_alike(&self, node: Node) -> f32 {
         self.space.one(self.query, node) - self.own
     }
 
     /// The power of the length to a node. Under [`Metric::Dot`], where vectors of very different lengths can be near to each
     /// other, `query` then stands for that node.
-    fn to_node(&self, node: u32, query: &mut S::Query) -> f32 {
+    fn to_node(&self, node: Node, query: &mut S::Query) -> f32 {
         match self.space.metric() {
             Metric::Dot => self.to(&Origin::of(self.space, node, query)),
             Metric::Euclid | Metric::Cosine | Metric::Manhattan => self.to_alike(node),

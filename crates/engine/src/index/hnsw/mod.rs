@@ -45,6 +45,7 @@ pub use nodes::Slot;
 pub use pool::Candidate;
 pub use walk::{Traversal, WalkParams, WalkScratch, Work};
 
+use crate::types::Node;
 use nodes::Nodes;
 
 /// How a graph is built.
@@ -52,7 +53,7 @@ use nodes::Nodes;
 pub struct HnswParams {
     /// Links of a node in the upper layers, half of those in the base layer; 2 to 512.
     pub m: usize,
-    /// Candidates that an insertion looks at; 1 to 65,536. Less than `m` works as `m`.
+    /// Candidates that an insertion considers; 1 to 65,536. Less than `m` works as `m`.
     pub ef_construct: usize,
     /// Decides the levels of the nodes.
     pub seed: u64,
@@ -106,6 +107,11 @@ impl Hnsw {
         self.nodes.len()
     }
 
+    /// The nodes in the graph, those being inserted included.
+    pub fn all_nodes(&self) -> impl ExactSizeIterator<Item = Node> + use<> {
+        (0..self.len()).map(Node::new)
+    }
+
     /// Whether no node is in the graph.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -113,12 +119,12 @@ impl Hnsw {
 
     /// The row of a node that a walk has found, or that is known to be inserted. Panics when there is no such node.
     #[inline(always)]
-    pub fn row_of(&self, node: u32) -> u32 {
+    pub fn row_of(&self, node: Node) -> u32 {
         self.nodes.row_of(node)
     }
 
     /// The row of a node below [`len`](Self::len); none while another thread is still adding the node.
-    pub fn placed_row(&self, node: u32) -> Option<u32> {
+    pub fn placed_row(&self, node: Node) -> Option<u32> {
         self.nodes.placed_row(node)
     }
 
@@ -141,16 +147,16 @@ impl Hnsw {
     }
 
     /// Node and level of the entry point.
-    fn entry(&self) -> Option<(u32, usize)> {
+    fn entry(&self) -> Option<(Node, usize)> {
         unpack_entry(self.entry.load(Ordering::Acquire))
     }
 
-    fn root(&self) -> Option<u32> {
-        (self.root.load(Ordering::Acquire) as u32).checked_sub(1)
+    fn root(&self) -> Option<Node> {
+        (self.root.load(Ordering::Acquire) as u32).checked_sub(1).map(Node::new)
     }
 
     /// Makes a node the entry point, if its level is above that of the present one.
-    fn raise_entry(&self, node: u32, level: usize) {
+    fn raise_entry(&self, node: Node, level: usize) {
         let word = pack_entry(node, level);
         // Fails, and rightly does nothing, when the present level is as high.
         let _ = self.entry.fetch_update(Ordering::AcqRel, Ordering::Acquire, |present| {
@@ -159,11 +165,11 @@ impl Hnsw {
     }
 }
 
-fn pack_entry(node: u32, level: usize) -> u64 {
-    ((level as u64 + 1) << 32) | u64::from(node)
+fn pack_entry(node: Node, level: usize) -> u64 {
+    ((level as u64 + 1) << 32) | u64::from(node.get())
 }
 
-fn unpack_entry(word: u64) -> Option<(u32, usize)> {
+fn unpack_entry(word: u64) -> Option<(Node, usize)> {
     let level = (word >> 32).checked_sub(1)?;
-    Some((word as u32, level as usize))
+    Some((Node::new(word as u32), level as usize))
 }

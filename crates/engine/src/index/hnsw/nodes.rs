@@ -7,6 +7,7 @@ use kithdb_kernels::prefetch_l1;
 use super::duplicates::Duplicates;
 use super::word::{read_list, write_list};
 use crate::arena::LinkArena;
+use crate::types::Node;
 
 /// A node's lock, in its state word. Writers hold it while they change the links of the node.
 const LOCKED: u32 = 1 << 31;
@@ -33,13 +34,13 @@ pub(super) const MAX_LEVEL: usize = 24;
 pub(super) struct Link(u32);
 
 impl Link {
-    pub(super) fn new(node: u32, in_tree: bool) -> Link {
-        Link((node + 1) | if in_tree { TREE } else { 0 })
+    pub(super) fn new(node: Node, in_tree: bool) -> Link {
+        Link((node.get() + 1) | if in_tree { TREE } else { 0 })
     }
 
     /// The same link to a node that has another number.
-    pub(super) fn renumbered(self, node: u32) -> Link {
-        Link((node + 1) | self.0 & (TREE | COMPARED))
+    pub(super) fn renumbered(self, node: Node) -> Link {
+        Link((node.get() + 1) | self.0 & (TREE | COMPARED))
     }
 
     pub(super) fn with_tree_mark(self) -> Link {
@@ -51,8 +52,8 @@ impl Link {
     }
 
     #[inline(always)]
-    pub(super) fn node(self) -> u32 {
-        Self::number(self.0).wrapping_sub(1)
+    pub(super) fn node(self) -> Node {
+        Node::new(Self::number(self.0).wrapping_sub(1))
     }
 
     pub(super) fn in_tree(self) -> bool {
@@ -73,17 +74,17 @@ impl Link {
     }
 }
 
-/// The number that a new node has been given. Whoever holds it must insert the node: until then the graph counts it
-/// although nothing leads to it.
+/// The number that a new node has been given. Its owner must insert the node: until then the graph counts it although no
+/// link names it.
 #[derive(Debug)]
 #[must_use = "a node that has been claimed must be inserted"]
 pub struct Slot {
-    node: u32,
+    node: Node,
 }
 
 impl Slot {
     /// The number of the node.
-    pub fn node(&self) -> u32 {
+    pub fn node(&self) -> Node {
         self.node
     }
 }
@@ -147,8 +148,8 @@ impl Nodes {
     }
 
     /// The level that a new node is given: l or more with probability m⁻ˡ, decided by a hash of its number.
-    fn draw_level(&self, node: u32) -> usize {
-        let hash = mix(self.seed ^ mix(u64::from(node)));
+    fn draw_level(&self, node: Node) -> usize {
+        let hash = mix(self.seed ^ mix(u64::from(node.get())));
         let mut bound = u64::MAX / self.m as u64;
         let mut level = 0;
         while hash < bound && level < MAX_LEVEL {
@@ -160,19 +161,19 @@ impl Nodes {
 
     /// The level of a node.
     #[inline(always)]
-    pub(super) fn level_of(&self, node: u32) -> usize {
+    pub(super) fn level_of(&self, node: Node) -> usize {
         let state = self.state_of(node);
         if state & DUPLICATE == DUPLICATE { 0 } else { (state >> LEVEL_SHIFT & LEVEL) as usize }
     }
 
     /// Whether a node is a duplicate of another one, and so has no links.
-    pub(super) fn is_duplicate(&self, node: u32) -> bool {
+    pub(super) fn is_duplicate(&self, node: Node) -> bool {
         self.state_of(node) & DUPLICATE == DUPLICATE
     }
 
     /// Makes a node without links a duplicate of another one.
-    pub(super) fn add_duplicate(&self, node: u32, first: u32) {
-        let state = &self.state.row(node)[0];
+    pub(super) fn add_duplicate(&self, node: Node, first: Node) {
+        let state = &self.state.row(node.get())[0];
         // It does not need the place that it was given for upper links.
         state.fetch_and(!UPPER, Ordering::Relaxed);
         state.fetch_or(DUPLICATE, Ordering::Release);
@@ -181,18 +182,18 @@ impl Nodes {
 
     /// The row of a node that something leads to. Panics when there is no such node.
     #[inline(always)]
-    pub(super) fn row_of(&self, node: u32) -> u32 {
-        self.rows.row(node)[0].load(Ordering::Relaxed).wrapping_sub(1)
+    pub(super) fn row_of(&self, node: Node) -> u32 {
+        self.rows.row(node.get())[0].load(Ordering::Relaxed).wrapping_sub(1)
     }
 
     /// The row of a node below [`len`](Self::len); none while the node is on its way: its number is given out first.
-    pub(super) fn placed_row(&self, node: u32) -> Option<u32> {
-        self.rows.row(node).first()?.load(Ordering::Acquire).checked_sub(1)
+    pub(super) fn placed_row(&self, node: Node) -> Option<u32> {
+        self.rows.row(node.get()).first()?.load(Ordering::Acquire).checked_sub(1)
     }
 
     #[inline(always)]
-    fn state_of(&self, node: u32) -> u32 {
-        self.state.row(node).first().map_or(0, |state| state.load(Ordering::Acquire))
+    fn state_of(&self, node: Node) -> u32 {
+        self.state.row(node.get()).first().map_or(0, |state| state.load(Ordering::Acquire))
     }
 
     /// Gives a row the next number, with a level drawn for it and without links. Panics when there are no more.
@@ -204,23 +205,23 @@ impl Nodes {
     }
 
     /// Gives a row the next number on a given level, as a file or a rewrite has it.
-    pub(super) fn append(&self, row: u32, level: usize) -> u32 {
+    pub(super) fn append(&self, row: u32, level: usize) -> Node {
         let node = self.next_number();
         self.place(node, row, level);
         node
     }
 
     /// Counts a node that is not in its place yet.
-    pub(super) fn next_number(&self) -> u32 {
+    pub(super) fn next_number(&self) -> Node {
         let claimed = self
             .len
             .fetch_update(Ordering::AcqRel, Ordering::Acquire, |len| (len < Self::MAX).then_some(len + 1));
-        claimed.expect("the graph is full")
+        Node::new(claimed.expect("the graph is full"))
     }
 
-    fn place(&self, node: u32, row: u32, level: usize) {
-        self.base.reserve(node);
-        let state = &self.state.reserve(node)[0];
+    fn place(&self, node: Node, row: u32, level: usize) {
+        self.base.reserve(node.get());
+        let state = &self.state.reserve(node.get())[0];
         if level > 0 {
             let level = level as u32;
             // With no place left for upper links the node stays in the base layer, which is all that it needs.
@@ -234,14 +235,14 @@ impl Nodes {
                 state.fetch_or(level << LEVEL_SHIFT | (first + 1), Ordering::Release);
             }
         }
-        self.rows.reserve(node)[0].store(row + 1, Ordering::Release);
+        self.rows.reserve(node.get())[0].store(row + 1, Ordering::Release);
     }
 
     /// The link words of a node in a layer that is not above its level. Empty when there are none.
     #[inline(always)]
-    pub(super) fn words(&self, node: u32, level: usize) -> &[AtomicU32] {
+    pub(super) fn words(&self, node: Node, level: usize) -> &[AtomicU32] {
         if level == 0 {
-            return self.base.row(node);
+            return self.base.row(node.get());
         }
         match (self.state_of(node) & UPPER).checked_sub(1) {
             Some(first) => self.upper.row(first + level as u32 - 1),
@@ -251,19 +252,19 @@ impl Nodes {
 
     /// Calls `each` with the links of a node, without waiting for writers.
     #[inline(always)]
-    pub(super) fn for_each_link(&self, node: u32, level: usize, mut each: impl FnMut(Link)) {
+    pub(super) fn for_each_link(&self, node: Node, level: usize, mut each: impl FnMut(Link)) {
         read_list(self.words(node, level), |word| each(Link(word)));
     }
 
     /// Asks for the base links of a node in the cache.
     #[inline(always)]
-    pub(super) fn prefetch(&self, node: u32) {
-        prefetch_l1(self.base.row(node));
+    pub(super) fn prefetch(&self, node: Node) {
+        prefetch_l1(self.base.row(node.get()));
     }
 
     /// Waits for the lock of a node.
-    pub(super) fn lock(&self, node: u32) -> LockedNode<'_> {
-        let state = &self.state.row(node)[0];
+    pub(super) fn lock(&self, node: Node) -> LockedNode<'_> {
+        let state = &self.state.row(node.get())[0];
         let mut tries = 0u32;
         while state.fetch_or(LOCKED, Ordering::Acquire) & LOCKED != 0 {
             tries += 1;
@@ -277,8 +278,8 @@ impl Nodes {
         LockedNode { nodes: self, state, node }
     }
 
-    /// Writes the links of a node that nobody else writes to, at most the capacity of the layer.
-    pub(super) fn write(&self, node: u32, level: usize, links: impl IntoIterator<Item = Link>) {
+    /// Writes the links of a node that no other thread writes to, at most the capacity of the layer.
+    pub(super) fn write(&self, node: Node, level: usize, links: impl IntoIterator<Item = Link>) {
         write_list(self.words(node, level), links.into_iter().map(|link| link.0));
     }
 }
@@ -287,12 +288,12 @@ impl Nodes {
 pub(super) struct LockedNode<'a> {
     nodes: &'a Nodes,
     state: &'a AtomicU32,
-    node: u32,
+    node: Node,
 }
 
 impl LockedNode<'_> {
     /// The number of the node.
-    pub(super) fn number(&self) -> u32 {
+    pub(super) fn number(&self) -> Node {
         self.node
     }
 
@@ -335,11 +336,12 @@ mod tests {
         for m in [2usize, 16, 512] {
             let nodes = Nodes::new(m, 7, 0);
             let count = 200_000u32;
-            let above = (0..count).filter(|&node| nodes.draw_level(node) >= 1).count() as f64;
+            let above = (0..count).filter(|&node| nodes.draw_level(Node::new(node)) >= 1).count() as f64;
             let expected = f64::from(count) / m as f64;
             assert!((above - expected).abs() < 5.0 * expected.sqrt(), "m {m}: {above} for {expected}");
-            assert!((0..count).all(|node| nodes.draw_level(node) <= MAX_LEVEL));
-            assert_eq!(nodes.draw_level(3), Nodes::new(m, 7, 0).draw_level(3));
+            assert!((0..count).all(|node| nodes.draw_level(Node::new(node)) <= MAX_LEVEL));
+            let third = Node::new(3);
+            assert_eq!(nodes.draw_level(third), Nodes::new(m, 7, 0).draw_level(third));
         }
     }
 
@@ -347,12 +349,14 @@ mod tests {
     fn nodes_are_numbered_as_they_come_and_know_their_row_and_level() {
         let nodes = Nodes::new(2, 0, 5);
         for (number, row) in [70_000, 3, u32::MAX - 1].into_iter().enumerate() {
-            assert_eq!(nodes.claim(row).node(), number as u32);
-            assert_eq!(nodes.row_of(number as u32), row);
-            assert_eq!(nodes.level_of(number as u32), nodes.draw_level(number as u32));
+            let node = Node::new(number as u32);
+            assert_eq!(nodes.claim(row).node(), node);
+            assert_eq!(nodes.row_of(node), row);
+            assert_eq!(nodes.level_of(node), nodes.draw_level(node));
         }
-        assert_eq!(nodes.append(9, MAX_LEVEL), 3);
-        assert_eq!((nodes.level_of(3), nodes.row_of(3), nodes.len()), (MAX_LEVEL, 9, 4));
-        assert_eq!(nodes.words(3, MAX_LEVEL).len(), 2);
+        let last = Node::new(3);
+        assert_eq!(nodes.append(9, MAX_LEVEL), last);
+        assert_eq!((nodes.level_of(last), nodes.row_of(last), nodes.len()), (MAX_LEVEL, 9, 4));
+        assert_eq!(nodes.words(last, MAX_LEVEL).len(), 2);
     }
 }

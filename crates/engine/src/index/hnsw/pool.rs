@@ -1,5 +1,7 @@
 //! The candidates of a walk, best first.
 
+use crate::types::Node;
+
 /// A node and its distance in one word that sorts by distance, then by node: the distance in order-preserving form,
 /// the number of the node, and in the lowest bit whether it has been expanded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -8,17 +10,17 @@ pub struct Candidate(u64);
 impl Candidate {
     /// The distance is not NaN and not −0; the node is below 2³¹.
     #[inline(always)]
-    pub(super) fn new(distance: f32, node: u32) -> Candidate {
+    pub(super) fn new(distance: f32, node: Node) -> Candidate {
         let bits = distance.to_bits();
         // Negative numbers reversed and below the positive ones.
         let ordered = if bits >> 31 == 0 { bits | 1 << 31 } else { !bits };
-        Candidate(u64::from(ordered) << 32 | u64::from(node) << 1)
+        Candidate(u64::from(ordered) << 32 | u64::from(node.get()) << 1)
     }
 
     /// The node.
     #[inline(always)]
-    pub fn node(self) -> u32 {
-        self.0 as u32 >> 1
+    pub fn node(self) -> Node {
+        Node::new(self.0 as u32 >> 1)
     }
 
     /// Its distance.
@@ -83,7 +85,7 @@ impl Pool {
 
     /// The best candidate that is not yet expanded; it counts as expanded from now on.
     #[inline(always)]
-    pub(super) fn expand_next(&mut self) -> Option<u32> {
+    pub(super) fn expand_next(&mut self) -> Option<Node> {
         let next = self.first_unexpanded()?;
         let entry = &mut self.entries[next];
         entry.0 |= 1;
@@ -93,7 +95,7 @@ impl Pool {
 
     /// The candidate that would be expanded next, as things stand.
     #[inline(always)]
-    pub(super) fn peek_next(&self) -> Option<u32> {
+    pub(super) fn peek_next(&self) -> Option<Node> {
         self.first_unexpanded().map(|next| self.entries[next].node())
     }
 
@@ -122,15 +124,16 @@ mod tests {
 
     proptest! {
         #[test]
-        fn candidates_sort_by_distance_then_row_and_keep_both(
+        fn candidates_sort_by_distance_then_node_and_keep_both(
             a in (any::<f32>(), 0u32..1 << 31), b in (any::<f32>(), 0u32..1 << 31),
         ) {
             prop_assume!(!a.0.is_nan() && !b.0.is_nan());
             let (a, b) = ((a.0 + 0.0, a.1), (b.0 + 0.0, b.1));
             let expected = a.0.total_cmp(&b.0).then(a.1.cmp(&b.1));
-            prop_assert_eq!(Candidate::new(a.0, a.1).cmp(&Candidate::new(b.0, b.1)), expected);
-            let candidate = Candidate::new(a.0, a.1);
-            prop_assert_eq!((candidate.distance().to_bits(), candidate.node()), (a.0.to_bits(), a.1));
+            let candidate = |(distance, node)| Candidate::new(distance, Node::new(node));
+            prop_assert_eq!(candidate(a).cmp(&candidate(b)), expected);
+            let read = (candidate(a).distance().to_bits(), candidate(a).node().get());
+            prop_assert_eq!(read, (a.0.to_bits(), a.1));
         }
 
         #[test]
@@ -142,7 +145,7 @@ mod tests {
             let mut offered = Vec::new();
             let mut expanded = Vec::new();
             for (row, &distance) in distances.iter().enumerate() {
-                let candidate = Candidate::new(f32::from(distance), row as u32);
+                let candidate = Candidate::new(f32::from(distance), Node::new(row as u32));
                 offered.push(candidate);
                 if pool.admits(candidate) {
                     pool.insert(candidate);
@@ -156,8 +159,8 @@ mod tests {
                     expanded.extend(best);
                 }
             }
-            let rows: Vec<u32> = pool.entries().iter().map(|c| c.node()).collect();
-            prop_assert_eq!(rows, offered.iter().map(|c| c.node()).collect::<Vec<u32>>());
+            let nodes: Vec<Node> = pool.entries().iter().map(|c| c.node()).collect();
+            prop_assert_eq!(nodes, offered.iter().map(|c| c.node()).collect::<Vec<Node>>());
         }
     }
 }

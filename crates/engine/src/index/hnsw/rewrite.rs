@@ -8,7 +8,7 @@ use super::nodes::{Link, Nodes};
 use super::select::Selection;
 use super::{Hnsw, pack_entry};
 use crate::index::{Space, Stopped};
-use crate::types::Metric;
+use crate::types::{Metric, Node};
 
 /// Nodes that a thread takes at a time, and between two stop checks.
 const STEP: usize = 256;
@@ -25,55 +25,55 @@ const DEAD: u32 = u32::MAX - 1;
 struct Renumbered<'a, S> {
     space: &'a S,
     /// The old number of each new node.
-    old: &'a [u32],
+    old: &'a [Node],
 }
 
 impl<S: Space> Space for Renumbered<'_, S> {
     type Query = S::Query;
 
-    fn one(&self, query: &S::Query, node: u32) -> f32 {
-        self.space.one(query, self.old[node as usize])
+    fn one(&self, query: &S::Query, node: Node) -> f32 {
+        self.space.one(query, self.old[node.index()])
     }
 
-    fn four(&self, query: &S::Query, nodes: [u32; 4]) -> [f32; 4] {
-        self.space.four(query, nodes.map(|node| self.old[node as usize]))
+    fn four(&self, query: &S::Query, nodes: [Node; 4]) -> [f32; 4] {
+        self.space.four(query, nodes.map(|node| self.old[node.index()]))
     }
 
-    fn prefetch(&self, node: u32) {
-        self.space.prefetch(self.old[node as usize]);
+    fn prefetch(&self, node: Node) {
+        self.space.prefetch(self.old[node.index()]);
     }
 
     fn look_ahead(&self) -> usize {
         self.space.look_ahead()
     }
 
-    fn can_read(&self, node: u32) -> bool {
-        self.space.can_read(self.old[node as usize])
+    fn can_read(&self, node: Node) -> bool {
+        self.space.can_read(self.old[node.index()])
     }
 
     fn metric(&self) -> Metric {
         self.space.metric()
     }
 
-    fn load(&self, node: u32, query: &mut S::Query) {
-        self.space.load(self.old[node as usize], query);
+    fn load(&self, node: Node, query: &mut S::Query) {
+        self.space.load(self.old[node.index()], query);
     }
 
-    fn is_same(&self, a: u32, b: u32) -> bool {
-        self.space.is_same(self.old[a as usize], self.old[b as usize])
+    fn is_same(&self, a: Node, b: Node) -> bool {
+        self.space.is_same(self.old[a.index()], self.old[b.index()])
     }
 }
 
 /// The nodes of a new graph.
 struct Order {
-    /// For every old node that has links the number of the new one in its place.
+    /// For every old node that has links the number of the new one in its place, or [`UNSEEN`] or [`DEAD`].
     numbers: Vec<u32>,
     /// For every new node with links the old one whose place it takes: the same, or the one that it is a duplicate of.
-    places: Vec<u32>,
+    places: Vec<Node>,
     /// For every new node with links its own old number.
-    old: Vec<u32>,
+    old: Vec<Node>,
     /// The old number of each duplicate, and the new number of the node that it is a duplicate of.
-    duplicates: Vec<(u32, u32)>,
+    duplicates: Vec<(Node, Node)>,
 }
 
 /// What the threads of one rewrite share.
@@ -83,7 +83,7 @@ struct Rewrite<'a, S, F> {
     space: &'a S,
     /// As in [`Order`].
     numbers: &'a [u32],
-    places: &'a [u32],
+    places: &'a [Node],
     /// Number of the first new node whose links no thread has taken on.
     next: AtomicUsize,
     is_stopped: AtomicBool,
@@ -95,8 +95,8 @@ struct LinkChoice<Q> {
     selection: Selection<Q>,
     centre: Q,
     links: Vec<Link>,
-    dead: Vec<u32>,
-    near: Vec<u32>,
+    dead: Vec<Node>,
+    near: Vec<Node>,
 }
 
 impl Hnsw {
@@ -113,10 +113,10 @@ impl Hnsw {
     pub fn rewrite<S: Space>(
         &self,
         space: &S,
-        keep: &impl Fn(u32) -> bool,
+        keep: &impl Fn(Node) -> bool,
         threads: usize,
         stop: &(impl Fn() -> bool + Sync),
-    ) -> Result<(Hnsw, Vec<u32>), Stopped> {
+    ) -> Result<(Hnsw, Vec<Node>), Stopped> {
         let Order { numbers, places, mut old, duplicates } = self.breadth_first(keep, stop)?;
         let mut new = Hnsw::new(self.params);
         new.nodes = Nodes::new(self.params.m, self.params.seed, (old.len() + duplicates.len()) as u32);
@@ -147,7 +147,11 @@ impl Hnsw {
         joined.map(|_| (new, old))
     }
 
-    fn breadth_first(&self, keep: &impl Fn(u32) -> bool, stop: &impl Fn() -> bool) -> Result<Order, Stopped> {
+    fn breadth_first(
+        &self,
+        keep: &impl Fn(Node) -> bool,
+        stop: &impl Fn() -> bool,
+    ) -> Result<Order, Stopped> {
         let len = self.len();
         let mut order = Order {
             numbers: vec![UNSEEN; len as usize],
@@ -157,22 +161,23 @@ impl Hnsw {
         };
         let mut queue = Vec::new();
         let mut equal = Vec::new();
-        let mut meet = |place: u32, queue: &mut Vec<u32>| {
+        let mut meet = |place: Node, queue: &mut Vec<Node>| {
             // Nodes inserted since the start are beyond the list.
-            let Some(number @ &mut UNSEEN) = order.numbers.get_mut(place as usize) else { return };
+            let Some(number @ &mut UNSEEN) = order.numbers.get_mut(place.index()) else { return };
             queue.push(place);
             equal.clear();
-            equal.extend(self.with_duplicates(place).filter(|&node| node < len && keep(node)));
+            equal.extend(self.with_duplicates(place).filter(|&node| node.get() < len && keep(node)));
             // The lowest row takes the place, so that every view that holds one of the equal nodes holds it.
             let Some(&first) = equal.iter().min_by_key(|&&node| self.row_of(node)) else {
                 *number = DEAD;
                 return;
             };
-            *number = order.old.len() as u32;
+            let new = Node::new(order.old.len() as u32);
+            *number = new.get();
             order.places.push(place);
             order.old.push(first);
             let duplicates = equal.iter().filter(|&&node| node != first);
-            order.duplicates.extend(duplicates.map(|&duplicate| (duplicate, *number)));
+            order.duplicates.extend(duplicates.map(|&duplicate| (duplicate, new)));
         };
         if let Some((entry, _)) = self.entry() {
             meet(entry, &mut queue);
@@ -190,14 +195,14 @@ impl Hnsw {
 
     /// Makes the first node of the highest level the entry point, and the one with the lowest row the root.
     pub(super) fn choose_entry(&self) {
-        let linked = || (0..self.len()).filter(|&node| !self.nodes.is_duplicate(node));
+        let linked = || self.all_nodes().filter(|&node| !self.nodes.is_duplicate(node));
         let levels = linked().map(|node| (self.nodes.level_of(node), node));
         // The first of equals is the greatest by this order.
         if let Some((level, node)) = levels.max_by(|a, b| a.0.cmp(&b.0).then(b.1.cmp(&a.1))) {
             self.entry.store(pack_entry(node, level), Ordering::Release);
         }
         if let Some(root) = linked().min_by_key(|&node| self.nodes.row_of(node)) {
-            self.root.store(u64::from(root) + 1, Ordering::Release);
+            self.root.store(u64::from(root.get()) + 1, Ordering::Release);
         }
     }
 }
@@ -223,14 +228,14 @@ impl<S: Space, F: Fn() -> bool> Rewrite<'_, S, F> {
                 return;
             }
             let to = places.len().min(from + STEP);
-            for (number, &node) in (from as u32..).zip(&places[from..to]) {
+            for (number, &node) in (from as u32..).map(Node::new).zip(&places[from..to]) {
                 for layer in 0..=self.new.nodes.level_of(number) {
                     self.choose_links(node, layer, &mut choice);
                     let chosen = choice
                         .selection
                         .chosen
                         .iter()
-                        .map(|&(_, link)| link.renumbered(self.number(link.node())));
+                        .map(|&(_, link)| link.renumbered(Node::new(self.number(link.node()))));
                     self.new.nodes.write(number, layer, chosen);
                 }
             }
@@ -238,7 +243,7 @@ impl<S: Space, F: Fn() -> bool> Rewrite<'_, S, F> {
     }
 
     /// Leaves the links, in old numbers, that a node is to have in the new graph in `choice.selection.chosen`.
-    fn choose_links(&self, node: u32, layer: usize, choice: &mut LinkChoice<S::Query>) {
+    fn choose_links(&self, node: Node, layer: usize, choice: &mut LinkChoice<S::Query>) {
         self.split_links(node, layer, choice);
         if choice.dead.is_empty() {
             return;
@@ -264,7 +269,7 @@ impl<S: Space, F: Fn() -> bool> Rewrite<'_, S, F> {
 
     /// Puts the present links of a node that stay into `choice.selection.chosen`, and the neighbours that are left out
     /// into `choice.dead`.
-    fn split_links(&self, node: u32, layer: usize, choice: &mut LinkChoice<S::Query>) {
+    fn split_links(&self, node: Node, layer: usize, choice: &mut LinkChoice<S::Query>) {
         let LinkChoice { selection, links, dead, .. } = choice;
         selection.candidates.clear();
         selection.chosen.clear();
@@ -283,7 +288,7 @@ impl<S: Space, F: Fn() -> bool> Rewrite<'_, S, F> {
 
     /// Puts the living neighbours of the dead neighbours of a node into `choice.near`, ascending, and those behind one
     /// more dead node.
-    fn gather_behind_dead(&self, node: u32, layer: usize, choice: &mut LinkChoice<S::Query>) {
+    fn gather_behind_dead(&self, node: Node, layer: usize, choice: &mut LinkChoice<S::Query>) {
         let LinkChoice { dead, near, .. } = choice;
         near.clear();
         let most = CANDIDATES_PER_LINK * self.present.params.m;
@@ -308,7 +313,7 @@ impl<S: Space, F: Fn() -> bool> Rewrite<'_, S, F> {
     }
 
     /// The new number of an old node, or [`UNSEEN`] or [`DEAD`].
-    fn number(&self, node: u32) -> u32 {
-        self.numbers.get(node as usize).copied().unwrap_or(UNSEEN)
+    fn number(&self, node: Node) -> u32 {
+        self.numbers.get(node.index()).copied().unwrap_or(UNSEEN)
     }
 }

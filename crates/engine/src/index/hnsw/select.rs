@@ -4,6 +4,7 @@ use super::isolated::Origin;
 use super::nodes::Link;
 use crate::index::Space;
 use crate::index::distance::stretched;
+use crate::types::Node;
 
 /// Stands for an unknown distance: that of a node which the view cannot read. The link must be kept. No distance is
 /// infinite.
@@ -19,8 +20,8 @@ pub(super) struct Selection<Q> {
     /// The nearest that were not chosen.
     passed_over: Vec<(f32, Link)>,
     /// The chosen nodes whose distance is known, and those of them without the mark of being compared.
-    rivals: Vec<u32>,
-    new_rivals: Vec<u32>,
+    rivals: Vec<Node>,
+    new_rivals: Vec<Node>,
     /// Stands for one candidate at a time.
     pub(super) probe: Q,
 }
@@ -117,7 +118,7 @@ impl<Q: Default> Selection<Q> {
 }
 
 /// Whether a candidate at distance `d` from the node is farther than that, or nearly so ([`stretched`]), from all rivals.
-fn is_diverse<S: Space>(space: &S, candidate: u32, d: f32, rivals: &[u32], probe: &mut S::Query) -> bool {
+fn is_diverse<S: Space>(space: &S, candidate: Node, d: f32, rivals: &[Node], probe: &mut S::Query) -> bool {
     if rivals.is_empty() {
         return true;
     }

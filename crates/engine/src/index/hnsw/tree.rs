@@ -22,6 +22,7 @@ use super::pool::Candidate;
 use super::select::UNKNOWN;
 use super::{Hnsw, WalkParams};
 use crate::index::{Space, Stopped};
+use crate::types::Node;
 
 impl Hnsw {
     /// Writes the base links of a new node, one of them to a parent, and makes the parent link back. From then on the
@@ -31,7 +32,7 @@ impl Hnsw {
     pub(super) fn join_tree<S: Space>(
         &self,
         computer: DistanceComputer<'_, S>,
-        node: u32,
+        node: Node,
         chosen: &[(f32, Link)],
         found: &[Candidate],
         scratch: &mut LinkScratch<S::Query>,
@@ -56,9 +57,9 @@ impl Hnsw {
     fn adopt<S: Space>(
         &self,
         space: &S,
-        node: u32,
+        node: Node,
         chosen: &[(f32, Link)],
-        (distance, parent): (f32, u32),
+        (distance, parent): (f32, Node),
         scratch: &mut LinkScratch<S::Query>,
     ) -> bool {
         let up = chosen.iter().find(|(_, link)| link.node() == parent);
@@ -70,7 +71,7 @@ impl Hnsw {
     }
 
     /// Goes through the tree breadth first, until `visit` says yes to a node, and returns that.
-    fn tree_from(&self, start: u32, mut visit: impl FnMut(u32) -> bool) -> Option<u32> {
+    fn tree_from(&self, start: Node, mut visit: impl FnMut(Node) -> bool) -> Option<Node> {
         let mut seen = HashSet::from([start]);
         let mut queue = VecDeque::from([start]);
         let mut links = Vec::new();
@@ -89,29 +90,29 @@ impl Hnsw {
 
     /// The nodes that cannot be reached from the entry point in the base layer, ascending. Empty unless the graph was
     /// read from a file that needs [`Hnsw::repair`], or nodes are being inserted right now.
-    pub fn unreachable(&self) -> Vec<u32> {
+    pub fn unreachable(&self) -> Vec<Node> {
         let mut is_reached = vec![false; self.len() as usize];
-        let mut stack: Vec<u32> = self.entry().map(|(entry, _)| entry).into_iter().collect();
+        let mut stack: Vec<Node> = self.entry().map(|(entry, _)| entry).into_iter().collect();
         for &node in &stack {
-            is_reached[node as usize] = true;
+            is_reached[node.index()] = true;
         }
         while let Some(node) = stack.pop() {
             self.nodes.for_each_link(node, 0, |link| {
                 // Nodes inserted since the start are beyond the list.
-                if let Some(reached @ false) = is_reached.get_mut(link.node() as usize) {
+                if let Some(reached @ false) = is_reached.get_mut(link.node().index()) {
                     *reached = true;
                     stack.push(link.node());
                 }
             });
         }
-        for first in 0..is_reached.len() as u32 {
-            if is_reached[first as usize] && !self.nodes.is_duplicate(first) {
+        for first in (0..is_reached.len() as u32).map(Node::new) {
+            if is_reached[first.index()] && !self.nodes.is_duplicate(first) {
                 for duplicate in self.nodes.duplicates.of(first) {
-                    is_reached.get_mut(duplicate as usize).into_iter().for_each(|reached| *reached = true);
+                    is_reached.get_mut(duplicate.index()).into_iter().for_each(|reached| *reached = true);
                 }
             }
         }
-        (0..is_reached.len() as u32).filter(|&node| !is_reached[node as usize]).collect()
+        (0..).map(Node::new).zip(is_reached).filter(|&(_, reached)| !reached).map(|(node, _)| node).collect()
     }
 
     /// Joins the parts of a graph that was read from a file, so that every node can be reached again, and returns how
@@ -129,14 +130,14 @@ impl Hnsw {
         stop: &impl Fn() -> bool,
     ) -> Result<usize, Stopped> {
         let Some((entry, _)) = self.entry() else { return Ok(0) };
-        let linked = (0..self.len()).filter(|&node| !self.nodes.is_duplicate(node)).count();
+        let linked = self.all_nodes().filter(|&node| !self.nodes.is_duplicate(node)).count();
         if self.tree_links() == 2 * (linked - 1) {
             return Ok(0);
         }
         let mut parts = self.parts();
         let mut joints = self.join_along_links(space, &mut parts, scratch, stop)?;
         let mut query = S::Query::default();
-        for node in 0..self.len() {
+        for node in self.all_nodes() {
             if self.nodes.is_duplicate(node) || parts.are_joined(node, entry) {
                 continue;
             }
@@ -145,7 +146,7 @@ impl Hnsw {
             }
             let member = self.tree_from(node, |node| self.has_tree_room(node)).expect("a tree has leaves");
             space.load(member, &mut query);
-            let is_other = |other: u32| parts.are_joined(other, entry) && self.has_tree_room(other);
+            let is_other = |other: Node| parts.are_joined(other, entry) && self.has_tree_room(other);
             let walk = WalkParams::wide(self.params.ef_construct);
             self.walk(space, &query, &walk, &is_other, &mut scratch.walk, stop)?;
             // Without duplicates, which have no links and so cannot be joined.
@@ -171,8 +172,8 @@ impl Hnsw {
         let mut joints = 0;
         let mut query = S::Query::default();
         let mut links = Vec::new();
-        for node in 0..self.len() {
-            if node.is_multiple_of(256) && stop() {
+        for node in self.all_nodes() {
+            if node.get().is_multiple_of(256) && stop() {
                 return Err(Stopped);
             }
             links.clear();
@@ -195,8 +196,8 @@ impl Hnsw {
         &self,
         space: &S,
         query: &S::Query,
-        a: u32,
-        b: u32,
+        a: Node,
+        b: Node,
         scratch: &mut BuildScratch<S::Query>,
     ) {
         let distance = space.one(query, b);
@@ -210,19 +211,19 @@ impl Hnsw {
     /// Tree marks in the base layer. A forest with two for each node but one is a tree over all.
     fn tree_links(&self) -> usize {
         let mut marked = 0;
-        for node in 0..self.len() {
+        for node in self.all_nodes() {
             self.nodes.for_each_link(node, 0, |link| marked += usize::from(link.in_tree()));
         }
         marked
     }
 
-    fn has_tree_room(&self, node: u32) -> bool {
+    fn has_tree_room(&self, node: Node) -> bool {
         let mut marked = 0;
         self.nodes.for_each_link(node, 0, |link| marked += usize::from(link.in_tree()));
         marked < self.nodes.tree_capacity()
     }
 
-    fn has_tree_link(&self, from: u32, to: u32) -> bool {
+    fn has_tree_link(&self, from: Node, to: Node) -> bool {
         let mut found = false;
         self.nodes.for_each_link(from, 0, |link| found |= link.in_tree() && link.node() == to);
         found
@@ -231,7 +232,7 @@ impl Hnsw {
     /// The sets of nodes that the tree connects.
     fn parts(&self) -> Parts {
         let mut parts = Parts::new(self.len());
-        for node in 0..self.len() {
+        for node in self.all_nodes() {
             self.nodes.for_each_link(node, 0, |link| {
                 if link.in_tree() {
                     parts.join(node, link.node());
@@ -247,7 +248,7 @@ impl Hnsw {
         let mut parts = Parts::new(self.len());
         let mut marked = vec![0usize; self.len() as usize];
         let mut links = Vec::new();
-        for node in 0..self.len() {
+        for node in self.all_nodes() {
             links.clear();
             let locked = self.nodes.lock(node);
             locked.read(0, &mut links);
@@ -264,8 +265,8 @@ impl Hnsw {
                 } else {
                     let room = self.nodes.tree_capacity();
                     is_pair
-                        && marked[node as usize] < room
-                        && marked[other as usize] < room
+                        && marked[node.index()] < room
+                        && marked[other.index()] < room
                         && parts.join(node, other)
                 };
                 if !is_sound {
@@ -274,14 +275,14 @@ impl Hnsw {
                         self.unmark(other, node);
                     }
                 } else if other > node {
-                    marked[node as usize] += 1;
-                    marked[other as usize] += 1;
+                    marked[node.index()] += 1;
+                    marked[other.index()] += 1;
                 }
             }
         }
     }
 
-    fn unmark(&self, from: u32, to: u32) {
+    fn unmark(&self, from: Node, to: Node) {
         let locked = self.nodes.lock(from);
         let mut links = Vec::new();
         locked.read(0, &mut links);
@@ -293,35 +294,35 @@ impl Hnsw {
 
 /// Disjoint sets of nodes (union by size).
 struct Parts {
-    parent: Vec<u32>,
+    parent: Vec<Node>,
     size: Vec<u32>,
 }
 
 impl Parts {
     fn new(nodes: u32) -> Parts {
-        Parts { parent: (0..nodes).collect(), size: vec![1; nodes as usize] }
+        Parts { parent: (0..nodes).map(Node::new).collect(), size: vec![1; nodes as usize] }
     }
 
-    fn find(&self, mut node: u32) -> u32 {
-        while self.parent[node as usize] != node {
-            node = self.parent[node as usize];
+    fn find(&self, mut node: Node) -> Node {
+        while self.parent[node.index()] != node {
+            node = self.parent[node.index()];
         }
         node
     }
 
-    fn are_joined(&self, a: u32, b: u32) -> bool {
+    fn are_joined(&self, a: Node, b: Node) -> bool {
         self.find(a) == self.find(b)
     }
 
     /// Joins the parts of two nodes; false when they were one already.
-    fn join(&mut self, a: u32, b: u32) -> bool {
+    fn join(&mut self, a: Node, b: Node) -> bool {
         let (a, b) = (self.find(a), self.find(b));
         if a == b {
             return false;
         }
-        let (large, small) = if self.size[a as usize] < self.size[b as usize] { (b, a) } else { (a, b) };
-        self.parent[small as usize] = large;
-        self.size[large as usize] += self.size[small as usize];
+        let (large, small) = if self.size[a.index()] < self.size[b.index()] { (b, a) } else { (a, b) };
+        self.parent[small.index()] = large;
+        self.size[large.index()] += self.size[small.index()];
         true
     }
 }

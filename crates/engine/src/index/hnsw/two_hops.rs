@@ -5,6 +5,7 @@ use super::computer::DistanceComputer;
 use super::visited::{BLOCK, Fresh, Marks};
 use super::walk::{HOPS_PER_CHECK, WalkScratch, gather};
 use crate::index::{Space, Stopped};
+use crate::types::Node;
 
 /// A hop has found enough accepted nodes when there are as many as a node can have links, divided by this.
 const ENOUGH_DIVISOR: usize = 2;
@@ -15,12 +16,12 @@ const AHEAD: usize = 8;
 #[derive(Default)]
 pub(super) struct TwoHops {
     /// Neighbours of the present node that were refused.
-    refused: Vec<u32>,
+    refused: Vec<Node>,
     /// Accepted nodes to score next.
-    batch: Vec<u32>,
+    batch: Vec<Node>,
     /// Refused nodes whose neighbours were not read, in the order in which they were met. The walk goes on through them
     /// where accepted nodes lie more than two hops apart.
-    bridges: Vec<u32>,
+    bridges: Vec<Node>,
     /// Most bridges to keep.
     most_bridges: usize,
 }
@@ -31,7 +32,7 @@ impl TwoHops {
         self.most_bridges = ef;
     }
 
-    fn keep_bridge(&mut self, node: u32) {
+    fn keep_bridge(&mut self, node: Node) {
         if self.bridges.len() < self.most_bridges {
             self.bridges.push(node);
         }
@@ -48,7 +49,7 @@ impl Hnsw {
         &self,
         computer: DistanceComputer<'_, S>,
         ef: usize,
-        accept: &impl Fn(u32) -> bool,
+        accept: &impl Fn(Node) -> bool,
         scratch: &mut WalkScratch,
         stop: &impl Fn() -> bool,
     ) -> Result<(), Stopped> {
@@ -98,8 +99,8 @@ impl Hnsw {
     fn gather_two_hops<S: Space>(
         &self,
         space: &S,
-        node: u32,
-        accept: &impl Fn(u32) -> bool,
+        node: Node,
+        accept: &impl Fn(Node) -> bool,
         marks: &mut Marks,
         fresh: &mut Fresh,
         two_hops: &mut TwoHops,

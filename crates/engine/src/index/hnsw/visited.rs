@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicU32, Ordering, fence};
 
 use super::nodes::Link;
+use crate::types::Node;
 
 /// Links that are read in one go.
 pub(super) const BLOCK: usize = 32;
@@ -43,8 +44,8 @@ pub(super) struct Marks<'a> {
 impl Marks<'_> {
     /// Marks a node. False when it was marked before, or is beyond the nodes of this walk.
     #[inline(always)]
-    pub(super) fn visit(&mut self, node: u32) -> bool {
-        match self.cells.get_mut(node as usize + 1) {
+    pub(super) fn visit(&mut self, node: Node) -> bool {
+        match self.cells.get_mut(node.index() + 1) {
             Some(cell) if *cell != self.walk => {
                 *cell = self.walk;
                 true
@@ -64,7 +65,7 @@ impl Marks<'_> {
             let number = Link::number(word.load(Ordering::Relaxed));
             // The words behind the last link name cell 0.
             if let Some(cell) = self.cells.get_mut(number as usize) {
-                fresh.nodes[len % BLOCK] = number.wrapping_sub(1);
+                fresh.nodes[len % BLOCK] = Node::new(number.wrapping_sub(1));
                 len += usize::from(*cell != self.walk);
                 *cell = self.walk;
             }
@@ -78,19 +79,19 @@ impl Marks<'_> {
 /// The nodes of one block of links that a walk meets for the first time.
 #[derive(Default)]
 pub(super) struct Fresh {
-    nodes: [u32; BLOCK],
+    nodes: [Node; BLOCK],
     len: usize,
 }
 
 impl Fresh {
     #[inline(always)]
-    pub(super) fn nodes(&self) -> &[u32] {
+    pub(super) fn nodes(&self) -> &[Node] {
         &self.nodes[..self.len.min(BLOCK)]
     }
 
     /// Keeps the nodes that `keep` says yes to.
     #[inline(always)]
-    pub(super) fn retain(&mut self, mut keep: impl FnMut(u32) -> bool) {
+    pub(super) fn retain(&mut self, mut keep: impl FnMut(Node) -> bool) {
         let mut kept = 0;
         for at in 0..self.len.min(BLOCK) {
             let node = self.nodes[at];
@@ -112,9 +113,9 @@ mod tests {
         let mut visited = Visited::default();
         for walk in 0..140_000u32 {
             let mut marks = visited.begin(1 + walk % 3);
-            assert!(marks.visit(0), "walk {walk}");
-            assert!(!marks.visit(0));
-            assert!(!marks.visit(1 + walk % 3), "a node beyond the walk");
+            assert!(marks.visit(Node::new(0)), "walk {walk}");
+            assert!(!marks.visit(Node::new(0)));
+            assert!(!marks.visit(Node::new(1 + walk % 3)), "a node beyond the walk");
         }
     }
 
@@ -127,9 +128,9 @@ mod tests {
             let tail = vec![0; BLOCK - links.len()];
             links.iter().map(|node| node + 1).chain(tail).map(AtomicU32::new).collect()
         };
-        marks.visit(7);
+        marks.visit(Node::new(7));
         marks.gather(&words(&[3, 7, 3, 39, 40, 0, (1 << 30) - 2]), &mut fresh);
-        assert_eq!(fresh.nodes(), [3, 39, 0]);
+        assert_eq!(fresh.nodes(), [3, 39, 0].map(Node::new));
         marks.gather(&words(&[3, 39, 0]), &mut fresh);
         assert!(fresh.nodes().is_empty());
         // Marks are not part of the number.
@@ -137,11 +138,12 @@ mod tests {
         marked[0].store((1 << 31) | 6, Ordering::Relaxed);
         marked[1].store((3 << 30) | 7, Ordering::Relaxed);
         marks.gather(&marked, &mut fresh);
-        assert_eq!(fresh.nodes(), [5, 6]);
+        assert_eq!(fresh.nodes(), [5, 6].map(Node::new));
         let all: Vec<u32> = (8..40).collect();
         marks.gather(&words(&all), &mut fresh);
-        assert_eq!(fresh.nodes(), &all[..31], "all but 39");
-        fresh.retain(|node| node % 2 == 0);
+        let unmarked: Vec<Node> = (8..39).map(Node::new).collect();
+        assert_eq!(fresh.nodes(), unmarked);
+        fresh.retain(|node| node.get() % 2 == 0);
         assert_eq!(fresh.nodes().len(), 16);
     }
 }

@@ -9,6 +9,7 @@ use super::pool::Candidate;
 use super::two_hops::TwoHops;
 use super::visited::{BLOCK, Fresh, Marks, Visited};
 use crate::index::{Space, Stopped};
+use crate::types::Node;
 
 /// Expanded nodes between two stop checks.
 pub(super) const HOPS_PER_CHECK: u32 = 4;
@@ -25,7 +26,7 @@ pub struct WalkParams<'a> {
     /// What the walk does at nodes that are not accepted.
     pub traversal: Traversal,
     /// Nodes to start from, in addition to the one that the descent from the entry point finds.
-    pub starts: &'a [u32],
+    pub starts: &'a [Node],
 }
 
 impl WalkParams<'_> {
@@ -106,7 +107,7 @@ impl Hnsw {
         space: &S,
         query: &S::Query,
         params: &WalkParams,
-        accept: &impl Fn(u32) -> bool,
+        accept: &impl Fn(Node) -> bool,
         scratch: &'s mut WalkScratch,
         stop: &impl Fn() -> bool,
     ) -> Result<&'s [Candidate], Stopped> {
@@ -126,7 +127,7 @@ impl Hnsw {
     fn find_starts<S: Space>(
         &self,
         computer: DistanceComputer<'_, S>,
-        further: &[u32],
+        further: &[Node],
         scratch: &mut WalkScratch,
     ) {
         let descent = self.descend(computer, 0, scratch);
@@ -137,8 +138,9 @@ impl Hnsw {
         }
         let len = self.len();
         // Duplicates have no links to go on by.
-        let leads_on = |node: u32| node < len && !self.nodes.is_duplicate(node) && computer.can_read(node);
-        let further: Vec<u32> = further.iter().copied().filter(|&node| leads_on(node)).collect();
+        let leads_on =
+            |node: Node| node.get() < len && !self.nodes.is_duplicate(node) && computer.can_read(node);
+        let further: Vec<Node> = further.iter().copied().filter(|&node| leads_on(node)).collect();
         computer.score(&further, |candidate| scratch.starts.push(candidate));
     }
 
@@ -146,7 +148,7 @@ impl Hnsw {
         &self,
         computer: DistanceComputer<'_, S>,
         params: &WalkParams,
-        accept: &impl Fn(u32) -> bool,
+        accept: &impl Fn(Node) -> bool,
         scratch: &mut WalkScratch,
         stop: &impl Fn() -> bool,
     ) -> Result<(), Stopped> {
@@ -159,7 +161,7 @@ impl Hnsw {
     /// Fills `scratch.with_duplicates` with what was found, each node followed by its accepted duplicates, as long as
     /// there are fewer than `ef` or a few thousand. Duplicates take no places from the nodes behind them: distances may
     /// be estimates, and another node may in truth be the nearest.
-    fn add_duplicates(&self, ef: usize, accept: &impl Fn(u32) -> bool, scratch: &mut WalkScratch) {
+    fn add_duplicates(&self, ef: usize, accept: &impl Fn(Node) -> bool, scratch: &mut WalkScratch) {
         let WalkScratch { frontier, with_duplicates, .. } = scratch;
         with_duplicates.clear();
         let most = ef.max(MAX_WITH_DUPLICATES);
@@ -218,7 +220,7 @@ impl Hnsw {
         computer: DistanceComputer<'_, S>,
         level: usize,
         ef: usize,
-        accept: &impl Fn(u32) -> bool,
+        accept: &impl Fn(Node) -> bool,
         scratch: &mut WalkScratch,
         stop: &impl Fn() -> bool,
     ) -> Result<(), Stopped> {

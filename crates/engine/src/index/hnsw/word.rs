@@ -36,8 +36,8 @@ impl Word for AtomicU32 {
 
 /// Calls `each` with the words of a list up to its first 0.
 ///
-/// Whoever follows a link finds what was written before it, the links of its node for one: loads are relaxed, and one
-/// fence at the end orders all of them.
+/// A reader that follows a link sees what was written before it, such as the links of its node: the loads are relaxed,
+/// and one fence at the end orders all of them.
 #[inline(always)]
 pub(super) fn read_list<W: Word>(words: &[W], mut each: impl FnMut(u32)) {
     for word in words {

@@ -3,10 +3,10 @@
 use super::block::{Block, List};
 use crate::vectors::{SparseVector, finite};
 
-/// What a row has that no list of the query named: −0, which no sum of products can be once +0 was added to each.
+/// The sum of a row that is in no list of the query: −0, which no sum of products can be once +0 was added to each.
 const UNTOUCHED: f32 = -0.0;
 
-/// Rows whose sums are looked at together: whether any is good enough is one vector operation or two.
+/// Rows whose sums are checked together: one or two vector operations find out whether any is good enough.
 const GROUP: usize = 16;
 
 /// Postings whose values are widened together.
@@ -19,7 +19,7 @@ pub struct Sums {
     widened: Vec<f32>,
 }
 
-/// What becomes of the rows that a scan finds.
+/// Takes the rows that a scan finds.
 pub trait Found {
     /// The least score that is worth an offer; only ever rises.
     fn bound(&self) -> f32;

@@ -41,7 +41,7 @@ enum Expression {
     /// 1 where the filter matches, else 0.
     Condition(Box<Filter>),
     Sum(Vec<Term>),
-    /// A factor of 0 ends it: those that follow are not looked at.
+    /// A factor of 0 ends it: those that follow are not evaluated.
     Product(Vec<Term>),
     Function(Function, Box<Term>),
     Quotient(Box<Quotient>),

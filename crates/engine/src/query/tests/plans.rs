@@ -12,9 +12,9 @@ const K: usize = 10;
 const PLANS: [Plan; 3] = [Plan::Scan, Plan::Wide, Plan::TwoHop];
 
 impl Random {
-    /// One of two heaps; coordinates are coarse, so that ties happen.
-    fn vector(&mut self, heap: u64) -> Vec<f32> {
-        (0..SIZE).map(|_| (self.below(64) + 40 * heap) as f32 / 16.0 - 1.0).collect()
+    /// In one of two clusters; coordinates are coarse, so that ties happen.
+    fn vector(&mut self, cluster: u64) -> Vec<f32> {
+        (0..SIZE).map(|_| (self.below(64) + 40 * cluster) as f32 / 16.0 - 1.0).collect()
     }
 }
 
@@ -70,7 +70,7 @@ impl Collection {
         collection.call("create_collection", &body);
         let index = |field: &str, schema: &str| json!({"field_name": field, "field_schema": schema});
         collection.call("create_field_index", &index("n", "integer"));
-        collection.call("create_field_index", &index("heap", "keyword"));
+        collection.call("create_field_index", &index("cluster", "keyword"));
         collection.insert(setup.points);
         collection.index();
         let share = |percent: u64| setup.points * percent / 100;
@@ -93,15 +93,15 @@ impl Collection {
         super::call(&self.engine, "c", operation, body)
     }
 
-    /// A point with a vector in one of the heaps; one in twenty has none.
+    /// A point with a vector in one of the clusters; one in twenty has none.
     fn point(&mut self, id: u64) -> Value {
-        let heap = self.random.below(2);
+        let cluster = self.random.below(2);
         let payload = json!({"n": self.random.below(1000), "raw": self.random.below(1000),
-            "heap": if heap == 0 { "near" } else { "far" }});
+            "cluster": if cluster == 0 { "near" } else { "far" }});
         let vector = if self.random.below(20) == 0 {
             json!({"w": [1, 2]})
         } else {
-            json!({"v": self.random.vector(heap)})
+            json!({"v": self.random.vector(cluster)})
         };
         json!({"id": id, "vector": vector, "payload": payload})
     }
@@ -118,7 +118,7 @@ impl Collection {
         self.engine.work_in_background(crate::collection::GraphPolicy::WhenGrown);
     }
 
-    /// A filter of any selectivity: none, indexed, by document, both, by id, and those of the other heap only.
+    /// A filter of any selectivity: none, indexed, by document, both, by id, and those of the other cluster only.
     fn filter(&mut self) -> Value {
         let upper = [1, 5, 30, 150, 600, 1000][self.random.below(6) as usize];
         let range = |key: &str| json!({"key": key, "range": {"lt": upper}});
@@ -126,7 +126,7 @@ impl Collection {
             0 => json!(null),
             1 => json!({"must": [range("raw")]}),
             2 => json!({"must": [range("n")], "must_not": [{"key": "raw", "range": {"lt": 200}}]}),
-            3 => json!({"must": [{"key": "heap", "match": {"value": "far"}}]}),
+            3 => json!({"must": [{"key": "cluster", "match": {"value": "far"}}]}),
             4 => json!({"must": [{"has_id": (0..upper).collect::<Vec<_>>()}]}),
             _ => json!({"must": [range("n")]}),
         }

@@ -155,7 +155,7 @@ fn a_scan_for_many_stops_when_it_is_told_to() {
             };
             let result = scan_many(&rows, distance, &queries, 0..rows.len(), &accept, &mut tops, &stop);
             assert_eq!(result, Err(Stopped));
-            assert!(seen.get() <= 3 * MAX_LOOKED_AT, "looked at {} rows", seen.get());
+            assert!(seen.get() <= 3 * MAX_CHECKED, "checked {} rows", seen.get());
         }
     }
 }

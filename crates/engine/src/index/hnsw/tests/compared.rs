@@ -11,7 +11,7 @@ use crate::index::hnsw::select::{Selection, UNKNOWN};
 fn check_compared(graph: &Built, rows: &RowTable) -> (usize, usize) {
     let space = graph.space(rows);
     let (mut compared, mut all) = (0, 0);
-    for node in 0..graph.hnsw.len() {
+    for node in graph.hnsw.all_nodes() {
         for layer in 0..=graph.hnsw.nodes.level_of(node) {
             let mut links = Vec::new();
             let centre = vector(rows, graph.hnsw.row_of(node));
@@ -32,7 +32,7 @@ fn check_compared(graph: &Built, rows: &RowTable) -> (usize, usize) {
                     let slack = 1e-5 * (distance.abs() + between.abs());
                     assert!(
                         between > distance - slack || distance - nearer < slack,
-                        "{:?}: node {node} at layer {layer}: {distance} far, {between} from its rival",
+                        "{:?}: {node:?} at layer {layer}: {distance} far, {between} from its rival",
                         graph.metric
                     );
                 }
@@ -106,11 +106,11 @@ proptest! {
         let rows = arena(&clustered_rows(&mut random, 80, 4, 8), metric).table();
         let graph = build(&rows, 8, metric);
         let space = graph.space(&rows);
-        let centre = vector(&rows, graph.hnsw.row_of(0));
+        let centre = vector(&rows, graph.hnsw.row_of(Node::new(0)));
         let mut selection = Selection::default();
         let mut lists = [Vec::<Link>::new(), Vec::new()];
         // Duplicates have no links, but may be chosen like others here.
-        for node in 1..graph.hnsw.len() {
+        for node in graph.hnsw.all_nodes().skip(1) {
             let in_tree = random.below(8) == 0 && lists[0].iter().filter(|link| link.in_tree()).count() < capacity;
             let unknown = random.below(12) == 0;
             for (has_marks, list) in [true, false].into_iter().zip(&mut lists) {

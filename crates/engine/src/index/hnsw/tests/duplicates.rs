@@ -1,9 +1,9 @@
-//! Equal vectors, in heaps.
+//! Duplicates: thousands of equal vectors.
 
 use super::*;
 
-/// Two heaps of thousands, with other rows between and around them.
-fn heaps(random: &mut Random, metric: Metric) -> RowTable {
+/// Two vectors with thousands of duplicates each, and other rows between and around them.
+fn many_duplicates(random: &mut Random, metric: Metric) -> RowTable {
     let mut rows = vec![vec![1.0; 8]; 3000];
     rows.extend(random_rows(random, 500, 8));
     rows.extend(vec![vec![1.5; 8]; 3000]);
@@ -11,10 +11,10 @@ fn heaps(random: &mut Random, metric: Metric) -> RowTable {
 }
 
 #[test]
-fn thousands_of_equals_hide_no_row() {
+fn thousands_of_duplicates_hide_no_row() {
     let mut random = Random(4);
     for metric in METRICS {
-        let rows = heaps(&mut random, metric);
+        let rows = many_duplicates(&mut random, metric);
         let graph = build(&rows, 8, metric);
         for row in [0, 1500, 2999, 3500, 6499] {
             let query = &vector(&rows, row);
@@ -31,18 +31,18 @@ fn thousands_of_equals_hide_no_row() {
                 search(&graph, &rows, &query, 20, |_| true)[0] != exact(&rows, metric, &query, 1, |_| true)[0]
             };
             let missed: Vec<u32> = (3000..3500).filter(is_missed).collect();
-            assert!(missed.len() <= 2, "{metric:?}: {missed:?} missed between two heaps");
+            assert!(missed.len() <= 2, "{metric:?}: {missed:?} missed between two sets of duplicates");
         }
     }
 }
 
 #[test]
-fn a_search_that_ends_within_a_heap_returns_all_of_it() {
+fn a_walk_that_ends_among_duplicates_returns_all_of_them() {
     let mut random = Random(30);
-    let rows = heaps(&mut random, Metric::Euclid);
+    let rows = many_duplicates(&mut random, Metric::Euclid);
     let graph = build(&rows, 8, Metric::Euclid);
     let found = search(&graph, &rows, &[1.0; 8], 10, |_| true);
-    // And those behind it have their places too.
+    // The nodes behind them keep their places too.
     assert!(found[..3000].iter().all(|&(distance, _)| distance == 0.0));
     assert!((3009..=4105).contains(&found.len()) && found[3000].0 > 0.0, "{}", found.len());
     let found = search(&graph, &rows, &[1.0; 8], 10, |row| row % 100 == 7 && row < 3000);
@@ -61,7 +61,7 @@ fn all_equal_rows_are_found_written_rewritten_and_joined_by_more() {
         let graph = Built::empty(HnswParams { m: 4, ef_construct: 30, seed: 1 }, Metric::Cosine);
         let mut scratch = BuildScratch::new();
         (0..2000).for_each(|row| graph.insert(&rows, row, &mut scratch));
-        assert_eq!(graph.hnsw.unreachable(), [0u32; 0]);
+        assert_eq!(graph.hnsw.unreachable(), []);
         let all = |graph: &Built| search(graph, &rows, &[1.0; 6], 10, |_| true).len();
         assert_eq!(all(&graph), 2000);
         let mut bytes = Vec::new();
@@ -71,12 +71,14 @@ fn all_equal_rows_are_found_written_rewritten_and_joined_by_more() {
         let mut again = Vec::new();
         cut.hnsw.write_to(&mut again, u32::MAX);
         assert_eq!(bytes, again);
-        // The one that all others hang on is among the dead.
+        // The node that all others are duplicates of is among the dead.
         let keep = |node| cut.hnsw.row_of(node) % 3 == 2;
         let (hnsw, old) = cut.hnsw.rewrite(&cut.space(&rows), &keep, 1, &|| false).unwrap();
         let left = Built { hnsw, metric: Metric::Cosine };
         assert_eq!((left.repair(&rows), left.hnsw.unreachable(), old.len()), (0, vec![], 500));
-        assert!((0..).zip(old).all(|(new, old)| left.hnsw.row_of(new) == cut.hnsw.row_of(old)));
+        assert!(
+            left.hnsw.all_nodes().zip(old).all(|(new, old)| left.hnsw.row_of(new) == cut.hnsw.row_of(old))
+        );
         assert_eq!(left.rows(), (0..1500).filter(|row| row % 3 == 2).collect());
         (2000..3000).for_each(|row| left.insert(&rows, row, &mut scratch));
         assert_eq!((left.hnsw.unreachable(), all(&left)), (vec![], 1500));
@@ -99,7 +101,7 @@ fn rows_of_low_rank_and_whole_numbers_are_found_by_their_own_vector() {
         for metric in [Metric::Euclid, Metric::Cosine, Metric::Manhattan] {
             let rows = arena(&rows, metric).table();
             let graph = build(&rows, 8, metric);
-            assert_eq!(graph.hnsw.unreachable(), [0u32; 0]);
+            assert_eq!(graph.hnsw.unreachable(), []);
             let missed = (0..3000).filter(|&row| {
                 let query = vector(&rows, row);
                 let best = exact(&rows, metric, &query, 1, |_| true)[0].0;

@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::arena::{RowArena, RowTable};
 use crate::index::{Distance, Originals, Stopped, TopK, flat};
-use crate::types::Metric;
+use crate::types::{Metric, Node};
 use crate::vectors::RowFormat;
 
 const METRICS: [Metric; 4] = [Metric::Cosine, Metric::Euclid, Metric::Dot, Metric::Manhattan];
@@ -112,7 +112,7 @@ impl Built {
 
     /// The rows in the graph.
     fn rows(&self) -> HashSet<u32> {
-        (0..self.hnsw.len()).map(|node| self.hnsw.row_of(node)).collect()
+        self.hnsw.all_nodes().map(|node| self.hnsw.row_of(node)).collect()
     }
 
     fn repair(&self, rows: &RowTable) -> usize {
@@ -247,12 +247,12 @@ fn nodes_of_upper_layers_have_as_many_links_in_the_base_layer_as_others() {
     let mut random = Random(15);
     let rows = arena(&random_rows(&mut random, 4000, 12), Metric::Euclid).table();
     let graph = build(&rows, 4, Metric::Euclid).hnsw;
-    let mean_degree = |nodes: Vec<u32>| {
+    let mean_degree = |nodes: Vec<Node>| {
         let mut links = 0;
         nodes.iter().for_each(|&node| graph.nodes.for_each_link(node, 0, |_| links += 1));
         f64::from(links) / nodes.len() as f64
     };
-    let (upper, others) = (0..4000).partition(|&node| graph.nodes.level_of(node) > 0);
+    let (upper, others) = graph.all_nodes().partition(|&node| graph.nodes.level_of(node) > 0);
     let (upper, others) = (mean_degree(upper), mean_degree(others));
     assert!(upper > 0.9 * others, "{upper} links on average, {others} elsewhere");
 }
@@ -312,8 +312,8 @@ fn two_hop_walks_find_the_accepted_and_score_nothing_else() {
     for percent in [50, 20, 5] {
         let accept = |row: u32| row.wrapping_mul(2_654_435_761) >> 16 < percent * 655;
         // Some accepted nodes anywhere, as a planner that knows the filter gives.
-        let starts: Vec<u32> =
-            (0..6000).filter(|&row| accept(row)).step_by(40 * percent as usize / 5).collect();
+        let accepted = (0..6000).filter(|&row| accept(row));
+        let starts: Vec<Node> = accepted.step_by(40 * percent as usize / 5).map(Node::new).collect();
         let walk = WalkParams { ef: 64, traversal: Traversal::TwoHop, starts: &starts };
         let (mut hits, mut scratch) = (0, WalkScratch::new());
         for query in &queries {
@@ -342,7 +342,8 @@ fn two_hop_walks_find_the_accepted_and_score_nothing_else() {
     let mut scratch = WalkScratch::new();
     let found = graph.search(&rows, &queries[0], &none, |_| false, &mut scratch, &|| false);
     assert_eq!(found, Ok(vec![]));
-    let beyond = WalkParams { ef: 8, traversal: Traversal::Check, starts: &[6000, u32::MAX, 17, 17] };
+    let starts = [6000, u32::MAX, 17, 17].map(Node::new);
+    let beyond = WalkParams { ef: 8, traversal: Traversal::Check, starts: &starts };
     let found = graph.search(&rows, &vector(&rows, 17), &beyond, |_| true, &mut scratch, &|| false).unwrap();
     assert_eq!(found[0], (0.0, 17));
 }
@@ -465,7 +466,7 @@ fn threads_insert_while_others_search_their_own_views() {
             is_done.store(true, Memory::Relaxed);
         });
         assert_eq!(graph.hnsw.len(), 3000);
-        assert_eq!(graph.hnsw.unreachable(), [0u32; 0], "m {m}");
+        assert_eq!(graph.hnsw.unreachable(), [], "m {m}");
         assert_eq!(graph.repair(&rows), 0, "the tree is whole");
         let queries: Vec<Vec<f32>> = all.iter().step_by(60).cloned().collect();
         let recall = recall(&graph, &rows, &queries, 256, |_| true);
@@ -524,12 +525,12 @@ fn a_graph_cut_to_fewer_rows_is_repaired_and_grows_on() {
             assert_eq!(cut.hnsw.len(), upto);
             let mut scratch = BuildScratch::new();
             cut.repair(&rows);
-            assert_eq!(cut.hnsw.unreachable(), [0u32; 0], "m {m} upto {upto}");
+            assert_eq!(cut.hnsw.unreachable(), [], "m {m} upto {upto}");
             assert_eq!(cut.repair(&rows), 0);
             for row in upto..rows.len() {
                 cut.insert(&rows, row, &mut scratch);
             }
-            assert_eq!(cut.hnsw.unreachable(), [0u32; 0]);
+            assert_eq!(cut.hnsw.unreachable(), []);
             let queries: Vec<Vec<f32>> = (0..20).map(|n| vector(&rows, n * 75)).collect();
             let recall = recall(&cut, &rows, &queries, 400, |_| true);
             assert!(recall >= if m == 2 { 0.6 } else { 0.95 }, "m {m} upto {upto}: recall {recall}");
@@ -583,11 +584,11 @@ proptest! {
         if let Ok(graph) = read(&bytes, 60, Metric::Euclid) {
             let mut scratch = BuildScratch::new();
             graph.repair(&rows);
-            prop_assert_eq!(graph.hnsw.unreachable(), vec![0u32; 0]);
+            prop_assert_eq!(graph.hnsw.unreachable(), vec![]);
             for row in (0..60).filter(|row| !graph.rows().contains(row)).collect::<Vec<u32>>() {
                 graph.insert(&rows, row, &mut scratch);
             }
-            prop_assert_eq!(graph.hnsw.unreachable(), vec![0u32; 0]);
+            prop_assert_eq!(graph.hnsw.unreachable(), vec![]);
             search(&graph, &rows, &vector(&rows, 5), 10, |row| row % 2 == 0);
         }
     }
@@ -604,7 +605,7 @@ proptest! {
         for row in 0..rows.len() {
             graph.insert(&rows, row, &mut scratch);
         }
-        prop_assert_eq!(graph.hnsw.unreachable(), vec![0u32; 0]);
+        prop_assert_eq!(graph.hnsw.unreachable(), vec![]);
         let found = search(&graph, &rows, &vector(&rows, 0), rows.len() as usize, |_| true);
         prop_assert_eq!(found, exact(&rows, metric, &vector(&rows, 0), rows.len() as usize, |_| true));
     }
@@ -626,6 +627,9 @@ fn a_node_that_is_still_on_its_way_is_left_out_of_a_file() {
     assert_eq!(graph.hnsw.write_to(&mut bytes, 200).len(), 200);
     let again = read(&bytes, 200, Metric::Euclid).expect("no row stands in it twice");
     again.repair(&rows);
-    assert_eq!(again.hnsw.unreachable(), [0u32; 0]);
-    assert_eq!((0..300).map(|node| graph.hnsw.placed_row(node)).filter(Option::is_some).count(), 100);
+    assert_eq!(again.hnsw.unreachable(), []);
+    assert_eq!(
+        (0..300).map(|node| graph.hnsw.placed_row(Node::new(node))).filter(Option::is_some).count(),
+        100
+    );
 }

@@ -4,16 +4,16 @@ use std::sync::atomic::{AtomicBool, Ordering as Memory};
 
 use super::*;
 
-fn rewrite(graph: &Built, rows: &RowTable, keep: impl Fn(u32) -> bool, threads: usize) -> (Built, Vec<u32>) {
+fn rewrite(graph: &Built, rows: &RowTable, keep: impl Fn(u32) -> bool, threads: usize) -> (Built, Vec<Node>) {
     let keep = |node| keep(graph.hnsw.row_of(node));
     let (hnsw, old) = graph.hnsw.rewrite(&graph.space(rows), &keep, threads, &|| false).unwrap();
-    assert_eq!(hnsw.unreachable(), [0u32; 0]);
+    assert_eq!(hnsw.unreachable(), []);
     assert_eq!(hnsw.len() as usize, old.len());
-    let same = |(new, &old): (u32, &u32)| {
+    let same = |(new, &old): (Node, &Node)| {
         hnsw.row_of(new) == graph.hnsw.row_of(old)
             && hnsw.nodes.level_of(new) == graph.hnsw.nodes.level_of(old)
     };
-    assert!((0..).zip(&old).all(same));
+    assert!(hnsw.all_nodes().zip(&old).all(same));
     (Built { hnsw, metric: graph.metric }, old)
 }
 
@@ -25,7 +25,7 @@ fn a_rewrite_without_deaths_keeps_every_link_and_puts_the_entry_first() {
     for threads in [1, 3] {
         let (new, old) = rewrite(&graph, &rows, |_| true, threads);
         assert_eq!((new.hnsw.len(), old[0]), (3000, graph.hnsw.entry().unwrap().0));
-        for (node, &before) in (0..).zip(&old) {
+        for (node, &before) in new.hnsw.all_nodes().zip(&old) {
             for layer in 0..=new.hnsw.nodes.level_of(node) {
                 let links = |graph: &Hnsw, node| {
                     let mut links = Vec::new();
@@ -118,7 +118,7 @@ fn whole_regions_may_die_and_all_that_lives_stays_within_reach() {
             assert_eq!(search(&new, &rows, &vector(&rows, 3), 2000, |_| true).len(), live);
             // And it grows on.
             new.insert(&rows, 0, &mut BuildScratch::new());
-            assert_eq!(new.hnsw.unreachable(), [0u32; 0]);
+            assert_eq!(new.hnsw.unreachable(), []);
         }
     }
 }
@@ -145,7 +145,7 @@ fn a_graph_is_rewritten_while_it_grows_and_is_searched() {
             let mut scratch = BuildScratch::new();
             let missing = (0..4000).filter(|row| keep(*row) && !present.contains(row));
             missing.take(50).for_each(|row| new.insert(&rows, row, &mut scratch));
-            assert_eq!(new.hnsw.unreachable(), [0u32; 0]);
+            assert_eq!(new.hnsw.unreachable(), []);
         }
     });
 }
@@ -158,7 +158,7 @@ fn a_rewrite_stops_when_it_is_told_to() {
     for most in [0, 1, 8, 12] {
         let asked = AtomicU32::new(0);
         let stop = || asked.fetch_add(1, Memory::Relaxed) >= most;
-        let result = graph.hnsw.rewrite(&graph.space(&rows), &|node| node % 3 > 0, 2, &stop);
+        let result = graph.hnsw.rewrite(&graph.space(&rows), &|node| node.get() % 3 > 0, 2, &stop);
         assert!(matches!(result, Err(Stopped)), "after {most}");
     }
 }
