@@ -41,7 +41,7 @@ function report(progress: string): void {
 
 /** Starts a server that kills itself at a point, and loads it until it is there. */
 async function killAtPoint(chain: Chain, point: string): Promise<void> {
-  const env = { KITHDB_TEST_CRASH_POINT: `${point}:${1 + Math.floor(Math.random() * 3)}` };
+  const env = { CRASH_POINT: `${point}:${1 + Math.floor(Math.random() * 3)}` };
   const server = new ServerChild(chain.dataDir, { launcher: HURRIED, env });
   try {
     const url = await server.ready;
@@ -53,7 +53,12 @@ async function killAtPoint(chain: Chain, point: string): Promise<void> {
     if (!(error instanceof NoAnswer || error instanceof NotReady)) throw error;
   }
   // Nothing else sends this signal: the server was at the point.
-  expect([point, await server.exit]).toEqual([point, { code: null, signal: 'SIGKILL' }]);
+  const exit = await server.exit;
+  expect([env.CRASH_POINT, exit, server.output]).toEqual([
+    env.CRASH_POINT,
+    { code: null, signal: 'SIGKILL' },
+    expect.anything(),
+  ]);
 }
 
 /** Starts a server, loads it and kills it at a random moment; whether it still ran then. */
