@@ -197,7 +197,7 @@ function makeEngine({ config, cleanUp }: Start, factory: EngineFactory): Promise
 /**
  * Opens the engine and what reports on it; false when the server is stopping already. Authentication is opened before
  * the engine, since each has a lock: of two processes that start on one directory at the same time, each would otherwise
- * get one of the two locks, and give up for want of the other.
+ * get one of the two locks, and both would give up.
  */
 function openEngine(start: Start, auth: Deferred<AuthService>, making: Promise<Engine>): Promise<boolean> {
   const { lifecycle, log, cleanUp } = start;
@@ -224,7 +224,7 @@ function openEngine(start: Start, auth: Deferred<AuthService>, making: Promise<E
   return opened;
 }
 
-/** Opens the socket for commands on this machine. Without it everything else is served all the same. */
+/** Opens the socket for commands on this machine. The server works without it. */
 async function openControlSocket(
   { config, log }: Start,
   engine: Engine,

@@ -59,8 +59,8 @@ interface Base {
 }
 
 /**
- * Copies a data directory into a new folder, also while a server serves it: then the server lends its files for the
- * time. Every write that was acknowledged before is in the copy, every collection is at one operation, and every file
+ * Copies a data directory into a new folder, also while a server serves it: then the server stages its files
+ * meanwhile. Every write that was acknowledged before is in the copy, every collection is at one operation, and every file
  * was read back.
  * @throws BackupError that says why there is none; what was copied so far is left, without a manifest.
  */

@@ -11,8 +11,8 @@ import { STORE_FILE } from './data-files';
 /** One line of a report. */
 export interface Finding {
   /**
-   * `note`: nothing is wrong; `derived`: it is built again; `damage`: data cannot be read; `unknown`: nobody could look
-   * into it.
+   * `note`: nothing is wrong; `derived`: it is built again; `damage`: data cannot be read; `unknown`: it could
+   * not be read.
    */
   readonly severity: 'note' | 'derived' | 'damage' | 'unknown';
   /** Relative to the data directory. */
@@ -108,13 +108,13 @@ function missingStore(): Finding {
   };
 }
 
-/** Nothing is known to be lost of a file that nobody has looked into. */
+/** A store that this user cannot read; nothing is known to be lost. */
 function unreadStore({ what, advice }: StoreRefusal): Finding {
   const effect = 'a server of this user does not start; the collections are not affected';
   return { severity: 'damage', file: STORE_FILE, collection: null, what, effect, advice };
 }
 
-/** It was not looked into either, but a server may well read it. */
+/** A store that could not be checked here; a server may be able to read it. */
 function uncheckedStore({ message }: StoreUnavailable): Finding {
   return {
     severity: 'unknown',

@@ -24,7 +24,7 @@ export interface Staging {
   readonly quarantined: () => readonly string[];
 }
 
-/** The socket on which a running server takes orders from commands on its own machine. */
+/** The socket on which a running server takes requests of commands on its own machine. */
 export interface Control {
   close(): Promise<void>;
 }
@@ -37,8 +37,8 @@ const SOCKET = 'control.sock';
 const MAX_SOCKET_PATH_BYTES = 100;
 
 /**
- * Listens on a socket in the data directory, so that whoever may read the data may back them up, and nobody else. The
- * caller holds the lock of the directory: what an earlier process left there is dead.
+ * Listens on a socket in the data directory, so that exactly the users who may read the data may back them up. The caller
+ * holds the lock of the directory, so a socket that is left there belongs to no running process.
  */
 export async function openControl(dataDir: string, staging: Staging, log: Logger): Promise<Control> {
   const { address, name = address, folder } = await socketAddress(dataDir);
@@ -86,7 +86,7 @@ export async function openControl(dataDir: string, staging: Staging, log: Logger
   };
 }
 
-/** Stages, says so, and takes the stage away when whoever asked is done with it or gone. */
+/** Stages the files, answers, and removes the stage when the client ends or loses its connection. */
 async function serveBackup(dataDir: string, socket: Socket, staging: Staging, log: Logger): Promise<void> {
   const gone = new Promise<void>((resolve) => {
     socket.once('end', resolve).once('close', () => {
@@ -99,7 +99,7 @@ async function serveBackup(dataDir: string, socket: Socket, staging: Staging, lo
   const startedAt = performance.now();
   try {
     await staging.stage();
-    // It must not keep everything else from being saved.
+    // A damaged store must not prevent the backup of the collections.
     const copied = await staging.copyStore(join(dataDir, STAGING, STORE_FILE)).catch(damageOf);
     const store = typeof copied === 'string' ? { hasStore: false, storeFault: copied } : { hasStore: copied };
     const quarantined = staging.quarantined();
@@ -115,7 +115,7 @@ async function serveBackup(dataDir: string, socket: Socket, staging: Staging, lo
   await staging.unstage().catch((error: unknown) => {
     log.warn({ err: error }, 'what was staged for a backup cannot be removed; the next start removes it');
   });
-  // Its end tells whoever waits for it that nothing is left behind.
+  // The end of the connection tells the client that the stage is removed.
   socket.end();
 }
 

@@ -3,7 +3,7 @@ import { constants, createReadStream } from 'node:fs';
 import { chmod, copyFile, open } from 'node:fs/promises';
 import { BackupError } from './failure';
 
-/** What a file holds, in short. */
+/** Length and checksum of a file. */
 export interface Digest {
   readonly bytes: number;
   /** Hexadecimal. */

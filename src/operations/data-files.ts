@@ -49,7 +49,7 @@ async function namesIn(folder: string): Promise<readonly string[]> {
   return ((await unlessMissing(readdir(folder))) ?? []).sort();
 }
 
-/** What the system says of a path that leads to nothing: links among them that lead to themselves or through a file. */
+/** Error codes of a path that leads to nothing, such as a link to itself or a path through a file. */
 const NOTHING_THERE: ReadonlySet<string | undefined> = new Set(['ENOENT', 'ELOOP', 'ENOTDIR']);
 
 async function unlessMissing<T>(asked: Promise<T>): Promise<T | undefined> {
@@ -71,7 +71,7 @@ export async function isFile(path: string): Promise<boolean> {
   );
 }
 
-/** Whether a restore into a data directory did not come to its end. */
+/** Whether a data directory has an unfinished restore. */
 export function holdsUnfinishedRestore(dataDir: string): Promise<boolean> {
   return isFile(join(dataDir, UNFINISHED_RESTORE));
 }
@@ -99,7 +99,7 @@ async function placeOf(path: string): Promise<string> {
   }
 }
 
-/** What stands at a path. */
+/** What exists at a path. */
 export async function folderState(path: string): Promise<'absent' | 'empty' | 'used' | 'no folder'> {
   try {
     if (!(await stat(path)).isDirectory()) {

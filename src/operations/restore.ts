@@ -57,7 +57,7 @@ async function copyBackup(from: string, to: string): Promise<RestoreOutcome> {
         : `${dataDir} is not empty: a backup is restored into a new or empty folder, which --data-dir names`,
     );
   }
-  // Else the backup would hold what is no part of it, and whoever removes old backups would remove it too.
+  // Otherwise the data directory would be in the folder of the backup, and removed with it.
   if (await lieInOneAnother(dataDir, folder)) {
     throw new BackupError(`${dataDir} and the backup ${folder} must not lie in one another`);
   }

@@ -1,12 +1,12 @@
 import type { Logger } from 'pino';
 import type { Engine } from '../engine/types';
 
-/** Between two looks at what the scrub has found. */
+/** Interval at which the findings of the scrub are read. */
 const LOOK_MS = 5000;
 
 /**
- * Logs what the start of the engine found at once, then every finding of its scrub, and every pass that came to its end,
- * until it is told to stop.
+ * Logs the damage that the start of the engine found, then every finding of its scrub and every finished pass, until the
+ * returned function is called.
  */
 export function reportScrub(engine: Pick<Engine, 'scrub'>, log: Logger, everyMs = LOOK_MS): () => void {
   let reported = 0;

@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import type { Engine } from '../engine/types';
 import { productVersion } from '../system/version';
 
-/** A start that has come to its end. */
+/** A start that is complete. */
 export interface FinishedStart {
   readonly url: string;
   /** Milliseconds. */

@@ -17,7 +17,7 @@ export function descriptionRoute(): PlainRoute {
     path: '/openapi.json',
     permission: 'none',
     answer: (exchange) => {
-      // Read when it is first asked for; most servers never are.
+      // Read at the first request: most servers never get one.
       text ??= readFileSync(FILE);
       exchange.send(200, text);
     },

@@ -19,7 +19,7 @@ export function plainRoutes(lifecycle: Lifecycle, kithdbVersion: string): readon
       time: exchange.elapsedSeconds(),
     });
   };
-  // Liveness never looks at anything the process depends on: a restart would not mend that.
+  // Liveness checks nothing that the process depends on: a restart would not repair that.
   const alive = (exchange: Exchange): void => {
     exchange.sendValue(200, { status: 'ok' });
   };

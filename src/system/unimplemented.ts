@@ -1,7 +1,7 @@
 import type { Method } from '../http/route';
 import type { UnimplementedRoute } from '../http/route-table';
 
-/** The groups of C8 as they are named there, each with its endpoints. */
+/** The groups of C8 by their names there, each with its endpoints. */
 const GROUPS: Readonly<Record<string, readonly (readonly [Method, string])[]>> = {
   aliases: [
     ['GET', '/aliases'],
