@@ -1,15 +1,17 @@
-//! Types that every layer shares: point ids and offsets, nodes of graphs, numbers of records and operations, distances,
+//! Types that every layer shares: point ids and offsets, rows of fields, nodes of graphs, numbers of records and operations, distances,
 //! element types.
 
 mod lsn;
 mod node;
 mod op_number;
 mod point_offset;
+mod row;
 
 pub use lsn::Lsn;
 pub use node::Node;
 pub use op_number::OpNumber;
 pub use point_offset::PointOffset;
+pub use row::{Row, RowRange};
 
 use std::fmt;
 

@@ -336,7 +336,7 @@ fn one_writer_that_waits_for_its_answers_keeps_the_tail_short() {
         put(from, 500);
         ok(&engine, "search", "c", &json!({"vector": vec![0.0; SIZE], "limit": 1}));
         let snapshot = collection.snapshot();
-        let indexed = snapshot.graphs[0].as_ref().map_or(0, |(_, indexed)| *indexed);
+        let indexed = snapshot.graphs[0].as_ref().map_or(0, |(_, indexed)| indexed.get());
         longest = longest.max(snapshot.view.fields[0].len() - indexed);
     }
     drop(held_up);

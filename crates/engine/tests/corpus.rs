@@ -349,7 +349,7 @@ fn small_log() -> Vec<u8> {
 
 fn graph_of(points: u32) -> Vec<u8> {
     use kithdb_engine::index::{BuildScratch, Codes, Hnsw, HnswParams};
-    use kithdb_engine::types::Metric;
+    use kithdb_engine::types::{Metric, Row};
     use kithdb_engine::vectors::{CodeParams, CodeQuery, CodeTable, Encoder};
     let vectors: Vec<[f32; 2]> = (0..points).map(|at| [(at % 20) as f32, (at * 7 % 11) as f32]).collect();
     let encoder = Encoder::train(Metric::Euclid, 2, CodeParams::default(), &vectors, 1);
@@ -357,12 +357,12 @@ fn graph_of(points: u32) -> Vec<u8> {
     let graph = Hnsw::new(HnswParams { m: 4, ef_construct: 16, seed: 1 });
     let mut scratch = BuildScratch::new();
     for (row, vector) in (0..).zip(&vectors) {
-        let slot = graph.claim(row);
+        let slot = graph.claim(Row::new(row));
         let mut query = CodeQuery::default();
         table.fill(slot.node(), &encoder, vector, &mut query);
         graph.insert(&Codes::new(&table), slot, &query, &mut scratch);
     }
     let mut bytes = Vec::new();
-    graph.write_to(&mut bytes, u32::MAX);
+    graph.write_to(&mut bytes, Row::new(u32::MAX));
     bytes
 }

@@ -369,10 +369,7 @@ fn every_row_is_in_the_graph_or_in_the_tail_while_indexers_take_it_in() {
                 if let Some((graph, indexed)) = &snapshot.graphs[0]
                     && row < *indexed
                 {
-                    assert!(
-                        graph.node_of(row).is_some(),
-                        "row {row} is neither in the graph nor in the tail"
-                    );
+                    assert!(graph.node_of(row).is_some(), "{row:?} is neither in the graph nor in the tail");
                 }
             }
             thread::yield_now();

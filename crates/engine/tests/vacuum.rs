@@ -12,7 +12,7 @@ use kithdb_engine::engine::{Engine, Options};
 use kithdb_engine::field::{FieldArena, IndexScratch};
 use kithdb_engine::limits::{Limits, Thresholds};
 use kithdb_engine::storage::{SimDisk, Storage};
-use kithdb_engine::types::{OpNumber, PointId};
+use kithdb_engine::types::{OpNumber, PointId, PointOffset, Row, RowRange};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -231,11 +231,11 @@ fn a_graph_on_disk_leads_through_no_row_that_was_dropped() {
     drop(served);
     engine.restart();
     let snapshot = collection(&engine).snapshot();
-    let rows = &snapshot.view.fields[0].rows;
-    assert!((0..rows.len()).any(|row| !rows.holds(row)), "some rows must have been dropped");
+    let table = &snapshot.view.fields[0];
+    assert!(table.all_rows().iter().any(|row| !table.holds(row)), "some rows must have been dropped");
     if let Some((graph, _)) = &snapshot.graphs[0] {
         let mut nodes = graph.hnsw.all_nodes();
-        assert!(nodes.all(|node| rows.holds(graph.hnsw.row_of(node))), "a node of a row that is gone");
+        assert!(nodes.all(|node| table.holds(graph.hnsw.row_of(node))), "a node of a row that is gone");
     }
 }
 
@@ -272,12 +272,12 @@ fn an_indexer_that_was_held_up_takes_in_no_row_that_was_dropped_meanwhile() {
     points.retain(|id, _| *id >= 200);
     while served.index_some(&mut scratch) {}
     let snapshot = served.snapshot();
-    let rows = &snapshot.view.fields[0].rows;
-    assert!((0..rows.len()).any(|row| !rows.holds(row)), "some rows must have been dropped");
+    let table = &snapshot.view.fields[0];
+    assert!(table.all_rows().iter().any(|row| !table.holds(row)), "some rows must have been dropped");
     let (graph, _) = snapshot.graphs[0].as_ref().expect("a graph");
     assert_eq!(graph.hnsw.len(), 200);
     assert!(
-        graph.hnsw.all_nodes().all(|node| rows.holds(graph.hnsw.row_of(node))),
+        graph.hnsw.all_nodes().all(|node| table.holds(graph.hnsw.row_of(node))),
         "a node of a row that is gone"
     );
     assert_whole(&engine, &points, &mut random, "after the delay");
@@ -361,29 +361,34 @@ fn rows_of_dropped_chunks_cost_nothing_before_and_after_they_are_loaded() {
     let (dropped, kept) = (1u32 << 19, 100u32);
     let mut written = arena();
     for row in 0..dropped + kept {
-        written.push(&(row as f32).to_le_bytes(), row);
+        written.push(&(row as f32).to_le_bytes(), PointOffset::new(row));
     }
     let before = written.table();
-    (0..dropped).for_each(|row| written.kill(row, OpNumber::new(7)));
+    (0..dropped).for_each(|row| written.kill(Row::new(row), OpNumber::new(7)));
     (0..dropped / written.chunk_rows()).for_each(|chunk| written.release(chunk));
     let mut loaded = arena();
     (0..dropped / loaded.chunk_rows()).for_each(|_| loaded.load_dropped());
     for row in 0..kept {
-        loaded.push(&(row as f32).to_le_bytes(), row);
+        loaded.push(&(row as f32).to_le_bytes(), PointOffset::new(row));
     }
     for arena in [&mut written, &mut loaded] {
         let table = arena.table();
         assert!(table.columns_bytes() < 5 << 20, "{} bytes", table.columns_bytes());
         assert!(
-            [0, 1, dropped - 1].iter().all(|&row| !table.alive(row, OpNumber::NONE) && !arena.is_alive(row))
+            [0, 1, dropped - 1]
+                .map(Row::new)
+                .iter()
+                .all(|&row| !table.alive(row, OpNumber::NONE) && !arena.is_alive(row))
         );
-        assert!((dropped..dropped + kept).all(|row| table.alive(row, OpNumber::new(9))));
-        let next = arena.push(&1f32.to_le_bytes(), 3);
-        assert_eq!((next, arena.owner(next), arena.is_alive(next)), (dropped + kept, 3, true));
+        let live = RowRange::of_len(Row::new(dropped), kept);
+        assert!(live.iter().all(|row| table.alive(row, OpNumber::new(9))));
+        let owner = PointOffset::new(3);
+        let next = arena.push(&1f32.to_le_bytes(), owner);
+        assert_eq!((next, arena.owner(next), arena.is_alive(next)), (live.end, owner, true));
     }
     assert_eq!(
-        (before.owner(5).get(), before.alive(5, OpNumber::new(6))),
-        (5, true),
+        (before.owner(Row::new(5)), before.alive(Row::new(5), OpNumber::new(6))),
+        (PointOffset::new(5), true),
         "a table that was taken before"
     );
 }

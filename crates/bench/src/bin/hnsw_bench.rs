@@ -30,7 +30,7 @@ use kithdb_engine::index::{
     BuildScratch, Candidate, Codes, Distance, Hnsw, HnswParams, Originals, TopK, WalkParams, WalkScratch,
     flat,
 };
-use kithdb_engine::types::Metric;
+use kithdb_engine::types::{Metric, Row, RowRange};
 use kithdb_engine::vectors::{CodeParams, CodeQuery, CodeTable, Encoder, RowFormat};
 
 const K: usize = 10;
@@ -142,7 +142,7 @@ impl<'a> Index<'a> {
             Some((encoder, table)) => {
                 let (mut scratch, mut query) = (BuildScratch::new(), CodeQuery::default());
                 for row in rows {
-                    let slot = self.graph.claim(row);
+                    let slot = self.graph.claim(Row::new(row));
                     table.fill(slot.node(), encoder, &self.data.vector(row), &mut query);
                     self.graph.insert(&Codes::new(table), slot, &query, &mut scratch);
                 }
@@ -150,7 +150,7 @@ impl<'a> Index<'a> {
             None => {
                 let mut scratch = BuildScratch::new();
                 for row in rows {
-                    let slot = self.graph.claim(row);
+                    let slot = self.graph.claim(Row::new(row));
                     self.graph.insert(&self.originals(), slot, &self.data.vector(row), &mut scratch);
                 }
             }
@@ -167,8 +167,8 @@ impl<'a> Index<'a> {
         accept: impl Fn(u32) -> bool,
         scratch: &mut Scratch,
     ) -> Vec<(f32, u32)> {
-        let accept = |node| accept(self.graph.row_of(node));
-        let row = |c: &Candidate| (c.distance(), self.graph.row_of(c.node()));
+        let accept = |node| accept(self.graph.row_of(node).get());
+        let row = |c: &Candidate| (c.distance(), self.graph.row_of(c.node()).get());
         let Scratch { search, vector, code, ranked } = scratch;
         vector.clear();
         vector.extend_from_slice(query);
@@ -191,7 +191,7 @@ impl<'a> Index<'a> {
 
     /// The graph without some rows.
     fn rewritten(self, keep: impl Fn(u32) -> bool, threads: usize) -> Index<'a> {
-        let keep = |node| keep(self.graph.row_of(node));
+        let keep = |node| keep(self.graph.row_of(node).get());
         let rewritten = match &self.codes {
             Some((_, table)) => self.graph.rewrite(&Codes::new(table), &keep, threads, &|| false),
             None => self.graph.rewrite(&self.originals(), &keep, threads, &|| false),
@@ -241,8 +241,8 @@ fn exact(data: &DataSet) {
     let queries = &data.queries[..data.queries.len().min(100)];
     let start = Instant::now();
     for query in queries {
-        let mut top = TopK::new(K, |a: u32, b: u32| a.cmp(&b));
-        let rows = 0..data.rows.len();
+        let mut top = TopK::new(K, |a: Row, b: Row| a.cmp(&b));
+        let rows = RowRange::of_len(Row::FIRST, data.rows.len());
         flat::scan_range(&data.rows, data.distance(), query, rows, &|_| true, &mut top, &|| false)
             .expect("nothing stops it");
         std::hint::black_box(top.into_sorted());
@@ -384,8 +384,9 @@ impl DataSet {
     /// Distance of the k-th nearest accepted row, by query.
     fn kth_of(&self, accept: impl Fn(u32) -> bool) -> Vec<f32> {
         let kth = |query: &Vec<f32>| {
-            let mut top = TopK::new(K, |a: u32, b: u32| a.cmp(&b));
-            let rows = 0..self.rows.len();
+            let mut top = TopK::new(K, |a: Row, b: Row| a.cmp(&b));
+            let rows = RowRange::of_len(Row::FIRST, self.rows.len());
+            let accept = |row: Row| accept(row.get());
             flat::scan_range(&self.rows, self.distance(), query, rows, &accept, &mut top, &|| false)
                 .expect("nothing stops it");
             top.into_sorted().last().map_or(f32::MIN, |last| last.0)

@@ -13,7 +13,7 @@ use std::time::Instant;
 
 use kithdb_engine::arena::{RowArena, RowTable};
 use kithdb_engine::index::{Distance, TopK, flat};
-use kithdb_engine::types::{Datatype, Metric};
+use kithdb_engine::types::{Datatype, Metric, Row, RowRange};
 use kithdb_engine::vectors::RowFormat;
 use kithdb_kernels::peak;
 
@@ -96,9 +96,17 @@ fn contest(name: &str, is_compute: bool, run: impl Fn() -> f64 + 'static) -> Con
 
 /// Scans for one query; answers the bytes that were read.
 fn one(rows: &RowTable, distance: Distance, query: &[f32]) -> f64 {
-    let mut top = TopK::new(K, |a: u32, b: u32| a.cmp(&b));
-    flat::scan_range(rows, distance, query, 0..rows.len(), &|_| true, &mut top, &|| false)
-        .expect("nothing stops it");
+    let mut top = TopK::new(K, |a: Row, b: Row| a.cmp(&b));
+    flat::scan_range(
+        rows,
+        distance,
+        query,
+        RowRange::of_len(Row::FIRST, rows.len()),
+        &|_| true,
+        &mut top,
+        &|| false,
+    )
+    .expect("nothing stops it");
     black_box(top.into_sorted());
     f64::from(rows.len()) * rows.row_bytes() as f64
 }
@@ -107,9 +115,17 @@ fn one(rows: &RowTable, distance: Distance, query: &[f32]) -> f64 {
 fn many(rows: &RowTable, distance: Distance, queries: &[Vec<f32>]) -> f64 {
     let dim = queries[0].len();
     let queries: Vec<&[f32]> = queries.iter().map(Vec::as_slice).collect();
-    let mut tops: Vec<_> = queries.iter().map(|_| TopK::new(K, |a: u32, b: u32| a.cmp(&b))).collect();
-    flat::scan_many(rows, distance, &queries, 0..rows.len(), &|_| true, &mut tops, &|| false)
-        .expect("nothing stops it");
+    let mut tops: Vec<_> = queries.iter().map(|_| TopK::new(K, |a: Row, b: Row| a.cmp(&b))).collect();
+    flat::scan_many(
+        rows,
+        distance,
+        &queries,
+        RowRange::of_len(Row::FIRST, rows.len()),
+        &|_| true,
+        &mut tops,
+        &|| false,
+    )
+    .expect("nothing stops it");
     black_box(tops.into_iter().map(TopK::into_sorted).collect::<Vec<_>>());
     2.0 * f64::from(rows.len()) * (dim * queries.len()) as f64
 }

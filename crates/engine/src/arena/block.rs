@@ -1,16 +1,16 @@
-//! One zeroed piece of memory.
+//! A block of zeroed memory.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
 
 use super::{HUGE_PAGE_BYTES, LINE_BYTES};
 
-/// A zeroed, fixed piece of memory, aligned to a cache line.
+/// A block of zeroed memory that is never moved, aligned to a cache line.
 ///
-/// From 2 MiB on it is mapped straight from the operating system, aligned to huge pages and marked for them (silently
-/// without effect where they are off); pages that nobody has touched then cost nothing.
+/// From 2 MiB on it is mapped by the operating system, aligned to huge pages and marked for them (without effect where they
+/// are off). Pages that were never touched then cost no memory.
 ///
-/// A block does not access its memory. Its owners do, through [`Block::start`], and each states its own rules.
+/// A block does not access its memory. Its owners do, through [`Block::start`], and state the rules for that.
 pub(super) struct Block {
     start: NonNull<u8>,
     bytes: usize,

@@ -13,11 +13,11 @@ const BUCKETS: usize = 31;
 /// Bytes that the first bucket has at most, or a single item.
 const FIRST_BUCKET_BYTES: usize = 4 << 10;
 
-/// Zeroed places for items of one size, addressed by number and made in any order by any number of threads.
+/// Zeroed memory for items of one size, addressed by number and reserved in any order by any number of threads.
 ///
 /// Memory comes in buckets, each twice the size of the one before, allocated whole when an item in it is first
-/// reserved and never moved. Large buckets are mapped, so that what has not been written costs no memory. Who may
-/// access an item, and when, is up to the owner.
+/// reserved and never moved. Large buckets are mapped, so that unwritten pages cost no memory. The owner of the
+/// buckets decides which threads may access an item, and when.
 pub(super) struct Buckets {
     item_bytes: usize,
     /// log₂ of the items in the first bucket.
@@ -47,8 +47,7 @@ impl Buckets {
         }
     }
 
-    /// The place of an item, or none where its bucket was never made. It lies in one block with the items around it
-    /// and stays valid as long as `self`.
+    /// The address of an item, or none if its bucket was never allocated. It is valid as long as `self`.
     #[inline(always)]
     pub(super) fn item(&self, item: u32) -> Option<NonNull<u8>> {
         let (bucket, offset) = self.place(item);
@@ -57,7 +56,7 @@ impl Buckets {
         Some(unsafe { start.add(offset * self.item_bytes) })
     }
 
-    /// An address that is the item's if it is there: for prefetching.
+    /// The address of an item, or an invalid address if its bucket was never allocated: for prefetching.
     #[inline(always)]
     pub(super) fn address(&self, item: u32) -> *const u8 {
         let (bucket, offset) = self.place(item);
@@ -86,7 +85,7 @@ impl Buckets {
         self.item_bytes
     }
 
-    /// Bytes in memory: small buckets whole, of a mapped one the huge pages up to the greatest item reserved.
+    /// Bytes in memory: all bytes of small buckets, and the huge pages of mapped buckets up to the greatest item reserved.
     pub(super) fn bytes(&self) -> usize {
         let reserved = self.reserved() as usize;
         let (mut first_item, mut total) = (0, 0);

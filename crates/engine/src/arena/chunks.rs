@@ -1,4 +1,4 @@
-//! The chunk list that rows and columns share: equal items, a power of two of them a chunk.
+//! The list of chunks that rows and columns are made of. A chunk has a power of two of items of equal size.
 
 use std::ops::Range;
 use std::ptr::NonNull;
@@ -11,11 +11,11 @@ use crate::storage::Map;
 /// Size that the first chunk starts with.
 const FIRST_CHUNK_BYTES: usize = 4 << 10;
 
-/// A full chunk is the smallest power of two of items that has at least this size: then two thirds or more of it are
-/// whole huge pages, whatever the size of an item. What is not yet written costs no memory.
+/// A full chunk has the smallest power of two of items that takes at least this size. Then at least two thirds of it are whole
+/// huge pages, for items of any size. Pages that are not yet written cost no memory.
 pub(super) const FULL_CHUNK_BYTES: usize = 2 * HUGE_PAGE_BYTES;
 
-/// What keeps a chunk's bytes.
+/// The owner of a chunk's bytes.
 enum Backing {
     Memory {
         _kept: Block,
@@ -24,7 +24,7 @@ enum Backing {
     Mapped {
         _kept: Map,
     },
-    /// The items are gone.
+    /// The items were released.
     Released,
 }
 
@@ -33,7 +33,7 @@ enum Backing {
 struct Chunk {
     /// Where the first item starts.
     start: NonNull<u8>,
-    /// Bytes from one item to the next; 0 where the items are gone, or are all the same.
+    /// Bytes from one item to the next; 0 if the items were released or are all the same item.
     stride: usize,
     /// Bytes from `start` that hold items.
     bytes: usize,
@@ -141,23 +141,23 @@ impl Chunks {
         self.replace(chunk, sealed);
     }
 
-    /// Appends a full chunk of mapped items. Nothing may follow the last full chunk.
+    /// Appends a full chunk of mapped items. All chunks so far must be full.
     pub(super) fn push_mapped(&mut self, map: Map, offset: u64, stride: usize) {
         let chunk = self.mapped(map, offset, stride);
         self.append(chunk);
     }
 
-    /// Appends a full chunk of items that are gone. Nothing may follow the last full chunk.
+    /// Appends a full chunk of released items. All chunks so far must be full.
     pub(super) fn push_released(&mut self) {
         self.append(Chunk::released());
     }
 
-    /// Forgets the items of a full chunk. Clones of the list keep what they hold.
+    /// Releases the items of a full chunk. Clones of the list keep them.
     pub(super) fn release(&mut self, chunk: u32) {
         self.replace(chunk, Chunk::released());
     }
 
-    /// Makes all items of a full chunk one that is zero and is not to be written. Clones of the list keep what they hold.
+    /// Replaces all items of a full chunk by a single one, which is zero and must not be written. Clones of the list keep theirs.
     pub(super) fn clear(&mut self, chunk: u32) {
         self.replace(chunk, Chunk::zeroed(self.item_bytes, 0));
     }
@@ -174,8 +174,8 @@ impl Chunks {
         self.chunks = chunks.into();
     }
 
-    /// Makes room for item `index`, one past the items in use. Moves items only while there is a single chunk, and
-    /// then leaves the old copy to the clones that hold it. Nobody may write to the items meanwhile.
+    /// Reserves memory for item `index`, which is the one after those in use. Items are copied only while there is a single
+    /// chunk; clones keep the old copy. The items must not be written meanwhile.
     pub(super) fn reserve(&mut self, index: u32) {
         let chunk = (index >> self.shift) as usize;
         assert!(chunk <= self.chunks.len(), "item {index} leaves a gap");
@@ -198,8 +198,8 @@ impl Chunks {
         self.chunks = Arc::new([first]);
     }
 
-    /// Keeps the first `len` items and gives them memory that no clone shares, where items behind them would have to
-    /// be written over. Panics when these have been released.
+    /// Keeps the first `len` items. Those in a chunk with later items are copied to memory that no clone shares, so that later
+    /// items can be written. Panics when these have been released.
     pub(super) fn fork(&mut self, len: u32) {
         let keep = (len >> self.shift) as usize;
         let rest = (len & ((1 << self.shift) - 1)) as usize;
@@ -224,7 +224,7 @@ impl Chunks {
         self.chunks = chunks.into();
     }
 
-    /// Bytes of memory for `len` items and those reserved: what of a block was never written is left out.
+    /// Bytes of memory for `len` items and those reserved, without the pages of mapped blocks that were never written.
     pub(super) fn memory_bytes(&self, len: u32) -> usize {
         let of = |(at, chunk): (usize, &Chunk)| {
             let used = (u64::from(len)).saturating_sub((at as u64) << self.shift) as usize * self.item_bytes;

@@ -9,7 +9,7 @@ use super::buckets::Buckets;
 /// The bit of a tag that says that its row is written.
 const WRITTEN: u64 = 1;
 
-/// The tag of a row that somebody is writing.
+/// The tag of a row that is being written.
 const CLAIMED: u64 = 2;
 
 /// Bytes of a tag.
@@ -17,8 +17,8 @@ const TAG_BYTES: usize = size_of::<AtomicU64>();
 
 /// Fixed rows of bytes, each with a tag of 64 bits, addressed by number. A row is written once and never changes.
 ///
-/// A row starts on a cache line and fills whole lines. Its tag takes the last eight bytes of the last line where the
-/// payload leaves them free, and lies in a column of its own where it does not.
+/// A row starts on a cache line and fills whole lines. Its tag is in the last eight bytes of the last line if the payload leaves
+/// them free, and in a separate column otherwise.
 ///
 /// # Why readers need no lock
 /// The tag is the row's state: 0 at first, [`CLAIMED`] while its one writer fills it, and then the tag that was given,
@@ -26,7 +26,7 @@ const TAG_BYTES: usize = size_of::<AtomicU64>();
 /// release order; a reader looks at the bytes only after it has seen the lowest bit with acquire order.
 pub struct CodeArena {
     rows: Buckets,
-    /// Tags, where rows have no room for them.
+    /// Tags, if rows have no space for them.
     tags: Option<Buckets>,
     payload_bytes: usize,
 }

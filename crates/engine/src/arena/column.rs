@@ -1,4 +1,4 @@
-//! One `u64` a row that its writer may change after readers have seen it, such as a sequence of death.
+//! One `u64` a row that its writer may change after readers have seen it, such as the operation at which the row died.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -7,10 +7,10 @@ use super::chunks::Chunks;
 /// A column of `u64` with one writer. Readers hold [`ColumnTable`]s.
 ///
 /// # What readers see
-/// A store to a row reaches every table that shares the row's memory, with release order. While the column is small
-/// (below 2 MiB), growing copies it: a later store reaches the tables taken after that copy only. A reader must
-/// therefore be content with *either* value of a store that came after its table. Sequences are of that kind: a birth
-/// or death stamped after a view was taken is above the view's own sequence, and means the same to it as none.
+/// A store to a row is visible, with release order, in every table that shares the memory of the row. While the column is
+/// small (below 2 MiB), growth copies it, and a later store is visible only in tables taken after that copy. So the meaning
+/// of a value must not depend on whether a reader sees the stores after its table was taken. Numbers of operations have this
+/// property: a death that is stored after a view was taken is of a later operation than the view, for which the row is alive.
 pub struct AtomicColumn64 {
     chunks: Chunks,
     len: u32,
@@ -38,8 +38,8 @@ impl AtomicColumn64 {
         row
     }
 
-    /// Changes the value of a row. Panics when there is no such row. For the thread that writes this column: a store
-    /// from elsewhere could be lost to a copy.
+    /// Changes the value of a row. Panics when there is no such row. Takes `&mut self` because growth, which copies the
+    /// values, could lose a store of another thread.
     pub fn store(&mut self, row: u32, value: u64) {
         assert!(row < self.len, "row {row} of {}", self.len);
         cell(&self.chunks, row).store(value, Ordering::Release);
@@ -51,20 +51,20 @@ impl AtomicColumn64 {
         cell(&self.chunks, row).load(Ordering::Acquire)
     }
 
-    /// Drops the rows from `len` on, as after a commit that failed. A table that holds such rows may see their
-    /// places used again. Panics when there are fewer rows.
+    /// Drops the rows from `len` on, as after a commit that failed. A table that holds such rows may see the values of new
+    /// rows in their places. Panics when there are fewer rows.
     pub fn truncate(&mut self, len: u32) {
         assert!(len <= self.len, "cannot keep {len} of {} rows", self.len);
         self.len = len;
     }
 
-    /// Rows whose values lie together: what [`AtomicColumn64::clear`] takes away.
+    /// Rows of a full chunk, which [`AtomicColumn64::clear`] clears.
     pub fn chunk_rows(&self) -> u32 {
         self.chunks.chunk_items()
     }
 
-    /// Makes the values of a full chunk 0 for tables that are taken from now on, and for ever: none of them may be stored
-    /// to any more. They cost no memory then. Panics when the chunk is not full.
+    /// Makes the values of a full chunk 0 in tables that are taken from now on, and frees their memory. Nothing may be stored to
+    /// these rows afterwards. Panics when the chunk is not full.
     pub fn clear(&mut self, chunk: u32) {
         assert!(chunk < self.len / self.chunk_rows(), "chunk {chunk} of {} rows is not full", self.len);
         self.chunks.clear(chunk);
@@ -91,7 +91,7 @@ impl AtomicColumn64 {
     }
 }
 
-/// A reader's handle on an [`AtomicColumn64`]; see there for what it sees.
+/// A reader's handle on an [`AtomicColumn64`], whose documentation says which stores it sees.
 #[derive(Clone)]
 pub struct ColumnTable {
     chunks: Chunks,
@@ -125,8 +125,8 @@ impl ColumnTable {
 
 #[inline(always)]
 fn cell(chunks: &Chunks, row: u32) -> &AtomicU64 {
-    // SAFETY: items are eight bytes, aligned to eight, zeroed when made, and accessed as `AtomicU64` only (copies for
-    // growth happen under `&mut` of the column, when nobody stores). The borrow of `chunks` keeps the memory alive.
+    // SAFETY: items are eight bytes, aligned to eight, zeroed when made, and accessed as `AtomicU64` only (growth
+    // copies under `&mut` of the column, when there are no stores). The borrow of `chunks` keeps the memory alive.
     unsafe { chunks.item(row).cast::<AtomicU64>().as_ref() }
 }
 

@@ -15,8 +15,8 @@ const FIRST_BUCKET_BYTES: usize = 4 << 10;
 /// Rows of `width` words each, zero at first, addressed by row number.
 ///
 /// Memory comes in buckets, each twice the size of the one before, allocated whole when a row in it is first reserved
-/// and never moved or copied: a reference to a row stays good as long as the arena, and growth cannot lose a
-/// concurrent write. Large buckets are mapped, so that what has not been written costs no memory.
+/// and never moved or copied: a reference to a row is valid as long as the arena, and growth cannot lose a concurrent
+/// write. Large buckets are mapped, so that unwritten pages cost no memory.
 pub struct LinkArena {
     width: usize,
     /// log₂ of the rows in the first bucket.
@@ -43,7 +43,7 @@ impl LinkArena {
         }
     }
 
-    /// The words of a row, or none when it was never reserved. Order of the accesses is the caller's business.
+    /// The words of a row, or none when it was never reserved. The caller chooses the memory order of its accesses.
     #[inline(always)]
     pub fn row(&self, row: u32) -> &[AtomicU32] {
         let (bucket, offset) = self.place(row);
@@ -68,7 +68,7 @@ impl LinkArena {
         self.width
     }
 
-    /// Bytes in memory: small buckets whole, of a mapped one the huge pages up to the greatest row reserved.
+    /// Bytes in memory: all bytes of small buckets, and the huge pages of mapped buckets up to the greatest row reserved.
     pub fn bytes(&self) -> usize {
         let reserved = self.reserved.load(Ordering::Relaxed) as usize;
         let mut first_row = 0;

@@ -7,8 +7,8 @@
 //! | [`CodeArena`] | fixed rows of bytes with a tag each, written once by any thread, read by any |
 //! | [`LinkArena`] | fixed rows of `AtomicU32`, written and read by any number of threads |
 //!
-//! All of it starts at a few KiB, so that a tiny collection costs little, and lives in huge pages once it is large.
-//! This module is the only one of the engine, next to the file map, that contains `unsafe`.
+//! Each starts with a few KiB, so that a tiny collection needs little memory, and uses huge pages once it is large. Beside the
+//! file map this is the only module of the engine that contains `unsafe`.
 
 mod block;
 mod buckets;

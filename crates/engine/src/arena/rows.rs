@@ -8,13 +8,12 @@ use crate::storage::Map;
 
 /// The rows that one writer appends. Readers get them as [`RowTable`]s.
 ///
-/// In memory every row starts on a cache line. A full chunk ([`RowArena::chunk_rows`] rows) can be replaced by a
-/// read-only map of the same rows, which lie there without gaps, or be dropped when nobody will read it again.
+/// In memory every row starts on a cache line. A full chunk ([`RowArena::chunk_rows`] rows) can be replaced by a read-only map
+/// that has the same rows without gaps, or be dropped when it will not be read again.
 ///
 /// # Invariants
 /// 1. A row below the length of any table that was handed out is never written again. [`RowArena::truncate`] below
-///    such a length moves the surviving rows of the affected chunk to fresh memory first, so that an old table still
-///    reads what it always read.
+///    such a length moves the surviving rows of the affected chunk to new memory first, so that older tables do not change.
 /// 2. Rows above every handed-out length belong to the writer alone: it may drop and overwrite them in place. They lie
 ///    in memory: [`RowArena::seal`] and [`RowArena::release`] count as handing out.
 pub struct RowArena {

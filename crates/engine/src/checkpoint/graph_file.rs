@@ -14,7 +14,7 @@ use crate::field::graph::{FieldGraph, NodeCodes};
 use crate::field::table::FieldTable;
 use crate::index::{BuildScratch, Codes, Hnsw};
 use crate::storage::{Map, StorageError};
-use crate::types::OpNumber;
+use crate::types::{OpNumber, Row, RowRange};
 use crate::vectors::{CodeParams, CodeTable, Encoder};
 use std::sync::Arc;
 
@@ -35,8 +35,8 @@ const FITTING: u8 = 1 << 1;
 pub struct GraphManifest {
     /// What the graph was made with.
     pub recipe: Recipe,
-    /// Rows below this are in it, or were dead.
-    pub indexed: u32,
+    /// Rows before this are in it, or were dead.
+    pub indexed: Row,
     /// Nodes when the graph was last written in the order of its walks; 0 for never.
     pub ordered: u32,
     /// The links.
@@ -62,7 +62,9 @@ impl GraphManifest {
 
     /// Appends it to a manifest.
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
-        for number in [self.recipe.m as u32, self.recipe.ef_construct as u32, self.indexed, self.ordered] {
+        for number in
+            [self.recipe.m as u32, self.recipe.ef_construct as u32, self.indexed.get(), self.ordered]
+        {
             out.extend_from_slice(&number.to_le_bytes());
         }
         self.links.encode(out);
@@ -84,7 +86,7 @@ impl GraphManifest {
     /// Reads what [`GraphManifest::encode`] wrote.
     pub(crate) fn decode(input: &mut Input<'_>) -> Result<GraphManifest, Undecodable> {
         let mut number = || -> Result<u32, Undecodable> { Ok(u32::from_le_bytes(input.array()?)) };
-        let (m, ef_construct, indexed, ordered) = (number()?, number()?, number()?, number()?);
+        let (m, ef_construct, indexed, ordered) = (number()?, number()?, Row::new(number()?), number()?);
         let links = Extent::decode(input)?;
         let recipe = Recipe { m: m as usize, ef_construct: ef_construct as usize, codes: None };
         let plain =
@@ -114,7 +116,7 @@ impl GraphManifest {
     }
 }
 
-/// Writes and syncs the part of a graph that has the rows below `indexed`. Rows may be inserted meanwhile.
+/// Writes and syncs the part of a graph that has the rows before `indexed`. Rows may be inserted meanwhile.
 ///
 /// # Errors
 /// The disk's.
@@ -122,7 +124,7 @@ pub(crate) fn write(
     folder: &Folder<'_>,
     number: u32,
     graph: &FieldGraph,
-    indexed: u32,
+    indexed: Row,
 ) -> Result<GraphManifest, StorageError> {
     let mut writer =
         ExtentWriter::create(folder.storage, &file_path(folder.dir, number), folder.collection, number)?;
@@ -201,12 +203,12 @@ fn decode(
     table: &FieldTable,
 ) -> Option<FieldGraph> {
     // What a checkpoint of another operation left behind is no graph of these rows.
-    let indexed = kept.indexed.min(table.len());
+    let indexed = kept.indexed.min(table.end());
     let metric = config.fields()[field].1.metric;
-    let hnsw = Hnsw::read_from(kept.links.bytes(map).ok()?, indexed).ok()?;
+    let hnsw = Hnsw::read_from(kept.links.bytes(map).ok()?, indexed.get()).ok()?;
     let codes = match kept.params.zip(kept.encoder) {
         // A walk reads the rows: behind one that was dropped it would find nothing.
-        None if hnsw.all_nodes().any(|node| !table.rows.holds(hnsw.row_of(node))) => return None,
+        None if hnsw.all_nodes().any(|node| !table.holds(hnsw.row_of(node))) => return None,
         None => None,
         Some((params, encoder)) => {
             let encoder = Encoder::read_from(encoder.bytes(map).ok()?).ok()?;
@@ -234,9 +236,9 @@ fn decode(
         FieldGraph::with(hnsw, adopted(kept.recipe, config.recipe(field)), metric, codes, indexed);
     graph.ordered = kept.ordered;
     // Whatever led to that: what is alive and in no graph would be found by no walk.
-    let can_tell = indexed < LinkArena::MAX_ROWS;
-    if can_tell
-        && (0..indexed).any(|row| table.alive(row, OpNumber::MAX) && graph.nodes.of_row(row).is_none())
+    let can_tell = indexed.get() < LinkArena::MAX_ROWS;
+    let rows = RowRange::new(Row::FIRST, indexed);
+    if can_tell && rows.iter().any(|row| table.alive(row, OpNumber::MAX) && graph.nodes.of_row(row).is_none())
     {
         return None;
     }
@@ -257,7 +259,7 @@ mod tests {
     fn manifest(coding: Option<Coding>, params: Option<CodeParams>) -> GraphManifest {
         GraphManifest {
             recipe: Recipe { m: 16, ef_construct: 100, codes: coding },
-            indexed: 5,
+            indexed: Row::new(5),
             ordered: 3,
             links: EXTENT,
             params,

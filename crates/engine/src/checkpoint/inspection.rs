@@ -10,7 +10,7 @@ use super::{directory, file_path};
 use crate::config::CollectionConfig;
 use crate::state::Head;
 use crate::storage::{ErrorKind, Storage};
-use crate::types::OpNumber;
+use crate::types::{OpNumber, Row, RowRange};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
@@ -32,8 +32,8 @@ pub enum Part {
     Rows {
         /// Name of the field, empty for the unnamed one.
         field: String,
-        /// Numbers of the rows.
-        rows: Range<u32>,
+        /// The rows.
+        rows: RowRange,
     },
     /// The graph of a vector field: derived data.
     Graph {
@@ -236,7 +236,8 @@ fn pieces(manifest: &Manifest, row_chunk_bytes: usize) -> Result<BTreeMap<u32, V
     for ((kept, name), chunk_rows) in manifest.fields.iter().zip(&names).zip(chunk_rows) {
         for (at, extent) in (0u32..).zip(&kept.chunks) {
             let from = chunk_rows.saturating_mul(at);
-            let rows = from..kept.rows.min(from.saturating_add(chunk_rows));
+            let end = kept.rows.min(from.saturating_add(chunk_rows));
+            let rows = RowRange::new(Row::new(from), Row::new(end));
             let part = Part::Rows { field: name.clone(), rows };
             all.extend(extent.map(|extent| Piece { extent, part }));
         }

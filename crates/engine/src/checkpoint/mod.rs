@@ -17,6 +17,7 @@ mod inspection;
 mod manifest;
 mod opening;
 mod pass;
+mod point_column;
 mod salvage;
 mod sparse_file;
 mod staging;

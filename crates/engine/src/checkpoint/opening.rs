@@ -4,18 +4,19 @@ use super::cause::Unopened;
 use super::extents::{self, Extent};
 use super::graph_file::{self, GraphManifest};
 use super::manifest::{FieldManifest, Manifest};
+use super::point_column::load_points;
 use super::verification::verify_all;
 use super::{CheckpointFiles, Folder, file_path, sparse_file};
-use crate::change::{self, Input, Undecodable};
+use crate::change;
 use crate::config::{CollectionConfig, Placement};
 use crate::field::graph::FieldGraph;
-use crate::field::sparse_table::SparseArena;
-use crate::field::table::{FieldArena, FieldTable, stored_places};
+use crate::field::table::stored_places;
+use crate::field::{FieldArena, FieldTable};
 use crate::limits::Thresholds;
 use crate::payload::JsonPath;
-use crate::state::{DeclaredIndex, Head, Payload, Point, Rows, StoredPayload};
+use crate::state::{DeclaredIndex, Head};
 use crate::storage::{Map, Storage};
-use crate::types::{Lsn, OpNumber, PointId, PointOffset};
+use crate::types::{Lsn, OpNumber, PointOffset};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -273,12 +274,14 @@ fn load_points_and_graphs(
     let graphs = || tables.iter().enumerate().map(graph).collect::<Vec<_>>();
     if threads <= 1 {
         load_points(head, manifest, maps)?;
+        load_indexes(head, manifest)?;
         return Ok(graphs());
     }
     // Points and graphs do not depend on each other.
     std::thread::scope(|scope| {
         let graphs = scope.spawn(graphs);
         load_points(head, manifest, maps)?;
+        load_indexes(head, manifest)?;
         Ok(graphs.join().unwrap_or_else(|_| tables.iter().map(|_| Ok(None)).collect()))
     })
 }
@@ -318,87 +321,7 @@ fn load_rows(
     Ok(())
 }
 
-/// A point as a chunk of the points column has it.
-pub(crate) struct ChunkPoint {
-    pub live: bool,
-    pub id: PointId,
-    pub version: OpNumber,
-    /// File, offset and length of the payload; none for `{}`.
-    pub payload: Option<(u32, u64, u32)>,
-    pub rows: Rows,
-}
-
-impl ChunkPoint {
-    pub(crate) fn decode(input: &mut Input<'_>, positions: usize) -> Result<ChunkPoint, Undecodable> {
-        let live = input.byte()? == 1;
-        let id = input.id()?;
-        let version = OpNumber::new(u64::from_le_bytes(input.array()?));
-        let payload = match input.byte()? {
-            0 => None,
-            _ => Some((
-                u32::from_le_bytes(input.array()?),
-                u64::from_le_bytes(input.array()?),
-                u32::from_le_bytes(input.array()?),
-            )),
-        };
-        let mut rows = Rows::none(positions);
-        for field in 0..positions {
-            rows.set(field, u32::from_le_bytes(input.array()?));
-        }
-        Ok(ChunkPoint { live, id, version, payload, rows })
-    }
-
-    /// Appends the point to the head.
-    pub(crate) fn load(self, head: &mut Head, maps: &BTreeMap<u32, Map>) -> Result<(), Undecodable> {
-        let ChunkPoint { live, id, version, payload, rows } = self;
-        let payload = match payload {
-            None => Payload::Empty,
-            Some((file, offset, len)) => {
-                let map = maps.get(&file).ok_or(Undecodable)?;
-                let end = offset.checked_add(u64::from(len)).ok_or(Undecodable)?;
-                if end > map.len() as u64 {
-                    return Err(Undecodable);
-                }
-                Payload::Stored(StoredPayload { file, map: map.clone(), offset, len })
-            }
-        };
-        let offset = PointOffset::new(head.state.points.len() as u32);
-        for field in 0..rows.fields() {
-            if rows.row(field).is_some_and(|row| !head.revive_loaded(field, row, offset.get())) {
-                return Err(Undecodable);
-            }
-        }
-        if live {
-            if head.state.ids.insert(id, offset).is_some() {
-                // Of two points of one id, a deletion would leave one.
-                return Err(Undecodable);
-            }
-            head.state.live.insert(offset);
-        }
-        head.state.load(Point { id, version, live, payload, rows });
-        Ok(())
-    }
-}
-
-/// Loads points, and declares the field indexes: they are built when the collection serves already.
-fn load_points(head: &mut Head, manifest: &Manifest, maps: &BTreeMap<u32, Map>) -> Result<(), String> {
-    let positions = head.state.config.positions();
-    for extent in &manifest.point_chunks {
-        let mut input = Input(extent.bytes(&maps[&extent.file])?);
-        while !input.0.is_empty() {
-            ChunkPoint::decode(&mut input, positions).and_then(|point| point.load(head, maps)).map_err(
-                |Undecodable| "a chunk of points in the .data files cannot be decoded".to_string(),
-            )?;
-        }
-    }
-    // Which rows are alive is known only now.
-    head.sparse.iter_mut().for_each(SparseArena::index_loaded);
-    if head.state.points.len() != manifest.points as usize {
-        return Err("MANIFEST and the points in the .data files disagree".to_string());
-    }
-    load_indexes(head, manifest)
-}
-
+/// Declares the field indexes. They are built once the collection serves requests.
 pub(super) fn load_indexes(head: &mut Head, manifest: &Manifest) -> Result<(), String> {
     for (path, schema) in &manifest.indexes {
         let path = std::str::from_utf8(path).ok().and_then(|text| JsonPath::parse(text).ok());

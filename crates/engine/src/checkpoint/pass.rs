@@ -2,10 +2,11 @@
 
 use super::extents::{Extent, ExtentWriter};
 use super::manifest::{FieldManifest, Manifest};
+use super::point_column::{StoredPlace, encode_point};
 use super::{Folder, file_path};
-use crate::change::put_id;
-use crate::state::{DeclaredIndex, Payload, Point, Rows, StoredPayload, View};
+use crate::state::{DeclaredIndex, Payload, Point, View};
 use crate::storage::StorageError;
+use crate::types::{PointOffset, Row, RowRange};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Points in a chunk of the points column.
@@ -24,7 +25,7 @@ pub(crate) struct Written {
 /// A payload that the checkpoint has written.
 pub(crate) struct MovedPayload {
     /// Offset of its point.
-    pub offset: u32,
+    pub offset: PointOffset,
     /// The payload as it was.
     pub from: Payload,
     /// Its place in the file.
@@ -109,8 +110,8 @@ impl Pass<'_> {
         let chunks = points.len().div_ceil(CHUNK_POINTS);
         let mut dirty = Vec::new();
         let mut gathered = Vec::new();
-        let mut waiting: Vec<(u32, Payload, usize, u32)> = Vec::new();
-        let mut places: BTreeMap<u32, StoredPlace> = BTreeMap::new();
+        let mut waiting: Vec<(PointOffset, Payload, usize, u32)> = Vec::new();
+        let mut places: BTreeMap<PointOffset, StoredPlace> = BTreeMap::new();
         let mut used: BTreeSet<u32> = BTreeSet::new();
         for chunk in 0..chunks {
             let range = chunk * CHUNK_POINTS..points.len().min((chunk + 1) * CHUNK_POINTS);
@@ -130,7 +131,8 @@ impl Pass<'_> {
                 if write {
                     changed = true;
                     let bytes = point.payload.bytes();
-                    waiting.push((offset as u32, point.payload.clone(), gathered.len(), bytes.len() as u32));
+                    let offset = PointOffset::new(offset as u32);
+                    waiting.push((offset, point.payload.clone(), gathered.len(), bytes.len() as u32));
                     gathered.extend_from_slice(bytes);
                     if gathered.len() >= PAYLOAD_EXTENT_BYTES {
                         self.flush_payloads(&mut gathered, &mut waiting, &mut places)?;
@@ -151,7 +153,7 @@ impl Pass<'_> {
             let range = chunk * CHUNK_POINTS..points.len().min((chunk + 1) * CHUNK_POINTS);
             let mut bytes = Vec::new();
             for offset in range {
-                encode_point(&points[offset], places.get(&(offset as u32)), &mut bytes);
+                encode_point(&points[offset], places.get(&PointOffset::new(offset as u32)), &mut bytes);
             }
             extents[chunk] = Some(self.writer.append(&bytes)?);
         }
@@ -161,8 +163,8 @@ impl Pass<'_> {
     fn flush_payloads(
         &mut self,
         gathered: &mut Vec<u8>,
-        waiting: &mut Vec<(u32, Payload, usize, u32)>,
-        places: &mut BTreeMap<u32, StoredPlace>,
+        waiting: &mut Vec<(PointOffset, Payload, usize, u32)>,
+        places: &mut BTreeMap<PointOffset, StoredPlace>,
     ) -> Result<(), StorageError> {
         if gathered.is_empty() {
             return Ok(());
@@ -188,22 +190,22 @@ impl Pass<'_> {
             let mut chunks = Vec::new();
             let mut is_dropping = false;
             for chunk in 0..table.len().div_ceil(chunk_rows) {
-                let range = chunk * chunk_rows..table.len().min((chunk + 1) * chunk_rows);
+                let range = RowRange::of_chunk(chunk, chunk_rows).before(table.end());
                 let old = kept.chunks.get(chunk as usize).copied().flatten();
-                if !table.rows.holds(range.start) {
+                if !table.holds(range.start) {
                     is_dropping |= old.is_some();
                     chunks.push(None);
                     continue;
                 }
-                let old =
-                    old.filter(|extent| range.end <= kept.rows && !self.compacted.contains(&extent.file));
+                let old = old
+                    .filter(|extent| range.end.get() <= kept.rows && !self.compacted.contains(&extent.file));
                 chunks.push(Some(match old {
                     Some(extent) => extent,
                     None => {
                         let mut bytes =
                             Vec::with_capacity(range.len() * (table.rows.row_bytes() + table.place_bytes()));
-                        range.clone().for_each(|row| bytes.extend_from_slice(table.rows.row(row)));
-                        range.clone().for_each(|row| table.store_place(row, &mut bytes));
+                        range.iter().for_each(|row| bytes.extend_from_slice(table.row(row)));
+                        range.iter().for_each(|row| table.store_place(row, &mut bytes));
                         let extent = self.writer.append(&bytes)?;
                         if range.len() == chunk_rows as usize {
                             self.rows.push(WrittenRows { field, chunk, offset: extent.offset });
@@ -224,40 +226,13 @@ impl Pass<'_> {
 /// Whether a manifest has something else of a point: its operation, a row (one that was moved leaves the operation alone),
 /// or the payload, which is in none of the files that were `kept`.
 pub(crate) fn is_changed(point: &Point, previous: &Manifest, kept: &BTreeSet<u32>) -> bool {
-    let is_new_row =
-        |(field, kept): (usize, &FieldManifest)| point.rows.row(field).is_some_and(|row| row >= kept.rows);
+    let is_new_row = |(field, kept): (usize, &FieldManifest)| {
+        point.rows.row(field).is_some_and(|row| row >= Row::new(kept.rows))
+    };
     let is_new_payload = || match &point.payload {
         Payload::Empty => false,
         Payload::Memory(_) => true,
         Payload::Stored(stored) => !kept.contains(&stored.file),
     };
     point.version > previous.op || previous.fields.iter().enumerate().any(is_new_row) || is_new_payload()
-}
-
-/// The place of a payload in a data file.
-struct StoredPlace {
-    file: u32,
-    offset: u64,
-    len: u32,
-}
-
-fn encode_point(point: &Point, place: Option<&StoredPlace>, out: &mut Vec<u8>) {
-    out.push(u8::from(point.live));
-    put_id(out, point.id);
-    out.extend_from_slice(&point.version.get().to_le_bytes());
-    match (&point.payload, place) {
-        (_, Some(StoredPlace { file, offset, len }))
-        | (Payload::Stored(StoredPayload { file, offset, len, .. }), _) => {
-            out.push(1);
-            out.extend_from_slice(&file.to_le_bytes());
-            out.extend_from_slice(&offset.to_le_bytes());
-            out.extend_from_slice(&len.to_le_bytes());
-        }
-        (Payload::Empty, None) => out.push(0),
-        (Payload::Memory(_), None) => unreachable!("every payload in memory was given a place"),
-    }
-    match &point.rows {
-        Rows::One(row) => out.extend_from_slice(&row.to_le_bytes()),
-        Rows::Many(rows) => rows.iter().for_each(|row| out.extend_from_slice(&row.to_le_bytes())),
-    }
 }

@@ -5,8 +5,9 @@
 
 use super::extents::{self, Extent};
 use super::manifest::Manifest;
-use super::opening::{ChunkPoint, Opening, OpeningOptions, load_fields, load_indexes};
+use super::opening::{Opening, OpeningOptions, load_fields, load_indexes};
 use super::pass::CHUNK_POINTS;
+use super::point_column::ChunkPoint;
 use super::verification::verify_extent;
 use super::{CheckpointFiles, directory, file_path};
 use crate::change::{self, Change, Input};
@@ -15,7 +16,7 @@ use crate::field::sparse_table::SparseArena;
 use crate::limits::MAX_REPORTED_IDS;
 use crate::state::{Head, Payload, Point, Rows};
 use crate::storage::{Map, Storage};
-use crate::types::{Lsn, OpNumber, PointId};
+use crate::types::{Lsn, OpNumber, PointId, PointOffset};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
@@ -206,7 +207,7 @@ fn load_chunk(
     while !input.0.is_empty() {
         let point = ChunkPoint::decode(&mut input, positions)
             .map_err(|_| "a chunk of points cannot be decoded".to_string())?;
-        let offset = head.state.points.len() as u32;
+        let offset = PointOffset::new(head.state.points.len() as u32);
         let has_payload = point.payload.is_none_or(|(file, at, len)| {
             let end = at.saturating_add(u64::from(len));
             let overlaps = |lost: &Extent| {

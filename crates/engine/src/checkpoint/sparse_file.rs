@@ -7,8 +7,8 @@ use super::pass::{Pass, WrittenRows};
 use crate::config::Placement;
 use crate::field::sparse_table::{SparseArena, SparseTable};
 use crate::storage::{Map, StorageError};
+use crate::types::{PointOffset, Row, RowRange};
 use std::collections::BTreeMap;
-use std::ops::Range;
 
 /// Bytes of a row's owner.
 const OWNER_BYTES: usize = 4;
@@ -32,18 +32,19 @@ impl Pass<'_> {
         let kept = self.previous.fields.get(position).cloned().unwrap_or_default();
         let mut chunks = Vec::new();
         for chunk in 0..table.len().div_ceil(chunk_rows) {
-            let range = chunk * chunk_rows..table.len().min((chunk + 1) * chunk_rows);
+            let range = RowRange::of_chunk(chunk, chunk_rows).before(Row::new(table.len()));
             if !table.rows.holds(range.start) {
                 chunks.push(None);
                 continue;
             }
             let old = kept.chunks.get(chunk as usize).copied().flatten();
-            let old = old.filter(|extent| range.end <= kept.rows && !self.compacted.contains(&extent.file));
+            let old =
+                old.filter(|extent| range.end.get() <= kept.rows && !self.compacted.contains(&extent.file));
             if let Some(extent) = old {
                 chunks.push(Some(extent));
                 continue;
             }
-            let extent = self.writer.append(&encoded(table, range.clone()))?;
+            let extent = self.writer.append(&encoded(table, range))?;
             if range.len() == chunk_rows as usize {
                 let offset = extent.offset + rows_at(chunk_rows) as u64;
                 self.rows.push(WrittenRows { field: position, chunk, offset });
@@ -54,12 +55,12 @@ impl Pass<'_> {
     }
 }
 
-fn encoded(table: &SparseTable, rows: Range<u32>) -> Vec<u8> {
+fn encoded(table: &SparseTable, rows: RowRange) -> Vec<u8> {
     let mut bytes = Vec::new();
     let length = |row| u32::try_from(table.rows.row(row).len()).expect("elements of a vector are limited");
-    rows.clone().for_each(|row| bytes.extend_from_slice(&length(row).to_le_bytes()));
-    rows.clone().for_each(|row| bytes.extend_from_slice(&table.owner(row).get().to_le_bytes()));
-    rows.for_each(|row| bytes.extend_from_slice(table.rows.row(row)));
+    rows.iter().for_each(|row| bytes.extend_from_slice(&length(row).to_le_bytes()));
+    rows.iter().for_each(|row| bytes.extend_from_slice(&table.owner(row).get().to_le_bytes()));
+    rows.iter().for_each(|row| bytes.extend_from_slice(table.rows.row(row)));
     bytes
 }
 
@@ -111,12 +112,13 @@ fn parts<'a>(
     chunk: &'a [u8],
     rows: usize,
     arena: &SparseArena,
-) -> Option<(Vec<u32>, impl Iterator<Item = u32> + use<'a>, &'a [u8])> {
+) -> Option<(Vec<u32>, impl Iterator<Item = PointOffset> + use<'a>, &'a [u8])> {
     let (lengths, rest) = chunk.split_at_checked(rows * LENGTH_BYTES)?;
     let (owners, bytes) = rest.split_at_checked(rows * OWNER_BYTES)?;
     let words = |bytes: &'a [u8]| bytes.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word));
     let lengths: Vec<u32> = words(lengths).collect();
     let sum: u64 = lengths.iter().map(|length| u64::from(*length)).sum();
     let fits = |length: &u32| arena.format().len(*length as usize).is_some();
-    (sum == bytes.len() as u64 && lengths.iter().all(fits)).then(|| (lengths, words(owners), bytes))
+    (sum == bytes.len() as u64 && lengths.iter().all(fits))
+        .then(|| (lengths, words(owners).map(PointOffset::new), bytes))
 }

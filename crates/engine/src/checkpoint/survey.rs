@@ -9,9 +9,8 @@ use crate::field::table::FieldTable;
 use crate::state::Payload;
 use crate::state::View;
 use crate::storage::Storage;
-use crate::types::OpNumber;
+use crate::types::{OpNumber, Row, RowRange};
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Range;
 
 /// The most bytes of a point in the points column, beside the numbers of its rows.
 const POINT_BYTES: usize = 48;
@@ -170,7 +169,7 @@ fn moved_bytes(view: &View) -> u64 {
 fn new_row_bytes(view: &View, previous: &Manifest) -> u64 {
     let grown = |position: usize, len: u32, chunk_rows: u32| {
         let kept = kept_rows(previous, position);
-        if len > kept { kept / chunk_rows * chunk_rows..len } else { len..len }
+        if len > kept { rows_between(kept / chunk_rows * chunk_rows, len) } else { rows_between(len, len) }
     };
     bytes_of_rows(view, grown)
 }
@@ -178,9 +177,14 @@ fn new_row_bytes(view: &View, previous: &Manifest) -> u64 {
 /// Bytes of the chunks that are not full and have not grown: one row more, and they are written again.
 fn unfinished_bytes(view: &View, previous: &Manifest) -> u64 {
     let unfinished = |position: usize, len: u32, chunk_rows: u32| {
-        if len > kept_rows(previous, position) { len..len } else { len / chunk_rows * chunk_rows..len }
+        let is_grown = len > kept_rows(previous, position);
+        rows_between(if is_grown { len } else { len / chunk_rows * chunk_rows }, len)
     };
     bytes_of_rows(view, unfinished)
+}
+
+fn rows_between(start: u32, end: u32) -> RowRange {
+    RowRange::new(Row::new(start), Row::new(end))
 }
 
 fn kept_rows(previous: &Manifest, position: usize) -> u32 {
@@ -188,7 +192,7 @@ fn kept_rows(previous: &Manifest, position: usize) -> u32 {
 }
 
 /// Bytes in a checkpoint of some rows of each field: chosen by its position, its rows and those of a chunk.
-fn bytes_of_rows(view: &View, chosen: impl Fn(usize, u32, u32) -> Range<u32>) -> u64 {
+fn bytes_of_rows(view: &View, chosen: impl Fn(usize, u32, u32) -> RowRange) -> u64 {
     let dense = view.fields.iter().enumerate().map(|(position, table)| {
         let row_bytes = (table.rows.row_bytes() + table.place_bytes()) as u64;
         // Hardly a row is dropped before it was written.
@@ -197,7 +201,7 @@ fn bytes_of_rows(view: &View, chosen: impl Fn(usize, u32, u32) -> Range<u32>) ->
     let sparse = (view.fields.len()..).zip(&*view.sparse).map(|(position, table)| {
         let rows = chosen(position, table.len(), table.rows.chunk_rows());
         let bytes = |row| (table.rows.row(row).len() + sparse_file::ROW_BYTES) as u64;
-        rows.filter(|&row| table.rows.holds(row)).map(bytes).sum::<u64>()
+        rows.iter().filter(|&row| table.rows.holds(row)).map(bytes).sum::<u64>()
     });
     dense.chain(sparse).sum()
 }

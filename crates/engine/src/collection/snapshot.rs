@@ -3,6 +3,7 @@
 use super::Collection;
 use crate::field::FieldGraph;
 use crate::state::View;
+use crate::types::Row;
 use std::sync::Arc;
 
 /// A view, and for each field the graph with the first row of its tail.
@@ -12,7 +13,7 @@ pub struct Snapshot {
     /// The view.
     pub view: Arc<View>,
     /// Graph and first row of the tail, for each field that has a graph.
-    pub graphs: Vec<Option<(Arc<FieldGraph>, u32)>>,
+    pub graphs: Vec<Option<(Arc<FieldGraph>, Row)>>,
 }
 
 impl Collection {

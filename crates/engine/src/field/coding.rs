@@ -4,7 +4,7 @@ use crate::config::Coding;
 use crate::field::table::FieldTable;
 use crate::index::{Distance, TopK, flat};
 use crate::scheduling::yield_to_reads;
-use crate::types::{Metric, OpNumber};
+use crate::types::{Metric, OpNumber, Row};
 use crate::vectors::{CodeParams, Encoder, Neighbourhood};
 use std::collections::HashSet;
 
@@ -24,16 +24,16 @@ const NEAREST: usize = 4 * NEIGHBOURS;
 const SEARCHED: u64 = 1 << 16;
 /// Most components of these rows together.
 const SEARCHED_COMPONENTS: u64 = 1 << 24;
-/// They are taken in runs of this many, because rows that were written together may be similar.
+/// They are taken in runs of this many consecutive rows, because rows that were written together may be similar.
 const RUN: u64 = 64;
 
 /// The codes that are tried if the configuration names none, each with the greatest [scatter](Encoder::scatter) that it
 /// may have. The first that keeps within it is taken, and the originals if none does. With a scatter of 0.25, four bits
 /// lose nothing; with 0.8, they lose a fifth of the hits of a narrow walk.
 const FITTING: [(CodeParams, f64); 2] = [(CodeParams::plain(4), 0.3), EIGHT_BITS];
-/// The limit holds for configurations that ask for eight bits too, because they ask for precision. Those that ask for fewer
-/// bits ask for a small size, and are not tested. Instead of eight bits only the originals are left, which are several times
-/// as slow.
+/// A configuration that asks for eight bits asks for precision, so the limit holds for it too. One that asks for fewer bits asks
+/// for a small size, so its codes are not tested. The alternative to eight bits is the originals, which are several times as
+/// slow.
 const EIGHT_BITS: (CodeParams, f64) = (CodeParams::plain(8), 0.45);
 
 impl Coding {
@@ -48,7 +48,7 @@ impl Coding {
     }
 }
 
-/// Vectors of a field from which codes are trained and on which they are tested.
+/// Vectors of a field that codes are trained with and tested on.
 pub(super) struct Sample {
     coding: Coding,
     metric: Metric,
@@ -58,7 +58,7 @@ pub(super) struct Sample {
 }
 
 impl Sample {
-    /// Of the rows of a table that are alive at operation `op`.
+    /// A sample of the rows of a table that are alive at operation `op`.
     pub fn of(table: &FieldTable, op: OpNumber, metric: Metric, coding: Coding) -> Sample {
         let is_tested = coding.trials().any(|(_, most)| most.is_finite());
         let live = Live::of(table, op);
@@ -71,8 +71,8 @@ impl Sample {
         }
     }
 
-    /// The codes for vectors like these; none if the originals are better. If the test says nothing, as when all vectors are
-    /// equal, codes of fewer than eight bits are not taken.
+    /// The codes for vectors like these; none if the originals are better. If the test has no result, because all vectors are
+    /// equal, for example, codes of fewer than eight bits are not taken.
     pub fn encoder(&self, seed: u64) -> Option<Encoder> {
         self.coding.trials().find_map(|(params, most)| {
             let encoder = self.train(params, seed);
@@ -84,9 +84,9 @@ impl Sample {
         })
     }
 
-    /// Whether the codes of a graph are still the ones to use. Codes of more bits than necessary are kept until fewer are
-    /// clearly enough, and any codes if the test says nothing, so that small differences between samples do not make the
-    /// graph be built again each time.
+    /// Whether the codes of a graph still suit the vectors. Codes of more bits than necessary are kept until fewer bits are
+    /// clearly enough, and any codes are kept if the test has no result. Otherwise small differences between samples would
+    /// cause the graph to be built again each time.
     pub fn suits(&self, encoder: Option<&Encoder>, seed: u64) -> bool {
         for (params, most) in self.coding.trials() {
             if let Some(encoder) = encoder.filter(|encoder| encoder.params() == params) {
@@ -104,7 +104,7 @@ impl Sample {
         Encoder::train(self.metric, self.dim, params, &self.vectors, seed)
     }
 
-    /// The scatter of codes as a multiple of the greatest that they may have; none if the test says nothing.
+    /// The scatter of codes as a multiple of the greatest that they may have; none if the test has no result.
     fn compared(&self, encoder: &Encoder, most: f64) -> Option<f64> {
         if most.is_infinite() {
             return Some(0.0);
@@ -113,8 +113,8 @@ impl Sample {
     }
 }
 
-/// The live rows of a table, counted: rows are never numbered anew, so where points are replaced all the time most of what
-/// a table ever had is dead.
+/// The live rows of a table and their number. Row numbers are not used again, so most rows of a table are dead if its points
+/// are often replaced.
 struct Live<'a> {
     table: &'a FieldTable,
     op: OpNumber,
@@ -128,19 +128,19 @@ impl<'a> Live<'a> {
         live
     }
 
-    /// Each with its place among them.
-    fn rows(&self) -> impl Iterator<Item = (u64, u32)> {
-        (0..).zip((0..self.table.len()).filter(|&row| self.table.alive(row, self.op)))
+    /// The live rows, each with its position among them.
+    fn rows(&self) -> impl Iterator<Item = (u64, Row)> {
+        (0..).zip(self.table.all_rows().iter().filter(|&row| self.table.alive(row, self.op)))
     }
 
-    /// At most so many of them, evenly spread.
-    fn spread(&self, most: u64) -> impl Iterator<Item = (u64, u32)> {
+    /// At most `most` of them, evenly spread.
+    fn spread(&self, most: u64) -> impl Iterator<Item = (u64, Row)> {
         let step = self.count.div_ceil(most.max(1)).max(1);
         self.rows().filter(move |(place, _)| place.is_multiple_of(step))
     }
 }
 
-fn vector(table: &FieldTable, row: u32) -> Vec<f32> {
+fn vector(table: &FieldTable, row: Row) -> Vec<f32> {
     let mut vector = Vec::with_capacity(table.dim);
     table.vector(row, &mut vector);
     vector
@@ -150,11 +150,11 @@ fn vector(table: &FieldTable, row: u32) -> Vec<f32> {
 fn neighbourhoods(live: &Live<'_>, metric: Metric) -> Vec<Neighbourhood> {
     let table = live.table;
     let dim = table.dim as u64;
-    let (places, rows): (Vec<u64>, Vec<u32>) =
+    let (places, rows): (Vec<u64>, Vec<Row>) =
         live.spread(CENTRES.min(CENTRE_COMPONENTS.div_ceil(dim))).unzip();
     let centres: Vec<Vec<f32>> = rows.iter().map(|&row| vector(table, row)).collect();
     let queries: Vec<&[f32]> = centres.iter().map(Vec::as_slice).collect();
-    let mut tops: Vec<_> = rows.iter().map(|_| TopK::new(NEAREST, |a: u32, b: u32| a.cmp(&b))).collect();
+    let mut tops: Vec<_> = rows.iter().map(|_| TopK::new(NEAREST, |a: Row, b: Row| a.cmp(&b))).collect();
     // Evenly spread runs, and those around the centres.
     let every = live.count.div_ceil(SEARCHED.min(SEARCHED_COMPONENTS.div_ceil(dim))).max(1);
     let around: HashSet<u64> =
@@ -162,17 +162,17 @@ fn neighbourhoods(live: &Live<'_>, metric: Metric) -> Vec<Neighbourhood> {
     let is_searched = |place: u64| (place / RUN).is_multiple_of(every) || around.contains(&(place / RUN));
     let mut searched = vec![false; table.len() as usize];
     for (_, row) in live.rows().filter(|&(place, _)| is_searched(place)) {
-        searched[row as usize] = true;
+        searched[row.index()] = true;
     }
     let stop = || {
         yield_to_reads();
         false
     };
-    let (distance, is_among) = (Distance::of(metric, table.format), |row: u32| searched[row as usize]);
-    flat::scan_many(&table.rows, distance, &queries, 0..table.len(), &is_among, &mut tops, &stop)
+    let (distance, is_among) = (Distance::of(metric, table.format), |row: Row| searched[row.index()]);
+    flat::scan_many(&table.rows, distance, &queries, table.all_rows(), &is_among, &mut tops, &stop)
         .expect("nothing stops it");
-    let nearest = |centre: u32, top: TopK<_>| {
-        let is_same = |a: u32, b: u32| table.rows.row(a) == table.rows.row(b);
+    let nearest = |centre: Row, top: TopK<Row, _>| {
+        let is_same = |a: Row, b: Row| table.row(a) == table.row(b);
         let mut different = vec![centre];
         for (_, row) in top.into_sorted() {
             if different.len() <= NEIGHBOURS && !different.iter().any(|&other| is_same(row, other)) {

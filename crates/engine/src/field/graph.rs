@@ -8,31 +8,31 @@ use crate::index::{BuildScratch, Codes, Distance, Hnsw, HnswParams, Originals};
 use crate::scheduling::yield_to_reads;
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicU32, Ordering};
-use crate::types::{Metric, Node, OpNumber};
+use crate::types::{Metric, Node, OpNumber, Row, RowRange};
 use crate::vectors::{CodeQuery, CodeTable, Encoder};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// A graph over the rows `0..indexed` of a field, with the codes that it is walked by. The rows after them are the
-/// tail, which searches scan exactly.
+/// A graph over the rows of a field before [`FieldGraph::indexed`], with the codes that walks compare. The rows from there on
+/// are the tail, which searches scan exactly.
 pub struct FieldGraph {
     /// The graph itself.
     pub hnsw: Hnsw,
     pub(crate) recipe: Recipe,
     pub(crate) metric: Metric,
-    /// Codes of the nodes; `None` where these are compared by their originals, because the recipe has none or because
-    /// they would not tell neighbours apart.
+    /// Codes of the nodes; `None` where nodes are compared by their originals, because the recipe has no codes or because
+    /// codes would not distinguish neighbours.
     pub(crate) codes: Option<NodeCodes>,
     pub(crate) nodes: NodesOfRows,
-    /// First row that no indexer has claimed.
+    /// Number of the first row that no indexer has claimed.
     claimed: AtomicU32,
-    /// Every row below it is in the graph, or was dead when its turn came.
+    /// Number of the first row of the tail. Every row before it is in the graph, or was dead when it was claimed.
     indexed: AtomicU32,
     /// Finished claims beyond `indexed`: start → end.
-    finished: Mutex<BTreeMap<u32, u32>>,
+    finished: Mutex<BTreeMap<Row, Row>>,
     /// Number of nodes when the graph was last rewritten in the order of walks; 0 for never.
     pub(crate) ordered: u32,
-    /// One more than the number of the file that holds it as it was once; 0 for none.
+    /// One more than the number of the file that an earlier state of the graph was written to; 0 for none.
     file: AtomicU32,
     /// Rows of the table when it was last checked whether the codes suit them.
     rows_at_check: AtomicU32,
@@ -54,56 +54,56 @@ pub struct IndexScratch {
 }
 
 impl FieldGraph {
-    /// Rows that an indexer claims at a time. The tail begins at the oldest claim that is not finished. If the indexer of
-    /// that claim waits for a processor, searches scan the rows that others have indexed behind it, so claims are short.
+    /// Rows that an indexer claims at a time. The tail begins at the oldest claim that is not finished. While the indexer of
+    /// that claim waits for a processor, searches scan the rows that others have indexed after it, so claims are short.
     pub const CLAIM_ROWS: u32 = 16;
 
-    /// An empty graph for the rows of a table, of which a sample decides what codes look like.
+    /// An empty graph for the rows of a table. A sample of them decides which codes are used.
     pub fn new(recipe: Recipe, metric: Metric, table: &FieldTable, op: OpNumber, seed: u64) -> FieldGraph {
         let params = HnswParams { m: recipe.m, ef_construct: recipe.ef_construct, seed };
         let encoder = recipe.codes.and_then(|coding| Sample::of(table, op, metric, coding).encoder(seed));
         let codes =
             encoder.map(|encoder| NodeCodes { table: CodeTable::new(&encoder), encoder: Arc::new(encoder) });
-        let graph = Self::with(Hnsw::new(params), recipe, metric, codes, 0);
+        let graph = Self::with(Hnsw::new(params), recipe, metric, codes, Row::FIRST);
         graph.rows_at_check.store(table.len(), Ordering::Relaxed);
         graph
     }
 
-    /// A graph whose nodes are all the rows below `indexed` that were alive when their turn came.
+    /// A graph whose nodes are the rows before `indexed`, except those that were dead when they were claimed.
     pub(crate) fn with(
         hnsw: Hnsw,
         recipe: Recipe,
         metric: Metric,
         codes: Option<NodeCodes>,
-        indexed: u32,
+        indexed: Row,
     ) -> FieldGraph {
-        let nodes = NodesOfRows::of(&hnsw, u32::MAX);
+        let nodes = NodesOfRows::of(&hnsw, None);
         FieldGraph {
             hnsw,
             recipe,
             metric,
             codes,
             nodes,
-            claimed: AtomicU32::new(indexed),
-            indexed: AtomicU32::new(indexed),
+            claimed: AtomicU32::new(indexed.get()),
+            indexed: AtomicU32::new(indexed.get()),
             finished: Mutex::new(BTreeMap::new()),
             ordered: 0,
             file: AtomicU32::new(0),
-            rows_at_check: AtomicU32::new(indexed),
+            rows_at_check: AtomicU32::new(indexed.get()),
         }
     }
 
-    /// Notes that a file has the graph as it is.
+    /// Takes note that the graph has been written to a file.
     pub(crate) fn is_now_in(&self, file: u32) {
         self.file.store(file + 1, Ordering::Relaxed);
     }
 
-    /// Whether a file has the graph as it was once, and not another one of the same field.
+    /// Whether an earlier state of this graph, and not of another one of the field, is in a file.
     pub(crate) fn is_in(&self, file: u32) -> bool {
         self.file.load(Ordering::Relaxed) == file + 1
     }
 
-    /// Whether its codes, or that it has none, suit the vectors that the table has by now.
+    /// Whether its codes, or the lack of codes, suit the present vectors of the table.
     pub(crate) fn suits(&self, table: &FieldTable, op: OpNumber) -> bool {
         self.rows_at_check.store(table.len(), Ordering::Relaxed);
         let Some(coding) = self.recipe.codes else { return true };
@@ -126,35 +126,35 @@ impl FieldGraph {
     ///
     /// A reader loads this *before* its view: a row that was skipped because it was dead is then dead in the
     /// reader's view too.
-    pub fn indexed(&self) -> u32 {
-        self.indexed.load(Ordering::Acquire)
+    pub fn indexed(&self) -> Row {
+        Row::new(self.indexed.load(Ordering::Acquire))
     }
 
     /// First row that no indexer has claimed.
-    pub fn claimed(&self) -> u32 {
-        self.claimed.load(Ordering::Acquire)
+    pub fn claimed(&self) -> Row {
+        Row::new(self.claimed.load(Ordering::Acquire))
     }
 
-    /// Claims some rows of the table and puts the live ones into the graph. Several threads may do this at once.
-    /// Answers false when there was nothing to claim.
+    /// Claims some rows of the table and inserts the live ones into the graph. Several threads may do this at once. Returns
+    /// false when there was nothing to claim.
     pub fn index_some(&self, table: &FieldTable, op: OpNumber, scratch: &mut IndexScratch) -> bool {
         let len = table.len();
         let claim = self.claimed.fetch_update(Ordering::AcqRel, Ordering::Acquire, |from| {
             (from < len).then(|| len.min(from + Self::CLAIM_ROWS))
         });
         let Ok(from) = claim else { return false };
-        let to = len.min(from + Self::CLAIM_ROWS);
-        for row in from..to {
+        let claimed = RowRange::of_len(Row::new(from), (len - from).min(Self::CLAIM_ROWS));
+        for row in claimed.iter() {
             if table.alive(row, op) {
                 self.insert(table, row, scratch);
                 yield_to_reads();
             }
         }
-        self.finish(from, to);
+        self.finish(claimed);
         true
     }
 
-    pub(crate) fn insert(&self, table: &FieldTable, row: u32, scratch: &mut IndexScratch) {
+    pub(crate) fn insert(&self, table: &FieldTable, row: Row, scratch: &mut IndexScratch) {
         let slot = self.hnsw.claim(row);
         let node = slot.node();
         table.vector(row, &mut scratch.vector);
@@ -173,7 +173,7 @@ impl FieldGraph {
     }
 
     /// The node of a row.
-    pub fn node_of(&self, row: u32) -> Option<Node> {
+    pub fn node_of(&self, row: Row) -> Option<Node> {
         self.nodes.of_row(row)
     }
 
@@ -188,7 +188,7 @@ impl FieldGraph {
         self.codes.as_ref().map_or(0, |codes| codes.table.memory_bytes())
     }
 
-    /// Bytes of links in memory, with what says which row a node stands for and the other way round.
+    /// Bytes of links in memory, with the row of each node and the node of each row.
     pub fn links_bytes(&self) -> usize {
         self.hnsw.memory_bytes() + self.nodes.bytes()
     }
@@ -198,38 +198,39 @@ impl FieldGraph {
         (self.codes_bytes() + self.links_bytes()) as u64
     }
 
-    fn finish(&self, from: u32, to: u32) {
+    fn finish(&self, claimed: RowRange) {
         let mut finished = self.finished.lock();
-        finished.insert(from, to);
-        let mut indexed = self.indexed.load(Ordering::Acquire);
+        finished.insert(claimed.start, claimed.end);
+        let mut indexed = self.indexed();
         while let Some(end) = finished.remove(&indexed) {
             indexed = end;
         }
-        self.indexed.store(indexed, Ordering::Release);
+        self.indexed.store(indexed.get(), Ordering::Release);
     }
 }
 
 /// The node of each row: for searches that start from rows instead of walking.
 pub(crate) struct NodesOfRows {
-    /// Rows below this have no node.
-    first: u32,
+    /// Rows before this have no node.
+    first: Row,
     /// One more than the node, 0 for none.
     nodes: LinkArena,
 }
 
 impl NodesOfRows {
-    /// The rows of a graph before the first insertion into it. No row that is inserted later may be below both its rows and
-    /// `least`.
-    pub(crate) fn of(hnsw: &Hnsw, least: u32) -> NodesOfRows {
-        let first = hnsw.all_nodes().map(|node| hnsw.row_of(node)).min().unwrap_or(0).min(least);
+    /// The rows of a graph before the first insertion into it. `least` is the least row that will be inserted; it may be left
+    /// out if it is not before the rows of the graph.
+    pub(crate) fn of(hnsw: &Hnsw, least: Option<Row>) -> NodesOfRows {
+        let first = hnsw.all_nodes().map(|node| hnsw.row_of(node)).min().unwrap_or(Row::FIRST);
+        let first = least.map_or(first, |least| first.min(least));
         let nodes = NodesOfRows { first, nodes: LinkArena::new(1, hnsw.len()) };
         hnsw.all_nodes().for_each(|node| nodes.set(hnsw.row_of(node), node));
         nodes
     }
 
-    fn set(&self, row: u32, node: Node) {
-        let place = row - self.first;
-        // A row beyond the arena, after a thousand million others, is found by walks only.
+    fn set(&self, row: Row, node: Node) {
+        let place = row.get() - self.first.get();
+        // Only walks find a row beyond the arena, which has space for a thousand million rows.
         if place < LinkArena::MAX_ROWS {
             // The code of the node was written before, so a reader that finds the node finds its code.
             self.nodes.reserve(place)[0].store(node.get() + 1, Ordering::Release);
@@ -238,8 +239,8 @@ impl NodesOfRows {
 
     /// The node that stands for a row.
     #[inline(always)]
-    pub fn of_row(&self, row: u32) -> Option<Node> {
-        let word = self.nodes.row(row.checked_sub(self.first)?).first()?;
+    pub fn of_row(&self, row: Row) -> Option<Node> {
+        let word = self.nodes.row(row.get().checked_sub(self.first.get())?).first()?;
         word.load(Ordering::Acquire).checked_sub(1).map(Node::new)
     }
 

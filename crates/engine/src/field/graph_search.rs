@@ -4,18 +4,18 @@ use super::graph::{FieldGraph, NodeCodes};
 use super::reranking::{Ranked, Reranking};
 use crate::field::table::FieldTable;
 use crate::index::{Candidate, Codes, Distance, Space, Stopped, TopK, WalkParams, WalkScratch, flat};
-use crate::types::Node;
+use crate::types::{Node, Row};
 use crate::vectors::CodeQuery;
 use std::cell::RefCell;
 use std::cmp::Ordering;
 
-/// Candidates that are re-ranked for each hit at the least, if the request says how many.
+/// Least number of candidates that are re-ranked for each hit, if the request sets the number.
 const LEAST_OVERSAMPLING: usize = 2;
-/// Candidates that a scan of codes leaves for re-ranking at the least: so many in all …
+/// Least number of candidates that a scan of codes keeps for re-ranking.
 const LEAST_KEPT: usize = 64;
-/// … and so many for each hit.
+/// The same for each hit.
 const LEAST_KEPT_PER_HIT: usize = 2;
-/// Codes of fewer bits are too coarse to be answered as scores.
+/// Codes of fewer bits are too coarse to return their estimates as scores.
 const FINE_BITS: u8 = 4;
 /// Rows of a scan that are prefetched before they are scored.
 const LOOK_AHEAD: usize = 16;
@@ -34,7 +34,7 @@ thread_local! {
 pub struct QuantizationParams {
     /// Walk over the originals instead of the codes.
     pub ignore: bool,
-    /// Re-rank what the codes have found by the originals; without it the answer has the codes' estimates.
+    /// Re-rank what the codes have found by the originals. Otherwise scores are estimates by the codes.
     pub rescore: bool,
     /// Candidates that are re-ranked for each hit asked for, at least 1.
     pub oversampling: Option<f32>,
@@ -46,7 +46,7 @@ impl Default for QuantizationParams {
     }
 }
 
-/// A search of a field for the rows nearest to one vector, through its graph or by the codes of that.
+/// A search of a field for the rows nearest to one vector, through its graph or by the codes of the graph.
 #[derive(Clone, Copy)]
 pub struct GraphSearch<'a> {
     /// The graph.
@@ -62,12 +62,12 @@ pub struct GraphSearch<'a> {
 }
 
 impl GraphSearch<'_> {
-    /// The best `k` rows that are accepted and wanted and that a walk finds, with their distances, best first, equal ones
-    /// in the order of `tie`. The walk is wider than `params.ef` if more candidates are to be re-ranked.
+    /// The best `k` accepted and wanted rows that a walk finds, with their distances, best first, those of equal distance in
+    /// the order of `tie`. The walk is wider than `params.ef` if more candidates are to be re-ranked.
     ///
-    /// `accept` is called with each *node* that comes near: one that is not accepted takes no place among the `ef`.
-    /// `wanted` is called at the end with the *rows* that the walk has found, best first, until enough are wanted: far less
-    /// often. One of the two must refuse dead rows and those behind the boundary that the caller took with the graph.
+    /// `accept` is called with each *node* near enough to be a candidate. Nodes that it does not accept do not count among the
+    /// `ef` candidates. `wanted` is called far less often: with the *rows* that the walk has found, best first. One of the two
+    /// must not accept dead rows and rows from the boundary on that the caller took with the graph.
     ///
     /// # Errors
     /// [`Stopped`] once `stop` returns true.
@@ -75,14 +75,14 @@ impl GraphSearch<'_> {
         &self,
         params: &WalkParams,
         accept: &impl Fn(Node) -> bool,
-        wanted: &impl Fn(u32) -> bool,
-        tie: impl Fn(u32, u32) -> Ordering,
+        wanted: &impl Fn(Row) -> bool,
+        tie: impl Fn(Row, Row) -> Ordering,
         scratch: &mut WalkScratch,
         stop: &impl Fn() -> bool,
     ) -> Result<Ranked, Stopped> {
         let hnsw = &self.graph.hnsw;
         let of_row = |found: &Candidate| (found.distance(), hnsw.row_of(found.node()));
-        let is_wanted = |(_, row): &(f32, u32)| wanted(*row);
+        let is_wanted = |(_, row): &(f32, Row)| wanted(*row);
         let reranking = self.reranking(stop);
         let Some(codes) = self.codes() else {
             let space = self.graph.originals(self.table);
@@ -91,7 +91,7 @@ impl GraphSearch<'_> {
             // Duplicates come with the distance of the node that they are duplicates of. If they were inserted by codes,
             // they have the same code, not the same vector.
             if self.graph.codes.is_some() && hnsw.has_duplicates() {
-                let rows: Vec<u32> = found.map(|(_, row)| row).collect();
+                let rows: Vec<Row> = found.map(|(_, row)| row).collect();
                 return Ok(Ranked { best: reranking.all(&rows, tie)?, reranked: 0 });
             }
             return Ok(best(found, self.k, tie));
@@ -110,16 +110,16 @@ impl GraphSearch<'_> {
         })
     }
 
-    /// The best `k` of some live rows, ascending: by their codes first, where the graph has them, then the best of
-    /// these by their originals, at least `ef` of them.
+    /// The best `k` of some live rows, which are given in ascending order. If the graph has codes, rows are compared by their codes
+    /// first, and then at least `ef` of the best by their originals.
     ///
     /// # Errors
     /// [`Stopped`] once `stop` returns true.
     pub fn scan(
         &self,
-        rows: impl Iterator<Item = u32>,
+        rows: impl Iterator<Item = Row>,
         ef: usize,
-        tie: impl Fn(u32, u32) -> Ordering,
+        tie: impl Fn(Row, Row) -> Ordering,
         stop: &impl Fn() -> bool,
     ) -> Result<Ranked, Stopped> {
         let reranking = self.reranking(stop);
@@ -133,7 +133,7 @@ impl GraphSearch<'_> {
             true => LEAST_KEPT.max(LEAST_KEPT_PER_HIT * self.k).max(ef).max(most.unwrap_or(0)),
             false => self.k,
         };
-        // By `tie` at this cut too: of equal vectors the first must not be lost here.
+        // In the order of `tie` here too, so that of equal vectors the first one is kept.
         let mut best = TopK::new(kept, &tie);
         let mut unknown = Vec::new();
         QUERY.with_borrow_mut(|code| {
@@ -150,12 +150,12 @@ impl GraphSearch<'_> {
         Ok(Ranked { best: top.into_sorted(), reranked: 0 })
     }
 
-    /// The codes to search by, if there are any and they are not to be ignored.
+    /// The codes of the graph, unless they are to be ignored.
     fn codes(&self) -> Option<&NodeCodes> {
         self.graph.codes.as_ref().filter(|_| !self.quantization.ignore)
     }
 
-    /// Candidates to re-rank by their originals, if the request says how many.
+    /// Candidates to re-rank by their originals, if the request sets their number.
     fn oversampled(&self) -> Option<usize> {
         let asked = (f64::from(self.quantization.oversampling?) * self.k as f64).ceil() as usize;
         Some((LEAST_OVERSAMPLING * self.k).max(asked.min(MAX_OVERSAMPLED)))
@@ -168,27 +168,27 @@ impl GraphSearch<'_> {
 }
 
 impl FieldGraph {
-    /// Whether the codes are too coarse for anything but leaving candidates out.
+    /// Whether the codes are so coarse that they serve only to exclude candidates.
     pub fn is_coarse(&self) -> bool {
         self.codes.as_ref().is_some_and(|codes| codes.encoder.params().bits < FINE_BITS)
     }
 
     /// Scores rows by their codes. The few rows without one go to `unknown`.
-    fn score_codes<T: Fn(u32, u32) -> Ordering>(
+    fn score_codes<T: Fn(Row, Row) -> Ordering>(
         &self,
         codes: &NodeCodes,
         query: &CodeQuery,
-        rows: impl Iterator<Item = u32>,
-        best: &mut TopK<T>,
-        unknown: &mut Vec<u32>,
+        rows: impl Iterator<Item = Row>,
+        best: &mut TopK<Row, T>,
+        unknown: &mut Vec<Row>,
         stop: &impl Fn() -> bool,
     ) -> Result<(), Stopped> {
         let space = Codes::new(&codes.table);
         // A ring of the rows that were prefetched and not yet scored.
-        let mut ring = [(Node::default(), 0u32); LOOK_AHEAD];
+        let mut ring = [(Node::default(), Row::FIRST); LOOK_AHEAD];
         let (mut head, mut tail) = (0usize, 0usize);
-        let score = |ring: &[(Node, u32); LOOK_AHEAD], from: usize, best: &mut TopK<T>| {
-            let four: [(Node, u32); 4] = std::array::from_fn(|at| ring[(from + at) % LOOK_AHEAD]);
+        let score = |ring: &[(Node, Row); LOOK_AHEAD], from: usize, best: &mut TopK<Row, T>| {
+            let four: [(Node, Row); 4] = std::array::from_fn(|at| ring[(from + at) % LOOK_AHEAD]);
             let distances = space.four(query, four.map(|(node, _)| node));
             for (distance, (_, row)) in distances.into_iter().zip(four) {
                 best.offer(distance, row);
@@ -222,8 +222,8 @@ impl FieldGraph {
     }
 }
 
-/// The best `k` of some rows by the distances that they come with.
-fn best(found: impl Iterator<Item = (f32, u32)>, k: usize, tie: impl Fn(u32, u32) -> Ordering) -> Ranked {
+/// The best `k` of some rows by the given distances.
+fn best(found: impl Iterator<Item = (f32, Row)>, k: usize, tie: impl Fn(Row, Row) -> Ordering) -> Ranked {
     let mut top = TopK::new(k, tie);
     found.for_each(|(distance, row)| top.offer(distance, row));
     Ranked { best: top.into_sorted(), reranked: 0 }

@@ -1,9 +1,11 @@
 //! Vector fields: the rows of one field, its graph and codes, and exact re-ranking.
 //!
-//! A field knows rows and the points that own them, and nothing of collections, payloads or the log. `table` and
-//! `sparse_table` hold the rows; `graph` is the HNSW graph over them with its `coding`; `graph_search` searches it and
-//! `reranking` orders what was found by the original vectors.
+//! This module depends on rows and on the offsets of the points that own them, and not on collections, payloads or the log.
+//! `arena` and `table` hold the rows of dense vectors and multi-vectors for the writer and for readers, `sparse_table` those
+//! of sparse vectors. `graph` is the HNSW graph over the rows with its `coding`, `graph_search` searches it, and `reranking`
+//! orders the results by the original vectors.
 
+pub(crate) mod arena;
 mod coding;
 pub(crate) mod graph;
 mod graph_search;
@@ -14,7 +16,8 @@ mod sparse_rows;
 pub(crate) mod sparse_table;
 pub(crate) mod table;
 
+pub use arena::FieldArena;
 pub use graph::{FieldGraph, IndexScratch};
 pub use graph_search::{GraphSearch, QuantizationParams};
 pub use sparse_table::{SparseArena, SparseTable};
-pub use table::{FieldArena, FieldTable};
+pub use table::FieldTable;

@@ -2,10 +2,11 @@
 
 use crate::field::table::FieldTable;
 use crate::index::{Distance, Stopped, TopK};
+use crate::types::Row;
 use kithdb_kernels::prefetch_l2;
 use std::cmp::Ordering;
 
-/// Candidates of the first round beyond those wanted. Their errors give the first estimate of how far codes are off.
+/// Candidates of the first round in addition to the wanted number. The errors of the first round are the first ones known.
 const FIRST_BEYOND: usize = 6;
 /// An unknown error is assumed to be at most this multiple of the root mean square of the known ones.
 const DEVIATIONS: f64 = 5.0;
@@ -32,7 +33,7 @@ pub(super) struct Reranking<'a> {
 #[derive(Debug, Default)]
 pub struct Ranked {
     /// Distances and rows, best first.
-    pub best: Vec<(f32, u32)>,
+    pub best: Vec<(f32, Row)>,
     /// Rows that were compared by their originals after their codes.
     pub reranked: usize,
 }
@@ -42,24 +43,24 @@ impl Reranking<'_> {
     ///
     /// # Errors
     /// [`Stopped`] once `stop` returns true, here and below.
-    pub fn all(&self, rows: &[u32], tie: impl Fn(u32, u32) -> Ordering) -> Result<Vec<(f32, u32)>, Stopped> {
+    pub fn all(&self, rows: &[Row], tie: impl Fn(Row, Row) -> Ordering) -> Result<Vec<(f32, Row)>, Stopped> {
         let mut top = TopK::new(self.k, tie);
         self.compare(rows, |_, distance, row| top.offer(distance, row))?;
         Ok(top.into_sorted())
     }
 
-    /// The best of candidates that come with estimates of their distances, lowest first, of which at least so many are
-    /// compared; and of some rows without.
+    /// The best of `candidates`, which come with estimates of their distances, lowest first, and of `others`, which have no
+    /// estimates. At least `least` candidates are compared.
     ///
-    /// The candidates that have been compared show how far estimates are off. Once the next one is so far behind the k-th
-    /// distance that its error would have to be [greater](Errors::greatest) than these let expect, it and all after it are
-    /// left out.
+    /// The errors of the estimates become known as candidates are compared. A candidate can only be among the best if the error
+    /// of its estimate is at least the estimate minus the k-th distance. Once that is more than the [greatest](Errors::greatest)
+    /// error expected, this candidate and all after it are left out.
     pub fn promising(
         &self,
-        candidates: impl Iterator<Item = (f32, u32)>,
+        candidates: impl Iterator<Item = (f32, Row)>,
         least: usize,
-        others: &[u32],
-        tie: impl Fn(u32, u32) -> Ordering,
+        others: &[Row],
+        tie: impl Fn(Row, Row) -> Ordering,
     ) -> Result<Ranked, Stopped> {
         let mut candidates = candidates.peekable();
         let mut top = TopK::new(self.k, tie);
@@ -112,9 +113,9 @@ impl Reranking<'_> {
         kth + errors.greatest()
     }
 
-    /// Gives each row to `each`: its place among the rows, its distance, and itself.
-    fn compare(&self, rows: &[u32], mut each: impl FnMut(usize, f32, u32)) -> Result<(), Stopped> {
-        let row = |row: u32| self.table.rows.row(row);
+    /// Calls `each` for each row with its position among the rows, its distance, and the row.
+    fn compare(&self, rows: &[Row], mut each: impl FnMut(usize, f32, Row)) -> Result<(), Stopped> {
+        let row = |row: Row| self.table.row(row);
         rows.iter().take(LOOK_AHEAD).for_each(|&next| prefetch_l2(row(next)));
         let (fours, rest) = rows.as_chunks::<4>();
         for (at, four) in fours.iter().enumerate() {
@@ -147,10 +148,10 @@ impl Errors {
         self.squares += error * error;
     }
 
-    /// By how much an estimate is expected to be too great at most.
+    /// The greatest expected error: estimate minus distance.
     ///
-    /// The lowest estimates come first, so a negative mean error says nothing about the next ones, but the mean square
-    /// does.
+    /// Candidates come in ascending order of their estimates, which biases the mean error of the first ones downwards. So a
+    /// negative mean is ignored, and the mean square is used.
     fn greatest(&self) -> f64 {
         let count = self.count.max(1.0);
         (self.sum / count).max(0.0) + DEVIATIONS * (self.squares / count).sqrt()
@@ -162,7 +163,7 @@ mod tests {
     use super::*;
     use crate::config::VectorParams;
     use crate::field::FieldArena;
-    use crate::types::Metric;
+    use crate::types::{Metric, PointOffset};
     use proptest::prelude::*;
 
     const DIM: usize = 3;
@@ -174,12 +175,12 @@ mod tests {
         for (owner, vector) in (0..).zip(vectors) {
             bytes.clear();
             params.row_format().encode(&vector.map(f32::from), &mut bytes);
-            arena.push(&bytes, owner);
+            arena.push(&bytes, PointOffset::new(owner));
         }
         arena.table()
     }
 
-    fn by_row(a: u32, b: u32) -> Ordering {
+    fn by_row(a: Row, b: Row) -> Ordering {
         a.cmp(&b)
     }
 
@@ -196,16 +197,16 @@ mod tests {
             let reranking = Reranking {
                 table: &table, distance: Distance::of(Metric::Euclid, table.format), query: &query, k, stop: &|| false,
             };
-            let rows: Vec<u32> = (0..vectors.len() as u32).collect();
+            let rows: Vec<Row> = (0..vectors.len() as u32).map(Row::new).collect();
             let all = reranking.all(&rows, by_row).unwrap();
             prop_assert_eq!(all.len(), k.min(rows.len()));
             // Errors in both directions, the largest twice the smallest; equal vectors have equal codes.
-            let mut estimates: Vec<(f32, u32)> = rows.iter().map(|&row| {
-                let vector = vectors[row as usize];
+            let mut estimates: Vec<(f32, Row)> = rows.iter().map(|&row| {
+                let vector = vectors[row.index()];
                 let mixed = vector.iter().fold(seed, |mixed, &x| {
                     (mixed ^ u64::from(x)).wrapping_mul(0x9e37_79b9_7f4a_7c15)
                 });
-                let exact = reranking.distance.one(&query, table.rows.row(row));
+                let exact = reranking.distance.one(&query, table.row(row));
                 let size = noise * (0.5 + (mixed >> 32 & 255) as f32 / 510.0);
                 (exact + if mixed >> 63 == 0 { size } else { -size }, row)
             }).collect();
@@ -215,7 +216,7 @@ mod tests {
             prop_assert!(promising.reranked <= rows.len());
             // Those without an estimate are always compared.
             let (known, others) = estimates.split_at(estimates.len() / 2);
-            let others: Vec<u32> = others.iter().map(|&(_, row)| row).collect();
+            let others: Vec<Row> = others.iter().map(|&(_, row)| row).collect();
             let mixed = reranking.promising(known.iter().copied(), 0, &others, by_row).unwrap();
             prop_assert_eq!(&mixed.best, &all);
         }
@@ -228,10 +229,14 @@ mod tests {
         let table = table(&vectors);
         let distance = Distance::of(Metric::Euclid, table.format);
         let reranking = Reranking { table: &table, distance, query: &[0.0; DIM], k: 20, stop: &|| false };
-        let estimates = (0..29).map(|row| (if row < 27 { (row * row) as f32 } else { 40_000.0 }, row));
+        let estimates =
+            (0..29).map(|row| (if row < 27 { (row * row) as f32 } else { 40_000.0 }, Row::new(row)));
         let found = reranking.promising(estimates, 0, &[], by_row).unwrap();
         assert_eq!(found.reranked, 29);
-        assert_eq!(found.best[..4], [(0.0, 0), (0.0, 27), (0.0, 28), (1.0, 1)]);
+        assert_eq!(
+            found.best[..4],
+            [(0.0, 0), (0.0, 27), (0.0, 28), (1.0, 1)].map(|(distance, row)| (distance, Row::new(row)))
+        );
     }
 
     #[test]
@@ -241,12 +246,15 @@ mod tests {
         let distance = Distance::of(Metric::Euclid, table.format);
         let reranking = Reranking { table: &table, distance, query: &[0.0; DIM], k: 10, stop: &|| false };
         let square = |row: u32| (row * row) as f32;
-        let good = reranking.promising((0..256).map(|row| (square(row) + 0.1, row)), 0, &[], by_row).unwrap();
+        let good = reranking
+            .promising((0..256).map(|row| (square(row) + 0.1, Row::new(row))), 0, &[], by_row)
+            .unwrap();
         assert_eq!(good.reranked, 16);
-        let none = reranking.promising((0..256).rev().map(|row| (0.0, row)), 0, &[], by_row).unwrap();
+        let none =
+            reranking.promising((0..256).rev().map(|row| (0.0, Row::new(row))), 0, &[], by_row).unwrap();
         assert_eq!(none.reranked, 256);
         for ranked in [good, none] {
-            assert!(ranked.best.into_iter().eq((0..10).map(|row| (square(row), row))));
+            assert!(ranked.best.into_iter().eq((0..10).map(|row| (square(row), Row::new(row)))));
         }
     }
 
@@ -260,7 +268,7 @@ mod tests {
             looks.get() == 3
         };
         let reranking = Reranking { table: &table, distance, query: &[0.0; DIM], k: 10, stop: &stop };
-        let rows = vec![0; 1_000_000];
+        let rows = vec![Row::FIRST; 1_000_000];
         assert!(reranking.all(&rows, by_row).is_err());
         looks.set(0);
         let candidates = rows.iter().map(|&row| (0.0, row));

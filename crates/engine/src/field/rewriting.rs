@@ -3,16 +3,16 @@
 use super::graph::{FieldGraph, IndexScratch, NodeCodes, NodesOfRows};
 use super::table::FieldTable;
 use crate::index::{Codes, Stopped};
-use crate::types::OpNumber;
+use crate::types::{OpNumber, Row};
 use crate::vectors::CodeTable;
 use std::sync::Arc;
 
 impl FieldGraph {
-    /// The graph without the nodes whose rows are dead at operation `op`, and in order. Searches and insertions go on
-    /// in this one meanwhile; rows from the new one's boundary on are to be indexed into it.
+    /// A new graph without the nodes whose rows are dead at operation `op`, in the order of walks. Searches and insertions into
+    /// this one go on meanwhile. Rows from the boundary of the new one on are to be indexed into it.
     ///
     /// # Errors
-    /// [`Stopped`] once `stop` says so.
+    /// [`Stopped`] once `stop` returns true.
     pub fn rewritten(
         &self,
         table: &FieldTable,
@@ -20,8 +20,8 @@ impl FieldGraph {
         scratch: &mut IndexScratch,
         stop: &(impl Fn() -> bool + Sync),
     ) -> Result<FieldGraph, Stopped> {
-        let boundary = self.indexed().min(table.len());
-        // Rows from the boundary on may have nodes already, which may not be whole.
+        let boundary = self.indexed().min(table.end());
+        // Rows from the boundary on may have nodes already, whose insertion may not be finished.
         let keep = |node| {
             let row = self.hnsw.placed_row(node);
             row.is_some_and(|row| row < boundary && table.alive(row, op))
@@ -39,15 +39,15 @@ impl FieldGraph {
             NodeCodes { encoder: Arc::clone(&codes.encoder), table: copy }
         });
         let mut rewritten = FieldGraph::with(hnsw, self.recipe, self.metric, codes, boundary);
-        // A node that nothing led to would be lost with the old graph.
+        // Nodes that no link led to are missing in the new graph.
         let mut is_kept = vec![false; nodes.len()];
         for &node in &old {
             is_kept.get_mut(node.index()).into_iter().for_each(|kept| *kept = true);
         }
         let lost = nodes.filter(|&node| !is_kept[node.index()] && keep(node));
-        let lost: Vec<u32> = lost.map(|node| self.hnsw.row_of(node)).collect();
+        let lost: Vec<Row> = lost.map(|node| self.hnsw.row_of(node)).collect();
         if let Some(&least) = lost.iter().min() {
-            rewritten.nodes = NodesOfRows::of(&rewritten.hnsw, least);
+            rewritten.nodes = NodesOfRows::of(&rewritten.hnsw, Some(least));
         }
         for row in lost {
             rewritten.insert(table, row, scratch);

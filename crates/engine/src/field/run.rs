@@ -1,9 +1,9 @@
 //! Runs: the rows of one vector, which follow each other in a field's table.
 //!
-//! A dense vector is a run of one row. The rows of a multi-vector are born, die and move together, so its point names
-//! the first of them only, and every row says where in its run it stands.
+//! A dense vector is a run of one row. The rows of a multi-vector are written, die and move together. So its point refers to
+//! the first of them only, and a column has the place of each row in its run.
 
-use std::ops::Range;
+use crate::types::{PointOffset, Row, RowRange};
 
 /// The first row of a run; the other bits of the upper half are the number of its rows.
 const FIRST: u32 = 1 << 31;
@@ -14,37 +14,38 @@ pub struct RunPlace(u64);
 
 impl RunPlace {
     /// The only row of a vector of the point at offset `owner`.
-    pub fn alone(owner: u32) -> RunPlace {
+    pub fn alone(owner: PointOffset) -> RunPlace {
         RunPlace::first(owner, 1)
     }
 
     /// The places of a run of `rows` rows, fewer than 2³¹.
-    pub fn run(owner: u32, rows: u32) -> impl Iterator<Item = RunPlace> {
+    pub fn run(owner: PointOffset, rows: u32) -> impl Iterator<Item = RunPlace> {
         let rest = (1..rows).map(move |rank| RunPlace::of(owner, rank));
         std::iter::once(RunPlace::first(owner, rows)).chain(rest)
     }
 
-    fn first(owner: u32, rows: u32) -> RunPlace {
+    fn first(owner: PointOffset, rows: u32) -> RunPlace {
         RunPlace::of(owner, FIRST | rows)
     }
 
-    fn of(owner: u32, upper: u32) -> RunPlace {
-        RunPlace(u64::from(upper) << 32 | u64::from(owner))
+    fn of(owner: PointOffset, upper: u32) -> RunPlace {
+        RunPlace(u64::from(upper) << 32 | u64::from(owner.get()))
     }
 
-    /// What stands in the column, and on disk.
+    /// The place as the column and the files have it.
     pub fn word(self) -> u64 {
         self.0
     }
 
-    /// Reads a [`RunPlace::word`]. Words of dropped chunks are 0: of no run.
+    /// Reads a [`RunPlace::word`]. A word of a dropped chunk is 0, which is not the beginning of a run.
     pub fn from_word(word: u64) -> RunPlace {
         RunPlace(word)
     }
 
     /// Offset of the point.
-    pub fn owner(self) -> u32 {
-        self.0 as u32
+    #[inline(always)]
+    pub fn owner(self) -> PointOffset {
+        PointOffset::new(self.0 as u32)
     }
 
     /// Rows of the run that begins here; `None` at its other rows.
@@ -60,10 +61,10 @@ impl RunPlace {
     }
 }
 
-/// The rows of the run that a row belongs to. `place` tells the place of a row; `row` must be one of a run.
-pub fn run_of(row: u32, place: impl Fn(u32) -> RunPlace) -> Range<u32> {
-    let first = row - place(row).rank();
-    first..first + place(first).begins().unwrap_or(1)
+/// The rows of the run that `row`, which must be in a run, belongs to. `place` returns the place of a row.
+pub fn run_of(row: Row, place: impl Fn(Row) -> RunPlace) -> RowRange {
+    let first = Row::new(row.get() - place(row).rank());
+    RowRange::of_len(first, place(first).begins().unwrap_or(1))
 }
 
 #[cfg(test)]
@@ -71,17 +72,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_row_of_a_run_tells_the_whole_run() {
+    fn the_run_of_every_row_is_known() {
         let places: Vec<RunPlace> = [(7, 1), (8, 3), (9, 2)]
             .into_iter()
-            .flat_map(|(owner, rows)| RunPlace::run(owner, rows))
+            .flat_map(|(owner, rows)| RunPlace::run(PointOffset::new(owner), rows))
             .map(|place| RunPlace::from_word(place.word()))
             .collect();
-        let run = |row: u32| run_of(row, |row| places[row as usize]);
-        let runs: Vec<Range<u32>> = (0..6).map(run).collect();
+        let run = |row: u32| run_of(Row::new(row), |row| places[row.index()]).numbers();
+        let runs: Vec<_> = (0..6).map(run).collect();
         assert_eq!(runs, [0..1, 1..4, 1..4, 1..4, 4..6, 4..6]);
-        assert_eq!(places.iter().map(|place| place.owner()).collect::<Vec<_>>(), [7, 8, 8, 8, 9, 9]);
-        assert_eq!(places[0], RunPlace::alone(7));
+        assert_eq!(places.iter().map(|place| place.owner().get()).collect::<Vec<_>>(), [7, 8, 8, 8, 9, 9]);
+        assert_eq!(places[0], RunPlace::alone(PointOffset::new(7)));
         let begins: Vec<Option<u32>> = places.iter().map(|place| place.begins()).collect();
         assert_eq!(begins, [Some(1), Some(3), None, None, Some(2), None]);
     }

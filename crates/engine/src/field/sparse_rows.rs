@@ -1,13 +1,15 @@
 //! Rows of bytes of any length, appended by one writer.
 
 use crate::storage::Map;
+use crate::types::Row;
 use imbl::Vector;
 use std::sync::Arc;
 
-/// Rows, numbered from 0. A clone costs a few reference counts and never changes, so that it is what readers hold and
-/// what a writer goes back to.
+/// Rows, numbered from 0. A clone costs a few reference counts and never changes: readers hold clones, and a writer restores
+/// one.
 ///
-/// Full chunks lie in one piece, in memory or on a read-only map; the rows behind them each for themselves.
+/// The rows of a full chunk are contiguous, in memory or in a read-only map. Each row after the last full chunk has memory of
+/// its own.
 #[derive(Clone)]
 pub struct SparseRows {
     chunk_rows: u32,
@@ -49,8 +51,8 @@ impl SparseRows {
         SparseRows { chunk_rows, full: Arc::default(), last: Vector::new() }
     }
 
-    /// Appends a row and answers its number.
-    pub fn push(&mut self, row: &[u8]) -> u32 {
+    /// Appends a row and returns its number.
+    pub fn push(&mut self, row: &[u8]) -> Row {
         let number = self.len();
         self.last.push_back(row.into());
         if self.last.len() == self.chunk_rows as usize {
@@ -66,11 +68,11 @@ impl SparseRows {
             Arc::make_mut(&mut self.full).push(Chunk::Held { ends, bytes: Bytes::Memory(bytes.into()) });
             self.last = Vector::new();
         }
-        number
+        Row::new(number)
     }
 
-    /// Appends a full chunk that lies in a map from `offset` on, its rows one after the other. There must be no rows
-    /// behind the last full chunk, and the map must be long enough.
+    /// Appends a full chunk whose rows a map holds without gaps from byte `offset` on. The rows so far must fill their chunks,
+    /// and the map must be long enough.
     pub fn push_mapped(&mut self, lengths: &[u32], map: &Map, offset: usize) {
         assert!(
             self.last.is_empty() && lengths.len() == self.chunk_rows as usize,
@@ -88,13 +90,13 @@ impl SparseRows {
         Arc::make_mut(&mut self.full).push(Chunk::Held { ends, bytes });
     }
 
-    /// Appends a full chunk that was released. There must be no rows behind the last full chunk.
+    /// Appends a full chunk that was released. The rows so far must fill their chunks.
     pub fn push_released(&mut self) {
         assert!(self.last.is_empty(), "a chunk is full or the last");
         Arc::make_mut(&mut self.full).push(Chunk::Released);
     }
 
-    /// Lets the rows of a full chunk be read from a map, where they lie one after the other from `offset` on.
+    /// Replaces the memory of a full chunk by a map that holds the same rows without gaps from byte `offset` on.
     pub fn seal(&mut self, chunk: u32, map: &Map, offset: usize) {
         if let Some(Chunk::Held { bytes, .. }) = Arc::make_mut(&mut self.full).get_mut(chunk as usize) {
             let mapped = Bytes::Mapped { map: map.clone(), offset, len: bytes.get().len() };
@@ -109,22 +111,22 @@ impl SparseRows {
     }
 
     /// A row. Panics when there is none, or when it has been released.
-    pub fn row(&self, row: u32) -> &[u8] {
-        let (chunk, at) = ((row / self.chunk_rows) as usize, (row % self.chunk_rows) as usize);
+    pub fn row(&self, row: Row) -> &[u8] {
+        let (chunk, at) = ((row.get() / self.chunk_rows) as usize, (row.get() % self.chunk_rows) as usize);
         match self.full.get(chunk) {
             Some(Chunk::Held { ends, bytes }) => {
                 let from = at.checked_sub(1).map_or(0, |before| ends[before]);
                 &bytes.get()[from as usize..ends[at] as usize]
             }
-            Some(Chunk::Released) => panic!("row {row} has been released"),
-            None => &self.last[row as usize - self.full.len() * self.chunk_rows as usize],
+            Some(Chunk::Released) => panic!("{row:?} has been released"),
+            None => &self.last[row.index() - self.full.len() * self.chunk_rows as usize],
         }
     }
 
     /// Whether a row is there and has not been released.
-    pub fn holds(&self, row: u32) -> bool {
-        let chunk = self.full.get((row / self.chunk_rows) as usize);
-        row < self.len() && !matches!(chunk, Some(Chunk::Released))
+    pub fn holds(&self, row: Row) -> bool {
+        let chunk = self.full.get((row.get() / self.chunk_rows) as usize);
+        row.get() < self.len() && !matches!(chunk, Some(Chunk::Released))
     }
 
     /// Rows, those released included.
@@ -175,7 +177,7 @@ mod tests {
 
     fn check(rows: &SparseRows, len: u32) {
         assert_eq!(rows.len(), len);
-        assert!((0..len).all(|number| rows.row(number) == row(number)));
+        assert!((0..len).all(|number| rows.row(Row::new(number)) == row(number)));
     }
 
     #[test]
@@ -184,14 +186,14 @@ mod tests {
         let mut clones = Vec::new();
         for number in 0..30 {
             clones.push(rows.clone());
-            assert_eq!(rows.push(&row(number)), number);
+            assert_eq!(rows.push(&row(number)), Row::new(number));
         }
         check(&rows, 30);
         for (len, clone) in (0..).zip(&clones) {
             check(clone, len);
         }
         let mut rows = clones.swap_remove(9);
-        assert_eq!(rows.push(&row(9)), 9);
+        assert_eq!(rows.push(&row(9)), Row::new(9));
         check(&rows, 10);
     }
 
@@ -208,7 +210,10 @@ mod tests {
         check(&rows, 10);
         assert_eq!(rows.mapped_bytes(), 4 + 5 + 6);
         rows.release(0);
-        assert_eq!([0, 3, 4, 9, 10].map(|number| rows.holds(number)), [false, false, true, true, false]);
+        assert_eq!(
+            [0, 3, 4, 9, 10].map(|number| rows.holds(Row::new(number))),
+            [false, false, true, true, false]
+        );
         check(&before, 10);
         let mut opened = SparseRows::new(4);
         opened.push_released();
@@ -216,7 +221,7 @@ mod tests {
         for number in 8..10 {
             opened.push(&row(number));
         }
-        assert!((4..10).all(|number| opened.row(number) == row(number)));
-        assert!(!opened.holds(2));
+        assert!((4..10).all(|number| opened.row(Row::new(number)) == row(number)));
+        assert!(!opened.holds(Row::new(2)));
     }
 }

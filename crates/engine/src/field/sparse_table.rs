@@ -1,22 +1,22 @@
 //! Rows of one sparse field, and their inverted index.
 
+use super::arena::{ALIVE, clear_dropped};
 use super::sparse_rows::SparseRows;
-use super::table::{ALIVE, clear_dropped};
 use crate::arena::{AtomicColumn64, ColumnTable};
 use crate::config::SparseParams;
 use crate::index::sparse::{Block, BlockSizes, Blocks};
 use crate::storage::Map;
-use crate::types::{OpNumber, PointOffset};
+use crate::types::{OpNumber, PointOffset, Row, RowRange};
 use crate::vectors::{SparseFormat, SparseRow, SparseVector};
 use std::sync::Arc;
 
-/// What a row is taken to have when chunks are cut: 256 elements.
+/// Assumed size of a row in the choice of the size of chunks: 256 elements.
 const USUAL_ROW_BYTES: usize = 2 << 10;
 /// Rows of a full chunk at most.
 const MAX_CHUNK_ROWS: u32 = 2048;
 
-/// The writer's side of a sparse field. A row is written once; it dies when its point gets another vector, loses it, or is
-/// deleted.
+/// The writer's side of a sparse field. A row is written once. It dies when its point gets another vector, loses its vector,
+/// or is deleted.
 pub struct SparseArena {
     format: SparseFormat,
     rows: SparseRows,
@@ -28,7 +28,7 @@ pub struct SparseArena {
     live: u64,
 }
 
-/// What a field is gone back to.
+/// A state of a field that a writer can restore.
 #[derive(Clone)]
 pub struct SparseMark {
     rows: SparseRows,
@@ -51,34 +51,34 @@ impl SparseArena {
         }
     }
 
-    /// Appends a row of the field's format, makes it findable, and answers its number.
-    pub fn push(&mut self, row: &[u8], owner: u32) -> u32 {
+    /// Appends a row of the field's format for the point at offset `owner` and indexes it. Returns its number.
+    pub fn push(&mut self, row: &[u8], owner: PointOffset) -> Row {
         let row = self.rows.push(row);
-        self.owners.push(u64::from(owner));
+        self.owners.push(u64::from(owner.get()));
         self.deaths.push(ALIVE);
         self.live += 1;
         let (rows, format) = (&self.rows, self.format);
-        // What dies before it is indexed may live again as long as no reader has seen it die.
+        // Dead rows too: a death that no reader has seen may be taken back.
         self.blocks.take_in(format, rows.len(), |row| Some(format.row(rows.row(row))));
         row
     }
 
-    /// Appends rows as a checkpoint kept them, each with its owner: dead until [`SparseArena::revive`], and not to be found
-    /// before [`SparseArena::index_loaded`].
-    pub fn load<'a>(&mut self, rows: impl Iterator<Item = (&'a [u8], u32)>) {
+    /// Appends rows of a checkpoint, each with its owner. They are dead until [`SparseArena::revive`] and not indexed until
+    /// [`SparseArena::index_loaded`].
+    pub fn load<'a>(&mut self, rows: impl Iterator<Item = (&'a [u8], PointOffset)>) {
         for (row, owner) in rows {
             self.rows.push(row);
             self.load_owner(owner);
         }
     }
 
-    /// Appends a full chunk whose rows lie in a map from `offset` on, likewise.
+    /// As [`SparseArena::load`], for a full chunk whose rows are in a map from byte `offset` on.
     pub fn load_mapped(
         &mut self,
         lengths: &[u32],
         map: &Map,
         offset: usize,
-        owners: impl Iterator<Item = u32>,
+        owners: impl Iterator<Item = PointOffset>,
     ) {
         self.rows.push_mapped(lengths, map, offset);
         owners.for_each(|owner| self.load_owner(owner));
@@ -88,40 +88,40 @@ impl SparseArena {
     pub fn load_dropped(&mut self) {
         let chunk = self.rows.full_chunks();
         self.rows.push_released();
-        (0..self.rows.chunk_rows()).for_each(|_| self.load_owner(0));
+        (0..self.rows.chunk_rows()).for_each(|_| self.load_owner(PointOffset::new(0)));
         self.clear_columns(chunk);
     }
 
-    fn load_owner(&mut self, owner: u32) {
-        self.owners.push(u64::from(owner));
+    fn load_owner(&mut self, owner: PointOffset) {
+        self.owners.push(u64::from(owner.get()));
         self.deaths.push(0);
     }
 
     /// Indexes the rows that were loaded, except those that were not revived.
     pub fn index_loaded(&mut self) {
         let SparseArena { format, rows, blocks, deaths, .. } = self;
-        let row = |row: u32| (deaths.load(row) == ALIVE).then(|| format.row(rows.row(row)));
+        let row = |row: Row| (deaths.load(row.get()) == ALIVE).then(|| format.row(rows.row(row)));
         blocks.take_in(*format, rows.len(), row);
     }
 
     /// Marks a row dead from operation `op` on.
-    pub fn kill(&mut self, row: u32, op: OpNumber) {
-        self.deaths.store(row, op.get());
+    pub fn kill(&mut self, row: Row, op: OpNumber) {
+        self.deaths.store(row.get(), op.get());
         self.live -= 1;
     }
 
     /// Takes back a death that no reader has seen.
-    pub fn revive(&mut self, row: u32) {
-        self.deaths.store(row, ALIVE);
+    pub fn revive(&mut self, row: Row) {
+        self.deaths.store(row.get(), ALIVE);
         self.live += 1;
     }
 
-    /// The place to come back to.
+    /// The present state, for [`SparseArena::go_back`].
     pub fn mark(&self) -> SparseMark {
         SparseMark { rows: self.rows.clone(), blocks: self.blocks.clone(), live: self.live }
     }
 
-    /// Drops what came after a mark, which no reader has seen. Deaths are taken back one by one before.
+    /// Restores the state of a mark. No reader has seen what is dropped. The caller has taken back the deaths before.
     pub fn go_back(&mut self, mark: SparseMark) {
         self.owners.truncate(mark.rows.len());
         self.deaths.truncate(mark.rows.len());
@@ -143,7 +143,7 @@ impl SparseArena {
     }
 
     /// The bytes of a row.
-    pub fn row(&self, row: u32) -> &[u8] {
+    pub fn row(&self, row: Row) -> &[u8] {
         self.rows.row(row)
     }
 
@@ -153,13 +153,13 @@ impl SparseArena {
     }
 
     /// Offset of the point that a row was written for.
-    pub fn owner(&self, row: u32) -> u32 {
-        self.owners.load(row) as u32
+    pub fn owner(&self, row: Row) -> PointOffset {
+        PointOffset::new(self.owners.load(row.get()) as u32)
     }
 
     /// Whether a row is alive, as far as the writer knows.
-    pub fn is_alive(&self, row: u32) -> bool {
-        self.deaths.load(row) == ALIVE
+    pub fn is_alive(&self, row: Row) -> bool {
+        self.deaths.load(row.get()) == ALIVE
     }
 
     /// Rows, dead ones included.
@@ -178,13 +178,13 @@ impl SparseArena {
     }
 
     /// Whether a row is there and its chunk has not been dropped.
-    pub fn holds(&self, row: u32) -> bool {
+    pub fn holds(&self, row: Row) -> bool {
         self.rows.holds(row)
     }
 
     /// Whether a chunk is full and still there.
     pub fn holds_chunk(&self, chunk: u32) -> bool {
-        chunk < self.rows.full_chunks() && self.rows.holds(chunk * self.chunk_rows())
+        chunk < self.rows.full_chunks() && self.rows.holds(Row::new(chunk * self.chunk_rows()))
     }
 
     /// Drops a full chunk, all of whose rows are dead.
@@ -193,11 +193,11 @@ impl SparseArena {
         self.clear_columns(chunk);
     }
 
-    /// As for a field of dense vectors.
+    /// As [`FieldArena`](super::FieldArena) does.
     fn clear_columns(&mut self, chunk: u32) {
         let rows = &self.rows;
-        let gone = |row| !rows.holds(row);
-        clear_dropped(&mut [&mut self.owners, &mut self.deaths], chunk, rows.chunk_rows(), gone);
+        let is_dropped = |row| !rows.holds(Row::new(row));
+        clear_dropped(&mut [&mut self.owners, &mut self.deaths], chunk, rows.chunk_rows(), is_dropped);
     }
 
     /// Lets readers take the rows of a full chunk from a map from now on.
@@ -205,13 +205,13 @@ impl SparseArena {
         self.rows.seal(chunk, map, offset);
     }
 
-    /// Puts a block without the dead in the place of the one that it was made from.
+    /// Replaces a block by the same block without its dead rows.
     pub fn replace_block(&mut self, old: &Arc<Block>, new: Block) {
         self.blocks.replace(old, new);
     }
 }
 
-/// A reader's table of a sparse field: rows and index never change but for deaths.
+/// A reader's table of a sparse field. Nothing of its rows and index changes but the deaths of rows.
 #[derive(Clone)]
 pub struct SparseTable {
     /// How rows are kept.
@@ -231,6 +231,11 @@ impl SparseTable {
         self.rows.len()
     }
 
+    /// The rows that are in no block of the index.
+    pub fn tail(&self) -> RowRange {
+        RowRange::new(self.blocks.indexed(), Row::new(self.len()))
+    }
+
     /// Whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.rows.len() == 0
@@ -242,23 +247,23 @@ impl SparseTable {
     }
 
     /// Offset of the point that a row belongs to.
-    pub fn owner(&self, row: u32) -> PointOffset {
-        PointOffset::new(self.owners.load(row) as u32)
+    pub fn owner(&self, row: Row) -> PointOffset {
+        PointOffset::new(self.owners.load(row.get()) as u32)
     }
 
     /// Whether a row is alive at operation `op`, at which this table was taken or later.
     #[inline(always)]
-    pub fn alive(&self, row: u32, op: OpNumber) -> bool {
-        self.deaths.load(row) > op.get()
+    pub fn alive(&self, row: Row, op: OpNumber) -> bool {
+        self.deaths.load(row.get()) > op.get()
     }
 
-    /// The elements of a row. Panics when its chunk has been dropped, which it is not while it is alive.
-    pub fn row(&self, row: u32) -> SparseRow<'_> {
+    /// The elements of a row. Panics when its chunk has been dropped; a chunk with a live row has not.
+    pub fn row(&self, row: Row) -> SparseRow<'_> {
         self.format.row(self.rows.row(row))
     }
 
     /// The vector as clients read it back.
-    pub fn vector(&self, row: u32) -> SparseVector {
+    pub fn vector(&self, row: Row) -> SparseVector {
         self.row(row).vector()
     }
 
@@ -267,7 +272,7 @@ impl SparseTable {
         self.owners.memory_bytes() + self.deaths.memory_bytes()
     }
 
-    /// The place that a writer goes back to.
+    /// The state of the table, for [`SparseArena::go_back`].
     pub fn mark(&self) -> SparseMark {
         SparseMark { rows: self.rows.clone(), blocks: self.blocks.clone(), live: self.live }
     }

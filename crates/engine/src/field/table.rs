@@ -1,269 +1,14 @@
-//! Rows of one vector field.
+//! A reader's rows of one vector field.
 
+use super::arena::FieldCounts;
 use super::run::{RunPlace, run_of};
-use crate::arena::{AtomicColumn64, ColumnTable, RowArena, RowTable};
+use crate::arena::{ColumnTable, RowTable};
 use crate::config::VectorParams;
-use crate::storage::Map;
-use crate::types::{Datatype, Metric, OpNumber, PointOffset};
+use crate::types::{Datatype, Metric, OpNumber, PointOffset, Row, RowRange};
 use crate::vectors::RowFormat;
 use kithdb_kernels::normalise;
-use std::ops::Range;
 
-/// Death of a row that is alive.
-pub const ALIVE: u64 = u64::MAX;
-
-/// How many rows and vectors a field has at one moment.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct FieldCounts {
-    /// Rows, dead ones included.
-    pub rows: u32,
-    /// Rows that are alive.
-    pub live: u64,
-    /// Vectors that are alive: as many as there are points with one, of which each has a row or, in a field of
-    /// multi-vectors, a run of them.
-    pub vectors: u64,
-}
-
-/// The writer's side of a vector field. A row is written once; it dies when its point gets another vector, loses
-/// it, or is deleted. A vector is named by its first row, and dies with all of its rows.
-pub struct FieldArena {
-    format: RowFormat,
-    dim: usize,
-    /// Vectors have a run of rows each, instead of one row.
-    is_multi: bool,
-    rows: RowArena,
-    /// [`RunPlace`] of the row.
-    places: AtomicColumn64,
-    /// Operation at which the row died; [`ALIVE`] before.
-    deaths: AtomicColumn64,
-    live: u64,
-    vectors: u64,
-}
-
-impl FieldArena {
-    /// An empty field. A full chunk of its rows has about `chunk_bytes`.
-    pub fn new(params: &VectorParams, chunk_bytes: usize) -> FieldArena {
-        let (format, dim) = (params.row_format(), params.size);
-        FieldArena {
-            format,
-            dim,
-            is_multi: params.multivector.is_some(),
-            rows: RowArena::with_chunk_bytes(format.row_bytes(dim), chunk_bytes),
-            places: AtomicColumn64::new(),
-            deaths: AtomicColumn64::new(),
-            live: 0,
-            vectors: 0,
-        }
-    }
-
-    /// Appends a vector, one row of the field's format or several, and answers the number of the first.
-    pub fn push(&mut self, rows: &[u8], owner: u32) -> u32 {
-        let count = rows.len() / self.row_bytes();
-        debug_assert!(count == 1 || self.is_multi, "a dense vector is one row");
-        let first = self.rows.len();
-        for row in rows.chunks_exact(self.row_bytes()) {
-            self.rows.push(row);
-            self.deaths.push(ALIVE);
-        }
-        for place in RunPlace::run(owner, count as u32) {
-            self.places.push(place.word());
-        }
-        self.live += count as u64;
-        self.vectors += 1;
-        first
-    }
-
-    /// Appends rows as a checkpoint kept them, with their places: dead until [`FieldArena::revive`].
-    pub fn load<'a>(&mut self, rows: impl Iterator<Item = (&'a [u8], RunPlace)>) {
-        for (row, place) in rows {
-            self.rows.push(row);
-            self.load_place(place);
-        }
-    }
-
-    /// Appends a full chunk whose rows lie in a map from `offset` on, likewise.
-    pub fn load_mapped(&mut self, map: &Map, offset: u64, places: impl Iterator<Item = RunPlace>) {
-        self.rows.push_mapped(map.clone(), offset);
-        places.for_each(|place| self.load_place(place));
-    }
-
-    /// Appends a full chunk that was dropped, all of its rows being dead.
-    pub fn load_dropped(&mut self) {
-        let chunk = self.len() / self.chunk_rows();
-        self.rows.push_released();
-        (0..self.rows.chunk_rows()).for_each(|_| self.load_place(RunPlace::from_word(0)));
-        self.clear_columns(chunk);
-    }
-
-    fn load_place(&mut self, place: RunPlace) {
-        self.places.push(place.word());
-        self.deaths.push(0);
-    }
-
-    /// Marks a vector dead from operation `op` on. `row` is its first.
-    pub fn kill(&mut self, row: u32, op: OpNumber) {
-        self.stamp(row, op.get());
-        self.live -= self.run(row).len() as u64;
-        self.vectors -= 1;
-    }
-
-    /// Takes back the death of a vector that no reader has seen.
-    pub fn revive(&mut self, row: u32) {
-        self.stamp(row, ALIVE);
-        self.live += self.run(row).len() as u64;
-        self.vectors += 1;
-    }
-
-    fn stamp(&mut self, row: u32, death: u64) {
-        self.run(row).for_each(|row| self.deaths.store(row, death));
-    }
-
-    /// Drops the rows from `counts.rows` on, which no reader has seen, and returns to these counts.
-    pub fn truncate(&mut self, counts: FieldCounts) {
-        self.rows.truncate(counts.rows);
-        self.places.truncate(counts.rows);
-        self.deaths.truncate(counts.rows);
-        (self.live, self.vectors) = (counts.live, counts.vectors);
-    }
-
-    /// What there is now.
-    pub fn counts(&self) -> FieldCounts {
-        FieldCounts { rows: self.len(), live: self.live, vectors: self.vectors }
-    }
-
-    /// Rows, dead ones included.
-    pub fn len(&self) -> u32 {
-        self.rows.len()
-    }
-
-    /// Whether there are no rows.
-    pub fn is_empty(&self) -> bool {
-        self.rows.len() == 0
-    }
-
-    /// A reader's table of the rows so far.
-    pub fn table(&self) -> FieldTable {
-        FieldTable {
-            format: self.format,
-            dim: self.dim,
-            is_multi: self.is_multi,
-            rows: self.rows.table(),
-            places: self.places.table(),
-            deaths: self.deaths.table(),
-            live: self.live,
-            vectors: self.vectors,
-        }
-    }
-
-    /// Whether the vector whose first row that is has exactly these rows.
-    pub fn holds_same(&self, row: u32, rows: &[u8]) -> bool {
-        let run = self.run(row);
-        run.len() * self.row_bytes() == rows.len()
-            && run.zip(rows.chunks_exact(self.row_bytes())).all(|(row, other)| self.rows.row(row) == other)
-    }
-
-    /// Replaces `out` by the rows of the vector whose first row that is.
-    pub fn copy(&self, row: u32, out: &mut Vec<u8>) {
-        out.clear();
-        self.run(row).for_each(|row| out.extend_from_slice(self.rows.row(row)));
-    }
-
-    /// Offset of the point that a row was written for.
-    pub fn owner(&self, row: u32) -> u32 {
-        self.place(row).owner()
-    }
-
-    /// The rows of the vector that a row belongs to.
-    pub fn run(&self, row: u32) -> Range<u32> {
-        if self.is_multi { run_of(row, |row| self.place(row)) } else { row..row + 1 }
-    }
-
-    fn place(&self, row: u32) -> RunPlace {
-        RunPlace::from_word(self.places.load(row))
-    }
-
-    /// Whether a row is alive, as far as the writer knows.
-    pub fn is_alive(&self, row: u32) -> bool {
-        self.deaths.load(row) == ALIVE
-    }
-
-    /// Bytes of a row.
-    pub fn row_bytes(&self) -> usize {
-        self.format.row_bytes(self.dim)
-    }
-
-    /// Whether a vector of the point at offset `owner` begins at this row, and no chunk that it has rows in has been
-    /// dropped.
-    pub fn holds(&self, row: u32, owner: u32) -> bool {
-        if !self.is_multi {
-            return self.rows.holds(row);
-        }
-        let Some(rows) = (row < self.len()).then(|| self.place(row).begins()).flatten() else { return false };
-        // Counted from a file: it may claim anything.
-        let Some(end) = row.checked_add(rows).filter(|&end| end <= self.len()) else { return false };
-        let has_place = |(row, place)| self.rows.holds(row) && self.place(row) == place;
-        (row..end).zip(RunPlace::run(owner, rows)).all(has_place)
-    }
-
-    /// Bytes that a checkpoint keeps of a row beside it: whose it is, and where in its vector.
-    pub fn place_bytes(&self) -> usize {
-        place_bytes(self.is_multi)
-    }
-
-    /// Whether a chunk is full and still there.
-    pub fn holds_chunk(&self, chunk: u32) -> bool {
-        let rows = self.chunk_rows();
-        chunk < self.len() / rows && self.rows.holds(chunk * rows)
-    }
-
-    /// Drops a full chunk, all of whose rows are dead.
-    pub fn release(&mut self, chunk: u32) {
-        self.rows.release(chunk);
-        self.clear_columns(chunk);
-    }
-
-    /// Gives back what is kept of each row around a chunk that was dropped, once all of these rows are gone.
-    fn clear_columns(&mut self, chunk: u32) {
-        let rows = &self.rows;
-        let gone = |row| !rows.holds(row);
-        clear_dropped(&mut [&mut self.places, &mut self.deaths], chunk, rows.chunk_rows(), gone);
-    }
-
-    /// Lets readers take the rows of a full chunk from a map from now on.
-    pub fn seal(&mut self, chunk: u32, map: &Map, offset: u64) {
-        self.rows.seal(chunk, map.clone(), offset);
-    }
-
-    /// How rows are kept.
-    pub fn format(&self) -> RowFormat {
-        self.format
-    }
-
-    /// Rows of a full chunk, in memory and on disk.
-    pub fn chunk_rows(&self) -> u32 {
-        self.rows.chunk_rows()
-    }
-}
-
-/// Clears the chunk of columns that has the rows of a dropped chunk of rows, if it is full and all rows in it are gone:
-/// places and deaths of 0 are those of a row that never lived. A chunk of columns has one chunk of rows or several.
-pub(super) fn clear_dropped(
-    columns: &mut [&mut AtomicColumn64],
-    chunk: u32,
-    chunk_rows: u32,
-    gone: impl Fn(u32) -> bool,
-) {
-    for column in columns {
-        let cleared = chunk * chunk_rows / column.chunk_rows();
-        let first = cleared * column.chunk_rows();
-        let is_full = cleared < column.len() / column.chunk_rows();
-        if is_full && (first..first + column.chunk_rows()).step_by(chunk_rows as usize).all(&gone) {
-            column.clear(cleared);
-        }
-    }
-}
-
-/// A reader's table of a field's rows: those below its length never change but for their deaths.
+/// A reader's table of a field's rows. Nothing of them changes but their deaths.
 #[derive(Clone)]
 pub struct FieldTable {
     /// How rows are kept.
@@ -274,16 +19,39 @@ pub struct FieldTable {
     pub is_multi: bool,
     /// The vectors, as they are searched exactly.
     pub rows: RowTable,
-    places: ColumnTable,
-    deaths: ColumnTable,
-    live: u64,
-    vectors: u64,
+    pub(super) places: ColumnTable,
+    pub(super) deaths: ColumnTable,
+    pub(super) live: u64,
+    pub(super) vectors: u64,
 }
 
 impl FieldTable {
     /// Rows, dead ones included.
     pub fn len(&self) -> u32 {
         self.rows.len()
+    }
+
+    /// The row after the last.
+    #[inline(always)]
+    pub fn end(&self) -> Row {
+        Row::new(self.len())
+    }
+
+    /// The rows, dead ones included.
+    #[inline(always)]
+    pub fn all_rows(&self) -> RowRange {
+        RowRange::new(Row::FIRST, self.end())
+    }
+
+    /// The bytes of a row. Panics when there is no such row, or when it has been dropped.
+    #[inline(always)]
+    pub fn row(&self, row: Row) -> &[u8] {
+        self.rows.row(row.get())
+    }
+
+    /// Whether there is such a row and it has not been dropped.
+    pub fn holds(&self, row: Row) -> bool {
+        self.rows.holds(row.get())
     }
 
     /// Whether there are no rows.
@@ -301,52 +69,52 @@ impl FieldTable {
         self.vectors
     }
 
-    /// What there is.
+    /// The counts of the table.
     pub fn counts(&self) -> FieldCounts {
         FieldCounts { rows: self.len(), live: self.live, vectors: self.vectors }
     }
 
     /// Offset of the point that a row belongs to.
     #[inline(always)]
-    pub fn owner(&self, row: u32) -> PointOffset {
-        PointOffset::new(self.place(row).owner())
+    pub fn owner(&self, row: Row) -> PointOffset {
+        self.place(row).owner()
     }
 
-    /// Rows of the vector that begins at this row, if one does.
+    /// How many rows the vector that begins at this row has; none if no vector begins here.
     #[inline(always)]
-    pub fn begins(&self, row: u32) -> Option<u32> {
+    pub fn begins(&self, row: Row) -> Option<u32> {
         self.place(row).begins()
     }
 
     /// The rows of the vector that a row belongs to.
-    pub fn run(&self, row: u32) -> Range<u32> {
-        if self.is_multi { run_of(row, |row| self.place(row)) } else { row..row + 1 }
+    pub fn run(&self, row: Row) -> RowRange {
+        if self.is_multi { run_of(row, |row| self.place(row)) } else { RowRange::of_len(row, 1) }
     }
 
     #[inline(always)]
-    fn place(&self, row: u32) -> RunPlace {
-        RunPlace::from_word(self.places.load(row))
+    fn place(&self, row: Row) -> RunPlace {
+        RunPlace::from_word(self.places.load(row.get()))
     }
 
-    /// Bytes that a checkpoint keeps of a row beside it.
+    /// Bytes of the place of a row in a checkpoint.
     pub fn place_bytes(&self) -> usize {
         place_bytes(self.is_multi)
     }
 
-    /// Appends what a checkpoint keeps of a row beside it; [`stored_places`] reads it back.
-    pub fn store_place(&self, row: u32, out: &mut Vec<u8>) {
+    /// Appends the place of a row as checkpoints have it; [`stored_places`] reads it back.
+    pub fn store_place(&self, row: Row, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.place(row).word().to_le_bytes()[..self.place_bytes()]);
     }
 
     /// Whether a row is alive at operation `op`, at which this table was taken or later.
-    pub fn alive(&self, row: u32, op: OpNumber) -> bool {
-        self.deaths.load(row) > op.get()
+    pub fn alive(&self, row: Row, op: OpNumber) -> bool {
+        self.deaths.load(row.get()) > op.get()
     }
 
     /// Replaces `out` by a row as it is searched.
-    pub fn vector(&self, row: u32, out: &mut Vec<f32>) {
+    pub fn vector(&self, row: Row, out: &mut Vec<f32>) {
         out.clear();
-        self.format.decode_for_search(self.rows.row(row), self.dim, out);
+        self.format.decode_for_search(self.row(row), self.dim, out);
     }
 
     /// Bytes of memory for places and deaths.
@@ -354,27 +122,30 @@ impl FieldTable {
         self.places.memory_bytes() + self.deaths.memory_bytes()
     }
 
-    /// Appends the vector whose first row that is as clients read it back, the rows of a multi-vector one after the
-    /// other.
-    pub fn read_back(&self, row: u32, out: &mut Vec<f32>) {
-        for row in self.run(row) {
-            self.format.decode(self.rows.row(row), self.dim, out);
+    /// Appends the vector whose first row is `row` as clients read it back, the rows of a multi-vector one after the other.
+    pub fn read_back(&self, row: Row, out: &mut Vec<f32>) {
+        for row in self.run(row).iter() {
+            self.format.decode(self.row(row), self.dim, out);
         }
     }
 }
 
-/// A dense vector needs no more than its owner: its run is itself.
-fn place_bytes(is_multi: bool) -> usize {
+/// Bytes of a place in a checkpoint. That of a dense vector, which is one row, is its owner.
+pub(super) fn place_bytes(is_multi: bool) -> usize {
     if is_multi { size_of::<u64>() } else { size_of::<u32>() }
 }
 
-/// The places that a checkpoint kept, `place_bytes` of them each.
+/// The places in a checkpoint, of `place_bytes` bytes each.
 pub fn stored_places(bytes: &[u8], place_bytes: usize) -> impl Iterator<Item = RunPlace> {
     bytes.chunks_exact(place_bytes).map(move |stored| {
         let mut word = [0; size_of::<u64>()];
         word[..place_bytes].copy_from_slice(stored);
         let word = u64::from_le_bytes(word);
-        if place_bytes == size_of::<u64>() { RunPlace::from_word(word) } else { RunPlace::alone(word as u32) }
+        if place_bytes == size_of::<u64>() {
+            RunPlace::from_word(word)
+        } else {
+            RunPlace::alone(PointOffset::new(word as u32))
+        }
     })
 }
 

@@ -21,7 +21,7 @@ use crate::index::{BuildScratch, Codes, Hnsw, WalkParams, WalkScratch};
 use crate::json::{Reader, read_payload};
 use crate::limits::Limits;
 use crate::payload::{FieldSchema, JsonPath, Tokenizer};
-use crate::types::{Metric, PointId};
+use crate::types::{Metric, PointId, Row};
 use crate::vectors::{CodeParams, CodeQuery, CodeTable, Encoder};
 use std::sync::{Arc, LazyLock};
 
@@ -212,8 +212,8 @@ pub fn graph(bytes: &[u8]) {
     let table = CodeTable::new(&encoder);
     let mut query = CodeQuery::default();
     for node in graph.all_nodes() {
-        let row = graph.row_of(node);
-        assert!(row < ROWS, "a row that there is not");
+        let row = graph.row_of(node).get();
+        assert!(row < ROWS, "row {row} of {ROWS}");
         table.fill(node, &encoder, &[row as f32, (row % 7) as f32, (row % 3) as f32, 1.0], &mut query);
     }
     let space = Codes::new(&table);
@@ -225,8 +225,8 @@ pub fn graph(bytes: &[u8]) {
     );
     graph.repair(&space, &mut BuildScratch::new());
     let (mut written, mut again) = (Vec::new(), Vec::new());
-    graph.write_to(&mut written, u32::MAX);
+    graph.write_to(&mut written, Row::new(u32::MAX));
     let read = Hnsw::read_from(&written, ROWS).expect("a graph that was written can be read");
-    read.write_to(&mut again, u32::MAX);
+    read.write_to(&mut again, Row::new(u32::MAX));
     assert_eq!(again, written, "a graph changes when it is written again");
 }

@@ -5,13 +5,11 @@
 //! minus the sum of the greatest products, under Manhattan the sum of the least sums of differences, and under Euclid
 //! the sum of the least *squared* distances, whose root clients see.
 
-use std::ops::Range;
-
 use kithdb_kernels::{TileKernels, bytes_of, kernels};
 
 use super::{Distance, Stopped};
 use crate::arena::RowTable;
-use crate::types::Metric;
+use crate::types::{Metric, RowRange};
 use crate::vectors::{RowFormat, inverse_norm};
 
 /// With at least this many query rows, products are computed for all of them at once, as a product of matrices.
@@ -67,15 +65,15 @@ impl MaxSim {
         MaxSim { distance, dim, query, way, least: vec![0.0; queries], work: 0 }
     }
 
-    /// The distance of the vector whose rows are those of `run`: finite, and never −0. `stop` is asked about every
-    /// millisecond of work, also from one call to the next.
+    /// The distance of the vector whose rows are those of `run`: finite, and never −0. `stop` is called about once in a
+    /// millisecond of work. The work of earlier calls counts too.
     ///
     /// # Errors
-    /// [`Stopped`] once `stop` says so. Panics when the run is empty or leaves the table.
+    /// [`Stopped`] once `stop` returns true. Panics when the run is empty or goes beyond the table.
     pub fn compare(
         &mut self,
         rows: &RowTable,
-        run: Range<u32>,
+        run: RowRange,
         stop: &impl Fn() -> bool,
     ) -> Result<f32, Stopped> {
         assert!(!run.is_empty(), "a vector without rows");
@@ -85,6 +83,7 @@ impl MaxSim {
             Way::Panels(panels) => panels.tile.rows,
         };
         let mut slices: Vec<&[u8]> = Vec::with_capacity(block);
+        let run = run.numbers();
         for from in run.clone().step_by(block) {
             slices.clear();
             slices.extend((from..run.end.min(from + block as u32)).map(|row| rows.row(row)));
@@ -173,6 +172,7 @@ mod tests {
 
     use super::*;
     use crate::arena::RowArena;
+    use crate::types::Row;
 
     const METRICS: [Metric; 4] = [Metric::Cosine, Metric::Euclid, Metric::Dot, Metric::Manhattan];
     const FORMATS: [RowFormat; 4] = [RowFormat::F32, RowFormat::F16, RowFormat::U8, RowFormat::U8Unit];
@@ -216,7 +216,7 @@ mod tests {
 
     fn score(metric: Metric, query: &[f32], rows: &RowTable, format: RowFormat, dim: usize) -> f32 {
         let mut max_sim = MaxSim::new(Distance::of(metric, format), dim, query.to_vec());
-        metric.score(max_sim.compare(rows, 0..rows.len(), &|| false).unwrap())
+        metric.score(max_sim.compare(rows, RowRange::of_len(Row::FIRST, rows.len()), &|| false).unwrap())
     }
 
     proptest! {
@@ -261,12 +261,12 @@ mod tests {
         shifted.extend_from_slice(&other);
         let query: Vec<f32> = (0..3 * 37).map(|at| (at % 7) as f32 - 3.0).collect();
         for metric in METRICS {
-            let compare = |components: &[f32], run: Range<u32>| {
+            let compare = |components: &[f32], first: u32| {
                 let rows = table(RowFormat::F32, 3, components);
                 let mut max_sim = MaxSim::new(Distance::of(metric, RowFormat::F32), 3, query.clone());
-                max_sim.compare(&rows, run, &|| false).unwrap().to_bits()
+                max_sim.compare(&rows, RowRange::of_len(Row::new(first), 7), &|| false).unwrap().to_bits()
             };
-            assert_eq!(compare(&vector, 0..7), compare(&shifted, 5..12), "{metric:?}");
+            assert_eq!(compare(&vector, 0), compare(&shifted, 5), "{metric:?}");
         }
     }
 
@@ -277,7 +277,7 @@ mod tests {
         let rows = table(RowFormat::F32, 2, &big);
         for (metric, query) in METRICS.iter().flat_map(|&m| [(m, &query[..]), (m, &query[..4])]) {
             let mut max_sim = MaxSim::new(Distance::of(metric, RowFormat::F32), 2, query.to_vec());
-            let distance = max_sim.compare(&rows, 0..1, &|| false).unwrap();
+            let distance = max_sim.compare(&rows, RowRange::of_len(Row::FIRST, 1), &|| false).unwrap();
             assert!(distance.is_finite() && distance.to_bits() != (-0.0f32).to_bits(), "{metric:?}");
         }
     }
@@ -288,7 +288,7 @@ mod tests {
         let query = vec![1.0; 64 * 500];
         for metric in [Metric::Dot, Metric::Manhattan] {
             let mut max_sim = MaxSim::new(Distance::of(metric, RowFormat::F32), 64, query.clone());
-            assert_eq!(max_sim.compare(&rows, 0..3000, &|| true), Err(Stopped));
+            assert_eq!(max_sim.compare(&rows, RowRange::of_len(Row::FIRST, 3000), &|| true), Err(Stopped));
         }
     }
 }

@@ -69,7 +69,7 @@ impl<'a> Originals<'a> {
 
     #[inline(always)]
     fn row(&self, node: Node) -> &'a [u8] {
-        self.rows.row(self.graph.row_of(node))
+        self.rows.row(self.graph.row_of(node).get())
     }
 }
 
@@ -89,7 +89,7 @@ impl Space for Originals<'_> {
     #[inline(always)]
     fn prefetch(&self, node: Node) {
         // Walks prefetch before they check whether the row can be read.
-        let row = self.graph.row_of(node);
+        let row = self.graph.row_of(node).get();
         if self.rows.holds(row) {
             prefetch_range(self.hint, self.rows.row(row).as_ptr(), self.ahead_bytes);
         }
@@ -102,7 +102,7 @@ impl Space for Originals<'_> {
 
     #[inline(always)]
     fn can_read(&self, node: Node) -> bool {
-        self.rows.holds(self.graph.row_of(node))
+        self.rows.holds(self.graph.row_of(node).get())
     }
 
     #[inline(always)]

@@ -1,48 +1,48 @@
-//! The k best of a stream of rows.
+//! The k best of a stream of rows, points or nodes.
 
 use std::cmp::Ordering;
 
-/// Keeps the best `k` of the rows offered to it: by distance, ascending, and among equal distances by the caller's
-/// order of rows (by external id, for example), also at the cut. So the outcome depends on *which* rows were offered
-/// and never on when or by what plan.
+/// Keeps the best `k` of the items (rows, for example) that are offered to it. Items are ordered by distance, ascending, and
+/// those of equal distance by the caller's order (by point id, for example). This also decides which items are cut off, so
+/// the result depends on *which* items were offered and not on the order of the offers.
 ///
-/// Up to 2k rows are held; when they are, the worse half is dropped at once (amortised constant time per row).
-pub struct TopK<T: Fn(u32, u32) -> Ordering> {
+/// At most 2k items are held. When there are 2k, the worse half is dropped: amortised constant time per item.
+pub struct TopK<I, T: Fn(I, I) -> Ordering> {
     k: usize,
     tie: T,
-    kept: Vec<(f32, u32)>,
-    /// Distance of the k-th best row as of the last cut: nothing worse can get in.
+    kept: Vec<(f32, I)>,
+    /// Distance of the k-th best item when the worse half was last dropped. No item with a greater distance is kept.
     bound: f32,
 }
 
-impl<T: Fn(u32, u32) -> Ordering> TopK<T> {
-    /// An empty selection of at most `k` rows. `tie` must be a total order in which different rows differ.
-    pub fn new(k: usize, tie: T) -> TopK<T> {
+impl<I: Copy, T: Fn(I, I) -> Ordering> TopK<I, T> {
+    /// An empty selection of at most `k` items. `tie` must be a total order in which different items differ.
+    pub fn new(k: usize, tie: T) -> TopK<I, T> {
         let bound = if k == 0 { f32::NEG_INFINITY } else { f32::INFINITY };
         TopK { k, tie, kept: Vec::with_capacity(k.saturating_mul(2).min(256)), bound }
     }
 
-    /// Offers a row. It must not have been offered before. The distance is not NaN; −0 counts as 0.
+    /// Offers an item. It must not have been offered before. The distance is not NaN; −0 counts as 0.
     #[inline(always)]
-    pub fn offer(&mut self, distance: f32, row: u32) {
+    pub fn offer(&mut self, distance: f32, item: I) {
         if distance <= self.bound {
-            self.keep(distance + 0.0, row);
+            self.keep(distance + 0.0, item);
         }
     }
 
-    /// A distance beyond which a row cannot be among the best; only ever falls.
+    /// An item with a greater distance cannot be among the best. The bound never rises.
     #[inline(always)]
     pub fn bound(&self) -> f32 {
         self.bound
     }
 
-    /// How many rows are wanted.
+    /// How many items are wanted.
     pub fn k(&self) -> usize {
         self.k
     }
 
-    /// The best rows and their distances, best first.
-    pub fn into_sorted(mut self) -> Vec<(f32, u32)> {
+    /// The best items and their distances, best first.
+    pub fn into_sorted(mut self) -> Vec<(f32, I)> {
         let tie = &self.tie;
         self.kept.sort_unstable_by(|&a, &b| rank(tie, a, b));
         self.kept.truncate(self.k);
@@ -50,11 +50,11 @@ impl<T: Fn(u32, u32) -> Ordering> TopK<T> {
     }
 
     #[inline(never)]
-    fn keep(&mut self, distance: f32, row: u32) {
+    fn keep(&mut self, distance: f32, item: I) {
         if self.k == 0 {
             return;
         }
-        self.kept.push((distance, row));
+        self.kept.push((distance, item));
         if self.kept.len() >= self.k.saturating_mul(2) {
             let tie = &self.tie;
             let (_, kth, _) = self.kept.select_nth_unstable_by(self.k - 1, |&a, &b| rank(tie, a, b));
@@ -64,7 +64,7 @@ impl<T: Fn(u32, u32) -> Ordering> TopK<T> {
     }
 }
 
-fn rank(tie: &impl Fn(u32, u32) -> Ordering, a: (f32, u32), b: (f32, u32)) -> Ordering {
+fn rank<I>(tie: &impl Fn(I, I) -> Ordering, a: (f32, I), b: (f32, I)) -> Ordering {
     a.0.total_cmp(&b.0).then_with(|| tie(a.1, b.1))
 }
 

@@ -74,7 +74,8 @@ pub(super) fn part_name(part: &Part) -> String {
         Part::Points(points) => format!("points at offsets {} to {}", points.start, points.end.max(1) - 1),
         Part::Payloads => "payloads".to_string(),
         Part::Rows { field, rows } => {
-            format!("rows {} to {} of {}", rows.start, rows.end.max(1) - 1, field_name(field))
+            let std::ops::Range { start, end } = rows.numbers();
+            format!("rows {start} to {} of {}", end.max(1) - 1, field_name(field))
         }
         Part::Graph { field } => format!("graph of {}", field_name(field)),
     }

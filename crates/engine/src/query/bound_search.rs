@@ -1,4 +1,4 @@
-//! A vector search on one view: which rows may be answered, in which order, and the exact scan of them.
+//! A vector search on one view: which rows it may return, in which order, and the exact scan of them.
 
 use super::matching::Matching;
 use super::rows::RowFinder;
@@ -9,10 +9,9 @@ use crate::deadline::{Deadline, Pace};
 use crate::error::Error;
 use crate::field::FieldTable;
 use crate::index::{Distance, Stopped, TopK, flat};
-use crate::types::PointOffset;
+use crate::types::{PointOffset, Row, RowRange};
 use std::cell::{Cell, RefCell};
 use std::cmp::Ordering;
-use std::ops::Range;
 
 /// See the module.
 pub(super) struct BoundSearch<'a> {
@@ -20,7 +19,7 @@ pub(super) struct BoundSearch<'a> {
     pub view: &'a View,
     pub table: &'a FieldTable,
     pub distance: Distance,
-    /// The query vector as rows are compared with it; of a multi-vector all rows, one after the other.
+    /// The query vector in the form that rows are compared with. The rows of a multi-vector follow each other.
     pub query: Vec<f32>,
     pub deadline: &'a Deadline,
 }
@@ -46,10 +45,10 @@ impl<'a> BoundSearch<'a> {
     }
 
     /// Exact distances to everything that matches: the best `k`, best first.
-    pub fn scan(&self, matching: &mut Matching<'_>) -> Result<Vec<(f32, u32)>, Error> {
+    pub fn scan(&self, matching: &mut Matching<'_>) -> Result<Vec<(f32, Row)>, Error> {
         let mut top = self.top();
         if matching.is_everything() {
-            self.scan_range(0..self.table.len(), &Check::new(self, matching), &mut top)?;
+            self.scan_range(self.table.all_rows(), &Check::new(self, matching), &mut top)?;
         } else {
             matching.settle(self.deadline)?;
             let rows = self.rows(matching);
@@ -61,11 +60,11 @@ impl<'a> BoundSearch<'a> {
     }
 
     /// Offers the rows of a range that pass the check, with their exact distances.
-    pub fn scan_range<T: Fn(u32, u32) -> Ordering>(
+    pub fn scan_range<T: Fn(Row, Row) -> Ordering>(
         &self,
-        range: Range<u32>,
+        range: RowRange,
         check: &Check<'_>,
-        top: &mut TopK<T>,
+        top: &mut TopK<Row, T>,
     ) -> Result<(), Error> {
         let stop = || check.is_late() || self.deadline.passed();
         let accept = |row| check.passes(row);
@@ -75,14 +74,14 @@ impl<'a> BoundSearch<'a> {
     }
 
     /// Rows of the candidates, in the order of their offsets.
-    pub fn rows<'m>(&self, matching: &'m Matching<'_>) -> impl Iterator<Item = u32> + use<'m, 'a> {
+    pub fn rows<'m>(&self, matching: &'m Matching<'_>) -> impl Iterator<Item = Row> + use<'m, 'a> {
         let mut finder = RowFinder::new(self.view, self.field());
         let excluded = self.search.excluded;
         let offsets = matching.candidates().iter().filter(move |&offset| !excluded.contains(offset));
         offsets.filter_map(move |offset| finder.row(offset))
     }
 
-    /// How many points can be answered at most.
+    /// The most points that the search can return.
     pub fn possible(&self, matching: &Matching<'_>) -> u64 {
         let is_everything = matching.is_everything();
         let is_candidate = |offset: PointOffset| is_everything || matching.candidates().contains(offset);
@@ -92,22 +91,22 @@ impl<'a> BoundSearch<'a> {
     }
 
     /// An empty selection of the best rows.
-    pub fn top(&self) -> TopK<impl Fn(u32, u32) -> Ordering> {
+    pub fn top(&self) -> TopK<Row, impl Fn(Row, Row) -> Ordering> {
         TopK::new(self.search.k, |a, b| self.tie(a, b))
     }
 
-    /// Order among equal distances: by id, so that the answer does not depend on the plan.
-    pub fn tie(&self, a: u32, b: u32) -> Ordering {
+    /// Order of rows of equal distance: by id, so that the result does not depend on the plan.
+    pub fn tie(&self, a: Row, b: Row) -> Ordering {
         let id = |row| self.view.state.at(self.table.owner(row)).id;
         id(a).cmp(&id(b))
     }
 }
 
-/// Whether a row may be answered. Documents may have to be read for that, so it checks the deadline.
+/// Decides whether a search may return a row. This may have to read documents, so it checks the deadline.
 pub(super) struct Check<'a> {
     search: &'a BoundSearch<'a>,
     matching: &'a Matching<'a>,
-    /// No row of the table is dead, so that deaths need not be read: each would be a cache miss.
+    /// No row of the table is dead. Then deaths are not read: each read would be a cache miss.
     is_all_alive: bool,
     pace: RefCell<Pace<'a>>,
     late: Cell<bool>,
@@ -124,7 +123,7 @@ impl<'a> Check<'a> {
 
     /// Whether the row is alive and its point matches. After the deadline no row passes.
     #[inline]
-    pub fn passes(&self, row: u32) -> bool {
+    pub fn passes(&self, row: Row) -> bool {
         let passes = self.is_match(row);
         self.passed.set(self.passed.get() + u64::from(passes));
         passes
@@ -136,7 +135,7 @@ impl<'a> Check<'a> {
     }
 
     #[inline(always)]
-    fn is_match(&self, row: u32) -> bool {
+    fn is_match(&self, row: Row) -> bool {
         let BoundSearch { view, table, search: VectorSearch { excluded, .. }, .. } = self.search;
         if !self.is_all_alive && !table.alive(row, view.op) {
             return false;
@@ -155,7 +154,7 @@ impl<'a> Check<'a> {
         self.late.get()
     }
 
-    /// An error if it did, because rows may have been refused for that reason.
+    /// An error if it did: rows that match may have been left out.
     pub fn finish(&self) -> Result<(), Error> {
         if self.is_late() { Err(self.search.deadline.error()) } else { Ok(()) }
     }

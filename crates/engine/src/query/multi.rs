@@ -1,11 +1,11 @@
 //! The nearest multi-vectors by MaxSim: exactly, or through the graph of their rows.
 //!
-//! The graph knows single rows. Each row of the query walks it for the rows nearest to it, and the vectors that these
-//! belong to are the candidates. What a candidate's distance is at least follows from the walks alone: for a query row
-//! that found one of its rows, that distance; for any other, the farthest that the row did find, because what was not
-//! found is not nearer (the imputation of XTR, Lee et al., *Rethinking the Role of Token Retrieval in Multi-Vector
-//! Retrieval*, NeurIPS 2023; as a bound, Fagin's threshold algorithm, PODS 2001). Candidates are compared exactly in
-//! the order of these bounds, until none that is left can be among the best.
+//! The nodes of the graph are single rows. For each row of the query, a walk finds the nearest rows. The vectors that these
+//! belong to are the candidates. The walks give a lower bound of the distance of a candidate, to which each query row adds one
+//! term: the distance of the nearest row of the candidate that its walk has found, or, if it has found none, the greatest
+//! distance that it has found, because rows that were not found are not nearer (the imputation of XTR, Lee et al., *Rethinking
+//! the Role of Token Retrieval in Multi-Vector Retrieval*, NeurIPS 2023; as a bound, Fagin's threshold algorithm, PODS 2001).
+//! Candidates are compared exactly in the order of these bounds, until none that is left can be among the best.
 
 use super::bound_search::{BoundSearch, Check};
 use super::matching::Matching;
@@ -22,21 +22,21 @@ use crate::deadline::Deadline;
 use crate::error::Error;
 use crate::field::{FieldGraph, FieldTable};
 use crate::index::{Distance, MaxSim, Stopped, TopK};
+use crate::types::{Row, RowRange};
 use crate::vectors::MultiVector;
 use std::cmp::Ordering;
 use std::collections::HashMap;
-use std::ops::Range;
 
-/// Rows that each query row asks for at the least, for each hit: several may be of one vector.
+/// Least number of rows that the walk of each query row finds, for each hit: several rows may be of one vector.
 const ROWS_PER_HIT: usize = 2;
-/// The factor by which the rows asked for grow when they came from too few vectors …
+/// The factor by which walks are widened when the rows that they have found belong to too few vectors.
 const WIDENING: usize = 4;
-/// … and how often that is tried before all vectors are compared.
+/// How often walks are widened before all vectors are compared.
 const WIDENINGS: usize = 2;
-/// What a component of an exact comparison of two rows costs, in distances of a walk: they are computed as a product of
-/// matrices, and nothing is kept of most. Measured at 64 components.
+/// Cost of a component of an exact comparison of two rows, in distances of a walk. Comparisons are products of matrices.
+/// Measured at 64 components.
 const COMPARED_COMPONENT: f64 = 1.0 / 1600.0;
-/// All vectors are compared if that costs at most this multiple of the walks, because it misses nothing.
+/// All vectors are compared if that costs at most this multiple of the walks, because the result is exact.
 const EXACT_COST_LIMIT: f64 = 2.0;
 /// Candidates that are compared between two checks of the bounds of the rest.
 const BATCH: usize = 32;
@@ -61,7 +61,7 @@ pub fn nearest(
         Some((graph, boundary)) => multi.approximate(graph, *boundary, matching)?,
         None => {
             tally::count(|tally| tally.exact_scans += 1);
-            multi.exact_below(matching, multi.bound.table.len())?
+            multi.exact_below(matching, multi.bound.table.end())?
         }
     };
     Ok(hits(view, search, found))
@@ -74,15 +74,14 @@ struct MultiSearch<'a> {
 }
 
 /// Distances and first rows of vectors, best first.
-type Found = Vec<(f32, u32)>;
+type Found = Vec<(f32, Row)>;
 
-/// What the walks say of the vectors that they met.
+/// The vectors whose rows the walks have found.
 #[derive(Default)]
 struct Candidates {
-    /// First row of the vector → how much nearer it is than the bound of one that no walk met, and the last query row
-    /// that met it.
-    met: HashMap<u32, (f64, usize)>,
-    /// What the distance of a vector that no walk met is at least.
+    /// First row of the vector → `unmet` minus the lower bound of its distance, and the last query row whose walk found it.
+    met: HashMap<Row, (f64, usize)>,
+    /// Lower bound of the distance of a vector that no walk has found.
     unmet: f64,
 }
 
@@ -101,24 +100,24 @@ impl<'a> MultiSearch<'a> {
         MultiSearch { bound: BoundSearch { search: *search, view, table, distance, query, deadline } }
     }
 
-    /// The best vectors through a graph, whose boundary was loaded before the view. Each row of the query walks with a
-    /// width of at least `ef`.
+    /// The best vectors through a graph, whose boundary was loaded before the view. The walk of each query row is at least `ef`
+    /// wide.
     ///
     /// # Errors
     /// `Timeout` once the deadline has passed.
     fn approximate(
         &self,
         graph: &FieldGraph,
-        boundary: u32,
+        boundary: Row,
         matching: &mut Matching<'_>,
     ) -> Result<Found, Error> {
         let BoundSearch { table, search: VectorSearch { k, ef, params, .. }, .. } = self.bound;
-        let boundary = boundary.min(table.len());
-        // A vector that has a row behind the boundary counts as behind it.
-        let tail = if boundary < table.len() { table.run(boundary).start } else { table.len() };
-        let end = if params.indexed_only { tail } else { table.len() };
+        let boundary = boundary.min(table.end());
+        // A vector that has a row in the tail belongs to the tail.
+        let tail = if boundary < table.end() { table.run(boundary).start } else { table.end() };
+        let end = if params.indexed_only { tail } else { table.end() };
         let mut width = ef.max(k.saturating_mul(ROWS_PER_HIT));
-        if matching.is_everything() && self.is_scanned_as_soon(width) {
+        if matching.is_everything() && self.is_scan_affordable(width) {
             return self.exact_below(matching, end);
         }
         let mut plan = None;
@@ -129,7 +128,7 @@ impl<'a> MultiSearch<'a> {
             };
             let in_tail = match in_tail {
                 Some(known) => known,
-                None => *in_tail.insert(self.scan(tail..end, matching, &mut top)?),
+                None => *in_tail.insert(self.scan(RowRange::new(tail, end), matching, &mut top)?),
             };
             let possible = self.bound.possible(matching).saturating_sub(in_tail);
             let met = candidates.met.keys().filter(|&&first| first < tail).count() as u64;
@@ -143,18 +142,18 @@ impl<'a> MultiSearch<'a> {
         self.exact_below(matching, end)
     }
 
-    /// The vectors that the walks of the query's rows meet; none if comparing all that match costs less. Each walk asks for
+    /// The vectors whose rows the walks of the query's rows find; none if comparing all that match costs less. Each walk finds
     /// `width` rows.
     fn candidates(
         &self,
-        (graph, boundary): (&FieldGraph, u32),
+        (graph, boundary): (&FieldGraph, Row),
         width: usize,
         plan: &mut Option<Plan>,
         matching: &mut Matching<'_>,
     ) -> Result<Option<Candidates>, Error> {
         let BoundSearch { search, table, .. } = self.bound;
         let mut candidates = Candidates::default();
-        // Vectors are compared by their originals in the end. Rows are compared so only if their codes are too coarse.
+        // In the end vectors are compared by their originals. Rows are re-ranked by theirs only if their codes are too coarse.
         let ignore = search.params.quantization.ignore;
         let quantization = QuantizationParams { ignore, rescore: graph.is_coarse(), oversampling: None };
         let params = SearchParams { quantization, ..search.params };
@@ -188,8 +187,8 @@ impl<'a> MultiSearch<'a> {
         Ok(Some(candidates))
     }
 
-    /// Whether comparing all vectors takes hardly longer than walks of that width.
-    fn is_scanned_as_soon(&self, width: usize) -> bool {
+    /// Whether comparing all vectors takes at most [`EXACT_COST_LIMIT`] times as long as walks of that width.
+    fn is_scan_affordable(&self, width: usize) -> bool {
         #[cfg(test)]
         if planner::forced::plan().is_some() {
             return false;
@@ -215,17 +214,17 @@ impl<'a> MultiSearch<'a> {
         width.max((factor * search.k as f64).ceil() as usize)
     }
 
-    /// Compares at most `most` candidates below `tail`, and those that are as promising as the last of them, exactly, the
-    /// most promising first.
-    fn rerank<T: Fn(u32, u32) -> Ordering>(
+    /// Compares candidates before `tail` exactly, those of the lowest bounds first: at most `most` of them and all that have the
+    /// same bound as the last one.
+    fn rerank<T: Fn(Row, Row) -> Ordering>(
         &self,
         candidates: Candidates,
-        tail: u32,
+        tail: Row,
         most: usize,
-        top: &mut TopK<T>,
+        top: &mut TopK<Row, T>,
     ) -> Result<(), Error> {
         let unmet = candidates.unmet;
-        let mut order: Vec<(f64, u32)> = candidates
+        let mut order: Vec<(f64, Row)> = candidates
             .met
             .into_iter()
             .filter(|(first, _)| *first < tail)
@@ -241,7 +240,7 @@ impl<'a> MultiSearch<'a> {
         let mut compared = f64::NEG_INFINITY;
         for batch in order.chunks(BATCH) {
             let (k, next) = (self.bound.search.k, batch[0].0);
-            // Nothing that is left can be nearer than the last of the best so far.
+            // No candidate that is left can be nearer than the k-th of those compared.
             if best.len() >= k
                 && next > compared
                 && next > f64::from(*best.select_nth_unstable_by(k - 1, f32::total_cmp).1)
@@ -259,11 +258,11 @@ impl<'a> MultiSearch<'a> {
         Ok(())
     }
 
-    /// The best of all vectors that match and end below a row.
-    fn exact_below(&self, matching: &mut Matching<'_>, end: u32) -> Result<Found, Error> {
+    /// The best of all vectors that match and end before a row.
+    fn exact_below(&self, matching: &mut Matching<'_>, end: Row) -> Result<Found, Error> {
         let mut top = self.bound.top();
         if matching.is_everything() {
-            self.scan(0..end, matching, &mut top)?;
+            self.scan(RowRange::new(Row::FIRST, end), matching, &mut top)?;
             return Ok(top.into_sorted());
         }
         matching.settle(self.bound.deadline)?;
@@ -288,30 +287,30 @@ impl<'a> MultiSearch<'a> {
         Ok(top.into_sorted())
     }
 
-    /// Compares the vectors in a range of rows that match, each that begins and ends there. Answers how many.
-    fn scan<T: Fn(u32, u32) -> Ordering>(
+    /// Compares the matching vectors that begin and end in a range of rows. Returns how many there are.
+    fn scan<T: Fn(Row, Row) -> Ordering>(
         &self,
-        range: Range<u32>,
+        range: RowRange,
         matching: &Matching<'_>,
-        top: &mut TopK<T>,
+        top: &mut TopK<Row, T>,
     ) -> Result<u64, Error> {
         let BoundSearch { table, deadline, .. } = self.bound;
         let check = Check::new(&self.bound, matching);
         let mut max_sim = self.max_sim();
-        let (mut row, mut look) = (range.start, range.start);
+        let (mut row, mut next_check) = (range.start, range.start);
         while row < range.end {
-            if row >= look {
+            if row >= next_check {
                 deadline.check()?;
-                look = row.saturating_add(STOP_INTERVAL);
+                next_check = Row::new(row.get().saturating_add(STOP_INTERVAL));
             }
-            // Rows of dropped chunks begin nothing.
+            // No vector begins at a row of a dropped chunk.
             let Some(rows) = table.begins(row) else {
-                row += 1;
+                row = row.plus(1);
                 continue;
             };
-            let run = row..row + rows;
+            let run = RowRange::of_len(row, rows);
             if run.end <= range.end && check.passes(row) {
-                top.offer(self.compare(&mut max_sim, run.clone())?, row);
+                top.offer(self.compare(&mut max_sim, run)?, row);
             }
             check.finish()?;
             row = run.end;
@@ -324,7 +323,7 @@ impl<'a> MultiSearch<'a> {
         MaxSim::new(self.bound.distance, self.bound.table.dim, self.bound.query.clone())
     }
 
-    fn compare(&self, max_sim: &mut MaxSim, run: Range<u32>) -> Result<f32, Error> {
+    fn compare(&self, max_sim: &mut MaxSim, run: RowRange) -> Result<f32, Error> {
         let stop = || self.bound.deadline.passed();
         let compared = max_sim.compare(&self.bound.table.rows, run, &stop);
         compared.map_err(|Stopped| self.bound.deadline.error())
@@ -332,8 +331,8 @@ impl<'a> MultiSearch<'a> {
 }
 
 impl Candidates {
-    /// Takes in what the query row `at` has found, best first.
-    fn add(&mut self, at: usize, found: &[(f32, u32)], table: &FieldTable) {
+    /// Adds the rows that the walk of the query row `at` has found, best first.
+    fn add(&mut self, at: usize, found: &[(f32, Row)], table: &FieldTable) {
         let Some(&(farthest, _)) = found.last() else { return };
         self.unmet += f64::from(farthest);
         for &(distance, row) in found {

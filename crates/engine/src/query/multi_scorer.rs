@@ -44,7 +44,7 @@ impl<'a> MultiScorer<'a> {
         let stop = || self.deadline.passed();
         for query in &mut self.queries {
             let distance = query.compare(&self.table.rows, self.table.run(first), &stop);
-            // `0.0 - x` and not `-x`: there is no −0 among distances, and shall be none among similarities.
+            // `0.0 - x` and not `-x`: no distance is −0, and no similarity either.
             out.push(0.0 - distance.map_err(|Stopped| self.deadline.error())?);
         }
         Ok(true)

@@ -10,6 +10,7 @@ use crate::collection::{Snapshot, View};
 use crate::deadline::Deadline;
 use crate::error::Error;
 use crate::index::{Stopped, TopK, flat};
+use crate::types::Row;
 use crate::vectors::VectorValue;
 
 /// Searches of a group scan one by one if the points that match, multiplied by this, are fewer than the rows.
@@ -40,8 +41,8 @@ pub fn dense(
     Ok(hits(view, search, found))
 }
 
-/// The points nearest to the vector of each search, which are all of one field of dense vectors: as [`dense`] would
-/// answer them by a scan.
+/// The points nearest to the vector of each search. All searches are of one field of dense vectors. The results are those of
+/// [`dense`] by a scan.
 pub fn scan_many<'a>(
     snapshot: &Snapshot,
     searches: &[VectorSearch<'a>],
@@ -64,7 +65,7 @@ fn rows_of_many(
     searches: &[BoundSearch<'_>],
     matching: &mut Matching<'_>,
     deadline: &Deadline,
-) -> Result<Vec<Vec<(f32, u32)>>, Error> {
+) -> Result<Vec<Vec<(f32, Row)>>, Error> {
     tally::count(|tally| tally.exact_scans += searches.len() as u64);
     let Some(first) = searches.first() else { return Ok(Vec::new()) };
     if !matching.is_everything() {
@@ -75,7 +76,7 @@ fn rows_of_many(
         }
     }
     let is_excluded = |bound: &BoundSearch<'_>, row| bound.search.excluded.contains(first.table.owner(row));
-    // A point that a search leaves out is found and dropped, so that all searches accept the same rows.
+    // Points that a search excludes are removed from its result, so that all searches accept the same rows.
     let mut tops: Vec<_> = searches
         .iter()
         .map(|bound| {
@@ -88,10 +89,10 @@ fn rows_of_many(
         first.table.alive(row, view.op)
             && (matching.is_everything() || matching.accepts(first.table.owner(row)))
     };
-    let (rows, range) = (&first.table.rows, 0..first.table.len());
+    let (rows, range) = (&first.table.rows, first.table.all_rows());
     flat::scan_many(rows, first.distance, &queries, range, &accept, &mut tops, &|| deadline.passed())
         .map_err(|Stopped| deadline.error())?;
-    let pick = |(bound, top): (&BoundSearch<'_>, TopK<_>)| {
+    let pick = |(bound, top): (&BoundSearch<'_>, TopK<Row, _>)| {
         let mut found = top.into_sorted();
         found.retain(|&(_, row)| !is_excluded(bound, row));
         found.truncate(bound.search.k);
@@ -101,7 +102,7 @@ fn rows_of_many(
 }
 
 /// Rows as hits: with their scores, without those beyond the threshold.
-pub fn hits(view: &View, search: &VectorSearch<'_>, found: Vec<(f32, u32)>) -> Vec<Hit> {
+pub fn hits(view: &View, search: &VectorSearch<'_>, found: Vec<(f32, Row)>) -> Vec<Hit> {
     let (field, threshold) = (search.target.field, search.threshold);
     let (table, metric) = (&view.fields[field], view.state.config.fields()[field].1.metric);
     let hit = |(distance, row)| Hit::scored(table.owner(row), metric.score(distance));

@@ -14,7 +14,7 @@ use std::cmp::Ordering;
 /// Integers below this are floats without loss.
 const EXACT_INTEGERS: f64 = 9_007_199_254_740_992.0;
 
-/// The first `limit` values in that order, one row for each different value of a point. Ties are by id, ascending.
+/// The first `limit` values in that order, one entry for each different value of a point. Ties are by id, ascending.
 ///
 /// An integer or datetime index is read in its order when it knows every value of the field; otherwise, and when
 /// only few points match, the documents are read. The answer is the same.
@@ -94,21 +94,21 @@ fn from_documents(
         StartFrom::Integer(value) | StartFrom::Datetime(value) => OrderValue::Integer(value),
         StartFrom::Float(value) => OrderValue::Float(value),
     });
-    let compare = |a: &Row, b: &Row| {
+    let compare = |a: &Entry, b: &Entry| {
         let by_value = match order_by.direction {
             Direction::Asc => compare_values(a.value, b.value),
             Direction::Desc => compare_values(b.value, a.value),
         };
         by_value.then(a.id.cmp(&b.id))
     };
-    // Keeps the list short, for one point with a long array as for all points together. Rows beyond the first `limit` are
+    // Keeps the list short, for one point with a long array as for all points together. Entries beyond the first `limit` are
     // not needed again.
     let most = GATHERED.max(limit * 2);
-    let mut rows: Vec<Row> = Vec::new();
+    let mut entries: Vec<Entry> = Vec::new();
     let mut pace = Pace::new(deadline, 1);
     for offset in &matching.offsets(deadline)? {
         let point = state.at(offset);
-        let first_row = rows.len();
+        let first_entry = entries.len();
         pace.step(point.payload.bytes().len())?;
         Document::new(point.payload.bytes()).values_at(&order_by.key, |value| {
             each_orderable(value, &mut |value| {
@@ -117,53 +117,59 @@ fn from_documents(
                     Direction::Desc => compare_values(value, start) != Ordering::Greater,
                 });
                 if from_start {
-                    rows.push(Row { value, id: point.id, offset });
-                    if rows.len() - first_row >= most {
-                        drop_repeated(&mut rows, first_row);
-                        keep_first(&mut rows, first_row, limit, compare);
+                    entries.push(Entry { value, id: point.id, offset });
+                    if entries.len() - first_entry >= most {
+                        drop_repeated(&mut entries, first_entry);
+                        keep_first(&mut entries, first_entry, limit, compare);
                     }
                 }
             });
         });
-        drop_repeated(&mut rows, first_row);
-        if rows.len() >= most {
-            keep_first(&mut rows, 0, limit, compare);
+        drop_repeated(&mut entries, first_entry);
+        if entries.len() >= most {
+            keep_first(&mut entries, 0, limit, compare);
         }
     }
-    rows.sort_unstable_by(compare);
-    rows.truncate(limit);
-    Ok(rows
+    entries.sort_unstable_by(compare);
+    entries.truncate(limit);
+    Ok(entries
         .into_iter()
-        .map(|row| Hit { offset: row.offset, score: 1.0, order_value: Some(row.value) })
+        .map(|entry| Hit { offset: entry.offset, score: 1.0, order_value: Some(entry.value) })
         .collect())
 }
 
-/// Rows that are gathered before any is dropped.
+/// Entries that are gathered before any is dropped.
 const GATHERED: usize = 4_096;
 
-/// Drops all but the first `limit` of the rows from `first` on, in no order.
-fn keep_first(rows: &mut Vec<Row>, first: usize, limit: usize, compare: impl Fn(&Row, &Row) -> Ordering) {
-    if rows.len() - first > limit {
-        rows[first..].select_nth_unstable_by(limit, compare);
-        rows.truncate(first + limit);
+/// Drops all but the first `limit` of the entries from `first` on, in no order.
+fn keep_first(
+    entries: &mut Vec<Entry>,
+    first: usize,
+    limit: usize,
+    compare: impl Fn(&Entry, &Entry) -> Ordering,
+) {
+    if entries.len() - first > limit {
+        entries[first..].select_nth_unstable_by(limit, compare);
+        entries.truncate(first + limit);
     }
 }
 
-/// Drops the rows from `first` on, all of one point, whose value an earlier one of them has.
-fn drop_repeated(rows: &mut Vec<Row>, first: usize) {
+/// Drops those entries from `first` on, all of one point, whose value an earlier one of them has.
+fn drop_repeated(entries: &mut Vec<Entry>, first: usize) {
     // By sorting, as an array may be long. The sort is stable: of `1` and `1.0` the one that was stored first stays.
-    rows[first..].sort_by(|a, b| compare_values(a.value, b.value));
+    entries[first..].sort_by(|a, b| compare_values(a.value, b.value));
     let mut kept = first;
-    for at in first..rows.len() {
-        if at == first || compare_values(rows[kept - 1].value, rows[at].value) != Ordering::Equal {
-            rows.swap(kept, at);
+    for at in first..entries.len() {
+        if at == first || compare_values(entries[kept - 1].value, entries[at].value) != Ordering::Equal {
+            entries.swap(kept, at);
             kept += 1;
         }
     }
-    rows.truncate(kept);
+    entries.truncate(kept);
 }
 
-struct Row {
+/// A value of a point.
+struct Entry {
     value: OrderValue,
     id: PointId,
     offset: PointOffset,
@@ -233,29 +239,30 @@ mod tests {
 
     #[test]
     fn a_point_has_one_row_for_each_different_value() {
-        let row = |id, value| Row { value, id: PointId::Num(id), offset: PointOffset::new(0) };
+        let entry = |id, value| Entry { value, id: PointId::Num(id), offset: PointOffset::new(0) };
         let (one, also_one, two) = (OrderValue::Integer(1), OrderValue::Float(1.0), OrderValue::Integer(2));
-        let mut rows = vec![row(7, one), row(8, two), row(8, also_one), row(8, two), row(8, one)];
-        drop_repeated(&mut rows, 1);
-        let values: Vec<OrderValue> = rows.iter().map(|row| row.value).collect();
+        let mut entries =
+            vec![entry(7, one), entry(8, two), entry(8, also_one), entry(8, two), entry(8, one)];
+        drop_repeated(&mut entries, 1);
+        let values: Vec<OrderValue> = entries.iter().map(|entry| entry.value).collect();
         assert_eq!(format!("{values:?}"), format!("{:?}", [one, also_one, two]));
     }
 
     #[test]
     fn of_many_rows_the_first_are_kept() {
-        let row = |value| Row {
+        let entry = |value| Entry {
             value: OrderValue::Integer(value),
             id: PointId::Num(1),
             offset: PointOffset::new(0),
         };
-        let mut rows: Vec<Row> = [-7, -8].into_iter().chain((0..100).rev()).map(row).collect();
-        keep_first(&mut rows, 2, 10, |a, b| compare_values(a.value, b.value));
-        rows[2..].sort_unstable_by(|a, b| compare_values(a.value, b.value));
-        let values: Vec<OrderValue> = rows.iter().map(|row| row.value).collect();
+        let mut entries: Vec<Entry> = [-7, -8].into_iter().chain((0..100).rev()).map(entry).collect();
+        keep_first(&mut entries, 2, 10, |a, b| compare_values(a.value, b.value));
+        entries[2..].sort_unstable_by(|a, b| compare_values(a.value, b.value));
+        let values: Vec<OrderValue> = entries.iter().map(|entry| entry.value).collect();
         let expected: Vec<OrderValue> = [-7, -8].into_iter().chain(0..10).map(OrderValue::Integer).collect();
         assert_eq!(format!("{values:?}"), format!("{expected:?}"));
-        keep_first(&mut rows, 2, 10, |a, b| compare_values(a.value, b.value));
-        assert_eq!(rows.len(), 12);
+        keep_first(&mut entries, 2, 10, |a, b| compare_values(a.value, b.value));
+        assert_eq!(entries.len(), 12);
     }
 
     proptest! {

@@ -8,30 +8,31 @@ use super::tree::QuantizationParams;
 use crate::error::Error;
 use crate::field::{FieldGraph, GraphSearch};
 use crate::index::{Stopped, Traversal, WalkParams, WalkScratch};
-use crate::types::Node;
+use crate::types::{Node, Row, RowRange};
 use std::cell::{Cell, RefCell};
 
-/// Points that are checked to estimate how many match a filter that no index answers …
+/// Points that are checked to estimate how many match a filter that indexes do not answer.
 const SAMPLE: usize = 256;
-/// … and the first of them, which are enough when a quarter of them match.
+/// The first of them. They are enough when a quarter of them match.
 const FIRST_SAMPLE: usize = 64;
-/// If there are no more candidates than this, each is checked, which costs less than an estimate.
+/// At most this many candidates are all checked, which costs less than an estimate.
 const FEW: u64 = 512;
-/// Matching rows that a two-hop walk starts from, beside the descent from the graph's entry point: the matches may form
-/// several clusters, and no walk leads from one to another. They are the nearest …
+/// Matching rows that a two-hop walk starts from, in addition to the node that the descent from the entry point finds. The
+/// matches may form several clusters, and walks do not lead from one to another.
 const SEEDS: usize = 32;
-/// … of this many. A cluster that has a twentieth of the matches is missed by all of them once in 500,000 times.
+/// Matching rows that the seeds are the nearest of. With a probability of 1 in 500,000 none of them is in a given cluster that
+/// has a twentieth of the matches.
 const SEED_SAMPLE: usize = 256;
 /// Nodes that a wide walk meets before it begins to check how many of them match.
 const UNCHECKED: u32 = 32;
-/// Nodes that it checks then …
+/// Nodes that it checks then.
 const CHECKED: u32 = 96;
-/// … if that needs no documents, which cost more than bits. If it does:
+/// The same, if documents have to be read: they cost more than bits.
 const CHECKED_BY_DOCUMENT: u32 = 32;
 /// The walk is given up when fewer of these match than the expected share divided by this.
 const FAR_BELOW: f64 = 8.0;
-/// Part of the walk's width in which `k` matches have to be. The nearest rows in it are as good as all there; towards
-/// its end some are missing.
+/// Part of the width of the walk in which `k` matches have to be. A walk finds nearly all of the nearest rows, but misses some
+/// towards its width.
 const TRUSTED: f64 = 0.8;
 
 /// Rows that a two-hop walk checks for each unit of its width, roughly.
@@ -46,17 +47,17 @@ thread_local! {
 pub(super) struct PlanRunner<'a> {
     bound: &'a BoundSearch<'a>,
     graph: &'a FieldGraph,
-    /// Rows from here on are not in the graph: the tail.
-    boundary: u32,
+    /// First row of the tail, whose rows are not in the graph.
+    boundary: Row,
 }
 
 /// Distances and rows, best first.
-type Found = Vec<(f32, u32)>;
+type Found = Vec<(f32, Row)>;
 
 impl<'a> PlanRunner<'a> {
     /// A runner for a search. `boundary` was loaded before the view.
-    pub fn new(bound: &'a BoundSearch<'a>, graph: &'a FieldGraph, boundary: u32) -> PlanRunner<'a> {
-        PlanRunner { bound, graph, boundary: boundary.min(bound.table.len()) }
+    pub fn new(bound: &'a BoundSearch<'a>, graph: &'a FieldGraph, boundary: Row) -> PlanRunner<'a> {
+        PlanRunner { bound, graph, boundary: boundary.min(bound.table.end()) }
     }
 
     /// The best `k` rows that match.
@@ -126,7 +127,7 @@ impl<'a> PlanRunner<'a> {
     fn scan(&self, matching: &mut Matching<'_>) -> Result<Found, Error> {
         let BoundSearch { search, table, deadline, .. } = self.bound;
         matching.settle(deadline)?;
-        let end = if search.params.indexed_only { self.boundary } else { table.len() };
+        let end = if search.params.indexed_only { self.boundary } else { table.end() };
         let rows = self.bound.rows(matching).filter(|&row| row < end);
         tally::count(|tally| tally.scanned += self.bound.possible(matching));
         let tie = |a, b| self.bound.tie(a, b);
@@ -136,8 +137,8 @@ impl<'a> PlanRunner<'a> {
         Ok(ranked.best)
     }
 
-    /// A walk through all nodes; the matches among what it finds are picked out. None when hardly any node matches where
-    /// the query is.
+    /// A walk through all nodes, and the matches among the rows that it finds. None when hardly any node near the query
+    /// matches.
     pub fn wide(&self, matching: &Matching<'_>, costs: &CostModel) -> Result<Option<Found>, Error> {
         let BoundSearch { search, deadline, .. } = self.bound;
         let check = Check::new(self.bound, matching);
@@ -159,7 +160,7 @@ impl<'a> PlanRunner<'a> {
         let is_far = || met.get() >= UNCHECKED + checked && passed.get() <= fewest;
         let stop = || check.is_late() || is_far() || deadline.passed();
         let params = WalkParams::wide(costs.wide_ef());
-        // Called best first: finds the place of the k-th match among all that was found.
+        // Called best first: finds the rank of the k-th match among the rows that the walk has found.
         let (rank, matches, place) = (Cell::new(0usize), Cell::new(0usize), Cell::new(None));
         let wanted = |row| {
             rank.set(rank.get() + 1);
@@ -199,7 +200,7 @@ impl<'a> PlanRunner<'a> {
         found.map_err(|Stopped| self.bound.deadline.error())
     }
 
-    /// Nodes that match: the nearest to the query of a sample from all over the graph.
+    /// Nodes that match: those nearest to the query of a sample from the whole collection.
     fn seeds(&self, matching: &Matching<'_>) -> Result<Vec<Node>, Error> {
         if matching.is_everything() {
             return Ok(Vec::new());
@@ -229,7 +230,7 @@ impl<'a> PlanRunner<'a> {
         &self,
         params: &WalkParams<'_>,
         accept: &impl Fn(Node) -> bool,
-        wanted: &impl Fn(u32) -> bool,
+        wanted: &impl Fn(Row) -> bool,
         stop: &impl Fn() -> bool,
     ) -> Result<Found, Stopped> {
         let tie = |a, b| self.bound.tie(a, b);
@@ -247,7 +248,7 @@ impl<'a> PlanRunner<'a> {
 
     /// The best of what the walk has found and of the tail, and how many rows of the tail match.
     fn with_tail(&self, found: Found, matching: &Matching<'_>) -> Result<(Found, u64), Error> {
-        let tail = self.boundary..self.bound.table.len();
+        let tail = RowRange::new(self.boundary, self.bound.table.end());
         if self.bound.search.params.indexed_only || tail.is_empty() {
             return Ok((found, 0));
         }

@@ -7,8 +7,8 @@ use crate::types::PointOffset;
 use std::cmp::Ordering;
 
 /// The best points by a score, ties by id (C2.4).
-pub struct Ranking<T: Fn(u32, u32) -> Ordering> {
-    top: TopK<T>,
+pub struct Ranking<T: Fn(PointOffset, PointOffset) -> Ordering> {
+    top: TopK<PointOffset, T>,
     threshold: f32,
 }
 
@@ -17,25 +17,24 @@ pub fn ranking(
     state: &State,
     k: usize,
     threshold: Option<f32>,
-) -> Ranking<impl Fn(u32, u32) -> Ordering + use<'_>> {
-    let id = |offset| state.at(PointOffset::new(offset)).id;
-    let by_id = move |a: u32, b: u32| id(a).cmp(&id(b));
+) -> Ranking<impl Fn(PointOffset, PointOffset) -> Ordering + use<'_>> {
+    let by_id = |a: PointOffset, b: PointOffset| state.at(a).id.cmp(&state.at(b).id);
     Ranking { top: TopK::new(k, by_id), threshold: threshold.unwrap_or(f32::NEG_INFINITY) }
 }
 
-impl<T: Fn(u32, u32) -> Ordering> Ranking<T> {
+impl<T: Fn(PointOffset, PointOffset) -> Ordering> Ranking<T> {
     /// Offers the point at an offset, which was not offered before, with its score, which is not NaN.
     #[inline]
     pub fn offer(&mut self, offset: PointOffset, score: f32) {
         if score >= self.threshold {
-            self.top.offer(-score, offset.get());
+            self.top.offer(-score, offset);
         }
     }
 
     /// The best, best first.
     pub fn into_hits(self) -> Vec<Hit> {
-        // `0.0 - x` and not `-x`: a score of zero is never answered as −0.
-        let hit = |(distance, offset)| Hit::scored(PointOffset::new(offset), 0.0 - distance);
+        // `0.0 - x` and not `-x`: no score is −0.
+        let hit = |(distance, offset)| Hit::scored(offset, 0.0 - distance);
         self.top.into_sorted().into_iter().map(hit).collect()
     }
 }

@@ -2,18 +2,18 @@
 
 use crate::collection::View;
 use crate::field::FieldTable;
-use crate::types::PointOffset;
+use crate::types::{PointOffset, Row};
 
-/// Finds the rows of points, best in ascending order of their offsets.
+/// Finds the rows of points. Ascending offsets are fastest.
 ///
-/// Points and their rows are mostly written in the same order, so the difference between row and offset is mostly the same
-/// for the next point. Two reads of the field's columns, which are nearly sequential, check this guess. Only where it is
-/// wrong the point itself is read, from a tree of much larger entries.
+/// Points and their rows are mostly written in the same order, so the difference between row and offset is usually that of
+/// the previous point. Two nearly sequential reads of the field's columns check this guess. Only if it is wrong, the point
+/// itself is read, from a tree of much larger entries.
 pub struct RowFinder<'a> {
     view: &'a View,
     table: &'a FieldTable,
     field: usize,
-    /// Row minus offset of the last point.
+    /// Number of the row minus offset of the last point that was read.
     shift: u32,
 }
 
@@ -25,9 +25,9 @@ impl<'a> RowFinder<'a> {
 
     /// The row of the live point at an offset, if it has a vector in the field.
     #[inline]
-    pub fn row(&mut self, offset: PointOffset) -> Option<u32> {
-        let guess = offset.get().wrapping_add(self.shift);
-        if guess < self.table.len()
+    pub fn row(&mut self, offset: PointOffset) -> Option<Row> {
+        let guess = Row::new(offset.get().wrapping_add(self.shift));
+        if guess < self.table.end()
             && self.table.owner(guess) == offset
             && self.table.alive(guess, self.view.op)
         {
@@ -37,9 +37,9 @@ impl<'a> RowFinder<'a> {
     }
 
     #[cold]
-    fn read_point(&mut self, offset: PointOffset) -> Option<u32> {
+    fn read_point(&mut self, offset: PointOffset) -> Option<Row> {
         let row = self.view.state.at(offset).rows.row(self.field)?;
-        self.shift = row.wrapping_sub(offset.get());
+        self.shift = row.get().wrapping_sub(offset.get());
         Some(row)
     }
 }

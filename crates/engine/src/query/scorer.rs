@@ -195,8 +195,8 @@ impl<'a> Dense<'a> {
     fn similarities(&mut self, offset: PointOffset, out: &mut Vec<f32>) -> bool {
         out.clear();
         let Some(row) = self.rows.row(offset) else { return false };
-        let row = self.table.rows.row(row);
-        // `0.0 - x` and not `-x`: there is no −0 among distances, and shall be none among similarities.
+        let row = self.table.row(row);
+        // `0.0 - x` and not `-x`: no distance is −0, and no similarity either.
         out.extend(self.queries.iter().map(|query| 0.0 - self.distance.one(query, row)));
         true
     }

@@ -10,12 +10,12 @@ use crate::error::Error;
 use crate::field::SparseTable;
 use crate::index::TopK;
 use crate::index::sparse::{Found, Sums, scan};
-use crate::types::PointOffset;
+use crate::types::{PointOffset, Row};
 use crate::vectors::SparseVector;
 use std::cell::RefCell;
 use std::cmp::Ordering;
 
-/// Postings that are added up in the time that one candidate takes whose row is fetched and multiplied.
+/// Postings that a scan adds up in the time that it takes to fetch the row of one candidate and multiply it.
 const POSTINGS_PER_CANDIDATE: u64 = 200;
 /// Rows between two checks of the deadline where they are multiplied one by one.
 const ROWS_PER_CHECK: u32 = 1024;
@@ -39,7 +39,7 @@ impl<'a> SparseSearch<'a> {
     /// A search of the field at a position, which takes sparse vectors.
     ///
     /// # Errors
-    /// `Timeout`: how rare each index is has to be counted where that counts.
+    /// `Timeout`: for weights by inverse document frequency, the points of each index are counted.
     pub fn new(
         view: &'a View,
         position: usize,
@@ -76,7 +76,7 @@ impl<'a> SparseSearch<'a> {
             failed: None,
             top: TopK::new(search.k, |a, b| self.tie(a, b)),
         };
-        // Counting postings is a good part of adding them up: only where there is a choice.
+        // Counting postings costs a good part of adding them up, so they are counted only if there is a choice of plans.
         let postings = if matching.is_everything() { None } else { Some(self.postings(deadline)?) };
         match postings {
             None => self.scan(&mut best, deadline)?,
@@ -108,7 +108,7 @@ impl<'a> SparseSearch<'a> {
     }
 
     /// Multiplies the rows of the points that match, which are settled, one by one.
-    fn multiply_each<T: Fn(u32, u32) -> Ordering>(
+    fn multiply_each<T: Fn(Row, Row) -> Ordering>(
         &self,
         matching: &Matching<'_>,
         best: &mut Best<'_, T>,
@@ -129,7 +129,7 @@ impl<'a> SparseSearch<'a> {
     }
 
     /// Adds up the lists of all blocks, and multiplies the rows that are in none.
-    fn scan<T: Fn(u32, u32) -> Ordering>(
+    fn scan<T: Fn(Row, Row) -> Ordering>(
         &self,
         best: &mut Best<'_, T>,
         deadline: &Deadline,
@@ -144,8 +144,8 @@ impl<'a> SparseSearch<'a> {
             }
             Ok(())
         })?;
-        for row in self.table.blocks.indexed()..self.table.len() {
-            if row % ROWS_PER_CHECK == 0 {
+        for row in self.table.tail().iter() {
+            if row.get() % ROWS_PER_CHECK == 0 {
                 deadline.check()?;
             }
             if self.table.rows.holds(row)
@@ -170,8 +170,8 @@ impl<'a> SparseSearch<'a> {
         Ok(postings)
     }
 
-    /// Order among equal scores: by id, so that the answer does not depend on the plan.
-    fn tie(&self, a: u32, b: u32) -> Ordering {
+    /// Order of rows of equal score: by id, so that the result does not depend on the plan.
+    fn tie(&self, a: Row, b: Row) -> Ordering {
         let id = |row| self.view.state.at(self.table.owner(row)).id;
         id(a).cmp(&id(b))
     }
@@ -189,7 +189,7 @@ fn weigh(
     let alive = |row| table.alive(row, view.op);
     let all_alive = table.live() == u64::from(table.len());
     let mut in_tail = vec![0usize; query.indices.len()];
-    for row in (table.blocks.indexed()..table.len()).filter(|&row| alive(row)) {
+    for row in table.tail().iter().filter(|&row| alive(row)) {
         deadline.check()?;
         table.row(row).for_each_shared(&query.indices, |place, _| in_tail[place] += 1);
     }
@@ -211,19 +211,19 @@ fn weigh(
 }
 
 /// The best rows so far.
-struct Best<'a, T: Fn(u32, u32) -> Ordering> {
+struct Best<'a, T: Fn(Row, Row) -> Ordering> {
     view: &'a View,
     table: &'a SparseTable,
     search: &'a VectorSearch<'a>,
-    /// What is left to check; nothing where all rows are of points that match.
+    /// The filter; none where all rows that are offered are of points that match.
     matching: Option<&'a Matching<'a>>,
     pace: Pace<'a>,
-    /// The deadline passed while documents were read. Nothing is taken any more.
+    /// Set when the deadline has passed while documents were read. From then on nothing is kept.
     failed: Option<Error>,
-    top: TopK<T>,
+    top: TopK<Row, T>,
 }
 
-impl<T: Fn(u32, u32) -> Ordering> Best<'_, T> {
+impl<T: Fn(Row, Row) -> Ordering> Best<'_, T> {
     fn is_match(&mut self, offset: PointOffset) -> bool {
         let Some(matching) = self.matching else { return true };
         if !matching.is_exact() {
@@ -237,13 +237,13 @@ impl<T: Fn(u32, u32) -> Ordering> Best<'_, T> {
     }
 }
 
-impl<T: Fn(u32, u32) -> Ordering> Found for Best<'_, T> {
+impl<T: Fn(Row, Row) -> Ordering> Found for Best<'_, T> {
     fn bound(&self) -> f32 {
         let bound = 0.0 - self.top.bound();
         self.search.threshold.map_or(bound, |threshold| threshold.max(bound))
     }
 
-    fn offer(&mut self, row: u32, score: f32) {
+    fn offer(&mut self, row: Row, score: f32) {
         if self.failed.is_some() || !self.table.alive(row, self.view.op) {
             return;
         }

@@ -1,20 +1,20 @@
 //! What is kept of a point.
 
 use crate::storage::Map;
-use crate::types::{OpNumber, PointId};
+use crate::types::{OpNumber, PointId, Row};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Row of a field in which a point has no vector.
-pub const NO_ROW: u32 = u32::MAX;
+/// In place of the row of a field in which a point has no vector.
+pub const NO_ROW: Row = Row::new(u32::MAX);
 
 /// Rows of a point, one for each vector field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Rows {
     /// The common case: one field.
-    One(u32),
+    One(Row),
     /// Several fields, or none.
-    Many(Arc<[u32]>),
+    Many(Arc<[Row]>),
 }
 
 impl Rows {
@@ -32,7 +32,7 @@ impl Rows {
     }
 
     /// The row in a field, if the point has a vector there.
-    pub fn row(&self, field: usize) -> Option<u32> {
+    pub fn row(&self, field: usize) -> Option<Row> {
         let row = match self {
             Rows::One(row) if field == 0 => *row,
             Rows::One(_) => NO_ROW,
@@ -42,7 +42,7 @@ impl Rows {
     }
 
     /// Sets the row of a field; [`NO_ROW`] for none.
-    pub fn set(&mut self, field: usize, row: u32) {
+    pub fn set(&mut self, field: usize, row: Row) {
         match self {
             Rows::One(one) if field == 0 => *one = row,
             Rows::One(_) => {}

@@ -4,7 +4,7 @@ use super::Point;
 use super::State;
 use crate::field::FieldTable;
 use crate::field::sparse_table::SparseTable;
-use crate::types::{Lsn, OpNumber};
+use crate::types::{Lsn, OpNumber, Row};
 use crate::vectors::{MultiVector, VectorValue};
 use std::sync::Arc;
 
@@ -42,9 +42,9 @@ impl View {
 
     /// Whether a chunk of the rows of the field at a position has not been dropped.
     pub fn holds_chunk(&self, position: usize, chunk: u32) -> bool {
-        let first = chunk * self.chunk_rows(position);
+        let first = Row::new(chunk * self.chunk_rows(position));
         match self.fields.get(position) {
-            Some(table) => table.rows.holds(first),
+            Some(table) => table.holds(first),
             None => self.sparse[position - self.fields.len()].rows.holds(first),
         }
     }

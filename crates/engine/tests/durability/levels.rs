@@ -5,6 +5,7 @@ use kithdb_engine::collection::GraphPolicy;
 use kithdb_engine::field::IndexScratch;
 use kithdb_engine::limits::Thresholds;
 use kithdb_engine::storage::SimDisk;
+use kithdb_engine::types::{Row, RowRange};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -220,10 +221,14 @@ fn what_a_power_cut_brings_back_is_found() {
         engine.power_cut(seed);
         let snapshot = engine.engine().catalog().collections().remove(0).snapshot();
         let (graph, boundary) = snapshot.graphs[0].as_ref().expect("a graph");
-        let in_graph: BTreeSet<u32> = graph.hnsw.all_nodes().map(|node| graph.hnsw.row_of(node)).collect();
+        let in_graph: BTreeSet<Row> = graph.hnsw.all_nodes().map(|node| graph.hnsw.row_of(node)).collect();
         let table = &snapshot.view.fields[0];
-        let is_lost = |&row: &u32| table.alive(row, snapshot.view.op) && !in_graph.contains(&row);
-        assert_eq!((0..*boundary).find(is_lost), None, "seed {seed}: a live row that no walk meets");
+        let is_lost = |&row: &Row| table.alive(row, snapshot.view.op) && !in_graph.contains(&row);
+        assert_eq!(
+            RowRange::new(Row::FIRST, *boundary).iter().find(is_lost),
+            None,
+            "seed {seed}: a live row that no walk meets"
+        );
         brought_back += usize::from(table.live() == 120);
     }
     assert!(brought_back > 0, "no cut took the deletion back");

@@ -7,7 +7,7 @@ use crate::program;
 use kithdb_engine::collection::View;
 use kithdb_engine::field::{GraphSearch, QuantizationParams};
 use kithdb_engine::index::{WalkParams, WalkScratch};
-use kithdb_engine::types::{PointId, PointOffset};
+use kithdb_engine::types::{PointId, PointOffset, Row};
 use kithdb_engine::vectors::VectorValue;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -196,8 +196,8 @@ fn walks_meet_every_row(client: &Client, name: &str, random: &mut Random) {
     for (field, slot) in snapshot.graphs.iter().enumerate() {
         let Some((graph, indexed)) = slot else { continue };
         let table = &view.fields[field];
-        let alive = |row: u32| row < *indexed && table.alive(row, view.op);
-        let expected: Vec<u32> = (0..table.len()).filter(|&row| alive(row)).collect();
+        let alive = |row: Row| row < *indexed && table.alive(row, view.op);
+        let expected: Vec<Row> = table.all_rows().iter().filter(|&row| alive(row)).collect();
         if expected.is_empty() {
             continue;
         }
@@ -208,7 +208,7 @@ fn walks_meet_every_row(client: &Client, name: &str, random: &mut Random) {
         let search = GraphSearch { graph, table, query: &query, k: ef, quantization };
         let (params, scratch) = (WalkParams::wide(ef), &mut WalkScratch::new());
         let met = search.walk(&params, &|_| true, &alive, |a, b| a.cmp(&b), scratch, &|| false);
-        let mut met: Vec<u32> = met.expect("nobody stops it").best.into_iter().map(|(_, row)| row).collect();
+        let mut met: Vec<Row> = met.expect("nobody stops it").best.into_iter().map(|(_, row)| row).collect();
         met.sort_unstable();
         assert_eq!(met, expected, "rows that a walk of field {field} of {name} meets");
     }

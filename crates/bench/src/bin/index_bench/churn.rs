@@ -5,7 +5,7 @@ use crate::{Outcome, text};
 use kithdb_engine::collection::Collection;
 use kithdb_engine::engine::{Engine, Operation, Options, Request};
 use kithdb_engine::storage::RealDisk;
-use kithdb_engine::types::Metric;
+use kithdb_engine::types::{Metric, Row};
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::path::Path;
@@ -94,7 +94,7 @@ impl Churn<'_> {
                 let comma = if at == 0 { "" } else { "," };
                 write!(body, "{comma}{{\"id\":{id},\"vector\":")?;
                 vector.clear();
-                self.data.table.read_back(row as u32, &mut vector);
+                self.data.table.read_back(Row::new(row as u32), &mut vector);
                 write_vector(&mut body, &vector)?;
                 body.push('}');
             }

@@ -6,7 +6,7 @@ use kithdb_engine::config::CollectionConfig;
 use kithdb_engine::field::{FieldArena, FieldTable};
 use kithdb_engine::index::Distance;
 use kithdb_engine::limits::{Limits, Thresholds};
-use kithdb_engine::types::Metric;
+use kithdb_engine::types::{Metric, PointOffset, Row};
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -54,7 +54,7 @@ impl Data {
         for (owner, row) in (0..).zip(base.chunks_exact(dims)) {
             bytes.clear();
             params.row_format().encode(&prepared(metric, row), &mut bytes);
-            arena.push(&bytes, owner);
+            arena.push(&bytes, PointOffset::new(owner));
         }
         let queries = floats(&folder.join("query.f32"))?.chunks_exact(dims).map(<[f32]>::to_vec).collect();
         let table = arena.table();
@@ -87,10 +87,10 @@ fn floats(path: &Path) -> Outcome<Vec<f32>> {
 }
 
 /// Writes `k` row numbers for each query as i32, −1 where fewer were found.
-pub fn write_rows(path: &Path, k: usize, answers: &[Vec<(f32, u32)>]) -> Outcome<()> {
+pub fn write_rows(path: &Path, k: usize, answers: &[Vec<(f32, Row)>]) -> Outcome<()> {
     let mut bytes = Vec::with_capacity(answers.len() * k * 4);
     for answer in answers {
-        let rows = answer.iter().map(|&(_, row)| row as i32).chain(std::iter::repeat(-1));
+        let rows = answer.iter().map(|&(_, row)| row.get() as i32).chain(std::iter::repeat(-1));
         bytes.extend(rows.take(k).flat_map(i32::to_le_bytes));
     }
     Ok(std::fs::write(path, bytes)?)

@@ -2,16 +2,17 @@
 
 use crate::data::{Data, prepared};
 use kithdb_engine::index::{TopK, flat};
+use kithdb_engine::types::Row;
 
 /// Distances and rows, best first, of one query.
-type Answer = Vec<(f32, u32)>;
+type Answer = Vec<(f32, Row)>;
 
 /// Answers to some queries, one after the other.
 pub fn one_by_one(data: &Data, queries: &[Vec<f32>]) -> Vec<Answer> {
     let scan = |query: &Vec<f32>| {
         let mut top = TopK::new(data.k, by_number);
         let query = prepared(data.metric, query);
-        let all = 0..data.table.len();
+        let all = data.table.all_rows();
         flat::scan_range(&data.table.rows, data.distance(), &query, all, &|_| true, &mut top, &|| false)
             .expect("nothing stops it");
         top.into_sorted()
@@ -24,12 +25,12 @@ pub fn all_at_once(data: &Data, queries: &[Vec<f32>]) -> Vec<Answer> {
     let mut tops: Vec<_> = queries.iter().map(|_| TopK::new(data.k, by_number)).collect();
     let queries: Vec<Vec<f32>> = queries.iter().map(|query| prepared(data.metric, query)).collect();
     let queries: Vec<&[f32]> = queries.iter().map(Vec::as_slice).collect();
-    let all = 0..data.table.len();
+    let all = data.table.all_rows();
     flat::scan_many(&data.table.rows, data.distance(), &queries, all, &|_| true, &mut tops, &|| false)
         .expect("nothing stops it");
     tops.into_iter().map(TopK::into_sorted).collect()
 }
 
-fn by_number(a: u32, b: u32) -> std::cmp::Ordering {
+fn by_number(a: Row, b: Row) -> std::cmp::Ordering {
     a.cmp(&b)
 }

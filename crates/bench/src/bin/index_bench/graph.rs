@@ -4,7 +4,7 @@ use crate::Outcome;
 use crate::data::{Data, prepared};
 use kithdb_engine::field::{FieldGraph, GraphSearch, IndexScratch, QuantizationParams};
 use kithdb_engine::index::{WalkParams, WalkScratch};
-use kithdb_engine::types::OpNumber;
+use kithdb_engine::types::{OpNumber, Row};
 use serde_json::{Value, json};
 use std::sync::OnceLock;
 use std::time::Instant;
@@ -91,7 +91,7 @@ impl Index {
     }
 
     /// One answer for each query, best first: distance and row.
-    pub fn answers(&mut self, data: &Data, mode: Mode, ef: usize) -> Outcome<Vec<Vec<(f32, u32)>>> {
+    pub fn answers(&mut self, data: &Data, mode: Mode, ef: usize) -> Outcome<Vec<Vec<(f32, Row)>>> {
         self.scratches.resize_with(self.scratches.len().max(1), WalkScratch::new);
         let (graph, scratch) = (&self.graph, &mut self.scratches[0]);
         data.queries.iter().map(|query| search(graph, data, mode, query, ef, scratch)).collect()
@@ -163,11 +163,11 @@ fn search(
     query: &[f32],
     ef: usize,
     scratch: &mut WalkScratch,
-) -> Outcome<Vec<(f32, u32)>> {
+) -> Outcome<Vec<(f32, Row)>> {
     let query = prepared(data.metric, query);
     let quantization = QuantizationParams { ignore: mode == Mode::F32, ..QuantizationParams::default() };
     let search = GraphSearch { graph, table: &data.table, query: &query, k: data.k, quantization };
     let wanted = |row| data.table.alive(row, OPERATION);
-    let tie = |a: u32, b: u32| a.cmp(&b);
+    let tie = |a: Row, b: Row| a.cmp(&b);
     Ok(search.walk(&WalkParams::wide(ef), &|_| true, &wanted, tie, scratch, &|| false)?.best)
 }

@@ -5,7 +5,6 @@ use crate::collection::Collection;
 use crate::config::Placement;
 use crate::state::{Payload, Point, StoredPayload};
 use crate::storage::Map;
-use crate::types::PointOffset;
 use std::sync::Arc;
 
 /// Points whose payloads are moved to the files under one hold of the writer lock.
@@ -19,11 +18,11 @@ impl Collection {
             let mut head = self.writer.lock();
             for MovedPayload { offset, from, extent_offset, len } in batch {
                 let state = &mut head.state;
-                let Some(point) = state.points.get(*offset as usize) else { continue };
+                let Some(point) = state.points.get(offset.index()) else { continue };
                 if is_same_payload(&point.payload, from) {
                     let stored = StoredPayload { file, map: map.clone(), offset: *extent_offset, len: *len };
                     let point = Point { payload: Payload::Stored(stored), ..point.clone() };
-                    state.set(PointOffset::new(*offset), point);
+                    state.set(*offset, point);
                 }
             }
         }

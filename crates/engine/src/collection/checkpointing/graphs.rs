@@ -5,6 +5,7 @@ use crate::checkpoint::Manifest;
 use crate::collection::Collection;
 use crate::field::FieldGraph;
 use crate::state::View;
+use crate::types::Row;
 use std::sync::Arc;
 
 /// Graphs may take the free space divided by this.
@@ -31,8 +32,9 @@ impl Collection {
         self.indexing.graphs.iter().enumerate().any(|(field, slot)| {
             let kept = checkpoints.files.previous().fields.get(field);
             let written = kept.and_then(|kept| kept.graph.as_ref());
-            let whole =
-                |graph: &FieldGraph| graph.indexed() > 0 && graph.indexed() >= view.fields[field].len();
+            let whole = |graph: &FieldGraph| {
+                graph.indexed() > Row::FIRST && graph.indexed() >= view.fields[field].end()
+            };
             let is_due =
                 |graph: &Arc<FieldGraph>| whole(graph) && self.room_for_graphs() >= graph.file_bytes();
             written.is_none() && slot.current.load().as_ref().is_some_and(is_due)
@@ -47,7 +49,7 @@ impl Collection {
     /// Graphs that the policy wants written and that have room.
     pub(super) fn graphs_to_write(
         &self,
-        bounded: Vec<Option<(Arc<FieldGraph>, u32)>>,
+        bounded: Vec<Option<(Arc<FieldGraph>, Row)>>,
         view: &View,
         previous: &Manifest,
         policy: GraphPolicy,
@@ -62,15 +64,15 @@ impl Collection {
                 .get(field)
                 .and_then(|kept| kept.graph.as_ref())
                 .filter(|kept| graph.is_in(kept.file()))
-                .map_or(0, |kept| kept.indexed);
+                .map_or(Row::FIRST, |kept| kept.indexed);
             let step = match policy {
                 GraphPolicy::Never => continue,
                 GraphPolicy::Always => 1,
                 // The first graph is written as soon as it is whole: without it a restart builds it again.
-                GraphPolicy::WhenGrown if written == 0 && indexed == view.fields[field].len() => 1,
-                GraphPolicy::WhenGrown => self.shared.thresholds.graph_step_rows.max(indexed / 20),
+                GraphPolicy::WhenGrown if written == Row::FIRST && indexed == view.fields[field].end() => 1,
+                GraphPolicy::WhenGrown => self.shared.thresholds.graph_step_rows.max(indexed.get() / 20),
             };
-            if indexed >= written.saturating_add(step) && graph.file_bytes() <= room {
+            if indexed.get() >= written.get().saturating_add(step) && graph.file_bytes() <= room {
                 room -= graph.file_bytes();
                 wanted.push((field, graph, indexed));
             }

@@ -16,7 +16,7 @@ use crate::field::FieldGraph;
 use crate::state::{EditedPayloads, View};
 use crate::storage::{ErrorKind, StorageError, make_dir};
 use crate::sync::{Mutex, MutexGuard};
-use crate::types::OpNumber;
+use crate::types::{OpNumber, Row};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -49,8 +49,8 @@ impl Checkpointer {
     }
 }
 
-/// A graph to be written: field, graph, rows in it.
-type FreshGraph = (usize, Arc<FieldGraph>, u32);
+/// A graph to be written: field, graph, first row of its tail.
+type FreshGraph = (usize, Arc<FieldGraph>, Row);
 
 /// What a checkpoint is to be made of.
 struct Plan {

@@ -3,6 +3,7 @@
 use crate::field::FieldGraph;
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicU32, Ordering};
+use crate::types::Row;
 use arc_swap::ArcSwapOption;
 use std::sync::Arc;
 
@@ -37,9 +38,9 @@ impl GraphSlot {
 
     /// Whether the rows from a boundary on are so many that writers should help with indexing. Rows that no search has seen may
     /// wait: a bulk load has the processors to itself, and the graph is built when it pauses.
-    pub(super) fn is_long(&self, rows: u32, dim: u64, indexed: u32) -> bool {
+    pub(super) fn is_long(&self, rows: u32, dim: u64, indexed: Row) -> bool {
         let searched = self.searched.load(Ordering::Relaxed).min(rows);
-        let components = |end: u32| u64::from(end.saturating_sub(indexed)) * dim;
+        let components = |end: u32| u64::from(end.saturating_sub(indexed.get())) * dim;
         components(searched) > SEARCHED_COMPONENTS || components(rows) > TAIL_COMPONENTS
     }
 
@@ -114,7 +115,7 @@ mod tests {
     fn graph() -> Arc<FieldGraph> {
         let recipe = Recipe { m: 2, ef_construct: 4, codes: None };
         let hnsw = Hnsw::new(HnswParams { m: 2, ef_construct: 4, seed: 0 });
-        Arc::new(FieldGraph::with(hnsw, recipe, Metric::Manhattan, None, 0))
+        Arc::new(FieldGraph::with(hnsw, recipe, Metric::Manhattan, None, Row::FIRST))
     }
 
     #[test]
@@ -140,7 +141,7 @@ mod tests {
         let rows = |components: u64| (components / DIM) as u32;
         let (searched, all) = (rows(SEARCHED_COMPONENTS), rows(TAIL_COMPONENTS));
         let slot = GraphSlot::default();
-        let is_long = |indexed| slot.is_long(all + 2, DIM, indexed);
+        let is_long = |indexed| slot.is_long(all + 2, DIM, Row::new(indexed));
         assert!(!is_long(2), "nobody has searched");
         assert!(is_long(1), "but the first search must not take for ever");
         slot.note_search(2 + searched);

@@ -18,6 +18,7 @@ use crate::config::Indexing;
 use crate::field::{FieldGraph, IndexScratch};
 use crate::state::View;
 use crate::sync::atomic::AtomicBool;
+use crate::types::{Row, RowRange};
 use std::sync::Arc;
 use turn::Indexers;
 use waiters::IndexWaiters;
@@ -44,7 +45,7 @@ impl IndexWork {
     }
 
     /// The graph of each field that has one, and its boundary.
-    pub fn bounded_graphs(&self) -> Vec<Option<(Arc<FieldGraph>, u32)>> {
+    pub fn bounded_graphs(&self) -> Vec<Option<(Arc<FieldGraph>, Row)>> {
         let bounded = |graph: Arc<FieldGraph>| {
             let indexed = graph.indexed();
             (graph, indexed)
@@ -62,14 +63,15 @@ impl Collection {
             let table = &view.fields[field];
             match &snapshot.graphs[field] {
                 Some((_, indexed)) => {
-                    let begins = |&row: &u32| table.begins(row).is_some() && table.alive(row, view.op);
-                    table.vectors() - (*indexed..table.len()).filter(begins).count() as u64
+                    let begins = |&row: &Row| table.begins(row).is_some() && table.alive(row, view.op);
+                    table.vectors()
+                        - RowRange::new(*indexed, table.end()).iter().filter(begins).count() as u64
                 }
                 None if self.wants_graph(view, field) => 0,
                 None => table.vectors(),
             }
         };
-        // Of sparse fields every row is found exactly and at once.
+        // Searches of sparse fields are exact.
         let sparse = view.sparse.iter().map(|table| table.live());
         (0..view.fields.len()).map(count).chain(sparse).sum()
     }
@@ -87,7 +89,7 @@ impl Collection {
             }
             let slot = &self.indexing.graphs[field];
             snapshot.graphs[field].as_ref().is_some_and(|(graph, indexed)| {
-                *indexed >= view.fields[field].len()
+                *indexed >= view.fields[field].end()
                     && slot.next.load().is_none()
                     && !slot.is_changing()
                     && view.state.config.recipe(field).is_some_and(|wanted| graph.fits(&wanted))
@@ -95,19 +97,19 @@ impl Collection {
         })
     }
 
-    /// Whether an indexer would find rows to take in.
+    /// Whether there are rows that no indexer has claimed.
     pub fn has_rows_to_index(&self) -> bool {
         let view = self.view();
         (0..view.fields.len()).any(|field| {
-            let len = view.fields[field].len();
+            let end = view.fields[field].end();
             let slot = &self.indexing.graphs[field];
             self.wants_graph(&view, field)
-                && (slot.current.load().as_ref().is_none_or(|graph| graph.claimed() < len)
-                    || slot.next.load().as_ref().is_some_and(|graph| graph.claimed() < len))
+                && (slot.current.load().as_ref().is_none_or(|graph| graph.claimed() < end)
+                    || slot.next.load().as_ref().is_some_and(|graph| graph.claimed() < end))
         })
     }
 
-    /// Does one step of what the graphs need. Returns whether there is more to do.
+    /// Does one step of indexing. Returns whether there is more to do.
     pub fn index_some(&self, scratch: &mut IndexScratch) -> bool {
         let view = self.view();
         self.shared.storage.turn("taking in a tail");
@@ -166,7 +168,7 @@ impl Collection {
             unfit if !current.fits(&wanted) => return slot.replace_next(&current, unfit.as_ref(), fresh),
             _ => None,
         };
-        // Searches scan what the graph that they use does not have: it comes first as soon as that takes long.
+        // Searches scan the tail of the current graph, so that graph comes first when its tail is long.
         let urgent = next.is_none() || slot.is_long(table.len(), table.dim as u64, current.indexed());
         if urgent && current.index_some(table, view.op, scratch) {
             return true;
@@ -181,12 +183,12 @@ impl Collection {
         if next.index_some(table, view.op, scratch) || current.index_some(table, view.op, scratch) {
             return true;
         }
-        // Another indexer may still be at the last rows; it comes here after them.
+        // Another indexer may still be inserting the last rows. It calls this afterwards.
         next.indexed() >= current.indexed() && slot.change(|| slot.promote(&current, next))
     }
 
-    /// Begins the graph that takes the place of the current one: the same written anew, or a `fresh` one where its codes
-    /// no longer suit the vectors, since links were chosen by them.
+    /// Begins the graph that is to replace the current one: a rewritten one, or a `fresh` one if the codes no longer suit the
+    /// vectors, because links were chosen by the codes.
     fn rewrite(
         &self,
         view: &View,
@@ -213,7 +215,7 @@ impl Collection {
         })
     }
 
-    /// Whether the field's rows belong into a graph: it has one, or has outgrown the exact scan.
+    /// Whether the field is to have a graph: it has one already, or is too large for exact scans.
     fn wants_graph(&self, view: &View, field: usize) -> bool {
         match view.state.config.indexing(field) {
             Indexing::Never | Indexing::Paused => false,

@@ -16,6 +16,7 @@ use crate::state::{MOVED_BYTES, View};
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::sync::mpsc::sync_channel;
+use crate::types::RowRange;
 use rows::{DyingChunk, ThinnedBlock, chunk_range, dying_chunks, live_bytes, thinned_blocks};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
@@ -62,7 +63,7 @@ impl Collection {
                     if least_live.is_none_or(|(.., least)| bytes < least) {
                         least_live = Some((position, chunk, bytes));
                     }
-                } else if self.graphs_have_no_node_of(position, &chunk_range(table, chunk)) {
+                } else if self.graphs_have_no_node_of(position, chunk_range(table, chunk)) {
                     empty.push((position, chunk));
                 }
             }
@@ -97,14 +98,14 @@ impl Collection {
     }
 
     /// Whether no graph of the field has a node for one of these dead rows, nor will get one.
-    fn graphs_have_no_node_of(&self, field: usize, rows: &Range<u32>) -> bool {
+    fn graphs_have_no_node_of(&self, field: usize, rows: RowRange) -> bool {
         // Sparse fields have none.
         let Some(slot) = self.indexing.graphs.get(field) else { return true };
         let through = |graph: &Arc<FieldGraph>| {
-            // Rows below the boundary have had their turn; those above may be on their way in an older view.
-            rows.end <= graph.indexed() && rows.clone().all(|row| graph.node_of(row).is_none())
+            // Rows before the boundary are in the graph or will not be. Later rows may be inserted from an older view.
+            rows.end <= graph.indexed() && rows.iter().all(|row| graph.node_of(row).is_none())
         };
-        // The next one first: it may become the current one meanwhile, and is asked all the same.
+        // The next graph first: if it becomes the current one meanwhile, it is checked all the same.
         [slot.next.load_full(), slot.current.load_full()].iter().flatten().all(through)
     }
 
@@ -160,10 +161,10 @@ impl Collection {
         // Sparse vectors have a row each.
         let Some(table) = view.fields.get(field) else { return chunk..chunk + 1 };
         let rows = table.rows.chunk_rows();
-        let mut live = chunk_range(table, chunk).filter(|&row| table.alive(row, view.op));
+        let mut live = chunk_range(table, chunk).iter().filter(|&row| table.alive(row, view.op));
         let Some(first) = live.next() else { return chunk..chunk + 1 };
         let last = live.next_back().unwrap_or(first);
-        table.run(first).start / rows..(table.run(last).end - 1) / rows + 1
+        table.run(first).start.get() / rows..(table.run(last).end.get() - 1) / rows + 1
     }
 
     /// Whether a chunk still has its checksum, where it lies in a file: what is moved gets a new one, and would pass for
@@ -187,8 +188,8 @@ impl Collection {
     }
 
     fn live_rows_of(&self, view: &View, field: usize, chunk: u32) -> usize {
-        view.row_tables()
-            .nth(field)
-            .map_or(0, |table| chunk_range(table, chunk).filter(|&row| table.alive(row, view.op)).count())
+        view.row_tables().nth(field).map_or(0, |table| {
+            chunk_range(table, chunk).iter().filter(|&row| table.alive(row, view.op)).count()
+        })
     }
 }

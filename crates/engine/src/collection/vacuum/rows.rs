@@ -4,8 +4,7 @@ use crate::field::FieldTable;
 use crate::field::sparse_table::SparseTable;
 use crate::index::sparse::Block;
 use crate::state::{MOVED_BYTES, View};
-use crate::types::OpNumber;
-use std::ops::Range;
+use crate::types::{OpNumber, Row, RowRange};
 use std::sync::Arc;
 
 /// A chunk is emptied when its rows divided by this are dead. Emptied at a half, every byte that is moved frees another.
@@ -28,9 +27,9 @@ pub(super) fn live_bytes(view: &View, position: usize, live: u32) -> u64 {
 pub(super) trait ChunkedRows {
     fn len(&self) -> u32;
     fn live(&self) -> u64;
-    fn alive(&self, row: u32, op: OpNumber) -> bool;
+    fn alive(&self, row: Row, op: OpNumber) -> bool;
     fn chunk_rows(&self) -> u32;
-    fn holds(&self, row: u32) -> bool;
+    fn holds(&self, row: Row) -> bool;
 }
 
 impl ChunkedRows for FieldTable {
@@ -42,7 +41,7 @@ impl ChunkedRows for FieldTable {
         FieldTable::live(self)
     }
 
-    fn alive(&self, row: u32, op: OpNumber) -> bool {
+    fn alive(&self, row: Row, op: OpNumber) -> bool {
         FieldTable::alive(self, row, op)
     }
 
@@ -50,8 +49,8 @@ impl ChunkedRows for FieldTable {
         self.rows.chunk_rows()
     }
 
-    fn holds(&self, row: u32) -> bool {
-        self.rows.holds(row)
+    fn holds(&self, row: Row) -> bool {
+        FieldTable::holds(self, row)
     }
 }
 
@@ -64,7 +63,7 @@ impl ChunkedRows for SparseTable {
         SparseTable::live(self)
     }
 
-    fn alive(&self, row: u32, op: OpNumber) -> bool {
+    fn alive(&self, row: Row, op: OpNumber) -> bool {
         SparseTable::alive(self, row, op)
     }
 
@@ -72,7 +71,7 @@ impl ChunkedRows for SparseTable {
         self.rows.chunk_rows()
     }
 
-    fn holds(&self, row: u32) -> bool {
+    fn holds(&self, row: Row) -> bool {
         self.rows.holds(row)
     }
 }
@@ -99,13 +98,13 @@ pub(super) fn thinned_blocks(view: &View) -> Vec<ThinnedBlock> {
     for (field, table) in view.sparse.iter().enumerate() {
         let least = table.rows.chunk_rows();
         let held: u64 = table.blocks.iter().map(|block| u64::from(block.held())).sum();
-        let dead = (held + u64::from(table.len() - table.blocks.indexed())).saturating_sub(table.live());
+        let dead = (held + table.tail().len() as u64).saturating_sub(table.live());
         if dead < u64::from(least / EMPTYING_DIVISOR).max(1) {
             continue;
         }
-        for old in table.blocks.iter().filter(|block| block.end() - block.start() >= least) {
+        for old in table.blocks.iter().filter(|block| block.range().len() >= least as usize) {
             let alive = |row| table.alive(row, view.op);
-            let live = (old.start()..old.end()).filter(|&row| alive(row)).count() as u32;
+            let live = old.range().iter().filter(|&row| alive(row)).count() as u32;
             if old.held().saturating_sub(live) * EMPTYING_DIVISOR >= old.held() {
                 thinned.push(ThinnedBlock { field, old: Arc::clone(old), new: old.thinned(alive) });
             }
@@ -122,17 +121,16 @@ pub(super) fn dying_chunks(table: &dyn ChunkedRows, op: OpNumber) -> Vec<DyingCh
         return Vec::new();
     }
     let count = |chunk: u32| {
-        let live = chunk_range(table, chunk).filter(|&row| table.alive(row, op)).count() as u32;
+        let live = chunk_range(table, chunk).iter().filter(|&row| table.alive(row, op)).count() as u32;
         DyingChunk { chunk, live }
     };
     (0..table.len() / rows)
-        .filter(|chunk| table.holds(chunk * rows))
+        .filter(|chunk| table.holds(Row::new(chunk * rows)))
         .map(count)
         .filter(|dying| (rows - dying.live) * EMPTYING_DIVISOR >= rows)
         .collect()
 }
 
-pub(super) fn chunk_range(table: &dyn ChunkedRows, chunk: u32) -> Range<u32> {
-    let rows = table.chunk_rows();
-    chunk * rows..(chunk + 1) * rows
+pub(super) fn chunk_range(table: &dyn ChunkedRows, chunk: u32) -> RowRange {
+    RowRange::of_chunk(chunk, table.chunk_rows())
 }

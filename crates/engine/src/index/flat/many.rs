@@ -1,9 +1,9 @@
 //! Exact scans for many queries at once: each row is read from memory once, and compared as a matrix product.
 //!
-//! Products of a tile of queries and rows are sums in registers ([`kithdb_kernels::TileKernels`]). From the product p
-//! follows a distance, −p or ‖q‖² + ‖x‖² − 2p, that is off by rounding, and badly so near zero. It is only used to
-//! skip rows: those whose distance minus a bound on all rounding is above the bound of the best rows so far. All others
-//! are compared directly, as a scan for one query does. So the answers are the same, bit for bit.
+//! Products of a tile of queries and rows are sums in registers ([`kithdb_kernels::TileKernels`]). The distance follows from
+//! the product p: −p or ‖q‖² + ‖x‖² − 2p. It has rounding errors, which are relatively large near zero. So it is used to
+//! skip rows only: a row is skipped if its distance minus an upper bound of the errors is above the bound of the best rows
+//! so far. All other rows are compared directly, as a scan for one query does. The results are the same, bit for bit.
 //!
 //! The bound, with u = 2⁻²⁴ and n components: a sum of n products, in whatever order, is off by at most n·u·‖q‖·‖x‖ to
 //! first order (Higham, *Accuracy and Stability of Numerical Algorithms*, §3.1), the norms likewise, and the direct
@@ -19,10 +19,10 @@ use kithdb_kernels::{Gate, RowGate, TileKernels, bytes_of, kernels, norm};
 use super::check_length;
 use crate::arena::RowTable;
 use crate::index::{Distance, Stopped, TopK};
-use crate::types::Metric;
+use crate::types::{Metric, Row, RowRange};
 use crate::vectors::{RowFormat, inverse_norm};
 
-/// Fewer queries are answered one after the other: a tile of them costs as much as this many passes.
+/// Fewer queries are answered one after the other, because a tile of them costs as much as this many passes.
 const MIN_QUERIES: usize = 4;
 
 /// Rows are taken in groups of about this many bytes of `f32` components, so that a group, the next one and some
@@ -38,24 +38,24 @@ const SAFE_SQUARES: Range<f64> = 1e-30..1e36;
 /// Offers every accepted row of `range` that can be among the best to each of `tops`, one for each of `queries`.
 ///
 /// What `tops` then hold is what [`scan_range`](super::scan_range) for each query would have left in them, bit for bit.
-/// `accept` is asked once a row. From four queries on, under every metric but Manhattan, rows are compared with all
-/// queries at once, several times as fast as one query after the other. `stop` is asked every few thousand rows or
-/// more often. Panics when there are not as many tops as queries, when the range leaves the table, or when a query has
-/// another length than its rows.
-pub fn scan_many<T: Fn(u32, u32) -> Ordering>(
+/// `accept` is called once for each row. From four queries on, under every metric but Manhattan, rows are compared with all
+/// queries at once, which is several times as fast as one query after the other. `stop` is called at least every few
+/// thousand rows. Panics when the numbers of tops and queries differ, when the range goes beyond the table, or when the
+/// lengths of a query and the rows differ.
+pub fn scan_many<T: Fn(Row, Row) -> Ordering>(
     rows: &RowTable,
     distance: Distance,
     queries: &[&[f32]],
-    range: Range<u32>,
-    accept: &impl Fn(u32) -> bool,
-    tops: &mut [TopK<T>],
+    range: RowRange,
+    accept: &impl Fn(Row) -> bool,
+    tops: &mut [TopK<Row, T>],
     stop: &impl Fn() -> bool,
 ) -> Result<(), Stopped> {
     assert_eq!(queries.len(), tops.len(), "a query without a selection, or a selection without a query");
-    assert!(range.end <= rows.len() || range.is_empty(), "rows {range:?} of {}", rows.len());
+    assert!(range.end.get() <= rows.len() || range.is_empty(), "{range:?} of {} rows", rows.len());
     queries.iter().for_each(|query| check_length(rows, distance, query));
     let mut batch = Batch::new(rows, distance, queries, tops);
-    let mut rest = range;
+    let mut rest = range.numbers();
     let mut current = batch.next_group(&mut rest, accept);
     while !current.is_empty() || !rest.is_empty() {
         if stop() {
@@ -106,11 +106,11 @@ struct Batch<'a> {
 }
 
 impl<'a> Batch<'a> {
-    fn new<T: Fn(u32, u32) -> Ordering>(
+    fn new<T: Fn(Row, Row) -> Ordering>(
         rows: &'a RowTable,
         distance: Distance,
         queries: &'a [&'a [f32]],
-        tops: &[TopK<T>],
+        tops: &[TopK<Row, T>],
     ) -> Batch<'a> {
         let tile = kernels().tile;
         let dim = queries.first().map_or(1, |query| query.len());
@@ -139,7 +139,7 @@ impl<'a> Batch<'a> {
         batch
     }
 
-    fn panel<T: Fn(u32, u32) -> Ordering>(&self, first: usize, tops: &[TopK<T>]) -> Panel {
+    fn panel<T: Fn(Row, Row) -> Ordering>(&self, first: usize, tops: &[TopK<Row, T>]) -> Panel {
         let queries = &self.queries[first..self.queries.len().min(first + self.tile.wide)];
         let lanes = if queries.len() <= self.tile.narrow { self.tile.narrow } else { self.tile.wide };
         let mut components = vec![0.0; lanes * self.dim];
@@ -161,12 +161,12 @@ impl<'a> Batch<'a> {
     }
 
     /// The next accepted rows, or fewer, or none, when many rows are refused.
-    fn next_group(&self, rest: &mut Range<u32>, accept: &impl Fn(u32) -> bool) -> Vec<u32> {
+    fn next_group(&self, rest: &mut Range<u32>, accept: &impl Fn(Row) -> bool) -> Vec<Row> {
         let mut group = Vec::with_capacity(self.group_rows);
         let mut checked = 0;
         while group.len() < self.group_rows
             && checked < MAX_CHECKED
-            && let Some(row) = rest.next()
+            && let Some(row) = rest.next().map(Row::new)
         {
             checked += 1;
             if accept(row) {
@@ -177,10 +177,10 @@ impl<'a> Batch<'a> {
     }
 
     /// Compares a group, which the caches hold after the first query, with one query after the other.
-    fn scan_in_turns<T: Fn(u32, u32) -> Ordering>(
+    fn scan_in_turns<T: Fn(Row, Row) -> Ordering>(
         &self,
-        group: &[u32],
-        tops: &mut [TopK<T>],
+        group: &[Row],
+        tops: &mut [TopK<Row, T>],
         stop: &impl Fn() -> bool,
     ) -> Result<(), Stopped> {
         for (turn, (query, top)) in self.queries.iter().zip(tops).enumerate() {
@@ -188,17 +188,22 @@ impl<'a> Batch<'a> {
                 return Err(Stopped);
             }
             for &row in group {
-                top.offer(self.distance.one(query, self.rows.row(row)), row);
+                top.offer(self.distance.one(query, self.rows.row(row.get())), row);
             }
         }
         Ok(())
     }
 
     /// Compares a group with all queries, while the rows of the next one are on their way from memory.
-    fn scan_group<T: Fn(u32, u32) -> Ordering>(&mut self, group: &[u32], next: &[u32], tops: &mut [TopK<T>]) {
+    fn scan_group<T: Fn(Row, Row) -> Ordering>(
+        &mut self,
+        group: &[Row],
+        next: &[Row],
+        tops: &mut [TopK<Row, T>],
+    ) {
         let format = self.distance.format();
-        let raw: Vec<&[u8]> = group.iter().map(|&row| self.rows.row(row)).collect();
-        let next: Vec<&[u8]> = next.iter().map(|&row| self.rows.row(row)).collect();
+        let raw: Vec<&[u8]> = group.iter().map(|&row| self.rows.row(row.get())).collect();
+        let next: Vec<&[u8]> = next.iter().map(|&row| self.rows.row(row.get())).collect();
         let gates: Vec<RowGate> = raw.iter().map(|row| self.row_gate(row)).collect();
         let components: Vec<&[u8]> = if format == RowFormat::F32 {
             raw.clone()

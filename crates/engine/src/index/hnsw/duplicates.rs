@@ -1,9 +1,9 @@
 //! Duplicates: nodes that no distance tells apart.
 //!
-//! Many equal vectors ruin a graph: each is nearest to all the others, so their links lead nowhere else, and they fill
-//! the candidate list of every walk that meets them. So only the first of a set of equal nodes is linked. Those that
-//! come later are its *duplicates*: they have no links and form a chain that begins at the first, newest first. A walk
-//! that finds the first returns its duplicates too.
+//! Many equal vectors ruin a graph. They are nearest to each other, so they would be linked with each other only, and they
+//! would fill the candidate list of every walk that meets them. So only the first of a set of equal nodes is linked. Later
+//! ones are its *duplicates*: they have no links and form a chain that begins at the first, newest first. A walk that finds
+//! the first returns its duplicates too.
 //!
 //! A duplicate has a higher row than the first of its chain, so every view that holds a duplicate holds the first. A
 //! node that equals one of a higher row, because threads overtook each other, is linked like any other.

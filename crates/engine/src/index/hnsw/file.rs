@@ -28,7 +28,7 @@ use std::fmt;
 
 use super::nodes::{Link, MAX_LEVEL, Nodes};
 use super::{Hnsw, HnswParams};
-use crate::types::Node;
+use crate::types::{Node, Row};
 
 const MAGIC: &[u8; 8] = b"KITHHNSW";
 const VERSION: u16 = 2;
@@ -64,17 +64,17 @@ impl fmt::Display for GraphError {
 impl std::error::Error for GraphError {}
 
 impl Hnsw {
-    /// Appends the graph of the nodes with rows below `upto_rows`, numbered anew without the others, and returns the
+    /// Appends the graph of the nodes with rows before `end`, numbered anew without the others, and returns the
     /// present number of each node written, in order: codes are to be written in the same order.
     ///
-    /// Nodes may be inserted meanwhile. What is read back may then need [`Hnsw::repair`], as it does when `upto_rows`
-    /// leaves out nodes of the graph.
-    pub fn write_to(&self, out: &mut Vec<u8>, upto_rows: u32) -> Vec<Node> {
+    /// Nodes may be inserted meanwhile. What is read back may then need [`Hnsw::repair`], as it does when `end` leaves
+    /// out nodes of the graph.
+    pub fn write_to(&self, out: &mut Vec<u8>, end: Row) -> Vec<Node> {
         let mut written = Vec::new();
         let mut numbers = vec![LEFT_OUT; self.len() as usize];
         for (node, number) in (0..).map(Node::new).zip(&mut numbers) {
             // A node that is being inserted is of a later row.
-            if self.nodes.placed_row(node).is_some_and(|row| row < upto_rows) {
+            if self.nodes.placed_row(node).is_some_and(|row| row < end) {
                 *number = written.len() as u32;
                 written.push(node);
             }
@@ -86,7 +86,7 @@ impl Hnsw {
         out.extend_from_slice(&(self.params.ef_construct as u32).to_le_bytes());
         out.extend_from_slice(&self.params.seed.to_le_bytes());
         out.extend_from_slice(&(written.len() as u32).to_le_bytes());
-        out.extend(written.iter().flat_map(|&node| self.nodes.row_of(node).to_le_bytes()));
+        out.extend(written.iter().flat_map(|&node| self.nodes.row_of(node).get().to_le_bytes()));
         // Before the levels are read, so that these are 0 for all duplicates listed here.
         let duplicates = self.duplicates_of(&written, &numbers);
         let levels: Vec<u8> = written.iter().map(|&node| self.nodes.level_of(node) as u8).collect();
@@ -143,8 +143,8 @@ impl Hnsw {
         count
     }
 
-    /// Reads a graph of rows below `rows_len`. Every number is checked: whatever the bytes, the outcome is an error or
-    /// a graph that is safe to walk. Call [`Hnsw::repair`] before relying on it that every node is reachable.
+    /// Reads a graph of some of the first `rows_len` rows. Every number is checked: any bytes give an error or a graph that is
+    /// safe to walk. Only after [`Hnsw::repair`] is every node reachable.
     pub fn read_from(bytes: &[u8], rows_len: u32) -> Result<Hnsw, GraphError> {
         let mut reader = Reader { rest: bytes };
         if reader.take(MAGIC.len()).map_err(|_| GraphError::NotAGraph)? != MAGIC {
@@ -175,8 +175,8 @@ impl Hnsw {
         let mut graph = Hnsw::new(HnswParams { m, ef_construct, seed });
         graph.nodes = Nodes::new(m, seed, count);
         let mut is_taken = vec![false; rows_len as usize];
-        for (row, &level) in rows.iter().map(|&row| u32::from_le_bytes(row)).zip(levels) {
-            match is_taken.get_mut(row as usize) {
+        for (row, &level) in rows.iter().map(|&row| Row::new(u32::from_le_bytes(row))).zip(levels) {
+            match is_taken.get_mut(row.index()) {
                 Some(taken @ false) => *taken = true,
                 _ => return Err(GraphError::Invalid("a row that there is not, or twice")),
             }

@@ -45,7 +45,7 @@ pub use nodes::Slot;
 pub use pool::Candidate;
 pub use walk::{Traversal, WalkParams, WalkScratch, Work};
 
-use crate::types::Node;
+use crate::types::{Node, Row};
 use nodes::Nodes;
 
 /// How a graph is built.
@@ -119,19 +119,19 @@ impl Hnsw {
 
     /// The row of a node that a walk has found, or that is known to be inserted. Panics when there is no such node.
     #[inline(always)]
-    pub fn row_of(&self, node: Node) -> u32 {
+    pub fn row_of(&self, node: Node) -> Row {
         self.nodes.row_of(node)
     }
 
     /// The row of a node below [`len`](Self::len); none while another thread is still adding the node.
-    pub fn placed_row(&self, node: Node) -> Option<u32> {
+    pub fn placed_row(&self, node: Node) -> Option<Row> {
         self.nodes.placed_row(node)
     }
 
     /// Gives a row (below 2³² − 1) the next node. The caller ensures that no row has two.
     ///
     /// Panics when the graph has [`Hnsw::MAX_NODES`].
-    pub fn claim(&self, row: u32) -> Slot {
+    pub fn claim(&self, row: Row) -> Slot {
         self.nodes.claim(row)
     }
 

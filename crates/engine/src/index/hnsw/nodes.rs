@@ -7,15 +7,15 @@ use kithdb_kernels::prefetch_l1;
 use super::duplicates::Duplicates;
 use super::word::{read_list, write_list};
 use crate::arena::LinkArena;
-use crate::types::Node;
+use crate::types::{Node, Row};
 
 /// A node's lock, in its state word. Writers hold it while they change the links of the node.
 const LOCKED: u32 = 1 << 31;
-/// Where the level of the node stands in its state word, …
+/// Position of the level of the node in its state word.
 const LEVEL_SHIFT: u32 = 26;
-/// … five bits of it, …
+/// The five bits of the level.
 const LEVEL: u32 = 31;
-/// … all of them set for a duplicate.
+/// The state of a duplicate: all bits of the level are set.
 const DUPLICATE: u32 = LEVEL << LEVEL_SHIFT;
 /// One more than the number of the node's first row of upper links; 0 for none.
 const UPPER: u32 = (1 << LEVEL_SHIFT) - 1;
@@ -29,7 +29,7 @@ const COMPARED: u32 = 1 << 30;
 /// No node is above this level: with m = 2 its share is 2⁻²⁴.
 pub(super) const MAX_LEVEL: usize = 24;
 
-/// A link as it is stored: one more than the node, and two marks. Zero ends a list.
+/// A link as it is stored: one more than the number of the node, and two marks. Zero ends a list.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Link(u32);
 
@@ -60,14 +60,14 @@ impl Link {
         self.0 & TREE != 0
     }
 
-    /// Of two compared links of one list, the farther was found to be nearer to the node than to the other (as
-    /// [`stretched`](crate::index::distance::stretched)), or it is one of the tree. They need not be compared again when
-    /// the list is chosen anew.
+    /// Two compared links of a list need not be compared with each other when the links are chosen again: the one that is
+    /// farther from the node belongs to the tree, or is nearer to the node than to the other one (by
+    /// [`stretched`](crate::index::distance::stretched) distances).
     pub(super) fn is_compared(self) -> bool {
         self.0 & COMPARED != 0
     }
 
-    /// The word of a list, which is 0 behind its last link, without the marks: one more than the node.
+    /// A word of a list without the marks: one more than the number of the node, or 0 after the last link.
     #[inline(always)]
     pub(super) fn number(word: u32) -> u32 {
         word & !(TREE | COMPARED)
@@ -93,7 +93,7 @@ impl Slot {
 pub(super) struct Nodes {
     m: usize,
     seed: u64,
-    /// One word a node: one more than the row that it stands for, written when everything else of it is in its place.
+    /// One word a node: one more than its row. It is written last, when everything else of the node is in place.
     rows: LinkArena,
     /// One word a node: lock, level, place of the upper links.
     state: LinkArena,
@@ -105,7 +105,7 @@ pub(super) struct Nodes {
 }
 
 impl Nodes {
-    /// No graph has more nodes. The two top bits of a link are its marks, and 0 is none.
+    /// Greatest number of nodes of a graph. The two top bits of a link are its marks, and 0 is no link.
     pub(super) const MAX: u32 = LinkArena::MAX_ROWS - 1;
 
     /// An empty graph that expects about `nodes_hint` nodes, 0 when unknown.
@@ -142,7 +142,7 @@ impl Nodes {
         if level == 0 { 2 * self.m } else { self.m }
     }
 
-    /// Most tree links of a node: room is left for others, and for a parent and two children at the least.
+    /// Most tree links of a node: at least a parent and two children, so that the list has places for other links.
     pub(super) fn tree_capacity(&self) -> usize {
         self.m.max(3)
     }
@@ -180,15 +180,15 @@ impl Nodes {
         self.duplicates.push(first, node);
     }
 
-    /// The row of a node that something leads to. Panics when there is no such node.
+    /// The row of a node that a link, the entry point or the root names. Panics when there is no such node.
     #[inline(always)]
-    pub(super) fn row_of(&self, node: Node) -> u32 {
-        self.rows.row(node.get())[0].load(Ordering::Relaxed).wrapping_sub(1)
+    pub(super) fn row_of(&self, node: Node) -> Row {
+        Row::new(self.rows.row(node.get())[0].load(Ordering::Relaxed).wrapping_sub(1))
     }
 
-    /// The row of a node below [`len`](Self::len); none while the node is on its way: its number is given out first.
-    pub(super) fn placed_row(&self, node: Node) -> Option<u32> {
-        self.rows.row(node.get()).first()?.load(Ordering::Acquire).checked_sub(1)
+    /// The row of a node below [`len`](Self::len); none between the allocation of its number and [`place`](Self::place).
+    pub(super) fn placed_row(&self, node: Node) -> Option<Row> {
+        self.rows.row(node.get()).first()?.load(Ordering::Acquire).checked_sub(1).map(Row::new)
     }
 
     #[inline(always)]
@@ -197,7 +197,7 @@ impl Nodes {
     }
 
     /// Gives a row the next number, with a level drawn for it and without links. Panics when there are no more.
-    pub(super) fn claim(&self, row: u32) -> Slot {
+    pub(super) fn claim(&self, row: Row) -> Slot {
         let node = self.next_number();
         let level = self.draw_level(node);
         self.place(node, row, level);
@@ -205,7 +205,7 @@ impl Nodes {
     }
 
     /// Gives a row the next number on a given level, as a file or a rewrite has it.
-    pub(super) fn append(&self, row: u32, level: usize) -> Node {
+    pub(super) fn append(&self, row: Row, level: usize) -> Node {
         let node = self.next_number();
         self.place(node, row, level);
         node
@@ -219,7 +219,7 @@ impl Nodes {
         Node::new(claimed.expect("the graph is full"))
     }
 
-    fn place(&self, node: Node, row: u32, level: usize) {
+    fn place(&self, node: Node, row: Row, level: usize) {
         self.base.reserve(node.get());
         let state = &self.state.reserve(node.get())[0];
         if level > 0 {
@@ -235,7 +235,7 @@ impl Nodes {
                 state.fetch_or(level << LEVEL_SHIFT | (first + 1), Ordering::Release);
             }
         }
-        self.rows.reserve(node.get())[0].store(row + 1, Ordering::Release);
+        self.rows.reserve(node.get())[0].store(row.get() + 1, Ordering::Release);
     }
 
     /// The link words of a node in a layer that is not above its level. Empty when there are none.
@@ -348,15 +348,15 @@ mod tests {
     #[test]
     fn nodes_are_numbered_as_they_come_and_know_their_row_and_level() {
         let nodes = Nodes::new(2, 0, 5);
-        for (number, row) in [70_000, 3, u32::MAX - 1].into_iter().enumerate() {
+        for (number, row) in [70_000, 3, u32::MAX - 1].map(Row::new).into_iter().enumerate() {
             let node = Node::new(number as u32);
             assert_eq!(nodes.claim(row).node(), node);
             assert_eq!(nodes.row_of(node), row);
             assert_eq!(nodes.level_of(node), nodes.draw_level(node));
         }
         let last = Node::new(3);
-        assert_eq!(nodes.append(9, MAX_LEVEL), last);
-        assert_eq!((nodes.level_of(last), nodes.row_of(last), nodes.len()), (MAX_LEVEL, 9, 4));
+        assert_eq!(nodes.append(Row::new(9), MAX_LEVEL), last);
+        assert_eq!((nodes.level_of(last), nodes.row_of(last), nodes.len()), (MAX_LEVEL, Row::new(9), 4));
         assert_eq!(nodes.words(last, MAX_LEVEL).len(), 2);
     }
 }

@@ -1,5 +1,6 @@
 //! The postings of a range of rows.
 
+use crate::types::{Row, RowRange};
 use crate::vectors::{SparseFormat, SparseRow};
 
 /// Rows of a range, dead ones and gaps included, at most: places are `u16`.
@@ -10,7 +11,7 @@ pub(super) const MAX_BLOCK_POSTINGS: usize = 1 << 30;
 /// See the module.
 pub struct Block {
     format: SparseFormat,
-    start: u32,
+    start: Row,
     rows: u32,
     /// Rows of the range that have postings, or had none when it was made.
     held: u32,
@@ -31,16 +32,16 @@ pub(super) struct List<'a> {
 }
 
 impl Block {
-    /// The block of `rows` rows from `start` on, of which `row` answers those that are to be found.
+    /// The block of `rows` rows from `start` on. `row` returns the elements of a row, or none for one that is not to be found.
     pub fn build<'r>(
         format: SparseFormat,
-        start: u32,
+        start: Row,
         rows: u32,
-        row: impl Fn(u32) -> Option<SparseRow<'r>>,
+        row: impl Fn(Row) -> Option<SparseRow<'r>>,
     ) -> Block {
         assert!(rows <= MAX_BLOCK_ROWS, "a block of {rows} rows");
         let found: Vec<(u16, SparseRow<'r>)> =
-            (0..rows).filter_map(|place| Some((place as u16, row(start + place)?))).collect();
+            (0..rows).filter_map(|place| Some((place as u16, row(start.plus(place))?))).collect();
         // Term, row, element of the row: the rows are in the order of their places.
         let mut postings: Vec<(u32, u16, u32)> = Vec::new();
         for (at, (_, row)) in (0u16..).zip(&found) {
@@ -57,8 +58,8 @@ impl Block {
         lists.into_block(format, start, rows, found.len() as u32)
     }
 
-    /// The block of `rows` rows from `start` on that has what these blocks have, which lie in that range in their order.
-    pub fn merge(format: SparseFormat, start: u32, rows: u32, parts: &[&Block]) -> Block {
+    /// The block of `rows` rows from `start` on that holds the postings of `parts`, which are blocks of that range in order.
+    pub fn merge(format: SparseFormat, start: Row, rows: u32, parts: &[&Block]) -> Block {
         assert!(rows <= MAX_BLOCK_ROWS, "a block of {rows} rows");
         let mut terms: Vec<(u32, u32, u32)> = Vec::new();
         for (part, block) in (0u32..).zip(parts) {
@@ -69,7 +70,7 @@ impl Block {
         let mut lists = Lists::with_capacity(postings, format);
         for (term, part, at) in terms {
             let block = parts[part as usize];
-            let (list, shift) = (block.list_at(at as usize), (block.start - start) as u16);
+            let (list, shift) = (block.list_at(at as usize), (block.start.get() - start.get()) as u16);
             lists.open(term);
             lists.places.extend(list.places.iter().map(|place| place + shift));
             lists.values.extend_from_slice(list.values);
@@ -78,9 +79,9 @@ impl Block {
         lists.into_block(format, start, rows, held)
     }
 
-    /// The same block without the rows that `is_wanted` refuses.
-    pub fn thinned(&self, is_wanted: impl Fn(u32) -> bool) -> Block {
-        let wanted: Vec<bool> = (0..self.rows).map(|place| is_wanted(self.start + place)).collect();
+    /// The same block without the rows that `is_wanted` does not accept.
+    pub fn thinned(&self, is_wanted: impl Fn(Row) -> bool) -> Block {
+        let wanted: Vec<bool> = self.range().iter().map(is_wanted).collect();
         let bytes = self.format.value_bytes();
         let mut lists = Lists::with_capacity(0, self.format);
         for (at, &term) in self.terms.iter().enumerate() {
@@ -97,14 +98,9 @@ impl Block {
         lists.into_block(self.format, self.start, self.rows, held.min(self.held))
     }
 
-    /// First row of the range.
-    pub fn start(&self) -> u32 {
-        self.start
-    }
-
-    /// The row behind the range.
-    pub fn end(&self) -> u32 {
-        self.start + self.rows
+    /// The rows that the block is of, dead ones and gaps included.
+    pub fn range(&self) -> RowRange {
+        RowRange::of_len(self.start, self.rows)
     }
 
     /// Rows that were in the block when it was made.
@@ -132,10 +128,10 @@ impl Block {
         self.list(term).map_or(0, |list| list.places.len())
     }
 
-    /// How many rows that `is_wanted` lets through have an index.
-    pub fn count_of(&self, term: u32, is_wanted: impl Fn(u32) -> bool) -> usize {
+    /// How many rows that `is_wanted` accepts have an index.
+    pub fn count_of(&self, term: u32, is_wanted: impl Fn(Row) -> bool) -> usize {
         self.list(term).map_or(0, |list| {
-            list.places.iter().filter(|place| is_wanted(self.start + u32::from(**place))).count()
+            list.places.iter().filter(|place| is_wanted(self.start.plus(u32::from(**place)))).count()
         })
     }
 
@@ -184,7 +180,7 @@ impl Lists {
         }
     }
 
-    fn into_block(mut self, format: SparseFormat, start: u32, rows: u32, held: u32) -> Block {
+    fn into_block(mut self, format: SparseFormat, start: Row, rows: u32, held: u32) -> Block {
         self.close();
         Block {
             format,

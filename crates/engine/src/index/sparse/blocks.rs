@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::block::{Block, MAX_BLOCK_POSTINGS, MAX_BLOCK_ROWS};
+use crate::types::Row;
 use crate::vectors::{SparseFormat, SparseRow};
 
 /// Blocks of one size that are merged into one of the next.
@@ -29,39 +30,40 @@ pub struct Blocks {
     /// In the order of their rows; ranges without a living row may be left out.
     blocks: Arc<Vec<Arc<Block>>>,
     /// Rows from here on are in no block.
-    indexed: u32,
+    indexed: Row,
 }
 
 impl Blocks {
     /// No blocks.
     pub fn new(sizes: BlockSizes) -> Blocks {
-        Blocks { sizes, blocks: Arc::new(Vec::new()), indexed: 0 }
+        Blocks { sizes, blocks: Arc::new(Vec::new()), indexed: Row::FIRST }
     }
 
-    /// Takes in rows as far as they fill blocks, when there are `len` of them. `row` answers those that are to be found.
+    /// Indexes the rows of a field that has `len` rows, as far as they fill blocks. `row` returns the elements of a row, or none
+    /// for one that is not to be found.
     pub fn take_in<'r>(
         &mut self,
         format: SparseFormat,
         len: u32,
-        row: impl Fn(u32) -> Option<SparseRow<'r>>,
+        row: impl Fn(Row) -> Option<SparseRow<'r>>,
     ) {
         let step = self.sizes.least;
-        while len - self.indexed >= step {
+        while len - self.indexed.get() >= step {
             let block = Block::build(format, self.indexed, step, &row);
-            self.indexed += step;
+            self.indexed = self.indexed.plus(step);
             Arc::make_mut(&mut self.blocks).push(Arc::new(block));
             self.merge_full(format);
         }
     }
 
-    /// Merges the last blocks where they have come to fill the range of a greater one.
+    /// Merges the last blocks when they fill the range of a greater one.
     fn merge_full(&mut self, format: SparseFormat) {
         for size in [self.sizes.least * FAN_IN, self.sizes.least * FAN_IN * FAN_IN] {
-            if !self.indexed.is_multiple_of(size) {
+            if !self.indexed.get().is_multiple_of(size) {
                 return;
             }
-            let start = self.indexed - size;
-            let first = self.blocks.partition_point(|block| block.start() < start);
+            let start = Row::new(self.indexed.get() - size);
+            let first = self.blocks.partition_point(|block| block.range().start < start);
             let parts: Vec<&Block> = self.blocks[first..].iter().map(|block| &**block).collect();
             if parts.iter().map(|block| block.postings()).sum::<usize>() > MAX_BLOCK_POSTINGS {
                 return;
@@ -75,7 +77,7 @@ impl Blocks {
         }
     }
 
-    /// Puts `new` in the place of `old`, or nothing when it holds no row. Answers whether `old` was still there.
+    /// Replaces `old` by `new`, or removes it when `new` has no row. Returns whether `old` was still there.
     pub fn replace(&mut self, old: &Arc<Block>, new: Block) -> bool {
         let Some(at) = self.blocks.iter().position(|block| Arc::ptr_eq(block, old)) else { return false };
         let blocks = Arc::make_mut(&mut self.blocks);
@@ -93,7 +95,7 @@ impl Blocks {
     }
 
     /// The first row that is in no block.
-    pub fn indexed(&self) -> u32 {
+    pub fn indexed(&self) -> Row {
         self.indexed
     }
 

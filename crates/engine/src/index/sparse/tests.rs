@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use super::{BlockSizes, Blocks, Found, Sums, scan};
-use crate::types::Datatype;
+use crate::types::{Datatype, Row, RowRange};
 use crate::vectors::{SparseFormat, SparseVector};
 
 fn sparse(terms: u32) -> impl Strategy<Value = SparseVector> {
@@ -28,7 +28,7 @@ fn rows(format: SparseFormat, vectors: &[SparseVector]) -> Vec<Vec<u8>> {
 /// Every row above a bound, with the bits of its score; none twice, and in order.
 struct All {
     bound: f32,
-    rows: BTreeMap<u32, u32>,
+    rows: BTreeMap<Row, u32>,
 }
 
 impl Found for All {
@@ -36,16 +36,16 @@ impl Found for All {
         self.bound
     }
 
-    fn offer(&mut self, row: u32, score: f32) {
+    fn offer(&mut self, row: Row, score: f32) {
         assert!(
             self.rows.keys().next_back().is_none_or(|last| *last < row),
-            "row {row} comes once and in order"
+            "{row:?} comes once and in order"
         );
         self.rows.insert(row, score.to_bits());
     }
 }
 
-fn found(blocks: &Blocks, query: &SparseVector, bound: f32) -> BTreeMap<u32, u32> {
+fn found(blocks: &Blocks, query: &SparseVector, bound: f32) -> BTreeMap<Row, u32> {
     let mut all = All { bound, rows: BTreeMap::new() };
     let mut sums = Sums::default();
     blocks.iter().for_each(|block| scan(block, query, &mut sums, &mut all));
@@ -71,14 +71,15 @@ proptest! {
         let rows = rows(format, &vectors);
         let mut blocks = Blocks::new(BlockSizes::around(middle));
         for len in (0..=rows.len()).step_by(step).chain([rows.len()]) {
-            blocks.take_in(format, len.max(blocks.indexed() as usize) as u32, |row| Some(format.row(&rows[row as usize])));
+            blocks.take_in(format, len.max(blocks.indexed().index()) as u32, |row| Some(format.row(&rows[row.index()])));
         }
-        prop_assert!(rows.len() as u32 - blocks.indexed() < middle.max(1));
+        prop_assert!(rows.len() as u32 - blocks.indexed().get() < middle.max(1));
         let indexed = blocks.indexed();
-        let expected = |is_there: &dyn Fn(u32) -> bool| -> BTreeMap<u32, u32> {
-            (0..indexed)
+        let expected = |is_there: &dyn Fn(Row) -> bool| -> BTreeMap<Row, u32> {
+            RowRange::new(Row::FIRST, indexed)
+                .iter()
                 .filter(|row| is_there(*row))
-                .filter_map(|row| Some((row, format.row(&rows[row as usize]).dot(&query)?)))
+                .filter_map(|row| Some((row, format.row(&rows[row.index()]).dot(&query)?)))
                 .filter(|(_, score)| *score >= bound)
                 .map(|(row, score)| (row, score.to_bits()))
                 .collect()
@@ -86,9 +87,9 @@ proptest! {
         prop_assert_eq!(found(&blocks, &query, bound), expected(&|_| true));
         let before = blocks.clone();
         for block in before.iter() {
-            prop_assert!(blocks.replace(block, block.thinned(|row| !dead.contains(&row))));
+            prop_assert!(blocks.replace(block, block.thinned(|row| !dead.contains(&row.get()))));
         }
-        prop_assert_eq!(found(&blocks, &query, bound), expected(&|row| !dead.contains(&row)));
+        prop_assert_eq!(found(&blocks, &query, bound), expected(&|row| !dead.contains(&row.get())));
         prop_assert_eq!(found(&before, &query, bound), expected(&|_| true));
     }
 }
@@ -112,11 +113,11 @@ fn rows_are_found_for_what_they_share_and_not_for_their_score() {
     ];
     let rows = rows(format, &vectors);
     let mut blocks = Blocks::new(BlockSizes::around(8));
-    blocks.take_in(format, rows.len() as u32, |row| Some(format.row(&rows[row as usize])));
+    blocks.take_in(format, rows.len() as u32, |row| Some(format.row(&rows[row.index()])));
     let query = vector(&[(1, 1.0), (2, 1.0), (3, 2.0), (4, -2.0)]);
     let scores: Vec<(u32, f32)> = found(&blocks, &query, f32::NEG_INFINITY)
         .into_iter()
-        .map(|(row, bits)| (row, f32::from_bits(bits)))
+        .map(|(row, bits)| (row.get(), f32::from_bits(bits)))
         .collect();
     assert_eq!(scores, [(0, 0.0), (1, 0.0), (2, 0.0), (3, f32::MAX), (4, f32::MIN)]);
     assert!(scores[..3].iter().all(|(_, score)| score.is_sign_positive()), "0, never -0");
@@ -128,8 +129,8 @@ fn a_sum_that_overflowed_reaches_the_least_bound() {
     let vector = |value| SparseVector { indices: vec![3], values: vec![value] };
     let encoded = rows(format, &vec![vector(3e38); 40]);
     let mut blocks = Blocks::new(BlockSizes::around(64));
-    blocks.take_in(format, 40, |row| Some(format.row(&encoded[row as usize])));
-    let expected = (0..40).map(|row| (row, f32::MIN.to_bits())).collect();
+    blocks.take_in(format, 40, |row| Some(format.row(&encoded[row.index()])));
+    let expected = (0..40).map(|row| (Row::new(row), f32::MIN.to_bits())).collect();
     for bound in [f32::NEG_INFINITY, f32::MIN] {
         assert_eq!(found(&blocks, &vector(-3e38), bound), expected, "above {bound}");
     }

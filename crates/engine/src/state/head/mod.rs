@@ -13,9 +13,9 @@ use super::edited_payloads::EditedPayloads;
 use super::{State, View};
 use crate::config::CollectionConfig;
 use crate::error::Error;
+use crate::field::arena::{FieldArena, FieldCounts};
 use crate::field::sparse_table::{SparseArena, SparseMark};
-use crate::field::table::{FieldArena, FieldCounts};
-use crate::types::{Lsn, OpNumber};
+use crate::types::{Lsn, OpNumber, Row};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ use std::sync::Arc;
 const KEPT_DEATHS: usize = 1 << 16;
 
 /// A vector that died and may have to live again: operation, field, first row.
-type Death = (OpNumber, u16, u32);
+type Death = (OpNumber, u16, Row);
 
 /// See the module.
 pub struct Head {

@@ -1,9 +1,9 @@
-//! Rows of the head's points: written, ended, moved, and taken from a checkpoint.
+//! Rows of the head's points: writing, deaths, moves, and loading from a checkpoint.
 
 use super::Head;
 use crate::state::point::{NO_ROW, Point};
 use crate::storage::Map;
-use crate::types::{OpNumber, PointOffset};
+use crate::types::{OpNumber, PointOffset, Row, RowRange};
 use crate::vectors::VectorValue;
 
 /// Rows that one operation moves at most, if they have no more bytes than [`MOVED_BYTES`]. A write that waits for it
@@ -37,13 +37,14 @@ impl Head {
         }
         let row = match (vector, at.checked_sub(self.fields.len())) {
             (None, _) => NO_ROW,
-            (Some(_), None) => self.fields[at].push(&self.scratch, offset.get()),
-            (Some(_), Some(sparse)) => self.sparse[sparse].push(&self.scratch, offset.get()),
+            (Some(_), None) => self.fields[at].push(&self.scratch, offset),
+            (Some(_), Some(sparse)) => self.sparse[sparse].push(&self.scratch, offset),
         };
         point.rows.set(at, row);
     }
 
-    /// Puts the row of a vector, or its rows, into the scratch. A change was resolved for its field: its kind is the field's.
+    /// Writes the row of a vector, or its rows, to the scratch. The vector is of the kind of its field, because the change was
+    /// resolved.
     fn encode(&mut self, position: usize, vector: &VectorValue) {
         match vector {
             VectorValue::Dense(components) => {
@@ -61,7 +62,7 @@ impl Head {
     }
 
     /// Whether the vector that begins at a row of the field at a position is what the scratch holds.
-    fn holds_same(&self, position: usize, row: u32) -> bool {
+    fn holds_same(&self, position: usize, row: Row) -> bool {
         match position.checked_sub(self.fields.len()) {
             None => self.fields[position].holds_same(row, &self.scratch),
             Some(sparse) => self.sparse[sparse].row(row) == self.scratch,
@@ -69,16 +70,16 @@ impl Head {
     }
 
     /// Whether a checkpoint has the vector whose first row the point at offset `owner` names.
-    pub fn holds_loaded(&self, position: usize, row: u32, owner: u32) -> bool {
+    pub fn holds_loaded(&self, position: usize, row: Row, owner: PointOffset) -> bool {
         match position.checked_sub(self.fields.len()) {
             None => self.fields[position].holds(row, owner),
             Some(sparse) => self.sparse[sparse].holds(row),
         }
     }
 
-    /// Lets a vector live that a checkpoint has and whose first row the point at offset `owner` names. Returns whether
-    /// there is such a one: a dropped chunk has none that lives.
-    pub fn revive_loaded(&mut self, position: usize, row: u32, owner: u32) -> bool {
+    /// Makes the vector of a checkpoint alive whose first row the point at offset `owner` names. Returns false when there is no
+    /// such vector; a dropped chunk has none.
+    pub fn revive_loaded(&mut self, position: usize, row: Row, owner: PointOffset) -> bool {
         if !self.holds_loaded(position, row, owner) {
             return false;
         }
@@ -89,7 +90,7 @@ impl Head {
         true
     }
 
-    /// Lets readers take the rows of a full chunk from a map, where they begin at `offset`. Returns whether the chunk is
+    /// Makes readers read the rows of a full chunk from a map, where they begin at byte `offset`. Returns whether the chunk is
     /// still held.
     pub fn seal(&mut self, position: usize, chunk: u32, map: &Map, offset: u64) -> bool {
         match position.checked_sub(self.fields.len()) {
@@ -112,8 +113,8 @@ impl Head {
         }
     }
 
-    /// Lets the vector that begins at a row die with operation `op`.
-    fn kill(&mut self, op: OpNumber, field: u16, row: u32) {
+    /// Marks the vector that begins at a row dead from operation `op` on.
+    fn kill(&mut self, op: OpNumber, field: u16, row: Row) {
         let at = usize::from(field);
         match at.checked_sub(self.fields.len()) {
             None => self.fields[at].kill(row, op),
@@ -122,23 +123,22 @@ impl Head {
         self.deaths.push_back((op, field, row));
     }
 
-    /// Moves some live rows of a chunk to the end of their field, as operation `op`. The points stay what they are.
+    /// Moves some live rows of a chunk to the end of their field, as operation `op`. The points do not change.
     pub fn move_rows(&mut self, op: OpNumber, field: usize, chunk: u32) {
         if let Some(sparse) = field.checked_sub(self.fields.len()) {
             return self.move_sparse_rows(op, field, sparse, chunk);
         }
         let arena = &self.fields[field];
-        let rows = arena.chunk_rows();
+        let chunk = RowRange::of_chunk(chunk, arena.chunk_rows()).before(arena.end());
         let most = (MOVED_BYTES / arena.row_bytes()).clamp(1, MOVED_ROWS);
         let mut live = Vec::new();
-        let (mut row, mut taken) = (chunk * rows, 0);
-        let end = ((chunk + 1) * rows).min(arena.len());
-        while row < end && taken < most {
+        let (mut row, mut taken) = (chunk.start, 0);
+        while row < chunk.end && taken < most {
             if !arena.is_alive(row) {
-                row += 1;
+                row = row.plus(1);
                 continue;
             }
-            // A vector moves as a whole, whichever chunks it lies in.
+            // All rows of a vector are moved, also those in other chunks.
             let run = arena.run(row);
             live.push(run.start);
             taken += run.len();
@@ -152,9 +152,10 @@ impl Head {
 
     fn move_sparse_rows(&mut self, op: OpNumber, position: usize, sparse: usize, chunk: u32) {
         let arena = &self.sparse[sparse];
-        let rows = arena.chunk_rows();
+        let chunk = RowRange::of_chunk(chunk, arena.chunk_rows()).before(Row::new(arena.len()));
         let mut bytes = 0;
-        let live: Vec<u32> = (chunk * rows..((chunk + 1) * rows).min(arena.len()))
+        let live: Vec<Row> = chunk
+            .iter()
             .filter(|&row| arena.is_alive(row))
             .take(MOVED_ROWS)
             .take_while(|&row| {
@@ -166,16 +167,16 @@ impl Head {
         for row in live {
             let arena = &mut self.sparse[sparse];
             let (owner, bytes) = (arena.owner(row), arena.row(row).to_vec());
-            let Some(point) = self.state.points.get_mut(owner as usize) else { continue };
+            let Some(point) = self.state.points.get_mut(owner.index()) else { continue };
             point.rows.set(position, arena.push(&bytes, owner));
             self.kill(op, position as u16, row);
         }
     }
 
-    fn move_vector(&mut self, op: OpNumber, field: usize, first: u32, bytes: &mut Vec<u8>) {
+    fn move_vector(&mut self, op: OpNumber, field: usize, first: Row, bytes: &mut Vec<u8>) {
         let arena = &mut self.fields[field];
         let owner = arena.owner(first);
-        let Some(point) = self.state.points.get_mut(owner as usize) else { return };
+        let Some(point) = self.state.points.get_mut(owner.index()) else { return };
         arena.copy(first, bytes);
         point.rows.set(field, arena.push(bytes, owner));
         self.kill(op, field as u16, first);

@@ -25,7 +25,7 @@ fn table(metric: Metric, datatype: Datatype, vectors: &[Vec<f32>]) -> RowTable {
     arena.table()
 }
 
-fn by_descending_row(a: u32, b: u32) -> Ordering {
+fn by_descending_row(a: Row, b: Row) -> Ordering {
     b.cmp(&a)
 }
 
@@ -35,17 +35,17 @@ fn check(
     distance: Distance,
     queries: &[Vec<f32>],
     k: usize,
-    range: Range<u32>,
-    accept: impl Fn(u32) -> bool,
+    range: RowRange,
+    accept: impl Fn(Row) -> bool,
 ) {
     let queries: Vec<&[f32]> = queries.iter().map(Vec::as_slice).collect();
     let mut tops: Vec<_> = queries.iter().map(|_| TopK::new(k, by_descending_row)).collect();
-    scan_many(rows, distance, &queries, range.clone(), &accept, &mut tops, &|| false).unwrap();
+    scan_many(rows, distance, &queries, range, &accept, &mut tops, &|| false).unwrap();
     for (query, top) in queries.iter().zip(tops) {
         let mut alone = TopK::new(k, by_descending_row);
-        scan_range(rows, distance, query, range.clone(), &accept, &mut alone, &|| false).unwrap();
+        scan_range(rows, distance, query, range, &accept, &mut alone, &|| false).unwrap();
         let bits =
-            |found: Vec<(f32, u32)>| found.into_iter().map(|(d, row)| (d.to_bits(), row)).collect::<Vec<_>>();
+            |found: Vec<(f32, Row)>| found.into_iter().map(|(d, row)| (d.to_bits(), row)).collect::<Vec<_>>();
         assert_eq!(bits(top.into_sorted()), bits(alone.into_sorted()));
     }
 }
@@ -96,7 +96,7 @@ proptest! {
             let table = table(metric, datatype, &rows);
             let distance = Distance::of(metric, RowFormat::of(metric, datatype));
             let from = from.min(table.len());
-            check(&table, distance, &queries, k, from..table.len(), |row| row % modulus == 0);
+            check(&table, distance, &queries, k, RowRange::new(Row::new(from), Row::new(table.len())), |row| row.get() % modulus == 0);
         }
     }
 }
@@ -107,7 +107,14 @@ fn sums_that_overflow_both_ways_are_found_like_any_other() {
         (0..40).map(|i| vec![3e38, if i % 2 == 0 { 3e38 } else { -3e38 }, i as f32, 1e-40]).collect();
     for metric in [Metric::Dot, Metric::Euclid] {
         let table = table(metric, Datatype::Float32, &rows);
-        check(&table, Distance::of(metric, RowFormat::F32), &rows, 5, 0..table.len(), |_| true);
+        check(
+            &table,
+            Distance::of(metric, RowFormat::F32),
+            &rows,
+            5,
+            RowRange::of_len(Row::FIRST, table.len()),
+            |_| true,
+        );
     }
 }
 
@@ -153,7 +160,15 @@ fn a_scan_for_many_stops_when_it_is_told_to() {
                 seen.set(seen.get() + 1);
                 accepted
             };
-            let result = scan_many(&rows, distance, &queries, 0..rows.len(), &accept, &mut tops, &stop);
+            let result = scan_many(
+                &rows,
+                distance,
+                &queries,
+                RowRange::of_len(Row::FIRST, rows.len()),
+                &accept,
+                &mut tops,
+                &stop,
+            );
             assert_eq!(result, Err(Stopped));
             assert!(seen.get() <= 3 * MAX_CHECKED, "checked {} rows", seen.get());
         }
@@ -165,8 +180,18 @@ fn no_queries_and_no_rows_are_no_work() {
     let rows = table(Metric::Dot, Datatype::Float32, &[vec![1.0; 3]]);
     let distance = Distance::of(Metric::Dot, RowFormat::F32);
     let mut none: Vec<_> = (0..0).map(|_| TopK::new(3, by_descending_row)).collect();
-    scan_many(&rows, distance, &[], 0..1, &|_| true, &mut none, &|| false).unwrap();
+    scan_many(&rows, distance, &[], RowRange::of_len(Row::FIRST, 1), &|_| true, &mut none, &|| false)
+        .unwrap();
     let mut tops: Vec<_> = (0..6).map(|_| TopK::new(3, by_descending_row)).collect();
-    scan_many(&rows, distance, &[&[1.0; 3][..]; 6], 1..1, &|_| true, &mut tops, &|| false).unwrap();
+    scan_many(
+        &rows,
+        distance,
+        &[&[1.0; 3][..]; 6],
+        RowRange::of_len(Row::new(1), 0),
+        &|_| true,
+        &mut tops,
+        &|| false,
+    )
+    .unwrap();
     assert!(tops.into_iter().all(|top| top.into_sorted().is_empty()));
 }

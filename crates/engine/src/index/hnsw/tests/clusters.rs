@@ -48,7 +48,7 @@ fn clusters_are_found_after_half_or_nine_tenths_of_each_died() {
     let graph = build(&rows, 16, Metric::Euclid);
     for keep_every in [2, 10] {
         let is_live = |row: u32| row.is_multiple_of(keep_every);
-        let keep = |node| is_live(graph.hnsw.row_of(node));
+        let keep = |node| is_live(graph.hnsw.row_of(node).get());
         let (hnsw, _) = graph.hnsw.rewrite(&graph.space(&rows), &keep, 2, &|| false).unwrap();
         let new = Built { hnsw, metric: Metric::Euclid };
         let [narrow, wide] = [64, 512].map(|ef| recall(&new, &rows, &queries, ef, is_live));

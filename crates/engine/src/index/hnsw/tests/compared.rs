@@ -14,7 +14,7 @@ fn check_compared(graph: &Built, rows: &RowTable) -> (usize, usize) {
     for node in graph.hnsw.all_nodes() {
         for layer in 0..=graph.hnsw.nodes.level_of(node) {
             let mut links = Vec::new();
-            let centre = vector(rows, graph.hnsw.row_of(node));
+            let centre = vector(rows, graph.hnsw.row_of(node).get());
             graph.hnsw.nodes.for_each_link(node, layer, |link| {
                 links.push((space.one(&centre, link.node()), link));
             });
@@ -24,7 +24,7 @@ fn check_compared(graph: &Built, rows: &RowTable) -> (usize, usize) {
                 if !link.is_compared() || link.in_tree() {
                     continue;
                 }
-                let probe = vector(rows, graph.hnsw.row_of(link.node()));
+                let probe = vector(rows, graph.hnsw.row_of(link.node()).get());
                 for &(nearer, other) in links[..at].iter().filter(|(_, other)| other.is_compared()) {
                     compared += 1;
                     let between = stretched(graph.metric, space.one(&probe, other.node()));
@@ -54,7 +54,7 @@ fn compared_links_need_no_further_comparison() {
         assert!(compared > all / many, "{metric:?}: {compared} of {all} pairs");
         // Marks are kept by a rewrite, where they may be, and not by a file.
         for keep_every in [1, 2, 3] {
-            let keep = |node| graph.hnsw.row_of(node).is_multiple_of(keep_every);
+            let keep = |node| graph.hnsw.row_of(node).get().is_multiple_of(keep_every);
             let (hnsw, _) = graph.hnsw.rewrite(&graph.space(&rows), &keep, 2, &|| false).unwrap();
             let new = Built { hnsw, metric };
             let (compared, all) = check_compared(&new, &rows);
@@ -63,7 +63,7 @@ fn compared_links_need_no_further_comparison() {
                 "{metric:?}: {compared} of {all} pairs of a graph written anew"
             );
             let mut bytes = Vec::new();
-            new.hnsw.write_to(&mut bytes, rows.len());
+            new.hnsw.write_to(&mut bytes, Row::new(rows.len()));
             assert_eq!(check_compared(&read(&bytes, rows.len(), metric).unwrap(), &rows).0, 0);
         }
     }
@@ -106,7 +106,7 @@ proptest! {
         let rows = arena(&clustered_rows(&mut random, 80, 4, 8), metric).table();
         let graph = build(&rows, 8, metric);
         let space = graph.space(&rows);
-        let centre = vector(&rows, graph.hnsw.row_of(Node::new(0)));
+        let centre = vector(&rows, graph.hnsw.row_of(Node::new(0)).get());
         let mut selection = Selection::default();
         let mut lists = [Vec::<Link>::new(), Vec::new()];
         // Duplicates have no links, but may be chosen like others here.

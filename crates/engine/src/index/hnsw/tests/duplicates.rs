@@ -65,14 +65,14 @@ fn all_equal_rows_are_found_written_rewritten_and_joined_by_more() {
         let all = |graph: &Built| search(graph, &rows, &[1.0; 6], 10, |_| true).len();
         assert_eq!(all(&graph), 2000);
         let mut bytes = Vec::new();
-        assert_eq!(graph.hnsw.write_to(&mut bytes, 1500).len(), 1500);
+        assert_eq!(graph.hnsw.write_to(&mut bytes, Row::new(1500)).len(), 1500);
         let cut = read(&bytes, 1500, Metric::Cosine).unwrap();
         assert_eq!((cut.repair(&rows), all(&cut)), (0, 1500));
         let mut again = Vec::new();
-        cut.hnsw.write_to(&mut again, u32::MAX);
+        cut.hnsw.write_to(&mut again, Row::new(u32::MAX));
         assert_eq!(bytes, again);
         // The node that all others are duplicates of is among the dead.
-        let keep = |node| cut.hnsw.row_of(node) % 3 == 2;
+        let keep = |node| cut.hnsw.row_of(node).get() % 3 == 2;
         let (hnsw, old) = cut.hnsw.rewrite(&cut.space(&rows), &keep, 1, &|| false).unwrap();
         let left = Built { hnsw, metric: Metric::Cosine };
         assert_eq!((left.repair(&rows), left.hnsw.unreachable(), old.len()), (0, vec![], 500));

@@ -3,7 +3,6 @@ mod compared;
 mod duplicates;
 mod rewriting;
 
-use std::cmp::Ordering;
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering as Memory};
 
@@ -12,7 +11,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::arena::{RowArena, RowTable};
 use crate::index::{Distance, Originals, Stopped, TopK, flat};
-use crate::types::{Metric, Node};
+use crate::types::{Metric, Node, Row, RowRange};
 use crate::vectors::RowFormat;
 
 const METRICS: [Metric; 4] = [Metric::Cosine, Metric::Euclid, Metric::Dot, Metric::Manhattan];
@@ -106,13 +105,13 @@ impl Built {
     }
 
     fn insert(&self, rows: &RowTable, row: u32, scratch: &mut BuildScratch) {
-        let slot = self.hnsw.claim(row);
+        let slot = self.hnsw.claim(Row::new(row));
         self.hnsw.insert(&self.space(rows), slot, &vector(rows, row), scratch);
     }
 
     /// The rows in the graph.
     fn rows(&self) -> HashSet<u32> {
-        self.hnsw.all_nodes().map(|node| self.hnsw.row_of(node)).collect()
+        self.hnsw.all_nodes().map(|node| self.hnsw.row_of(node).get()).collect()
     }
 
     fn repair(&self, rows: &RowTable) -> usize {
@@ -129,10 +128,10 @@ impl Built {
         scratch: &mut WalkScratch,
         stop: &impl Fn() -> bool,
     ) -> Result<Vec<(f32, u32)>, Stopped> {
-        let accept = |node| accept(self.hnsw.row_of(node));
+        let accept = |node| accept(self.hnsw.row_of(node).get());
         let found = self.hnsw.walk(&self.space(rows), &query.to_vec(), walk, &accept, scratch, stop)?;
         let mut found: Vec<(f32, u32)> =
-            found.iter().map(|c| (c.distance(), self.hnsw.row_of(c.node()))).collect();
+            found.iter().map(|c| (c.distance(), self.hnsw.row_of(c.node()).get())).collect();
         found.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
         Ok(found)
     }
@@ -149,10 +148,6 @@ fn build(rows: &RowTable, m: usize, metric: Metric) -> Built {
 
 fn read(bytes: &[u8], rows: u32, metric: Metric) -> Result<Built, GraphError> {
     Hnsw::read_from(bytes, rows).map(|hnsw| Built { hnsw, metric })
-}
-
-fn by_row(a: u32, b: u32) -> Ordering {
-    a.cmp(&b)
 }
 
 fn search(
@@ -172,18 +167,18 @@ fn exact(
     k: usize,
     accept: impl Fn(u32) -> bool,
 ) -> Vec<(f32, u32)> {
-    let mut top = TopK::new(k, by_row);
+    let mut top = TopK::new(k, |a: Row, b: Row| a.cmp(&b));
     flat::scan_range(
         rows,
         Distance::of(metric, RowFormat::F32),
         query,
-        0..rows.len(),
-        &accept,
+        RowRange::of_len(Row::FIRST, rows.len()),
+        &|row: Row| accept(row.get()),
         &mut top,
         &|| false,
     )
     .unwrap();
-    top.into_sorted()
+    top.into_sorted().into_iter().map(|(distance, row)| (distance, row.get())).collect()
 }
 
 /// Share of the true k nearest, by distance, that searches with each row of `queries` find.
@@ -480,7 +475,7 @@ fn the_same_rows_in_the_same_order_give_the_same_graph() {
     let rows = arena(&random_rows(&mut random, 800, 8), Metric::Cosine).table();
     let bytes = |graph: &Built| {
         let mut out = Vec::new();
-        graph.hnsw.write_to(&mut out, u32::MAX);
+        graph.hnsw.write_to(&mut out, Row::new(u32::MAX));
         out
     };
     assert_eq!(bytes(&build(&rows, 6, Metric::Cosine)), bytes(&build(&rows, 6, Metric::Cosine)));
@@ -493,12 +488,12 @@ fn a_graph_reads_back_as_it_was_written() {
     for m in [2, 16] {
         let graph = build(&rows, m, Metric::Manhattan);
         let mut bytes = vec![7; 3];
-        graph.hnsw.write_to(&mut bytes, rows.len());
+        graph.hnsw.write_to(&mut bytes, Row::new(rows.len()));
         let again = read(&bytes[3..], rows.len(), Metric::Manhattan).unwrap();
         assert_eq!((again.hnsw.params(), again.hnsw.len()), (graph.hnsw.params(), 1200));
         assert_eq!(again.repair(&rows), 0);
         let mut second = vec![7; 3];
-        again.hnsw.write_to(&mut second, rows.len());
+        again.hnsw.write_to(&mut second, Row::new(rows.len()));
         assert_eq!(bytes, second);
         let query = random_rows(&mut random, 1, 8).remove(0);
         assert_eq!(
@@ -520,7 +515,7 @@ fn a_graph_cut_to_fewer_rows_is_repaired_and_grows_on() {
         let graph = build(&rows, m, Metric::Euclid);
         for upto in [0, 1, 7, 700, 1499] {
             let mut bytes = Vec::new();
-            graph.hnsw.write_to(&mut bytes, upto);
+            graph.hnsw.write_to(&mut bytes, Row::new(upto));
             let cut = read(&bytes, upto, Metric::Euclid).unwrap();
             assert_eq!(cut.hnsw.len(), upto);
             let mut scratch = BuildScratch::new();
@@ -549,7 +544,7 @@ fn rows_may_be_left_out_and_come_in_any_order() {
     }
     assert!(graph.hnsw.unreachable().is_empty());
     let mut bytes = Vec::new();
-    graph.hnsw.write_to(&mut bytes, rows.len());
+    graph.hnsw.write_to(&mut bytes, Row::new(rows.len()));
     let again = read(&bytes, rows.len(), Metric::Euclid).unwrap();
     assert_eq!(again.hnsw.len(), graph.hnsw.len());
     let found = search(&again, &rows, &vector(&rows, 0), 50, |_| true);
@@ -568,7 +563,7 @@ proptest! {
         let mut random = Random(13);
         let rows = arena(&random_rows(&mut random, 60, 4), Metric::Euclid).table();
         let mut bytes = Vec::new();
-        build(&rows, m, Metric::Euclid).hnsw.write_to(&mut bytes, 60);
+        build(&rows, m, Metric::Euclid).hnsw.write_to(&mut bytes, Row::new(60));
         for (place, value, kind) in changes {
             let place = place.index(bytes.len());
             match kind {
@@ -624,7 +619,7 @@ fn a_node_that_is_still_on_its_way_is_left_out_of_a_file() {
     }
     (100..300).for_each(|row| graph.insert(&rows, row, &mut scratch));
     let mut bytes = Vec::new();
-    assert_eq!(graph.hnsw.write_to(&mut bytes, 200).len(), 200);
+    assert_eq!(graph.hnsw.write_to(&mut bytes, Row::new(200)).len(), 200);
     let again = read(&bytes, 200, Metric::Euclid).expect("no row stands in it twice");
     again.repair(&rows);
     assert_eq!(again.hnsw.unreachable(), []);

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering as Memory};
 use super::*;
 
 fn rewrite(graph: &Built, rows: &RowTable, keep: impl Fn(u32) -> bool, threads: usize) -> (Built, Vec<Node>) {
-    let keep = |node| keep(graph.hnsw.row_of(node));
+    let keep = |node| keep(graph.hnsw.row_of(node).get());
     let (hnsw, old) = graph.hnsw.rewrite(&graph.space(rows), &keep, threads, &|| false).unwrap();
     assert_eq!(hnsw.unreachable(), []);
     assert_eq!(hnsw.len() as usize, old.len());
