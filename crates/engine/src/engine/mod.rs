@@ -9,6 +9,7 @@ mod heap_trim;
 mod job_queue;
 mod notifier;
 mod operation;
+mod options;
 mod pool;
 mod read;
 mod scrub;
@@ -21,6 +22,7 @@ pub use background::{checkpoint_everything, index_everything, keep_house};
 pub use directory::{Claim, check_directory, repair_directory, verify_directory};
 pub use health_issue::{HealthIssue, HealthIssueKind};
 pub use operation::Operation;
+pub use options::Options;
 pub use scrub::{ScrubFinding, ScrubOptions, ScrubReport};
 pub use tuning::Tuning;
 
@@ -29,7 +31,7 @@ use crate::collection::{GraphPolicy, MemoryReport};
 use crate::deadline::Closing;
 use crate::error::Error;
 use crate::field::IndexScratch;
-use crate::limits::{Limits, MAX_REPORTED_DAMAGES, Thresholds};
+use crate::limits::{Limits, MAX_REPORTED_DAMAGES};
 use crate::query::{Tally, Totals};
 use crate::scheduling::ActiveRead;
 use crate::storage::{LockGuard, Storage};
@@ -52,63 +54,6 @@ const DELETION_THREADS: usize = 4;
 const LONGEST_REQUEST: Duration = Duration::from_secs(3600);
 /// Time that a request has when it does not say how much.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
-
-/// How to open an engine.
-#[derive(Clone, Copy, Debug)]
-pub struct Options {
-    /// Threads that answer reads, at least 1.
-    pub search_threads: usize,
-    /// Limits on requests and collections.
-    pub limits: Limits,
-    /// Sizes at which work in the background starts.
-    pub thresholds: Thresholds,
-    /// Time between two rounds of background work: vacuums, checkpoints, removals.
-    pub housekeeping: Duration,
-    /// Threads of its own, or everything on the calling thread.
-    pub mode: Mode,
-    /// How rows are prefetched. Without threads nothing is measured.
-    pub tuning: Tuning,
-    /// How files are read in the background for signs of decay; not at all when absent, or without threads.
-    pub scrub: Option<ScrubOptions>,
-    /// Operations on the collection `__panic__` panic: for the test that a panic is survived.
-    #[cfg(feature = "testing")]
-    pub panics_on_request: bool,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        let search_threads = std::thread::available_parallelism().map_or(1, usize::from);
-        Options {
-            search_threads,
-            limits: Limits::default(),
-            thresholds: Thresholds::default(),
-            housekeeping: Duration::from_millis(500),
-            mode: Mode::Threaded,
-            tuning: Tuning::Measured,
-            scrub: None,
-            #[cfg(feature = "testing")]
-            panics_on_request: false,
-        }
-    }
-}
-
-#[cfg(feature = "testing")]
-impl Options {
-    /// Background work starts at thresholds of a few kilobytes and rows, and is looked for every 10 ms: small collections
-    /// are checkpointed, copied forward, vacuumed and cut from the log many times a second.
-    pub fn eager(self) -> Options {
-        let thresholds = Thresholds {
-            checkpoint_bytes: 48 << 10,
-            log_budget_bytes: 128 << 10,
-            log_segment_bytes: 32 << 10,
-            graph_step_rows: 20,
-            vacuum_rows: 20,
-            order_rows: 100,
-            row_chunk_bytes: 8 << 10,
-        };
-        Options { thresholds, housekeeping: Duration::from_millis(10), ..self }
-    }
-}
 
 /// The bytes of a body.
 pub type Body = Box<dyn AsRef<[u8]> + Send>;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::sim::Dice;
+use super::sim::RandomSource;
 use super::*;
 
 /// Runs `check` on a simulated disk, on one in memory, and on a real one.
@@ -312,10 +312,10 @@ fn a_killed_process_loses_no_byte() {
 fn equal_seeds_leave_equal_disks() {
     let run = |seed| {
         let disk = SimDisk::new();
-        let mut dice = Dice::new(99);
+        let mut random = RandomSource::new(99);
         for name in ["a", "b", "c", "d"] {
             let mut file = disk.create(name).unwrap();
-            file.append(&vec![dice.roll() as u8; 3000]).unwrap();
+            file.append(&vec![random.next_u64() as u8; 3000]).unwrap();
         }
         disk.power_cut(seed);
         disk.list("").unwrap().into_iter().map(|name| disk.read(&name).unwrap()).collect::<Vec<_>>()

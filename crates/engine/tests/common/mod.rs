@@ -211,8 +211,8 @@ impl TestEngine {
         Ok(())
     }
 
-    /// A second engine on a disk of its own in the state of this one's.
-    pub fn twin(&self) -> TestEngine {
+    /// A second engine, not yet open, on a copy of the disk.
+    pub fn duplicate(&self) -> TestEngine {
         TestEngine { disk: self.disk.duplicate(), engine: None, options: self.options }
     }
 

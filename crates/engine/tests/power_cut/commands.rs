@@ -165,23 +165,23 @@ fn shown_by<'m>(engine: &TestEngine, states: &'m [Model]) -> &'m Model {
 fn a_crash_while_a_backup_is_staged_harms_nothing_and_is_cleared_away() {
     let (engine, model) = prepared(Level::Always);
     for n in 0.. {
-        let mut twin = engine.twin();
-        twin.open().expect("the prepared disk opens");
-        let before = twin.disk.calls();
-        twin.disk.crash_after(n);
-        let staged = twin.engine().stage();
-        let was_cut = twin.disk.calls() - before > n;
-        twin.cut(n);
-        twin.open().expect("what is left opens");
-        verify::one_of(&twin.client(), &[&model]);
+        let mut copy = engine.duplicate();
+        copy.open().expect("the prepared disk opens");
+        let before = copy.disk.calls();
+        copy.disk.crash_after(n);
+        let staged = copy.engine().stage();
+        let was_cut = copy.disk.calls() - before > n;
+        copy.cut(n);
+        copy.open().expect("what is left opens");
+        verify::one_of(&copy.client(), &[&model]);
         assert!(
-            twin.disk.list(STAGING).expect("a folder").is_empty(),
+            copy.disk.list(STAGING).expect("a folder").is_empty(),
             "what was staged goes, after {n} calls"
         );
         let mut session = Session::new(n, model.clone());
-        Kind::Edit.run(&mut session, &twin.client(), n);
-        twin.engine().stage().expect("the disk works again");
-        assert!(files(&twin.disk, STAGING).iter().any(|path| path.contains("/log/")), "{NAME} is staged");
+        Kind::Edit.run(&mut session, &copy.client(), n);
+        copy.engine().stage().expect("the disk works again");
+        assert!(files(&copy.disk, STAGING).iter().any(|path| path.contains("/log/")), "{NAME} is staged");
         if !was_cut {
             staged.expect("nothing failed");
             break;

@@ -69,7 +69,7 @@ fn a_server_that_is_killed_on_a_full_disk_starts_again_c1_5_c11_3() {
             json!({"count": full.ok("count", "c", json!({}))["count"].as_u64().expect("a number") - 1});
         full.kill();
         for calls in 0.. {
-            let mut engine = full.twin();
+            let mut engine = full.duplicate();
             engine.open().expect("a server that filled its disk starts");
             // A last record that nothing proves durable.
             engine.ok("delete_points", "c", json!({"points": [1]}));
@@ -92,7 +92,7 @@ fn a_server_that_is_killed_on_a_full_disk_starts_again_c1_5_c11_3() {
 
 /// A server that was killed starts where not one byte is left to write, and what it starts with is durable.
 fn starts_without_room(killed: &TestEngine, expected: &Value, place: &str) {
-    let mut engine = killed.twin();
+    let mut engine = killed.duplicate();
     for reserve in ["reserve", "reserve.start"] {
         let _ = engine.disk.remove(reserve);
     }

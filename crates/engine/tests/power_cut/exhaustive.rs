@@ -53,7 +53,7 @@ fn program(mut number: u64, length: usize) -> Vec<Kind> {
 
 /// Runs a program, then looks at everything that a crash during its last operation may leave.
 fn crash_everywhere(start: &Start, program: &[Kind], recoveries: usize, seen: &Seen) {
-    let mut engine = start.engine.twin();
+    let mut engine = start.engine.duplicate();
     engine.open().expect("the start opens");
     let client = engine.client();
     let mut session = Session::new(1, start.model.clone());

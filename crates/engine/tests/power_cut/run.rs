@@ -205,16 +205,16 @@ impl Run {
         self.disarm();
         // The power may have gone while what was killed was opened.
         let before = before.filter(|_| !self.session().may_lose());
-        let twin = self.chance(30).then(|| self.engine.twin());
+        let copy = self.chance(30).then(|| self.engine.duplicate());
         self.open_and_check();
         let digests = verify::digests(&self.engine.client());
         if let Some(before) = before {
             assert_eq!(digests, before, "the state that was acknowledged is the state after replay");
         }
-        if let Some(mut twin) = twin {
+        if let Some(mut copy) = copy {
             // Replay is pure: the same directory gives the same state again.
-            twin.open().expect("what opens once opens twice");
-            assert_eq!(verify::digests(&twin.client()), digests, "two openings of one directory");
+            copy.open().expect("what opens once opens twice");
+            assert_eq!(verify::digests(&copy.client()), digests, "two openings of one directory");
         }
         if self.chance(40) {
             // What a recovery showed stays, also when the next one comes at once.

@@ -303,7 +303,7 @@ fn searches_agree(
     // By a product another point may be nearer to a vector than its own.
     let is_distance = field != MULTI && collection.schema != Schema::Small;
     let score = all.iter().find(|hit| hit.0 == id).expect("it is among all").1;
-    let has_twin = all.iter().filter(|hit| hit.1 == score).count() > 1;
+    let has_equal = all.iter().filter(|hit| hit.1 == score).count() > 1;
     let finds_itself = found.iter().any(|hit| hit.0 == id);
-    assert!(!is_distance || has_twin || finds_itself, "{id} of {name}/{field} does not find itself");
+    assert!(!is_distance || has_equal || finds_itself, "{id} of {name}/{field} does not find itself");
 }

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::dice::Dice;
+use super::random_source::RandomSource;
 use crate::storage::memory::tree::Content;
 
 /// A change that no sync has covered yet.
@@ -103,14 +103,14 @@ impl SimContent {
 
     /// The kernel lets go of clean pages: of bytes whose sync failed some are from now on read as the disk has them,
     /// which is anything but what was written. The length stays: it is kept with the name, not with the pages.
-    pub(super) fn drop_caches(&mut self, dice: &mut Dice) {
+    pub(super) fn drop_caches(&mut self, random: &mut RandomSource) {
         for Doubt { range, old } in std::mem::take(&mut self.doubtful) {
             let end = range.end.min(self.live.len()).min(self.durable.len());
-            if range.start >= end || dice.chance(50) {
+            if range.start >= end || random.chance(50) {
                 // These pages were written after all, by luck.
                 continue;
             }
-            spoil(&mut self.live[range.start..end], &old, dice);
+            spoil(&mut self.live[range.start..end], &old, random);
             self.durable[range.start..end].copy_from_slice(&self.live[range.start..end]);
         }
     }
@@ -142,25 +142,25 @@ impl SimContent {
     }
 
     /// Leaves what the disk holds after the power came back.
-    pub(super) fn lose_power(&mut self, dice: &mut Dice) {
+    pub(super) fn lose_power(&mut self, random: &mut RandomSource) {
         let mut image = if self.pending.is_empty() {
             std::mem::take(&mut self.durable)
         } else {
-            match dice.below(5) {
+            match random.below(5) {
                 0 => std::mem::take(&mut self.durable),
                 1 => std::mem::take(&mut self.live),
-                _ => self.torn(dice),
+                _ => self.torn(random),
             }
         };
         for Doubt { range, old } in std::mem::take(&mut self.doubtful) {
             let range = range.start..range.end.min(image.len());
-            if range.is_empty() || dice.chance(50) {
+            if range.is_empty() || random.chance(50) {
                 continue;
             }
-            if range.end == image.len() && dice.chance(30) {
+            if range.end == image.len() && random.chance(30) {
                 image.truncate(range.start);
             } else {
-                spoil(&mut image[range], &old, dice);
+                spoil(&mut image[range], &old, random);
             }
         }
         self.pending.clear();
@@ -169,13 +169,13 @@ impl SimContent {
     }
 
     /// Some of the pending changes arrived, the last of them in part, and sectors in any order.
-    fn torn(&mut self, dice: &mut Dice) -> Vec<u8> {
+    fn torn(&mut self, random: &mut RandomSource) -> Vec<u8> {
         let mut image = std::mem::take(&mut self.durable);
-        let arrived = dice.below(self.pending.len() + 1);
+        let arrived = random.below(self.pending.len() + 1);
         let in_part = match self.pending.get(arrived) {
             Some(Change::Write { at, bytes }) => {
-                let grain = [1, 512, 4096][dice.below(3)];
-                let end = at + dice.below(bytes.len() + 1);
+                let grain = [1, 512, 4096][random.below(3)];
+                let end = at + random.below(bytes.len() + 1);
                 // Whole grains of the disk arrive, counted from the start of the file.
                 let end = (end / grain * grain).max(*at);
                 Some(Change::Write { at: *at, bytes: bytes[..end - at].to_vec() })
@@ -190,15 +190,15 @@ impl SimContent {
             apply(&mut image, change);
         }
         let touched = touched.start..touched.end.min(image.len());
-        if dice.chance(60) {
-            let sector = [512, 4096][dice.below(2)];
-            let percent = [10, 50, 90][dice.below(3)];
+        if random.chance(60) {
+            let sector = [512, 4096][random.below(2)];
+            let percent = [10, 50, 90][random.below(3)];
             let mut start = touched.start;
             while start < touched.end {
                 let end = ((start / sector + 1) * sector).min(touched.end);
-                if dice.chance(percent) {
+                if random.chance(percent) {
                     let old = before.get(start - touched.start..).unwrap_or_default();
-                    spoil(&mut image[start..end], old, dice);
+                    spoil(&mut image[start..end], old, random);
                 }
                 start = end;
             }
@@ -227,10 +227,10 @@ fn apply(image: &mut Vec<u8>, change: &Change) {
 }
 
 /// The content of a sector that was not written: zeros, bytes of another file, or what this file had there before.
-fn spoil(bytes: &mut [u8], old: &[u8], dice: &mut Dice) {
-    match dice.below(if old.is_empty() { 2 } else { 3 }) {
+fn spoil(bytes: &mut [u8], old: &[u8], random: &mut RandomSource) {
+    match random.below(if old.is_empty() { 2 } else { 3 }) {
         0 => bytes.fill(0),
-        1 => bytes.fill_with(|| dice.roll() as u8),
+        1 => bytes.fill_with(|| random.next_u64() as u8),
         _ => {
             let held = old.len().min(bytes.len());
             bytes[..held].copy_from_slice(&old[..held]);

@@ -15,10 +15,10 @@
 //! A disk that lies about syncs, or gives back other bytes than were synced, is not simulated here but by
 //! [`SimDisk::decay`]: the engine cannot prevent that, it must notice it.
 
-mod dice;
 mod fault;
 mod file;
 mod handle;
+mod random_source;
 mod storage;
 mod tree;
 
@@ -31,8 +31,8 @@ use self::fault::{Plan, Verdict};
 use self::tree::SimTree;
 use super::{ErrorKind, Result, StorageError};
 
-pub use self::dice::Dice;
 pub use self::fault::{Call, Fault};
+pub use self::random_source::RandomSource;
 
 /// A simulated disk. Clones are handles to the same disk.
 #[derive(Clone)]
@@ -95,7 +95,7 @@ impl SimDisk {
     /// locks are dead, planned faults are forgotten, and the disk can be used.
     pub fn power_cut(&self, seed: u64) {
         let mut world = self.machine.world.lock();
-        world.tree.lose_power(&mut Dice::new(seed));
+        world.tree.lose_power(&mut RandomSource::new(seed));
         world.reboot();
     }
 
@@ -139,7 +139,7 @@ impl SimDisk {
     /// The kernel lets go of clean pages. Bytes whose sync failed are read from the disk from here on, which may hold
     /// something older or anything else there; nothing else changes.
     pub fn drop_caches(&self, seed: u64) {
-        self.machine.world.lock().tree.drop_caches(&mut Dice::new(seed));
+        self.machine.world.lock().tree.drop_caches(&mut RandomSource::new(seed));
     }
 
     /// How many changes of names and files no sync has covered.

@@ -3,8 +3,8 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::hash::{Hash, Hasher};
 
-use super::dice::Dice;
 use super::file::SimContent;
+use super::random_source::RandomSource;
 use crate::storage::memory::tree::{Content, Entries, NameLog, Node, NodeId, ROOT, Tree, set_all};
 
 /// All names and contents, and which of them a power cut leaves.
@@ -71,13 +71,13 @@ impl SimTree {
     }
 
     /// Leaves what the disk holds after the power came back. A name keeps a prefix of its unsynced changes.
-    pub(super) fn lose_power(&mut self, dice: &mut Dice) {
-        let percent = [0, 25, 50, 75, 100][dice.below(5)];
-        self.names.lose(|follows_a_loss| !follows_a_loss && dice.chance(percent));
+    pub(super) fn lose_power(&mut self, random: &mut RandomSource) {
+        let percent = [0, 25, 50, 75, 100][random.below(5)];
+        self.names.lose(|follows_a_loss| !follows_a_loss && random.chance(percent));
         self.show_durable_names();
         for id in self.file_ids() {
             if let Some(content) = self.file_mut(id) {
-                content.lose_power(dice);
+                content.lose_power(random);
             }
         }
     }
@@ -104,10 +104,10 @@ impl SimTree {
     }
 
     /// See [`SimContent::drop_caches`].
-    pub(super) fn drop_caches(&mut self, dice: &mut Dice) {
+    pub(super) fn drop_caches(&mut self, random: &mut RandomSource) {
         for id in self.file_ids() {
             if let Some(content) = self.file_mut(id) {
-                content.drop_caches(dice);
+                content.drop_caches(random);
             }
         }
     }
