@@ -199,7 +199,7 @@ export interface NativeMemory {
 }
 
 /** What a repair did, or would do, about one collection. */
-export interface NativeMended {
+export interface NativeRepairedCollection {
   /** Its name. */
   name: string
   /** What was wrong with it. */
@@ -221,7 +221,7 @@ export interface NativeMended {
 /** What a repair did, or would do. */
 export interface NativeRepairReport {
   /** The collections that were damaged. */
-  mended: Array<NativeMended>
+  mended: Array<NativeRepairedCollection>
   /** Whether a new log takes the place of a damaged one. */
   replacesLog: boolean
   /** Whether the list of collections is written again, the file or its copy being damaged. */

@@ -1,5 +1,5 @@
-//! What several threads do to a log and a collection at once, under a scheduler that tries orders: the engine's own code,
-//! with shuttle's locks, atomics and threads in it.
+//! What several threads do to a log and a collection at once, under a scheduler that tries orders: the engine's own
+//! code, with shuttle's locks, atomics and threads in it.
 //!
 //! ```text
 //! cargo test -p kithdb-engine --features shuttle --test models
@@ -63,8 +63,8 @@ fn threaded(disk: &SimDisk) -> GroupCommit {
 /// What the writers of a log were notified of: name of the group, and the LSN of its last record.
 type Outcomes = Arc<Mutex<Vec<(String, Result<Lsn, LogError>)>>>;
 
-/// Appends a group of two records and is notified of its end. The second group of a writer is written in its own thread when
-/// nobody is at the log.
+/// Appends a group of two records and is notified of its end. A writer's second group is written in its own thread when
+/// no other thread is writing.
 fn append(log: &GroupCommit, outcomes: &Outcomes, collection: u64, name: &str) {
     let outcomes = Arc::clone(outcomes);
     let group = name.to_string();
@@ -142,7 +142,7 @@ fn a_failure_reaches_every_writer_that_was_built_on_it() {
 }
 
 #[test]
-fn a_log_that_closes_answers_everybody() {
+fn a_log_that_closes_answers_every_writer() {
     try_orders(1, |_| {
         let disk = SimDisk::new();
         let (log, outcomes) = (Arc::new(threaded(&disk)), Outcomes::default());
@@ -301,7 +301,8 @@ fn readers_see_whole_requests_in_their_order_and_writers_their_own() {
     });
 }
 
-/// A record is in the log before any view has it: whoever cuts must not take the collection for one without records.
+/// A record is in the log before any view has it. A cut in between must not treat the collection as one without
+/// records.
 #[test]
 fn the_log_is_not_cut_under_a_write_that_no_view_has_yet() {
     try_orders(4, |_| {
@@ -384,7 +385,7 @@ fn every_row_is_in_the_graph_or_in_the_tail_while_indexers_take_it_in() {
 }
 
 #[test]
-fn rows_that_are_moved_and_chunks_that_are_dropped_harm_no_reader() {
+fn readers_are_correct_while_rows_are_moved_and_chunks_dropped() {
     try_orders(20, |_| {
         // Sixteen rows a chunk.
         let server = Server::new(2, 1 << 10);

@@ -76,7 +76,7 @@ impl Source {
     }
 }
 
-/// Goes through a start without writing, whatever `storage` allows: catalog, checkpoints, the log after them. With a
+/// Performs a start without writing, even if `storage` would allow it: catalog, checkpoints, the log after them. With a
 /// name, other collections are left out.
 ///
 /// # Errors
@@ -94,7 +94,7 @@ pub fn rehearse(
     let applied = replay.highest_applied();
     let report = wal::inspect(&**storage, applied, &mut |item| replay.visit(item)).map_err(OpenError::Log)?;
     if source == Source::File {
-        // Without the catalog, records that were cut cannot be told from records that are lost.
+        // Without the catalog, records that were cut cannot be distinguished from records that are lost.
         replay.lose_catalog(&report);
         if replay.fault.is_none() {
             replay.fault = unknown_folder(&**storage, replay.next_id)?;
@@ -126,12 +126,12 @@ pub struct SavedCatalog {
     deleted: BTreeSet<u64>,
     /// Collections whose creation the log holds.
     created: BTreeSet<u64>,
-    /// Of the numbers below, the file listed what was not deleted.
+    /// Of the collections with numbers below this, the file listed those that were not deleted.
     listed_below: u64,
 }
 
-/// The catalog, whatever is missing of the log. Where that `is_lossy`, so that creations may be among what is lost, the
-/// folders show which collections have a checkpoint.
+/// The catalog, also when parts of the log are missing. Where the log `is_lossy`, creations may be among the lost
+/// records; then the folders show which collections have a checkpoint.
 ///
 /// # Errors
 /// What keeps the source from being read, and what reading the log cannot get past.
@@ -158,7 +158,7 @@ pub fn salvage_catalog(
     }
     let visit = &mut |item: Replayed<'_>| {
         let Replayed::Record { lsn, collection, kind, body, .. } = item else { return };
-        // A number that is in use is not given out again, whatever was lost of the catalog.
+        // A number that is in use is not given out again, even if parts of the catalog are lost.
         saved.next_id = saved.next_id.max(collection + 1);
         if collection != CATALOG {
             return;
@@ -181,7 +181,7 @@ pub fn salvage_catalog(
     };
     wal::salvage(storage, visit).map_err(OpenError::Log)?;
     for id in &nameless {
-        // A collection that has been given such a name by its owner keeps it.
+        // A collection that a client created with such a name keeps it.
         let is_taken = |name: &String| entries.values().any(|(other, taken, _)| other != id && taken == name);
         let names = (2..).map(|at| format!("recovered-{id}-{at}"));
         let name = std::iter::once(format!("recovered-{id}")).chain(names).find(|name| !is_taken(name));

@@ -1,7 +1,7 @@
-//! When freed memory is given back to the system.
+//! Returning freed memory to the system.
 //!
-//! Points, payloads and postings are small allocations in the heap of the C library, which by itself gives back only what
-//! is free at the end of each of its regions. After a large deletion most of the heap is free and in the middle.
+//! Points, payloads and postings are small allocations in the heap of the C library, which by itself gives back only
+//! what is free at the end of each of its regions. After a large deletion most of the heap is free and in the middle.
 
 use std::time::{Duration, Instant};
 

@@ -50,7 +50,7 @@ const WAITING_READS: usize = 1024;
 const WAITING_WRITES: usize = 4096;
 /// Threads that wait until deleted collections are unused.
 const DELETION_THREADS: usize = 4;
-/// Longest time that a request may take, whatever it asks for.
+/// The greatest timeout of a request. A longer one is shortened to this.
 const LONGEST_REQUEST: Duration = Duration::from_secs(3600);
 /// Time that a request has when it does not say how much.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
@@ -88,8 +88,8 @@ pub struct Status {
     pub points: usize,
     /// Name and fault of each quarantined collection.
     pub faults: Vec<(String, String)>,
-    /// File, relative to the data directory, and a sentence for each piece of damage that the log had when it was opened;
-    /// at most [`MAX_REPORTED_DAMAGES`].
+    /// File, relative to the data directory, and a sentence for each piece of damage that the log had when it was
+    /// opened; at most [`MAX_REPORTED_DAMAGES`].
     pub log_damages: Vec<(String, String)>,
     /// What searches did since the engine was opened.
     pub searches: Tally,
@@ -113,7 +113,7 @@ pub fn instruction_sets() -> InstructionSets {
 
 /// What the threads of a pool do.
 enum Job {
-    /// A request, whom to answer, and for reads of points their count as active reads.
+    /// A request and its reply. A read of points is counted as an active read while it runs.
     Request(Request, Reply, Option<ActiveRead>),
     /// A part of another thread's request.
     Help(shared_work::Help),
@@ -320,9 +320,9 @@ impl Engine {
         }
     }
 
-    /// Gives up requests that run or wait, each at its next look at its deadline, unless it is written already: whoever
-    /// wants them finished waits for their replies before. Then checkpoints, closes the log, releases the directory. A
-    /// second call does nothing.
+    /// Cancels requests that run or wait, each at its next deadline check, unless it is written already. A caller that
+    /// wants them finished waits for their replies first. Then this checkpoints, closes the log and releases the
+    /// directory. A second call does nothing.
     pub fn close(&self) {
         self.core.closing.begin();
         for pool in [&self.core.reads, &self.writes, &self.deletions] {

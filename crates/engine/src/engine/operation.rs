@@ -103,7 +103,7 @@ impl Operation {
         )
     }
 
-    /// Whether it reads points. Who asks how a collection is does not hurry, and asks again and again.
+    /// Whether it reads points. Requests for a collection's state are not urgent, and clients poll them.
     pub fn reads_points(self) -> bool {
         use Operation::*;
         let of_collections = matches!(self, ListCollections | CollectionInfo | CollectionExists);

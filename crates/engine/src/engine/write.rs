@@ -134,7 +134,7 @@ fn enqueue(
     let status = if request.wait { UpdateStatus::Completed } else { UpdateStatus::Acknowledged };
     let start = request.start;
     let bytes = (*request.body).as_ref().len();
-    // Whoever waits for a declaration waits for the index.
+    // A request that waits for the declaration of an index waits until the index is built.
     let declared = match &write {
         Write::CreateIndex { path, .. } if request.wait => Some(path.clone()),
         _ => None,

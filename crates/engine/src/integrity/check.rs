@@ -1,7 +1,7 @@
 //! `kithdb check`: verifies a data directory that no server has open, as a start does and further. Nothing is written.
 
 use super::advice::{
-    MEND, NOT_NEEDED, QUARANTINED, REBUILD, WRITTEN_AGAIN, advice, field_name, log_effect, part_name,
+    NOT_NEEDED, QUARANTINED, REBUILD, RESTORE, WRITTEN_AGAIN, advice, field_name, log_effect, part_name,
 };
 use super::finding::{Finding, Findings, Severity};
 use super::repair::NAMED_STRAYS;
@@ -98,7 +98,7 @@ impl Run {
         });
     }
 
-    /// Looks at the files of a collection.
+    /// Checks the files of a collection.
     ///
     /// # Errors
     /// When a later release wrote one of them: nothing can be said of it.
@@ -137,8 +137,8 @@ impl Run {
         self.report.collections.push(CheckedCollection { id, name, points: None, fault });
     }
 
-    /// Finds collections that have records in the log or a folder, but no creation that a start would find. Answers the numbers of
-    /// those that a repair keeps.
+    /// Finds collections that have records in the log or a folder, but no creation that a start would find. Returns the
+    /// numbers of those that a repair keeps.
     fn unlisted(&mut self, rehearsal: &Rehearsal) -> Result<BTreeSet<u64>, OpenError> {
         let Rehearsal { report, fault, .. } = rehearsal;
         if fault.is_none() && report.damages.is_empty() {
@@ -202,13 +202,13 @@ impl Run {
             let name = found.map(|found| found.name.as_str());
             let (severity, effect, advice) = match found {
                 _ if collection == CATALOG && fault.is_some() => {
-                    (Severity::Damage, "what it did to the list of collections is lost", MEND)
+                    (Severity::Damage, "what it did to the list of collections is lost", RESTORE)
                 }
                 _ if collection == CATALOG => {
                     (Severity::Note, "none: the file CATALOG holds what it did", NOT_NEEDED)
                 }
                 Some(Rehearsed { outcome: Err(_), .. }) => {
-                    (Severity::Damage, "the collection is quarantined", MEND)
+                    (Severity::Damage, "the collection is quarantined", RESTORE)
                 }
                 Some(_) => {
                     (Severity::Note, "none: the collection's checkpoint holds what it did", NOT_NEEDED)
@@ -247,7 +247,7 @@ impl Run {
             Ok(opening) => {
                 for what in opening.contradictions() {
                     let effect = "answers may leave points out or count them twice";
-                    self.find(Severity::Damage, folder.clone(), Some(name), [&what, effect, MEND]);
+                    self.find(Severity::Damage, folder.clone(), Some(name), [&what, effect, RESTORE]);
                 }
                 let reported: BTreeSet<&str> =
                     inspection.faults.iter().filter_map(|fault| graph_field(&fault.part)).collect();

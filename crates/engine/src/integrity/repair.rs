@@ -30,7 +30,7 @@ pub(super) const NAMED_STRAYS: usize = 20;
 
 /// What a repair does, or would do, about one collection.
 #[derive(Clone, Debug)]
-pub struct Mended {
+pub struct RepairedCollection {
     /// Its number.
     pub id: u64,
     /// Its name.
@@ -43,10 +43,10 @@ pub struct Mended {
     pub points: u64,
 }
 
-impl Mended {
+impl RepairedCollection {
     /// A damaged collection whose points are not counted yet.
-    fn new(id: u64, name: &str, faults: Vec<String>, losses: Losses) -> Mended {
-        Mended { id, name: name.to_string(), faults, losses, points: 0 }
+    fn new(id: u64, name: &str, faults: Vec<String>, losses: Losses) -> RepairedCollection {
+        RepairedCollection { id, name: name.to_string(), faults, losses, points: 0 }
     }
 }
 
@@ -54,7 +54,7 @@ impl Mended {
 #[derive(Clone, Debug, Default)]
 pub struct RepairReport {
     /// The collections that were damaged.
-    pub mended: Vec<Mended>,
+    pub repaired: Vec<RepairedCollection>,
     /// Whether the log is damaged and a new one takes its place.
     pub replaces_log: bool,
     /// Whether the catalog's file or its copy is damaged and both are written again.
@@ -70,7 +70,7 @@ pub struct RepairReport {
 impl RepairReport {
     /// Whether there is nothing to repair.
     pub fn is_sound(&self) -> bool {
-        self.mended.is_empty() && !self.replaces_log && !self.replaces_catalog && !self.replaces_mark
+        self.repaired.is_empty() && !self.replaces_log && !self.replaces_catalog && !self.replaces_mark
     }
 }
 
@@ -89,7 +89,7 @@ pub fn repair(
     let reading = Arc::new(ReadOnly::new(Arc::clone(storage)));
     let planned = Run::planned(Arc::<ReadOnly>::clone(&reading), options);
     if let Some(error) = reading.refused() {
-        // What is damaged is lost. What is only refused is not, and a repair would leave it out all the same.
+        // Damaged data are lost. Data whose read was refused may be intact, and a repair would drop them too.
         return Err(OpenError::Unreadable(error));
     }
     let (mut run, catalog) = planned?;
@@ -134,16 +134,17 @@ impl Run {
         let catalog = self.plan_catalog(&rehearsal)?;
         let mut found: BTreeMap<u64, Rehearsed> =
             rehearsal.collections.into_iter().map(|found| (found.id, found)).collect();
-        let mut mended = BTreeMap::new();
+        let mut repaired = BTreeMap::new();
         for entry in catalog.entries() {
             let outcome = found.remove(&entry.0).map(|found| found.outcome);
-            mended.extend(self.plan_collection(&catalog, entry, outcome)?.map(|mended| (entry.0, mended)));
+            repaired
+                .extend(self.plan_collection(&catalog, entry, outcome)?.map(|repaired| (entry.0, repaired)));
         }
-        self.replay(&catalog, &mut mended)?;
-        for (id, mended) in &mut mended {
-            mended.points = self.openings.get(id).map_or(0, |opening| opening.points_count() as u64);
+        self.replay(&catalog, &mut repaired)?;
+        for (id, repaired) in &mut repaired {
+            repaired.points = self.openings.get(id).map_or(0, |opening| opening.points_count() as u64);
         }
-        self.report.mended = mended.into_values().collect();
+        self.report.repaired = repaired.into_values().collect();
         Ok(catalog)
     }
 
@@ -180,14 +181,14 @@ impl Run {
         Ok(catalog)
     }
 
-    /// Loads a collection if it gets a new checkpoint, and answers what is wrong with it if anything is. `outcome` is what
-    /// a start would find.
+    /// Loads a collection if it gets a new checkpoint, and answers what is wrong with it if anything is. `outcome` is
+    /// what a start would find.
     fn plan_collection(
         &mut self,
         catalog: &SavedCatalog,
         (id, name, config): &SavedEntry,
         outcome: Option<Result<Opening, Unopened>>,
-    ) -> Result<Option<Mended>, OpenError> {
+    ) -> Result<Option<RepairedCollection>, OpenError> {
         let inspection = inspect(&*self.reading, *id, self.options.row_chunk_bytes, &mut |_| true);
         inspection.refuse_other_formats().map_err(OpenError::Catalog)?;
         let faults = inspection.faults.iter();
@@ -205,7 +206,7 @@ impl Run {
                 if self.report.replaces_log || is_damaged {
                     self.openings.insert(*id, opening);
                 }
-                Ok(is_damaged.then(|| Mended::new(*id, name, faults, Losses::default())))
+                Ok(is_damaged.then(|| RepairedCollection::new(*id, name, faults, Losses::default())))
             }
             outcome => {
                 if catalog.is_nameless(*id) {
@@ -214,7 +215,7 @@ impl Run {
                 faults.extend(outcome.and_then(Result::err).map(|fault| fault.what));
                 let (opening, losses) = Opening::salvage(*id, &*self.reading, config, self.options);
                 self.openings.insert(*id, opening);
-                Ok(Some(Mended::new(*id, name, faults, losses)))
+                Ok(Some(RepairedCollection::new(*id, name, faults, losses)))
             }
         }
     }
@@ -250,7 +251,7 @@ impl Run {
     fn replay(
         &mut self,
         catalog: &SavedCatalog,
-        mended: &mut BTreeMap<u64, Mended>,
+        repaired: &mut BTreeMap<u64, RepairedCollection>,
     ) -> Result<(), OpenError> {
         let mut strays = Strays::of(catalog);
         let openings = &mut self.openings;
@@ -264,20 +265,20 @@ impl Run {
             // Any other is of a collection that was deleted, or that has the record already.
             if let Replayed::Record { lsn, collection, body, .. } = item
                 && let Some(opening) = openings.get_mut(&collection)
-                && let Some(mended) = mended.get_mut(&collection)
+                && let Some(repaired) = repaired.get_mut(&collection)
             {
-                opening.replay_anyway(lsn, body, &mut mended.losses);
+                opening.replay_anyway(lsn, body, &mut repaired.losses);
             }
         });
         for (id, lsns) in unread {
-            if let (Some(opening), Some(mended)) = (openings.get(&id), mended.get_mut(&id)) {
+            if let (Some(opening), Some(repaired)) = (openings.get(&id), repaired.get_mut(&id)) {
                 let last = lsns.iter().filter(|lsn| **lsn > opening.lsn()).count();
-                opening.lose_last(last as u64, &mut mended.losses);
+                opening.lose_last(last as u64, &mut repaired.losses);
             }
         }
         let strays = strays.records;
-        // The end of the log may be lost. The new log begins after what the checkpoints have: a start would take records
-        // between them for lost.
+        // The end of the log may be lost. The new log begins after what the checkpoints have: a start would take
+        // records between them for lost.
         let saved = openings.values().map(Opening::lsn).max().unwrap_or_default().max(catalog.lsn());
         self.end = end.map_err(OpenError::Log)?.max(saved.next());
         self.report.notes.extend(strays.iter().take(NAMED_STRAYS).map(|(id, records)| {
@@ -314,7 +315,7 @@ impl Run {
             collection.checkpoint(GraphPolicy::Always).map_err(|error| {
                 OpenError::Catalog(format!(
                     "the repair of collection {name} failed: {error}. Nothing is lost: what was there is in \
-                         {folder} too. Repair again when that is mended"
+                         {folder} too. Repair again when that is repaired"
                 ))
             })?;
             // Where nothing but a graph was damaged and none is wanted any more, no checkpoint was due.
@@ -324,10 +325,10 @@ impl Run {
             catalog.store(&**storage, self.end.previous())?;
         }
         if self.report.replaces_mark {
-            wal::mend_mark(&**storage).map_err(OpenError::Log)?;
+            wal::repair_mark(&**storage).map_err(OpenError::Log)?;
         }
         if self.report.replaces_log {
-            // The mark first: records below it count as cut from here on.
+            // The mark is written first: records below it count as cut from here on.
             wal::start_behind(&**storage, self.end.previous()).map_err(OpenError::Log)?;
             wal::remove_segments(&**storage).map_err(OpenError::Log)?;
         }

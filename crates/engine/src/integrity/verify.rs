@@ -26,9 +26,9 @@ pub struct UnsoundFile {
 /// How the log of a directory ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogEnd {
-    /// All of it was synced, as where a server has lent it to a backup.
+    /// All of it was synced: a server synced it for a backup.
     Synced,
-    /// Perhaps where a crash has torn it: what nothing proves to have been durable is no damage.
+    /// Possibly torn by a crash: an unreadable end counts as damage only if something proves that it was durable.
     PerhapsTorn,
 }
 
@@ -55,7 +55,7 @@ pub fn verify_files(
     match wal::mark_fault(&*storage) {
         Ok(None) => {}
         Ok(Some(fault)) => add(fault.path.to_string(), fault.what, fault.has_other, false),
-        // The log cannot be read either, and says so.
+        // The log cannot be read either, and is reported below.
         Err(LogError::Unsupported { .. }) => {}
         Err(error) => add("log/cut".to_string(), error.public(), false, false),
     }
@@ -75,7 +75,7 @@ pub fn verify_files(
         }
         inspections.insert(id, inspection);
     }
-    // What damage of the log has left out was said with it.
+    // Records that damage of the log hides were reported with that damage.
     if is_log_sound {
         for (file, what) in lost_checkpoints(&*storage, &inspections) {
             add(file, what, false, false);
@@ -104,7 +104,7 @@ fn log_faults(storage: &Arc<dyn Storage>, end: LogEnd) -> Result<BTreeMap<String
     };
     let Rehearsal { report, damaged, fault, .. } = match catalog::rehearse_log(storage) {
         Ok(rehearsal) => rehearsal,
-        // The catalog, or the mark: that was said.
+        // The catalog or the mark, which were reported already.
         Err(OpenError::CatalogLost(_) | OpenError::Catalog(_)) => return Ok(faults),
         Err(OpenError::Log(LogError::Unsupported { file, version })) => {
             let first = LogError::Unsupported { file: file.clone(), version }.to_string();
@@ -145,7 +145,7 @@ fn lost_checkpoints(storage: &dyn Storage, inspections: &BTreeMap<u64, Inspectio
     let mut without_manifest: Vec<u64> = Vec::new();
     for (id, ..) in catalog.entries() {
         let inspection = inspections.get(id);
-        // What is wrong with it was said.
+        // Its fault was reported already.
         if inspection.is_some_and(|inspection| !inspection.faults.is_empty()) {
             continue;
         }
@@ -172,7 +172,7 @@ fn lost_checkpoints(storage: &dyn Storage, inspections: &BTreeMap<u64, Inspectio
             *op = next.max(*op);
         }
     };
-    // Its damage was said.
+    // Its damage was reported already.
     let _ = wal::salvage(storage, visit);
     // As at a start: the log holds a creation until there is a manifest, and all operations until that has them.
     for id in without_manifest.into_iter().filter(|id| ops.get(id) == Some(&OpNumber::NONE)) {

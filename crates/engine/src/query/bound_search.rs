@@ -14,7 +14,7 @@ use std::cell::{Cell, RefCell};
 use std::cmp::Ordering;
 use std::ops::Range;
 
-/// See the module.
+/// The collections of a data directory: see the module.
 pub(super) struct BoundSearch<'a> {
     pub search: VectorSearch<'a>,
     pub view: &'a View,

@@ -42,7 +42,7 @@ thread_local! {
     static SCRATCH: RefCell<WalkScratch> = RefCell::new(WalkScratch::new());
 }
 
-/// See the module.
+/// The collections of a data directory: see the module.
 pub(super) struct PlanRunner<'a> {
     bound: &'a BoundSearch<'a>,
     graph: &'a FieldGraph,
@@ -136,8 +136,8 @@ impl<'a> PlanRunner<'a> {
         Ok(ranked.best)
     }
 
-    /// A walk through all nodes; the matches among what it finds are picked out. None when hardly any node matches where
-    /// the query is.
+    /// A walk through all nodes; the matches among what it finds are picked out. None when hardly any node matches
+    /// where the query is.
     pub fn wide(&self, matching: &Matching<'_>, costs: &CostModel) -> Result<Option<Found>, Error> {
         let BoundSearch { search, deadline, .. } = self.bound;
         let check = Check::new(self.bound, matching);

@@ -60,7 +60,7 @@ pub struct Step {
     pub sources: Vec<Step>,
 }
 
-/// See the module.
+/// The collections of a data directory: see the module.
 #[derive(Debug)]
 pub struct Prepared {
     /// The query itself.

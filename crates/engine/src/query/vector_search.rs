@@ -15,7 +15,7 @@ pub struct Target {
     pub vector: VectorValue,
 }
 
-/// See the module.
+/// The collections of a data directory: see the module.
 #[derive(Clone, Copy)]
 pub struct VectorSearch<'a> {
     /// What to search for.

@@ -220,8 +220,8 @@ impl Storage for RealDisk {
         let file = owner_only(OpenOptions::new().read(true).write(true).create(true).truncate(false))
             .open(&path)
             .or_else(|e| match e.kind() {
-                // Whoever only reads can do so on a snapshot, or on a disk that the system lets nobody write to since
-                // it failed. A lock is as good on a file that cannot be written.
+                // A reader also works on a snapshot, or on a disk that became read-only after a failure. A lock works
+                // on a file that cannot be written, too.
                 io::ErrorKind::ReadOnlyFilesystem => File::open(&path),
                 _ => Err(e),
             })

@@ -39,9 +39,9 @@ pub struct Reserve {
     spent: AtomicBool,
     /// What the file had when it was removed.
     wanted: AtomicU64,
-    /// So little was free at the last look that every byte counts.
+    /// Little space was free at the last measurement, so every byte counts.
     tight: AtomicBool,
-    /// Work that waited for checkpoints at the last look.
+    /// Work that waited for checkpoints at the last measurement.
     unsaved: AtomicU64,
     /// Bytes that these checkpoints need.
     needed: AtomicU64,
@@ -113,34 +113,33 @@ impl Reserve {
         self.fits(unsaved) && (!self.is_spent() || self.has_room_again())
     }
 
-    /// Looks at what is free. Answers whether it is so little that the next checkpoints may not fit: the disk was full, or
-    /// has less than a gigabyte.
-    pub fn look(&self) -> bool {
+    /// Measures the free space. Returns whether the next checkpoints may not fit: the disk was full, or has less than a
+    /// gigabyte.
+    pub fn measure_free(&self) -> bool {
         let is_tight = self.is_spent() || self.storage.free_bytes().is_some_and(|free| free < LITTLE_FREE);
         self.tight.store(is_tight, Ordering::Release);
         is_tight
     }
 
-    /// Whether little was free at the last [`look`](Self::look).
+    /// Whether little was free at the last [`measure_free`](Self::measure_free).
     pub fn is_tight(&self) -> bool {
         self.is_spent() || self.tight.load(Ordering::Acquire)
     }
 
-    /// Takes note of what the next checkpoints need, and of the work that waits for them.
+    /// Records how many bytes the next checkpoints need, and the work that waits for them.
     pub fn measure(&self, unsaved: u64, needed: u64) {
         self.unsaved.store(unsaved, Ordering::Release);
         self.needed.store(needed, Ordering::Release);
     }
 
-    /// So much does not wait any more.
+    /// Subtracts work that a checkpoint has taken over, or that was discarded.
     pub fn forget(&self, work: u64) {
         let less = |unsaved: u64| Some(unsaved.saturating_sub(work));
         let _ = self.unsaved.fetch_update(Ordering::AcqRel, Ordering::Acquire, less);
     }
 
-    /// Whether checkpoints of the work that waits for them have room beside the reserve, which is for what comes after
-    /// that, when room has to be made. What came since the last [`measure`](Self::measure) needs as much once more as it
-    /// took in the log.
+    /// Whether the pending checkpoints fit beside the reserve, which is kept for making room afterwards. Work that came
+    /// since the last [`measure`](Self::measure) is assumed to need as many bytes again as it took in the log.
     pub fn fits(&self, unsaved: u64) -> bool {
         let grown = unsaved.saturating_sub(self.unsaved.load(Ordering::Acquire));
         if !self.is_tight() && grown < LITTLE_FREE / 4 {
@@ -183,8 +182,8 @@ impl Reserve {
     }
 
     /// Makes the file, makes it longer, or makes it again. It is as long as the log, within its bounds, because that is
-    /// what a checkpoint may have to write, and as long as may be where little is free; it grows when it should be twice
-    /// as long.
+    /// what a checkpoint may have to write, and as long as may be where little is free; it grows when it should be
+    /// twice as long.
     ///
     /// # Errors
     /// The disk's. Nothing depends on it: the next call tries again.
@@ -196,7 +195,8 @@ impl Reserve {
         let free = self.storage.free_bytes().unwrap_or(u64::MAX);
         let enough = if free < LITTLE_FREE && log_bytes >= DATA_BYTES { MAX_BYTES } else { log_bytes };
         let wanted = enough.min(MAX_BYTES).min(free.saturating_add(held.usual) / FREE_DIVISOR);
-        // As long as it was, however little is free beside it: a disk that fills again and again must not wear it down.
+        // Not shorter than before, however little else is free: a disk that fills repeatedly must not shrink it each
+        // time.
         let wanted = if self.is_spent() { wanted.max(self.wanted.load(Ordering::Acquire)) } else { wanted };
         if wanted >= MIN_LOG_BYTES {
             self.lengthen(START_PATH, &mut held.start, wanted / START_DIVISOR)?;
@@ -313,8 +313,8 @@ mod tests {
     fn growth_ends_while_a_checkpoint_of_what_waits_has_room() {
         let disk = disk(4 << 20);
         let reserve = Reserve::open(Arc::new(disk.clone()));
-        assert!(reserve.admits_growth(1 << 20), "nobody has looked yet");
-        assert!(reserve.look(), "less than a gigabyte is free");
+        assert!(reserve.admits_growth(1 << 20), "the free space was not measured yet");
+        assert!(reserve.measure_free(), "less than a gigabyte is free");
         let mut log = disk.create("log").expect("a file");
         log.append(&vec![0; 1 << 20]).expect("there is room");
         reserve.measure(1 << 20, 1 << 20);
@@ -328,14 +328,14 @@ mod tests {
         reserve.measure(0, 3 << 20);
         assert!(!reserve.fits(0), "what is new may be more than what waits");
         disk.remove("log").expect("a file");
-        assert!(reserve.fits(0), "room that somebody else makes counts at once");
+        assert!(reserve.fits(0), "room that another process makes counts at once");
     }
 
     #[test]
     fn a_disk_with_room_refuses_nothing() {
         let disk = disk(1 << 40);
         let reserve = Reserve::open(Arc::new(disk));
-        assert!(!reserve.look() && reserve.worth_freeing().is_none());
+        assert!(!reserve.measure_free() && reserve.worth_freeing().is_none());
         reserve.measure(0, u64::MAX);
         assert!(reserve.admits_growth(1 << 20));
     }

@@ -72,7 +72,7 @@ fn bytes_are_written_in_the_place_of_others_and_behind_them() {
 }
 
 #[test]
-fn bytes_that_were_written_over_others_are_torn_where_they_stand() {
+fn bytes_that_were_written_over_others_are_torn_in_their_place() {
     let disk = SimDisk::new();
     durable(&disk, "x", &[0; 9000]);
     let mut file = disk.open_append("x").unwrap();
@@ -466,7 +466,7 @@ fn a_power_cut_can_keep_any_choice_of_what_was_not_synced() {
 }
 
 #[test]
-fn whoever_takes_turns_is_called_before_each_call_and_may_use_the_disk() {
+fn a_turn_runs_before_each_call_and_may_use_the_disk() {
     let disk = SimDisk::new();
     let seen = Arc::new(parking_lot::Mutex::new(Vec::new()));
     let (log, handle) = (Arc::clone(&seen), disk.clone());

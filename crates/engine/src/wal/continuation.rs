@@ -115,8 +115,8 @@ fn go_on(
         if !bytes.is_empty() {
             file.write_at(last.end - bytes.len() as u64, &bytes)?;
         }
-        // A truncation whose sync failed before a restart must not be undone by a later power cut: the bytes it took
-        // away would stand where new records are expected.
+        // A truncation whose sync failed before a restart must not be undone by a later power cut: the old bytes would
+        // be in the place of new records.
         file.sync()?;
         Ok(file)
     };

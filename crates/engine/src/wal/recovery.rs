@@ -322,7 +322,7 @@ impl Recovery<'_> {
         let first = loaded.first;
         // The damage of its header, if any, was reported before this.
         let damages = self.replay.report.damages.len();
-        // No checkpoint is ahead of the log.
+        // No checkpoint has records that the log never had.
         let proven = loaded.synced_through();
         let synced_through = proven.max(self.applied);
         loaded.cut_tail(synced_through, &mut self.replay.report);
@@ -338,7 +338,7 @@ impl Recovery<'_> {
             self.next = synced_through.next();
         }
         if self.replay.report.damages[damages..].iter().any(|damage| damage.lost_to.is_none()) {
-            // As where there is no segment at all.
+            // As if there were no segment.
             self.next = self.next.max(self.behind_applied());
         }
         // A body that is damaged may end behind the file, and would swallow what is appended to it.

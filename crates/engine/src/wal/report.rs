@@ -1,4 +1,4 @@
-//! What opening a log tells its owner.
+//! What opening a log reports to its owner.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -98,7 +98,7 @@ impl fmt::Display for Damage {
             DamageKind::RecordHeader => {
                 write!(f, "the bytes from {} on are no record: {records}", self.offset)
             }
-            // What follows it says for itself whether it can be read.
+            // Whether the next segment can be read is reported for that segment.
             DamageKind::SegmentHeader if self.lost_to.is_some_and(|to| to < *lost_from) => {
                 f.write_str("the header of the segment is damaged, or another segment's")
             }

@@ -42,7 +42,7 @@ pub struct TestEngine {
 pub struct Client(pub Arc<Engine>);
 
 impl Client {
-    /// The result of a request with a target in its path and a choice of `wait`, as it stands in the envelope.
+    /// The result of a request with a target in its path and a choice of `wait`, as it is in the envelope.
     pub fn answer(
         &self,
         operation: &str,

@@ -1,4 +1,4 @@
-//! Decay of files that are served: whatever would give damaged bytes a new checksum finds out that they are damaged.
+//! Decay of files that are served: code that would write damaged bytes with a new checksum verifies them first.
 
 use crate::common::TestEngine;
 use crate::files::{Kind, files};
@@ -58,7 +58,7 @@ fn is_set_aside(mut engine: TestEngine) {
 fn what_is_copied_forward_is_verified_and_its_collection_set_aside_when_it_decayed() {
     let engine = served(20);
     decay(&engine, true);
-    // Most of the file is of no use any more, so the rest would be copied.
+    // Most of the file is dead, so a checkpoint copies the rest.
     upsert(&engine, "flat", 0..15);
     engine.checkpoint();
     is_set_aside(engine);

@@ -3,8 +3,8 @@
 //!
 //! `KITHDB_SEEDS` sets how many programs run (500; `npm run test:long` has many more), `KITHDB_FIRST_SEED` which is the
 //! first.
-//! `KITHDB_EXHAUSTIVE=1` lets every call of the scenario of `nth_call` fail however long it gets, and `exhaustive` go on
-//! to programs of four operations whose recovery crashes twice.
+//! `KITHDB_EXHAUSTIVE=1` lets every call of the scenario of `nth_call` fail however long it gets, and `exhaustive` go
+//! on to programs of four operations whose recovery crashes twice.
 
 mod body;
 mod commands;
@@ -33,7 +33,7 @@ const REPORT_AFTER: u64 = 20_000;
 /// Failures after which a run ends.
 const MOST_FAILURES: usize = 5;
 
-/// What is tested, for the report of a failure; empty where nobody knows.
+/// What is tested, for the report of a failure; empty where it is unknown.
 fn commit() -> String {
     let git = std::process::Command::new("git")
         .args(["-C", env!("CARGO_MANIFEST_DIR"), "rev-parse", "--short", "HEAD"])

@@ -58,7 +58,7 @@ impl Run {
         }
         let mut off = false;
         if self.chance(75) {
-            // The machine goes off in the middle of what follows.
+            // The power goes off during what follows.
             self.engine.disk.set_capacity(None);
             self.engine.disk.crash_after(self.below(25));
             self.session().armed = true;
@@ -101,7 +101,7 @@ impl Run {
         };
         turns::work(&self.engine, &self.session, work);
         if self.chance(25) {
-            // What was built beside the requests is right at once, not only when it is built again after a restart.
+            // Indexes that were built during the requests are right before a restart builds them again.
             let client = self.engine.client();
             self.session().answers_agree(&client);
         }
@@ -212,7 +212,7 @@ impl Run {
             assert_eq!(digests, before, "the state that was acknowledged is the state after replay");
         }
         if let Some(mut copy) = copy {
-            // Replay is pure: the same directory gives the same state again.
+            // Replay is deterministic: the same directory gives the same state again.
             copy.open().expect("what opens once opens twice");
             assert_eq!(verify::digests(&copy.client()), digests, "two openings of one directory");
         }

@@ -111,7 +111,7 @@ impl Kind {
         self.run_and(session, client, at, |_| {});
     }
 
-    /// The same, and has a look at the error of a disk that failed.
+    /// The same, and checks the error if the disk failed.
     pub fn run_and(self, session: &mut Session, client: &Client, at: u64, look: impl FnOnce(&Error)) {
         match (self.step(&session.model, at), self) {
             (Some(step), _) => {
@@ -140,8 +140,8 @@ fn points(at: u64, ids: Range<u64>) -> Vec<(u64, Arc<Point>)> {
     .collect()
 }
 
-/// An engine with a collection that has everything: a graph, a checkpoint, a field index, and a log behind it. From here
-/// on its writes are answered at a level of durability.
+/// An engine with a collection that has everything: a graph, a checkpoint, a field index, and a log behind it. From
+/// here on its writes are answered at a level of durability.
 pub fn prepared(level: Level) -> (TestEngine, Model) {
     let engine = TestEngine::with(SimDisk::new(), 1, THRESHOLDS).expect("an empty disk opens");
     let client = engine.client();

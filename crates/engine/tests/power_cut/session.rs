@@ -28,7 +28,7 @@ pub struct Session {
     pub shaken: bool,
     /// Background work is under way and waits for this.
     pub in_turn: bool,
-    /// What went wrong during a turn, inside of background work, which catches panics.
+    /// A failure during a turn. Background work, which catches panics, must not hide it.
     pub failure: Option<Box<dyn Any + Send>>,
 }
 
@@ -57,7 +57,7 @@ impl Session {
     /// Sends a request and checks its answer against the model. Answers the error of the disk, if it met one.
     pub fn request(&mut self, client: &Client, step: Step) -> Option<Error> {
         let Step { operation, collection, target, wait, body, outcome } = step;
-        // The index may be the one that is being built: nobody would answer before the end of the turn.
+        // The index may be the one that is being built: the answer would come only after the end of the turn.
         let wait = wait && !(self.in_turn && operation == "create_field_index");
         match (client.execute(operation, &collection, target.as_deref(), wait, body.into_bytes()), outcome) {
             (Ok(result), Ok(after)) => {

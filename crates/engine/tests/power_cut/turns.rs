@@ -1,8 +1,8 @@
-//! Background work with other things in between: the seed decides what happens between any two of its steps.
+//! Background work interleaved with other work: the seed decides what happens between any two of its steps.
 //!
 //! Everything is on one thread. A step of background work ends where it calls the disk or says that it holds nothing
-//! ([`Storage::turn`](kithdb_engine::storage::Storage::turn)); there requests, and steps of other background work, run to
-//! their end. So a checkpoint, a build, a rewriting or a vacuum meets writes at each of its steps.
+//! ([`Storage::turn`](kithdb_engine::storage::Storage::turn)); there requests, and steps of other background work, run
+//! to their end. So a checkpoint, a build, a rewriting or a vacuum meets writes at each of its steps.
 
 use crate::common::{Client, TestEngine};
 use crate::session::Session;
@@ -27,7 +27,7 @@ pub enum Work {
 }
 
 impl Work {
-    /// Does it, without turns for others.
+    /// Does it, without turns of other work.
     pub fn run(self, client: &Client) {
         let catalog = client.0.catalog();
         match self {
@@ -42,7 +42,7 @@ impl Work {
         }
     }
 
-    /// Another kind of work that needs nothing of what this one holds while it lets others have a turn.
+    /// Another kind of work that needs no lock which this one holds during a turn.
     fn beside(self, session: &mut Session, client: &Client) {
         let other = session.random.below(3);
         match (self, other) {
@@ -61,7 +61,7 @@ impl Work {
     }
 }
 
-/// Turns that others have at most during one piece of work.
+/// Greatest number of turns during one piece of work.
 const MOST_TURNS: u64 = 6;
 
 /// Does a piece of background work, and lets the session act in between as its seed decides.
@@ -89,14 +89,15 @@ fn turn(work: Work, percent: u64, client: &Client, session: &Arc<Mutex<Session>>
     let (client, session) = (client.clone(), Arc::clone(session));
     let left = Mutex::new(MOST_TURNS);
     Arc::new(move |place: &str| {
-        // At calls for the log's and the catalog's own files their locks are held. Places that are not paths have a space.
+        // At calls for the log's and the catalog's own files their locks are held. Places that are not paths have a
+        // space.
         let is_locked = !place.starts_with("collections/") || place.starts_with("collections/CATALOG");
         if is_locked && !place.contains(' ') {
             return;
         }
-        // Whoever has a turn gives none.
+        // There are no turns within a turn.
         let Ok(mut session) = session.try_lock() else { return };
-        // Between two locks is where things go wrong; there are fewer such places than calls of the disk.
+        // Most races are between two locks. There are fewer such places than disk calls, so their turns are likelier.
         let percent = if place.contains(' ') { (3 * percent).min(90) } else { percent };
         let mut left = left.lock().unwrap();
         if *left == 0 || session.failure.is_some() || !session.random.chance(percent) {

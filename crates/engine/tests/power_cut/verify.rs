@@ -1,4 +1,4 @@
-//! What must hold of an engine at every moment, whatever happened before.
+//! What must hold of an engine at every moment.
 
 use crate::body;
 use crate::common::{Client, Random};
@@ -187,8 +187,8 @@ pub fn answers_agree(client: &Client, model: &Model, random: &mut Random) {
     }
 }
 
-/// A walk as wide as the graph meets every live row that the graph is said to have. (Searches of collections as small as
-/// these are planned as scans: they would not tell.)
+/// A walk as wide as the graph meets every live row that the graph is said to have. (Searches of collections as small
+/// as these are planned as scans, which do not test the graph.)
 fn walks_meet_every_row(client: &Client, name: &str, random: &mut Random) {
     let Ok(entry) = client.0.catalog().enter(name) else { return };
     let snapshot = entry.collection().expect("it is served").snapshot();

@@ -7,7 +7,7 @@ pub(super) const MAX_BLOCK_ROWS: u32 = 1 << 14;
 /// Postings of a block at most: ends of lists are `u32`.
 pub(super) const MAX_BLOCK_POSTINGS: usize = 1 << 30;
 
-/// See the module.
+/// The collections of a data directory: see the module.
 pub struct Block {
     format: SparseFormat,
     start: u32,
@@ -57,7 +57,8 @@ impl Block {
         lists.into_block(format, start, rows, found.len() as u32)
     }
 
-    /// The block of `rows` rows from `start` on that has what these blocks have, which lie in that range in their order.
+    /// The block of `rows` rows from `start` on that has what these blocks have, which lie in that range in their
+    /// order.
     pub fn merge(format: SparseFormat, start: u32, rows: u32, parts: &[&Block]) -> Block {
         assert!(rows <= MAX_BLOCK_ROWS, "a block of {rows} rows");
         let mut terms: Vec<(u32, u32, u32)> = Vec::new();

@@ -26,8 +26,8 @@ pub(super) struct SimContent {
 }
 
 /// Bytes whose sync failed. The kernel marks such pages clean, so a later sync succeeds without writing them, unless
-/// they were written anew: they look fine until the power goes, or until the kernel lets go of the pages and reads them
-/// from the disk again.
+/// they were written again. They read back correctly until a power cut, or until the kernel evicts the pages and reads
+/// them from the disk again.
 #[derive(Clone, Debug)]
 struct Doubt {
     range: Range<usize>,
@@ -101,13 +101,13 @@ impl SimContent {
         }
     }
 
-    /// The kernel lets go of clean pages: of bytes whose sync failed some are from now on read as the disk has them,
-    /// which is anything but what was written. The length stays: it is kept with the name, not with the pages.
+    /// The kernel evicts clean pages. Some of the bytes whose sync failed are then read as the disk has them, which is
+    /// not what was written. The length stays, because it belongs to the inode and not to the pages.
     pub(super) fn drop_caches(&mut self, random: &mut RandomSource) {
         for Doubt { range, old } in std::mem::take(&mut self.doubtful) {
             let end = range.end.min(self.live.len()).min(self.durable.len());
             if range.start >= end || random.chance(50) {
-                // These pages were written after all, by luck.
+                // By chance these pages were written before the sync failed.
                 continue;
             }
             spoil(&mut self.live[range.start..end], &old, random);
@@ -120,8 +120,8 @@ impl SimContent {
         self.pending.len()
     }
 
-    /// Leaves what the disk holds if of the unsynced changes exactly those arrived for which `arrived` says so, each
-    /// whole. A place that nothing arrived for reads as zeros.
+    /// Simulates a power cut after which exactly those unsynced changes are on the disk for which `arrived` returns
+    /// true, each complete. A range without any change on the disk reads as zeros.
     pub(super) fn lose_power_keeping(&mut self, mut arrived: impl FnMut() -> bool) {
         let mut image = std::mem::take(&mut self.durable);
         for change in self.pending.drain(..) {
@@ -141,7 +141,7 @@ impl SimContent {
         self.doubtful.clear();
     }
 
-    /// Leaves what the disk holds after the power came back.
+    /// Simulates a power cut.
     pub(super) fn lose_power(&mut self, random: &mut RandomSource) {
         let mut image = if self.pending.is_empty() {
             std::mem::take(&mut self.durable)
@@ -218,7 +218,7 @@ fn touched(durable_len: usize, pending: &[Change]) -> Range<usize> {
 fn apply(image: &mut Vec<u8>, change: &Change) {
     match change {
         Change::Write { at, bytes } => {
-            // A place that nothing arrived for reads as zeros.
+            // A range without any change on the disk reads as zeros.
             image.resize(image.len().max(at + bytes.len()), 0);
             image[*at..at + bytes.len()].copy_from_slice(bytes);
         }

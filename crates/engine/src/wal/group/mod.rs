@@ -14,13 +14,13 @@ use crate::types::Lsn;
 use committer::{Committer, Group, Queue};
 use std::sync::Arc;
 
-/// With at most this many bytes waiting, a writer writes and syncs inline: the sync then takes hardly longer than handing
-/// over to another thread and back.
+/// With at most this many bytes waiting, a writer writes and syncs inline: the sync then takes hardly longer than
+/// handing over to another thread and back.
 const INLINE_BYTES: usize = 64 << 10;
 
 /// Called once with how a group ended: the LSN of its last record (for an empty group the last durable one) or why
-/// none of its records is in the log. Called on the thread that wrote it, one at a time and the groups of a collection in
-/// the order of their LSNs; it must not block, and must not call the log.
+/// none of its records is in the log. Called on the thread that wrote it, one at a time and the groups of a collection
+/// in the order of their LSNs; it must not block, and must not call the log.
 pub type Completion = Box<dyn FnOnce(Result<Lsn, LogError>) + Send>;
 
 /// The log, shared by all writers of the server.
@@ -172,9 +172,9 @@ impl GroupCommit {
         self.shared.log.lock().cut(below)
     }
 
-    /// See [`Log::mend_mark`]; waits for a running sync.
-    pub fn mend_mark(&self) -> Option<(MarkFault, Result<(), LogError>)> {
-        self.shared.log.lock().mend_mark()
+    /// See [`Log::repair_mark`]; waits for a running sync.
+    pub fn repair_mark(&self) -> Option<(MarkFault, Result<(), LogError>)> {
+        self.shared.log.lock().repair_mark()
     }
 
     /// See [`Log::rotate`]; waits for a running sync.
@@ -183,8 +183,8 @@ impl GroupCommit {
     }
 
     /// Makes everything that was appended durable and shows the paths of all segments with their lengths in bytes,
-    /// oldest first. Nothing is written or cut meanwhile, so `look` must be short. What a segment holds up to its length
-    /// never changes afterwards.
+    /// oldest first. Nothing is written or cut meanwhile, so `look` must be short. What a segment holds up to its
+    /// length never changes afterwards.
     ///
     /// # Errors
     /// The log's, when it cannot be made durable.

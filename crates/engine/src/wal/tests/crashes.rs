@@ -169,7 +169,7 @@ fn records_that_recovery_did_not_find_never_come_back() {
 }
 
 #[test]
-fn a_segment_whose_name_was_not_synced_is_not_relied_on() {
+fn a_segment_whose_name_was_not_synced_is_not_used() {
     for n in 1..12 {
         let disk = SimDisk::new();
         filled(&disk, 2, 1 << 20);
