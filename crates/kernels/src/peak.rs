@@ -1,4 +1,4 @@
-//! What one core can do at most, for benchmarks that state their results as a share of it.
+//! The peak floating-point rate of one core, for benchmarks that state their results as a share of it.
 
 use crate::{Level, available};
 
