@@ -100,7 +100,7 @@ export class ContractServer {
     return [answer.status, message];
   }
 
-  /** Makes a collection, of two-dimensional Dot vectors unless told otherwise, and gives its path. */
+  /** Makes a collection, by default of two-dimensional Dot vectors, and returns its path. */
   async collection(name: string, body: unknown = { vectors: { size: 2, distance: 'Dot' } }): Promise<string> {
     const path = `/collections/${name}`;
     await this.ok('PUT', path, body);

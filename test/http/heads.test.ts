@@ -71,7 +71,7 @@ describe('heads that Node hands over all the same', () => {
     'application/json;odata.metadata=minimal',
     'application/json; charset="UTF-8"',
     'application/json;',
-  ])('takes the type %j, whatever parameters it has besides the charset', async (type) => {
+  ])('takes the type %j, with any parameters besides the charset', async (type) => {
     const options = { body: '{}', headers: { 'content-type': type } };
     expect((await send(service, 'POST', SEARCH, options)).status).toBe(200);
   });

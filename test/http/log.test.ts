@@ -23,7 +23,7 @@ afterEach(() => {
 describe('LineWriter', () => {
   const lossLine = (lines: number): string => `lost ${lines}\n`;
 
-  /** Lets every write to a file fail until it is told otherwise. */
+  /** Makes every write to a file fail until the test restores it. */
   function failing(): { stop: () => void } {
     let fails = true;
     const error = Object.assign(new Error('no space left on device'), { code: 'ENOSPC' });
