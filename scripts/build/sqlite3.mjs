@@ -20,7 +20,7 @@ const ASK_FOR_CACHE_PATH = `
 `;
 
 /**
- * Makes `require('sqlite3')` work, or finds that the runtime's own `node:sqlite` can stand in for it.
+ * Makes `require('sqlite3')` work, or finds that the runtime's own `node:sqlite` can be used instead.
  *
  * @throws {BuildError} when neither is to be had
  */
