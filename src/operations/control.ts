@@ -115,7 +115,7 @@ async function serveBackup(dataDir: string, socket: Socket, staging: Staging, lo
   await staging.unstage().catch((error: unknown) => {
     log.warn({ err: error }, 'what was staged for a backup cannot be removed; the next start removes it');
   });
-  // The end of the connection tells the client that the stage is removed.
+  // The end of the connection notifies the client that the stage is removed.
   socket.end();
 }
 

@@ -193,7 +193,7 @@ describe('the identity cache', () => {
     expect(cache.find('b')).toBeUndefined();
   });
 
-  it('is emptied at once, and takes nothing that was looked up before', () => {
+  it('is emptied at once, and does not store the result of an earlier lookup', () => {
     const { epoch } = cache;
     cache.remember('a', known, epoch);
     cache.clear();

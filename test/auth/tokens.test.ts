@@ -182,7 +182,7 @@ describe('C3.12 deleting', () => {
     await server.client.delete('/auth/access_token/123456').set(admin).expect(404);
   });
 
-  it('lets no request through that began to look the token up before', async () => {
+  it('refuses a request that began its token lookup before the deletion', async () => {
     const { id, token } = await create();
     // The requests run concurrently. Whatever each of them found, none of it may stay in the cache.
     const requests = Array.from({ length: 20 }, () => readStatus(token));

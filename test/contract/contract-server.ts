@@ -6,7 +6,7 @@ import { loadConfig, readFlags } from '../../src/config';
 import { startServer, type RunningServer } from '../../src/server';
 import { send, type Answer } from '../http/harness';
 
-/** A parsed answer, or a part of one; tests look into it by hand. */
+/** A parsed answer, or a part of one; tests check its shape themselves. */
 // eslint-disable-next-line @typescript-eslint/no-explicit-any -- what it holds is what the tests are about
 export type Json = any;
 

@@ -187,13 +187,13 @@ async function hold(server: ContractServer, { limit, method, rest, body, setting
   await server.ok(method, `${path}${rest}`, body(limit));
 }
 
-/** A query over so many prefetches, beside each other. */
+/** A query over `count` prefetches, beside each other. */
 const beside = (count: number): unknown => ({
   prefetch: numbers(count).map((id) => ({ query: [id, 1], limit: 1 })),
   query: { fusion: 'rrf' },
 });
 
-/** A query over prefetches, so many within each other, each by itself or as a list of one. */
+/** A query over nested prefetches, `depth` levels deep, each by itself or as a list of one. */
 const within = (depth: number, asList = false): unknown => {
   const filter = { must: [{ should: [{ key: 'a', match: { value: 1 } }] }] };
   const leaf: unknown = { query: [1, 2], limit: 1, filter };

@@ -8,7 +8,7 @@ const statuses = (received: string): string[] =>
 
 const head = (...lines: string[]): string => `${lines.join('\r\n')}\r\n\r\n`;
 
-describe('heads that Node hands over all the same', () => {
+describe('heads that Node accepts and the server must check', () => {
   let service: Service;
   beforeAll(async () => {
     service = await startService();

@@ -60,7 +60,7 @@ describe('LineWriter', () => {
     closeSync(file);
   });
 
-  it('keeps what cannot be written, goes on when there is room again, and says how much was too much', async () => {
+  it('keeps lines that cannot be written, writes them when there is room again, and reports how many were dropped', async () => {
     const file = openSync(join(folder, 'log'), 'a');
     const disk = failing();
     const writer = new LineWriter(file, lossLine);

@@ -127,7 +127,7 @@ describe('C11.4 backup and restore', () => {
     expect(JSON.parse(result.out)).toMatchObject({
       damaged: [{ file: data, missing: false, what: expect.stringMatching(/do not have their checksum/) }],
     });
-    // It is a backup all the same: of everything else.
+    // It is still a backup of everything else.
     await ok('restore', '--from', b1, '--data-dir', join(folder, 'restored'));
   });
 
