@@ -364,7 +364,7 @@ fn an_operation_too_long_for_a_record_of_the_log_is_refused_alone_c1_7() {
     assert_eq!(engine.ok("count", "c", json!({})), json!({"count": 200}));
 }
 
-/// An engine with these limits, and a collection of so many points with an empty payload.
+/// An engine with these limits, and a collection of `points` points with an empty payload.
 fn limited(limits: Limits, points: u64) -> TestEngine {
     let options = Options { mode: Mode::Inline { seed: 1 }, limits, ..Options::default() };
     let disk = SimDisk::new();

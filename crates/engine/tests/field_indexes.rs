@@ -301,10 +301,10 @@ fn a_waiting_request_is_answered_at_its_timeout_c1_10() {
         receive
     };
     assert_eq!(wait(Duration::ZERO).try_recv(), Ok(false), "its time is over");
-    let patient = wait(Duration::from_secs(3600));
-    assert!(patient.try_recv().is_err(), "nobody has built it yet");
+    let waiting = wait(Duration::from_secs(3600));
+    assert!(waiting.try_recv().is_err(), "it is not built yet");
     collection.build_indexes();
-    assert_eq!(patient.try_recv(), Ok(true));
+    assert_eq!(waiting.try_recv(), Ok(true));
     assert_eq!(wait(Duration::from_secs(3600)).try_recv(), Ok(true), "it is there already");
     collection.stop_waiting();
     assert_eq!(wait(Duration::from_secs(3600)).try_recv(), Ok(false), "nothing will be built");

@@ -70,7 +70,7 @@ fn append(log: &GroupCommit, outcomes: &Outcomes, collection: u64, name: &str) {
     let group = name.to_string();
     let durability = [Durability::Always, Durability::Os][(collection % 2) as usize];
     let body = name.as_bytes();
-    let done = move |result| outcomes.lock().expect("nobody panics").push((group, result));
+    let done = move |result| outcomes.lock().expect("no thread panics").push((group, result));
     if name.ends_with("second") {
         let twice = |log: &mut Appender<'_>| {
             (0..2).try_for_each(|_| log.append(collection, 1, body.into()).map(drop))
@@ -100,7 +100,7 @@ fn append_from_three_threads(log: &Arc<GroupCommit>, outcomes: &Outcomes) {
 
 /// Every group was notified of once, is whole where it succeeded, and absent where it failed.
 fn is_as_notified(disk: &SimDisk, outcomes: &Outcomes, groups: usize) {
-    let outcomes = outcomes.lock().expect("nobody panics");
+    let outcomes = outcomes.lock().expect("no thread panics");
     assert_eq!(outcomes.len(), groups, "every writer is notified once: {outcomes:?}");
     let (_, seen) = open_log(disk);
     for (name, result) in &*outcomes {
@@ -123,7 +123,7 @@ fn writers_that_share_a_sync_are_notified_of_what_is_true() {
         log.close().expect("the last sync succeeds");
         disk.power_cut(1);
         is_as_notified(&disk, &outcomes, 6);
-        assert!(outcomes.lock().expect("nobody panics").iter().all(|(_, result)| result.is_ok()));
+        assert!(outcomes.lock().expect("no thread panics").iter().all(|(_, result)| result.is_ok()));
     });
 }
 
@@ -166,7 +166,7 @@ fn a_log_that_closes_answers_every_writer() {
         closers.into_iter().for_each(|closer| closer.join().expect("no panic"));
         disk.power_cut(1);
         is_as_notified(&disk, &outcomes, 6);
-        let outcomes = outcomes.lock().expect("nobody panics");
+        let outcomes = outcomes.lock().expect("no thread panics");
         assert!(
             outcomes.iter().all(|(_, result)| matches!(result, Ok(_) | Err(LogError::Closed))),
             "{outcomes:?}"
@@ -269,7 +269,7 @@ fn readers_see_whole_requests_in_their_order_and_writers_their_own() {
                                 assert!(view.op >= op, "a write was answered before it is visible");
                                 assert_eq!(number(&view, writer * 5), Some(value));
                             }
-                            Err(_) => drop(refused.lock().expect("nobody panics").insert(value)),
+                            Err(_) => drop(refused.lock().expect("no thread panics").insert(value)),
                         }
                     }
                 })
@@ -295,7 +295,7 @@ fn readers_see_whole_requests_in_their_order_and_writers_their_own() {
         };
         writers.into_iter().for_each(|writer| writer.join().expect("no panic"));
         let seen = reader.join().expect("no panic");
-        let refused = refused.lock().expect("nobody panics");
+        let refused = refused.lock().expect("no thread panics");
         assert!(seen.is_disjoint(&refused), "a refused write was seen");
         server.close();
     });

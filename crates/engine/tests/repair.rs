@@ -93,7 +93,7 @@ fn data_files(disk: &SimDisk, collection: u64) -> Vec<String> {
     names.into_iter().filter(|name| name.ends_with(".data")).map(|name| format!("{dir}/{name}")).collect()
 }
 
-/// Names and contents of everything on a disk but what a repair set aside, and the lock.
+/// Names and contents of all files on a disk, except those in the salvage folder, and the lock.
 fn contents(disk: &SimDisk) -> Vec<(String, Vec<u8>)> {
     let mut all = Vec::new();
     for dir in ["catalog", "log", "collections"] {
@@ -299,10 +299,12 @@ fn a_segment_under_the_name_of_the_last_one_is_not_the_end_of_the_log() {
     let other = disk.read(&first).expect("a file");
     disk.decay(&last, |bytes| *bytes = other).expect("the file is there");
     let report = check(Arc::new(disk.clone()), None, OPTIONS).expect("it can be checked");
-    let told = report.findings.listed.iter().filter(|finding| finding.severity == Severity::Damage);
-    let told: Vec<_> = told.collect();
-    assert!(told.iter().any(|finding| finding.file == last && finding.what.contains("on cannot be read")));
-    assert!(told.iter().all(|finding| !finding.effect.starts_with("none")), "{told:?}");
+    let reported = report.findings.listed.iter().filter(|finding| finding.severity == Severity::Damage);
+    let reported: Vec<_> = reported.collect();
+    assert!(
+        reported.iter().any(|finding| finding.file == last && finding.what.contains("on cannot be read"))
+    );
+    assert!(reported.iter().all(|finding| !finding.effect.starts_with("none")), "{reported:?}");
     assert!(report.findings.listed.iter().all(|finding| !finding.what.contains("no record is lost")));
     assert!(report.collections.iter().all(|found| found.points.is_none()), "{:?}", report.collections);
 }
@@ -414,7 +416,7 @@ fn a_repair_keeps_what_verifies_names_the_rest_and_sets_it_aside() {
             assert!(aside.starts_with(SALVAGE));
             assert_eq!(copy.read(&format!("{aside}/{path}")).expect("it is there"), damaged, "{how}");
         }
-        // It goes on as any other, now and after a restart.
+        // It works like any other, now and after a restart.
         if engine.ok("list_collections", "", json!(null)).to_string().contains("flat") {
             upsert(&engine, "flat", 500..510, 0);
             engine.restart();
@@ -449,10 +451,10 @@ fn operations_of_a_collection_whose_creation_is_lost_are_reported_and_those_of_d
 
     for dry_run in [true, false] {
         let report = run_repair(&disk, dry_run).expect("it can be repaired");
-        let told: Vec<&String> =
+        let reported: Vec<&String> =
             report.notes.iter().filter(|note| note.starts_with("operations of")).collect();
         assert!(
-            matches!(told[..], [note] if note.contains("with the number 2 cannot be kept: 2.")),
+            matches!(reported[..], [note] if note.contains("with the number 2 cannot be kept: 2.")),
             "{:?}",
             report.notes
         );

@@ -285,7 +285,7 @@ fn an_indexer_that_was_delayed_inserts_no_row_that_was_dropped_meanwhile() {
 
 /// Regression: tombstones were never reused, so each deleted id left a point in memory and in every checkpoint.
 #[test]
-fn deleted_points_leave_no_tombstones_for_ever() {
+fn tombstones_of_deleted_points_are_reused() {
     for (seed, quantization) in [(7, json!(null)), (8, json!({"binary": {}}))] {
         let mut engine = engine(seed, quantization);
         engine.ok("create_field_index", "c", json!({"field_name": "n", "field_schema": "integer"}));
@@ -351,14 +351,14 @@ fn a_vacuum_does_not_write_for_other_requests() {
     assert_whole(&engine, &points, &mut random, "after the vacuum");
 }
 
-/// Regression: each row that was ever written kept sixteen bytes for ever, so 100 million updates of one point took 1.6
+/// Regression: each row that was ever written kept sixteen bytes forever, so 100 million updates of one point took 1.6
 /// GB.
 #[test]
 fn rows_of_dropped_chunks_cost_nothing_before_and_after_they_are_loaded() {
     let body = br#"{"vectors":{"size":1,"distance":"Dot"}}"#;
     let config = api::create_collection(body, &Limits::default()).expect("a configuration");
     let arena = || FieldArena::new(&config.fields()[0].1, 64 << 10);
-    // Places and deaths of so many rows are one chunk of each.
+    // The places and deaths of this many rows take one chunk each.
     let (dropped, kept) = (1u32 << 19, 100u32);
     let mut written = arena();
     for row in 0..dropped + kept {

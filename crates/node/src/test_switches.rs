@@ -11,7 +11,7 @@ use std::sync::Mutex;
 pub struct TestSwitches {
     /// Operations on the collection `__panic__` panic.
     pub panics_on_request: Option<bool>,
-    /// Background work starts at thresholds of a few kilobytes and rows, and is looked for every 10 ms: a small
+    /// Background work starts at thresholds of a few kilobytes and rows, and is due every 10 ms: a small
     /// collection is checkpointed, vacuumed and cut from the log many times a second.
     pub eager: Option<bool>,
     /// `NAME:COUNT`: the process is killed when it reaches the crash point `NAME` for the `COUNT`-th time since the

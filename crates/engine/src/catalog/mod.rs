@@ -264,13 +264,13 @@ impl Catalog {
         collection.poison(&fault.what);
         let pinned_lsn = Some(collection.checkpointed_lsn().next());
         let state = EntryState::quarantined(&fault, pinned_lsn);
-        let aside = Arc::new(Entry::new(entry.id, entry.name.clone(), entry.current_config(), state));
+        let quarantined = Arc::new(Entry::new(entry.id, entry.name.clone(), entry.current_config(), state));
         // A deletion marks the entry that has the name, and no other may have it from then on.
         let _ledger = self.ledger.lock();
         self.entries.rcu(|entries| match entries.get(&entry.name) {
             // A deletion holds the entry that it found, and will remove it.
             Some(now) if Arc::ptr_eq(now, entry) && !entry.is_deleting() => {
-                entries.update(entry.name.clone(), Arc::clone(&aside))
+                entries.update(entry.name.clone(), Arc::clone(&quarantined))
             }
             _ => OrdMap::clone(entries),
         });
@@ -321,7 +321,7 @@ impl Catalog {
     }
 
     /// Reads the catalog's file and its copy, and writes both again when one of them is not what was written. Answers
-    /// which that was, what is wrong with it, and what came of it.
+    /// which file that was, what is wrong with it, and the outcome of writing both.
     pub fn scrub_file(&self) -> Option<(&'static str, String, Result<(), StorageError>)> {
         // The files must not be replaced after one of them is read and before the other is.
         let mut ledger = self.ledger.lock();

@@ -56,7 +56,7 @@ pub struct Rehearsal {
     pub next_id: u64,
 }
 
-/// Where the list of collections comes from, before the log goes on from there.
+/// The source of the list of collections, to which the records of the log are then applied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
     /// The catalog's file, or its copy.

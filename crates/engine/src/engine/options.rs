@@ -46,7 +46,7 @@ impl Default for Options {
 
 #[cfg(feature = "testing")]
 impl Options {
-    /// Background work starts at thresholds of a few kilobytes and rows, and is looked for every 10 ms: small collections
+    /// Background work starts at thresholds of a few kilobytes and rows, and is due every 10 ms: small collections
     /// are checkpointed, copied forward, vacuumed and cut from the log many times a second.
     pub fn eager(self) -> Options {
         let thresholds = Thresholds {

@@ -14,12 +14,12 @@ use crate::name::check_collection_name;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// What the answer to a write looks like.
+/// The form of the answer to a write.
 #[derive(Clone, Copy)]
 enum Shape {
     /// One update result.
     Update,
-    /// A list of so many.
+    /// A list of this many update results.
     Updates(usize),
     /// `true`
     True,

@@ -1,4 +1,5 @@
-//! `kithdb repair`: keeps what verifies of a damaged directory, sets the rest aside, and reports what is lost.
+//! `kithdb repair`: keeps the intact data of a damaged directory, moves the rest to a salvage folder, and reports
+//! losses.
 //!
 //! Nothing is destroyed: before anything changes, everything that will be replaced gets a second name below
 //! `salvage/`. Then the damaged collections get new checkpoints, made of what verifies, and where the log is damaged
@@ -79,7 +80,7 @@ impl RepairReport {
 ///
 /// # Errors
 /// What a start could not get past but for damage of the catalog and the log; and [`OpenError::Unreadable`] when the
-/// device refuses a read of what is there, since only a later attempt could tell that from damage.
+/// device refuses a read of what is there, since only a later attempt can show whether that is damage.
 pub fn repair(
     storage: &Arc<dyn Storage>,
     stamp: &str,

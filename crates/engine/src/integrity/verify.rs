@@ -137,7 +137,7 @@ fn log_faults(storage: &Arc<dyn Storage>, end: LogEnd) -> Result<BTreeMap<String
     Ok(faults)
 }
 
-/// Collections of which a checkpoint is missing that once was there: the log goes on behind it, or no longer has the
+/// Collections whose last checkpoint is missing: the log has only later operations, or no longer has the
 /// creation, or data files are there without a manifest.
 fn lost_checkpoints(storage: &dyn Storage, inspections: &BTreeMap<u64, Inspection>) -> Vec<(String, String)> {
     let Ok(catalog) = catalog::salvage_catalog(storage, Source::File, false) else { return Vec::new() };

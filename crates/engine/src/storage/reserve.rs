@@ -84,7 +84,7 @@ impl Reserve {
         released > 0
     }
 
-    /// Gives back all of it, because nothing goes on without: the log cannot be opened, or no checkpoint fits. Answers
+    /// Gives back all of it, when nothing else works: the log cannot be opened, or no checkpoint fits. Returns
     /// whether there was any.
     pub fn release_for_start(&self) -> bool {
         let released = self.release();

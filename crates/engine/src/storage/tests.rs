@@ -26,13 +26,13 @@ fn durable(disk: &SimDisk, path: &str, bytes: &[u8]) {
     disk.sync_dir("").unwrap();
 }
 
-/// The distinct outcomes of `look` over many power cuts from the state of `disk`.
-fn outcomes<T: Ord>(disk: &SimDisk, look: impl Fn(&SimDisk) -> T) -> BTreeSet<T> {
+/// The distinct outcomes of `observe` over many power cuts from the state of `disk`.
+fn outcomes<T: Ord>(disk: &SimDisk, observe: impl Fn(&SimDisk) -> T) -> BTreeSet<T> {
     (0..400)
         .map(|seed| {
             let copy = disk.duplicate();
             copy.power_cut(seed);
-            look(&copy)
+            observe(&copy)
         })
         .collect()
 }

@@ -58,7 +58,7 @@ pub fn path_holding(storage: &dyn Storage, lsn: Lsn) -> Result<String, LogError>
     Ok(first.map_or_else(|| segment::DIR.to_string(), segment::path))
 }
 
-/// Declares that nothing up to an LSN is needed any more: a log that is opened afterwards goes on behind it.
+/// Declares that nothing up to an LSN is needed any more: a log that is opened afterwards continues after it.
 ///
 /// # Errors
 /// The disk's.

@@ -214,7 +214,7 @@ impl Log {
     }
 
     /// Reads the mark of how far the log was cut and its copy, and writes both again when they are not what was
-    /// written. Returns what is wrong with one of them, and what came of it.
+    /// written. Returns what is wrong with one of them, and the outcome of writing them.
     pub fn repair_mark(&mut self) -> Option<(MarkFault, Result<(), LogError>)> {
         let found = cut_mark::load(&*self.storage);
         let (is_stale, fault) = match found {

@@ -43,7 +43,7 @@ pub enum Replayed<'a> {
 pub enum DamageKind {
     /// Bytes that should hold record headers do not.
     RecordHeader,
-    /// The header of a segment is damaged; its records may have been readable all the same.
+    /// The header of a segment is damaged; its records may still have been readable.
     SegmentHeader,
     /// Segments are missing between two others, or before the first although no cut took them.
     Gap,

@@ -37,10 +37,10 @@ fn everything_that_a_check_calls_damage_is_found_without_loading_a_collection() 
         let file = &all[(seed % all.len() as u64) as usize];
         let how = damage(&disk, file, &mut random);
         if let Some(found) = checked(&disk) {
-            let told = unsound(&disk, LogEnd::PerhapsTorn);
+            let reported = unsound(&disk, LogEnd::PerhapsTorn);
             assert!(
-                told.iter().any(|file| !file.is_derived),
-                "seed {seed}: {} with {how}: {found}, and {told:?}",
+                reported.iter().any(|file| !file.is_derived),
+                "seed {seed}: {} with {how}: {found}, and {reported:?}",
                 file.path
             );
         }
@@ -54,11 +54,11 @@ fn missing_files_are_reported() {
         let disk = disk.duplicate();
         disk.remove(&file.path).expect("it is there");
         disk.kill();
-        let (found, told) = (checked(&disk), unsound(&disk, LogEnd::PerhapsTorn));
+        let (found, reported) = (checked(&disk), unsound(&disk, LogEnd::PerhapsTorn));
         assert_eq!(
             found.is_some(),
-            told.iter().any(|file| !file.is_derived),
-            "{}: {found:?} {told:?}",
+            reported.iter().any(|file| !file.is_derived),
+            "{}: {found:?} {reported:?}",
             file.path
         );
     }
@@ -71,11 +71,11 @@ fn missing_folders_are_reported() {
         let (disk, folder) = (disk.duplicate(), format!("collections/{name}"));
         disk.remove_dir_all(&folder).expect("it is there");
         disk.kill();
-        let (found, told) = (checked(&disk), unsound(&disk, LogEnd::PerhapsTorn));
+        let (found, reported) = (checked(&disk), unsound(&disk, LogEnd::PerhapsTorn));
         assert_eq!(
             found.is_some(),
-            told.iter().any(|file| file.file == folder),
-            "{folder}: {found:?} {told:?}"
+            reported.iter().any(|file| file.file == folder),
+            "{folder}: {found:?} {reported:?}"
         );
     }
 }
@@ -91,6 +91,6 @@ fn the_end_of_a_log_that_was_synced_is_not_taken_for_torn() {
         at -= 1;
     }
     disk.decay(&path, |bytes| bytes[at] ^= 1).expect("it is there");
-    let told = unsound(&disk, LogEnd::Synced);
-    assert_eq!(told.iter().map(|file| &file.file).collect::<Vec<_>>(), [&path], "{told:?}");
+    let reported = unsound(&disk, LogEnd::Synced);
+    assert_eq!(reported.iter().map(|file| &file.file).collect::<Vec<_>>(), [&path], "{reported:?}");
 }

@@ -145,7 +145,7 @@ fn a_catalog_that_is_damaged_or_missing_is_read_from_its_copy_and_written_again(
 }
 
 /// Everything that an engine reports of damage that its start found, as file and sentence.
-fn told(engine: &TestEngine) -> Vec<(String, String)> {
+fn reported_damages(engine: &TestEngine) -> Vec<(String, String)> {
     let findings = engine.engine().scrub_report().findings.into_iter();
     let findings = findings.map(|finding| (finding.file, finding.what));
     findings.chain(engine.engine().status().log_damages).collect()
@@ -178,10 +178,12 @@ fn damage_found_by_a_start_is_counted_by_kind_of_file_and_reported_with_what_was
             Kind::Segment | Kind::CutMark | Kind::CutMarkCopy => ([0, 0, 0, 0, 1], Some("")),
         };
         assert_eq!(counted, expected, "{kind:?}");
-        let told = told(&engine);
+        let reported = reported_damages(&engine);
         match done {
-            Some(done) => assert!(told[0].0 == *path && told[0].1.contains(done), "{kind:?}: {told:?}"),
-            None => assert_eq!((told.len(), engine.engine().status().faults.len()), (0, 1), "{kind:?}"),
+            Some(done) => {
+                assert!(reported[0].0 == *path && reported[0].1.contains(done), "{kind:?}: {reported:?}")
+            }
+            None => assert_eq!((reported.len(), engine.engine().status().faults.len()), (0, 1), "{kind:?}"),
         }
     }
 }

@@ -87,7 +87,7 @@ fn a_collection_that_only_the_oldest_segment_knew_is_not_forgotten_with_it() {
             .listed
             .iter()
             .find(|finding| finding.what.contains("nobody knows all collections"));
-        assert_eq!(lost.expect("it is told").effect, "the server does not start");
+        assert_eq!(lost.expect("it is reported").effect, "the server does not start");
         let notes = run_repair(&disk).join("\n");
         assert!(notes.contains("nobody knows all collections"), "{notes}");
         let engine = TestEngine::with(disk, 1, THRESHOLDS).expect("it opens");
@@ -103,11 +103,14 @@ fn a_collection_whose_last_changes_may_be_missing_is_not_served_without_them() {
         spoil(&disk, marks);
         let engine = TestEngine::with(disk.clone(), 1, THRESHOLDS).expect("it opens");
         let status = engine.engine().status();
-        let fault = &status.faults.iter().find(|(name, _)| name == "idle").expect("it is set aside").1;
+        let fault = &status.faults.iter().find(|(name, _)| name == "idle").expect("it is quarantined").1;
         assert!(fault.contains("of the log") && fault.contains("missing"), "{fault}");
-        let told =
-            &status.log_damages.iter().find(|(_, what)| what.contains("record")).expect("it is told").1;
-        assert!(told.contains(if marks.len() == 2 { "nobody can tell" } else { "are missing" }), "{told}");
+        let reported =
+            &status.log_damages.iter().find(|(_, what)| what.contains("record")).expect("it is reported").1;
+        assert!(
+            reported.contains(if marks.len() == 2 { "nobody can tell" } else { "are missing" }),
+            "{reported}"
+        );
         drop(engine);
         let report = checked(&disk);
         let idle = report.collections.iter().find(|found| found.name.as_deref() == Some("idle"));
@@ -195,6 +198,6 @@ fn a_check_lists_a_collection_whose_creation_is_lost() {
     let lost = report.collections.iter().find(|found| found.name.is_none()).expect("it is listed");
     assert_eq!((lost.id, lost.points), (2, None));
     assert!(lost.fault.as_deref().is_some_and(|fault| fault.contains("creation")));
-    let told = report.findings.listed.iter().find(|finding| finding.what.contains("with the number 2"));
-    assert!(told.expect("it is told").what.contains("that no list has: 1"), "{:?}", report.findings);
+    let reported = report.findings.listed.iter().find(|finding| finding.what.contains("with the number 2"));
+    assert!(reported.expect("it is reported").what.contains("that no list has: 1"), "{:?}", report.findings);
 }

@@ -1,4 +1,5 @@
-//! A disk without room (C1.5): what grows is refused, what shrinks goes on, and room is used as soon as it is there.
+//! A full disk (C1.5): requests that grow the data are refused, requests that shrink it are served, and free space is
+//! used as soon as there is some.
 
 use crate::common::{Random, TestEngine};
 use kithdb_engine::collection::GraphPolicy;
@@ -204,10 +205,10 @@ fn deleting_makes_room(is_dead: fn(u64, u64) -> bool, least: u64) {
         let left = count(&engine, "c");
         assert!(left < points / 2);
         let is_spent = || engine.engine().catalog().shared().reserve.is_spent();
-        let mut looks = 0;
-        while looks < 6 || is_spent() && looks < 30 {
+        let mut rounds = 0;
+        while rounds < 6 || is_spent() && rounds < 30 {
             engine.work(GraphPolicy::WhenGrown);
-            looks += 1;
+            rounds += 1;
         }
         let free = disk.free_bytes().expect("a disk with a capacity knows");
         assert!(!is_spent(), "seed {seed}: {free} bytes are free, {before} were");

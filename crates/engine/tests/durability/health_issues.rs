@@ -1,4 +1,4 @@
-//! The health issues that an engine reports while it goes on serving.
+//! The health issues that a running engine reports.
 
 use crate::budget::{create, points};
 use crate::common::TestEngine;

@@ -41,7 +41,7 @@ fn files(disk: &SimDisk, dir: &str) -> Vec<String> {
     found
 }
 
-/// The digests of what is served, none of it set aside.
+/// The digests of what is served; no collection is quarantined.
 fn served(disk: &SimDisk) -> BTreeMap<String, u128> {
     let engine = TestEngine::with(disk.clone(), 1, THRESHOLDS).expect("a repaired directory opens");
     assert!(engine.engine().status().faults.is_empty(), "{:?}", engine.engine().status().faults);

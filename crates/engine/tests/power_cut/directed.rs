@@ -134,7 +134,7 @@ fn a_failed_sync_stops_writes_and_not_reads_until_the_engine_is_opened_again() {
         assert_eq!(engine.refused("delete_collection", "c", json!(null)).0, "internal");
         assert_eq!(engine.digest("c"), before);
         let info = engine.ok("collection_info", "c", json!(null));
-        assert_eq!(info["status"], json!("red"), "whoever looks is told");
+        assert_eq!(info["status"], json!("red"), "the info of the collection reports the failure");
         if cut {
             engine.power_cut(4);
         } else {

@@ -28,7 +28,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Programs of a normal run.
 const SEEDS: u64 = 500;
-/// A long run says how far it has come after so many programs.
+/// A long run prints its progress after this many programs.
 const REPORT_AFTER: u64 = 20_000;
 /// Failures after which a run ends.
 const MOST_FAILURES: usize = 5;

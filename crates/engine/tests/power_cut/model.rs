@@ -64,7 +64,7 @@ pub enum Schema {
     Sparse,
 }
 
-/// Name of the sparse vectors. Programs have them as lists of [`Schema::fields`]' length, in which a zero stands for an
+/// Name of the sparse vectors. Programs have them as lists of [`Schema::fields`]' length, in which a zero means an
 /// index that is not there.
 pub const SPARSE: &str = "s";
 

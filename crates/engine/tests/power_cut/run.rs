@@ -241,14 +241,14 @@ impl Run {
         let disk = self.engine.disk.clone();
         if self.chance(50) {
             disk.crash_after(self.below(20));
-            // It may open all the same, if it needed fewer calls.
+            // It may open nevertheless, if it needed fewer calls.
             let _ = self.engine.open();
             self.cut();
         } else {
             let fault = [Fault::Eio, Fault::FsyncFails][self.below(2) as usize];
             disk.fail_nth(1 + self.below(20), fault);
             if self.engine.open().is_ok() && self.chance(50) {
-                // Collections that it could not read are set aside; what it does to the others harms none of them.
+                // Collections that it could not read are quarantined; the others are not harmed.
                 self.engine.work(kithdb_engine::collection::GraphPolicy::Always);
             }
             self.engine.kill();

@@ -112,11 +112,11 @@ impl Kind {
     }
 
     /// The same, and checks the error if the disk failed.
-    pub fn run_and(self, session: &mut Session, client: &Client, at: u64, look: impl FnOnce(&Error)) {
+    pub fn run_and(self, session: &mut Session, client: &Client, at: u64, check: impl FnOnce(&Error)) {
         match (self.step(&session.model, at), self) {
             (Some(step), _) => {
                 if let Some(error) = session.request(client, step) {
-                    look(&error);
+                    check(&error);
                 }
             }
             (None, kind) => {

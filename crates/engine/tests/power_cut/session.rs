@@ -166,7 +166,7 @@ impl Session {
         verify::answers_agree(client, &self.model, &mut self.random);
     }
 
-    /// Goes on with a failure that was caught during a turn.
+    /// Resumes a panic that was caught during a turn.
     pub fn rethrow(&mut self) {
         if let Some(failure) = self.failure.take() {
             std::panic::resume_unwind(failure);

@@ -89,7 +89,7 @@ fn points_difference(view: &View, expected: &Collection) -> Option<String> {
     };
     for id in view.state.ids.keys() {
         if let PointId::Uuid(uuid) = id {
-            assert_eq!(*uuid, uuid_of(model_id(id)), "an id that nobody sent");
+            assert_eq!(*uuid, uuid_of(model_id(id)), "an id that was never sent");
         }
     }
     let found: Vec<u64> = view.state.ids.keys().map(model_id).collect();
@@ -208,7 +208,8 @@ fn walks_meet_every_row(client: &Client, name: &str, random: &mut Random) {
         let search = GraphSearch { graph, table, query: &query, k: ef, quantization };
         let (params, scratch) = (WalkParams::wide(ef), &mut WalkScratch::new());
         let met = search.walk(&params, &|_| true, &alive, |a, b| a.cmp(&b), scratch, &|| false);
-        let mut met: Vec<u32> = met.expect("nobody stops it").best.into_iter().map(|(_, row)| row).collect();
+        let mut met: Vec<u32> =
+            met.expect("it is not stopped").best.into_iter().map(|(_, row)| row).collect();
         met.sort_unstable();
         assert_eq!(met, expected, "rows that a walk of field {field} of {name} meets");
     }

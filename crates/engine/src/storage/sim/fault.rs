@@ -129,7 +129,7 @@ impl Plan {
         self.last_call = None;
     }
 
-    pub(super) fn judge(&mut self, call: Call) -> Verdict {
+    pub(super) fn decide(&mut self, call: Call) -> Verdict {
         self.calls += 1;
         self.by_kind[call as usize] += 1;
         if self.last_call.is_some_and(|last| self.calls > last) {

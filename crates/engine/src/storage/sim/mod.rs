@@ -216,7 +216,7 @@ struct Entered<'a> {
 fn enter<'a>(machine: &'a Machine, call: Call, operation: &'static str, path: &str) -> Result<Entered<'a>> {
     machine.turn(path);
     let mut world = machine.world.lock();
-    let fault = match world.plan.judge(call) {
+    let fault = match world.plan.decide(call) {
         Verdict::Pass => None,
         Verdict::Off => {
             return Err(StorageError::new(ErrorKind::Io, operation, path, "the simulated machine is off"));

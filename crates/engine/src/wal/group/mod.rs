@@ -183,16 +183,16 @@ impl GroupCommit {
     }
 
     /// Makes everything that was appended durable and shows the paths of all segments with their lengths in bytes,
-    /// oldest first. Nothing is written or cut meanwhile, so `look` must be short. What a segment holds up to its
+    /// oldest first. Nothing is written or cut meanwhile, so `read` must be short. What a segment holds up to its
     /// length never changes afterwards.
     ///
     /// # Errors
     /// The log's, when it cannot be made durable.
-    pub fn with_segments<R>(&self, look: impl FnOnce(&[(String, u64)]) -> R) -> Result<R, LogError> {
+    pub fn with_segments<R>(&self, read: impl FnOnce(&[(String, u64)]) -> R) -> Result<R, LogError> {
         self.sync()?;
         let mut log = self.shared.log.lock();
         log.flush()?;
-        Ok(look(&log.segments()))
+        Ok(read(&log.segments()))
     }
 
     /// See [`Log::size_bytes`]; waits for a running sync.

@@ -148,7 +148,7 @@ fn the_loss_of_a_record_of_the_catalog_is_known_to_every_later_segment() {
             assert_eq!(report.catalog_before, Some(catalog), "{end} segments are gone");
         }
     }
-    // A hole where it stood.
+    // A gap in its place.
     let copy = disk.duplicate();
     copy.decay(&format!("log/{}", names[holds]), |bytes| bytes[52..].fill(0xAA)).unwrap();
     assert_eq!(open_with(&copy, options(300), 0).unwrap().1.catalog_before, Some(catalog));
