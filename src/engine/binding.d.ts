@@ -46,7 +46,7 @@ export declare class NativeEngine {
   static operations(): Array<string>
   /**
    * Copies waiting short envelopes into `frame`, each after the number of its call and its length (32 bits each,
-   * little-endian), and answers how many bytes it has written; 0 when none is left. `frame` holds at least 64 KiB.
+   * little-endian), and returns how many bytes it has written; 0 when none is left. `frame` holds at least 64 KiB.
    */
   take(frame: Buffer): number
   /** What the engine serves now; nothing while it is not open. */

@@ -103,7 +103,7 @@ impl Completions {
         self.wake_for(first);
     }
 
-    /// Copies as many short successes into `frame` as fit and answers how many bytes they take; 0 when there are none
+    /// Copies as many short successes into `frame` as fit and returns how many bytes they take; 0 when there are none
     /// left. `frame` must hold the longest of them.
     pub fn take(&self, frame: &mut [u8]) -> usize {
         let mut waiting = lock(&self.waiting);

@@ -140,7 +140,7 @@ impl NativeEngine {
     }
 
     /// Copies waiting short envelopes into `frame`, each after the number of its call and its length (32 bits each,
-    /// little-endian), and answers how many bytes it has written; 0 when none is left. `frame` holds at least 64 KiB.
+    /// little-endian), and returns how many bytes it has written; 0 when none is left. `frame` holds at least 64 KiB.
     #[napi(catch_unwind)]
     pub fn take(&self, mut frame: BufferSlice<'_>) -> u32 {
         self.completions.take(&mut frame) as u32

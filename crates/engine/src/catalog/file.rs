@@ -89,7 +89,7 @@ impl CatalogFile {
     /// Replaces both files, the copy first: it is never behind the other.
     ///
     /// # Errors
-    /// The disk's.
+    /// The error of the disk.
     pub fn store(&self, storage: &dyn Storage) -> Result<(), StorageError> {
         [COPY_DIR, DIR].into_iter().try_for_each(|dir| self.store_in(storage, dir))
     }
@@ -97,7 +97,7 @@ impl CatalogFile {
     /// Replaces the file in one of the two folders.
     ///
     /// # Errors
-    /// The disk's.
+    /// The error of the disk.
     pub fn store_in(&self, storage: &dyn Storage, dir: &str) -> Result<(), StorageError> {
         make_dir(storage, dir)?;
         replace(storage, dir, NAME, &with_body_header(MAGIC, VERSION, &self.encode()))
@@ -159,7 +159,7 @@ impl CatalogFile {
     /// names are in no other file, so each collection is named after its number. The log may have more.
     ///
     /// # Errors
-    /// The disk's.
+    /// The error of the disk.
     pub fn from_folders(storage: &dyn Storage) -> Result<CatalogFile, StorageError> {
         let mut file = CatalogFile { lsn: Lsn::NONE, next_id: 1, entries: Vec::new() };
         for name in storage.list(COPY_DIR)? {

@@ -162,7 +162,7 @@ impl Catalog {
     }
 
     /// Deletes a collection. The mark is durable first; then this waits, until the deadline, for the requests
-    /// that use it to end and the name to be free. Answers false when there was none.
+    /// that use it to end and the name to be free. Returns false when there was none.
     ///
     /// # Errors
     /// `CollectionDeleted` when another request is deleting it, and the log's.
@@ -320,7 +320,7 @@ impl Catalog {
         *self.cut_fault.lock() = cut.err().map(|error| error.to_string());
     }
 
-    /// Reads the catalog's file and its copy, and writes both again when one of them is not what was written. Answers
+    /// Reads the catalog's file and its copy, and writes both again when one of them is not what was written. Returns
     /// which file that was, what is wrong with it, and the outcome of writing both.
     pub fn scrub_file(&self) -> Option<(&'static str, String, Result<(), StorageError>)> {
         // The files must not be replaced after one of them is read and before the other is.

@@ -267,7 +267,7 @@ impl SavedCatalog {
     /// Replaces the catalog's file: it then includes everything up to the LSN `lsn`.
     ///
     /// # Errors
-    /// The disk's.
+    /// The error of the disk.
     pub fn store(&self, storage: &dyn Storage, lsn: Lsn) -> Result<(), OpenError> {
         Ok(CatalogFile { lsn, ..self.file.clone() }.store(storage)?)
     }

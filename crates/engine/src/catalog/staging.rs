@@ -31,7 +31,7 @@ impl Catalog {
     /// Removes the links.
     ///
     /// # Errors
-    /// The disk's.
+    /// The error of the disk.
     pub fn unstage(&self) -> Result<(), StorageError> {
         self.shared.storage.remove_dir_all(STAGING)
     }

@@ -46,7 +46,7 @@ impl Background {
     /// deadline has passed.
     ///
     /// # Errors
-    /// The system's, when it refuses a thread.
+    /// The error of the system when it refuses a thread.
     pub fn start(catalog: &Arc<Catalog>, housekeeping: Duration) -> std::io::Result<Background> {
         let stop = Arc::new(AtomicBool::new(false));
         let keeper_notifier = Arc::new(Notifier::default());

@@ -20,7 +20,7 @@ pub struct HeapTrim {
 }
 
 impl HeapTrim {
-    /// Notes how many points there are. Answers whether the heap is to be trimmed now.
+    /// Notes how many points there are. Returns whether the heap is to be trimmed now.
     pub fn is_due(&mut self, points: u64, now: Instant) -> bool {
         self.most_points = self.most_points.max(points);
         let gone = self.most_points - points;

@@ -57,7 +57,7 @@ impl<J: Send + 'static> Pool<J> {
     /// Starts `threads` threads over a queue of at most `waiting` jobs. `run` runs one job and catches its panics.
     ///
     /// # Errors
-    /// The system's, when it refuses a thread.
+    /// The error of the system when it refuses a thread.
     pub fn start(
         name: &str,
         threads: usize,

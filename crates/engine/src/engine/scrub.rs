@@ -96,7 +96,7 @@ impl Scrub {
     /// Starts the thread if there are options. `report` has the findings of the start.
     ///
     /// # Errors
-    /// The system's, when it refuses a thread.
+    /// The error of the system when it refuses a thread.
     pub fn start(
         catalog: &Arc<Catalog>,
         options: Option<ScrubOptions>,

@@ -41,7 +41,7 @@ impl Tuner {
     /// Starts it. Searches use what they have until it is done.
     ///
     /// # Errors
-    /// The system's, when it refuses a thread.
+    /// The error of the system when it refuses a thread.
     pub fn start(storage: Arc<dyn Storage>) -> std::io::Result<Tuner> {
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);

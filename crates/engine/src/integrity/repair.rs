@@ -182,7 +182,7 @@ impl Run {
         Ok(catalog)
     }
 
-    /// Loads a collection if it gets a new checkpoint, and answers what is wrong with it if anything is. `outcome` is
+    /// Loads a collection if it gets a new checkpoint, and returns what is wrong with it if anything is. `outcome` is
     /// what a start would find.
     fn plan_collection(
         &mut self,

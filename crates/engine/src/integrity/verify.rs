@@ -36,7 +36,7 @@ pub enum LogEnd {
 /// with their checksums, and the log with what the checkpoints lack. `row_chunk_bytes` is that of the server.
 ///
 /// # Errors
-/// The disk's, when a folder cannot be listed.
+/// The error of the disk when a folder cannot be listed.
 pub fn verify_files(
     storage: Arc<dyn Storage>,
     row_chunk_bytes: usize,

@@ -8,7 +8,7 @@ pub const OTHER_IS_SOUND: &str = "there are two of this file, and the other is s
 /// Creates a directory, and makes its name and those above it durable.
 ///
 /// # Errors
-/// The disk's.
+/// The error of the disk.
 pub fn make_dir(storage: &dyn Storage, dir: &str) -> Result<()> {
     storage.create_dir_all(dir)?;
     storage.sync_dir("")?;

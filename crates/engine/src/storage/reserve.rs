@@ -73,7 +73,7 @@ impl Reserve {
         }
     }
 
-    /// Gives the space back because the disk is full. Answers whether there was any.
+    /// Gives the space back because the disk is full. Returns whether there was any.
     pub fn release(&self) -> bool {
         let mut held = self.held.lock();
         self.spent.store(true, Ordering::Release);
@@ -96,7 +96,7 @@ impl Reserve {
         self.held.lock().start
     }
 
-    /// Answers how many bytes became free.
+    /// Returns how many bytes became free.
     fn remove(&self, path: &str, held: &mut u64) -> u64 {
         if *held == 0 {
             return 0;
@@ -176,7 +176,7 @@ impl Reserve {
     /// [`keep`](Self::keep), before there are data: what follows may fill a small disk within a moment.
     ///
     /// # Errors
-    /// As there.
+    /// As [`keep`](Self::keep).
     pub fn keep_for_data(&self, log_bytes: u64) -> Result<()> {
         self.keep(log_bytes.max(DATA_BYTES))
     }
@@ -186,7 +186,7 @@ impl Reserve {
     /// twice as long.
     ///
     /// # Errors
-    /// The disk's. Nothing depends on it: the next call tries again.
+    /// The error of the disk. Nothing depends on it: the next call tries again.
     pub fn keep(&self, log_bytes: u64) -> Result<()> {
         if self.is_spent() && !self.has_room_again() {
             return Ok(());

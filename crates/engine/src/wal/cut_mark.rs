@@ -135,7 +135,7 @@ fn has_lost_segments(storage: &dyn Storage) -> Result<bool, LogError> {
 /// Whether the log was ever cut, as far as anything says so.
 ///
 /// # Errors
-/// The disk's.
+/// The error of the disk.
 pub fn was_cut(storage: &dyn Storage) -> Result<bool, StorageError> {
     Ok(storage.exists(PATH)? || storage.exists(COPY_PATH)?)
 }

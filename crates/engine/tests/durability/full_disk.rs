@@ -21,7 +21,7 @@ fn points(first: u64) -> Value {
     json!({"points": (first..first + POINTS).map(point).collect::<Vec<_>>()})
 }
 
-/// Upserts until the disk is full, with background work between; answers how many requests were acknowledged.
+/// Upserts until the disk is full, with background work between; returns how many requests were acknowledged.
 fn fill(engine: &TestEngine, name: &str, first: u64) -> u64 {
     let mut accepted = 0;
     loop {
@@ -147,7 +147,7 @@ const SHORT: Thresholds = Thresholds {
     row_chunk_bytes: 32 << 10,
 };
 
-/// An indexed collection that has filled a disk; answers how many points it has.
+/// An indexed collection that has filled a disk; returns how many points it has.
 fn filled(engine: &TestEngine) -> u64 {
     let hnsw = json!({"m": 8, "ef_construct": 32, "full_scan_threshold": 10});
     let vectors = json!({"size": 64, "distance": "Dot"});

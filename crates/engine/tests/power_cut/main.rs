@@ -42,7 +42,7 @@ fn commit() -> String {
     said.map_or(String::new(), |name| format!(" at commit {}", String::from_utf8_lossy(&name).trim()))
 }
 
-/// Runs `each` for the numbers of a range on every core, until several of them have failed. Answers those.
+/// Runs `each` for the numbers of a range on every core, until several of them have failed. Returns those.
 fn on_every_core(numbers: std::ops::Range<u64>, each: impl Fn(u64) + Sync) -> Vec<u64> {
     let next = AtomicU64::new(numbers.start);
     let enough = AtomicBool::new(false);

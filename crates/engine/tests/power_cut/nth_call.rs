@@ -49,7 +49,7 @@ struct Trial {
     n: u64,
 }
 
-/// Runs the scenario with a fault. Answers whether it was met.
+/// Runs the scenario with a fault. Returns whether it was met.
 fn run(trial: Trial, engine: &TestEngine, model: &Model) -> bool {
     let Trial { fault, of, lasting, n } = trial;
     let mut engine = engine.duplicate();

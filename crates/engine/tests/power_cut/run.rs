@@ -27,7 +27,7 @@ struct Run {
     session: Arc<Mutex<Session>>,
 }
 
-/// Runs the program of a seed. Answers what the disk holds at its end, as one number.
+/// Runs the program of a seed. Returns what the disk holds at its end, as one number.
 pub fn run(seed: u64) -> u64 {
     let engine = TestEngine::with(SimDisk::new(), seed, THRESHOLDS).expect("an empty disk opens");
     let session = Arc::new(Mutex::new(Session::new(seed, Model::new())));
@@ -180,7 +180,7 @@ impl Run {
         self.engine.cut(seed);
     }
 
-    /// Ends the process. Answers the digest of what it held, if the next one must have exactly that.
+    /// Ends the process. Returns the digest of what it held, if the next one must have exactly that.
     fn kill(&mut self) -> Option<Digests> {
         let digests = {
             let session = self.session();

@@ -54,7 +54,7 @@ impl Session {
         self.request(client, step)
     }
 
-    /// Sends a request and checks its answer against the model. Answers the error of the disk, if it met one.
+    /// Sends a request and checks its answer against the model. Returns the error of the disk, if it met one.
     pub fn request(&mut self, client: &Client, step: Step) -> Option<Error> {
         let Step { operation, collection, target, wait, body, outcome } = step;
         // The index may be the one that is being built: the answer would come only after the end of the turn.

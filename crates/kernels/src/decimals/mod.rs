@@ -15,7 +15,7 @@ pub use scalar::read_f32;
 type ReadList = fn(&[u8], usize, &mut Vec<f32>) -> usize;
 
 /// Appends to `out` the numbers of a list from `at` on, each of them followed by a comma and at most one space, and
-/// answers the place behind the last such comma. What it stops at is the last number of the list, white space, a number
+/// returns the place behind the last such comma. What it stops at is the last number of the list, white space, a number
 /// that [`read_f32`] leaves to the general parser, or no number at all.
 ///
 /// The same text gives the same numbers on every CPU.

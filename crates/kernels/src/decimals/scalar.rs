@@ -21,7 +21,7 @@ const HALFWAY: u64 = 1 << 28;
 /// operations round, each by half a unit relative to its own binade, which is less than four units in the result's.
 const ERROR_UNITS: u64 = 8;
 
-/// Reads the JSON number at `at` and answers it as the nearest `f32`, with the place behind it. `None` for what needs
+/// Reads the JSON number at `at` and returns it as the nearest `f32`, with the place behind it. `None` for what needs
 /// the general parser: more digits than a `u64` holds, a large exponent, a result that is subnormal, not finite, or
 /// so near to the middle between two `f32` that the error of the fast path could decide, and text that is no number.
 ///
@@ -98,7 +98,7 @@ pub(super) fn read_list(text: &[u8], mut at: usize, out: &mut Vec<f32>) -> usize
     at
 }
 
-/// Appends the number at `at` if a comma follows; answers the place behind that and one space.
+/// Appends the number at `at` if a comma follows; returns the place behind that and one space.
 #[inline]
 pub(super) fn read_one(text: &[u8], at: usize, out: &mut Vec<f32>) -> Option<usize> {
     let (value, end) = read_f32(text, at)?;
@@ -115,7 +115,7 @@ pub(super) fn behind(text: &[u8], comma: usize) -> usize {
     comma + 1 + usize::from(text.get(comma + 1) == Some(&b' '))
 }
 
-/// Appends the decimal digits from `at` on to `mantissa`, which wraps, and answers the place behind them.
+/// Appends the decimal digits from `at` on to `mantissa`, which wraps, and returns the place behind them.
 #[inline]
 fn read_digits(bytes: &[u8], mut at: usize, mantissa: &mut u64) -> usize {
     while let Some(group) = bytes.get(at..).and_then(|rest| rest.first_chunk::<8>()) {

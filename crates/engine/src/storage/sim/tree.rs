@@ -35,7 +35,7 @@ impl Names {
         set_all(self.durable.entry(change.dir).or_default(), &change.entries);
     }
 
-    /// Makes the pending changes durable for which `arrived` answers true, and forgets the others. The argument of
+    /// Makes the pending changes durable for which `arrived` returns true, and forgets the others. The argument of
     /// `arrived` says whether an earlier change of the same name was lost: then it must answer false.
     fn lose(&mut self, mut arrived: impl FnMut(bool) -> bool) {
         let mut lost: HashSet<(NodeId, String)> = HashSet::new();

@@ -187,7 +187,7 @@ impl GroupCommit {
     /// length never changes afterwards.
     ///
     /// # Errors
-    /// The log's, when it cannot be made durable.
+    /// The error of the log when it cannot be made durable.
     pub fn with_segments<R>(&self, read: impl FnOnce(&[(String, u64)]) -> R) -> Result<R, LogError> {
         self.sync()?;
         let mut log = self.shared.log.lock();
