@@ -332,7 +332,7 @@ fn damage_of_records_that_checkpoints_have_needs_no_action() {
 }
 
 #[test]
-fn a_folder_of_which_nothing_is_known_is_set_aside_and_not_lost() {
+fn a_folder_of_an_unknown_collection_is_moved_to_the_salvage_folder() {
     let (disk, expected) = settled();
     for path in ["catalog/CATALOG", "collections/CATALOG", "collections/0000000000000001/MANIFEST"] {
         disk.decay(path, |bytes| bytes[20] ^= 1).expect("the file is there");

@@ -19,7 +19,7 @@ pub use file::{COPY_PATH as CATALOG_COPY, CatalogFault, SavedEntry, catalog_faul
 pub use open::{Mode, Opened, open};
 pub use open_error::OpenError;
 pub use rehearsal::{
-    DamagedRecord, Rehearsal, Rehearsed, SavedCatalog, Source, Strays, rehearse, rehearse_log,
+    DamagedRecord, Rehearsal, Rehearsed, SavedCatalog, Source, UnlistedCollections, rehearse, rehearse_log,
     salvage_catalog,
 };
 pub use replay::StartDamage;
@@ -277,7 +277,7 @@ impl Catalog {
     }
 
     /// Quarantines a collection that has found its own files to be damaged.
-    pub fn set_aside_damaged(&self, collection: &Collection) {
+    pub fn quarantine_damaged(&self, collection: &Collection) {
         let Some(damage) = collection.damage() else { return };
         let entry = self.entries().into_iter().find(|entry| entry.id == collection.id);
         if let Some(entry) = entry {

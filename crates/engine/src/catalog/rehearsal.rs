@@ -194,27 +194,27 @@ pub fn salvage_catalog(
 }
 
 /// Collections with records in the log that no list names: their creation, or their deletion, is lost.
-pub struct Strays {
+pub struct UnlistedCollections {
     listed: BTreeSet<u64>,
     /// Records of each, by the collection's number.
     pub records: BTreeMap<u64, u64>,
 }
 
-impl Strays {
+impl UnlistedCollections {
     /// None yet.
-    pub fn of(catalog: &SavedCatalog) -> Strays {
+    pub fn of(catalog: &SavedCatalog) -> UnlistedCollections {
         let listed = catalog.entries().iter().map(|(id, ..)| *id).collect();
-        Strays { listed, records: BTreeMap::new() }
+        UnlistedCollections { listed, records: BTreeMap::new() }
     }
 
     /// Every collection that has records in the log and that `catalog` does not list.
     ///
     /// # Errors
     /// What reading the log cannot get past.
-    pub fn find(storage: &dyn Storage, catalog: &SavedCatalog) -> Result<Strays, OpenError> {
-        let mut strays = Strays::of(catalog);
-        wal::salvage(storage, &mut |item| strays.see(&item)).map_err(OpenError::Log)?;
-        Ok(strays)
+    pub fn find(storage: &dyn Storage, catalog: &SavedCatalog) -> Result<UnlistedCollections, OpenError> {
+        let mut unlisted = UnlistedCollections::of(catalog);
+        wal::salvage(storage, &mut |item| unlisted.see(&item)).map_err(OpenError::Log)?;
+        Ok(unlisted)
     }
 
     /// Counts a record, which may come after damage.

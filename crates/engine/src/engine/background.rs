@@ -68,7 +68,7 @@ impl Background {
                 let mut heap_trim = HeapTrim::default();
                 while !stop.load(Ordering::Acquire) {
                     notifier.wait(housekeeping);
-                    keep_house(&catalog);
+                    run_housekeeping(&catalog);
                     let points = |one: &Arc<Collection>| one.view().state.ids.len() as u64;
                     if heap_trim.is_due(catalog.collections().iter().map(points).sum(), Instant::now()) {
                         allocator::trim();
@@ -156,7 +156,7 @@ pub fn index_everything(catalog: &Catalog, scratch: &mut IndexScratch) {
 
 /// Vacuums, checkpoints what is due, cuts the log, and maintains the reserve. A failure leaves everything as it was;
 /// the next call tries again.
-pub fn keep_house(catalog: &Catalog) {
+pub fn run_housekeeping(catalog: &Catalog) {
     let shared = catalog.shared();
     // Where the disk has little room left, the log must not take it.
     let room =
@@ -166,14 +166,14 @@ pub fn keep_house(catalog: &Catalog) {
     catalog.remove_detached();
     let storage = &*catalog.shared().storage;
     for collection in catalog.collections() {
-        storage.turn("keeping house");
+        storage.turn("starting housekeeping");
         collection.settle_waiting();
         let started = Instant::now();
         while collection.fault().is_none()
             && guarded(&collection, "the vacuum", || collection.vacuum_rows()) == Some(true)
             && started.elapsed() < HOUSEKEEPING
         {}
-        catalog.set_aside_damaged(&collection);
+        catalog.quarantine_damaged(&collection);
         let is_due = collection.unsaved_work() >= checkpoint_work
             || collection.checkpoint_fault().is_some()
             || collection.vacuum_waited()
@@ -321,7 +321,7 @@ fn checkpoint(catalog: &Catalog, collection: &Arc<Collection>, policy: GraphPoli
     {
         let _ = guarded(collection, "a checkpoint", || collection.checkpoint(GraphPolicy::Never));
     }
-    catalog.set_aside_damaged(collection);
+    catalog.quarantine_damaged(collection);
 }
 
 /// Runs a step; a panic in it stops the collection's writes and nothing else.

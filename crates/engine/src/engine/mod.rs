@@ -18,7 +18,7 @@ mod shared_work;
 mod tuning;
 mod write;
 
-pub use background::{checkpoint_everything, index_everything, keep_house};
+pub use background::{checkpoint_everything, index_everything, run_housekeeping};
 pub use directory::{Claim, check_directory, repair_directory, verify_directory};
 pub use health_issue::{HealthIssue, HealthIssueKind};
 pub use operation::Operation;
@@ -316,7 +316,7 @@ impl Engine {
         index_everything(&self.core.catalog, &mut IndexScratch::default());
         match policy {
             GraphPolicy::Always => checkpoint_everything(&self.core.catalog),
-            GraphPolicy::WhenGrown | GraphPolicy::Never => keep_house(&self.core.catalog),
+            GraphPolicy::WhenGrown | GraphPolicy::Never => run_housekeeping(&self.core.catalog),
         }
     }
 

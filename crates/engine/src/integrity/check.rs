@@ -4,8 +4,8 @@ use super::advice::{
     NOT_NEEDED, QUARANTINED, REBUILD, RESTORE, WRITTEN_AGAIN, advice, field_name, log_effect, part_name,
 };
 use super::finding::{Finding, Findings, Severity};
-use super::repair::NAMED_STRAYS;
-use crate::catalog::{self, CATALOG, OpenError, Rehearsal, Rehearsed, Source, Strays};
+use super::repair::MAX_REPORTED_UNLISTED;
+use crate::catalog::{self, CATALOG, OpenError, Rehearsal, Rehearsed, Source, UnlistedCollections};
 use crate::collection::{Cause, FileFault, Inspection, OpeningOptions, Part, Unopened, directory, inspect};
 use crate::storage::{ErrorKind, OTHER_IS_SOUND, ReadOnly, Storage};
 use std::collections::BTreeSet;
@@ -162,9 +162,9 @@ impl Run {
             }
             kept.insert(*id);
         }
-        let strays = Strays::find(&*self.storage, &catalog)?.records;
+        let unlisted = UnlistedCollections::find(&*self.storage, &catalog)?.records;
         let advice = "restore a backup: without its creation nobody knows what its vectors are";
-        for (&id, records) in strays.iter().take(NAMED_STRAYS) {
+        for (&id, records) in unlisted.iter().take(MAX_REPORTED_UNLISTED) {
             let what = format!(
                 "records of the collection with the number {id} that no list has: {records}. Its creation, or its \
                  deletion, is lost with the log"
@@ -173,9 +173,11 @@ impl Run {
             self.find(Severity::Damage, "log", None, [&what, effect, advice]);
             self.nameless(id, None, "the record of its creation, or of its deletion, is lost");
         }
-        if strays.len() > NAMED_STRAYS {
-            let what =
-                format!("records of {} more collections that no list has", strays.len() - NAMED_STRAYS);
+        if unlisted.len() > MAX_REPORTED_UNLISTED {
+            let what = format!(
+                "records of {} more collections that no list has",
+                unlisted.len() - MAX_REPORTED_UNLISTED
+            );
             self.find(Severity::Damage, "log", None, [&what, "as above", advice]);
         }
         Ok(kept)

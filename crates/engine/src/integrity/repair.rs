@@ -9,7 +9,8 @@
 use super::advice::part_name;
 use super::check::folders;
 use crate::catalog::{
-    self, CATALOG_COPY, OpenError, Rehearsal, Rehearsed, SavedCatalog, SavedEntry, Source, Strays,
+    self, CATALOG_COPY, OpenError, Rehearsal, Rehearsed, SavedCatalog, SavedEntry, Source,
+    UnlistedCollections,
 };
 use crate::collection::{
     CHANGES, Cause, Collection, GraphPolicy, IndexQueue, Losses, Opening, OpeningOptions, Part, Shared,
@@ -27,7 +28,7 @@ use std::sync::Arc;
 pub const SALVAGE: &str = "salvage";
 
 /// How many collections that no list names are reported one by one.
-pub(super) const NAMED_STRAYS: usize = 20;
+pub(super) const MAX_REPORTED_UNLISTED: usize = 20;
 
 /// What a repair does, or would do, about one collection.
 #[derive(Clone, Debug)]
@@ -254,12 +255,12 @@ impl Run {
         catalog: &SavedCatalog,
         repaired: &mut BTreeMap<u64, RepairedCollection>,
     ) -> Result<(), OpenError> {
-        let mut strays = Strays::of(catalog);
+        let mut unlisted = UnlistedCollections::of(catalog);
         let openings = &mut self.openings;
         // LSNs of records that cannot be read, by collection.
         let mut unread: BTreeMap<u64, Vec<Lsn>> = BTreeMap::new();
         let end = wal::salvage(&*self.reading, &mut |item| {
-            strays.see(&item);
+            unlisted.see(&item);
             if let Replayed::BadBody { lsn, collection, kind: CHANGES } = item {
                 unread.entry(collection).or_default().push(lsn);
             }
@@ -277,21 +278,21 @@ impl Run {
                 opening.lose_last(last as u64, &mut repaired.losses);
             }
         }
-        let strays = strays.records;
+        let unlisted = unlisted.records;
         // The end of the log may be lost. The new log begins after what the checkpoints have: a start would take
         // records between them for lost.
         let saved = openings.values().map(Opening::lsn).max().unwrap_or_default().max(catalog.lsn());
         self.end = end.map_err(OpenError::Log)?.max(saved.next());
-        self.report.notes.extend(strays.iter().take(NAMED_STRAYS).map(|(id, records)| {
+        self.report.notes.extend(unlisted.iter().take(MAX_REPORTED_UNLISTED).map(|(id, records)| {
             format!(
                 "operations of the collection with the number {id} cannot be kept: {records}. Its creation, or its \
                  deletion, is lost with the log, and with it what its vectors are"
             )
         }));
-        if strays.len() > NAMED_STRAYS {
+        if unlisted.len() > MAX_REPORTED_UNLISTED {
             self.report
                 .notes
-                .push(format!("… and those of {} more collections", strays.len() - NAMED_STRAYS));
+                .push(format!("… and those of {} more collections", unlisted.len() - MAX_REPORTED_UNLISTED));
         }
         Ok(())
     }
@@ -303,7 +304,7 @@ impl Run {
         catalog: &SavedCatalog,
     ) -> Result<(), OpenError> {
         let folder = format!("{SALVAGE}/{stamp}");
-        self.set_aside(&**storage, &folder)?;
+        self.link_into_salvage(&**storage, &folder)?;
         self.report.salvage = Some(folder.clone());
         let shared = Arc::new(shared_over(Arc::clone(storage), self.options.row_chunk_bytes)?);
         let mut scratch = IndexScratch::default();
@@ -337,14 +338,13 @@ impl Run {
     }
 
     /// Gives everything that will be replaced a second name.
-    fn set_aside(&self, storage: &dyn Storage, folder: &str) -> Result<(), OpenError> {
+    fn link_into_salvage(&self, storage: &dyn Storage, folder: &str) -> Result<(), OpenError> {
         for dir in ["catalog", "collections", "log"] {
             storage.create_dir_all(&format!("{folder}/{dir}"))?;
         }
         // A folder that no catalog lists is removed by the next start.
-        let aside =
-            if self.has_unlisted { folders(storage)? } else { self.openings.keys().copied().collect() };
-        for id in aside {
+        let ids = if self.has_unlisted { folders(storage)? } else { self.openings.keys().copied().collect() };
+        for id in ids {
             link_folder(storage, id, folder)?;
             match storage.sync_dir(&format!("{folder}/{}", directory(id))) {
                 Err(error) if error.kind() != ErrorKind::NotFound => return Err(error.into()),

@@ -87,7 +87,7 @@ impl Run {
     fn act_without_faults(&mut self) {
         let work = match self.below(100) {
             0..5 => Work::Index,
-            5..10 => Work::House,
+            5..10 => Work::Housekeeping,
             10..13 => Work::Checkpoint,
             13..16 => Work::Rows,
             _ => {
@@ -165,8 +165,8 @@ impl Run {
     fn close(&mut self) {
         self.engine.close();
         let mut session = self.session();
-        session.shaken |= session.armed;
-        if !session.poisoned && !session.shaken {
+        session.may_be_poisoned |= session.armed;
+        if !session.poisoned && !session.may_be_poisoned {
             session.synced();
         }
     }
@@ -184,7 +184,7 @@ impl Run {
     fn kill(&mut self) -> Option<Digests> {
         let digests = {
             let session = self.session();
-            let is_certain = !session.armed && !session.poisoned && !session.shaken;
+            let is_certain = !session.armed && !session.poisoned && !session.may_be_poisoned;
             is_certain.then(|| verify::digests(&self.engine.client()))
         };
         if self.chance(50) {

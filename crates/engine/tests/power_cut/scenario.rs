@@ -120,9 +120,13 @@ impl Kind {
                 }
             }
             (None, kind) => {
-                session.shaken |= session.armed;
+                session.may_be_poisoned |= session.armed;
                 Work::Index.run(client);
-                if kind == Kind::Vacuum { Work::House.run(client) } else { Work::Checkpoint.run(client) }
+                if kind == Kind::Vacuum {
+                    Work::Housekeeping.run(client)
+                } else {
+                    Work::Checkpoint.run(client)
+                }
             }
         }
     }

@@ -7,7 +7,7 @@
 use crate::common::{Client, TestEngine};
 use crate::session::Session;
 use kithdb_engine::collection::GraphPolicy;
-use kithdb_engine::engine::{checkpoint_everything, index_everything, keep_house};
+use kithdb_engine::engine::{checkpoint_everything, index_everything, run_housekeeping};
 use kithdb_engine::field::IndexScratch;
 use kithdb_engine::storage::Turn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -19,7 +19,7 @@ pub enum Work {
     /// Field indexes and graphs.
     Index,
     /// Vacuum, checkpoints that are due, cutting the log.
-    House,
+    Housekeeping,
     /// Checkpoints of everything, graphs included.
     Checkpoint,
     /// A little of one collection's graphs.
@@ -32,7 +32,7 @@ impl Work {
         let catalog = client.0.catalog();
         match self {
             Work::Index => index_everything(catalog, &mut IndexScratch::default()),
-            Work::House => keep_house(catalog),
+            Work::Housekeeping => run_housekeeping(catalog),
             Work::Checkpoint => checkpoint_everything(catalog),
             Work::Rows => {
                 for collection in catalog.collections() {
@@ -47,9 +47,9 @@ impl Work {
         let other = session.random.below(3);
         match (self, other) {
             // Two checkpoints of one collection would wait for each other.
-            (Work::House | Work::Checkpoint, 0) => Work::Rows.run(client),
-            (Work::House | Work::Checkpoint, _) => Work::Index.run(client),
-            (_, 0) => Work::House.run(client),
+            (Work::Housekeeping | Work::Checkpoint, 0) => Work::Rows.run(client),
+            (Work::Housekeeping | Work::Checkpoint, _) => Work::Index.run(client),
+            (_, 0) => Work::Housekeeping.run(client),
             (_, 1) => Work::Checkpoint.run(client),
             (_, _) => {
                 for collection in client.0.catalog().collections() {
@@ -69,7 +69,7 @@ pub fn work(engine: &TestEngine, session: &Arc<Mutex<Session>>, work: Work) {
     let client = engine.client();
     let percent = {
         let session = &mut session.lock().unwrap();
-        session.shaken |= session.armed;
+        session.may_be_poisoned |= session.armed;
         [0, 4, 15, 50][session.random.below(4) as usize]
     };
     if percent > 0 {
@@ -79,7 +79,7 @@ pub fn work(engine: &TestEngine, session: &Arc<Mutex<Session>>, work: Work) {
     engine.disk.take_turns(None);
     let mut session = session.lock().unwrap();
     session.rethrow();
-    if work == Work::Checkpoint && percent == 0 && !session.shaken && !session.poisoned {
+    if work == Work::Checkpoint && percent == 0 && !session.may_be_poisoned && !session.poisoned {
         // Nothing was written meanwhile: every collection is in its checkpoint, or in a log that was synced.
         session.synced();
     }
