@@ -228,14 +228,14 @@ pub fn catalog_fault(storage: &dyn Storage) -> Option<CatalogFault> {
     Some(CatalogFault { path, what, has_other, is_of_other_release })
 }
 
-/// Why one of the files cannot be used.
+/// Why one of the two files cannot be used.
 #[derive(Clone, Debug)]
 enum Unusable {
     /// Another release wrote it.
     OtherFormat(OtherFormat),
-    /// The rest of a sentence that begins with its name.
+    /// The rest of a sentence that begins with the name of the file.
     Damaged(String),
-    /// The disk does not give it.
+    /// The disk refuses to read it.
     Storage(StorageError),
 }
 

@@ -1,4 +1,4 @@
-//! A rehearsal: a start that changes nothing, to find what would be served and what would not.
+//! A rehearsal: a start that changes nothing, and reports which collections would be served.
 
 use super::file::{self, CatalogFile, Found, SavedEntry};
 use super::open::unknown_folder;
@@ -80,7 +80,7 @@ impl Source {
 /// name, other collections are left out.
 ///
 /// # Errors
-/// What a start could not get past.
+/// What would stop a start.
 pub fn rehearse(
     storage: &Arc<dyn Storage>,
     source: Source,
@@ -134,7 +134,7 @@ pub struct SavedCatalog {
 /// records; then the folders show which collections have a checkpoint.
 ///
 /// # Errors
-/// What keeps the source from being read, and what reading the log cannot get past.
+/// When the source or the log cannot be read at all.
 pub fn salvage_catalog(
     storage: &dyn Storage,
     source: Source,
@@ -210,7 +210,7 @@ impl UnlistedCollections {
     /// Every collection that has records in the log and that `catalog` does not list.
     ///
     /// # Errors
-    /// What reading the log cannot get past.
+    /// When the log cannot be read at all.
     pub fn find(storage: &dyn Storage, catalog: &SavedCatalog) -> Result<UnlistedCollections, OpenError> {
         let mut unlisted = UnlistedCollections::of(catalog);
         wal::salvage(storage, &mut |item| unlisted.see(&item)).map_err(OpenError::Log)?;

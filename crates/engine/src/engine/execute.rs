@@ -1,4 +1,4 @@
-//! One request from its bytes to its answer. The one place where work enters the engine, and where panics stop.
+//! Executes one request, from its bytes to its answer. All requests enter the engine here, and panics are caught here.
 
 use super::{Core, DEFAULT_TIMEOUT, LONGEST_REQUEST, Reply, Request, read, write};
 use crate::deadline::Deadline;

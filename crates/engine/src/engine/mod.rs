@@ -141,7 +141,7 @@ pub struct Engine {
     lock: Mutex<Option<LockGuard>>,
 }
 
-/// What every request needs.
+/// State that every request uses.
 struct Core {
     catalog: Arc<Catalog>,
     limits: Limits,
@@ -274,7 +274,7 @@ impl Engine {
         status
     }
 
-    /// What an operator has to deal with; at most [`MAX_HEALTH_ISSUES`](crate::limits::MAX_HEALTH_ISSUES).
+    /// The health issues for an operator; at most [`MAX_HEALTH_ISSUES`](crate::limits::MAX_HEALTH_ISSUES).
     pub fn health_issues(&self) -> Vec<HealthIssue> {
         health_issue::health_issues(&self.core.catalog)
     }

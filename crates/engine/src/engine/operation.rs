@@ -76,7 +76,7 @@ impl Operation {
         NAMES.iter().map(|(_, name, _)| *name)
     }
 
-    /// The name for people.
+    /// The name in messages.
     pub fn title(self) -> &'static str {
         NAMES.iter().find(|(operation, ..)| *operation == self).map_or("Operation", |(.., title)| title)
     }

@@ -121,7 +121,7 @@ fn call(engine: &Engine, operation: Operation, body: &str) -> Result<Vec<u8>, Er
     answer
 }
 
-/// What a client sees of all points.
+/// Everything that a client can read of all points.
 fn ask(engine: &Engine) -> Vec<u8> {
     let questions = [
         (Operation::Count, r#"{"filter":{"must_not":{"key":"n","match":{"value":1}}}}"#),

@@ -1,4 +1,4 @@
-//! What fuzzers call: one function for each kind of bytes that come from outside, a disk or a client.
+//! Entry points of the fuzzers: one function for each kind of bytes that come from outside, a disk or a client.
 //!
 //! Each takes any bytes. It panics when the code behind it does, and when something does not hold that must hold for
 //! every input; it does not matter whether the bytes are accepted. Checksums are made right first where they would keep

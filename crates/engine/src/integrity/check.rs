@@ -40,8 +40,8 @@ pub struct CheckReport {
 /// Checks a data directory, or one collection of it. The caller holds its lock.
 ///
 /// # Errors
-/// Why it cannot be checked at all: the disk, a format of a later release, no collection of that name. Damage is no
-/// error, it is reported.
+/// When the directory cannot be checked: the disk fails, a file has a later format, or no collection has that name.
+/// Damage is not an error: it is reported.
 pub fn check(
     storage: Arc<dyn Storage>,
     only: Option<&str>,

@@ -76,7 +76,7 @@ impl RepairReport {
     }
 }
 
-/// Repairs a data directory, or says what a repair would do. The caller holds its lock. `stamp` names the folder for
+/// Repairs a data directory, or reports what a repair would do. The caller holds its lock. `stamp` names the folder for
 /// what is replaced.
 ///
 /// # Errors
@@ -110,12 +110,12 @@ struct Run {
     report: RepairReport,
     /// The collections that get new checkpoints.
     openings: BTreeMap<u64, Opening>,
-    /// The first LSN that no record of the log has, and no checkpoint.
+    /// The first LSN that neither a record of the log nor a checkpoint has.
     end: Lsn,
 }
 
 impl Run {
-    /// What is to be done, before anything is.
+    /// Plans the repair and changes nothing.
     fn planned(reading: Arc<dyn Storage>, options: OpeningOptions) -> Result<(Run, SavedCatalog), OpenError> {
         let (source, rehearsal) = match catalog::rehearse(&reading, Source::File, None, options) {
             Err(OpenError::CatalogLost(_)) => {
@@ -320,7 +320,7 @@ impl Run {
                          {folder} too. Repair again when that is repaired"
                 ))
             })?;
-            // Where nothing but a graph was damaged and none is wanted any more, no checkpoint was due.
+            // If only a graph was damaged, and the configuration no longer asks for one, no checkpoint was due.
             collection.write_again(&Part::Manifest)?;
         }
         if self.report.replaces_catalog || self.report.replaces_log {

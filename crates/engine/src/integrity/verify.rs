@@ -1,4 +1,4 @@
-//! The files of a directory against their checksums, without opening it: in little memory, and nothing is written.
+//! Verifies the files of a directory by their checksums without opening it. It needs little memory and writes nothing.
 
 use super::advice::part_name;
 use super::check::folders;
@@ -91,7 +91,7 @@ struct Faults {
     is_of_other_release: bool,
 }
 
-/// What a start would find to be damaged of the log, by file.
+/// The damage of the log that a start would find, by file.
 fn log_faults(storage: &Arc<dyn Storage>, end: LogEnd) -> Result<BTreeMap<String, Faults>, OpenError> {
     let mut faults: BTreeMap<String, Faults> = BTreeMap::new();
     let mut add = |file: String, what: String| {

@@ -30,11 +30,11 @@ impl Map {
         Ok(Self(Arc::new(Source::Mapped(map))))
     }
 
-    /// Advises the system that the map is read in random order: it then reads no more than it is asked for.
+    /// Advises the system that the map is read in random order, so that it does not read ahead.
     pub fn expect_random_reads(&self) {
         #[cfg(unix)]
         if let Source::Mapped(map) = &*self.0 {
-            // Advice: a system that does not take it only reads more than it needs to.
+            // A system that ignores the advice only reads more than it needs to.
             let _ = map.advise(memmap2::Advice::Random);
         }
     }
@@ -50,7 +50,7 @@ impl Map {
         }
     }
 
-    /// A map that is not one: bytes in memory, for simulated disks and tests.
+    /// Bytes in memory in place of a map, for simulated disks and tests.
     pub fn of_bytes(bytes: Vec<u8>) -> Self {
         Self(Arc::new(Source::Owned(bytes.into())))
     }

@@ -1,4 +1,4 @@
-//! A data directory that can only be read, for checks and for planning a repair.
+//! A read-only view of a data directory, for checks and for planning a repair.
 
 use super::{ErrorKind, LockGuard, Map, Result, Storage, StorageError, StorageFile};
 use parking_lot::Mutex;

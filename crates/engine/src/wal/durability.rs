@@ -1,8 +1,8 @@
-//! What writers may ask of the log, and its limits.
+//! Durability levels of writes, and the limits of the group commit.
 
 use std::time::Duration;
 
-/// When a group counts as done; the strictest first.
+/// When a group is acknowledged; the strictest level first.
 ///
 /// At every level, a power cut leaves a prefix of the log: no record survives without all records before it. So a
 /// collection loses only its last operations, if any.

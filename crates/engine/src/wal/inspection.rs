@@ -1,4 +1,4 @@
-//! The log without opening it: what a start would find, and which files a copy of it needs.
+//! Reads the log without opening it: what a start would find, and which files a copy of it needs.
 
 use crate::storage::Storage;
 use crate::types::Lsn;

@@ -1,4 +1,4 @@
-//! The log proper: segments, appends, syncs. No threads and no locks.
+//! The log itself: segments, appends, syncs. No threads and no locks.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -140,7 +140,7 @@ impl Log {
         Ok((log, found.report))
     }
 
-    /// The same log, with space to fall back on: a write that meets the end of the disk has it released and is tried
+    /// The same log with a reserve: when a write finds the disk full, the reserve is released and the write is tried
     /// once more.
     pub fn with_reserve(self, reserve: Arc<Reserve>) -> Self {
         Self { reserve: Some(reserve), ..self }

@@ -14,7 +14,7 @@ use super::segment;
 pub enum Replayed<'a> {
     /// An intact record.
     Record {
-        /// Its place in the order of all records of the server.
+        /// Its position in the order of all records of the server.
         lsn: Lsn,
         /// Epoch of the server that wrote it.
         epoch: u32,

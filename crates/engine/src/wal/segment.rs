@@ -1,4 +1,4 @@
-//! Segment files: their names, and how one comes into being.
+//! Segment files: their names and their creation.
 
 use super::format::is_lsn;
 use crate::storage::{ErrorKind, Storage, StorageError, StorageFile};

@@ -30,7 +30,7 @@ pub type Completion = Box<dyn FnOnce(Result<Lsn, LogError>) + Send>;
 /// built on it, and records of its collections are refused until [`resume`](Self::resume).
 pub struct GroupCommit {
     shared: Arc<Committer>,
-    /// `None` when flushes happen in the caller.
+    /// The log's thread. `None` when flushes happen in the caller.
     thread: Mutex<Option<JoinHandle<()>>>,
     inline: bool,
 }
@@ -128,7 +128,7 @@ impl GroupCommit {
         }
         let is_short = self.shared.queue.lock().bytes <= INLINE_BYTES;
         match is_short.then(|| self.shared.log.try_lock()).flatten() {
-            // With a sync: the one after a pause, of records that did not ask for one, is the thread's.
+            // With a sync. Deferred syncs of records that did not ask for one are left to the thread.
             Some(log) => drop(self.shared.write_batch(log, true)),
             None => self.wake(),
         }
@@ -147,12 +147,12 @@ impl GroupCommit {
             // The receiver is gone if the waiting thread was unwound.
             let _ = sender.send(outcome);
         });
-        // Left to the log's thread.
+        // The log's thread does it.
         drop(self.append(|_| Ok(()), Durability::Always, done)?);
         receiver.recv().unwrap_or(Err(LogError::Closed))
     }
 
-    /// Why the log takes no writes until it is opened again, if it does not: a sync failed.
+    /// The failed sync because of which the log takes no writes until it is opened again, if any.
     pub fn fault(&self) -> Option<LogError> {
         self.shared.queue.lock().poison.clone()
     }
