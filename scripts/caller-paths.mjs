@@ -1,4 +1,4 @@
-/** Paths in the flags of `npm start`, which npm runs in the package's folder, wherever it was called. */
+/** Paths in the flags of `npm start`. npm runs it in the package's folder, but the paths are relative to the caller's. */
 import { resolve } from 'node:path';
 
 /**

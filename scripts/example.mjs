@@ -1,7 +1,7 @@
 /**
  * `npm run example [-- --url URL] [--token TOKEN] [--collection NAME]`: loads the 2,000 package descriptions of
  * `data/debian-small` into a running server and asks them questions, with and without filters. It may be run
- * again: loading replaces each point with the same one. EXAMPLE_URL and EXAMPLE_TOKEN stand in for the flags.
+ * again: loading replaces each point with the same one. EXAMPLE_URL and EXAMPLE_TOKEN are used where the flags are absent.
  */
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';

@@ -1,7 +1,7 @@
 /** A KithDB server as a child process: started on a free port, asked for its address, stopped gracefully. */
 import { spawn } from 'node:child_process';
 
-/** Longer than any start takes on a loaded machine. A start that hangs must not block the caller for ever. */
+/** Longer than any start takes on a loaded machine. A start that hangs must not block the caller forever. */
 const START_TIMEOUT_MS = 120_000;
 
 /**

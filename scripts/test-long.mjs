@@ -118,7 +118,7 @@ function printTotals() {
   }
 }
 
-/** What is asked for, or undefined when that is only the usage, or wrong. */
+/** The request of the command line. Undefined when it asks for the usage, or is wrong. */
 function readArguments() {
   try {
     const { values, positionals } = parseArgs({

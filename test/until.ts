@@ -1,11 +1,11 @@
-/** Longer than anything takes that comes at all, however busy the machine is. */
+/** Longer than any condition takes to become true, even on a busy machine. */
 const LONGEST_WAIT_MS = 100_000;
 
 export function sleep(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
-/** Asks again and again until a condition holds; throws when it never does. */
+/** Polls until a condition holds; throws when it does not hold in time. */
 export async function until(condition: () => boolean | Promise<boolean>, everyMs = 5): Promise<void> {
   const startedAt = performance.now();
   while (!(await condition())) {

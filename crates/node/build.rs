@@ -1,4 +1,4 @@
-//! Tells the linker how a Node addon is made.
+//! Passes the linker options of a Node addon.
 
 fn main() {
     napi_build::setup();

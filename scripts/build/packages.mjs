@@ -6,7 +6,7 @@ import { root } from './tree.mjs';
 
 /**
  * Installs the locked packages if `node_modules` is anything else. No package's own script runs here: the
- * only one that is needed compiles sqlite3, and that goes on beside the build of the engine (`sqlite3.mjs`).
+ * only one that is needed compiles sqlite3, and that runs beside the build of the engine (`sqlite3.mjs`).
  */
 export async function installPackages() {
   if (isInstalled()) return;

@@ -11,7 +11,7 @@ const SHOWN_LOG_LINES = 200;
 /** A failure that is reported without a stack trace: its message says what to do. */
 export class BuildError extends Error {}
 
-/** rustup puts cargo where a non-login shell often does not look. */
+/** rustup installs cargo in a folder that is often not in the PATH of a non-login shell. */
 const cargoBin = join(homedir(), '.cargo', 'bin');
 if (existsSync(cargoBin) && !(process.env.PATH ?? '').split(delimiter).includes(cargoBin)) {
   process.env.PATH = `${process.env.PATH ?? ''}${delimiter}${cargoBin}`;

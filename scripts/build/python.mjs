@@ -14,8 +14,8 @@ const requirements = [
 ];
 
 /**
- * Creates the environment, or brings it up to date. Where there is no Python, or none that makes environments, the tests that need it
- * skip themselves; in CI that is a failure, or nobody would notice.
+ * Creates the environment, or brings it up to date. Without Python, or without its module venv, the tests that need it skip
+ * themselves. In CI that is a failure, because it would go unnoticed.
  *
  * @returns {Promise<string | undefined>} a note when there is none
  */

@@ -1,7 +1,7 @@
 /**
  * sqlite3's own addon. Its package brings no binary: its install script looks for a prebuilt one and else
- * compiles, which takes more than a minute. So the result of a compile is kept where that script looks
- * first, and the next fresh clone on this machine takes seconds.
+ * compiles, which takes more than a minute. So the compiled addon is kept in the cache that the script
+ * reads first, and the next fresh clone on this machine takes seconds.
  */
 import { existsSync, mkdirSync, readFileSync, renameSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -20,7 +20,7 @@ const ASK_FOR_CACHE_PATH = `
 `;
 
 /**
- * Makes `require('sqlite3')` work, or finds that the runtime's own `node:sqlite` can stand in for it.
+ * Makes `require('sqlite3')` work, or finds that the runtime's own `node:sqlite` can be used instead.
  *
  * @throws {BuildError} when neither is to be had
  */

@@ -1,4 +1,4 @@
-/** The source tree: where it is, and fingerprints that tell whether something built from it is out of date. */
+/** The source tree: where it is, and fingerprints that show whether a build product is out of date. */
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';

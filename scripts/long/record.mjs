@@ -1,4 +1,4 @@
-/** docs/soak.json: which long tests ran of which commit, so that the next run goes on where the last one ended. */
+/** docs/soak.json: which long tests ran of which commit, so that the next run continues where the last one ended. */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { BuildError, output } from '../build/process.mjs';

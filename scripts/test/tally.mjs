@@ -16,7 +16,7 @@ export class Tally {
     this.#skipped += skipped;
   }
 
-  /** How long one test took, beside whatever else ran at that time. */
+  /** How long one test took, while other steps ran beside it. */
   time(name, seconds) {
     this.#times.push({ name, seconds });
   }

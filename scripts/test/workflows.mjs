@@ -9,7 +9,7 @@ const binDir = join(root, '.build', 'bin');
 const actionlint = join(binDir, process.platform === 'win32' ? 'actionlint.exe' : 'actionlint');
 
 /**
- * In CI a missing tool is a failure, or nobody would notice.
+ * In CI a missing tool is a failure, because it would go unnoticed.
  *
  * @returns {Promise<string | undefined>} a note when there is no actionlint
  */

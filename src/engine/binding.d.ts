@@ -27,8 +27,8 @@ export declare class NativeEngine {
    */
   open(id: number, options: OpenOptions): void
   /**
-   * Adds a part to the body of the call `id`: `length` bytes of `memory` from `from` on. The body then has room for at
-   * least `capacity` bytes. Memory that holds nothing but the part is detached, which frees it at once.
+   * Adds a part to the body of the call `id`: `length` bytes of `memory` from `from` on. The body then has room for
+   * at least `capacity` bytes. Memory that holds nothing but the part is detached, which frees it at once.
    *
    * # Errors
    * When the part reaches beyond the end of the memory.
@@ -46,7 +46,7 @@ export declare class NativeEngine {
   static operations(): Array<string>
   /**
    * Copies waiting short envelopes into `frame`, each after the number of its call and its length (32 bits each,
-   * little-endian), and answers how many bytes it has written; 0 when none is left. `frame` holds at least 64 KiB.
+   * little-endian), and returns how many bytes it has written; 0 when none is left. `frame` holds at least 64 KiB.
    */
   take(frame: Buffer): number
   /** What the engine serves now; nothing while it is not open. */
@@ -63,8 +63,8 @@ export declare class NativeEngine {
   /** Removes the folder `staging`; completes `id` when it is gone. */
   unstage(id: number): void
   /**
-   * Cancels running requests that have not been written to the log, writes checkpoints, releases the directory, and then
-   * completes `id`. A second call only completes.
+   * Cancels running requests that have not been written to the log, writes checkpoints, releases the directory, and
+   * then completes `id`. A second call only completes.
    */
   close(id: number): void
 }
@@ -199,7 +199,7 @@ export interface NativeMemory {
 }
 
 /** What a repair did, or would do, about one collection. */
-export interface NativeMended {
+export interface NativeRepairedCollection {
   /** Its name. */
   name: string
   /** What was wrong with it. */
@@ -221,7 +221,7 @@ export interface NativeMended {
 /** What a repair did, or would do. */
 export interface NativeRepairReport {
   /** The collections that were damaged. */
-  mended: Array<NativeMended>
+  mended: Array<NativeRepairedCollection>
   /** Whether a new log takes the place of a damaged one. */
   replacesLog: boolean
   /** Whether the list of collections is written again, the file or its copy being damaged. */
@@ -343,13 +343,14 @@ export interface OpenOptions {
 }
 
 /**
- * Repairs a data directory on a thread of its own, or says what a repair would do. `stamp` names the folder for what is
- * replaced.
+ * Repairs a data directory on a thread of its own, or says what a repair would do. `stamp` names the folder for what
+ * is replaced.
  */
 export declare function repairDataDir(dataDir: string, stamp: string, dryRun: boolean): Promise<NativeRepairReport>
 
 /**
- * Compares the files of a data directory that no process writes to with their checksums, on a thread of its own. Nothing in
- * it changes, and no lock is taken. `is_log_synced` says that a server had synced the whole log before it was copied.
+ * Compares the files of a data directory that no process writes to with their checksums, on a thread of its own.
+ * Nothing in it changes, and no lock is taken. `is_log_synced` says that a server had synced the whole log before it
+ * was copied.
  */
 export declare function verifyDataFiles(dataDir: string, isLogSynced: boolean): Promise<Array<NativeUnsoundFile>>

@@ -148,7 +148,7 @@ async function prepareTarget(to: string, dataDir: string): Promise<void> {
   }
 }
 
-/** Makes the folder for the files: of several commands with one target this is for one to do, and the target is its own. */
+/** Makes the folder for the files: of several commands with one target only one succeeds, and owns the target. */
 async function claimTarget(to: string): Promise<void> {
   try {
     await mkdir(join(to, FILES), { mode: 0o700 });
@@ -223,7 +223,7 @@ async function copyAll(
 /** Links a file to that of an earlier backup when that still holds the same; false when it must be copied. */
 async function linkToBase(base: Base, file: BackupFile, target: string): Promise<boolean> {
   const known = base.files.get(file.path);
-  // The store is small and changes in place wherever it is opened: it is never shared.
+  // The store is small and is changed in place when it is opened, so it is copied and never linked.
   if (known === undefined || file.path === STORE_FILE || !isSame(known, file)) {
     return false;
   }
@@ -236,7 +236,7 @@ async function linkToBase(base: Base, file: BackupFile, target: string): Promise
     await link(earlier, target);
     return true;
   } catch {
-    // Another file system, or one without links: a copy is as good.
+    // Another file system, or one without links: the file is copied.
     return false;
   }
 }
@@ -254,7 +254,7 @@ async function finish(
   };
   const unsound = await verifyEngineFiles(join(to, FILES), live);
   await writeManifest(to, manifest);
-  // A graph is made again wherever the backup is restored.
+  // A damaged graph is built again after the backup is restored.
   const damaged = unsound
     .filter(({ isDerived, isOfOtherRelease }) => !isDerived && !isOfOtherRelease)
     .map(({ file, what }) => ({ file, what, missing: false }));

@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path';
 import { CONTROL_FILE, identityOf, type ControlAnswer } from './control-protocol';
 import { BackupError } from './failure';
 
-/** What a running server has staged; it stays so until it is ended. */
+/** The files that a running server has staged. They stay until `end` is called. */
 export interface Staged {
   /** The folder with the files. */
   readonly folder: string;
@@ -13,7 +13,7 @@ export interface Staged {
   readonly storeFault: string | undefined;
   /** Rejects when the server goes away meanwhile. */
   readonly lost: Promise<never>;
-  /** Says that the files are copied, and waits for the server to take them away. */
+  /** Notifies the server that the files are copied, and waits until it has removed the stage. */
   end(): Promise<void>;
 }
 
@@ -38,7 +38,7 @@ export async function stageLive(dataDir: string): Promise<Staged | undefined> {
   }
   const folder = join(dataDir, answer.staged);
   if ((await identityOf(folder).catch(() => undefined)) !== answer.identity) {
-    // This folder is a copy of one that a server has, or was one: what the file says is not meant for it.
+    // The folder is a copy of a served one: the address in the file belongs to the original.
     socket.destroy();
     return undefined;
   }
@@ -74,7 +74,7 @@ async function addressOf(dataDir: string): Promise<string | undefined> {
     };
     return typeof socket === 'string' ? resolve(dataDir, socket) : undefined;
   } catch {
-    // None, or half a one: then no server that is ready wrote it.
+    // There is no file, or an incomplete one: no server is ready.
     return undefined;
   }
 }

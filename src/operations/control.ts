@@ -15,7 +15,7 @@ export const STAGING = 'staging';
 
 /** What the server does for a backup. */
 export interface Staging {
-  /** Gives everything that is served second names in {@link STAGING}. */
+  /** Links everything that is served into {@link STAGING}. */
   readonly stage: () => Promise<void>;
   readonly unstage: () => Promise<void>;
   /** Copies the store of authentication to a path; false when it is only in memory. */
@@ -115,7 +115,7 @@ async function serveBackup(dataDir: string, socket: Socket, staging: Staging, lo
   await staging.unstage().catch((error: unknown) => {
     log.warn({ err: error }, 'what was staged for a backup cannot be removed; the next start removes it');
   });
-  // The end of the connection tells the client that the stage is removed.
+  // The end of the connection notifies the client that the stage is removed.
   socket.end();
 }
 
@@ -139,7 +139,7 @@ function requestOf(socket: Socket): Promise<string | undefined> {
       const end = text.indexOf('\n');
       if (end >= 0 || text.length > MAX_LINE_BYTES) {
         socket.off('data', read);
-        // What follows is of no interest, but the end of the connection is.
+        // Further data is ignored, but it must be read to notice the end of the connection.
         socket.resume();
         resolve(end >= 0 ? text.slice(0, end) : undefined);
       }
@@ -148,7 +148,7 @@ function requestOf(socket: Socket): Promise<string | undefined> {
   });
 }
 
-/** Where to listen; `name` is what the file says of it: relative where it can be, so that it is right in no copy. */
+/** Where to listen. `name` is the address in the file: relative if possible, so that a copy of the file refers to no socket. */
 async function socketAddress(dataDir: string): Promise<{ address: string; name?: string; folder?: string }> {
   if (process.platform === 'win32') {
     return { address: `\\\\.\\pipe\\kithdb-${randomUUID()}` };

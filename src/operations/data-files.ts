@@ -4,7 +4,7 @@ import { makeFolder, syncFolder } from '../files/folder';
 
 /** The store of authentication in a data directory and in a backup. */
 export const STORE_FILE = 'auth.sqlite3';
-/** Stands in a data directory while a backup is restored into it; nothing opens such a directory. */
+/** A file that exists in a data directory while a backup is restored into it. Nothing opens such a directory. */
 export const UNFINISHED_RESTORE = 'RESTORING';
 
 const HEX8 = '[0-9a-f]{8}';

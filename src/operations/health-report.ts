@@ -1,9 +1,9 @@
 import type { Logger } from 'pino';
 import type { Engine, HealthIssue } from '../engine/types';
 
-/** Between two queries of the engine. */
+/** Interval at which the engine's health issues are read. */
 const INTERVAL_MS = 2000;
-/** The engine reports at most so many: where it reports as many, an issue that is missing may only have been left out. */
+/** The engine reports at most this many issues. When it reports exactly this many, an absent issue may have been cut off. */
 const MAX_REPORTED = 1000;
 
 const SENTENCES: Readonly<Record<HealthIssue['kind'], string>> = {

@@ -25,8 +25,9 @@ export interface RestoreOutcome {
 }
 
 /**
- * Makes a data directory of a backup. Nothing is written before every file of the backup has its checksum; then a mark
- * that no server passes stands in the new directory until everything in it is durable and was read back.
+ * Makes a data directory of a backup. Nothing is written before every file of the backup is verified. While
+ * the files are copied, the new directory has a mark that keeps servers from opening it. The mark is removed when everything
+ * is durable and was read back.
  * @throws BackupError that says what is wrong with the backup or the target.
  */
 export async function restoreBackup(from: string, to: string): Promise<RestoreOutcome> {

@@ -11,7 +11,7 @@ const LOOK_MS = 5000;
 export function reportScrub(engine: Pick<Engine, 'scrub'>, log: Logger, everyMs = LOOK_MS): () => void {
   let reported = 0;
   let passes = engine.scrub().passes;
-  const look = (): void => {
+  const readFindings = (): void => {
     const report = engine.scrub();
     for (const { number, ...finding } of report.findings) {
       if (number > reported) {
@@ -24,8 +24,8 @@ export function reportScrub(engine: Pick<Engine, 'scrub'>, log: Logger, everyMs 
       log.info({ bytes: report.bytes }, 'all data files were read and compared with their checksums');
     }
   };
-  look();
-  const timer = setInterval(look, everyMs);
+  readFindings();
+  const timer = setInterval(readFindings, everyMs);
   timer.unref();
   return () => {
     clearInterval(timer);

@@ -123,7 +123,7 @@ describe('C3.3 the first admin', () => {
     );
   });
 
-  it('is nobody else by remote callers', async () => {
+  it('cannot be created by a remote caller', async () => {
     const { client } = await start();
     const refused = { status: 'error', message: 'This endpoint can only be called from localhost' };
     for (const path of ['/auth/admin', '/auth/admin/reset-password']) {
@@ -316,14 +316,14 @@ describe('C3.5 the JWT', () => {
     expect(await server.login()).not.toBe(token);
   });
 
-  it('dies with its lifetime', async () => {
+  it('is invalid after its lifetime', async () => {
     server.clock.now += 3599_000;
     expect(await status(token)).toBe(200);
     server.clock.now += 1000;
     expect(await status(token)).toBe(401);
   });
 
-  it('dies with its secret', async () => {
+  it('is invalid after its secret has changed', async () => {
     const other = await start({ adminPassword: PASSWORD, jwtSecret: `${SECRET}!` });
     await other.client.patch('/auth/enabled').set(bearer(token)).send({ enabled: false }).expect(401);
   });
@@ -422,7 +422,7 @@ describe('C3.2 the life of the JWT secret', () => {
 });
 
 describe('C3.6 whether the admin exists', () => {
-  it('is told to anybody, in the envelope', async () => {
+  it('is answered to every caller, in the envelope', async () => {
     const { client } = await start({ authEnabled: true, adminPassword: PASSWORD });
     const { body } = await client
       .get('/auth/admin/exists')

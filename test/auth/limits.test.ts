@@ -163,7 +163,7 @@ describe('password hashing', () => {
     expect(await hasher.verify(first, 'Passwörd')).toBe(false);
   });
 
-  it('is never true without a hash, and goes on after an error', async () => {
+  it('fails without a hash, and goes on after an error', async () => {
     const hasher = new LocalPasswordHasher();
     expect(await hasher.verify(undefined, '')).toBe(false);
     for (let attempt = 0; attempt < 3; attempt++) {
@@ -193,7 +193,7 @@ describe('the identity cache', () => {
     expect(cache.find('b')).toBeUndefined();
   });
 
-  it('is emptied at once, and takes nothing that was looked up before', () => {
+  it('is emptied at once, and does not store the result of an earlier lookup', () => {
     const { epoch } = cache;
     cache.remember('a', known, epoch);
     cache.clear();
@@ -204,7 +204,7 @@ describe('the identity cache', () => {
     expect(cache.find('a')).toBe(known);
   });
 
-  it('stays bounded under tokens that nobody issued', () => {
+  it('stays bounded under unknown tokens', () => {
     for (let i = 0; i < 5000; i++) {
       cache.remember(`unknown ${i}`, null, cache.epoch);
     }

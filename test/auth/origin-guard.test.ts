@@ -164,13 +164,13 @@ describe('C3.8 DNS rebinding', () => {
     });
 
     it.each(['10.0.0.7:6363', '[2001:db8::7]:6363', '[::1]', 'localhost:6363', 'db.example'])(
-      'is no concern of a page from %s: an address, a name of this machine, or a listed origin',
+      'is not suspected of a page from %s: an address, a name of this machine, or a listed origin',
       (host) => {
         expect(page(host)).toBeUndefined();
       },
     );
 
-    it('is no concern of listed pages, of clients that send no Origin, nor with authentication', () => {
+    it('is not suspected of listed pages, of clients that send no Origin, nor with authentication', () => {
       expect(page('db.internal:6363', 'https://app.example')).toBeUndefined();
       expect(guard.refuse(rebound, false)).toBeUndefined();
       const evil = caller({ host: 'evil.example', origin: 'https://evil.example' });
@@ -199,7 +199,7 @@ describe('C3.8 DNS rebinding', () => {
 });
 
 describe('C3.3 the local-only endpoints', () => {
-  it('see what a proxy added, however many headers stand in front of it', async () => {
+  it('see the headers that a proxy added after any number of other headers', async () => {
     const server = await startAuth();
     try {
       const body = JSON.stringify({ password: PASSWORD });

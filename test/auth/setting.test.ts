@@ -200,7 +200,7 @@ describe('C3.8 an address that other machines can reach', () => {
     );
   });
 
-  it('is refused at later starts too, as long as nobody decided', async () => {
+  it('is refused at later starts too, until an admin has decided', async () => {
     const dataDir = mkdtempSync(join(tmpdir(), 'kithdb-exposed-'));
     try {
       for (let start = 0; start < 2; start++) {
@@ -217,13 +217,13 @@ describe('C3.8 an address that other machines can reach', () => {
     }
   });
 
-  it('is allowed with a warning when asked for in as many words, or when an admin disabled authentication', () => {
+  it('is allowed with a warning when a setting allows it, or when an admin disabled authentication', () => {
     const allowed = checkExposure({ ...exposed, insecureNoAuth: true }, { enabled: false, decided: false });
     expect(allowed).toEqual([expect.stringMatching(/^Authentication is disabled/)]);
     expect(checkExposure(exposed, { enabled: false, decided: true })).toHaveLength(1);
   });
 
-  it('is no matter with authentication enabled, nor is a loopback address without it', () => {
+  it('is allowed with authentication enabled, and a loopback address without it', () => {
     expect(checkExposure(exposed, { enabled: true, decided: true })).toEqual([]);
     for (const host of ['127.0.0.1', '127.3.2.1', '::1', 'localhost', 'LOCALHOST', '::ffff:127.0.0.1']) {
       expect(isPrivateAddress({ host })).toBe(true);

@@ -227,7 +227,7 @@ describe.each(durableKinds)('the file of the %s store', (kind) => {
     const store = await openStore(folder, kind);
     await store.close();
     const path = storePath(folder);
-    // user_version stands in the header at byte 60.
+    // The header has user_version at byte 60.
     const bytes = readFileSync(path);
     bytes.writeUInt32BE(99, 60);
     writeFileSync(path, bytes);
@@ -236,13 +236,13 @@ describe.each(durableKinds)('the file of the %s store', (kind) => {
 
   it('refuses a file that is no store', async () => {
     const folder = newFolder();
-    writeFileSync(storePath(folder), 'this is a text and no database, long enough to be looked at');
+    writeFileSync(storePath(folder), 'this is a text and no database, long enough to be read as a header');
     await expect(openStore(folder, kind)).rejects.toThrow();
   });
 });
 
 describe('a data directory', () => {
-  it('that has data and no store is warned of: whoever was admin is not any more', async () => {
+  it('that has data and no store causes a warning: its former admin is unknown', async () => {
     const folder = newFolder();
     const warnings: string[] = [];
     const warn = (warning: string): number => warnings.push(warning);
@@ -255,7 +255,7 @@ describe('a data directory', () => {
     expect(warnings).toHaveLength(1);
   });
 
-  it.each(durableKinds)('whose store is damaged is told by the name of the file (%s)', async (kind) => {
+  it.each(durableKinds)('whose store is damaged is refused with the name of the file (%s)', async (kind) => {
     const folder = newFolder();
     writeFileSync(storePath(folder), Buffer.alloc(8192, 'no database'));
     await expect(openStore(folder, kind)).rejects.toThrow(StoreDamaged);
@@ -271,7 +271,7 @@ describe('a data directory', () => {
       await expect(openStore(folder, kind)).rejects.toThrow(`${storePath(folder)} is damaged (it is empty)`);
       await expect(copyStoreAtRest(folder, join(folder, 'copy'), kind)).rejects.toThrow(StoreDamaged);
       expect(statSync(storePath(folder)).size).toBe(0);
-      // user_version stands in the header at byte 60.
+      // The header has user_version at byte 60.
       const other = newFolder();
       await (await openStore(other, kind)).close();
       const bytes = readFileSync(storePath(other));
@@ -326,7 +326,7 @@ describe('the rights of a data directory', () => {
     expect(statSync(folder).mode & 0o777).toBe(mode);
   });
 
-  it('are no matter when nobody else has any, or when it is made here', async () => {
+  it('cause no warning when only the owner has any, or when the directory is created', async () => {
     const warn = jest.fn();
     const folder = newFolder();
     await (await openStore(folder, undefined, warn)).close();

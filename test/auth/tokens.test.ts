@@ -139,7 +139,7 @@ describe('C3.11 listing and rotating', () => {
     expect(body.at(-1)).not.toHaveProperty('token');
   });
 
-  it('rotates: the old token is dead before the answer, the new one lives', async () => {
+  it('rotates: before the answer the old token becomes invalid and the new one valid', async () => {
     const old = await create();
     expect(await readStatus(old.token)).toBe(412);
     const { body } = await server.client.post(`/auth/access_token/${old.id}/rotate`).set(admin).expect(200);
@@ -162,7 +162,7 @@ describe('C3.11 listing and rotating', () => {
 });
 
 describe('C3.12 deleting', () => {
-  it('kills the token before the answer', async () => {
+  it('makes the token invalid before the answer', async () => {
     const { id, token } = await create();
     expect(await readStatus(token)).toBe(412);
     const { body } = await server.client.delete(`/auth/access_token/${id}`).set(admin).expect(200);
@@ -182,9 +182,9 @@ describe('C3.12 deleting', () => {
     await server.client.delete('/auth/access_token/123456').set(admin).expect(404);
   });
 
-  it('lets no request through that began to look the token up before', async () => {
+  it('refuses a request that began its token lookup before the deletion', async () => {
     const { id, token } = await create();
-    // In flight together: whichever way each of them went, none may be remembered.
+    // The requests run concurrently. Whatever each of them found, none of it may stay in the cache.
     const requests = Array.from({ length: 20 }, () => readStatus(token));
     const deletion = server.client.delete(`/auth/access_token/${id}`).set(admin).expect(200);
     await Promise.all([...requests, deletion]);
@@ -193,9 +193,9 @@ describe('C3.12 deleting', () => {
 });
 
 describe('C1.5 a disk that is full', () => {
-  // As sqlite3, Node's own SQLite with an extended code, and the system tell it.
+  // The errors of sqlite3, of Node's own SQLite (with an extended code), and of the system.
   it.each([{ code: 'SQLITE_FULL' }, { code: 'ERR_SQLITE_ERROR', errcode: 13 + 256 }, { code: 'ENOSPC' }])(
-    'is a 507 of whatever would have been written, and nothing is taken for done: %j',
+    'is a 507 for every write, and no write takes effect: %j',
     async (codes) => {
       const { id, token } = await create();
       const full = (): Promise<never> =>
@@ -320,7 +320,7 @@ describe('C3.1 and C3.14 using a token', () => {
     await server.client.get('/auth/access_tokens').set(admin).expect(200);
   });
 
-  it('C3.15: dies with its second, stays in the list until deleted', async () => {
+  it('C3.15: is invalid from the second of its expiry on, and stays in the list until deleted', async () => {
     const { id, token } = await create({ will_expire: true, expires_in_seconds: 60 });
     const expiresAt = Math.floor(startedAt / 1000) * 1000 + 60_000;
     server.clock.now = expiresAt - 1;

@@ -105,7 +105,7 @@ test('fewer rows have other neighbours', () => {
   expect(read(undefined, '2')).toMatchObject({ rows: 2, base: [1, 2, 3, 4], truth: null });
 });
 
-test('what is wrong with a folder is said in words', () => {
+test('an error says what is wrong with a folder', () => {
   const error = (): unknown => read()['error'];
   expect(error()).toMatch(/neither meta.json nor/);
   put('a_base.fvecs', texmex([floats(1, 2), floats(3)], 4));

@@ -18,7 +18,7 @@ describe('the interval of paired ratios', () => {
     expect([ratio, low, high].map((value) => value.toFixed(9))).toEqual(Array(3).fill('1.250000000'));
   });
 
-  it('is refused for a single pair, and for a ratio that is none', () => {
+  it('is refused for a single pair, and for a ratio that is not a positive number', () => {
     expect(interval([1])).toEqual({ error: 'an interval needs two pairs, not 1' });
     expect(interval([1, 0])).toEqual({ error: 'a ratio must be above 0' });
   });

@@ -302,14 +302,14 @@ describe('every method of @qdrant/js-client-rest (C9.1)', () => {
     expect((await ids({ query: { sample: 'random' } })).sort()).toEqual([1, 2, 3, 6]);
   });
 
-  test('what it has no endpoint for is refused in as many words', async () => {
+  test('calls without an endpoint are refused with a message that says so', async () => {
     for (const [name, [code, call]] of Object.entries(WITHOUT_ENDPOINT)) {
       const [status, message] = await refusal(call(client));
       expect([name, status, message]).toEqual([name, code, expect.stringMatching(REFUSALS[code]!)]);
     }
   });
 
-  test('there is none but these', async () => {
+  test('the client has no other methods', async () => {
     await client.recreateCollection('all', { vectors: { size: 1, distance: 'Dot' } });
     expect(await client.deleteCollection('all')).toBe(true);
 

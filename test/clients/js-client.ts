@@ -6,7 +6,7 @@ export type JsClient = qdrant.QdrantClient;
 /** What a query takes besides the collection's name. */
 export type Query = NonNullable<Parameters<JsClient['query']>[1]>;
 
-/** What the client's errors carry, as far as it is looked at here. */
+/** The properties of the client's errors that are checked here. */
 interface ClientError {
   readonly status: number;
   readonly data: { status: { error: string } };

@@ -17,7 +17,7 @@ function blocks(language: string): string[] {
   );
 }
 
-describe('the tour of the README works as it stands', () => {
+describe('the tour of the README works as it is written', () => {
   const folder = mkdtempSync(join(tmpdir(), 'kithdb-readme-'));
   let server: BuiltServer;
   let token: string;

@@ -107,7 +107,7 @@ describe('C11.2 sources', () => {
     );
   });
 
-  it('a bad value that a stronger source overrides is not looked at', () => {
+  it('a bad value that a stronger source overrides is not checked', () => {
     expect(load(['--port', '7000'], { KITHDB_PORT: 'seven' }).port).toBe(7000);
   });
 
@@ -369,7 +369,7 @@ describe('C3.2 the JWT secret', () => {
 describe('C11.2 files of secrets and certificates', () => {
   const gone = '/run/secrets/gone';
 
-  it('are read by whoever uses the setting alone', () => {
+  it('are read only when their setting is used', () => {
     const env = {
       KITHDB_TLS_CERT: gone,
       KITHDB_TLS_KEY: gone,

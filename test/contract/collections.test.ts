@@ -8,12 +8,12 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-/** Makes a collection and gives what it says of itself. */
+/** Makes a collection and returns its info. */
 async function infoOf(name: string, body: unknown): Promise<Json> {
   return server.ok('GET', await server.collection(name, body));
 }
 
-/** What a collection says of itself once it is green; until then it must be yellow. */
+/** The info of a collection once it is green; until then it must be yellow. */
 async function green(path: string): Promise<Json> {
   for (;;) {
     const info = await server.ok('GET', path);
@@ -41,7 +41,7 @@ describe('C4.1 the list', () => {
   });
 });
 
-describe('C4.2, C4.3 what a collection says of itself', () => {
+describe('C4.2, C4.3 the info of a collection', () => {
   it('C4.2 everything that strict clients parse is there, with the effective values', async () => {
     expect(await infoOf('plain', { vectors: { size: 4, distance: 'Cosine' } })).toEqual({
       status: 'green',
@@ -187,7 +187,7 @@ describe('C4.2, C4.3 what a collection says of itself', () => {
     expect([info.config.wal_config.durability, info.points_count]).toEqual(['os', 3]);
   });
 
-  it('C4.3 vectors_config is vectors, and an unnamed vector is told from named ones', async () => {
+  it('C4.3 vectors_config is vectors, and an unnamed vector is distinguished from named ones', async () => {
     expect((await infoOf('alias', { vectors_config: DOT })).config.params.vectors).toEqual(DOT);
     const named = { size: DOT, distance: { size: 3, distance: 'Euclid' } };
     expect((await infoOf('odd-names', { vectors: named })).config.params.vectors).toEqual(named);
@@ -292,7 +292,7 @@ describe('C4.2, C4.3 what a collection says of itself', () => {
     const ids = Array.from({ length: 5000 }, (_, id) => id);
     const vectors = ids.map((id) => Array.from({ length: 32 }, (_, place) => Math.sin(id * 31 + place)));
     await server.ok('PUT', `${path}/points`, { batch: { ids, vectors } });
-    // Green is never said of rows that still wait: an answer that came too late to be yellow has them all.
+    // Green means that no rows wait for indexing: an answer that came too late to be yellow has indexed all of them.
     const info = await green(path);
     expect(info).toMatchObject({ points_count: 5000, indexed_vectors_count: 5000, optimizer_status: 'ok' });
     await server.ok('POST', `${path}/points/delete`, { points: ids.slice(0, 1000) });

@@ -6,7 +6,7 @@ import { loadConfig, readFlags } from '../../src/config';
 import { startServer, type RunningServer } from '../../src/server';
 import { send, type Answer } from '../http/harness';
 
-/** A parsed answer, or a part of one; tests look into it by hand. */
+/** A parsed answer, or a part of one; tests check its shape themselves. */
 // eslint-disable-next-line @typescript-eslint/no-explicit-any -- what it holds is what the tests are about
 export type Json = any;
 
@@ -100,7 +100,7 @@ export class ContractServer {
     return [answer.status, message];
   }
 
-  /** Makes a collection, of two-dimensional Dot vectors unless told otherwise, and gives its path. */
+  /** Makes a collection, by default of two-dimensional Dot vectors, and returns its path. */
   async collection(name: string, body: unknown = { vectors: { size: 2, distance: 'Dot' } }): Promise<string> {
     const path = `/collections/${name}`;
     await this.ok('PUT', path, body);

@@ -262,7 +262,7 @@ describe.each(lanes)('an engine that is not open yet, %s', (_name, hotLane) => {
   it.each<[string, Endpoint]>([
     ...endpoints(),
     ['GET /collections', { method: 'GET', path: '/../../collections', failed: '' }],
-  ])('C1.4, C10.1 412 from %s, before anything in its body is looked at', async (_title, endpoint) => {
+  ])('C1.4, C10.1 412 from %s, before its body is checked', async (_title, endpoint) => {
     const path = endpoint.path.startsWith('/..') ? '/collections' : `/collections/c${endpoint.path}`;
     const bodies = endpoint.body === undefined ? [{}] : [{ json: endpoint.body }, { body: '{' }];
     for (const body of bodies) {

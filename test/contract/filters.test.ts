@@ -16,10 +16,10 @@ const HOLE = [
   [4, 4],
 ].map(([lon, lat]) => ({ lon, lat }));
 
-/** Stands for the number `1.0`, which JSON.stringify would write as an integer. */
+/** A placeholder for the number `1.0`, which JSON.stringify would write as an integer. */
 const FLOAT_ONE = '<1.0>';
 
-/** Payloads by point id: every kind of value under every field that a condition below looks at. */
+/** Payloads by point id: every kind of value under every field of the conditions below. */
 const PAYLOADS: Record<number, object> = {
   1: { s: 'red', i: 1, f: 1.5, b: true, d: '2024-01-01T00:00:00Z', u: GUID, place: { lon: 5, lat: 5 } },
   2: { s: 'Red', i: 2, f: 2, b: false, d: '2024-06-01', u: GUID.toUpperCase(), place: { lon: 1, lat: 1 } },
@@ -278,7 +278,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-/** A filter gives the same points wherever it is used. */
+/** A filter matches the same points in every request that takes one. */
 async function expectMatches(path: string, filter: object, ids: number[]): Promise<void> {
   const [page, { count }, hits] = await Promise.all([
     server.ok('POST', `${path}/points/scroll`, { filter, limit: 100 }),
@@ -340,7 +340,7 @@ describe('C7 after changes and restarts', () => {
     }
   });
 
-  it('C7, C6.7 integers above 2^53 are told apart, with and without an index', async () => {
+  it('C7, C6.7 integers above 2^53 are distinguished, with and without an index', async () => {
     const path = await server.collection('large');
     const values = ['9007199254740992', '9007199254740993', '9223372036854775807', '9223372036854775808'];
     const points = values.map((value, id) => `{"id":${id},"vector":[1,2],"payload":{"n":${value}}}`);

@@ -80,7 +80,7 @@ describe('C6.3 formula', () => {
     expect(Math.abs(found - expected)).toBeLessThanOrEqual(1e-5 * Math.max(1, Math.abs(expected)));
   });
 
-  it('C6.3 defaults stand for what a point lacks', async () => {
+  it('C6.3 defaults replace values that a point lacks', async () => {
     expect(await value('absent', { absent: 3 })).toBe(3);
     expect(await value('nothing', { nothing: [3] })).toBe(3);
     expect(await value('n', { n: 3 })).toBe(85);

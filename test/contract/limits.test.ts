@@ -87,7 +87,7 @@ const POINTS_LIMITS: readonly Omit<Limited, 'limit' | 'setting'>[] = [
 const conditions = (count: number): unknown[] =>
   numbers(count).map((value) => ({ key: 'a', match: { value } }));
 
-/** Two levels of nesting and every group: each condition counts, wherever it stands. */
+/** Two levels of nesting and every group: each condition counts, at any place. */
 function spread(count: number): unknown {
   const [must, should, rest] = [conditions(10), conditions(10), conditions(count - 22)];
   return {
@@ -177,7 +177,7 @@ function limitsOf(points: number, conditionCount: number, window: number): [stri
 async function hold(server: ContractServer, { limit, method, rest, body, setting }: Limited): Promise<void> {
   const path = '/collections/c';
   if (setting === 'max_points_per_request') {
-    // Whatever an earlier line has deleted: an update needs its points.
+    // An update needs its points, which an earlier line may have deleted.
     const batch = { ids: numbers(limit), vectors: numbers(limit).map((id) => [id, 1]) };
     await server.ok('PUT', `${path}/points`, { batch });
   }
@@ -187,13 +187,13 @@ async function hold(server: ContractServer, { limit, method, rest, body, setting
   await server.ok(method, `${path}${rest}`, body(limit));
 }
 
-/** A query over so many prefetches, beside each other. */
+/** A query over `count` prefetches, beside each other. */
 const beside = (count: number): unknown => ({
   prefetch: numbers(count).map((id) => ({ query: [id, 1], limit: 1 })),
   query: { fusion: 'rrf' },
 });
 
-/** A query over prefetches, so many within each other, each by itself or as a list of one. */
+/** A query over nested prefetches, `depth` levels deep, each by itself or as a list of one. */
 const within = (depth: number, asList = false): unknown => {
   const filter = { must: [{ should: [{ key: 'a', match: { value: 1 } }] }] };
   const leaf: unknown = { query: [1, 2], limit: 1, filter };
@@ -255,7 +255,7 @@ describe('C2.7 the limits as they are without settings', () => {
     await server.ok('PUT', `${path}/index`, index(256));
   });
 
-  it('C2.7 a body over 64 MiB is a 413, told before it is read', async () => {
+  it('C2.7 a body over 64 MiB is a 413, answered before it is read', async () => {
     const head =
       'PUT /collections/c/points HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n';
     const answer = await sendRaw(server, `${head}Content-Length: ${64 * 1024 * 1024 + 1}\r\n\r\n`);

@@ -192,7 +192,7 @@ describe('C2.4 MaxSim', () => {
     ]);
   });
 
-  it('C6.3 an example stands for all of its rows and is left out', async () => {
+  it('C6.3 an example means all of its rows and is left out', async () => {
     const path = await holding('Dot');
     expect(scores(await server.ok('POST', `${path}/points/query`, { query: 1 }))).toEqual([
       [3, 3],

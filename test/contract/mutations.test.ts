@@ -2,7 +2,7 @@ import type { Answer } from '../http/harness';
 import { description, type Operation } from '../openapi/description';
 import { ContractServer, type Json } from './contract-server';
 
-/** Stands for a number that JSON can write and no float can hold. */
+/** A placeholder for a number that JSON can write and no float can hold. */
 const HUGE = 'a number beyond every float';
 
 /** What takes the place of a value; without one the value is removed. */
@@ -22,7 +22,7 @@ const REPLACEMENTS: readonly unknown[] = [
   'x'.repeat(100_000),
 ];
 
-/** Messages of C1.4 that name what is wrong otherwise than by its place, or what could stand in the place of it. */
+/** Messages of C1.4 that do not name the place of the fault, or name an alternative to it. */
 const NAMED_OTHERWISE =
   /^(searches\[\d+\]: )?(vectors_config is required|Missing required field: points$|Dimension mismatch for vector '|Vector not found: |Point not found: |Collection not found: )/;
 
@@ -35,7 +35,7 @@ const MISSED_ELSEWHERE: readonly (readonly [place: RegExp, message: RegExp])[] =
   [/^prefetch(\[\d\])?$/, /^query\.rrf\.weights: Number of weights in RRF should match/],
 ];
 
-/** Examples of what is described and not yet served; whoever serves it takes it out. */
+/** Examples of what is described and not yet served. An entry is removed when it is served. */
 const NOT_YET: readonly string[] = [];
 
 const COLLECTIONS: Readonly<Record<string, object>> = {
@@ -100,7 +100,7 @@ interface Mutation {
   readonly title: string;
 }
 
-/** Each value of a body replaced by each of the replacements. Of a list of numbers the first stands for all. */
+/** Each value of a body replaced by each of the replacements. Of a list of numbers only the first is replaced. */
 function* mutationsOf(body: Json): Generator<Mutation> {
   for (const steps of placesOf(body, [])) {
     for (const replacement of REPLACEMENTS) {

@@ -237,7 +237,7 @@ describe('C5.1 upsert', () => {
 });
 
 describe('C5.2, C5.3 retrieve', () => {
-  it('C5.2 in the order asked, with payload and without vectors unless told otherwise', async () => {
+  it('C5.2 in the order asked, by default with payload and without vectors', async () => {
     const path = await server.holding([
       POINT,
       { id: 3, vector: [3, 4], payload: { x: 3 } },

@@ -164,7 +164,7 @@ describe('C6.3 several examples', () => {
 });
 
 describe('C6.3 prefetches', () => {
-  it('C6.3 a query over prefetches scores what they found, whatever its own filter would find', async () => {
+  it('C6.3 a query over prefetches scores what they found, also with a filter of its own', async () => {
     const prefetch = { query: [1, 0], using: 'dot', limit: 3 };
     expect(await scores({ prefetch, query: [0, 0], using: 'far' })).toEqual([
       [1, 0],

@@ -396,7 +396,7 @@ describe('C1.5, C1.10 timeouts', () => {
     );
     // A write that was given up has not happened (C1.7).
     expect(await server.everything(path)).toEqual(before);
-    // Nobody holds on to anything: the next request is served.
+    // No request keeps resources: the next request is served.
     expect((await server.ok('POST', `${path}/points/count?timeout=60`)).count).toBe(60);
     // A document that was begun is read to its end, for seconds where other work has the processors.
   });

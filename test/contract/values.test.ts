@@ -9,7 +9,7 @@ afterAll(() => server.stop());
 describe('C2.1 point ids', () => {
   const uuid = '550e8400-e29b-41d4-a716-446655440000';
 
-  it('C2.1 integers to 2^64 - 1 stay exact wherever an id is written or read', async () => {
+  it('C2.1 integers to 2^64 - 1 stay exact in every place where an id is written or read', async () => {
     const path = await server.collection('ids');
     const ids = ['0', '9007199254740993', '18446744073709551615'];
     const points = ids.map((id) => `{"id":${id},"vector":[1,2],"payload":{"id":${id}}}`);

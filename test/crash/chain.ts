@@ -9,7 +9,7 @@ const COLLECTIONS = [
   { name: 'odd', shape: 'plain', durability: 'interval', clients: 1 },
   { name: 'named', shape: 'named', durability: 'os', clients: 1 },
 ] as const satisfies readonly { name: string; shape: Shape; durability: string; clients: number }[];
-/** Which of the points a start looks for by searching. */
+/** Which of the points are searched for after a start. */
 const SAMPLE = 0.05;
 
 interface Answer {

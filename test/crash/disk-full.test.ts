@@ -38,7 +38,7 @@ function mount(kind: Kind, megabytes: number): SmallDisk {
       writeFileSync(image, '');
       // What the file system keeps for itself comes on top.
       truncateSync(image, (megabytes + 6) * 1024 * 1024);
-      // No blocks set aside for root: what is full for others is full for this test too.
+      // No blocks are reserved for root, so that the disk is full for this test, too.
       run('mkfs.ext4', '-q', '-F', '-m', '0', image);
       run('mount', '-o', 'loop', image, path);
     }

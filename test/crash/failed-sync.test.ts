@@ -8,10 +8,10 @@ import { ServerChild } from './server-child';
 const CLOSED = 'the log cannot be written until the server is restarted';
 
 const folder = mkdtempSync(join(tmpdir(), 'kithdb-sync-'));
-/** While it is there no sync of the log succeeds. */
+/** While this file exists, no sync of the log succeeds. */
 const mark = join(folder, 'failing');
 
-/** What makes syncs fail, where there is a C compiler and a linker that loads it. */
+/** A library that makes syncs fail; none without a C compiler or LD_PRELOAD. */
 function compiled(): string | undefined {
   const library = join(folder, 'failing-sync.so');
   try {
@@ -56,14 +56,14 @@ withLibrary(
     writeFileSync(mark, '');
     expect(await upsert(url, 3, 4)).toMatchObject({ status: 500, error: `Upsert failed: ${CLOSED}` });
     rmSync(mark);
-    // The disk answers again: what it says now proves nothing about what it said no to.
+    // Syncs succeed again, which proves nothing about the data of the failed ones.
     expect(await upsert(url, 5)).toMatchObject({ status: 500, error: `Upsert failed: ${CLOSED}` });
     const deletion = await call(url, 'POST', '/collections/c/points/delete', { points: [1] });
     expect(deletion).toMatchObject({ status: 500, error: `Delete failed: ${CLOSED}` });
     const creation = await call(url, 'PUT', '/collections/d', { vectors: { size: 2, distance: 'Dot' } });
     expect(creation).toMatchObject({ status: 500, error: `Collection operation failed: ${CLOSED}` });
 
-    // Reads go on, and show nothing that was not acknowledged; whoever looks is told.
+    // Reads go on, and show nothing that was not acknowledged. The info of the collection reports the failure.
     expect((await fetch(`${url}/readyz`)).status).toBe(200);
     expect(await ids(url)).toEqual([1, 2]);
     const search = { vector: [2, 1], limit: 1 };

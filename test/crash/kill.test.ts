@@ -6,11 +6,11 @@ import { type Exit, HURRIED, NotReady, ServerChild } from './server-child';
 const KILLS = Number(process.env['KITHDB_KILLS'] ?? 10);
 /** Every second kill is at one of these points in turn: see crates/engine/src/storage/crash_points.rs. */
 const POINTS = [
-  // Amid a checkpoint: its data is synced, its manifest is not there yet.
+  // During a checkpoint: its data is synced, its manifest does not exist yet.
   'create MANIFEST.new',
-  // Amid a vacuum.
+  // During a vacuum.
   'moving rows',
-  // Amid the build of a graph.
+  // During the build of a graph.
   'taking in a tail',
   // After a rename, before its directory is synced.
   'renamed MANIFEST',

@@ -74,8 +74,8 @@ export class Oracle {
     const number = ++this.#number;
     const base = `/collections/${this.collection}`;
     const existing = [...after.keys()];
-    const dice = Math.random();
-    if (existing.length === 0 || dice < 0.5) {
+    const choice = Math.random();
+    if (existing.length === 0 || choice < 0.5) {
       const points = this.#put(after, number);
       return {
         method: 'PUT',
@@ -86,7 +86,7 @@ export class Oracle {
     }
     const some = existing.filter(() => Math.random() < 0.2);
     const ids = some.length > 0 ? some : existing.slice(0, 1);
-    if (dice < 0.7) {
+    if (choice < 0.7) {
       ids.forEach((id) => after.delete(id));
       return { method: 'POST', path: `${base}/points/delete`, body: { points: ids }, after };
     }
@@ -97,7 +97,7 @@ export class Oracle {
         if (point !== undefined) after.set(id, { ...point, tag });
       });
     };
-    if (dice < 0.85) {
+    if (choice < 0.85) {
       tagged();
       return {
         method: 'POST',

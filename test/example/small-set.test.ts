@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 const run = promisify(execFile);
 const root = join(__dirname, '..', '..');
 
-/** What the benchmark writes with `--out`, as far as it is looked at here. */
+/** What the benchmark writes with `--out`, as far as it is checked here. */
 interface BenchReport {
   ingest: { points: number };
   search: { ef: string; recall: number }[];

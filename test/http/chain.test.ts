@@ -51,7 +51,7 @@ describe.each([
       await starting.close();
     });
 
-    it('C8 answers 501 before readiness and whatever the body is', async () => {
+    it('C8 answers 501 before readiness, for every body', async () => {
       const starting = await startService({ hotLane, starting: true });
       for (const route of starting.routes) {
         if (route.kind === 'unimplemented') {
@@ -332,7 +332,7 @@ describe.each([
       expect(answer.headers['x-request-id']).toMatch(/^[0-9a-f]{8}-[0-9a-f-]{27}$/);
     });
 
-    it('is on every answer, whatever it is', async () => {
+    it('is on every answer, errors included', async () => {
       for (const [method, path] of [
         ['GET', '/'],
         ['GET', '/nowhere'],

@@ -117,7 +117,7 @@ describe.each([
     },
   );
 
-  it('C1.4 says nothing of an error that nobody expected, and logs its cause', async () => {
+  it('C1.4 answers no details of an unexpected error, and logs its cause', async () => {
     service.engine.failure = new TypeError('/home/secret is undefined');
     const answer = await send(service, 'POST', '/collections/c/points/search', {
       headers: { 'x-request-id': 'unexpected' },

@@ -39,7 +39,7 @@ const INTERNALS: EngineInternals = {
 /** A request as the engine saw it. */
 type SeenRequest = Omit<EngineRequest, 'body'> & { readonly body?: Buffer };
 
-/** A body that a test can look at. As in the real engine, the memory of its pieces is gone. */
+/** A body whose bytes a test can read. As in the real engine, the memory of its parts is detached. */
 export class FakeBody implements IncomingBody {
   bytes = Buffer.alloc(0);
   capacity = 0;

@@ -145,7 +145,7 @@ describe('framing', () => {
     await slow.close();
   });
 
-  it('forgets a client that leaves in the middle of its body, and gives its budget back', async () => {
+  it('releases the budget of a client that disconnects in the middle of its body', async () => {
     const small = await startService({ admits: { requests: 1 } });
     const socket = createConnection(small.port, '127.0.0.1');
     socket.write(head('POST', SEARCH, JSON_BODY, 'Content-Length: 100') + '{');

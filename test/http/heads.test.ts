@@ -8,7 +8,7 @@ const statuses = (received: string): string[] =>
 
 const head = (...lines: string[]): string => `${lines.join('\r\n')}\r\n\r\n`;
 
-describe('heads that Node hands over all the same', () => {
+describe('heads that Node accepts and the server must check', () => {
   let service: Service;
   beforeAll(async () => {
     service = await startService();
@@ -71,7 +71,7 @@ describe('heads that Node hands over all the same', () => {
     'application/json;odata.metadata=minimal',
     'application/json; charset="UTF-8"',
     'application/json;',
-  ])('takes the type %j, whatever parameters it has besides the charset', async (type) => {
+  ])('takes the type %j, with any parameters besides the charset', async (type) => {
     const options = { body: '{}', headers: { 'content-type': type } };
     expect((await send(service, 'POST', SEARCH, options)).status).toBe(200);
   });

@@ -23,7 +23,7 @@ afterEach(() => {
 describe('LineWriter', () => {
   const lossLine = (lines: number): string => `lost ${lines}\n`;
 
-  /** Lets every write to a file fail until it is told otherwise. */
+  /** Makes every write to a file fail until the test restores it. */
   function failing(): { stop: () => void } {
     let fails = true;
     const error = Object.assign(new Error('no space left on device'), { code: 'ENOSPC' });
@@ -60,7 +60,7 @@ describe('LineWriter', () => {
     closeSync(file);
   });
 
-  it('keeps what cannot be written, goes on when there is room again, and says how much was too much', async () => {
+  it('keeps lines that cannot be written, writes them when there is room again, and reports how many were dropped', async () => {
     const file = openSync(join(folder, 'log'), 'a');
     const disk = failing();
     const writer = new LineWriter(file, lossLine);

@@ -188,7 +188,7 @@ describe('C3.16 GET /metrics', () => {
     await Promise.all(isCut.slice(2));
     sockets[1]?.destroy();
     await isCut[1];
-    // The server may hear of that a little later.
+    // The server may notice that a little later.
     let page: Scrape | undefined;
     do {
       page = await scrape(service).catch(() => undefined);

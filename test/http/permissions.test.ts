@@ -104,7 +104,7 @@ describe.each([
     expect(both.status).toBe(401);
   });
 
-  it('C3.9 does not even look at credentials of data endpoints while disabled', async () => {
+  it('C3.9 does not check credentials of data endpoints while disabled', async () => {
     service.auth.enabled = false;
     service.auth.asked = 0;
     const answer = await send(service, 'POST', '/collections/c/points/count', {

@@ -194,7 +194,7 @@ describe('the route table', () => {
       expect((await send(lane, 'GET', '/authority')).body).toHaveProperty('status.error');
     });
 
-    it('C1.6 answers 404 and 405 before it looks at credentials', async () => {
+    it('C1.6 answers 404 and 405 before it checks credentials', async () => {
       lane.auth.enabled = true;
       expect((await send(lane, 'GET', '/nowhere')).status).toBe(404);
       expect((await send(lane, 'PATCH', '/collections/c/points')).status).toBe(405);

@@ -1,7 +1,8 @@
 /**
  * A server in a process of its own, for the tests of signals and exits: compiles TypeScript as it is loaded, and puts
- * the fake engine in place of the native one. With `--throw` an error is thrown that nobody catches once it is ready;
- * with `--hang` the engine never answers a search, and with `--patient` a stop waits two minutes for it. A parent that listens is sent the port.
+ * the fake engine in place of the native one. With `--throw` it throws an uncaught error once it is ready;
+ * with `--hang` the engine never answers a search, and with `--patient` a stop waits two minutes for it. The port is sent to
+ * a parent process with an IPC channel.
  */
 const { readFileSync } = require('node:fs');
 const { transformSync } = require('@swc/core');

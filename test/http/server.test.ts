@@ -173,7 +173,7 @@ describe('startServer', () => {
     await server.stop();
   });
 
-  it('reports a data directory that another server uses, and has nothing more to complain of', async () => {
+  it('reports a data directory that another server uses, and no other error', async () => {
     const folder = dataDir();
     const settings = (): Config =>
       loadConfig({
@@ -260,7 +260,7 @@ describe('C11.3 stopping', () => {
     expect(printed).toEqual([]);
   });
 
-  it('opens no engine any more when it is told to stop before', async () => {
+  it('opens no engine after it was asked to stop', async () => {
     const engine = new FakeEngine();
     const opening = jest.spyOn(engine, 'open');
     const server = await start(engine);
@@ -269,7 +269,7 @@ describe('C11.3 stopping', () => {
     expect(opening).not.toHaveBeenCalled();
   });
 
-  it('hears a signal that comes before it listens', async () => {
+  it('handles a signal that comes before it listens', async () => {
     const exited: unknown[] = [];
     const exit = jest.spyOn(process, 'exit').mockImplementation((code) => {
       exited.push(code);
@@ -319,7 +319,7 @@ describe('C11.3 stopping', () => {
     expect(error).toHaveBeenCalledWith(expect.stringContaining('a sync failed'));
   });
 
-  it('waits for an opening that takes minutes when it is told to stop, closes the engine and exits 0', async () => {
+  it('waits for an opening that takes minutes when it is asked to stop, closes the engine and exits 0', async () => {
     const engine = new FakeEngine();
     let opened = (): void => undefined;
     engine.opening = new Promise((resolve) => {
@@ -403,7 +403,7 @@ describe('C11.3 stopping', () => {
     });
 
     it('takes the copies of one Ctrl-C for one signal', async () => {
-      // A try whose copies came too late to be copies, on a busy machine, says nothing.
+      // On a busy machine the copies may come too late to count as copies. Such an attempt is repeated.
       for (let betweenMs = Infinity; betweenMs > 60;) {
         const { child, port, output } = await run('--hang');
         const hanging = send({ port }, 'POST', SEARCH).catch(() => undefined);
@@ -422,7 +422,7 @@ describe('C11.3 stopping', () => {
       }
     });
 
-    it('stops in order and exits 1 after an error that nobody caught', async () => {
+    it('stops in order and exits 1 after an uncaught error', async () => {
       const { child, output } = await run('--throw');
       if (child.exitCode === null) {
         await once(child, 'exit');

@@ -122,17 +122,17 @@ describe('C11.4 backup and restore', () => {
         /^kithdb: collections\/0*1\/\w+\.data is damaged in the data directory, and so in the backup: .*\nkithdb: keep earlier backups/,
       ),
     });
-    const told = await kithdb('backup', '--data-dir', dataDir, '--to', b2, '--json');
-    expect(told.code).toBe(3);
-    expect(JSON.parse(told.out)).toMatchObject({
+    const result = await kithdb('backup', '--data-dir', dataDir, '--to', b2, '--json');
+    expect(result.code).toBe(3);
+    expect(JSON.parse(result.out)).toMatchObject({
       damaged: [{ file: data, missing: false, what: expect.stringMatching(/do not have their checksum/) }],
     });
-    // It is a backup all the same: of everything else.
+    // It is still a backup of everything else.
     await ok('restore', '--from', b1, '--data-dir', join(folder, 'restored'));
   });
 
   describe('of a store of authentication that is damaged', () => {
-    const told =
+    const warning =
       /^kithdb: auth\.sqlite3 is damaged in the data directory, and not in the backup: .*auth\.sqlite3 is damaged \(.*\): .* restore this file .*\nkithdb: keep earlier backups/;
 
     beforeEach(async () => {
@@ -146,7 +146,7 @@ describe('C11.4 backup and restore', () => {
     async function backedUpWithoutIt(): Promise<void> {
       const backup = join(folder, 'b');
       const { code, err } = await kithdb('backup', '--data-dir', dataDir, '--to', backup);
-      expect({ code, err }).toEqual({ code: 3, err: expect.stringMatching(told) });
+      expect({ code, err }).toEqual({ code: 3, err: expect.stringMatching(warning) });
       await ok('restore', '--from', backup, '--data-dir', join(folder, 'restored'));
       const copy = await serve(join(folder, 'restored'));
       expect(await copy.points('c')).toHaveLength(300);
@@ -230,8 +230,8 @@ describe('C11.4 backup and restore', () => {
     // In place: the server goes on with this file.
     writeFileSync(join(dataDir, file), bytes, { flag: 'r+' });
     const [backup, restored] = [join(folder, 'b'), join(folder, 'restored')];
-    const told = await kithdb('backup', '--data-dir', dataDir, '--to', backup, '--json');
-    expect({ code: told.code, ...JSON.parse(told.out) }).toMatchObject({
+    const result = await kithdb('backup', '--data-dir', dataDir, '--to', backup, '--json');
+    expect({ code: result.code, ...JSON.parse(result.out) }).toMatchObject({
       code: 3,
       live,
       damaged: [{ file, what: expect.stringMatching(/record/) }],
@@ -254,7 +254,7 @@ describe('C11.4 backup and restore', () => {
         await server.upsert(name, 0, 300);
       }
       await server.kill();
-      // Whoever starts behind a log that no stop has ended begins a new segment, and cuts the old one.
+      // A start after a kill begins a new segment of the log, and cuts the old one.
       await (await serve()).stop();
       servers = live ? [await Served.on(dataDir)] : [];
     }
@@ -308,9 +308,9 @@ describe('C11.4 backup and restore', () => {
     servers = [];
     await ok('backup', '--data-dir', dataDir, '--to', join(folder, 'whole'));
     rmSync(join(dataDir, 'collections', '0000000000000002'), { recursive: true });
-    const told = await kithdb('backup', '--data-dir', dataDir, '--to', join(folder, 'b'), '--json');
-    expect(told.code).toBe(3);
-    expect(JSON.parse(told.out).damaged).toEqual([
+    const result = await kithdb('backup', '--data-dir', dataDir, '--to', join(folder, 'b'), '--json');
+    expect(result.code).toBe(3);
+    expect(JSON.parse(result.out).damaged).toEqual([
       { file: 'collections/0000000000000002', what: 'the file MANIFEST is missing', missing: false },
     ]);
   });

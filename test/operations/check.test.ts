@@ -22,7 +22,7 @@ beforeAll(async () => {
     await server.upsert(name, 0, 300);
   }
   await server.kill();
-  // Whoever starts behind a log that no stop has ended begins a new segment, and cuts the old one.
+  // A start after a kill begins a new segment of the log, and cuts the old one.
   await (await Served.on(sound)).stop();
 });
 afterAll(() => {
@@ -239,7 +239,7 @@ describe('C11.4 check', () => {
     expect(out).toMatch(
       /^unknown: auth\.sqlite3: auth\.sqlite3 is read as a copy, which cannot be made \(.*no-tmp.*: there is no such file or folder \(ENOENT\)\): let TMPDIR name a folder with room for it\. Effect: .* is not known.*\n/,
     );
-    // What was checked is told all the same.
+    // What was checked is reported nevertheless.
     expect(out).toMatch(/\nNOT ALL CHECKED: \d+ collections?, .*\n$/);
     const manifest = files(dataDir).find((path) => /0*1\/MANIFEST$/.test(path))!;
     damage(manifest, 40);

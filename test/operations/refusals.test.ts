@@ -47,7 +47,7 @@ function smallDisk(name: string, kib: number): string | undefined {
 }
 
 describe('C11.4 what commands say when they cannot', () => {
-  it('names the folder and the cause for whoever has no right to it', async () => {
+  it('names the folder and the cause to a user without access to it', async () => {
     if (!isRoot) return;
     chmodSync(folder, 0o755);
     for (const argv of [
@@ -126,7 +126,7 @@ describe('C11.4 what commands say when they cannot', () => {
     }
   });
 
-  it('reads a data directory where nobody may write, as it was when its server was killed', async () => {
+  it('reads a read-only data directory, as it was when its server was killed', async () => {
     const disk = smallDisk('read-only', 300_000);
     if (disk === undefined) return;
     try {

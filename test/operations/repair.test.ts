@@ -31,7 +31,7 @@ describe('C11.4 repair', () => {
     const collection = join(dataDir, 'collections', '0000000000000001');
     const data = readdirSync(collection).find((name) => name.endsWith('.data'))!;
     const bytes = readFileSync(join(collection, data));
-    // The rows of vectors, and with them the offsets of their points, stand at the end.
+    // The rows of vectors, and with them the offsets of their points, are at the end.
     const broken = Buffer.from(bytes);
     broken[broken.length - 70]! ^= 1;
     writeFileSync(join(collection, data), broken);

@@ -119,7 +119,7 @@ it('what a start finds damaged is counted, and an error in the log with the file
   await again.stop();
 });
 
-it('a file that decays while it is served is found, reported, and its collection set aside', async () => {
+it('a file that decays while it is served is found, reported, and its collection quarantined', async () => {
   const server = await Served.on(dataDir);
   await server.create('hit');
   await server.create('spared');

@@ -38,7 +38,7 @@ export class Served {
     await this.call('PUT', `/collections/${name}`, { vectors: { size: 4, distance: 'Euclid' } });
   }
 
-  /** Points `from` to `to`, the latter left out; `n` tells generations apart. */
+  /** Points `from` to `to`, the latter left out; `n` is the number of the generation. */
   async upsert(name: string, from: number, to: number, n = 0): Promise<void> {
     const points = Array.from({ length: to - from }, (_, at) => pointOf(from + at, n));
     await this.call('PUT', `/collections/${name}/points`, { points });

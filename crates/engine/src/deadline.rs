@@ -94,8 +94,8 @@ impl<'a> Pace<'a> {
         Pace { deadline: Some(deadline), conditions: conditions as u64, done: WORK_PER_CHECK }
     }
 
-    /// A pace without a deadline.
-    pub fn unhurried() -> Pace<'static> {
+    /// A pace that checks no deadline: for records that are replayed, and for tests.
+    pub fn without_deadline() -> Pace<'static> {
         Pace { deadline: None, conditions: 1, done: 0 }
     }
 

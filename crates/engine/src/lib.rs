@@ -70,7 +70,8 @@ pub use engine::{
 };
 pub use error::{Error, message_details};
 pub use integrity::{
-    CheckReport, CheckedCollection, Finding, Findings, LogEnd, Mended, RepairReport, Severity, UnsoundFile,
+    CheckReport, CheckedCollection, Finding, Findings, LogEnd, RepairReport, RepairedCollection, Severity,
+    UnsoundFile,
 };
 pub use limits::{Limits, Thresholds};
 pub use query::Tally;

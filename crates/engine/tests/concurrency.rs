@@ -66,7 +66,7 @@ fn create(engine: &Engine, name: &str) {
     ok(engine, "create_collection", name, &json!({"vectors": vectors, "hnsw_config": hnsw}));
 }
 
-/// A point whose vector and payload carry the same number, and whose id tells its writer.
+/// A point whose vector and payload carry the same number, and whose id contains the number of its writer.
 fn point(id: u64, number: u64) -> Value {
     let mut vector = vec![0.0; SIZE];
     vector[0] = number as f32;
@@ -111,7 +111,8 @@ fn readers_see_whole_updates_in_order_while_everything_runs_c6_6() {
                             );
                             acknowledged[writer as usize].store(round, Ordering::Release);
                         }
-                        // Points that come and go make dead rows for the graph and worn files for the checkpoints.
+                        // Points that are deleted make dead rows in the graph, and data files with few live bytes in
+                        // the checkpoints.
                         let churn: Vec<Value> =
                             (100..130).map(|at| point(writer * 1000 + at, round)).collect();
                         ok(engine, "upsert_points", "c", &json!({"points": churn}));
@@ -305,8 +306,8 @@ fn requests_after_the_close_are_refused_and_nothing_before_it_is_lost() {
     assert_eq!(ok(&engine, "count", "c", &json!({})), json!({"count": expected}));
 }
 
-/// Whoever waited for each answer before the next write did not help: what was written was counted in what readers see,
-/// where it comes after its sync.
+/// Regression: a writer that waited for each answer did not help with indexing. Its rows were counted in the view of
+/// the readers, which has them only after their sync.
 #[test]
 fn one_writer_that_waits_for_its_answers_keeps_the_tail_short() {
     let disk = SimDisk::new();
@@ -323,7 +324,7 @@ fn one_writer_that_waits_for_its_answers_keeps_the_tail_short() {
     while !collection.is_settled() {
         thread::sleep(Duration::from_millis(1));
     }
-    // The indexers get no further, until this goes.
+    // The indexers make no progress while this is held.
     let held_up = Arc::new(());
     let gate = Arc::downgrade(&held_up);
     disk.take_turns(Some(Arc::new(move |place: &str| {

@@ -1,7 +1,8 @@
 //! The fuzzers' corpus, and random mutations of it, through the functions that the fuzzers call: on stable Rust, the
 //! same every time.
 //!
-//! `KITHDB_FUZZ` sets how many mutations each target gets, `KITHDB_FUZZ_SEED` which ones; `fuzz/README.md` has the rest.
+//! `KITHDB_FUZZ` sets how many mutations each target gets, `KITHDB_FUZZ_SEED` which ones; `fuzz/README.md` has the
+//! rest.
 
 mod common;
 mod specimen;
@@ -24,7 +25,7 @@ const MUTATIONS: u64 = 20_000;
 const SLOW: [&str; 1] = ["checkpoint"];
 /// Longest input, as the fuzzers have it.
 const MAX_BYTES: usize = 16 << 10;
-/// Pieces that parsers look for.
+/// Tokens that parsers search for.
 const WORDS: [&[u8]; 24] = [
     b"\"must\"",
     b"\"should\"",

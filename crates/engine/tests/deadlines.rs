@@ -50,7 +50,7 @@ fn with_long_payload(disk: &SimDisk) -> Engine {
     engine
 }
 
-/// Goes through a megabyte ten thousand times, the first of which changes it.
+/// A batch that processes a megabyte ten thousand times. The first time changes it.
 fn long_edit() -> Value {
     json!({"keys": ["first", "list[].absent"], "points": vec![1; 10_000]})
 }
@@ -80,7 +80,7 @@ fn closing_gives_up_an_edit_that_runs_c11_3() {
     let disk = SimDisk::new();
     let engine = with_long_payload(&disk);
     let edit = start(&engine, "delete_payload", &long_edit(), HOUR);
-    // Whether it runs by now or still waits for a thread, it is given up.
+    // It is given up while it runs as well as while it waits for a thread.
     std::thread::sleep(Duration::from_millis(100));
     engine.close();
     let edited = edit.try_recv().expect("what runs is answered before the engine is closed");

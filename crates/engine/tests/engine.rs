@@ -119,10 +119,10 @@ fn deleting_and_creating_again_starts_empty_c4_5() {
     );
 }
 
-/// Set aside after a deletion had found it, a collection stayed in the list under its new entry: the catalog's file had it
-/// beside the mark of its deletion, and a restart brought it back, empty.
+/// Regression: a collection that was quarantined while a deletion waited for it got a new entry in the list. The
+/// catalog's file had that entry beside the mark of the deletion, and a restart brought the collection back, empty.
 #[test]
-fn a_collection_that_is_set_aside_while_it_is_deleted_is_gone_c4_5() {
+fn a_collection_that_is_quarantined_while_it_is_deleted_is_gone_c4_5() {
     let mut engine = TestEngine::new(6);
     cities(&engine);
     let catalog = Arc::clone(engine.engine().catalog());
@@ -342,7 +342,7 @@ fn an_operation_too_long_for_a_record_of_the_log_is_refused_alone_c1_7() {
         );
     }
     let before = engine.digest("c");
-    // What it names stands in the log by ids, nine bytes and more each.
+    // The log lists the points by id, at least nine bytes each.
     let everything = json!({"filter": {"must": [{"key": "n", "range": {"gte": 0}}]}});
     let Err(Error::BadRequest(why)) = engine.call("delete_points", "c", everything.clone()) else {
         panic!("400 deletions in 2,000 bytes")
@@ -364,7 +364,7 @@ fn an_operation_too_long_for_a_record_of_the_log_is_refused_alone_c1_7() {
     assert_eq!(engine.ok("count", "c", json!({})), json!({"count": 200}));
 }
 
-/// An engine with these limits, and a collection of so many points with an empty payload.
+/// An engine with these limits, and a collection of `points` points with an empty payload.
 fn limited(limits: Limits, points: u64) -> TestEngine {
     let options = Options { mode: Mode::Inline { seed: 1 }, limits, ..Options::default() };
     let disk = SimDisk::new();
@@ -442,7 +442,7 @@ fn a_long_array_is_ordered_by_each_of_its_values_once_c6_7() {
 }
 
 #[test]
-fn an_answer_that_would_outgrow_its_limit_is_refused_whoever_asks() {
+fn an_answer_that_would_exceed_its_limit_is_refused_for_every_operation() {
     let limits = Limits { max_answer_bytes: 20_000, ..Limits::default() };
     let options = Options { mode: Mode::Inline { seed: 1 }, limits, ..Options::default() };
     let disk = SimDisk::new();

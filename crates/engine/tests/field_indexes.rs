@@ -45,7 +45,7 @@ fn send(
         let result = result.map(|envelope: Vec<u8>| {
             serde_json::from_slice::<Value>(&envelope).expect("envelopes are JSON")["result"].clone()
         });
-        // Who asked may have gone.
+        // The receiver may be gone.
         let _ = send.send(result);
     };
     engine.execute(request, Box::new(reply));
@@ -142,7 +142,7 @@ fn check(engine: &Engine) {
 }
 
 #[test]
-fn who_waits_for_an_index_finds_it_built_c5_12() {
+fn a_request_that_waits_for_an_index_finds_it_built_c5_12() {
     let dir = tempfile::tempdir().expect("a directory");
     let engine = open(dir.path());
     fill(&engine);
@@ -259,7 +259,7 @@ fn a_deletion_does_not_wait_for_the_indexes_that_others_wait_for_c4_5() {
 }
 
 #[test]
-fn a_stop_answers_who_waits_and_the_next_start_builds_what_was_declared() {
+fn a_stop_answers_waiting_requests_and_the_next_start_builds_declared_indexes() {
     let dir = tempfile::tempdir().expect("a directory");
     let engine = open(dir.path());
     fill(&engine);
@@ -281,7 +281,7 @@ fn a_stop_answers_who_waits_and_the_next_start_builds_what_was_declared() {
 }
 
 #[test]
-fn who_waits_is_answered_when_the_time_is_over_c1_10() {
+fn a_waiting_request_is_answered_at_its_timeout_c1_10() {
     let engine = TestEngine::new(1);
     engine.ok("create_collection", "c", json!({"vectors": {"size": 1, "distance": "Dot"}}));
     engine.ok("upsert_points", "c", json!({"points": [point(1, 0)]}));
@@ -301,10 +301,10 @@ fn who_waits_is_answered_when_the_time_is_over_c1_10() {
         receive
     };
     assert_eq!(wait(Duration::ZERO).try_recv(), Ok(false), "its time is over");
-    let patient = wait(Duration::from_secs(3600));
-    assert!(patient.try_recv().is_err(), "nobody has built it yet");
+    let waiting = wait(Duration::from_secs(3600));
+    assert!(waiting.try_recv().is_err(), "it is not built yet");
     collection.build_indexes();
-    assert_eq!(patient.try_recv(), Ok(true));
+    assert_eq!(waiting.try_recv(), Ok(true));
     assert_eq!(wait(Duration::from_secs(3600)).try_recv(), Ok(true), "it is there already");
     collection.stop_waiting();
     assert_eq!(wait(Duration::from_secs(3600)).try_recv(), Ok(false), "nothing will be built");

@@ -1,4 +1,5 @@
-//! The order of the modules in ARCHITECTURE.md, and the places of `unsafe` in CONTRIBUTING.md, are those of the sources.
+//! The order of the modules in ARCHITECTURE.md, and the places of `unsafe` in CONTRIBUTING.md, are those of the
+//! sources.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -42,7 +43,7 @@ fn code(source: &str) -> Vec<(usize, &str)> {
     kept
 }
 
-/// The parts of `text` that stand between backticks.
+/// The parts of `text` between backticks.
 fn quoted(text: &str) -> impl Iterator<Item = &str> {
     text.split('`').skip(1).step_by(2)
 }

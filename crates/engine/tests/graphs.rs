@@ -218,7 +218,7 @@ fn one_long_vector_does_not_ruin_the_graph_of_the_others() {
     assert!(recall > 0.95, "{recall}");
 }
 
-/// An engine that puts graphs in order early, and looks at their codes then.
+/// An engine that rewrites graphs early, and then checks their codes.
 fn orderly(seed: u64) -> TestEngine {
     let thresholds = Thresholds { order_rows: 300, graph_step_rows: 1, ..Thresholds::default() };
     let engine = TestEngine::with(SimDisk::new(), seed, thresholds).expect("an empty disk opens");
@@ -240,8 +240,8 @@ fn a_graph_whose_vectors_have_moved_away_from_the_first_ones_gets_new_codes() {
 }
 
 #[test]
-fn codes_have_as_few_bits_as_tell_neighbours_apart() {
-    // Embeddings have far fewer degrees of freedom than components.
+fn codes_have_the_fewest_bits_that_distinguish_neighbours() {
+    // Like embeddings, these vectors have far fewer degrees of freedom than components.
     let flat = |engine: &TestEngine, random: &mut Random| {
         let directions: Vec<Vec<f32>> =
             (0..8).map(|_| (0..SIZE).map(|_| random.below(1000) as f32 - 500.0).collect()).collect();
@@ -355,7 +355,7 @@ fn the_length_of_a_query_changes_no_order_of_inner_products() {
         };
         let (short, long) = (ids(1.0 / 1024.0), ids(1024.0));
         assert_eq!(short, long);
-        // Where squares of 32 bits are too small or too large, other sums are made.
+        // Where squares in f32 underflow or overflow, other sums are used.
         for power in [-46, 56] {
             let found = ids(2f32.powi(power));
             let common = found.iter().filter(|id| short.contains(id)).count();
@@ -364,10 +364,10 @@ fn the_length_of_a_query_changes_no_order_of_inner_products() {
     }
 }
 
-/// Whoever is in a section that a filter leaves out asks for what is like it elsewhere. The walk began at matches that
-/// happened to be in one of the other sections or not, and without an index at none.
+/// Regression: the query is in a cluster that the filter excludes. The walk started at a few arbitrary matches, which
+/// missed some of the other clusters, and without a field index it started at no match.
 #[test]
-fn a_filter_that_leaves_out_where_the_query_is_hides_no_other_cluster() {
+fn a_filter_that_excludes_the_cluster_of_the_query_hides_no_other_cluster() {
     let (engine, mut random) = (engine(14), Random(14));
     let (dim, clusters) = (32, 30);
     let links = json!({"m": 16, "full_scan_threshold": 10});
@@ -408,7 +408,7 @@ fn a_filter_that_leaves_out_where_the_query_is_hides_no_other_cluster() {
 }
 
 #[test]
-fn copies_take_no_place_from_other_vectors_c2_4() {
+fn duplicates_displace_no_other_vectors_c2_4() {
     let (engine, mut random) = (engine(12), Random(12));
     create(&engine, json!({"size": SIZE, "distance": "Euclid"}), json!({}));
     let mut vector = || (0..SIZE).map(|_| random.below(1000) as f32 / 1000.0).collect::<Vec<f32>>();
@@ -448,14 +448,14 @@ fn clusters_that_codes_cannot_resolve_are_walked_by_their_originals() {
         assert!(recall > 0.95, "{recall}");
         engine.restart();
     }
-    // Whoever asks for narrow codes wants their size.
+    // A client that asks for narrow codes wants their size.
     engine.ok("update_collection", "c", json!({"quantization_config": {"binary": {}}}));
     engine.work(GraphPolicy::WhenGrown);
     assert!(collection(&engine).memory().codes > 0);
     engine.ok("update_collection", "c", json!({"quantization_config": "Disabled"}));
     engine.work(GraphPolicy::WhenGrown);
     assert_eq!(collection(&engine).memory().codes, 0);
-    // What can be told apart does not help the rest, until that is gone.
+    // Vectors that the codes can distinguish do not help the others.
     let spread = |random: &mut Random| (0..SIZE).map(|_| random.below(1 << 20) as f32).collect::<Vec<f32>>();
     let points: Vec<Value> =
         (2000..8000).map(|id| json!({"id": id, "vector": spread(&mut random)})).collect();
@@ -469,7 +469,7 @@ fn clusters_that_codes_cannot_resolve_are_walked_by_their_originals() {
 }
 
 #[test]
-fn clusters_that_come_one_after_the_other_are_found_whatever_the_codes() {
+fn clusters_that_are_inserted_one_after_the_other_are_found_with_all_codes() {
     let (dim, clusters, each) = (64, 50, 200);
     for (seed, codes) in [json!(null), json!({"binary": {}}), json!({"product": {"compression": "x16"}})]
         .into_iter()
@@ -486,7 +486,7 @@ fn clusters_that_come_one_after_the_other_are_found_whatever_the_codes() {
         upsert(&engine, 0, &vectors);
         engine.work(GraphPolicy::WhenGrown);
         assert_eq!(status(&engine), json!("green"));
-        // Codes of a bit do not tell a cluster's points apart, but clusters they do.
+        // Codes of one bit distinguish clusters, but not the points of a cluster.
         let is_found = |&at: &usize| {
             let search = json!({"vector": vectors[at], "limit": 1, "params": {"hnsw_ef": 100}});
             let hits = engine.ok("search", "c", search);

@@ -1,5 +1,5 @@
-//! Files and folders that are gone, or stand where they do not belong: noticed by the server, the check and the repair
-//! alike, and never taken for collections that are empty.
+//! Missing and misplaced files and folders. Server, check and repair all report them, and none takes them for empty
+//! collections.
 
 mod common;
 
@@ -64,7 +64,7 @@ fn faults(engine: &TestEngine) -> Vec<(String, String)> {
     engine.engine().status().faults
 }
 
-/// The worst that a check finds, and name and points of each collection.
+/// The worst severity that a check finds, and name and points of each collection.
 fn checked(disk: &SimDisk) -> (Option<Severity>, Vec<(String, Option<u64>)>) {
     let report = check(Arc::new(disk.clone()), None, OPTIONS).expect("it can be checked");
     let worst = report.findings.listed.iter().map(|finding| finding.severity).max();
@@ -77,7 +77,7 @@ fn planned(disk: &SimDisk) -> Result<RepairReport, String> {
     repair(&storage, "stamp", true, OPTIONS).map_err(|error| error.to_string())
 }
 
-fn mended(disk: &SimDisk) -> RepairReport {
+fn repaired(disk: &SimDisk) -> RepairReport {
     let storage: Arc<dyn Storage> = Arc::new(disk.clone());
     repair(&storage, "stamp", false, OPTIONS).expect("it can be repaired")
 }
@@ -107,7 +107,7 @@ fn a_manifest_or_a_folder_that_is_gone_is_noticed_by_all_c10_2() {
         assert!(collections.contains(&(name.to_string(), None)), "{collections:?}");
         assert!(collections.contains(&("young".to_string(), Some(5))), "{collections:?}");
         let plan = planned(&disk).expect("it can be planned");
-        assert_eq!(plan.mended.iter().map(|one| one.name.as_str()).collect::<Vec<_>>(), [name], "{what}");
+        assert_eq!(plan.repaired.iter().map(|one| one.name.as_str()).collect::<Vec<_>>(), [name], "{what}");
         let mut engine = open(&disk).expect("it opens");
         for _ in 0..2 {
             let found = faults(&engine);
@@ -130,7 +130,7 @@ fn a_log_that_is_gone_is_noticed_at_every_start_until_it_is_repaired() {
     disk.remove_dir_all("log").expect("it is there");
     assert_eq!(checked(&disk).0, Some(Severity::Damage));
     let mut engine = open(&disk.clone());
-    // The creation of the youngest is lost with it; its folder is not there yet, so nothing tells of it.
+    // The creation of the youngest is lost with it; its folder is not there yet, so nothing refers to it.
     for _ in 0..3 {
         let served = engine.as_mut().expect("it opens");
         let names: Vec<String> = faults(served).into_iter().map(|(name, _)| name).collect();
@@ -138,8 +138,8 @@ fn a_log_that_is_gone_is_noticed_at_every_start_until_it_is_repaired() {
         served.restart();
     }
     engine.expect("it opens").kill();
-    let report = mended(&disk);
-    let [full, idle] = report.mended.as_slice() else { panic!("{:?}", report.mended) };
+    let report = repaired(&disk);
+    let [full, idle] = report.repaired.as_slice() else { panic!("{:?}", report.repaired) };
     // What its last checkpoint had.
     assert!(full.name == "full" && (600..=800).contains(&full.points), "{full:?}");
     assert_eq!((idle.name.as_str(), idle.points), ("idle", 0));

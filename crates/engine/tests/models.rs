@@ -1,5 +1,5 @@
-//! What several threads do to a log and a collection at once, under a scheduler that tries orders: the engine's own code,
-//! with shuttle's locks, atomics and threads in it.
+//! What several threads do to a log and a collection at once, under a scheduler that tries orders: the engine's own
+//! code, with shuttle's locks, atomics and threads in it.
 //!
 //! ```text
 //! cargo test -p kithdb-engine --features shuttle --test models
@@ -63,14 +63,14 @@ fn threaded(disk: &SimDisk) -> GroupCommit {
 /// What the writers of a log were notified of: name of the group, and the LSN of its last record.
 type Outcomes = Arc<Mutex<Vec<(String, Result<Lsn, LogError>)>>>;
 
-/// Appends a group of two records and is notified of its end. The second group of a writer is written in its own thread when
-/// nobody is at the log.
+/// Appends a group of two records and is notified of its end. A writer's second group is written in its own thread when
+/// no other thread is writing.
 fn append(log: &GroupCommit, outcomes: &Outcomes, collection: u64, name: &str) {
     let outcomes = Arc::clone(outcomes);
     let group = name.to_string();
     let durability = [Durability::Always, Durability::Os][(collection % 2) as usize];
     let body = name.as_bytes();
-    let done = move |result| outcomes.lock().expect("nobody panics").push((group, result));
+    let done = move |result| outcomes.lock().expect("no thread panics").push((group, result));
     if name.ends_with("second") {
         let twice = |log: &mut Appender<'_>| {
             (0..2).try_for_each(|_| log.append(collection, 1, body.into()).map(drop))
@@ -100,7 +100,7 @@ fn append_from_three_threads(log: &Arc<GroupCommit>, outcomes: &Outcomes) {
 
 /// Every group was notified of once, is whole where it succeeded, and absent where it failed.
 fn is_as_notified(disk: &SimDisk, outcomes: &Outcomes, groups: usize) {
-    let outcomes = outcomes.lock().expect("nobody panics");
+    let outcomes = outcomes.lock().expect("no thread panics");
     assert_eq!(outcomes.len(), groups, "every writer is notified once: {outcomes:?}");
     let (_, seen) = open_log(disk);
     for (name, result) in &*outcomes {
@@ -123,7 +123,7 @@ fn writers_that_share_a_sync_are_notified_of_what_is_true() {
         log.close().expect("the last sync succeeds");
         disk.power_cut(1);
         is_as_notified(&disk, &outcomes, 6);
-        assert!(outcomes.lock().expect("nobody panics").iter().all(|(_, result)| result.is_ok()));
+        assert!(outcomes.lock().expect("no thread panics").iter().all(|(_, result)| result.is_ok()));
     });
 }
 
@@ -142,7 +142,7 @@ fn a_failure_reaches_every_writer_that_was_built_on_it() {
 }
 
 #[test]
-fn a_log_that_closes_answers_everybody() {
+fn a_log_that_closes_answers_every_writer() {
     try_orders(1, |_| {
         let disk = SimDisk::new();
         let (log, outcomes) = (Arc::new(threaded(&disk)), Outcomes::default());
@@ -166,7 +166,7 @@ fn a_log_that_closes_answers_everybody() {
         closers.into_iter().for_each(|closer| closer.join().expect("no panic"));
         disk.power_cut(1);
         is_as_notified(&disk, &outcomes, 6);
-        let outcomes = outcomes.lock().expect("nobody panics");
+        let outcomes = outcomes.lock().expect("no thread panics");
         assert!(
             outcomes.iter().all(|(_, result)| matches!(result, Ok(_) | Err(LogError::Closed))),
             "{outcomes:?}"
@@ -269,7 +269,7 @@ fn readers_see_whole_requests_in_their_order_and_writers_their_own() {
                                 assert!(view.op >= op, "a write was answered before it is visible");
                                 assert_eq!(number(&view, writer * 5), Some(value));
                             }
-                            Err(_) => drop(refused.lock().expect("nobody panics").insert(value)),
+                            Err(_) => drop(refused.lock().expect("no thread panics").insert(value)),
                         }
                     }
                 })
@@ -295,13 +295,14 @@ fn readers_see_whole_requests_in_their_order_and_writers_their_own() {
         };
         writers.into_iter().for_each(|writer| writer.join().expect("no panic"));
         let seen = reader.join().expect("no panic");
-        let refused = refused.lock().expect("nobody panics");
+        let refused = refused.lock().expect("no thread panics");
         assert!(seen.is_disjoint(&refused), "a refused write was seen");
         server.close();
     });
 }
 
-/// A record is in the log before any view has it: whoever cuts must not take the collection for one without records.
+/// A record is in the log before any view has it. A cut in between must not treat the collection as one without
+/// records.
 #[test]
 fn the_log_is_not_cut_under_a_write_that_no_view_has_yet() {
     try_orders(4, |_| {
@@ -381,7 +382,7 @@ fn every_row_is_in_the_graph_or_in_the_tail_while_indexers_take_it_in() {
 }
 
 #[test]
-fn rows_that_are_moved_and_chunks_that_are_dropped_harm_no_reader() {
+fn readers_are_correct_while_rows_are_moved_and_chunks_dropped() {
     try_orders(20, |_| {
         // Sixteen rows a chunk.
         let server = Server::new(2, 1 << 10);

@@ -1,4 +1,5 @@
-//! Multi-vectors, as clients meet them: stored, read back, searched, deleted, vacuumed, and there again after a restart.
+//! Multi-vectors, as clients meet them: stored, read back, searched, deleted, vacuumed, and there again after a
+//! restart.
 
 mod common;
 
@@ -303,7 +304,7 @@ fn what_the_graph_does_not_have_yet_is_found_unless_it_is_not_asked_for_c6_2() {
     assert_eq!(ask(json!({"indexed_only": true})).len(), 3);
 }
 
-/// Texts of words from a vocabulary of heaps, each word with noise of its own: what rows of language models are like.
+/// Texts of words from a clustered vocabulary, each word with its own noise: similar to the rows of language models.
 fn texts(random: &mut Random, count: u64, size: usize) -> Vec<Rows> {
     let words: Vec<Vec<f32>> = (0..400).map(|_| random.vector(size)).collect();
     let topics: Vec<Vec<u64>> = (0..40).map(|_| (0..25).map(|_| random.below(400)).collect()).collect();
@@ -388,7 +389,7 @@ fn one_vector_is_a_multi_vector_of_one_row_c2_3() {
 }
 
 #[test]
-fn an_example_id_stands_for_all_of_its_rows_and_is_left_out_c6_3() {
+fn an_example_id_means_all_of_its_rows_and_is_left_out_c6_3() {
     let engine = engine(10, "Euclid", &json!({}));
     let (mut points, mut random) = (Points::new(), Random(10));
     let new: Vec<_> = (0..120).map(|id| (id, Some(rows(&mut random, 6)))).collect();
@@ -560,7 +561,7 @@ fn marginal_relevance_asks_how_well_a_candidate_is_covered_by_what_was_chosen_c6
     let vectors =
         json!({"m": {"size": 1, "distance": "Dot", "multivector_config": {"comparator": "max_sim"}}});
     engine.ok("create_collection", "c", json!({"vectors": vectors}));
-    // 1 is found first. What 2 says besides is far from that; 1 itself is as near to 2 as to 3.
+    // 1 is found first. The second row of 2 is far from 1, while 1 itself is as near to 2 as to 3.
     let points = json!([
         {"id": 1, "vector": {"m": [[2.0]]}},
         {"id": 2, "vector": {"m": [[1.0], [-3.0], [-3.0]]}},

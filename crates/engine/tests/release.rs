@@ -206,7 +206,7 @@ fn a_later_format_in_any_file_is_refused_by_its_name_and_nothing_is_touched() {
             repair(&at_rest(), "stamp", false, options).err().map(|error| error.to_string()),
         ];
         for refusal in refusals {
-            let refusal = refusal.unwrap_or_else(|| panic!("{path} was looked at"));
+            let refusal = refusal.unwrap_or_else(|| panic!("{path} was read"));
             assert!(refusal.contains(name) && refusal.contains("format version 7"), "{path}: {refusal}");
             assert!(refusal.contains("use the release that wrote it"), "{path}: {refusal}");
         }

@@ -120,7 +120,7 @@ fn a_damaged_manifest_hides_no_damage_of_what_it_names() {
 }
 
 #[test]
-fn a_device_that_refuses_once_is_asked_again_and_one_that_goes_on_has_its_collection_set_aside() {
+fn a_read_that_fails_once_is_retried_and_one_that_keeps_failing_quarantines_the_collection() {
     let engine = served();
     // The first calls read the manifest.
     engine.disk.fail_nth_of(Call::Read, 5, Fault::Eio);

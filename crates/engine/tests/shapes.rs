@@ -1,4 +1,4 @@
-//! Sets of vectors that are nothing like embeddings: a search through the graph must find their nearest all the same.
+//! Sets of vectors that are unlike embeddings: a search through the graph must find their nearest neighbours, too.
 
 mod common;
 
@@ -92,7 +92,7 @@ fn scores(engine: &TestEngine, vector: &[f32], params: Value) -> Vec<f64> {
     hits.as_array().expect("hits").iter().map(|hit| hit["score"].as_f64().expect("a score")).collect()
 }
 
-/// Share of the hits that are as good as the last of the exact ones.
+/// Share of the hits whose score is at least that of the last exact hit.
 fn recall(engine: &TestEngine, shape: &Shape, ignore: bool) -> f64 {
     let is_length = matches!(shape.distance, "Euclid" | "Manhattan");
     let found = |vector: &Vec<f32>| {

@@ -1,4 +1,4 @@
-//! What deletions and updates leave behind goes away, and nobody notices.
+//! The space of deleted and replaced points is reclaimed, and answers do not change meanwhile.
 
 mod common;
 
@@ -210,10 +210,10 @@ fn chunks_without_a_live_row_are_dropped_and_stay_dropped_after_a_restart() {
     }
 }
 
-/// A graph without codes was kept by a checkpoint that dropped rows which the graph in memory no longer led through, but
-/// the one on disk did: after a restart its walks ended there.
+/// Regression: a checkpoint kept a graph without codes on disk and dropped rows that the graph in memory no longer
+/// linked to. The graph on disk still linked to them, so after a restart its walks ended there.
 #[test]
-fn a_graph_on_disk_leads_through_no_row_that_was_dropped() {
+fn a_graph_on_disk_links_to_no_row_that_was_dropped() {
     let thresholds = Thresholds { graph_step_rows: 1000, ..THRESHOLDS };
     let mut engine = engine_of("Manhattan", thresholds, 6, json!(null));
     let mut random = Random(6);
@@ -239,11 +239,11 @@ fn a_graph_on_disk_leads_through_no_row_that_was_dropped() {
     }
 }
 
-/// An indexer looked at the collection, and was held up. Points died, their rows were dropped, because there was no graph
-/// that led through them, and another indexer began one. Into that the first put what was alive when it had looked: where
-/// vectors are compared by their originals, nobody could read the first node of the graph any more.
+/// Regression: an indexer read the live rows and was then delayed. Points were deleted, their rows were dropped because
+/// no graph linked to them, and another indexer began a graph. The first indexer then inserted its outdated rows: where
+/// vectors are compared by their originals, the first node of the graph could not be read any more.
 #[test]
-fn an_indexer_that_was_held_up_takes_in_no_row_that_was_dropped_meanwhile() {
+fn an_indexer_that_was_delayed_inserts_no_row_that_was_dropped_meanwhile() {
     let engine = engine_of("Manhattan", THRESHOLDS, 10, json!(null));
     let mut random = Random(10);
     let mut points = Points::new();
@@ -283,9 +283,9 @@ fn an_indexer_that_was_held_up_takes_in_no_row_that_was_dropped_meanwhile() {
     assert_whole(&engine, &points, &mut random, "after the delay");
 }
 
-/// Tombstones were never used again: each id that came and went left a point behind, in memory and in every checkpoint.
+/// Regression: tombstones were never reused, so each deleted id left a point in memory and in every checkpoint.
 #[test]
-fn points_that_come_and_go_leave_no_places_behind() {
+fn tombstones_of_deleted_points_are_reused() {
     for (seed, quantization) in [(7, json!(null)), (8, json!({"binary": {}}))] {
         let mut engine = engine(seed, quantization);
         engine.ok("create_field_index", "c", json!({"field_name": "n", "field_schema": "integer"}));
@@ -320,10 +320,10 @@ fn points_that_come_and_go_leave_no_places_behind() {
     }
 }
 
-/// A vacuum that came to an empty queue wrote for everybody from then on, as long as the queue did not get empty: no
-/// checkpoint was made meanwhile, of any collection.
+/// Regression: a vacuum that found an empty queue became the writer, and wrote for all requests until the queue was
+/// empty again. No collection was checkpointed meanwhile.
 #[test]
-fn a_vacuum_writes_for_nobody_else() {
+fn a_vacuum_does_not_write_for_other_requests() {
     let engine = engine(9, json!(null));
     let mut random = Random(9);
     let mut points = Points::new();
@@ -351,13 +351,14 @@ fn a_vacuum_writes_for_nobody_else() {
     assert_whole(&engine, &points, &mut random, "after the vacuum");
 }
 
-/// Sixteen bytes of each row that was ever written stayed for ever: 100 million updates of one point took 1.6 GB.
+/// Regression: each row that was ever written kept sixteen bytes forever, so 100 million updates of one point took 1.6
+/// GB.
 #[test]
 fn rows_of_dropped_chunks_cost_nothing_before_and_after_they_are_loaded() {
     let body = br#"{"vectors":{"size":1,"distance":"Dot"}}"#;
     let config = api::create_collection(body, &Limits::default()).expect("a configuration");
     let arena = || FieldArena::new(&config.fields()[0].1, 64 << 10);
-    // Places and deaths of so many rows are one chunk of each.
+    // The places and deaths of this many rows take one chunk each.
     let (dropped, kept) = (1u32 << 19, 100u32);
     let mut written = arena();
     for row in 0..dropped + kept {

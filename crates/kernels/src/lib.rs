@@ -1,7 +1,7 @@
 //! Distance kernels over `f32` vectors and over [codes](CodeKernels), and [what makes codes](CodingKernels): one
 //! module per instruction set, chosen once at run time.
 //!
-//! What a client sends comes as text: [`read_list`] makes a vector of the numbers of a JSON list.
+//! Clients send vectors as text: [`read_list`] parses the numbers of a JSON list.
 //!
 //! A query is always `f32`; rows are `f32` vectors too, or rows of bytes that hold `f32`, `f16` or `u8` components
 //! ([`RowKernels`]).

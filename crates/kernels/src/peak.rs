@@ -1,11 +1,11 @@
-//! What one core can do at most, for benchmarks that state their results as a share of it.
+//! The peak floating-point rate of one core, for benchmarks that state their results as a share of it.
 
 use crate::{Level, available};
 
 /// Independent chains of multiply-adds: enough to hide the latency of two units.
 const CHAINS: usize = 12;
 
-/// Runs fused multiply-adds on registers alone, with the widest vectors that this CPU has. Answers how many
+/// Runs fused multiply-adds on registers alone, with the widest vectors that this CPU has. Returns how many
 /// floating-point operations that were, two for each lane of each multiply-add; `None` where no kernel uses such
 /// instructions. Divided by the time it took, that is the peak rate of the core.
 pub fn multiply_adds(rounds: u32) -> Option<u64> {

@@ -3,16 +3,16 @@
 /// Bytes of a cache line.
 pub const LINE_BYTES: usize = 64;
 
-/// The cache that memory is asked to come to.
+/// The cache that memory is prefetched into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Hint {
-    /// Level 1, and with it all behind it. It has few miss buffers: for a few lines that are used next.
+    /// Level 1, and with it the lower levels. It has few miss buffers: for a few lines that are used next.
     L1,
     /// Level 2. For rows of vectors, whose many lines would exhaust the miss buffers of level 1.
     L2,
     /// The last level.
     L3,
-    /// Nothing is asked for: what the CPU finds out by itself is enough.
+    /// No prefetches: the CPU's own prefetcher is enough.
     None,
 }
 
@@ -21,20 +21,19 @@ impl Hint {
     pub const ALL: [Hint; 4] = [Hint::L1, Hint::L2, Hint::L3, Hint::None];
 }
 
-/// Asks for all cache lines of `items` in the level-1 cache.
+/// Prefetches all cache lines of `items` into the level-1 cache.
 #[inline(always)]
 pub fn prefetch_l1<T>(items: &[T]) {
     lines::<1>(items.as_ptr().cast(), size_of_val(items));
 }
 
-/// Asks for all cache lines of `items` in the level-2 cache.
+/// Prefetches all cache lines of `items` into the level-2 cache.
 #[inline(always)]
 pub fn prefetch_l2<T>(items: &[T]) {
     lines::<2>(items.as_ptr().cast(), size_of_val(items));
 }
 
-/// Asks for `bytes` bytes from an address, at which there may be nothing at all. The hint is checked once, not for
-/// each line.
+/// Prefetches `bytes` bytes from an address, which need not be mapped. The hint is checked once, not for each line.
 #[inline(always)]
 pub fn prefetch_range(hint: Hint, start: *const u8, bytes: usize) {
     match hint {

@@ -45,7 +45,7 @@ pub(crate) const fn component_bytes(element: u8) -> usize {
     }
 }
 
-/// The component that `component_bytes` bytes stand for.
+/// The component that `component_bytes` bytes encode.
 #[inline(always)]
 pub(crate) fn component<const ELEMENT: u8>(bytes: &[u8]) -> f32 {
     match (ELEMENT, bytes) {

@@ -86,7 +86,7 @@ proptest! {
     }
 
     #[test]
-    fn codes_are_read_back_as_the_integers_that_they_stand_for(codes in prop::collection::vec(any::<u8>(), 0..900)) {
+    fn codes_are_decoded_to_the_integers_that_they_encode(codes in prop::collection::vec(any::<u8>(), 0..900)) {
         for level in CodingLevel::available() {
             let k = CodingKernels::at(level).expect("an available level");
             for width in CodeWidth::ALL {
@@ -163,7 +163,7 @@ fn the_greatest_sums_of_65_536_components_do_not_overflow() {
 }
 
 #[test]
-fn what_the_query_holds_against_zero_bytes_does_not_count() {
+fn query_components_at_zero_bytes_do_not_count() {
     for width in CodeWidth::ALL {
         let mut row = vec![0u8; 128];
         row[..70].fill(0xa5);

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 /// How a component is written to a row.
 type Write = fn(f32, &mut Vec<u8>);
 
-/// Name of an element type, its kernels, how a component is written, and what of a number it keeps.
+/// Name of an element type, its kernels, how a component is written, and how it rounds a number.
 type Element<'a> = (&'static str, &'a RowKernels, Write, fn(f32) -> f32);
 
 fn elements(k: &Kernels) -> [Element<'_>; 3] {

@@ -1,4 +1,4 @@
-//! Request bodies on their way into the engine, in memory that is used again.
+//! Request bodies on their way into the engine, in buffers that are reused.
 
 use crate::completions::lock;
 use std::collections::HashMap;
@@ -11,8 +11,8 @@ const KEPT_SHORT: usize = 64;
 /// Bytes of longer buffers that are kept. Fresh memory of that size costs a page fault for each 4 KiB.
 const KEPT_LONG_BYTES: usize = 16 << 20;
 
-/// Bodies that are arriving, and buffers for the next ones. The event loop fills them and the engine's threads are
-/// done with them; were they freed there, the two would contend for the allocator's lock at every request.
+/// Bodies that are arriving, and buffers for the next ones. The event loop fills them, and the engine's threads return
+/// them. If the engine's threads freed them, both would contend for the allocator's lock at every request.
 #[derive(Default)]
 pub struct Bodies {
     arriving: Mutex<HashMap<u32, Vec<u8>>>,

@@ -32,7 +32,7 @@ impl Completion {
         Completion { id, envelope: None, code: Some(error.code().to_string()), details: Some(details) }
     }
 
-    /// A data directory that could not be opened.
+    /// The failure to open a data directory.
     pub fn open_failed(id: u32, why: &str) -> Completion {
         let details = String::from_utf8_lossy(&message_details(why)).into_owned();
         Completion { id, envelope: None, code: Some("open_failed".to_string()), details: Some(details) }
@@ -44,7 +44,7 @@ const SHORT_ANSWER_BYTES: usize = 16 * 1024;
 /// Bytes in front of an answer in a frame: the number of its call and its length, both 32 bits, little-endian.
 const FRAME_HEAD_BYTES: usize = 8;
 
-/// What waits for the event loop.
+/// Completions that wait for the event loop.
 #[derive(Default)]
 struct Waiting {
     /// Short successes in the format of a frame, one after the other.
@@ -103,7 +103,7 @@ impl Completions {
         self.wake_for(first);
     }
 
-    /// Copies as many short successes into `frame` as fit and answers how many bytes they take; 0 when there are none
+    /// Copies as many short successes into `frame` as fit and returns how many bytes they take; 0 when there are none
     /// left. `frame` must hold the longest of them.
     pub fn take(&self, frame: &mut [u8]) -> usize {
         let mut waiting = lock(&self.waiting);
@@ -133,7 +133,7 @@ impl Completions {
     }
 }
 
-/// Locks; a panic elsewhere does not make what is behind the lock unusable.
+/// Locks a mutex, also when another thread panicked while it held it.
 pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

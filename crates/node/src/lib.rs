@@ -61,8 +61,8 @@ impl NativeEngine {
         })
     }
 
-    /// Adds a part to the body of the call `id`: `length` bytes of `memory` from `from` on. The body then has room for at
-    /// least `capacity` bytes. Memory that holds nothing but the part is detached, which frees it at once.
+    /// Adds a part to the body of the call `id`: `length` bytes of `memory` from `from` on. The body then has room for
+    /// at least `capacity` bytes. Memory that holds nothing but the part is detached, which frees it at once.
     ///
     /// # Errors
     /// When the part reaches beyond the end of the memory.
@@ -93,7 +93,7 @@ impl NativeEngine {
     /// error. `operation` is the place of the operation in the list that both sides share, `timeoutMs` counts from
     /// the request's arrival, which was `elapsedMs` ago.
     #[napi(catch_unwind)]
-    // `expect` would be copied to what the macro generates, where nothing is to be expected.
+    // The macro copies attributes to generated code, in which `expect` would be unfulfilled.
     #[allow(clippy::too_many_arguments, reason = "reading them from an object costs as much as all the rest")]
     pub fn execute(
         &self,
@@ -140,7 +140,7 @@ impl NativeEngine {
     }
 
     /// Copies waiting short envelopes into `frame`, each after the number of its call and its length (32 bits each,
-    /// little-endian), and answers how many bytes it has written; 0 when none is left. `frame` holds at least 64 KiB.
+    /// little-endian), and returns how many bytes it has written; 0 when none is left. `frame` holds at least 64 KiB.
     #[napi(catch_unwind)]
     pub fn take(&self, mut frame: BufferSlice<'_>) -> u32 {
         self.completions.take(&mut frame) as u32
@@ -181,8 +181,8 @@ impl NativeEngine {
         self.on_engine("kith-unstage", id, Engine::unstage)
     }
 
-    /// Cancels running requests that have not been written to the log, writes checkpoints, releases the directory, and then
-    /// completes `id`. A second call only completes.
+    /// Cancels running requests that have not been written to the log, writes checkpoints, releases the directory, and
+    /// then completes `id`. A second call only completes.
     #[napi(catch_unwind)]
     pub fn close(&self, id: u32) -> napi::Result<()> {
         let engine = lock(&self.engine).take();

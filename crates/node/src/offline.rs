@@ -1,7 +1,7 @@
-//! What can be done with a data directory that no server holds.
+//! Operations on a data directory that no server holds: check, repair, verify, claim.
 
 use kithdb_engine::{
-    CheckReport, Claim, Finding, Findings, LogEnd, Mended, OpenError, RepairReport, UnsoundFile,
+    CheckReport, Claim, Finding, Findings, LogEnd, OpenError, RepairReport, RepairedCollection, UnsoundFile,
     check_directory, repair_directory, verify_directory,
 };
 use napi::bindgen_prelude::AsyncTask;
@@ -106,7 +106,7 @@ fn findings(findings: Findings) -> (Vec<NativeFinding>, f64) {
 
 /// What a repair did, or would do, about one collection.
 #[napi(object, object_from_js = false)]
-pub struct NativeMended {
+pub struct NativeRepairedCollection {
     /// Its name.
     pub name: String,
     /// What was wrong with it.
@@ -129,7 +129,7 @@ pub struct NativeMended {
 #[napi(object, object_from_js = false)]
 pub struct NativeRepairReport {
     /// The collections that were damaged.
-    pub mended: Vec<NativeMended>,
+    pub mended: Vec<NativeRepairedCollection>,
     /// Whether a new log takes the place of a damaged one.
     pub replaces_log: bool,
     /// Whether the list of collections is written again, the file or its copy being damaged.
@@ -144,8 +144,8 @@ pub struct NativeRepairReport {
     pub sound: bool,
 }
 
-/// Repairs a data directory on a thread of its own, or says what a repair would do. `stamp` names the folder for what is
-/// replaced.
+/// Repairs a data directory on a thread of its own, or says what a repair would do. `stamp` names the folder for what
+/// is replaced.
 #[napi(catch_unwind, ts_return_type = "Promise<NativeRepairReport>")]
 pub fn repair_data_dir(data_dir: String, stamp: String, dry_run: bool) -> AsyncTask<Repair> {
     AsyncTask::new(Repair { data_dir, stamp, dry_run })
@@ -167,23 +167,25 @@ impl Task for Repair {
     }
 
     fn resolve(&mut self, _env: Env, report: RepairReport) -> napi::Result<NativeRepairReport> {
-        let mended = |Mended { name, faults, losses, points, .. }: Mended| NativeMended {
-            name,
-            faults,
-            points: points as f64,
-            lost_ids: losses.ids().map(|id| id.to_string()).collect(),
-            lost_points: losses.points() as f64,
-            unknown_points: losses.unknown_points as f64,
-            lost_operations: losses
-                .operations
-                .iter()
-                .map(|range| vec![range.start.get() as f64, (range.end.get() - 1) as f64])
-                .collect(),
-            notes: losses.notes,
+        let repaired = |RepairedCollection { name, faults, losses, points, .. }: RepairedCollection| {
+            NativeRepairedCollection {
+                name,
+                faults,
+                points: points as f64,
+                lost_ids: losses.ids().map(|id| id.to_string()).collect(),
+                lost_points: losses.points() as f64,
+                unknown_points: losses.unknown_points as f64,
+                lost_operations: losses
+                    .operations
+                    .iter()
+                    .map(|range| vec![range.start.get() as f64, (range.end.get() - 1) as f64])
+                    .collect(),
+                notes: losses.notes,
+            }
         };
         let sound = report.is_sound();
         Ok(NativeRepairReport {
-            mended: report.mended.into_iter().map(mended).collect(),
+            mended: report.repaired.into_iter().map(repaired).collect(),
             replaces_log: report.replaces_log,
             replaces_catalog: report.replaces_catalog,
             replaces_mark: report.replaces_mark,
@@ -207,8 +209,9 @@ pub struct NativeUnsoundFile {
     pub is_of_other_release: bool,
 }
 
-/// Compares the files of a data directory that no process writes to with their checksums, on a thread of its own. Nothing in
-/// it changes, and no lock is taken. `is_log_synced` says that a server had synced the whole log before it was copied.
+/// Compares the files of a data directory that no process writes to with their checksums, on a thread of its own.
+/// Nothing in it changes, and no lock is taken. `is_log_synced` says that a server had synced the whole log before it
+/// was copied.
 #[napi(catch_unwind, ts_return_type = "Promise<Array<NativeUnsoundFile>>")]
 pub fn verify_data_files(data_dir: String, is_log_synced: bool) -> AsyncTask<Verify> {
     let log_end = if is_log_synced { LogEnd::Synced } else { LogEnd::PerhapsTorn };

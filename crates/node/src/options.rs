@@ -57,7 +57,7 @@ impl OpenOptions {
             limits: self.limits.as_ref().map_or(defaults.limits, |limits| limits.over(&defaults.limits)),
             scrub: self.scrub.as_ref().map(|scrub| ScrubOptions {
                 bytes_per_second: scrub.bytes_per_second as u64,
-                // Nonsense is a second; the conversion would panic.
+                // An invalid duration becomes one second, because the conversion would panic.
                 interval: Duration::try_from_secs_f64(scrub.interval_seconds)
                     .unwrap_or(Duration::from_secs(1)),
             }),

@@ -1,4 +1,4 @@
-//! What an engine says of itself, as JavaScript gets it.
+//! The status, health issues and counters of an engine, as JavaScript gets them.
 
 use kithdb_engine::{HealthIssue, MemoryReport, ScrubFinding, ScrubReport, Status, Tally, instruction_sets};
 use napi_derive::napi;

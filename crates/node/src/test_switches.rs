@@ -5,14 +5,14 @@ use kithdb_engine::{CrashPoint, Engine, OpenError, Options};
 use napi_derive::napi;
 use std::sync::Mutex;
 
-/// What the engines that this process opens from now on do differently.
+/// Switches for the engines that this process opens from now on.
 #[napi(object, object_to_js = false)]
 #[derive(Default)]
 pub struct TestSwitches {
     /// Operations on the collection `__panic__` panic.
     pub panics_on_request: Option<bool>,
-    /// Background work starts at thresholds of a few kilobytes and rows, and is looked for every 10 ms: a small collection
-    /// is checkpointed, vacuumed and cut from the log many times a second.
+    /// Background work starts at thresholds of a few kilobytes and rows, and is due every 10 ms: a small
+    /// collection is checkpointed, vacuumed and cut from the log many times a second.
     pub eager: Option<bool>,
     /// `NAME:COUNT`: the process is killed when it reaches the crash point `NAME` for the `COUNT`-th time since the
     /// engine was opened. `crates/engine/src/storage/crash_points.rs` lists the names.

@@ -176,7 +176,7 @@ def compare_formulas(comparison: Comparison, seed: int) -> None:
             compare_refusals(comparison, collection, sources)
         for _ in range(20):
             same("formula of several", tree(rng, 3))
-        # Prices tell the points apart, so the cut is the same on both sides.
+        # All prices differ, so the cut is the same on both sides.
         unequal = models.SumExpression(sum=["$score", models.MultExpression(mult=[0.01, "price"])])
         same("formula with limits", unequal, limit=5)
         same("formula with limits", unequal, limit=5, offset=3, with_payload=False)

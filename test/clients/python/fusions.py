@@ -71,7 +71,7 @@ def chosen(rng: random.Random) -> Filter | None:
 
 def leaf(rng: random.Random, distance: models.Distance, ids: list[Any]) -> models.Prefetch:
     name = rng.choice(list(SIZES))
-    # No point is better than this by a distance that matters, so thresholds cut in the midst of the hits.
+    # Under each distance some hits are better than this threshold and some are worse.
     threshold = 0.0 if distance in PLAIN else 0.6 * SIZES[name]
     return models.Prefetch(
         query=vector(rng, SIZES[name]) if rng.random() < 0.6 else rng.choice(ids),

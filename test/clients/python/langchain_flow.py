@@ -3,7 +3,7 @@ The documented flow of langchain-qdrant with embeddings that need no model.
 
     python langchain_flow.py URL TOKEN
 
-Prints one JSON object: how many things were looked at, and which were not as they should be.
+Prints one JSON object: how many things were checked, and which of them were wrong.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class WordEmbeddings(SparseEmbeddings):
 
 
 class Checks:
-    """What was looked at, and what was not as it should be."""
+    """What was checked, and which of it was wrong."""
 
     def __init__(self) -> None:
         self.steps = 0

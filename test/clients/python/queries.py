@@ -46,7 +46,7 @@ def compare_examples(comparison: Comparison, collection: str, rng: random.Random
                 query=query,
                 using=name,
                 query_filter=chosen if n % 2 else None,
-                # A context gives many points the same score: all of them then, as a limit would cut at will.
+                # A context gives many points the same score: all of them then, since a limit would cut among equal scores.
                 limit=500 if kind == "context" else limit,
                 offset=None if kind == "context" else offset,
                 search_params=EXACT,

@@ -9,7 +9,7 @@ pub const UNFINISHED_RESTORE: &str = "RESTORING";
 /// Claims a data directory for this process.
 ///
 /// # Errors
-/// The disk's, when another process holds the directory, and when a restore into it was not finished.
+/// The error of the disk; also when another process holds the directory, and when a restore into it was not finished.
 pub fn claim(storage: &dyn Storage) -> Result<LockGuard, OpenError> {
     unless_restoring(storage.lock()?, storage)
 }

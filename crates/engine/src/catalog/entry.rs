@@ -26,11 +26,11 @@ pub struct Entry {
 pub(super) enum EntryState {
     /// It is served.
     Active(Arc<Collection>),
-    /// It could not be opened: what is wrong, and the LSN that its records start at, which pins the log.
+    /// It could not be opened: the fault, and the LSN from which on the log must keep its records.
     Quarantined { fault: String, pinned_lsn: Option<Lsn> },
 }
 
-/// What to do about a quarantined collection. Nothing is to be repaired where nothing is damaged.
+/// Advice about a quarantined collection. There is nothing to repair if no file is damaged.
 fn advice(cause: Cause) -> &'static str {
     match cause {
         Cause::Damaged | Cause::Unreadable => {
@@ -41,7 +41,7 @@ fn advice(cause: Cause) -> &'static str {
             "; let the user of the server read it (see to its owner and its mode), and start the server again"
         }
         Cause::Folder => "; move the folder away, put the file there, and start the server again",
-        // The sentence says it.
+        // The message itself says what to do.
         Cause::OtherFormat => "",
     }
 }
@@ -128,7 +128,7 @@ impl Entry {
         self.life.lock().users == 0
     }
 
-    /// The right to detach, given once.
+    /// The right to detach the collection, which is granted once.
     pub(super) fn start_detaching(&self) -> bool {
         !std::mem::replace(&mut self.life.lock().detaching, true)
     }
@@ -148,14 +148,14 @@ impl Entry {
     }
 }
 
-/// A request's hold on a collection: while it lasts the collection is not detached.
+/// A request's reference to a collection, which is not detached while the reference exists.
 pub struct Use {
     catalog: Arc<Catalog>,
     entry: Arc<Entry>,
 }
 
 impl Use {
-    /// A hold, unless the entry is marked for deletion.
+    /// A reference, unless the entry is marked for deletion.
     pub(super) fn new(catalog: Arc<Catalog>, entry: Arc<Entry>) -> Option<Use> {
         let mut life = entry.life.lock();
         if life.deleting {

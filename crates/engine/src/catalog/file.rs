@@ -1,6 +1,6 @@
 //! The file `CATALOG`, its copy, and the bodies of the catalog's records.
 //!
-//! It is the only file with the names of the collections, so there are two of it.
+//! No other file has the names of the collections, so there is a copy of it.
 
 use crate::checkpoint::Manifest;
 use crate::config::CollectionConfig;
@@ -49,7 +49,7 @@ pub fn encode_entry(id: u64, name: &str, config: &CollectionConfig) -> Vec<u8> {
     out
 }
 
-/// Reads what [`encode_entry`] wrote, and answers what follows.
+/// Reads what [`encode_entry`] wrote, and returns the rest of the bytes.
 pub fn decode_entry(bytes: &[u8]) -> Option<(SavedEntry, &[u8])> {
     let (id, bytes) = bytes.split_first_chunk()?;
     let (name, bytes) = text(bytes)?;
@@ -64,7 +64,7 @@ fn text(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     bytes.split_at_checked(u32::from_le_bytes(*len) as usize)
 }
 
-/// Why there is no catalog to go by.
+/// Why the catalog cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NoCatalog {
     /// Neither the file nor its copy can be used: why the file cannot.
@@ -75,13 +75,13 @@ pub enum NoCatalog {
     Unread(String),
 }
 
-/// What the two files say.
+/// The content of the two files.
 pub struct Found {
     /// The catalog.
     pub file: CatalogFile,
     /// Files that cannot be used, with what is wrong: there is at most one.
     pub fault: Option<(&'static str, String)>,
-    /// Folder of the one that is not what the catalog is, and is to be written again.
+    /// Folder of the file that differs from the catalog and is to be written again.
     pub stale: Option<&'static str>,
 }
 
@@ -89,7 +89,7 @@ impl CatalogFile {
     /// Replaces both files, the copy first: it is never behind the other.
     ///
     /// # Errors
-    /// The disk's.
+    /// The error of the disk.
     pub fn store(&self, storage: &dyn Storage) -> Result<(), StorageError> {
         [COPY_DIR, DIR].into_iter().try_for_each(|dir| self.store_in(storage, dir))
     }
@@ -97,7 +97,7 @@ impl CatalogFile {
     /// Replaces the file in one of the two folders.
     ///
     /// # Errors
-    /// The disk's.
+    /// The error of the disk.
     pub fn store_in(&self, storage: &dyn Storage, dir: &str) -> Result<(), StorageError> {
         make_dir(storage, dir)?;
         replace(storage, dir, NAME, &with_body_header(MAGIC, VERSION, &self.encode()))
@@ -155,11 +155,11 @@ impl CatalogFile {
         }
     }
 
-    /// What the folders of collections still tell of a catalog that is lost: numbers and configurations. Names stood
-    /// nowhere else, so each gets one of its number. The log may have more.
+    /// Numbers and configurations of a lost catalog, read from the folders of the collections. Their
+    /// names are in no other file, so each collection is named after its number. The log may have more.
     ///
     /// # Errors
-    /// The disk's.
+    /// The error of the disk.
     pub fn from_folders(storage: &dyn Storage) -> Result<CatalogFile, StorageError> {
         let mut file = CatalogFile { lsn: Lsn::NONE, next_id: 1, entries: Vec::new() };
         for name in storage.list(COPY_DIR)? {
@@ -228,14 +228,14 @@ pub fn catalog_fault(storage: &dyn Storage) -> Option<CatalogFault> {
     Some(CatalogFault { path, what, has_other, is_of_other_release })
 }
 
-/// Why one of the files cannot be used.
+/// Why one of the two files cannot be used.
 #[derive(Clone, Debug)]
 enum Unusable {
     /// Another release wrote it.
     OtherFormat(OtherFormat),
-    /// The rest of a sentence that begins with its name.
+    /// The rest of a sentence that begins with the name of the file.
     Damaged(String),
-    /// The disk does not give it.
+    /// The disk refuses to read it.
     Storage(StorageError),
 }
 
@@ -255,7 +255,7 @@ fn read(storage: &dyn Storage, dir: &str) -> Result<Option<CatalogFile>, Unusabl
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         bytes => bytes.map_err(Unusable::Storage)?,
     };
-    // As for a manifest: the log is cut on the strength of this file, so its name must be durable.
+    // As for a manifest: the log is cut because this file has its records, so its name must be durable.
     storage.sync_dir(dir).map_err(Unusable::Storage)?;
     read_body(&bytes, MAGIC, VERSION..=VERSION, |body| Some((VERSION, CatalogFile::decode(body)?)))
         .map(Some)
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn the_copy_stands_in_for_a_file_that_cannot_be_used_and_both_are_to_be_written_again() {
+    fn the_copy_replaces_a_file_that_cannot_be_used_and_both_are_to_be_written_again() {
         let disk = SimDisk::new();
         file(5).store(&disk).expect("a disk that works");
         let found = CatalogFile::load(&disk).unwrap_or_else(|_| panic!("both are sound"));
@@ -310,7 +310,7 @@ mod tests {
         assert_eq!(CatalogFile::load(&disk).err(), Some(lost));
     }
 
-    /// What a later release may write: its body is something else, and its checksum is right.
+    /// What a later release may write: another body, with the right checksum.
     fn write_later(disk: &SimDisk, path: &str) {
         let later = |bytes: &mut Vec<u8>| {
             bytes[8] = 9;
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn a_later_format_is_refused_and_a_number_alone_makes_none() {
+    fn a_later_format_is_refused_and_a_changed_version_number_alone_is_damage() {
         let disk = SimDisk::new();
         file(5).store(&disk).expect("a disk that works");
         spoil(&disk, PATH, 9);
@@ -336,7 +336,7 @@ mod tests {
         assert!(matches!(refused, Some(NoCatalog::Refused(why)) if why.contains("format version 9")));
         write_later(&disk, COPY_PATH);
         assert!(matches!(CatalogFile::load(&disk).err(), Some(NoCatalog::Refused(_))));
-        // A later release that ended between the two: it had not begun with the file.
+        // A later release that ended after it had written the copy and before it wrote the file.
         file(5).store(&disk).expect("a disk that works");
         write_later(&disk, COPY_PATH);
         assert!(

@@ -19,7 +19,7 @@ pub use file::{COPY_PATH as CATALOG_COPY, CatalogFault, SavedEntry, catalog_faul
 pub use open::{Mode, Opened, open};
 pub use open_error::OpenError;
 pub use rehearsal::{
-    DamagedRecord, Rehearsal, Rehearsed, SavedCatalog, Source, Strays, rehearse, rehearse_log,
+    DamagedRecord, Rehearsal, Rehearsed, SavedCatalog, Source, UnlistedCollections, rehearse, rehearse_log,
     salvage_catalog,
 };
 pub use replay::StartDamage;
@@ -47,14 +47,14 @@ const CREATE: u8 = 16;
 /// Kind of the record that marks a collection for deletion.
 const DROP: u8 = 17;
 
-/// See the module.
+/// The collections of a data directory: see the module.
 pub struct Catalog {
     shared: Arc<Shared>,
     entries: ArcSwap<OrdMap<String, Arc<Entry>>>,
     ledger: Mutex<Ledger>,
     /// Detached collections whose files are still there.
     detached: Mutex<Vec<Detached>>,
-    /// Why the log was not cut when it last could have been.
+    /// Why the last attempt to cut the log failed.
     cut_fault: Mutex<Option<String>>,
     /// Locked for writing while the whole log is needed, for reading while it is cut.
     cuts: RwLock<()>,
@@ -67,13 +67,13 @@ struct Ledger {
     last_lsn: Lsn,
     /// LSN that the catalog's file includes.
     saved_lsn: Lsn,
-    /// The file or its copy is not what it should be: both are to be written again.
+    /// The file or its copy is damaged or out of date: both are to be written again.
     is_stale: bool,
-    /// Why it was not written when it last should have been.
+    /// Why the last attempt to write it failed.
     fault: Option<String>,
 }
 
-/// A collection that is gone but for its files.
+/// A deleted collection whose files still exist.
 struct Detached {
     id: u64,
     name: String,
@@ -150,7 +150,7 @@ impl Catalog {
         let body = file::encode_entry(id, name, &config);
         ledger.last_lsn = self.append(CREATE, &body)?;
         ledger.next_id = id + 1;
-        // Without it a full disk refuses deletions as well; the next look tries again.
+        // Without it a full disk refuses deletions as well; the next round of background work tries again.
         let _ = self.shared.reserve.keep_for_data(self.shared.log.size_bytes());
         let config = Arc::new(config);
         let collection =
@@ -162,7 +162,7 @@ impl Catalog {
     }
 
     /// Deletes a collection. The mark is durable first; then this waits, until the deadline, for the requests
-    /// that use it to end and the name to be free. Answers false when there was none.
+    /// that use it to end and the name to be free. Returns false when there was none.
     ///
     /// # Errors
     /// `CollectionDeleted` when another request is deleting it, and the log's.
@@ -193,15 +193,15 @@ impl Catalog {
         Ok(true)
     }
 
-    /// Marks an entry for deletion, durably. Answers false when another one has taken its place: the collection was set
-    /// aside.
+    /// Marks an entry for deletion, durably. Returns false when another entry has taken its place because the
+    /// collection was quarantined.
     fn mark(&self, entry: &Arc<Entry>) -> Result<bool, Error> {
         let mut ledger = self.ledger.lock();
         if !self.entries.load().get(&entry.name).is_some_and(|now| Arc::ptr_eq(now, entry)) {
             return Ok(false);
         }
         ledger.last_lsn = self.append(DROP, &entry.id.to_le_bytes())?;
-        // Before the ledger is let go: the catalog's file must not include the mark and the entry both.
+        // Before the ledger is unlocked: the catalog's file must not include both the mark and the entry.
         entry.mark_durable();
         Ok(true)
     }
@@ -250,34 +250,34 @@ impl Catalog {
         detached.iter().filter_map(|one| Some((one.name.clone(), one.fault.clone()?))).collect()
     }
 
-    /// Why the catalog's file, or the beginning of the log, is not as it should be by now.
+    /// Why the catalog's file could not be written, or the log could not be cut.
     pub fn upkeep_faults(&self) -> Vec<String> {
         let ledger = self.ledger.lock().fault.clone();
         ledger.into_iter().chain(self.cut_fault.lock().clone()).collect()
     }
 
-    /// Sets a collection aside that was served so far: its files can no longer be trusted. Requests that run are
-    /// finished; every later one gets the fault. The log keeps what its checkpoint does not have.
+    /// Quarantines a collection that was served so far, because its files are damaged. Requests that run are finished;
+    /// every later one gets the fault. The log keeps what its checkpoint does not have.
     pub fn quarantine(&self, entry: &Arc<Entry>, fault: impl Into<Unopened>) {
         let fault = fault.into();
         let Some(collection) = entry.collection() else { return };
         collection.poison(&fault.what);
         let pinned_lsn = Some(collection.checkpointed_lsn().next());
         let state = EntryState::quarantined(&fault, pinned_lsn);
-        let aside = Arc::new(Entry::new(entry.id, entry.name.clone(), entry.current_config(), state));
+        let quarantined = Arc::new(Entry::new(entry.id, entry.name.clone(), entry.current_config(), state));
         // A deletion marks the entry that has the name, and no other may have it from then on.
         let _ledger = self.ledger.lock();
         self.entries.rcu(|entries| match entries.get(&entry.name) {
             // A deletion holds the entry that it found, and will remove it.
             Some(now) if Arc::ptr_eq(now, entry) && !entry.is_deleting() => {
-                entries.update(entry.name.clone(), Arc::clone(&aside))
+                entries.update(entry.name.clone(), Arc::clone(&quarantined))
             }
             _ => OrdMap::clone(entries),
         });
     }
 
     /// Quarantines a collection that has found its own files to be damaged.
-    pub fn set_aside_damaged(&self, collection: &Collection) {
+    pub fn quarantine_damaged(&self, collection: &Collection) {
         let Some(damage) = collection.damage() else { return };
         let entry = self.entries().into_iter().find(|entry| entry.id == collection.id);
         if let Some(entry) = entry {
@@ -305,12 +305,13 @@ impl Catalog {
         entries.values().filter_map(|entry| entry.pinned_lsn()).chain(own).min()
     }
 
-    /// Cuts the log below what only it holds, unless the whole log is needed. A log that cannot be cut now is cut
-    /// later; it still holds everything.
+    /// Cuts the log below the oldest record that no checkpoint has, unless the whole log is needed. A log that cannot
+    /// be cut now is cut later; it still holds everything.
     pub fn cut_log(&self) {
         let Some(_cutting) = self.cuts.try_read() else { return };
         let log = &self.shared.log;
-        // The bound first: a record that is appended after it is above it, whatever its collection says by then.
+        // The bound is read first: a record that is appended later has an LSN above it, so it is kept even if its
+        // collection does not report it yet.
         let bound = log.next_lsn();
         self.shared.storage.turn("finding what pins the log");
         let pinned = self.pinned_lsn().unwrap_or(bound);
@@ -319,8 +320,8 @@ impl Catalog {
         *self.cut_fault.lock() = cut.err().map(|error| error.to_string());
     }
 
-    /// Reads the catalog's file and its copy, and writes both again when one of them is not what was written. Answers
-    /// which that was, what is wrong with it, and what came of it.
+    /// Reads the catalog's file and its copy, and writes both again when one of them is not what was written. Returns
+    /// which file that was, what is wrong with it, and the outcome of writing both.
     pub fn scrub_file(&self) -> Option<(&'static str, String, Result<(), StorageError>)> {
         // The files must not be replaced after one of them is read and before the other is.
         let mut ledger = self.ledger.lock();
@@ -379,7 +380,7 @@ impl Catalog {
         match receive.recv() {
             Ok(Ok(lsn)) => Ok(lsn),
             Ok(Err(error)) => {
-                // Nothing was changed for this record yet, so the next one is not built on it.
+                // This record has changed nothing yet, so the next one does not depend on it.
                 self.shared.log.resume(CATALOG);
                 Err(crate::collection::refused(&error))
             }

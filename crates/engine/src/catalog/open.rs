@@ -67,7 +67,7 @@ pub fn open(
     let reserve = Arc::new(Reserve::open(Arc::clone(&storage)));
     let open = || open_with(&storage, &reserve, limits, thresholds, mode);
     match open() {
-        // The log has to write before it can be relied on, and a disk that is full must not keep a server from starting.
+        // The log writes while it is opened, and a full disk must not keep a server from starting.
         Err(OpenError::Log(LogError::Full)) if reserve.release_for_start() => open(),
         outcome => outcome,
     }
@@ -126,7 +126,7 @@ fn open_with(
     Ok(Opened { catalog: Arc::new(Catalog::new(shared, entries, ledger)), report, damage })
 }
 
-/// Refuses a directory of which it is unknown which collections it has.
+/// Refuses a directory if the list of its collections is incomplete.
 fn refuse_incomplete(storage: &dyn Storage, replay: &Replay) -> Result<(), OpenError> {
     if let Some(fault) = &replay.fault {
         return Err(OpenError::Catalog(format!(
@@ -141,8 +141,8 @@ fn refuse_incomplete(storage: &dyn Storage, replay: &Replay) -> Result<(), OpenE
 }
 
 /// A sentence about a folder of a collection that is not empty and that the catalog does not know, if there is one. A
-/// creation is durable before its folder is made, so the catalog was lost, and a new collection could get the number, and
-/// with it the data, of an old one.
+/// creation is durable before its folder is made, so the catalog was lost, and a new collection could get the number,
+/// and with it the data, of an old one.
 pub(super) fn unknown_folder(storage: &dyn Storage, next_id: u64) -> Result<Option<String>, StorageError> {
     for name in storage.list("collections")? {
         let folder = format!("collections/{name}");

@@ -16,7 +16,7 @@ pub enum OpenError {
     Catalog(String),
     /// The catalog's file and its copy are both of no use: why the file is not.
     CatalogLost(String),
-    /// The device, or the system, refuses to read what a repair has to judge.
+    /// The device or the system refuses to read a file that a repair has to verify.
     Unreadable(StorageError),
     /// The system refuses a thread.
     Threads(std::io::Error),

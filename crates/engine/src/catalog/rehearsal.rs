@@ -1,4 +1,4 @@
-//! A rehearsal: a start that changes nothing, to find what would be served and what would not.
+//! A rehearsal: a start that changes nothing, and reports which collections would be served.
 
 use super::file::{self, CatalogFile, Found, SavedEntry};
 use super::open::unknown_folder;
@@ -56,7 +56,7 @@ pub struct Rehearsal {
     pub next_id: u64,
 }
 
-/// Where the list of collections comes from, before the log goes on from there.
+/// The source of the list of collections, to which the records of the log are then applied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
     /// The catalog's file, or its copy.
@@ -76,11 +76,11 @@ impl Source {
     }
 }
 
-/// Goes through a start without writing, whatever `storage` allows: catalog, checkpoints, the log after them. With a
+/// Performs a start without writing, even if `storage` would allow it: catalog, checkpoints, the log after them. With a
 /// name, other collections are left out.
 ///
 /// # Errors
-/// What a start could not get past.
+/// What would stop a start.
 pub fn rehearse(
     storage: &Arc<dyn Storage>,
     source: Source,
@@ -94,7 +94,7 @@ pub fn rehearse(
     let applied = replay.highest_applied();
     let report = wal::inspect(&**storage, applied, &mut |item| replay.visit(item)).map_err(OpenError::Log)?;
     if source == Source::File {
-        // Without the catalog, records that were cut cannot be told from records that are lost.
+        // Without the catalog, records that were cut cannot be distinguished from records that are lost.
         replay.lose_catalog(&report);
         if replay.fault.is_none() {
             replay.fault = unknown_folder(&**storage, replay.next_id)?;
@@ -126,15 +126,15 @@ pub struct SavedCatalog {
     deleted: BTreeSet<u64>,
     /// Collections whose creation the log holds.
     created: BTreeSet<u64>,
-    /// Of the numbers below, the file listed what was not deleted.
+    /// Of the collections with numbers below this, the file listed those that were not deleted.
     listed_below: u64,
 }
 
-/// The catalog, whatever is missing of the log. Where that `is_lossy`, so that creations may be among what is lost, the
-/// folders show which collections have a checkpoint.
+/// The catalog, also when parts of the log are missing. Where the log `is_lossy`, creations may be among the lost
+/// records; then the folders show which collections have a checkpoint.
 ///
 /// # Errors
-/// What keeps the source from being read, and what reading the log cannot get past.
+/// When the source or the log cannot be read at all.
 pub fn salvage_catalog(
     storage: &dyn Storage,
     source: Source,
@@ -158,7 +158,7 @@ pub fn salvage_catalog(
     }
     let visit = &mut |item: Replayed<'_>| {
         let Replayed::Record { lsn, collection, kind, body, .. } = item else { return };
-        // A number that is in use is not given out again, whatever was lost of the catalog.
+        // A number that is in use is not given out again, even if parts of the catalog are lost.
         saved.next_id = saved.next_id.max(collection + 1);
         if collection != CATALOG {
             return;
@@ -181,7 +181,7 @@ pub fn salvage_catalog(
     };
     wal::salvage(storage, visit).map_err(OpenError::Log)?;
     for id in &nameless {
-        // A collection that has been given such a name by its owner keeps it.
+        // A collection that a client created with such a name keeps it.
         let is_taken = |name: &String| entries.values().any(|(other, taken, _)| other != id && taken == name);
         let names = (2..).map(|at| format!("recovered-{id}-{at}"));
         let name = std::iter::once(format!("recovered-{id}")).chain(names).find(|name| !is_taken(name));
@@ -194,27 +194,27 @@ pub fn salvage_catalog(
 }
 
 /// Collections with records in the log that no list names: their creation, or their deletion, is lost.
-pub struct Strays {
+pub struct UnlistedCollections {
     listed: BTreeSet<u64>,
     /// Records of each, by the collection's number.
     pub records: BTreeMap<u64, u64>,
 }
 
-impl Strays {
+impl UnlistedCollections {
     /// None yet.
-    pub fn of(catalog: &SavedCatalog) -> Strays {
+    pub fn of(catalog: &SavedCatalog) -> UnlistedCollections {
         let listed = catalog.entries().iter().map(|(id, ..)| *id).collect();
-        Strays { listed, records: BTreeMap::new() }
+        UnlistedCollections { listed, records: BTreeMap::new() }
     }
 
     /// Every collection that has records in the log and that `catalog` does not list.
     ///
     /// # Errors
-    /// What reading the log cannot get past.
-    pub fn find(storage: &dyn Storage, catalog: &SavedCatalog) -> Result<Strays, OpenError> {
-        let mut strays = Strays::of(catalog);
-        wal::salvage(storage, &mut |item| strays.see(&item)).map_err(OpenError::Log)?;
-        Ok(strays)
+    /// When the log cannot be read at all.
+    pub fn find(storage: &dyn Storage, catalog: &SavedCatalog) -> Result<UnlistedCollections, OpenError> {
+        let mut unlisted = UnlistedCollections::of(catalog);
+        wal::salvage(storage, &mut |item| unlisted.see(&item)).map_err(OpenError::Log)?;
+        Ok(unlisted)
     }
 
     /// Counts a record, which may come after damage.
@@ -267,7 +267,7 @@ impl SavedCatalog {
     /// Replaces the catalog's file: it then includes everything up to the LSN `lsn`.
     ///
     /// # Errors
-    /// The disk's.
+    /// The error of the disk.
     pub fn store(&self, storage: &dyn Storage, lsn: Lsn) -> Result<(), OpenError> {
         Ok(CatalogFile { lsn, ..self.file.clone() }.store(storage)?)
     }

@@ -51,7 +51,7 @@ pub(super) struct Replay {
     pub(super) next_id: u64,
     pub(super) saved_lsn: Lsn,
     pub(super) last_lsn: Lsn,
-    /// The highest number of a collection with a record.
+    /// The highest number of a collection that has a record in the log.
     highest_id: u64,
     /// What makes the whole directory unusable.
     pub(super) fault: Option<String>,
@@ -183,8 +183,8 @@ impl Replay {
 
     /// Notes what else the log has lost.
     ///
-    /// Whose records stood where nothing can be read is unknown: every collection that has no later record and no
-    /// later checkpoint may have lost its last changes, and is quarantined rather than served in an older state.
+    /// It is unknown which collections had records in the unreadable part. Every collection without a later record or
+    /// checkpoint may have lost its last changes, and is quarantined rather than served in an older state.
     pub(super) fn lose(&mut self, report: &LogReport) {
         let lost = report.damages.iter().filter(|damage| damage.loses_above(Lsn::NONE));
         let lost = lost.max_by_key(|damage| damage.lost_to.unwrap_or(Lsn::MAX));

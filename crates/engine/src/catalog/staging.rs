@@ -1,9 +1,8 @@
-//! A second set of names for everything that the data directory consists of at one moment.
+//! Staging for a backup: links to all files of the data directory as they are at one moment.
 //!
-//! Files are immutable but for the last segment of the log, so links are enough, and they take no time: a live server
-//! is copied from them while it goes on. The log is linked last and is not cut meanwhile; it therefore has every record
-//! that is not in the checkpoints that were linked before, whenever they were made, and every one that was
-//! acknowledged before this began.
+//! All files except the last segment of the log are immutable, so links are enough and take little time. The backup
+//! copies the links while the server goes on. The log is linked last and is not cut meanwhile, so it has every record
+//! that is not in the checkpoints linked before it, and every record that was acknowledged before the staging began.
 
 use super::{Catalog, file};
 use crate::collection::link_folder;
@@ -32,7 +31,7 @@ impl Catalog {
     /// Removes the links.
     ///
     /// # Errors
-    /// The disk's.
+    /// The error of the disk.
     pub fn unstage(&self) -> Result<(), StorageError> {
         self.shared.storage.remove_dir_all(STAGING)
     }
@@ -49,12 +48,12 @@ impl Catalog {
                 None => link_folder(storage, entry.id, STAGING),
             };
             match linked {
-                // Its files go while they are linked: the log, which comes last, has the record of its deletion.
+                // The collection is being deleted. The log, which is linked last, has the record of the deletion.
                 Err(error) if error.kind() == ErrorKind::NotFound && entry.is_deleting() => {}
                 linked => linked.map_err(|error| refused(&error))?,
             }
         }
-        // The copy last, so that it is not behind here either.
+        // The copy last, so that it is not older than the file in the staging folder either.
         [file::PATH, file::COPY_PATH]
             .into_iter()
             .try_for_each(|path| self.link_if_there(path))

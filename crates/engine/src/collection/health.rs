@@ -54,7 +54,7 @@ impl Collection {
     }
 
     /// What is wrong with a file of it, found when the file was to be copied. The owner of the collection is to
-    /// [set it aside](crate::catalog::Catalog::set_aside_damaged).
+    /// [quarantine it](crate::catalog::Catalog::quarantine_damaged).
     pub fn damage(&self) -> Option<String> {
         self.health.faults.lock().damage.clone()
     }

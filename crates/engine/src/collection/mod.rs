@@ -1,8 +1,8 @@
 //! A collection: the writer's head, the view that readers hold, the graphs, and what is on disk.
 //!
 //! The data itself is the [`state`](crate::state), its files are the [`checkpoint`](crate::checkpoint). A collection
-//! puts them together with the log: `writer` applies writes to the head and publishes views, `checkpointing` writes views
-//! to files, `indexing` builds graphs and field indexes behind the writes, `vacuum` gives back the room of
+//! puts them together with the log: `writer` applies writes to the head and publishes views, `checkpointing` writes
+//! views to files, `indexing` builds graphs and field indexes behind the writes, `vacuum` gives back the room of
 //! dead rows.
 //!
 //! Readers take the view and never wait. The order of locks: the checkpointer's, the writer lock, that of the groups in
@@ -126,7 +126,7 @@ impl Collection {
     }
 
     /// Answers the queued writes whose deadline has passed, whatever the writer is doing.
-    pub fn give_up_late_writes(&self) {
+    pub fn give_up_overdue_writes(&self) {
         self.writer.give_up_expired();
     }
 

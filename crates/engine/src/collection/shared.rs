@@ -8,7 +8,7 @@ use crate::sync::atomic::{AtomicUsize, Ordering};
 use crate::wal::GroupCommit;
 use std::sync::Arc;
 
-/// See the module.
+/// What the collections of one engine share.
 pub struct Shared {
     /// The disk.
     pub storage: Arc<dyn Storage>,

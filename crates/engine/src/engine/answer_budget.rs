@@ -1,4 +1,4 @@
-//! What the points of one answer may take, of memory and of time.
+//! Limits on the memory and time of one answer.
 
 use crate::deadline::Deadline;
 use crate::error::Error;

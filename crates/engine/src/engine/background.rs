@@ -21,10 +21,10 @@ use std::time::{Duration, Instant};
 const HOUSEKEEPING: Duration = Duration::from_millis(500);
 
 /// Time between two checks of the deadlines of writes that wait for a writer.
-const LATE_WRITES: Duration = Duration::from_millis(100);
+const OVERDUE_CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
-/// How long an indexer sleeps when its queue becomes empty. A collection that is queued meanwhile wakes no thread, so that
-/// a stream of small writes does not wake one for each.
+/// How long an indexer sleeps when its queue becomes empty. A collection that is queued meanwhile wakes no thread, so
+/// that a stream of small writes does not wake one for each.
 const REST: Duration = Duration::from_millis(5);
 
 /// The log, and the replay that waits in it for a checkpoint, are kept below the free space divided by this.
@@ -46,7 +46,7 @@ impl Background {
     /// deadline has passed.
     ///
     /// # Errors
-    /// The system's, when it refuses a thread.
+    /// The error of the system when it refuses a thread.
     pub fn start(catalog: &Arc<Catalog>, housekeeping: Duration) -> std::io::Result<Background> {
         let stop = Arc::new(AtomicBool::new(false));
         let keeper_notifier = Arc::new(Notifier::default());
@@ -68,7 +68,7 @@ impl Background {
                 let mut heap_trim = HeapTrim::default();
                 while !stop.load(Ordering::Acquire) {
                     notifier.wait(housekeeping);
-                    keep_house(&catalog);
+                    run_housekeeping(&catalog);
                     let points = |one: &Arc<Collection>| one.view().state.ids.len() as u64;
                     if heap_trim.is_due(catalog.collections().iter().map(points).sum(), Instant::now()) {
                         allocator::trim();
@@ -83,8 +83,8 @@ impl Background {
                 (Arc::clone(catalog), Arc::clone(&stop), Arc::clone(&deadline_notifier));
             std::thread::Builder::new().name("kith-deadline".into()).spawn(move || {
                 while !stop.load(Ordering::Acquire) {
-                    notifier.wait(LATE_WRITES);
-                    give_up_late_writes(&catalog);
+                    notifier.wait(OVERDUE_CHECK_INTERVAL);
+                    give_up_overdue_writes(&catalog);
                 }
             })?
         };
@@ -105,12 +105,12 @@ impl Background {
 }
 
 /// Answers the writes whose deadline has passed while they waited for a writer.
-fn give_up_late_writes(catalog: &Catalog) {
+fn give_up_overdue_writes(catalog: &Catalog) {
     if catalog.shared().waiting_writes.load(Ordering::Relaxed) == 0 {
         return;
     }
     for collection in catalog.collections() {
-        guarded(&collection, "a late write's answer", || collection.give_up_late_writes());
+        guarded(&collection, "a late write's answer", || collection.give_up_overdue_writes());
     }
 }
 
@@ -124,7 +124,7 @@ fn index_until_closed(catalog: &Catalog) {
         let Some(collection) = queue.pop() else { return };
         let _work = BackgroundWork::begin();
         if collection.fault().is_some() {
-            // What failed once would fail again.
+            // A collection with a fault is skipped: the work would fail again.
             continue;
         }
         if let Some(draft) = collection.claim_index() {
@@ -154,11 +154,11 @@ pub fn index_everything(catalog: &Catalog, scratch: &mut IndexScratch) {
     }
 }
 
-/// Vacuums, checkpoints what is due, cuts the log, and maintains the reserve. A failure leaves everything as it was; the
-/// next call tries again.
-pub fn keep_house(catalog: &Catalog) {
+/// Vacuums, checkpoints what is due, cuts the log, and maintains the reserve. A failure leaves everything as it was;
+/// the next call tries again.
+pub fn run_housekeeping(catalog: &Catalog) {
     let shared = catalog.shared();
-    // Where the disk has little room left, the log must not be what takes it.
+    // Where the disk has little room left, the log must not take it.
     let room =
         shared.storage.free_bytes().map_or(u64::MAX, |free| (free / FREE_DIVISOR).max(LEAST_LOG_BYTES));
     let checkpoint_work = shared.thresholds.checkpoint_bytes.min(usize::try_from(room).unwrap_or(usize::MAX));
@@ -166,14 +166,14 @@ pub fn keep_house(catalog: &Catalog) {
     catalog.remove_detached();
     let storage = &*catalog.shared().storage;
     for collection in catalog.collections() {
-        storage.turn("keeping house");
+        storage.turn("starting housekeeping");
         collection.settle_waiting();
         let started = Instant::now();
         while collection.fault().is_none()
             && guarded(&collection, "the vacuum", || collection.vacuum_rows()) == Some(true)
             && started.elapsed() < HOUSEKEEPING
         {}
-        catalog.set_aside_damaged(&collection);
+        catalog.quarantine_damaged(&collection);
         let is_due = collection.unsaved_work() >= checkpoint_work
             || collection.checkpoint_fault().is_some()
             || collection.vacuum_waited()
@@ -199,13 +199,13 @@ pub fn keep_house(catalog: &Catalog) {
     }
 }
 
-/// Where little space is free, measures what the checkpoints of all collections that wait for one need, and the growth of
-/// the collection that needs most for that.
+/// Where little space is free, measures what the checkpoints of all collections that wait for one need, and the growth
+/// of the collection that needs most for that.
 pub fn measure_room(catalog: &Catalog) {
     let shared = catalog.shared();
     let unsaved = shared.unsaved_work.load(Ordering::Relaxed) as u64;
     let (mut waiting, mut growth) = (0_u64, 0);
-    if shared.reserve.look() {
+    if shared.reserve.measure_free() {
         for collection in catalog.collections() {
             let needed = collection.room_needed();
             if collection.unsaved_work() > 0 {
@@ -298,7 +298,7 @@ fn checkpoint(catalog: &Catalog, collection: &Arc<Collection>, policy: GraphPoli
         let free = || shared.storage.free_bytes().unwrap_or(u64::MAX);
         let mut room = free();
         if room < needed {
-            // A checkpoint that was killed has left what no manifest names.
+            // A checkpoint of a killed process has left files that no manifest names.
             let _ = collection.remove_strays();
             room = free();
         }
@@ -307,7 +307,7 @@ fn checkpoint(catalog: &Catalog, collection: &Arc<Collection>, policy: GraphPoli
             return;
         }
         if room < needed {
-            // What the checkpoint frees is more than a start would need, and without it nothing is ever freed.
+            // The checkpoint frees more than a start would need, and without the checkpoint nothing is freed.
             shared.reserve.release_for_start();
         }
     }
@@ -321,7 +321,7 @@ fn checkpoint(catalog: &Catalog, collection: &Arc<Collection>, policy: GraphPoli
     {
         let _ = guarded(collection, "a checkpoint", || collection.checkpoint(GraphPolicy::Never));
     }
-    catalog.set_aside_damaged(collection);
+    catalog.quarantine_damaged(collection);
 }
 
 /// Runs a step; a panic in it stops the collection's writes and nothing else.

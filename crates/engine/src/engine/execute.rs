@@ -1,4 +1,4 @@
-//! One request from its bytes to its answer. The one place where work enters the engine, and where panics stop.
+//! Executes one request, from its bytes to its answer. All requests enter the engine here, and panics are caught here.
 
 use super::{Core, DEFAULT_TIMEOUT, LONGEST_REQUEST, Reply, Request, read, write};
 use crate::deadline::Deadline;
@@ -9,10 +9,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 #[cfg(feature = "testing")]
 const PANIC_COLLECTION: &str = "__panic__";
 
-/// Runs a request. The reply is called exactly once, whatever happens.
+/// Runs a request. The reply is called exactly once, also after a panic.
 pub fn run(core: &Core, request: Request, reply: Reply) {
     let once = Once(Some(reply));
-    // A panic drops the reply, which answers then.
+    // A panic drops the reply, which then answers with an error.
     let _ = catch_unwind(AssertUnwindSafe(|| {
         dispatch(core, request, Box::new(move |result| once.send(result)));
     }));

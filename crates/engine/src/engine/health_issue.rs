@@ -1,4 +1,4 @@
-//! Faults of an engine that goes on serving: it accepts no writes, or fewer, or cannot keep its files in order.
+//! Faults of an engine that still serves: it accepts no or fewer writes, or cannot maintain its files.
 
 use crate::catalog::Catalog;
 use crate::limits::MAX_HEALTH_ISSUES;

@@ -1,7 +1,7 @@
-//! When freed memory is given back to the system.
+//! Returning freed memory to the system.
 //!
-//! Points, payloads and postings are small allocations in the heap of the C library, which by itself gives back only what
-//! is free at the end of each of its regions. After a large deletion most of the heap is free and in the middle.
+//! Points, payloads and postings are small allocations in the heap of the C library, which by itself gives back only
+//! what is free at the end of each of its regions. After a large deletion most of the heap is free and in the middle.
 
 use std::time::{Duration, Instant};
 
@@ -20,7 +20,7 @@ pub struct HeapTrim {
 }
 
 impl HeapTrim {
-    /// Notes how many points there are. Answers whether the heap is to be trimmed now.
+    /// Notes how many points there are. Returns whether the heap is to be trimmed now.
     pub fn is_due(&mut self, points: u64, now: Instant) -> bool {
         self.most_points = self.most_points.max(points);
         let gone = self.most_points - points;

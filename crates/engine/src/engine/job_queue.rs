@@ -5,33 +5,33 @@ use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Where the typical job takes longer than this, a thread is woken for each. A request costs the event loop and its client
-/// about as much, so one thread keeps up with shorter jobs.
+/// Where the typical job takes longer than this, a thread is woken for each. A request costs the event loop and its
+/// client about as much, so one thread keeps up with shorter jobs.
 const LONG_NANOS: u64 = 80_000;
 /// Another thread is woken when the waiting jobs together take longer than this.
 const MUCH_NANOS: u64 = 2_000_000;
-/// Time without a job taken after which the thread on standby takes one. It is longer than a thread that is ready to run
-/// usually waits for a processor.
+/// Time without a job taken after which the thread on standby takes one. It is longer than a thread that is ready to
+/// run usually waits for a processor.
 const STANDBY: Duration = Duration::from_millis(5);
 
 /// The jobs that wait for a thread, and the threads that wait for a job.
 ///
-/// A thread that finds no job sleeps at once. If it yielded a few times first, as channels do, the system's scheduler would
-/// run every other thread of a busy machine before it each time, and a job that arrives meanwhile would wait too. A
-/// thread that is woken runs sooner than one that has yielded.
+/// A thread that finds no job sleeps at once. If it yielded a few times first, as channels do, the system's scheduler
+/// would run every other thread of a busy machine before it each time, and a job that arrives meanwhile would wait too.
+/// A thread that is woken runs sooner than one that has yielded.
 ///
 /// Waking a thread costs about as much as a short job: time of the caller and of the thread, and the caches of two
 /// processors. So when the busy threads and the event loop already use all processors, another thread is woken only for
-/// long jobs or many jobs. One sleeping thread is then on standby: it checks at intervals whether jobs are still taken from
-/// the queue, so that no job waits for the end of a much longer one. The thread that fell asleep last is woken first,
-/// because its caches are warm.
+/// long jobs or many jobs. One sleeping thread is then on standby: it checks at intervals whether jobs are still taken
+/// from the queue, so that no job waits for the end of a much longer one. The thread that fell asleep last is woken
+/// first, because its caches are warm.
 pub struct JobQueue<J> {
     max_jobs: usize,
     state: Mutex<State<J>>,
     /// One for each thread, on which it sleeps.
     wakers: Vec<Condvar>,
-    /// Up to so many busy threads, another is woken for any job: the processors besides those of the event loop and of the
-    /// thread itself.
+    /// While at most this many threads are busy, another is woken for any job: the processors besides those of the
+    /// event loop and of the thread itself.
     free_cores: usize,
 }
 
@@ -43,8 +43,8 @@ struct State<J> {
     standby: Option<usize>,
     /// Jobs taken so far.
     taken: u64,
-    /// An estimate of the median time of a job, in nanoseconds. The mean is no measure: some jobs take ten thousand times
-    /// as long as others.
+    /// An estimate of the median time of a job, in nanoseconds. The mean is no measure: some jobs take ten thousand
+    /// times as long as others.
     typical_nanos: u64,
     closed: bool,
 }
@@ -184,7 +184,8 @@ impl<J> State<J> {
         }
     }
 
-    /// Updates the estimate: the step up and the step down are equal, so it settles where half of the times are above it.
+    /// Updates the estimate: the step up and the step down are equal, so it settles where half of the times are above
+    /// it.
     fn learn(&mut self, time: Duration) {
         let step = self.typical_nanos / 16 + 1;
         if time.as_nanos() > u128::from(self.typical_nanos) {

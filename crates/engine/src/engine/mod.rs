@@ -9,6 +9,7 @@ mod heap_trim;
 mod job_queue;
 mod notifier;
 mod operation;
+mod options;
 mod pool;
 mod read;
 mod scrub;
@@ -17,10 +18,11 @@ mod shared_work;
 mod tuning;
 mod write;
 
-pub use background::{checkpoint_everything, index_everything, keep_house};
+pub use background::{checkpoint_everything, index_everything, run_housekeeping};
 pub use directory::{Claim, check_directory, repair_directory, verify_directory};
 pub use health_issue::{HealthIssue, HealthIssueKind};
 pub use operation::Operation;
+pub use options::Options;
 pub use scrub::{ScrubFinding, ScrubOptions, ScrubReport};
 pub use tuning::Tuning;
 
@@ -29,7 +31,7 @@ use crate::collection::{GraphPolicy, MemoryReport};
 use crate::deadline::Closing;
 use crate::error::Error;
 use crate::field::IndexScratch;
-use crate::limits::{Limits, MAX_REPORTED_DAMAGES, Thresholds};
+use crate::limits::{Limits, MAX_REPORTED_DAMAGES};
 use crate::query::{Tally, Totals};
 use crate::scheduling::ActiveRead;
 use crate::storage::{LockGuard, Storage};
@@ -48,67 +50,10 @@ const WAITING_READS: usize = 1024;
 const WAITING_WRITES: usize = 4096;
 /// Threads that wait until deleted collections are unused.
 const DELETION_THREADS: usize = 4;
-/// Longest time that a request may take, whatever it asks for.
+/// The greatest timeout of a request. A longer one is shortened to this.
 const LONGEST_REQUEST: Duration = Duration::from_secs(3600);
 /// Time that a request has when it does not say how much.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
-
-/// How to open an engine.
-#[derive(Clone, Copy, Debug)]
-pub struct Options {
-    /// Threads that answer reads, at least 1.
-    pub search_threads: usize,
-    /// Limits on requests and collections.
-    pub limits: Limits,
-    /// Sizes at which work in the background starts.
-    pub thresholds: Thresholds,
-    /// Time between two rounds of background work: vacuums, checkpoints, removals.
-    pub housekeeping: Duration,
-    /// Threads of its own, or everything on the calling thread.
-    pub mode: Mode,
-    /// How rows are prefetched. Without threads nothing is measured.
-    pub tuning: Tuning,
-    /// How files are read in the background for signs of decay; not at all when absent, or without threads.
-    pub scrub: Option<ScrubOptions>,
-    /// Operations on the collection `__panic__` panic: for the test that a panic is survived.
-    #[cfg(feature = "testing")]
-    pub panics_on_request: bool,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        let search_threads = std::thread::available_parallelism().map_or(1, usize::from);
-        Options {
-            search_threads,
-            limits: Limits::default(),
-            thresholds: Thresholds::default(),
-            housekeeping: Duration::from_millis(500),
-            mode: Mode::Threaded,
-            tuning: Tuning::Measured,
-            scrub: None,
-            #[cfg(feature = "testing")]
-            panics_on_request: false,
-        }
-    }
-}
-
-#[cfg(feature = "testing")]
-impl Options {
-    /// Background work starts at thresholds of a few kilobytes and rows, and is looked for every 10 ms: small collections
-    /// are checkpointed, copied forward, vacuumed and cut from the log many times a second.
-    pub fn eager(self) -> Options {
-        let thresholds = Thresholds {
-            checkpoint_bytes: 48 << 10,
-            log_budget_bytes: 128 << 10,
-            log_segment_bytes: 32 << 10,
-            graph_step_rows: 20,
-            vacuum_rows: 20,
-            order_rows: 100,
-            row_chunk_bytes: 8 << 10,
-        };
-        Options { thresholds, housekeeping: Duration::from_millis(10), ..self }
-    }
-}
 
 /// The bytes of a body.
 pub type Body = Box<dyn AsRef<[u8]> + Send>;
@@ -143,8 +88,8 @@ pub struct Status {
     pub points: usize,
     /// Name and fault of each quarantined collection.
     pub faults: Vec<(String, String)>,
-    /// File, relative to the data directory, and a sentence for each piece of damage that the log had when it was opened;
-    /// at most [`MAX_REPORTED_DAMAGES`].
+    /// File, relative to the data directory, and a sentence for each piece of damage that the log had when it was
+    /// opened; at most [`MAX_REPORTED_DAMAGES`].
     pub log_damages: Vec<(String, String)>,
     /// What searches did since the engine was opened.
     pub searches: Tally,
@@ -168,7 +113,7 @@ pub fn instruction_sets() -> InstructionSets {
 
 /// What the threads of a pool do.
 enum Job {
-    /// A request, whom to answer, and for reads of points their count as active reads.
+    /// A request and its reply. A read of points is counted as an active read while it runs.
     Request(Request, Reply, Option<ActiveRead>),
     /// A part of another thread's request.
     Help(shared_work::Help),
@@ -196,7 +141,7 @@ pub struct Engine {
     lock: Mutex<Option<LockGuard>>,
 }
 
-/// What every request needs.
+/// State that every request uses.
 struct Core {
     catalog: Arc<Catalog>,
     limits: Limits,
@@ -329,7 +274,7 @@ impl Engine {
         status
     }
 
-    /// What an operator has to deal with; at most [`MAX_HEALTH_ISSUES`](crate::limits::MAX_HEALTH_ISSUES).
+    /// The health issues for an operator; at most [`MAX_HEALTH_ISSUES`](crate::limits::MAX_HEALTH_ISSUES).
     pub fn health_issues(&self) -> Vec<HealthIssue> {
         health_issue::health_issues(&self.core.catalog)
     }
@@ -371,13 +316,13 @@ impl Engine {
         index_everything(&self.core.catalog, &mut IndexScratch::default());
         match policy {
             GraphPolicy::Always => checkpoint_everything(&self.core.catalog),
-            GraphPolicy::WhenGrown | GraphPolicy::Never => keep_house(&self.core.catalog),
+            GraphPolicy::WhenGrown | GraphPolicy::Never => run_housekeeping(&self.core.catalog),
         }
     }
 
-    /// Gives up requests that run or wait, each at its next look at its deadline, unless it is written already: whoever
-    /// wants them finished waits for their replies before. Then checkpoints, closes the log, releases the directory. A
-    /// second call does nothing.
+    /// Cancels requests that run or wait, each at its next deadline check, unless it is written already. A caller that
+    /// wants them finished waits for their replies first. Then this checkpoints, closes the log and releases the
+    /// directory. A second call does nothing.
     pub fn close(&self) {
         self.core.closing.begin();
         for pool in [&self.core.reads, &self.writes, &self.deletions] {

@@ -76,7 +76,7 @@ impl Operation {
         NAMES.iter().map(|(_, name, _)| *name)
     }
 
-    /// The name for people.
+    /// The name in messages.
     pub fn title(self) -> &'static str {
         NAMES.iter().find(|(operation, ..)| *operation == self).map_or("Operation", |(.., title)| title)
     }
@@ -103,7 +103,7 @@ impl Operation {
         )
     }
 
-    /// Whether it reads points. Who asks how a collection is does not hurry, and asks again and again.
+    /// Whether it reads points. Requests for a collection's state are not urgent, and clients poll them.
     pub fn reads_points(self) -> bool {
         use Operation::*;
         let of_collections = matches!(self, ListCollections | CollectionInfo | CollectionExists);

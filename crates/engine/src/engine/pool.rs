@@ -12,8 +12,8 @@ use std::time::Duration;
 pub enum Priority {
     /// That of other threads: for work that a client waits for.
     Normal,
-    /// About a third of it: for work that may take longer while reads are served. With much less, other processes of the
-    /// machine could starve writes.
+    /// About a third of it: for work that may take longer while reads are served. With much less, other processes of
+    /// the machine could starve writes.
     Low,
 }
 
@@ -57,7 +57,7 @@ impl<J: Send + 'static> Pool<J> {
     /// Starts `threads` threads over a queue of at most `waiting` jobs. `run` runs one job and catches its panics.
     ///
     /// # Errors
-    /// The system's, when it refuses a thread.
+    /// The error of the system when it refuses a thread.
     pub fn start(
         name: &str,
         threads: usize,
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn no_job_is_forgotten_whoever_submits_it_and_whoever_sleeps() {
+    fn no_job_is_lost_while_threads_submit_and_sleep_concurrently() {
         for threads in [2, 3, 5] {
             let (ran, jobs) = mpsc::channel();
             let pool = Pool::start("test", threads, 1000, Priority::Normal, move |job: u64| {

@@ -1,8 +1,8 @@
 //! The scrub reads all files in the background, so that decay is found while a sound backup still exists.
 //!
 //! Data files, graphs, manifests, the catalog and the closed segments of the log are compared with their checksums at a
-//! bounded rate. A collection with a damaged data file is quarantined, since its answers could be wrong; other damaged files are
-//! written again from memory, or replaced by checkpoints.
+//! bounded rate. A collection with a damaged data file is quarantined, since its answers could be wrong; other damaged
+//! files are written again from memory, or replaced by checkpoints.
 
 use super::background::checkpoint_up_to;
 use super::notifier::Notifier;
@@ -96,7 +96,7 @@ impl Scrub {
     /// Starts the thread if there are options. `report` has the findings of the start.
     ///
     /// # Errors
-    /// The system's, when it refuses a thread.
+    /// The error of the system when it refuses a thread.
     pub fn start(
         catalog: &Arc<Catalog>,
         options: Option<ScrubOptions>,
@@ -183,7 +183,8 @@ fn scrub_collection(
             Part::Graph { .. } => (rewritten(collection.write_again(&fault.part)), |r| &mut r.graph_failures),
             Part::Manifest => (rewritten(collection.write_again(&fault.part)), |r| &mut r.manifest_failures),
             _ => {
-                // Also where the device only refuses to read: a search that met the page would end the process.
+                // Also where the device only refuses a read: a search that reads the page would end the process
+                // (SIGBUS).
                 catalog.quarantine(entry, Unopened { what: sentence(fault), cause: fault.cause });
                 let done = "the collection is quarantined: restore a backup, or stop the server and run kithdb repair";
                 (done.to_string(), |r| &mut r.data_failures)
@@ -208,12 +209,12 @@ fn scrub_catalog(catalog: &Catalog, report: &Mutex<ScrubReport>) {
     }
 }
 
-/// Damage of the log does no harm as long as the server runs: it has applied every record. So whatever a damaged segment
-/// holds goes into checkpoints, before a start would need it.
+/// A running server has applied every record, so damage of the log harms only the next start. Checkpoints therefore
+/// take over all records of a damaged segment.
 fn scrub_log(catalog: &Catalog, report: &Mutex<ScrubReport>, pace: &mut dyn FnMut(u64) -> bool) {
     let storage = &*catalog.shared().storage;
-    if let Some((fault, mended)) = catalog.shared().log.mend_mark() {
-        let done = mended.map_or_else(
+    if let Some((fault, repaired)) = catalog.shared().log.repair_mark() {
+        let done = repaired.map_or_else(
             |error| format!("it cannot be written again: {error}"),
             |()| "it is written again".to_string(),
         );

@@ -14,8 +14,8 @@ type Task = Arc<dyn Fn(usize) + Send + Sync>;
 
 /// Calls `task` once for each number below `count`, on this thread and on those of the pool that are free.
 ///
-/// Returns when all calls have returned. The caller does not wait for a free thread of the pool: it does each task that no
-/// other thread has begun, so threads of a pool that all call this cannot deadlock.
+/// Returns when all calls have returned. The caller does not wait for a free thread of the pool: it does each task that
+/// no other thread has begun, so threads of a pool that all call this cannot deadlock.
 ///
 /// # Panics
 /// When a call panicked.
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_job_that_comes_late_holds_nothing() {
+    fn a_job_that_runs_after_the_end_holds_nothing() {
         let held = Arc::new(());
         let inner = Arc::clone(&held);
         let work = SharedWork {

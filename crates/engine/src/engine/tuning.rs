@@ -1,4 +1,5 @@
-//! Measures once how this machine prefetches rows best, and keeps the result in the file `TUNING` of the data directory.
+//! Measures once how this machine prefetches rows best, and keeps the result in the file `TUNING` of the data
+//! directory.
 
 use super::pool::Priority;
 use crate::index::fetch::FetchTable;
@@ -20,7 +21,8 @@ const SEAL: &str = "crc32c ";
 /// How rows are prefetched before they are scored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tuning {
-    /// As measured on this model of CPU: on a thread of its own after opening, unless the data directory has the result.
+    /// As measured on this model of CPU: on a thread of its own after opening, unless the data directory has the
+    /// result.
     Measured,
     /// The default for most CPUs, or what another engine of the process has measured.
     Fixed,
@@ -39,7 +41,7 @@ impl Tuner {
     /// Starts it. Searches use what they have until it is done.
     ///
     /// # Errors
-    /// The system's, when it refuses a thread.
+    /// The error of the system when it refuses a thread.
     pub fn start(storage: Arc<dyn Storage>) -> std::io::Result<Tuner> {
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
@@ -103,7 +105,7 @@ fn machine() -> String {
 /// The model of this CPU as Linux reports it, or else the architecture.
 fn cpu_model() -> String {
     let cpuinfo = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    // x86 has one line of words, arm64 several of numbers; the first core speaks for all.
+    // x86 has one line of words, arm64 several of numbers; all cores are taken to be like the first.
     let first = cpuinfo.split("\n\n").next().unwrap_or_default();
     let names = ["model name", "CPU implementer", "CPU variant", "CPU part"];
     let values = first.lines().filter_map(|line| {
@@ -188,7 +190,7 @@ mod tests {
         assert_eq!(disk.list("").expect("a directory"), [FILE]);
     }
     #[test]
-    fn a_disk_that_fails_or_is_full_costs_only_the_memory_of_it() {
+    fn a_disk_that_fails_or_is_full_costs_only_the_stored_result() {
         for call in 0..8 {
             for fault in [Fault::Eio, Fault::Enospc, Fault::ShortWrite, Fault::FsyncFails] {
                 let disk = SimDisk::new();

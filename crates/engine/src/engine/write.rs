@@ -14,12 +14,12 @@ use crate::name::check_collection_name;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// What the answer to a write looks like.
+/// The form of the answer to a write.
 #[derive(Clone, Copy)]
 enum Shape {
     /// One update result.
     Update,
-    /// A list of so many.
+    /// A list of this many update results.
     Updates(usize),
     /// `true`
     True,
@@ -134,7 +134,7 @@ fn enqueue(
     let status = if request.wait { UpdateStatus::Completed } else { UpdateStatus::Acknowledged };
     let start = request.start;
     let bytes = (*request.body).as_ref().len();
-    // Whoever waits for a declaration waits for the index.
+    // A request that waits for the declaration of an index waits until the index is built.
     let declared = match &write {
         Write::CreateIndex { path, .. } if request.wait => Some(path.clone()),
         _ => None,

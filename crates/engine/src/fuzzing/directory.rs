@@ -114,14 +114,14 @@ fn call(engine: &Engine, operation: Operation, body: &str) -> Result<Vec<u8>, Er
         body: Box::new(body.as_bytes().to_vec()),
         start: Instant::now(),
     };
-    let put = move |result| *slot.lock().expect("nobody panics here") = Some(result);
+    let put = move |result| *slot.lock().expect("the lock is not poisoned") = Some(result);
     engine.execute(request, Box::new(put));
-    let answer = answer.lock().expect("nobody panics here").take().expect("every request is answered");
+    let answer = answer.lock().expect("the lock is not poisoned").take().expect("every request is answered");
     assert!(!matches!(answer, Err(Error::Panic)), "{body}: the engine panicked");
     answer
 }
 
-/// What a client sees of all points.
+/// Everything that a client can read of all points.
 fn ask(engine: &Engine) -> Vec<u8> {
     let questions = [
         (Operation::Count, r#"{"filter":{"must_not":{"key":"n","match":{"value":1}}}}"#),

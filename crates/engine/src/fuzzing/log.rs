@@ -11,8 +11,8 @@ type Shown = Vec<(Lsn, u64, u8, Option<Vec<u8>>)>;
 /// Segments of the log one after the other, behind a byte: bit 0, make the checksums right; bit 1, the last 24 bytes
 /// are the cut mark; bits 2 and 3, how many segments, less one. Each begins with its length in two bytes.
 ///
-/// However little is left of it, the log opens or says why not, and shows the same when it is opened again; what is
-/// written then is there after that. Where a start found nothing wrong, the scrub finds nothing either.
+/// A damaged log opens or reports why it cannot, and shows the same records when it is opened again. Records that are
+/// written after that are kept. Where a start finds no damage, the scrub finds none either.
 pub fn log(bytes: &[u8]) {
     let Some((&flags, mut rest)) = bytes.split_first() else { return };
     let disk = SimDisk::new();
@@ -54,7 +54,7 @@ pub fn log(bytes: &[u8]) {
     let (mut log, second, _) = open(&disk).expect("a log that was opened opens again");
     assert_eq!(second, first, "a log shows something else when it is opened again");
     if log.next_lsn().get() > u64::MAX / 4 {
-        // No log has so many records; the next ones would have no LSNs.
+        // The LSNs of the next records would be out of range; no real log gets so long.
         return;
     }
     let lsn = log.append(3, 1, *b"new").expect("an open log takes records");
@@ -67,11 +67,11 @@ pub fn log(bytes: &[u8]) {
     let names = disk.list("log").expect("the disk works");
     let paths: Vec<String> = names.iter().map(|name| format!("log/{name}")).collect();
     let faults = wal::verify_closed(&disk, &paths, &mut |_| true).faults;
-    // A start does not look at what was cut.
+    // A start does not read records below the cut.
     assert!(faults.is_empty() || !is_sound || flags & 2 != 0, "only the scrub finds {faults:?}");
 }
 
-/// The log, what it shows, and whether nothing is wrong with it.
+/// The log, the records that it shows, and whether it is sound.
 fn open(disk: &SimDisk) -> Result<(Log, Shown, bool), LogError> {
     let mut shown = Shown::new();
     let mut visit = |item: Replayed<'_>| match item {

@@ -1,7 +1,7 @@
-//! What fuzzers call: one function for each kind of bytes that come from outside, a disk or a client.
+//! Entry points of the fuzzers: one function for each kind of bytes that come from outside, a disk or a client.
 //!
 //! Each takes any bytes. It panics when the code behind it does, and when something does not hold that must hold for
-//! every input; whether the bytes are accepted is of no matter. Checksums are made right first where they would keep
+//! every input; it does not matter whether the bytes are accepted. Checksums are made right first where they would keep
 //! all but intact files out. `fuzz/README.md` says how the functions are run.
 
 mod directory;
@@ -40,7 +40,7 @@ pub const TARGETS: [(&str, Target); 8] = [
     ("settings", settings),
 ];
 
-/// Payloads that filters are asked about.
+/// Payloads that filters are evaluated on.
 static PAYLOADS: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {
     let payloads = [
         r#"{}"#,
@@ -56,7 +56,7 @@ static PAYLOADS: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {
     payloads.iter().map(normalised).collect()
 });
 
-/// A point that a filter is asked about.
+/// A point that filters are evaluated on.
 struct Asked<'a>(&'a [u8]);
 
 impl PointView for Asked<'_> {

@@ -1,4 +1,4 @@
-//! The words of a check: what a fault means for the data, what to do about it, and how parts of files are called.
+//! The texts of a check: what a fault means for the data, what to do about it, and the names of parts of files.
 
 use super::finding::Severity;
 use crate::catalog::Rehearsal;
@@ -7,7 +7,7 @@ use crate::types::Lsn;
 use crate::wal::Damage;
 
 /// What is to be done about damaged data, in this order.
-pub(super) const MEND: &str =
+pub(super) const RESTORE: &str =
     "restore a backup; or salvage what verifies with `kithdb repair`; or delete the collection";
 pub(super) const REBUILD: &str =
     "nothing: the server builds it again in the background, while searches are exact";
@@ -24,7 +24,7 @@ pub(super) const QUARANTINED: &str = "the collection is quarantined: its reads a
 /// What is to be done about a file of a collection.
 pub(super) fn advice(cause: Cause) -> &'static str {
     match cause {
-        Cause::Damaged => MEND,
+        Cause::Damaged => RESTORE,
         Cause::Unreadable => COPY,
         Cause::Denied => ALLOW,
         Cause::Folder => MOVE,
@@ -58,7 +58,7 @@ pub(super) fn log_effect(rehearsal: &Rehearsal, damage: &Damage) -> (Severity, S
         None => format!("{effect}; one that was created in the records that are lost is gone with them"),
         Some(_) => effect,
     };
-    (Severity::Damage, effect, MEND)
+    (Severity::Damage, effect, RESTORE)
 }
 
 /// Words for a vector field.

@@ -1,11 +1,11 @@
 //! `kithdb check`: verifies a data directory that no server has open, as a start does and further. Nothing is written.
 
 use super::advice::{
-    MEND, NOT_NEEDED, QUARANTINED, REBUILD, WRITTEN_AGAIN, advice, field_name, log_effect, part_name,
+    NOT_NEEDED, QUARANTINED, REBUILD, RESTORE, WRITTEN_AGAIN, advice, field_name, log_effect, part_name,
 };
 use super::finding::{Finding, Findings, Severity};
-use super::repair::NAMED_STRAYS;
-use crate::catalog::{self, CATALOG, OpenError, Rehearsal, Rehearsed, Source, Strays};
+use super::repair::MAX_REPORTED_UNLISTED;
+use crate::catalog::{self, CATALOG, OpenError, Rehearsal, Rehearsed, Source, UnlistedCollections};
 use crate::collection::{Cause, FileFault, Inspection, OpeningOptions, Part, Unopened, directory, inspect};
 use crate::storage::{ErrorKind, OTHER_IS_SOUND, ReadOnly, Storage};
 use std::collections::BTreeSet;
@@ -40,8 +40,8 @@ pub struct CheckReport {
 /// Checks a data directory, or one collection of it. The caller holds its lock.
 ///
 /// # Errors
-/// Why it cannot be checked at all: the disk, a format of a later release, no collection of that name. Damage is no
-/// error, it is reported.
+/// When the directory cannot be checked: the disk fails, a file has a later format, or no collection has that name.
+/// Damage is not an error: it is reported.
 pub fn check(
     storage: Arc<dyn Storage>,
     only: Option<&str>,
@@ -98,7 +98,7 @@ impl Run {
         });
     }
 
-    /// Looks at the files of a collection.
+    /// Checks the files of a collection.
     ///
     /// # Errors
     /// When a later release wrote one of them: nothing can be said of it.
@@ -137,8 +137,8 @@ impl Run {
         self.report.collections.push(CheckedCollection { id, name, points: None, fault });
     }
 
-    /// Finds collections that have records in the log or a folder, but no creation that a start would find. Answers the numbers of
-    /// those that a repair keeps.
+    /// Finds collections that have records in the log or a folder, but no creation that a start would find. Returns the
+    /// numbers of those that a repair keeps.
     fn unlisted(&mut self, rehearsal: &Rehearsal) -> Result<BTreeSet<u64>, OpenError> {
         let Rehearsal { report, fault, .. } = rehearsal;
         if fault.is_none() && report.damages.is_empty() {
@@ -162,9 +162,9 @@ impl Run {
             }
             kept.insert(*id);
         }
-        let strays = Strays::find(&*self.storage, &catalog)?.records;
+        let unlisted = UnlistedCollections::find(&*self.storage, &catalog)?.records;
         let advice = "restore a backup: without its creation nobody knows what its vectors are";
-        for (&id, records) in strays.iter().take(NAMED_STRAYS) {
+        for (&id, records) in unlisted.iter().take(MAX_REPORTED_UNLISTED) {
             let what = format!(
                 "records of the collection with the number {id} that no list has: {records}. Its creation, or its \
                  deletion, is lost with the log"
@@ -173,9 +173,11 @@ impl Run {
             self.find(Severity::Damage, "log", None, [&what, effect, advice]);
             self.nameless(id, None, "the record of its creation, or of its deletion, is lost");
         }
-        if strays.len() > NAMED_STRAYS {
-            let what =
-                format!("records of {} more collections that no list has", strays.len() - NAMED_STRAYS);
+        if unlisted.len() > MAX_REPORTED_UNLISTED {
+            let what = format!(
+                "records of {} more collections that no list has",
+                unlisted.len() - MAX_REPORTED_UNLISTED
+            );
             self.find(Severity::Damage, "log", None, [&what, "as above", advice]);
         }
         Ok(kept)
@@ -202,13 +204,13 @@ impl Run {
             let name = found.map(|found| found.name.as_str());
             let (severity, effect, advice) = match found {
                 _ if collection == CATALOG && fault.is_some() => {
-                    (Severity::Damage, "what it did to the list of collections is lost", MEND)
+                    (Severity::Damage, "what it did to the list of collections is lost", RESTORE)
                 }
                 _ if collection == CATALOG => {
                     (Severity::Note, "none: the file CATALOG holds what it did", NOT_NEEDED)
                 }
                 Some(Rehearsed { outcome: Err(_), .. }) => {
-                    (Severity::Damage, "the collection is quarantined", MEND)
+                    (Severity::Damage, "the collection is quarantined", RESTORE)
                 }
                 Some(_) => {
                     (Severity::Note, "none: the collection's checkpoint holds what it did", NOT_NEEDED)
@@ -247,7 +249,7 @@ impl Run {
             Ok(opening) => {
                 for what in opening.contradictions() {
                     let effect = "answers may leave points out or count them twice";
-                    self.find(Severity::Damage, folder.clone(), Some(name), [&what, effect, MEND]);
+                    self.find(Severity::Damage, folder.clone(), Some(name), [&what, effect, RESTORE]);
                 }
                 let reported: BTreeSet<&str> =
                     inspection.faults.iter().filter_map(|fault| graph_field(&fault.part)).collect();

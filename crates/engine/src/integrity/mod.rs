@@ -1,5 +1,4 @@
-//! Whether a data directory is what it was written as, and what can be done where it is not: checks at rest, the
-//! scrub of a directory that is served, and repairs.
+//! Integrity of a data directory: checks at rest, repairs, and verification of the files of a backup.
 
 mod advice;
 mod check;
@@ -9,5 +8,5 @@ mod verify;
 
 pub use check::{CheckReport, CheckedCollection, check};
 pub use finding::{Finding, Findings, Severity};
-pub use repair::{Mended, RepairReport, SALVAGE, repair};
+pub use repair::{RepairReport, RepairedCollection, SALVAGE, repair};
 pub use verify::{LogEnd, UnsoundFile, verify_files};

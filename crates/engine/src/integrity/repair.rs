@@ -1,4 +1,5 @@
-//! `kithdb repair`: keeps what verifies of a damaged directory, sets the rest aside, and reports what is lost.
+//! `kithdb repair`: keeps the intact data of a damaged directory, moves the rest to a salvage folder, and reports
+//! losses.
 //!
 //! Nothing is destroyed: before anything changes, everything that will be replaced gets a second name below
 //! `salvage/`. Then the damaged collections get new checkpoints, made of what verifies, and where the log is damaged
@@ -8,7 +9,8 @@
 use super::advice::part_name;
 use super::check::folders;
 use crate::catalog::{
-    self, CATALOG_COPY, OpenError, Rehearsal, Rehearsed, SavedCatalog, SavedEntry, Source, Strays,
+    self, CATALOG_COPY, OpenError, Rehearsal, Rehearsed, SavedCatalog, SavedEntry, Source,
+    UnlistedCollections,
 };
 use crate::collection::{
     CHANGES, Cause, Collection, GraphPolicy, IndexQueue, Losses, Opening, OpeningOptions, Part, Shared,
@@ -26,11 +28,11 @@ use std::sync::Arc;
 pub const SALVAGE: &str = "salvage";
 
 /// How many collections that no list names are reported one by one.
-pub(super) const NAMED_STRAYS: usize = 20;
+pub(super) const MAX_REPORTED_UNLISTED: usize = 20;
 
 /// What a repair does, or would do, about one collection.
 #[derive(Clone, Debug)]
-pub struct Mended {
+pub struct RepairedCollection {
     /// Its number.
     pub id: u64,
     /// Its name.
@@ -43,10 +45,10 @@ pub struct Mended {
     pub points: u64,
 }
 
-impl Mended {
+impl RepairedCollection {
     /// A damaged collection whose points are not counted yet.
-    fn new(id: u64, name: &str, faults: Vec<String>, losses: Losses) -> Mended {
-        Mended { id, name: name.to_string(), faults, losses, points: 0 }
+    fn new(id: u64, name: &str, faults: Vec<String>, losses: Losses) -> RepairedCollection {
+        RepairedCollection { id, name: name.to_string(), faults, losses, points: 0 }
     }
 }
 
@@ -54,7 +56,7 @@ impl Mended {
 #[derive(Clone, Debug, Default)]
 pub struct RepairReport {
     /// The collections that were damaged.
-    pub mended: Vec<Mended>,
+    pub repaired: Vec<RepairedCollection>,
     /// Whether the log is damaged and a new one takes its place.
     pub replaces_log: bool,
     /// Whether the catalog's file or its copy is damaged and both are written again.
@@ -70,16 +72,16 @@ pub struct RepairReport {
 impl RepairReport {
     /// Whether there is nothing to repair.
     pub fn is_sound(&self) -> bool {
-        self.mended.is_empty() && !self.replaces_log && !self.replaces_catalog && !self.replaces_mark
+        self.repaired.is_empty() && !self.replaces_log && !self.replaces_catalog && !self.replaces_mark
     }
 }
 
-/// Repairs a data directory, or says what a repair would do. The caller holds its lock. `stamp` names the folder for
+/// Repairs a data directory, or reports what a repair would do. The caller holds its lock. `stamp` names the folder for
 /// what is replaced.
 ///
 /// # Errors
 /// What a start could not get past but for damage of the catalog and the log; and [`OpenError::Unreadable`] when the
-/// device refuses a read of what is there, since only a later attempt could tell that from damage.
+/// device refuses a read of what is there, since only a later attempt can show whether that is damage.
 pub fn repair(
     storage: &Arc<dyn Storage>,
     stamp: &str,
@@ -89,7 +91,7 @@ pub fn repair(
     let reading = Arc::new(ReadOnly::new(Arc::clone(storage)));
     let planned = Run::planned(Arc::<ReadOnly>::clone(&reading), options);
     if let Some(error) = reading.refused() {
-        // What is damaged is lost. What is only refused is not, and a repair would leave it out all the same.
+        // Damaged data are lost. Data whose read was refused may be intact, and a repair would drop them too.
         return Err(OpenError::Unreadable(error));
     }
     let (mut run, catalog) = planned?;
@@ -108,12 +110,12 @@ struct Run {
     report: RepairReport,
     /// The collections that get new checkpoints.
     openings: BTreeMap<u64, Opening>,
-    /// The first LSN that no record of the log has, and no checkpoint.
+    /// The first LSN that neither a record of the log nor a checkpoint has.
     end: Lsn,
 }
 
 impl Run {
-    /// What is to be done, before anything is.
+    /// Plans the repair and changes nothing.
     fn planned(reading: Arc<dyn Storage>, options: OpeningOptions) -> Result<(Run, SavedCatalog), OpenError> {
         let (source, rehearsal) = match catalog::rehearse(&reading, Source::File, None, options) {
             Err(OpenError::CatalogLost(_)) => {
@@ -134,16 +136,17 @@ impl Run {
         let catalog = self.plan_catalog(&rehearsal)?;
         let mut found: BTreeMap<u64, Rehearsed> =
             rehearsal.collections.into_iter().map(|found| (found.id, found)).collect();
-        let mut mended = BTreeMap::new();
+        let mut repaired = BTreeMap::new();
         for entry in catalog.entries() {
             let outcome = found.remove(&entry.0).map(|found| found.outcome);
-            mended.extend(self.plan_collection(&catalog, entry, outcome)?.map(|mended| (entry.0, mended)));
+            repaired
+                .extend(self.plan_collection(&catalog, entry, outcome)?.map(|repaired| (entry.0, repaired)));
         }
-        self.replay(&catalog, &mut mended)?;
-        for (id, mended) in &mut mended {
-            mended.points = self.openings.get(id).map_or(0, |opening| opening.points_count() as u64);
+        self.replay(&catalog, &mut repaired)?;
+        for (id, repaired) in &mut repaired {
+            repaired.points = self.openings.get(id).map_or(0, |opening| opening.points_count() as u64);
         }
-        self.report.mended = mended.into_values().collect();
+        self.report.repaired = repaired.into_values().collect();
         Ok(catalog)
     }
 
@@ -180,14 +183,14 @@ impl Run {
         Ok(catalog)
     }
 
-    /// Loads a collection if it gets a new checkpoint, and answers what is wrong with it if anything is. `outcome` is what
-    /// a start would find.
+    /// Loads a collection if it gets a new checkpoint, and returns what is wrong with it if anything is. `outcome` is
+    /// what a start would find.
     fn plan_collection(
         &mut self,
         catalog: &SavedCatalog,
         (id, name, config): &SavedEntry,
         outcome: Option<Result<Opening, Unopened>>,
-    ) -> Result<Option<Mended>, OpenError> {
+    ) -> Result<Option<RepairedCollection>, OpenError> {
         let inspection = inspect(&*self.reading, *id, self.options.row_chunk_bytes, &mut |_| true);
         inspection.refuse_other_formats().map_err(OpenError::Catalog)?;
         let faults = inspection.faults.iter();
@@ -205,7 +208,7 @@ impl Run {
                 if self.report.replaces_log || is_damaged {
                     self.openings.insert(*id, opening);
                 }
-                Ok(is_damaged.then(|| Mended::new(*id, name, faults, Losses::default())))
+                Ok(is_damaged.then(|| RepairedCollection::new(*id, name, faults, Losses::default())))
             }
             outcome => {
                 if catalog.is_nameless(*id) {
@@ -214,7 +217,7 @@ impl Run {
                 faults.extend(outcome.and_then(Result::err).map(|fault| fault.what));
                 let (opening, losses) = Opening::salvage(*id, &*self.reading, config, self.options);
                 self.openings.insert(*id, opening);
-                Ok(Some(Mended::new(*id, name, faults, losses)))
+                Ok(Some(RepairedCollection::new(*id, name, faults, losses)))
             }
         }
     }
@@ -250,46 +253,46 @@ impl Run {
     fn replay(
         &mut self,
         catalog: &SavedCatalog,
-        mended: &mut BTreeMap<u64, Mended>,
+        repaired: &mut BTreeMap<u64, RepairedCollection>,
     ) -> Result<(), OpenError> {
-        let mut strays = Strays::of(catalog);
+        let mut unlisted = UnlistedCollections::of(catalog);
         let openings = &mut self.openings;
         // LSNs of records that cannot be read, by collection.
         let mut unread: BTreeMap<u64, Vec<Lsn>> = BTreeMap::new();
         let end = wal::salvage(&*self.reading, &mut |item| {
-            strays.see(&item);
+            unlisted.see(&item);
             if let Replayed::BadBody { lsn, collection, kind: CHANGES } = item {
                 unread.entry(collection).or_default().push(lsn);
             }
             // Any other is of a collection that was deleted, or that has the record already.
             if let Replayed::Record { lsn, collection, body, .. } = item
                 && let Some(opening) = openings.get_mut(&collection)
-                && let Some(mended) = mended.get_mut(&collection)
+                && let Some(repaired) = repaired.get_mut(&collection)
             {
-                opening.replay_anyway(lsn, body, &mut mended.losses);
+                opening.replay_anyway(lsn, body, &mut repaired.losses);
             }
         });
         for (id, lsns) in unread {
-            if let (Some(opening), Some(mended)) = (openings.get(&id), mended.get_mut(&id)) {
+            if let (Some(opening), Some(repaired)) = (openings.get(&id), repaired.get_mut(&id)) {
                 let last = lsns.iter().filter(|lsn| **lsn > opening.lsn()).count();
-                opening.lose_last(last as u64, &mut mended.losses);
+                opening.lose_last(last as u64, &mut repaired.losses);
             }
         }
-        let strays = strays.records;
-        // The end of the log may be lost. The new log begins after what the checkpoints have: a start would take records
-        // between them for lost.
+        let unlisted = unlisted.records;
+        // The end of the log may be lost. The new log begins after what the checkpoints have: a start would take
+        // records between them for lost.
         let saved = openings.values().map(Opening::lsn).max().unwrap_or_default().max(catalog.lsn());
         self.end = end.map_err(OpenError::Log)?.max(saved.next());
-        self.report.notes.extend(strays.iter().take(NAMED_STRAYS).map(|(id, records)| {
+        self.report.notes.extend(unlisted.iter().take(MAX_REPORTED_UNLISTED).map(|(id, records)| {
             format!(
                 "operations of the collection with the number {id} cannot be kept: {records}. Its creation, or its \
                  deletion, is lost with the log, and with it what its vectors are"
             )
         }));
-        if strays.len() > NAMED_STRAYS {
+        if unlisted.len() > MAX_REPORTED_UNLISTED {
             self.report
                 .notes
-                .push(format!("… and those of {} more collections", strays.len() - NAMED_STRAYS));
+                .push(format!("… and those of {} more collections", unlisted.len() - MAX_REPORTED_UNLISTED));
         }
         Ok(())
     }
@@ -301,7 +304,7 @@ impl Run {
         catalog: &SavedCatalog,
     ) -> Result<(), OpenError> {
         let folder = format!("{SALVAGE}/{stamp}");
-        self.set_aside(&**storage, &folder)?;
+        self.link_into_salvage(&**storage, &folder)?;
         self.report.salvage = Some(folder.clone());
         let shared = Arc::new(shared_over(Arc::clone(storage), self.options.row_chunk_bytes)?);
         let mut scratch = IndexScratch::default();
@@ -314,20 +317,20 @@ impl Run {
             collection.checkpoint(GraphPolicy::Always).map_err(|error| {
                 OpenError::Catalog(format!(
                     "the repair of collection {name} failed: {error}. Nothing is lost: what was there is in \
-                         {folder} too. Repair again when that is mended"
+                         {folder} too. Repair again when that is repaired"
                 ))
             })?;
-            // Where nothing but a graph was damaged and none is wanted any more, no checkpoint was due.
+            // If only a graph was damaged, and the configuration no longer asks for one, no checkpoint was due.
             collection.write_again(&Part::Manifest)?;
         }
         if self.report.replaces_catalog || self.report.replaces_log {
             catalog.store(&**storage, self.end.previous())?;
         }
         if self.report.replaces_mark {
-            wal::mend_mark(&**storage).map_err(OpenError::Log)?;
+            wal::repair_mark(&**storage).map_err(OpenError::Log)?;
         }
         if self.report.replaces_log {
-            // The mark first: records below it count as cut from here on.
+            // The mark is written first: records below it count as cut from here on.
             wal::start_behind(&**storage, self.end.previous()).map_err(OpenError::Log)?;
             wal::remove_segments(&**storage).map_err(OpenError::Log)?;
         }
@@ -335,14 +338,13 @@ impl Run {
     }
 
     /// Gives everything that will be replaced a second name.
-    fn set_aside(&self, storage: &dyn Storage, folder: &str) -> Result<(), OpenError> {
+    fn link_into_salvage(&self, storage: &dyn Storage, folder: &str) -> Result<(), OpenError> {
         for dir in ["catalog", "collections", "log"] {
             storage.create_dir_all(&format!("{folder}/{dir}"))?;
         }
         // A folder that no catalog lists is removed by the next start.
-        let aside =
-            if self.has_unlisted { folders(storage)? } else { self.openings.keys().copied().collect() };
-        for id in aside {
+        let ids = if self.has_unlisted { folders(storage)? } else { self.openings.keys().copied().collect() };
+        for id in ids {
             link_folder(storage, id, folder)?;
             match storage.sync_dir(&format!("{folder}/{}", directory(id))) {
                 Err(error) if error.kind() != ErrorKind::NotFound => return Err(error.into()),

@@ -1,4 +1,4 @@
-//! The files of a directory against their checksums, without opening it: in little memory, and nothing is written.
+//! Verifies the files of a directory by their checksums without opening it. It needs little memory and writes nothing.
 
 use super::advice::part_name;
 use super::check::folders;
@@ -26,9 +26,9 @@ pub struct UnsoundFile {
 /// How the log of a directory ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogEnd {
-    /// All of it was synced, as where a server has lent it to a backup.
+    /// All of it was synced: a server synced it for a backup.
     Synced,
-    /// Perhaps where a crash has torn it: what nothing proves to have been durable is no damage.
+    /// Possibly torn by a crash: an unreadable end counts as damage only if something proves that it was durable.
     PerhapsTorn,
 }
 
@@ -36,7 +36,7 @@ pub enum LogEnd {
 /// with their checksums, and the log with what the checkpoints lack. `row_chunk_bytes` is that of the server.
 ///
 /// # Errors
-/// The disk's, when a folder cannot be listed.
+/// The error of the disk when a folder cannot be listed.
 pub fn verify_files(
     storage: Arc<dyn Storage>,
     row_chunk_bytes: usize,
@@ -55,7 +55,7 @@ pub fn verify_files(
     match wal::mark_fault(&*storage) {
         Ok(None) => {}
         Ok(Some(fault)) => add(fault.path.to_string(), fault.what, fault.has_other, false),
-        // The log cannot be read either, and says so.
+        // The log cannot be read either, and is reported below.
         Err(LogError::Unsupported { .. }) => {}
         Err(error) => add("log/cut".to_string(), error.public(), false, false),
     }
@@ -75,7 +75,7 @@ pub fn verify_files(
         }
         inspections.insert(id, inspection);
     }
-    // What damage of the log has left out was said with it.
+    // Records that damage of the log hides were reported with that damage.
     if is_log_sound {
         for (file, what) in lost_checkpoints(&*storage, &inspections) {
             add(file, what, false, false);
@@ -91,7 +91,7 @@ struct Faults {
     is_of_other_release: bool,
 }
 
-/// What a start would find to be damaged of the log, by file.
+/// The damage of the log that a start would find, by file.
 fn log_faults(storage: &Arc<dyn Storage>, end: LogEnd) -> Result<BTreeMap<String, Faults>, OpenError> {
     let mut faults: BTreeMap<String, Faults> = BTreeMap::new();
     let mut add = |file: String, what: String| {
@@ -104,7 +104,7 @@ fn log_faults(storage: &Arc<dyn Storage>, end: LogEnd) -> Result<BTreeMap<String
     };
     let Rehearsal { report, damaged, fault, .. } = match catalog::rehearse_log(storage) {
         Ok(rehearsal) => rehearsal,
-        // The catalog, or the mark: that was said.
+        // The catalog or the mark, which were reported already.
         Err(OpenError::CatalogLost(_) | OpenError::Catalog(_)) => return Ok(faults),
         Err(OpenError::Log(LogError::Unsupported { file, version })) => {
             let first = LogError::Unsupported { file: file.clone(), version }.to_string();
@@ -137,7 +137,7 @@ fn log_faults(storage: &Arc<dyn Storage>, end: LogEnd) -> Result<BTreeMap<String
     Ok(faults)
 }
 
-/// Collections of which a checkpoint is missing that once was there: the log goes on behind it, or no longer has the
+/// Collections whose last checkpoint is missing: the log has only later operations, or no longer has the
 /// creation, or data files are there without a manifest.
 fn lost_checkpoints(storage: &dyn Storage, inspections: &BTreeMap<u64, Inspection>) -> Vec<(String, String)> {
     let Ok(catalog) = catalog::salvage_catalog(storage, Source::File, false) else { return Vec::new() };
@@ -145,7 +145,7 @@ fn lost_checkpoints(storage: &dyn Storage, inspections: &BTreeMap<u64, Inspectio
     let mut without_manifest: Vec<u64> = Vec::new();
     for (id, ..) in catalog.entries() {
         let inspection = inspections.get(id);
-        // What is wrong with it was said.
+        // Its fault was reported already.
         if inspection.is_some_and(|inspection| !inspection.faults.is_empty()) {
             continue;
         }
@@ -172,7 +172,7 @@ fn lost_checkpoints(storage: &dyn Storage, inspections: &BTreeMap<u64, Inspectio
             *op = next.max(*op);
         }
     };
-    // Its damage was said.
+    // Its damage was reported already.
     let _ = wal::salvage(storage, visit);
     // As at a start: the log holds a creation until there is a manifest, and all operations until that has them.
     for id in without_manifest.into_iter().filter(|id| ops.get(id) == Some(&OpNumber::NONE)) {

@@ -13,7 +13,7 @@ use crate::types::{PointOffset, Row, RowRange};
 use std::cell::{Cell, RefCell};
 use std::cmp::Ordering;
 
-/// See the module.
+/// A vector search on one view.
 pub(super) struct BoundSearch<'a> {
     pub search: VectorSearch<'a>,
     pub view: &'a View,

@@ -43,7 +43,7 @@ thread_local! {
     static SCRATCH: RefCell<WalkScratch> = RefCell::new(WalkScratch::new());
 }
 
-/// See the module.
+/// One search of a field with a graph, and the plans that it tries.
 pub(super) struct PlanRunner<'a> {
     bound: &'a BoundSearch<'a>,
     graph: &'a FieldGraph,

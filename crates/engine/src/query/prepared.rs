@@ -60,7 +60,7 @@ pub struct Step {
     pub sources: Vec<Step>,
 }
 
-/// See the module.
+/// A universal query that is ready to run.
 #[derive(Debug)]
 pub struct Prepared {
     /// The query itself.

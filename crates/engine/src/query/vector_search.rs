@@ -15,7 +15,7 @@ pub struct Target {
     pub vector: VectorValue,
 }
 
-/// See the module.
+/// A search of one field for the points nearest to a vector.
 #[derive(Clone, Copy)]
 pub struct VectorSearch<'a> {
     /// What to search for.

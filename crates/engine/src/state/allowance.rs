@@ -16,7 +16,7 @@ pub struct Allowance<'d> {
 impl<'d> Allowance<'d> {
     /// No bounds: for what was accepted before.
     pub fn unbounded() -> Allowance<'static> {
-        Allowance { most_added: None, added: 0, pace: Pace::unhurried() }
+        Allowance { most_added: None, added: 0, pace: Pace::without_deadline() }
     }
 
     /// So many bytes, and until then.
@@ -31,7 +31,7 @@ impl<'d> Allowance<'d> {
 
     /// The same bound, to find out whether something would keep within it.
     pub(super) fn trial(&self) -> Allowance<'static> {
-        Allowance { most_added: self.most_added, added: self.added, pace: Pace::unhurried() }
+        Allowance { most_added: self.most_added, added: self.added, pace: Pace::without_deadline() }
     }
 
     /// Takes note of bytes that are added.

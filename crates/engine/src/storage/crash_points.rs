@@ -1,9 +1,9 @@
 //! Named points at which a test ends the process, as `kill -9` does. Compiled only with the feature `testing`.
 //!
 //! The points are steps that the engine takes anyway:
-//! - each place of [`Storage::turn`], by its name. `moving rows` and `dropping rows` are amid a vacuum, `taking in a
-//!   tail` amid the build of a graph, `rewriting a graph` amid the build of its successor, `moving payloads` amid a
-//!   checkpoint, and `cutting the log` before segments of the log are removed;
+//! - each place of [`Storage::turn`], by its name. `moving rows` and `dropping rows` are during a vacuum, `taking in a
+//!   tail` during the build of a graph, `rewriting a graph` during the build of its successor, `moving payloads` during
+//!   a checkpoint, and `cutting the log` before segments of the log are removed;
 //! - `create NAME`, before a file is created. At `create MANIFEST.new` a checkpoint has written and synced its data;
 //! - `rename NAME` and `renamed NAME`, before and after a file is renamed to `NAME`, which is `MANIFEST`, `CATALOG` or
 //!   `cut`. At `renamed NAME` the directory is not synced yet;

@@ -45,7 +45,7 @@ fn make_dirs(path: &Path) -> io::Result<()> {
     builder.create(path)
 }
 
-/// Makes a directory with those above it, so that a power cut leaves what is synced in it from then on.
+/// Creates a directory with those above it durably, so that files that are synced in it survive a power cut.
 fn make_root(root: &Path) -> io::Result<()> {
     let missing = root.ancestors().take_while(|path| path.file_name().is_some() && !path.exists()).count();
     make_dirs(root)?;
@@ -150,7 +150,7 @@ impl Storage for RealDisk {
         let mut names = Vec::new();
         for entry in entries {
             let name = entry.map_err(|e| fail(&e))?.file_name();
-            // The engine makes ASCII names only; anything else in the directory is not ours.
+            // The engine creates ASCII names only, so names that are not UTF-8 are not its own.
             names.extend(name.into_string());
         }
         names.sort_unstable();
@@ -170,7 +170,7 @@ impl Storage for RealDisk {
 
     fn link(&self, from: &str, to: &str) -> Result<()> {
         let (mut source, target) = (self.file_at("link", from)?, self.file_at("link", to)?);
-        // A second name of a symbolic link would lead elsewhere from another folder.
+        // A link to a relative symbolic link in another folder would resolve to another file.
         if fs::symlink_metadata(&source).is_ok_and(|found| found.is_symlink()) {
             source = fs::canonicalize(source).map_err(|e| StorageError::from_io("link", from, &e))?;
         }
@@ -220,8 +220,8 @@ impl Storage for RealDisk {
         let file = owner_only(OpenOptions::new().read(true).write(true).create(true).truncate(false))
             .open(&path)
             .or_else(|e| match e.kind() {
-                // Whoever only reads can do so on a snapshot, or on a disk that the system lets nobody write to since
-                // it failed. A lock is as good on a file that cannot be written.
+                // A reader also works on a snapshot, or on a disk that became read-only after a failure. A lock works
+                // on a file that cannot be written, too.
                 io::ErrorKind::ReadOnlyFilesystem => File::open(&path),
                 _ => Err(e),
             })
@@ -231,7 +231,7 @@ impl Storage for RealDisk {
 
     fn lock_to_read(&self) -> Result<LockGuard> {
         let path = self.root.join(LOCK_FILE);
-        // A file that was made here could keep out the user of the server.
+        // A lock file created by this user might not be writable for the user of the server.
         let open = OpenOptions::new().read(true).write(true).open(&path).or_else(|e| match e.kind() {
             io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::PermissionDenied => File::open(&path),
             _ => Err(e),
@@ -263,7 +263,7 @@ fn hold(mut file: File) -> Result<LockGuard> {
         file.rewind()?;
         write!(file, "{}", std::process::id())
     };
-    // The id is for the message that others get; a full disk must not keep a server from starting.
+    // The id is only for the error message of other processes. A full disk must not keep a server from starting.
     let _ = claim(&mut file);
     // The operating system drops the lock with the file, also when the process is killed.
     Ok(LockGuard::new(file))

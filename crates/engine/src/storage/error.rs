@@ -1,4 +1,4 @@
-//! What can go wrong below the [`Storage`](super::Storage) trait.
+//! Errors of the [`Storage`](super::Storage) trait.
 
 use std::fmt;
 use std::io;
@@ -14,11 +14,11 @@ pub enum ErrorKind {
     Exists,
     /// Another process (or another handle in this one) holds the data directory.
     Locked,
-    /// The owner or the mode of the file, or of a folder above it, does not let this user at it.
+    /// The owner or the mode of the file, or of a folder above it, denies access to this user.
     Denied,
-    /// There is a folder of the file's name.
+    /// The path is a folder.
     Folder,
-    /// Everything else: the device failed, an invalid path.
+    /// Any other failure, such as one of the device or an invalid path.
     Io,
 }
 

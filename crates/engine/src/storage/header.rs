@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_body_tells_a_damaged_header_from_another_format() {
+    fn a_damaged_header_of_a_body_is_distinguished_from_another_format() {
         let read = |bytes: &[u8]| read_body(bytes, MAGIC, 1..=2, decode);
         assert_eq!(read(&with_body_header(MAGIC, 1, b"first body")), Ok(b" body".to_vec()));
         assert_eq!(read(&with_body_header(MAGIC, 2, b"old body")), Ok(b" body".to_vec()));

@@ -23,34 +23,34 @@ impl Map {
         if file.metadata()?.len() == 0 {
             return Ok(Self::of_bytes(Vec::new()));
         }
-        // SAFETY: the slice is valid while nobody changes or shortens the file. The engine maps a file only after its
-        // last write (rule of the `Storage` trait), never truncates such a file, and removing its name keeps the
+        // SAFETY: the slice is valid while the file is neither changed nor shortened. The engine maps a file only after
+        // its last write (rule of the `Storage` trait), never truncates such a file, and removing its name keeps the
         // content until the last map is gone. Other processes are kept out by the directory lock and mode 0700.
         let map = unsafe { Mmap::map(file)? };
         Ok(Self(Arc::new(Source::Mapped(map))))
     }
 
-    /// Tells the system that the map will be read in no order: it then reads no more than it is asked for.
+    /// Advises the system that the map is read in random order, so that it does not read ahead.
     pub fn expect_random_reads(&self) {
         #[cfg(unix)]
         if let Source::Mapped(map) = &*self.0 {
-            // Advice: a system that does not take it only reads more than it needs to.
+            // A system that ignores the advice only reads more than it needs to.
             let _ = map.advise(memmap2::Advice::Random);
         }
     }
 
-    /// Lets go of the pages of a range of bytes. Whoever reads them gets them from the file again.
+    /// Releases the pages of a range of bytes. A later access reads them from the file again.
     pub fn drop_resident(&self, range: Range<usize>) {
         #[cfg(unix)]
         if let Source::Mapped(map) = &*self.0 {
             let range = range.start.min(map.len())..range.end.min(map.len());
             let advice = memmap2::UncheckedAdvice::DontNeed;
-            // SAFETY: the map is shared and of a file that nobody writes to, so its pages come back as they were.
+            // SAFETY: the map is shared and its file is never written, so the pages come back unchanged.
             let _ = unsafe { map.unchecked_advise_range(advice, range.start, range.len()) };
         }
     }
 
-    /// A map that is not one: bytes in memory, for simulated disks and tests.
+    /// Bytes in memory in place of a map, for simulated disks and tests.
     pub fn of_bytes(bytes: Vec<u8>) -> Self {
         Self(Arc::new(Source::Owned(bytes.into())))
     }

@@ -112,8 +112,8 @@ pub trait Storage: Send + Sync {
     /// Claims the whole tree for this process until the guard is dropped. [`ErrorKind::Locked`] names the holder.
     fn lock(&self) -> Result<LockGuard>;
 
-    /// Claims the tree for a process that only reads: no file is created for it. Where there is none to lock, no process
-    /// serves the tree.
+    /// Claims the tree for a process that only reads: no file is created for it. Where there is none to lock, no
+    /// process serves the tree.
     fn lock_to_read(&self) -> Result<LockGuard> {
         self.lock()
     }
@@ -156,7 +156,7 @@ pub trait StorageFile: Send {
     }
 }
 
-/// Holds the data directory for one process; dropping it lets it go.
+/// Holds the data directory for one process until it is dropped.
 pub struct LockGuard {
     _held: Box<dyn Send + Sync>,
 }

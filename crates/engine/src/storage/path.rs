@@ -2,7 +2,7 @@
 
 use super::{ErrorKind, Result, StorageError};
 
-/// Refuses everything that could leave the data directory or mean two things.
+/// Refuses paths that are ambiguous or could leave the data directory.
 pub(super) fn check(operation: &'static str, path: &str) -> Result<()> {
     if path.is_empty() {
         return Ok(());

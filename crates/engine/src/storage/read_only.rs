@@ -1,4 +1,4 @@
-//! A data directory that can only be read, for checks and for planning a repair.
+//! A read-only view of a data directory, for checks and for planning a repair.
 
 use super::{ErrorKind, LockGuard, Map, Result, Storage, StorageError, StorageFile};
 use parking_lot::Mutex;
@@ -17,7 +17,8 @@ impl ReadOnly {
         ReadOnly { below, refused: Mutex::default() }
     }
 
-    /// The first read that the device, or the system, refused, whatever came of it: another time it may give what it did not give now.
+    /// The first read that the device or the system refused, also where a fallback was found: a later attempt may
+    /// succeed.
     pub fn refused(&self) -> Option<StorageError> {
         self.refused.lock().clone()
     }

@@ -2,13 +2,13 @@
 
 use super::{ErrorKind, Result, Storage};
 
-/// What there is to say of a damaged file of which there are two.
+/// The message about a damaged file that has a copy.
 pub const OTHER_IS_SOUND: &str = "there are two of this file, and the other is sound";
 
 /// Creates a directory, and makes its name and those above it durable.
 ///
 /// # Errors
-/// The disk's.
+/// The error of the disk.
 pub fn make_dir(storage: &dyn Storage, dir: &str) -> Result<()> {
     storage.create_dir_all(dir)?;
     storage.sync_dir("")?;

@@ -1,11 +1,11 @@
 //! Disk space that is reserved for the time when the disk is full.
 //!
 //! Deletions must work on a full disk: a deletion is a record of the log too, and its space becomes free only when
-//! checkpoints were written. So a file without meaning is kept beside the data, and is removed when a write finds the
-//! disk full. From then on requests that make the data grow are refused, so that the freed space serves deletions and
-//! checkpoints, until there is room to create the file again. A second, shorter file is left
-//! alone until a start needs it (behind damage the log copies its last records before it can be relied on), or until a
-//! checkpoint that would free the log fits with it and not without.
+//! checkpoints were written. So a file of arbitrary bytes is kept beside the data, and is removed when a write finds
+//! the disk full. From then on requests that make the data grow are refused, so that the freed space serves deletions
+//! and checkpoints, until there is room to create the file again. A second, shorter file is kept for a start (after
+//! damage the log copies its last records when it is opened), or for a checkpoint that would free the log and fits only
+//! with the space of this file.
 //!
 //! Growth is refused before the disk is full: the records that wait in the log must fit into a checkpoint, since
 //! only checkpoints free space.
@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 const PATH: &str = "reserve";
 const START_PATH: &str = "reserve.start";
-/// Greatest length of the file: what a checkpoint of one collection writes that only the log holds.
+/// Greatest length of the file: enough for a checkpoint of one collection's changes since its last checkpoint.
 const MAX_BYTES: u64 = 64 << 20;
 /// A log shorter than this needs no reserve: an empty server stays small.
 const MIN_LOG_BYTES: u64 = 64 << 10;
@@ -31,17 +31,17 @@ const START_DIVISOR: u64 = 4;
 const FREE_DIVISOR: u64 = 8;
 const PIECE_BYTES: u64 = 256 << 10;
 
-/// The space that is held back. The files mean nothing: any length and any content of them are right.
+/// The reserved space. The files hold no data: any length and any content of them are valid.
 pub struct Reserve {
     storage: Arc<dyn Storage>,
     held: Mutex<Held>,
-    /// The disk was full, and the file is not there again yet.
+    /// The disk was full, and the file has not been created again yet.
     spent: AtomicBool,
-    /// What the file had when it was removed.
+    /// The length of the file when it was removed.
     wanted: AtomicU64,
-    /// So little was free at the last look that every byte counts.
+    /// Little space was free at the last measurement, so every byte counts.
     tight: AtomicBool,
-    /// Work that waited for checkpoints at the last look.
+    /// Work that waited for checkpoints at the last measurement.
     unsaved: AtomicU64,
     /// Bytes that these checkpoints need.
     needed: AtomicU64,
@@ -54,12 +54,12 @@ struct Held {
 }
 
 impl Reserve {
-    /// Takes over what a server before this one kept.
+    /// Takes over the files of the last server on this directory.
     pub fn open(storage: Arc<dyn Storage>) -> Reserve {
-        // A file that cannot be opened is made again, or is not there.
+        // A file that cannot be opened counts as absent, and is created again.
         let len = |path| storage.open_append(path).map_or(0, |file| file.len());
         let held = Held { usual: len(PATH), start: len(START_PATH) };
-        // Only a full disk leaves the second file without the first.
+        // The second file exists without the first only after the disk was full.
         let spent = held.usual == 0 && held.start > 0;
         let wanted = if spent { held.start * START_DIVISOR } else { 0 };
         Reserve {
@@ -73,7 +73,7 @@ impl Reserve {
         }
     }
 
-    /// Gives the space back because the disk is full. Answers whether there was any.
+    /// Gives the space back because the disk is full. Returns whether there was any.
     pub fn release(&self) -> bool {
         let mut held = self.held.lock();
         self.spent.store(true, Ordering::Release);
@@ -84,8 +84,8 @@ impl Reserve {
         released > 0
     }
 
-    /// Gives back all of it, because nothing goes on without: the log cannot be opened, or no checkpoint fits. Answers
-    /// whether there was any.
+    /// Removes both files, when nothing else works: the log cannot be opened, or no checkpoint fits. Returns whether
+    /// there was any.
     pub fn release_for_start(&self) -> bool {
         let released = self.release();
         self.remove(START_PATH, &mut self.held.lock().start) > 0 || released
@@ -96,7 +96,7 @@ impl Reserve {
         self.held.lock().start
     }
 
-    /// Answers how many bytes became free.
+    /// Returns how many bytes became free.
     fn remove(&self, path: &str, held: &mut u64) -> u64 {
         if *held == 0 {
             return 0;
@@ -107,40 +107,39 @@ impl Reserve {
         }
     }
 
-    /// Whether data may grow: unless the disk was full and has not twice the reserve free since, or a checkpoint of the
-    /// `unsaved` bytes that wait for one would not fit.
+    /// Whether data may grow. It may not after the disk was full, until twice the reserve is free; nor when a
+    /// checkpoint of the `unsaved` bytes that wait for one would not fit.
     pub fn admits_growth(&self, unsaved: u64) -> bool {
         self.fits(unsaved) && (!self.is_spent() || self.has_room_again())
     }
 
-    /// Looks at what is free. Answers whether it is so little that the next checkpoints may not fit: the disk was full, or
-    /// has less than a gigabyte.
-    pub fn look(&self) -> bool {
+    /// Measures the free space. Returns whether the next checkpoints may not fit: the disk was full, or has less than a
+    /// gigabyte.
+    pub fn measure_free(&self) -> bool {
         let is_tight = self.is_spent() || self.storage.free_bytes().is_some_and(|free| free < LITTLE_FREE);
         self.tight.store(is_tight, Ordering::Release);
         is_tight
     }
 
-    /// Whether little was free at the last [`look`](Self::look).
+    /// Whether little was free at the last [`measure_free`](Self::measure_free).
     pub fn is_tight(&self) -> bool {
         self.is_spent() || self.tight.load(Ordering::Acquire)
     }
 
-    /// Takes note of what the next checkpoints need, and of the work that waits for them.
+    /// Records how many bytes the next checkpoints need, and the work that waits for them.
     pub fn measure(&self, unsaved: u64, needed: u64) {
         self.unsaved.store(unsaved, Ordering::Release);
         self.needed.store(needed, Ordering::Release);
     }
 
-    /// So much does not wait any more.
+    /// Subtracts work that a checkpoint has taken over, or that was discarded.
     pub fn forget(&self, work: u64) {
         let less = |unsaved: u64| Some(unsaved.saturating_sub(work));
         let _ = self.unsaved.fetch_update(Ordering::AcqRel, Ordering::Acquire, less);
     }
 
-    /// Whether checkpoints of the work that waits for them have room beside the reserve, which is for what comes after
-    /// that, when room has to be made. What came since the last [`measure`](Self::measure) needs as much once more as it
-    /// took in the log.
+    /// Whether the pending checkpoints fit beside the reserve, which is kept for making room afterwards. Work that came
+    /// since the last [`measure`](Self::measure) is assumed to need as many bytes again as it took in the log.
     pub fn fits(&self, unsaved: u64) -> bool {
         let grown = unsaved.saturating_sub(self.unsaved.load(Ordering::Acquire));
         if !self.is_tight() && grown < LITTLE_FREE / 4 {
@@ -156,7 +155,7 @@ impl Reserve {
         self.spent.load(Ordering::Acquire)
     }
 
-    /// Bytes that are worth a checkpoint which does nothing else than free them: where little is free.
+    /// The least number of bytes for which a checkpoint is made only to free them; none where enough is free.
     pub fn worth_freeing(&self) -> Option<u64> {
         if self.is_spent() {
             return Some(MIN_LOG_BYTES);
@@ -164,7 +163,7 @@ impl Reserve {
         Some(MIN_LOG_BYTES.max(self.little_free()? / FREE_DIVISOR))
     }
 
-    /// Bytes that are free, where little is.
+    /// The free bytes, if little is free.
     pub fn little_free(&self) -> Option<u64> {
         self.is_tight().then(|| self.storage.free_bytes()).flatten()
     }
@@ -174,20 +173,20 @@ impl Reserve {
         self.storage.free_bytes().is_none_or(|free| free >= 2 * wanted)
     }
 
-    /// [`keep`](Self::keep), before there are data: what follows may fill a small disk within a moment.
+    /// [`keep`](Self::keep), before there are data, because the next writes may fill a small disk at once.
     ///
     /// # Errors
-    /// As there.
+    /// As [`keep`](Self::keep).
     pub fn keep_for_data(&self, log_bytes: u64) -> Result<()> {
         self.keep(log_bytes.max(DATA_BYTES))
     }
 
-    /// Makes the file, makes it longer, or makes it again. It is as long as the log, within its bounds, because that is
-    /// what a checkpoint may have to write, and as long as may be where little is free; it grows when it should be twice
-    /// as long.
+    /// Creates or lengthens the file. It is as long as the log, within its bounds, because a checkpoint may have to
+    /// write that much. Where little is free it is as long as its bounds allow. It is lengthened when it should be
+    /// twice as long.
     ///
     /// # Errors
-    /// The disk's. Nothing depends on it: the next call tries again.
+    /// The error of the disk. Nothing depends on it: the next call tries again.
     pub fn keep(&self, log_bytes: u64) -> Result<()> {
         if self.is_spent() && !self.has_room_again() {
             return Ok(());
@@ -196,7 +195,8 @@ impl Reserve {
         let free = self.storage.free_bytes().unwrap_or(u64::MAX);
         let enough = if free < LITTLE_FREE && log_bytes >= DATA_BYTES { MAX_BYTES } else { log_bytes };
         let wanted = enough.min(MAX_BYTES).min(free.saturating_add(held.usual) / FREE_DIVISOR);
-        // As long as it was, however little is free beside it: a disk that fills again and again must not wear it down.
+        // Not shorter than before, however little else is free: a disk that fills repeatedly must not shrink it each
+        // time.
         let wanted = if self.is_spent() { wanted.max(self.wanted.load(Ordering::Acquire)) } else { wanted };
         if wanted >= MIN_LOG_BYTES {
             self.lengthen(START_PATH, &mut held.start, wanted / START_DIVISOR)?;
@@ -310,11 +310,11 @@ mod tests {
     }
 
     #[test]
-    fn growth_ends_while_a_checkpoint_of_what_waits_has_room() {
+    fn growth_is_refused_while_the_pending_checkpoint_still_fits() {
         let disk = disk(4 << 20);
         let reserve = Reserve::open(Arc::new(disk.clone()));
-        assert!(reserve.admits_growth(1 << 20), "nobody has looked yet");
-        assert!(reserve.look(), "less than a gigabyte is free");
+        assert!(reserve.admits_growth(1 << 20), "the free space was not measured yet");
+        assert!(reserve.measure_free(), "less than a gigabyte is free");
         let mut log = disk.create("log").expect("a file");
         log.append(&vec![0; 1 << 20]).expect("there is room");
         reserve.measure(1 << 20, 1 << 20);
@@ -328,14 +328,14 @@ mod tests {
         reserve.measure(0, 3 << 20);
         assert!(!reserve.fits(0), "what is new may be more than what waits");
         disk.remove("log").expect("a file");
-        assert!(reserve.fits(0), "room that somebody else makes counts at once");
+        assert!(reserve.fits(0), "room that another process makes counts at once");
     }
 
     #[test]
-    fn a_disk_with_room_refuses_nothing() {
+    fn growth_is_never_refused_on_a_disk_with_room() {
         let disk = disk(1 << 40);
         let reserve = Reserve::open(Arc::new(disk));
-        assert!(!reserve.look() && reserve.worth_freeing().is_none());
+        assert!(!reserve.measure_free() && reserve.worth_freeing().is_none());
         reserve.measure(0, u64::MAX);
         assert!(reserve.admits_growth(1 << 20));
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::sim::Dice;
+use super::sim::RandomSource;
 use super::*;
 
 /// Runs `check` on a simulated disk, on one in memory, and on a real one.
@@ -26,13 +26,13 @@ fn durable(disk: &SimDisk, path: &str, bytes: &[u8]) {
     disk.sync_dir("").unwrap();
 }
 
-/// The distinct outcomes of `look` over many power cuts from the state of `disk`.
-fn outcomes<T: Ord>(disk: &SimDisk, look: impl Fn(&SimDisk) -> T) -> BTreeSet<T> {
+/// The distinct outcomes of `observe` over many power cuts from the state of `disk`.
+fn outcomes<T: Ord>(disk: &SimDisk, observe: impl Fn(&SimDisk) -> T) -> BTreeSet<T> {
     (0..400)
         .map(|seed| {
             let copy = disk.duplicate();
             copy.power_cut(seed);
-            look(&copy)
+            observe(&copy)
         })
         .collect()
 }
@@ -72,7 +72,7 @@ fn bytes_are_written_in_the_place_of_others_and_behind_them() {
 }
 
 #[test]
-fn bytes_that_were_written_over_others_are_torn_where_they_stand() {
+fn bytes_that_were_written_over_others_are_torn_in_their_place() {
     let disk = SimDisk::new();
     durable(&disk, "x", &[0; 9000]);
     let mut file = disk.open_append("x").unwrap();
@@ -312,10 +312,10 @@ fn a_killed_process_loses_no_byte() {
 fn equal_seeds_leave_equal_disks() {
     let run = |seed| {
         let disk = SimDisk::new();
-        let mut dice = Dice::new(99);
+        let mut random = RandomSource::new(99);
         for name in ["a", "b", "c", "d"] {
             let mut file = disk.create(name).unwrap();
-            file.append(&vec![dice.roll() as u8; 3000]).unwrap();
+            file.append(&vec![random.next_u64() as u8; 3000]).unwrap();
         }
         disk.power_cut(seed);
         disk.list("").unwrap().into_iter().map(|name| disk.read(&name).unwrap()).collect::<Vec<_>>()
@@ -466,7 +466,7 @@ fn a_power_cut_can_keep_any_choice_of_what_was_not_synced() {
 }
 
 #[test]
-fn whoever_takes_turns_is_called_before_each_call_and_may_use_the_disk() {
+fn a_turn_runs_before_each_call_and_may_use_the_disk() {
     let disk = SimDisk::new();
     let seen = Arc::new(parking_lot::Mutex::new(Vec::new()));
     let (log, handle) = (Arc::clone(&seen), disk.clone());

@@ -1,4 +1,4 @@
-//! How an opened log goes on: its old tail is made durable, and a segment takes the next records.
+//! Continuing an opened log: its old tail is made durable, and a segment takes the next records.
 
 use std::collections::VecDeque;
 
@@ -92,9 +92,8 @@ pub(super) fn continue_after(
     }
 }
 
-/// Goes on in the last segment. Its tail is written over itself, byte by byte the same: what a failed sync before a
-/// restart left in the cache alone becomes durable by this, and a power cut meanwhile finds what it would have found
-/// before. Takes no room.
+/// Continues in the last segment. Its tail is overwritten with the same bytes. So bytes that a failed sync before a
+/// restart left only in the cache become durable, and a power cut meanwhile changes nothing. This needs no space.
 fn go_on(
     storage: &dyn Storage,
     last: Last,
@@ -115,8 +114,8 @@ fn go_on(
         if !bytes.is_empty() {
             file.write_at(last.end - bytes.len() as u64, &bytes)?;
         }
-        // A truncation whose sync failed before a restart must not be undone by a later power cut: the bytes it took
-        // away would stand where new records are expected.
+        // A truncation whose sync failed before a restart must not be undone by a later power cut: the old bytes would
+        // be in the place of new records.
         file.sync()?;
         Ok(file)
     };

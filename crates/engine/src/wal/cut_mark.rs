@@ -1,9 +1,9 @@
 //! How far the log was cut, so that segments which are missing for another reason are noticed.
 //!
-//! The mark is in two files in two folders, because nothing else tells a segment that was cut from one that was lost.
-//! Both are durable before the first segment that they cover is deleted, the copy first. So whichever of them a
-//! crash or a failure leaves behind, the higher one is right: what lies between them is still there, and is in
-//! checkpoints.
+//! The mark is in two files in two folders, because nothing else distinguishes a segment that was cut from a lost one.
+//! Both are durable before the first segment that they cover is deleted, the copy first. After a crash or a failure
+//! between the two writes the higher mark is right: the records between the marks still exist, and checkpoints have
+//! them.
 
 use std::fmt;
 
@@ -56,11 +56,11 @@ impl MarkFault {
     }
 }
 
-/// What the two files say.
+/// The content of the two files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct CutMark {
     /// Every LSN below this one was deliberately deleted, or is about to be; 1 before the first cut. `None` where
-    /// neither file says so: what is missing at the start cannot be told from what was cut.
+    /// neither file says so: then missing segments at the start cannot be distinguished from cut ones.
     pub(super) below: Option<Lsn>,
     /// A file that cannot be used.
     pub(super) fault: Option<MarkFault>,
@@ -135,7 +135,7 @@ fn has_lost_segments(storage: &dyn Storage) -> Result<bool, LogError> {
 /// Whether the log was ever cut, as far as anything says so.
 ///
 /// # Errors
-/// The disk's.
+/// The error of the disk.
 pub fn was_cut(storage: &dyn Storage) -> Result<bool, StorageError> {
     Ok(storage.exists(PATH)? || storage.exists(COPY_PATH)?)
 }
@@ -152,7 +152,7 @@ pub fn mark_fault(storage: &dyn Storage) -> Result<Option<MarkFault>, LogError> 
 ///
 /// # Errors
 /// As for opening the log.
-pub fn mend_mark(storage: &dyn Storage) -> Result<(), LogError> {
+pub fn repair_mark(storage: &dyn Storage) -> Result<(), LogError> {
     let mark = load(storage)?;
     mark.below.map_or(Ok(()), |below| store(storage, below)).map_err(LogError::from_storage)
 }

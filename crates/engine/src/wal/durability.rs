@@ -1,11 +1,11 @@
-//! What writers may ask of the log, and its limits.
+//! Durability levels of writes, and the limits of the group commit.
 
 use std::time::Duration;
 
-/// When a group counts as done; the strictest first.
+/// When a group is acknowledged; the strictest level first.
 ///
-/// Whatever the levels of its records, what a power cut leaves of the log is a prefix of it: a record is never there
-/// without all that came before, so a collection loses the last of its operations, if any, and never one in between.
+/// At every level, a power cut leaves a prefix of the log: no record survives without all records before it. So a
+/// collection loses only its last operations, if any.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Durability {
     /// After the sync: it survives a power cut.

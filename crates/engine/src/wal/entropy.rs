@@ -1,4 +1,4 @@
-//! Seeds of segments and identities of operations.
+//! Random seeds of segments and identities of operations.
 
 /// A stream of numbers that differ between runs; SplitMix64 over a start from the operating system.
 #[derive(Debug)]
@@ -31,7 +31,7 @@ impl Entropy {
     }
 }
 
-/// Enough for distinct seeds where the operating system has no entropy to give; nothing here is a secret.
+/// Distinct seeds where the operating system provides no entropy; nothing here is a secret.
 fn clock_nanos() -> u64 {
     let since_epoch = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     since_epoch.map_or(0, |elapsed| elapsed.as_nanos() as u64)

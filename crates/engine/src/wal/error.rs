@@ -1,4 +1,4 @@
-//! What can go wrong in the log.
+//! Errors of the log.
 
 use std::fmt;
 

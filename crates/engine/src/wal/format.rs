@@ -13,8 +13,8 @@ pub(super) const SEGMENT_HEADER_LEN: usize = 52;
 pub(super) const RECORD_HEADER_LEN: usize = 60;
 /// The longest body of a record: 1 GiB.
 pub const MAX_BODY_BYTES: usize = 1 << 30;
-/// The collection whose records say which collections there are. Segments name the last of them, so that the loss of one
-/// is noticed whatever else is lost with it.
+/// The collection whose records say which collections there are. Segments name the last of them, so that the loss of
+/// one is noticed even if other records are lost with it.
 pub const CATALOG: u64 = 0;
 
 /// Whether a number can be an LSN: they start at 1, and half of the range is far more than will ever be used, so that
@@ -70,7 +70,7 @@ pub(super) enum HeaderFault {
 
 impl SegmentHeader {
     pub(super) fn encode(&self) -> Vec<u8> {
-        // One that is 2^32 records away is in the catalog's own file by far.
+        // A record that is 2^32 records back was written to the catalog's own file long ago.
         let (first, catalog) = (self.first.get(), self.catalog.get());
         let catalog = (1..first).contains(&catalog).then(|| first - catalog);
         let catalog = catalog.and_then(|distance| u32::try_from(distance).ok()).unwrap_or(0);
@@ -99,7 +99,7 @@ impl SegmentHeader {
         }
     }
 
-    /// The fields as they stand, for a header whose checksum is wrong: the seed may still open its records.
+    /// The fields without a check, for a header whose checksum is wrong: with the seed its records may still be read.
     pub(super) fn salvage(bytes: &[u8]) -> Option<Self> {
         bytes.get(..SEGMENT_HEADER_LEN).map(Self::fields)
     }
@@ -159,7 +159,7 @@ impl RecordHeader {
     /// The header at the start of `bytes`, if its checksum is right.
     pub(super) fn decode(bytes: &[u8], seeded: Seeded) -> Option<Self> {
         let header = bytes.get(..RECORD_HEADER_LEN)?;
-        // The cheap tests first: the search for a header behind damage comes here for every byte of a file.
+        // The cheap tests first: the search for a header behind damage calls this for every byte of a file.
         if header[7] != 0 || u32_at(header, 0) as usize > MAX_BODY_BYTES {
             return None;
         }

@@ -1,4 +1,4 @@
-//! Checksums of bytes that a fuzzer made up, so that they get past the first test.
+//! Corrects the checksums of a fuzzer's bytes, so that they get past the first test.
 
 use super::format::{RECORD_HEADER_LEN, RecordHeader, SEGMENT_HEADER_LEN, SegmentHeader, is_lsn};
 use super::segment;

@@ -1,4 +1,4 @@
-//! The log without opening it: what a start would find, and which files a copy of it needs.
+//! Reads the log without opening it: what a start would find, and which files a copy of it needs.
 
 use crate::storage::Storage;
 use crate::types::Lsn;
@@ -32,7 +32,7 @@ pub fn salvage(storage: &dyn Storage, visit: &mut dyn FnMut(Replayed<'_>)) -> Re
 /// Removes all segments: their records are in checkpoints, and [`start_behind`] says so.
 ///
 /// # Errors
-/// The disk's.
+/// The error of the disk.
 pub fn remove_segments(storage: &dyn Storage) -> Result<(), LogError> {
     let remove = || {
         for first in segment::list(storage)? {
@@ -51,17 +51,17 @@ pub fn segment_path(first: Lsn) -> String {
 /// Path of the segment that holds an LSN, as far as the names say.
 ///
 /// # Errors
-/// The disk's.
+/// The error of the disk.
 pub fn path_holding(storage: &dyn Storage, lsn: Lsn) -> Result<String, LogError> {
     let firsts = segment::list(storage).map_err(LogError::from_storage)?;
     let first = firsts.into_iter().take_while(|first| *first <= lsn).last();
     Ok(first.map_or_else(|| segment::DIR.to_string(), segment::path))
 }
 
-/// Declares that nothing up to an LSN is needed any more: a log that is opened afterwards goes on behind it.
+/// Declares that nothing up to an LSN is needed any more: a log that is opened afterwards continues after it.
 ///
 /// # Errors
-/// The disk's.
+/// The error of the disk.
 pub fn start_behind(storage: &dyn Storage, lsn: Lsn) -> Result<(), LogError> {
     let prepare = || {
         storage.create_dir_all(segment::DIR)?;

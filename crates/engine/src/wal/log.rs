@@ -1,4 +1,4 @@
-//! The log proper: segments, appends, syncs. No threads and no locks.
+//! The log itself: segments, appends, syncs. No threads and no locks.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -91,7 +91,8 @@ impl std::fmt::Debug for Log {
 
 impl Log {
     /// Opens the log in the directory `log` of `storage`, or starts one. Intact records with an LSN above `from`
-    /// that were not [`cut`](Self::cut) are shown to `visit` in order (0 is always right, a higher `from` saves reading); `epoch` goes into everything written from now on.
+    /// that were not [`cut`](Self::cut) are shown to `visit` in order (0 is always right, a higher `from` saves
+    /// reading); `epoch` goes into everything written from now on.
     ///
     /// When this returns, every visited record is durable. After an error nothing that `visit` saw may be kept.
     pub fn open(
@@ -139,7 +140,7 @@ impl Log {
         Ok((log, found.report))
     }
 
-    /// The same log, with space to fall back on: a write that meets the end of the disk has it released and is tried
+    /// The same log with a reserve: when a write finds the disk full, the reserve is released and the write is tried
     /// once more.
     pub fn with_reserve(self, reserve: Arc<Reserve>) -> Self {
         Self { reserve: Some(reserve), ..self }
@@ -212,25 +213,25 @@ impl Log {
         Ok(())
     }
 
-    /// Reads the mark of how far the log was cut and its copy, and writes both again when they are not what was written.
-    /// Returns what is wrong with one of them, and what came of it.
-    pub fn mend_mark(&mut self) -> Option<(MarkFault, Result<(), LogError>)> {
+    /// Reads the mark of how far the log was cut and its copy, and writes both again when they are not what was
+    /// written. Returns what is wrong with one of them, and the outcome of writing them.
+    pub fn repair_mark(&mut self) -> Option<(MarkFault, Result<(), LogError>)> {
         let found = cut_mark::load(&*self.storage);
         let (is_stale, fault) = match found {
             Ok(CutMark { below, is_stale, fault }) => {
                 let is_other = below.is_some() && below != self.mark;
-                // With neither file it reads as if nothing had ever been cut.
+                // Without both files it reads as if nothing had been cut.
                 let is_behind = below.is_some() && below < self.mark;
                 (is_stale || is_other, fault.or_else(|| is_behind.then(MarkFault::lost)))
             }
             Err(error) => (true, Some(MarkFault::unreadable(&error))),
         };
-        let mended = match self.mark {
+        let repaired = match self.mark {
             Some(below) if is_stale || fault.is_some() => self.mark_cut(below),
-            // Neither said so when the log was opened: the next cut will.
+            // Neither file could be read when the log was opened. The next cut writes both.
             _ => return None,
         };
-        fault.map(|fault| (fault, mended))
+        fault.map(|fault| (fault, repaired))
     }
 
     /// Path and length in bytes of every segment, oldest first.
@@ -327,7 +328,7 @@ impl Log {
         let step = spare.min(self.segment_bytes / FILL_STEP_DIVISOR);
         let room = self.segment_bytes.saturating_sub(end).min(step);
         if room > 0 && self.file.append(&vec![0; room as usize]).is_err() {
-            // What is left of them are zeros all the same.
+            // If the cut fails, only zeros are left there.
             let _ = self.file.truncate(end);
         }
     }

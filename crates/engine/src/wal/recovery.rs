@@ -1,4 +1,4 @@
-//! From the files of a log to its records, and to the segment that takes the next ones.
+//! Recovery: reads the records from the files of a log, and finds the segment for the next records.
 
 use crate::storage::Storage;
 use crate::types::Lsn;
@@ -26,7 +26,7 @@ pub(super) struct Last {
     pub(super) end: u64,
 }
 
-/// What the old files amount to.
+/// What the files of the log contain.
 pub(super) struct Recovered {
     pub(super) report: LogReport,
     pub(super) segments: Vec<Segment>,
@@ -40,7 +40,7 @@ pub(super) struct Recovered {
     pub(super) last: Option<Last>,
     /// Damage was found that no later segment's mark has acknowledged.
     pub(super) is_behind_damage: bool,
-    /// How far the log was cut.
+    /// How far the log was cut, according to the mark.
     pub(super) mark: CutMark,
     /// The last record of the catalog that the log has, or had; 0 where nothing says so.
     pub(super) catalog: Lsn,
@@ -137,9 +137,9 @@ impl Loaded {
 /// What becomes of records behind damage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum BehindDamage {
-    /// They are listed: whether they can be applied is unknown.
+    /// They are listed, because it is unknown whether they can be applied.
     Listed,
-    /// They are listed and shown: for a repair that saves what can be saved.
+    /// They are listed and visited, for a repair.
     Shown,
 }
 
@@ -296,7 +296,7 @@ impl Recovery<'_> {
         if first > self.next {
             let (kind, lost_to) = (DamageKind::Gap, Some(first.previous()));
             let gap = Damage { kind, segment: first, offset: 0, lost_from: self.next, lost_to };
-            // Below `from` it is only what a cut left half done.
+            // Segments below `from` are the rest of an interrupted cut.
             if gap.loses_above(self.replay.from) {
                 self.replay.damage(gap);
             }
@@ -322,7 +322,7 @@ impl Recovery<'_> {
         let first = loaded.first;
         // The damage of its header, if any, was reported before this.
         let damages = self.replay.report.damages.len();
-        // No checkpoint is ahead of the log.
+        // No checkpoint has records that the log never had.
         let proven = loaded.synced_through();
         let synced_through = proven.max(self.applied);
         loaded.cut_tail(synced_through, &mut self.replay.report);
@@ -331,14 +331,14 @@ impl Recovery<'_> {
             // The segment that follows must not take the name of this one.
             self.next = first.next();
         } else if self.next <= synced_through {
-            // More was durable than there is: it was lost, not torn.
+            // Records are missing that were durable: they were lost, not torn.
             let lost_to = (self.applied <= proven).then_some(proven);
             let (kind, offset) = (DamageKind::RecordHeader, loaded.bytes.len() as u64);
             self.replay.damage(Damage { kind, segment: first, offset, lost_from: self.next, lost_to });
             self.next = synced_through.next();
         }
         if self.replay.report.damages[damages..].iter().any(|damage| damage.lost_to.is_none()) {
-            // As where there is no segment at all.
+            // As if there were no segment.
             self.next = self.next.max(self.behind_applied());
         }
         // A body that is damaged may end behind the file, and would swallow what is appended to it.

@@ -1,4 +1,4 @@
-//! What opening a log tells its owner.
+//! What opening a log reports to its owner.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,7 +14,7 @@ use super::segment;
 pub enum Replayed<'a> {
     /// An intact record.
     Record {
-        /// Its place in the order of all records of the server.
+        /// Its position in the order of all records of the server.
         lsn: Lsn,
         /// Epoch of the server that wrote it.
         epoch: u32,
@@ -43,7 +43,7 @@ pub enum Replayed<'a> {
 pub enum DamageKind {
     /// Bytes that should hold record headers do not.
     RecordHeader,
-    /// The header of a segment is damaged; its records may have been readable all the same.
+    /// The header of a segment is damaged; its records may still have been readable.
     SegmentHeader,
     /// Segments are missing between two others, or before the first although no cut took them.
     Gap,
@@ -98,7 +98,7 @@ impl fmt::Display for Damage {
             DamageKind::RecordHeader => {
                 write!(f, "the bytes from {} on are no record: {records}", self.offset)
             }
-            // What follows it says for itself whether it can be read.
+            // Whether the next segment can be read is reported for that segment.
             DamageKind::SegmentHeader if self.lost_to.is_some_and(|to| to < *lost_from) => {
                 f.write_str("the header of the segment is damaged, or another segment's")
             }

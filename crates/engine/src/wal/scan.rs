@@ -1,4 +1,4 @@
-//! Reading one segment: what its bytes hold, whatever happened to them.
+//! Reading one segment, damaged or not.
 
 use super::LogError;
 use super::format::{RECORD_HEADER_LEN, RecordHeader, SEGMENT_HEADER_LEN, Seeded, VERSION};

@@ -1,4 +1,4 @@
-//! Segment files: their names, and how one comes into being.
+//! Segment files: their names and their creation.
 
 use super::format::is_lsn;
 use crate::storage::{ErrorKind, Storage, StorageError, StorageFile};
@@ -40,7 +40,7 @@ fn parse(name: &str) -> Option<Lsn> {
     first.filter(|first| is_lsn(*first)).map(Lsn::new)
 }
 
-/// How far [`create`] came when it failed.
+/// What exists after [`create`] has failed.
 pub(super) enum CreateError {
     /// The segment does not exist.
     Absent(StorageError),

@@ -1,4 +1,4 @@
-//! Segments that are not written any more, compared with their checksums without replaying them.
+//! Verifies the checksums of closed segments without replaying them.
 
 use super::format::{
     HeaderFault, RECORD_HEADER_LEN, RecordHeader, SEGMENT_HEADER_LEN, Seeded, SegmentHeader,
@@ -38,8 +38,8 @@ enum Unsound {
 }
 
 /// Checks the segments that are followed by another: they are not written any more. Segments before one that was begun
-/// after damage are left out, since that damage is known. `pace` is called for every piece that was read, with its bytes,
-/// and stops the check by returning false.
+/// after damage are left out, since that damage is known. `pace` is called for every piece that was read, with its
+/// bytes, and stops the check by returning false.
 pub fn verify_closed(
     storage: &dyn Storage,
     paths: &[String],

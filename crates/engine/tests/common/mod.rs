@@ -42,7 +42,7 @@ pub struct TestEngine {
 pub struct Client(pub Arc<Engine>);
 
 impl Client {
-    /// The result of a request with a target in its path and a choice of `wait`, as it stands in the envelope.
+    /// The result of a request with a target in its path and a choice of `wait`, as it is in the envelope.
     pub fn answer(
         &self,
         operation: &str,
@@ -211,8 +211,8 @@ impl TestEngine {
         Ok(())
     }
 
-    /// A second engine on a disk of its own in the state of this one's.
-    pub fn twin(&self) -> TestEngine {
+    /// A second engine, not yet open, on a copy of the disk.
+    pub fn duplicate(&self) -> TestEngine {
         TestEngine { disk: self.disk.duplicate(), engine: None, options: self.options }
     }
 

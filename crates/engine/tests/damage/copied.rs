@@ -1,4 +1,4 @@
-//! What a backup compares with its checksums: it has to find whatever a check of the copy would call damage.
+//! Verification during a backup: it has to find all damage that a check of the copy would find.
 
 use crate::common::Random;
 use crate::files::{damage, files};
@@ -14,7 +14,7 @@ fn unsound(disk: &SimDisk, end: LogEnd) -> Vec<UnsoundFile> {
     verify_files(Arc::new(disk.clone()), THRESHOLDS.row_chunk_bytes, end).expect("folders can be listed")
 }
 
-/// Why a server would not serve all of it as it was written; nothing where it would.
+/// Why a server would not serve everything as it was written; `None` if it would.
 fn checked(disk: &SimDisk) -> Option<String> {
     let options = OpeningOptions { threads: 1, row_chunk_bytes: THRESHOLDS.row_chunk_bytes };
     match check(Arc::new(disk.clone()), None, options) {
@@ -28,7 +28,7 @@ fn checked(disk: &SimDisk) -> Option<String> {
 }
 
 #[test]
-fn whatever_a_check_calls_damage_is_found_without_loading_a_collection() {
+fn everything_that_a_check_calls_damage_is_found_without_loading_a_collection() {
     let (disk, _) = settled();
     assert_eq!((checked(&disk), unsound(&disk, LogEnd::PerhapsTorn)), (None, Vec::new()));
     let all = files(&disk);
@@ -37,10 +37,10 @@ fn whatever_a_check_calls_damage_is_found_without_loading_a_collection() {
         let file = &all[(seed % all.len() as u64) as usize];
         let how = damage(&disk, file, &mut random);
         if let Some(found) = checked(&disk) {
-            let told = unsound(&disk, LogEnd::PerhapsTorn);
+            let reported = unsound(&disk, LogEnd::PerhapsTorn);
             assert!(
-                told.iter().any(|file| !file.is_derived),
-                "seed {seed}: {} with {how}: {found}, and {told:?}",
+                reported.iter().any(|file| !file.is_derived),
+                "seed {seed}: {} with {how}: {found}, and {reported:?}",
                 file.path
             );
         }
@@ -48,34 +48,34 @@ fn whatever_a_check_calls_damage_is_found_without_loading_a_collection() {
 }
 
 #[test]
-fn files_that_are_gone_are_missed() {
+fn missing_files_are_reported() {
     let (disk, _) = settled();
     for file in files(&disk).iter().filter(|file| !file.may_vanish) {
         let disk = disk.duplicate();
         disk.remove(&file.path).expect("it is there");
         disk.kill();
-        let (found, told) = (checked(&disk), unsound(&disk, LogEnd::PerhapsTorn));
+        let (found, reported) = (checked(&disk), unsound(&disk, LogEnd::PerhapsTorn));
         assert_eq!(
             found.is_some(),
-            told.iter().any(|file| !file.is_derived),
-            "{}: {found:?} {told:?}",
+            reported.iter().any(|file| !file.is_derived),
+            "{}: {found:?} {reported:?}",
             file.path
         );
     }
 }
 
 #[test]
-fn folders_that_are_gone_are_missed() {
+fn missing_folders_are_reported() {
     let (disk, _) = settled();
     for name in disk.list("collections").expect("a folder").iter().filter(|name| *name != "CATALOG") {
         let (disk, folder) = (disk.duplicate(), format!("collections/{name}"));
         disk.remove_dir_all(&folder).expect("it is there");
         disk.kill();
-        let (found, told) = (checked(&disk), unsound(&disk, LogEnd::PerhapsTorn));
+        let (found, reported) = (checked(&disk), unsound(&disk, LogEnd::PerhapsTorn));
         assert_eq!(
             found.is_some(),
-            told.iter().any(|file| file.file == folder),
-            "{folder}: {found:?} {told:?}"
+            reported.iter().any(|file| file.file == folder),
+            "{folder}: {found:?} {reported:?}"
         );
     }
 }
@@ -91,6 +91,6 @@ fn the_end_of_a_log_that_was_synced_is_not_taken_for_torn() {
         at -= 1;
     }
     disk.decay(&path, |bytes| bytes[at] ^= 1).expect("it is there");
-    let told = unsound(&disk, LogEnd::Synced);
-    assert_eq!(told.iter().map(|file| &file.file).collect::<Vec<_>>(), [&path], "{told:?}");
+    let reported = unsound(&disk, LogEnd::Synced);
+    assert_eq!(reported.iter().map(|file| &file.file).collect::<Vec<_>>(), [&path], "{reported:?}");
 }

@@ -39,7 +39,7 @@ impl Kind {
 pub struct File {
     pub path: String,
     pub kind: Kind,
-    /// Its loss cannot be told from its never having been there.
+    /// Its loss cannot be distinguished from a directory that never had it.
     pub may_vanish: bool,
 }
 

@@ -1,5 +1,5 @@
-//! Decay of the medium: flipped bits, zeroed pages and lost tails in every kind of file. Whatever is damaged, no answer
-//! is wrong: it is the same, or the collection says that it is faulty, or the engine says why it does not open (C10.2).
+//! Decay of the medium: flipped bits, zeroed pages and lost tails in every kind of file. No answer is wrong after any
+//! of them: it is the same, or the collection says that it is faulty, or the engine says why it does not open (C10.2).
 //!
 //! `KITHDB_ROT` sets how many random damages are tried, `KITHDB_FIRST_ROT` which is the first.
 
@@ -144,15 +144,15 @@ fn a_catalog_that_is_damaged_or_missing_is_read_from_its_copy_and_written_again(
     }
 }
 
-/// Everything that an engine tells of damage that its start found, as file and sentence.
-fn told(engine: &TestEngine) -> Vec<(String, String)> {
+/// Everything that an engine reports of damage that its start found, as file and sentence.
+fn reported_damages(engine: &TestEngine) -> Vec<(String, String)> {
     let findings = engine.engine().scrub_report().findings.into_iter();
     let findings = findings.map(|finding| (finding.file, finding.what));
     findings.chain(engine.engine().status().log_damages).collect()
 }
 
 #[test]
-fn what_a_start_finds_damaged_is_counted_by_kind_of_file_and_told_with_what_was_done() {
+fn damage_found_by_a_start_is_counted_by_kind_of_file_and_reported_with_what_was_done() {
     let (disk, _) = settled();
     let all = files(&disk);
     for kind in Kind::ALL {
@@ -178,10 +178,12 @@ fn what_a_start_finds_damaged_is_counted_by_kind_of_file_and_told_with_what_was_
             Kind::Segment | Kind::CutMark | Kind::CutMarkCopy => ([0, 0, 0, 0, 1], Some("")),
         };
         assert_eq!(counted, expected, "{kind:?}");
-        let told = told(&engine);
+        let reported = reported_damages(&engine);
         match done {
-            Some(done) => assert!(told[0].0 == *path && told[0].1.contains(done), "{kind:?}: {told:?}"),
-            None => assert_eq!((told.len(), engine.engine().status().faults.len()), (0, 1), "{kind:?}"),
+            Some(done) => {
+                assert!(reported[0].0 == *path && reported[0].1.contains(done), "{kind:?}: {reported:?}")
+            }
+            None => assert_eq!((reported.len(), engine.engine().status().faults.len()), (0, 1), "{kind:?}"),
         }
     }
 }

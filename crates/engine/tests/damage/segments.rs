@@ -1,4 +1,4 @@
-//! Segments of the log that are gone, with and without the mark that tells them from those that were cut.
+//! Segments of the log that are gone, with and without the mark that distinguishes them from those that were cut.
 
 use crate::common::TestEngine;
 use crate::{THRESHOLDS, upsert};
@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 const OPTIONS: OpeningOptions = OpeningOptions { threads: 1, row_chunk_bytes: THRESHOLDS.row_chunk_bytes };
 const MARKS: [&str; 2] = ["log/cut", "catalog/cut"];
-/// The marks that are damaged, whatever else is.
+/// Which marks are damaged.
 const DAMAGED_MARKS: [&[&str]; 4] = [&[], &MARKS, &["log/cut"], &["catalog/cut"]];
 
 fn create(engine: &TestEngine, name: &str) {
@@ -30,7 +30,7 @@ fn checked(disk: &SimDisk) -> CheckReport {
     check(Arc::new(disk.clone()), None, OPTIONS).expect("it can be checked")
 }
 
-fn mend(disk: &SimDisk) -> Vec<String> {
+fn run_repair(disk: &SimDisk) -> Vec<String> {
     let storage: Arc<dyn Storage> = Arc::new(disk.clone());
     repair(&storage, "stamp", false, OPTIONS).expect("it can be repaired").notes
 }
@@ -87,8 +87,8 @@ fn a_collection_that_only_the_oldest_segment_knew_is_not_forgotten_with_it() {
             .listed
             .iter()
             .find(|finding| finding.what.contains("nobody knows all collections"));
-        assert_eq!(lost.expect("it is told").effect, "the server does not start");
-        let notes = mend(&disk).join("\n");
+        assert_eq!(lost.expect("it is reported").effect, "the server does not start");
+        let notes = run_repair(&disk).join("\n");
         assert!(notes.contains("nobody knows all collections"), "{notes}");
         let engine = TestEngine::with(disk, 1, THRESHOLDS).expect("it opens");
         assert_eq!((points(&engine, "busy"), points(&engine, "idle")), (50, 50));
@@ -103,11 +103,14 @@ fn a_collection_whose_last_changes_may_be_missing_is_not_served_without_them() {
         spoil(&disk, marks);
         let engine = TestEngine::with(disk.clone(), 1, THRESHOLDS).expect("it opens");
         let status = engine.engine().status();
-        let fault = &status.faults.iter().find(|(name, _)| name == "idle").expect("it is set aside").1;
+        let fault = &status.faults.iter().find(|(name, _)| name == "idle").expect("it is quarantined").1;
         assert!(fault.contains("of the log") && fault.contains("missing"), "{fault}");
-        let told =
-            &status.log_damages.iter().find(|(_, what)| what.contains("record")).expect("it is told").1;
-        assert!(told.contains(if marks.len() == 2 { "nobody can tell" } else { "are missing" }), "{told}");
+        let reported =
+            &status.log_damages.iter().find(|(_, what)| what.contains("record")).expect("it is reported").1;
+        assert!(
+            reported.contains(if marks.len() == 2 { "nobody can tell" } else { "are missing" }),
+            "{reported}"
+        );
         drop(engine);
         let report = checked(&disk);
         let idle = report.collections.iter().find(|found| found.name.as_deref() == Some("idle"));
@@ -132,7 +135,8 @@ fn one_damaged_mark_does_no_harm_and_is_written_again() {
         assert!(!report.is_clean());
         let repaired = disk.duplicate();
         assert!(
-            mend(&repaired)[0].ends_with("is damaged; there are two of this file, and the other is sound")
+            run_repair(&repaired)[0]
+                .ends_with("is damaged; there are two of this file, and the other is sound")
         );
         assert!(checked(&repaired).is_clean());
         let engine = TestEngine::with(disk.clone(), 1, THRESHOLDS).expect("it opens");
@@ -159,7 +163,7 @@ fn without_both_marks_a_repair_loses_nothing_of_a_log_that_is_whole() {
     assert_eq!((points(&engine, "busy"), points(&engine, "late")), (50, 3));
     drop(engine);
     disk.kill();
-    mend(&disk);
+    run_repair(&disk);
     assert!(checked(&disk).is_clean());
     let engine = TestEngine::with(disk, 1, THRESHOLDS).expect("it opens");
     assert!(engine.engine().status().faults.is_empty());
@@ -194,6 +198,6 @@ fn a_check_lists_a_collection_whose_creation_is_lost() {
     let lost = report.collections.iter().find(|found| found.name.is_none()).expect("it is listed");
     assert_eq!((lost.id, lost.points), (2, None));
     assert!(lost.fault.as_deref().is_some_and(|fault| fault.contains("creation")));
-    let told = report.findings.listed.iter().find(|finding| finding.what.contains("with the number 2"));
-    assert!(told.expect("it is told").what.contains("that no list has: 1"), "{:?}", report.findings);
+    let reported = report.findings.listed.iter().find(|finding| finding.what.contains("with the number 2"));
+    assert!(reported.expect("it is reported").what.contains("that no list has: 1"), "{:?}", report.findings);
 }

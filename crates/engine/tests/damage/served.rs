@@ -1,4 +1,4 @@
-//! Decay of files that are served: whatever would give damaged bytes a new checksum finds out that they are damaged.
+//! Decay of files that are served: code that would write damaged bytes with a new checksum verifies them first.
 
 use crate::common::TestEngine;
 use crate::files::{Kind, files};
@@ -33,7 +33,7 @@ fn decay(engine: &TestEngine, is_text: bool) {
 }
 
 /// Reads and writes are refused with the file's name and with advice, now and after a restart.
-fn is_set_aside(mut engine: TestEngine) {
+fn is_quarantined(mut engine: TestEngine) {
     for restarted in [false, true] {
         for (operation, body) in [
             ("count", json!({})),
@@ -55,13 +55,13 @@ fn is_set_aside(mut engine: TestEngine) {
 }
 
 #[test]
-fn what_is_copied_forward_is_verified_and_its_collection_set_aside_when_it_decayed() {
+fn bytes_that_are_copied_forward_are_verified_and_decay_quarantines_the_collection() {
     let engine = served(20);
     decay(&engine, true);
-    // Most of the file is of no use any more, so the rest would be copied.
+    // Most of the file is dead, so a checkpoint copies the rest.
     upsert(&engine, "flat", 0..15);
     engine.checkpoint();
-    is_set_aside(engine);
+    is_quarantined(engine);
 }
 
 #[test]
@@ -71,16 +71,16 @@ fn rows_that_a_vacuum_moves_are_verified_first() {
     // The first chunk is mostly dead, and its first row is not.
     engine.ok("delete_points", "flat", json!({"points": (1..60).collect::<Vec<_>>()}));
     engine.work(GraphPolicy::WhenGrown);
-    is_set_aside(engine);
+    is_quarantined(engine);
 }
 
 #[test]
-fn what_an_edit_leaves_of_a_payload_is_verified_before_it_is_written_again() {
+fn the_unedited_part_of_a_payload_is_verified_before_it_is_written_again() {
     let engine = served(20);
     decay(&engine, true);
     engine.ok("set_payload", "flat", json!({"payload": {"n": 1000}, "points": [19]}));
     engine.checkpoint();
-    is_set_aside(engine);
+    is_quarantined(engine);
     // What is replaced as a whole comes from nowhere.
     let engine = served(20);
     decay(&engine, true);

@@ -40,7 +40,7 @@ impl Directory {
         Directory { disk: engine.disk.clone(), files, expected }
     }
 
-    /// Damages a copy and looks at what comes of it; says so.
+    /// Damages a copy and checks the effect; returns what happened.
     fn try_damage(&self, seed: u64) -> String {
         let random = &mut Random(seed ^ 0xda_3a6e);
         let disk = self.disk.duplicate();

@@ -39,7 +39,7 @@ fn backlog(engine: &TestEngine) -> (u64, u64) {
 }
 
 #[test]
-fn after_each_look_replay_and_log_are_within_their_budgets_whoever_is_idle() {
+fn after_each_background_round_replay_and_log_are_within_their_budgets() {
     for seed in 0..8 {
         let mut random = Random(seed);
         let mut engine = TestEngine::with(SimDisk::new(), seed, THRESHOLDS).expect("an empty disk opens");
@@ -74,7 +74,7 @@ fn after_each_look_replay_and_log_are_within_their_budgets_whoever_is_idle() {
 }
 
 #[test]
-fn between_two_looks_what_grows_is_refused_at_a_limit_and_deletions_are_not() {
+fn between_two_background_rounds_growth_is_refused_at_a_limit_and_deletions_are_not() {
     let limits = Limits { max_unsaved_work: 200 << 10, ..Limits::default() };
     let options = Options { mode: Mode::Inline { seed: 1 }, limits, ..Options::default() };
     let disk = SimDisk::new();
@@ -101,8 +101,8 @@ fn between_two_looks_what_grows_is_refused_at_a_limit_and_deletions_are_not() {
     assert_eq!(backlog(&engine).0, 0, "a deleted collection leaves nothing to replay");
 }
 
-/// Work that was published between the count of it and the view stayed counted after the checkpoint that had it, and
-/// nobody took it off again.
+/// Regression: work that was published between reading its count and reading the view stayed counted after the
+/// checkpoint that contained it.
 #[test]
 fn a_checkpoint_beside_a_write_takes_off_all_the_work_that_it_has() {
     let engine = TestEngine::with(SimDisk::new(), 1, THRESHOLDS).expect("an empty disk opens");
@@ -113,7 +113,7 @@ fn a_checkpoint_beside_a_write_takes_off_all_the_work_that_it_has() {
     let gate = Mutex::new(gate);
     engine.disk.take_turns(Some(Arc::new(move |place: &str| {
         if place.starts_with("log/") && met.send(()).is_ok() {
-            // Until it is let go, and not at all after that.
+            // Blocks until the gate is dropped. After that it returns at once.
             let _ = gate.lock().unwrap().recv();
         }
     })));
@@ -121,7 +121,7 @@ fn a_checkpoint_beside_a_write_takes_off_all_the_work_that_it_has() {
         scope.spawn(|| engine.ok("upsert_points", "c", points(0, 10)));
         at_log.recv().expect("a write of the log");
         let checkpoint = scope.spawn(|| collection.checkpoint(GraphPolicy::WhenGrown));
-        // It comes as far as the write lets it.
+        // It runs until it needs what the write holds.
         thread::sleep(Duration::from_millis(200));
         drop(release);
         checkpoint.join().expect("no panic").expect("a sound disk");

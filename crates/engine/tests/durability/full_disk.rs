@@ -1,4 +1,5 @@
-//! A disk without room (C1.5): what grows is refused, what shrinks goes on, and room is used as soon as it is there.
+//! A full disk (C1.5): requests that grow the data are refused, requests that shrink it are served, and free space is
+//! used as soon as there is some.
 
 use crate::common::{Random, TestEngine};
 use kithdb_engine::collection::GraphPolicy;
@@ -20,7 +21,7 @@ fn points(first: u64) -> Value {
     json!({"points": (first..first + POINTS).map(point).collect::<Vec<_>>()})
 }
 
-/// Upserts until the disk is full, with background work between; answers how many requests were acknowledged.
+/// Upserts until the disk is full, with background work between; returns how many requests were acknowledged.
 fn fill(engine: &TestEngine, name: &str, first: u64) -> u64 {
     let mut accepted = 0;
     loop {
@@ -55,7 +56,7 @@ fn deletions_go_on_when_the_disk_is_full_and_make_room_for_writes_c1_5() {
             create(&engine, "passing");
             let mut accepted = fill(&engine, "passing", 0);
             engine.work(GraphPolicy::WhenGrown);
-            // Whatever the background work could gather is used up too.
+            // Space that the background work could free is used up too.
             accepted += fill(&engine, "passing", accepted * POINTS);
             assert!(accepted > 0);
             let create = json!({"vectors": {"size": 2, "distance": "Dot"}});
@@ -88,7 +89,7 @@ fn deletions_go_on_when_the_disk_is_full_and_make_room_for_writes_c1_5() {
 }
 
 #[test]
-fn room_that_somebody_else_makes_is_used_without_a_restart_c1_5() {
+fn room_that_another_process_makes_is_used_without_a_restart_c1_5() {
     let disk = SimDisk::new();
     disk.set_capacity(Some(2 << 20));
     let engine = TestEngine::with(disk.clone(), 1, Thresholds::default()).expect("an empty disk opens");
@@ -100,7 +101,7 @@ fn room_that_somebody_else_makes_is_used_without_a_restart_c1_5() {
         if more == 0 {
             break;
         }
-        // A look may find room for more.
+        // A round of background work may find room for more.
         engine.work(GraphPolicy::WhenGrown);
     }
     assert!(engine.engine().catalog().shared().reserve.is_spent());
@@ -146,7 +147,7 @@ const SHORT: Thresholds = Thresholds {
     row_chunk_bytes: 32 << 10,
 };
 
-/// An indexed collection that has filled a disk; answers how many points it has.
+/// An indexed collection that has filled a disk; returns how many points it has.
 fn filled(engine: &TestEngine) -> u64 {
     let hnsw = json!({"m": 8, "ef_construct": 32, "full_scan_threshold": 10});
     let vectors = json!({"size": 64, "distance": "Dot"});
@@ -188,8 +189,8 @@ fn deleting_points_of_every_file_makes_room_for_writes_c1_5() {
     deleting_makes_room(|id, _| id % 5 < 3, 0);
 }
 
-/// Deletes points of a full disk, by their id and how many there are, until writes go on, and asks for so many bytes that
-/// are free then and were not before.
+/// Deletes points of a full disk, by their id and how many there are, until writes go on, and asks for so many bytes
+/// that are free then and were not before.
 fn deleting_makes_room(is_dead: fn(u64, u64) -> bool, least: u64) {
     for seed in 0..3 {
         let disk = SimDisk::new();
@@ -204,10 +205,10 @@ fn deleting_makes_room(is_dead: fn(u64, u64) -> bool, least: u64) {
         let left = count(&engine, "c");
         assert!(left < points / 2);
         let is_spent = || engine.engine().catalog().shared().reserve.is_spent();
-        let mut looks = 0;
-        while looks < 6 || is_spent() && looks < 30 {
+        let mut rounds = 0;
+        while rounds < 6 || is_spent() && rounds < 30 {
             engine.work(GraphPolicy::WhenGrown);
-            looks += 1;
+            rounds += 1;
         }
         let free = disk.free_bytes().expect("a disk with a capacity knows");
         assert!(!is_spent(), "seed {seed}: {free} bytes are free, {before} were");
@@ -235,7 +236,7 @@ fn deleting_makes_room(is_dead: fn(u64, u64) -> bool, least: u64) {
 }
 
 #[test]
-fn what_waits_in_the_log_of_a_full_disk_fits_into_a_checkpoint_c1_5() {
+fn the_log_of_a_full_disk_fits_into_a_checkpoint_c1_5() {
     for seed in 0..4 {
         let disk = SimDisk::new();
         disk.set_capacity(Some(4 << 20));
@@ -248,7 +249,7 @@ fn what_waits_in_the_log_of_a_full_disk_fits_into_a_checkpoint_c1_5() {
                 "growth ends before the disk does"
             );
             points += POINTS;
-            // Nobody looks in time.
+            // No background round runs in time.
             assert!(points < 100_000, "the disk never fills");
         }
         for first in (0..points * 6 / 10).step_by(100) {

@@ -1,4 +1,4 @@
-//! The health issues that an engine reports while it goes on serving.
+//! The health issues that a running engine reports.
 
 use crate::budget::{create, points};
 use crate::common::TestEngine;
@@ -74,7 +74,7 @@ fn a_collection_that_cannot_be_checkpointed_says_so_and_leaves_the_log_to_the_ot
 }
 
 #[test]
-fn files_that_cannot_be_removed_are_told_of_and_tried_again() {
+fn files_that_cannot_be_removed_are_reported_and_tried_again() {
     let engine = engine();
     create(&engine, "gone");
     engine.ok("upsert_points", "gone", points(0, 20));
@@ -93,7 +93,7 @@ fn files_that_cannot_be_removed_are_told_of_and_tried_again() {
 }
 
 #[test]
-fn a_full_disk_and_a_log_without_syncs_are_told_of() {
+fn a_full_disk_and_a_log_without_syncs_are_reported() {
     let mut engine = TestEngine::new(1);
     engine.disk.set_capacity(Some(4 << 20));
     create(&engine, "c");

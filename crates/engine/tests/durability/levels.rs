@@ -65,7 +65,7 @@ fn write(engine: &TestEngine, random: &mut Random, tracked: &mut Tracked) -> boo
 }
 
 #[test]
-fn a_power_cut_takes_only_the_last_of_what_did_not_wait_and_a_kill_takes_nothing_c4_3() {
+fn a_power_cut_loses_only_the_last_unsynced_operations_and_a_kill_loses_nothing_c4_3() {
     let thresholds = Thresholds {
         checkpoint_bytes: 20 << 10,
         log_budget_bytes: 60 << 10,
@@ -187,10 +187,10 @@ fn a_patch_leaves_the_other_settings_of_the_log_alone_and_names_a_bad_one_c4_4()
     assert!(details.to_string().contains("wal_config.durability"), "{details}");
 }
 
-/// A checkpoint took the boundary of a graph after the view that it wrote. What died in between was left out of the graph,
-/// and when the power cut took the death back, no search found it any more.
+/// Regression: a checkpoint read the boundary of a graph after the view that it wrote. Points that were deleted in
+/// between were left out of the graph. When a power cut undid the deletion, no search found them.
 #[test]
-fn what_a_power_cut_brings_back_is_found() {
+fn points_whose_deletion_a_power_cut_undoes_are_found() {
     let mut brought_back = 0;
     for seed in 0..20 {
         let mut engine = TestEngine::with(SimDisk::new(), seed, SHORT_FILES).expect("an empty disk opens");

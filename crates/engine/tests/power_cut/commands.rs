@@ -1,5 +1,5 @@
-//! What commands do to a data directory, `kithdb repair` and the staging of `kithdb backup`, meets power cuts and failing
-//! calls: a second run finishes what the first began, and nothing is lost that the first would have kept.
+//! What commands do to a data directory, `kithdb repair` and the staging of `kithdb backup`, meets power cuts and
+//! failing calls: a second run finishes what the first began, and nothing is lost that the first would have kept.
 
 use crate::common::{Random, TestEngine};
 use crate::model::{Level, Model};
@@ -15,14 +15,14 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 const OPTIONS: OpeningOptions = OpeningOptions { threads: 1, row_chunk_bytes: THRESHOLDS.row_chunk_bytes };
-/// Where a file is damaged: in each of so many parts of it.
+/// Each file is divided into this many parts, and damaged in each of them.
 const PLACES: usize = 3;
-/// Calls that are let fail: one in so many, others for each damage.
+/// Every n-th call fails, starting from another call for each damage.
 const STRIDE: u64 = 5;
-/// What cannot be read is damage to a repair, so nothing of this lets reads fail.
+/// A repair treats unreadable data as damage, so reads do not fail here.
 const WRITES_FAIL: [Fault; 3] = [Fault::Enospc, Fault::ShortWrite, Fault::FsyncFails];
 
-fn mend(disk: &SimDisk, stamp: &str) -> Result<RepairReport, String> {
+fn run_repair(disk: &SimDisk, stamp: &str) -> Result<RepairReport, String> {
     let storage: Arc<dyn Storage> = Arc::new(disk.clone());
     repair(&storage, stamp, false, OPTIONS).map_err(|error| error.to_string())
 }
@@ -41,7 +41,7 @@ fn files(disk: &SimDisk, dir: &str) -> Vec<String> {
     found
 }
 
-/// The digests of what is served, none of it set aside.
+/// The digests of what is served; no collection is quarantined.
 fn served(disk: &SimDisk) -> BTreeMap<String, u128> {
     let engine = TestEngine::with(disk.clone(), 1, THRESHOLDS).expect("a repaired directory opens");
     assert!(engine.engine().status().faults.is_empty(), "{:?}", engine.engine().status().faults);
@@ -76,7 +76,7 @@ fn a_repair_that_was_cut_short_is_finished_by_the_next_one() {
             hit.decay(path, harm).expect("the file is there");
             let straight = hit.duplicate();
             let before = straight.calls();
-            let report = mend(&straight, "first").unwrap_or_else(|why| panic!("{how}: {why}"));
+            let report = run_repair(&straight, "first").unwrap_or_else(|why| panic!("{how}: {why}"));
             let calls = straight.calls() - before;
             if report.is_sound() {
                 continue;
@@ -92,9 +92,9 @@ fn a_repair_that_was_cut_short_is_finished_by_the_next_one() {
                     } else {
                         left.crash_after(n);
                     }
-                    let _ = mend(&left, "first");
+                    let _ = run_repair(&left, "first");
                     left.power_cut(n);
-                    mend(&left, "second").unwrap_or_else(|why| panic!("{how}, after {n} calls: {why}"));
+                    run_repair(&left, "second").unwrap_or_else(|why| panic!("{how}, after {n} calls: {why}"));
                     assert_eq!(
                         served(&left),
                         expected,
@@ -165,23 +165,23 @@ fn shown_by<'m>(engine: &TestEngine, states: &'m [Model]) -> &'m Model {
 fn a_crash_while_a_backup_is_staged_harms_nothing_and_is_cleared_away() {
     let (engine, model) = prepared(Level::Always);
     for n in 0.. {
-        let mut twin = engine.twin();
-        twin.open().expect("the prepared disk opens");
-        let before = twin.disk.calls();
-        twin.disk.crash_after(n);
-        let staged = twin.engine().stage();
-        let was_cut = twin.disk.calls() - before > n;
-        twin.cut(n);
-        twin.open().expect("what is left opens");
-        verify::one_of(&twin.client(), &[&model]);
+        let mut copy = engine.duplicate();
+        copy.open().expect("the prepared disk opens");
+        let before = copy.disk.calls();
+        copy.disk.crash_after(n);
+        let staged = copy.engine().stage();
+        let was_cut = copy.disk.calls() - before > n;
+        copy.cut(n);
+        copy.open().expect("what is left opens");
+        verify::one_of(&copy.client(), &[&model]);
         assert!(
-            twin.disk.list(STAGING).expect("a folder").is_empty(),
+            copy.disk.list(STAGING).expect("a folder").is_empty(),
             "what was staged goes, after {n} calls"
         );
         let mut session = Session::new(n, model.clone());
-        Kind::Edit.run(&mut session, &twin.client(), n);
-        twin.engine().stage().expect("the disk works again");
-        assert!(files(&twin.disk, STAGING).iter().any(|path| path.contains("/log/")), "{NAME} is staged");
+        Kind::Edit.run(&mut session, &copy.client(), n);
+        copy.engine().stage().expect("the disk works again");
+        assert!(files(&copy.disk, STAGING).iter().any(|path| path.contains("/log/")), "{NAME} is staged");
         if !was_cut {
             staged.expect("nothing failed");
             break;

@@ -69,7 +69,7 @@ fn a_server_that_is_killed_on_a_full_disk_starts_again_c1_5_c11_3() {
             json!({"count": full.ok("count", "c", json!({}))["count"].as_u64().expect("a number") - 1});
         full.kill();
         for calls in 0.. {
-            let mut engine = full.twin();
+            let mut engine = full.duplicate();
             engine.open().expect("a server that filled its disk starts");
             // A last record that nothing proves durable.
             engine.ok("delete_points", "c", json!({"points": [1]}));
@@ -90,9 +90,9 @@ fn a_server_that_is_killed_on_a_full_disk_starts_again_c1_5_c11_3() {
     }
 }
 
-/// A server that was killed starts where not one byte is left to write, and what it starts with is durable.
+/// A server that was killed starts on a disk without a free byte, and everything that it shows is durable.
 fn starts_without_room(killed: &TestEngine, expected: &Value, place: &str) {
-    let mut engine = killed.twin();
+    let mut engine = killed.duplicate();
     for reserve in ["reserve", "reserve.start"] {
         let _ = engine.disk.remove(reserve);
     }
@@ -102,7 +102,7 @@ fn starts_without_room(killed: &TestEngine, expected: &Value, place: &str) {
     assert_eq!(engine.ok("count", "c", json!({})), *expected, "{place}, no room at all");
     engine.power_cut(1);
     assert_eq!(engine.ok("count", "c", json!({})), *expected, "{place}, then a power cut");
-    // What a checkpoint left behind that was killed is room again.
+    // Files that a killed checkpoint left are removed, which frees their space.
     engine.disk.set_capacity(Some(used + (256 << 10)));
     engine.work(GraphPolicy::WhenGrown);
     engine.ok("delete_points", "c", json!({"points": [0]}));
@@ -134,7 +134,7 @@ fn a_failed_sync_stops_writes_and_not_reads_until_the_engine_is_opened_again() {
         assert_eq!(engine.refused("delete_collection", "c", json!(null)).0, "internal");
         assert_eq!(engine.digest("c"), before);
         let info = engine.ok("collection_info", "c", json!(null));
-        assert_eq!(info["status"], json!("red"), "whoever looks is told");
+        assert_eq!(info["status"], json!("red"), "the info of the collection reports the failure");
         if cut {
             engine.power_cut(4);
         } else {
@@ -204,7 +204,7 @@ fn a_deletion_that_fails_leaves_the_collection_where_it_was_c4_5() {
     assert_eq!(engine.ok("count", "c", json!({})), json!({"count": 20}));
 }
 
-/// Without its records in the log nothing but its files says that a collection had data.
+/// When the log no longer has its records, only its files show that a collection had data.
 #[test]
 fn a_manifest_that_is_gone_is_noticed_although_the_log_was_cut_c10_2() {
     let thresholds = Thresholds { log_segment_bytes: 1, ..Thresholds::default() };
@@ -225,8 +225,8 @@ fn a_manifest_that_is_gone_is_noticed_although_the_log_was_cut_c10_2() {
     assert!(faults[0].0 == "c" && faults[0].1.contains("MANIFEST is missing"), "{faults:?}");
 }
 
-/// A graph that grows while nothing is written was once checkpointed together with payloads that had a place already;
-/// the next checkpoint then lost that place.
+/// Regression: a graph that grew while nothing was written was checkpointed together with payloads that were already in
+/// a file, and the next checkpoint lost their offsets.
 #[test]
 fn a_checkpoint_for_the_graph_alone_leaves_the_data_alone() {
     let thresholds = Thresholds { checkpoint_bytes: 1, graph_step_rows: 1, ..Thresholds::default() };
@@ -273,7 +273,7 @@ fn a_first_checkpoint_survives_a_power_cut_whole() {
     }
 }
 
-/// What a killed process left in the cache only must not be relied on by the next one.
+/// A process must not use files that a killed process left in the page cache only, before it has synced them.
 #[test]
 fn a_manifest_that_only_the_cache_knows_is_made_durable_before_the_log_is_cut() {
     for seed in 0..30 {
@@ -321,7 +321,7 @@ fn the_files_of_a_manifest_that_may_be_in_force_are_kept() {
     }
 }
 
-/// A failed write takes the head back to the view, also when a checkpoint has moved the head's payloads meanwhile.
+/// A failed write resets the head to the view, also when a checkpoint has moved the head's payloads meanwhile.
 #[test]
 fn payloads_that_were_copied_forward_are_found_after_a_failed_write() {
     let mut engine = engine_with_points(2);

@@ -1,8 +1,8 @@
 //! Every program of a few operations, with a crash after every call of the last one, and every choice of what was not
 //! synced: after it the disk opens and shows what it must.
 //!
-//! The crashes during earlier operations are those of the shorter programs. (Most bugs of file systems need no more than
-//! three operations and a crash right after a sync: Mohan and others, OSDI 2018.)
+//! The crashes during earlier operations are those of the shorter programs. (Most bugs of file systems need no more
+//! than three operations and a crash right after a sync: Mohan and others, OSDI 2018.)
 
 use crate::common::{Random, TestEngine, setting};
 use crate::model::{Level, Model};
@@ -30,7 +30,7 @@ struct Start {
     model: Model,
 }
 
-/// Counts of a run, and the states that were looked at: bytes on the disk, and what they may show.
+/// Counts of a run, and the states that were checked: bytes on the disk, and what they may show.
 #[derive(Default)]
 struct Seen {
     states: Mutex<HashSet<(u64, u64)>>,
@@ -51,9 +51,9 @@ fn program(mut number: u64, length: usize) -> Vec<Kind> {
     program
 }
 
-/// Runs a program, then looks at everything that a crash during its last operation may leave.
+/// Runs a program, then checks every state that a crash during its last operation may leave.
 fn crash_everywhere(start: &Start, program: &[Kind], recoveries: usize, seen: &Seen) {
-    let mut engine = start.engine.twin();
+    let mut engine = start.engine.duplicate();
     engine.open().expect("the start opens");
     let client = engine.client();
     let mut session = Session::new(1, start.model.clone());
@@ -103,8 +103,8 @@ impl Outcome {
 }
 
 impl Seen {
-    /// Cuts the power with every choice of what arrived, opens each distinct outcome, and does the same with every crash
-    /// of that recovery, as many times in a row as `recoveries` says.
+    /// Cuts the power with every choice of what arrived, opens each distinct outcome, and does the same with every
+    /// crash of that recovery, as many times in a row as `recoveries` says.
     fn lose_every_choice(
         &self,
         disk: &SimDisk,
@@ -159,7 +159,7 @@ fn no_crash_during_a_short_program_loses_anything_c1_7_c11_3() {
     let starts = [start((empty, Model::new())), start(prepared(Level::Always)), start(prepared(Level::Os))];
     let seen = Seen::default();
     for length in 1..=LENGTHS[all] {
-        // Without a sync there is more to choose from: the longest programs of a normal run leave that out.
+        // Without syncs there are more choices of what survives. A normal run omits the longest programs for them.
         let starts = if all == 0 && length == LENGTHS[0] { &starts[..2] } else { &starts[..] };
         let programs = (Kind::ALL.len() as u64).pow(length as u32);
         let failed = on_every_core(0..programs * starts.len() as u64, |number| {

@@ -3,8 +3,8 @@
 //!
 //! `KITHDB_SEEDS` sets how many programs run (500; `npm run test:long` has many more), `KITHDB_FIRST_SEED` which is the
 //! first.
-//! `KITHDB_EXHAUSTIVE=1` lets every call of the scenario of `nth_call` fail however long it gets, and `exhaustive` go on
-//! to programs of four operations whose recovery crashes twice.
+//! `KITHDB_EXHAUSTIVE=1` lets every call of the scenario of `nth_call` fail however long it gets, and `exhaustive` go
+//! on to programs of four operations whose recovery crashes twice.
 
 mod body;
 mod commands;
@@ -28,12 +28,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Programs of a normal run.
 const SEEDS: u64 = 500;
-/// A long run says how far it has come after so many programs.
+/// A long run prints its progress after this many programs.
 const REPORT_AFTER: u64 = 20_000;
 /// Failures after which a run ends.
 const MOST_FAILURES: usize = 5;
 
-/// What is tested, for the report of a failure; empty where nobody knows.
+/// What is tested, for the report of a failure; empty where it is unknown.
 fn commit() -> String {
     let git = std::process::Command::new("git")
         .args(["-C", env!("CARGO_MANIFEST_DIR"), "rev-parse", "--short", "HEAD"])
@@ -42,7 +42,7 @@ fn commit() -> String {
     said.map_or(String::new(), |name| format!(" at commit {}", String::from_utf8_lossy(&name).trim()))
 }
 
-/// Runs `each` for the numbers of a range on every core, until several of them have failed. Answers those.
+/// Runs `each` for the numbers of a range on every core, until several of them have failed. Returns those.
 fn on_every_core(numbers: std::ops::Range<u64>, each: impl Fn(u64) + Sync) -> Vec<u64> {
     let next = AtomicU64::new(numbers.start);
     let enough = AtomicBool::new(false);

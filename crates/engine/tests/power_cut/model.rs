@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 /// Ids from here on are shown as UUIDs, which sort behind all integers (C6.4).
 pub const FIRST_UUID: u64 = 1000;
-/// The last twelve digits tell such UUIDs apart.
+/// Such UUIDs differ in their last twelve digits.
 const UUIDS: u128 = 0x0000_0000_0000_4000_8000 << 48;
 
 /// Everything that a server holds.
@@ -64,7 +64,7 @@ pub enum Schema {
     Sparse,
 }
 
-/// Name of the sparse vectors. Programs have them as lists of [`Schema::fields`]' length, in which a zero stands for an
+/// Name of the sparse vectors. Programs have them as lists of [`Schema::fields`]' length, in which a zero means an
 /// index that is not there.
 pub const SPARSE: &str = "s";
 

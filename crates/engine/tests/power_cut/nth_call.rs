@@ -49,10 +49,10 @@ struct Trial {
     n: u64,
 }
 
-/// Runs the scenario with a fault. Answers whether it was met.
+/// Runs the scenario with a fault. Returns whether it was met.
 fn run(trial: Trial, engine: &TestEngine, model: &Model) -> bool {
     let Trial { fault, of, lasting, n } = trial;
-    let mut engine = engine.twin();
+    let mut engine = engine.duplicate();
     engine.open().expect("the prepared disk opens");
     let client = engine.client();
     let mut session = Session::new(n, model.clone());
@@ -87,7 +87,7 @@ fn run(trial: Trial, engine: &TestEngine, model: &Model) -> bool {
         Kind::Checkpoint.run(&mut session, &client, 92);
     }
     for by_cut in [false, true] {
-        let mut left = engine.twin();
+        let mut left = engine.duplicate();
         let mut session = session.left_behind(n, by_cut);
         if by_cut {
             left.cut(n);

@@ -47,7 +47,7 @@ impl Selection {
         }
     }
 
-    /// The ids it stands for; none when an id that must exist does not.
+    /// The ids that it selects; none when an id that must exist does not.
     fn ids(&self, collection: &Collection) -> Option<Vec<u64>> {
         match self {
             Selection::Ids(ids) => {
@@ -132,7 +132,7 @@ fn declare(
     if random.chance(70) {
         indexes.insert(field.to_string());
         let body = json!({"field_name": field, "field_schema": schema}).to_string();
-        // One that nobody waits for is built at the next background work, after changes and cuts.
+        // An index that no request waits for is built at the next background work, after changes and cuts.
         Step { wait: random.chance(40), ..step("create_field_index", body, Ok(after)) }
     } else {
         indexes.remove(field);

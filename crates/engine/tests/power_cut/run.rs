@@ -27,7 +27,7 @@ struct Run {
     session: Arc<Mutex<Session>>,
 }
 
-/// Runs the program of a seed. Answers what the disk holds at its end, as one number.
+/// Runs the program of a seed. Returns what the disk holds at its end, as one number.
 pub fn run(seed: u64) -> u64 {
     let engine = TestEngine::with(SimDisk::new(), seed, THRESHOLDS).expect("an empty disk opens");
     let session = Arc::new(Mutex::new(Session::new(seed, Model::new())));
@@ -58,7 +58,7 @@ impl Run {
         }
         let mut off = false;
         if self.chance(75) {
-            // The machine goes off in the middle of what follows.
+            // The power goes off during what follows.
             self.engine.disk.set_capacity(None);
             self.engine.disk.crash_after(self.below(25));
             self.session().armed = true;
@@ -87,7 +87,7 @@ impl Run {
     fn act_without_faults(&mut self) {
         let work = match self.below(100) {
             0..5 => Work::Index,
-            5..10 => Work::House,
+            5..10 => Work::Housekeeping,
             10..13 => Work::Checkpoint,
             13..16 => Work::Rows,
             _ => {
@@ -101,7 +101,7 @@ impl Run {
         };
         turns::work(&self.engine, &self.session, work);
         if self.chance(25) {
-            // What was built beside the requests is right at once, not only when it is built again after a restart.
+            // Indexes that were built during the requests are right before a restart builds them again.
             let client = self.engine.client();
             self.session().answers_agree(&client);
         }
@@ -165,8 +165,8 @@ impl Run {
     fn close(&mut self) {
         self.engine.close();
         let mut session = self.session();
-        session.shaken |= session.armed;
-        if !session.poisoned && !session.shaken {
+        session.may_be_poisoned |= session.armed;
+        if !session.poisoned && !session.may_be_poisoned {
             session.synced();
         }
     }
@@ -180,11 +180,11 @@ impl Run {
         self.engine.cut(seed);
     }
 
-    /// Ends the process. Answers the digest of what it held, if the next one must have exactly that.
+    /// Ends the process. Returns the digest of what it held, if the next one must have exactly that.
     fn kill(&mut self) -> Option<Digests> {
         let digests = {
             let session = self.session();
-            let is_certain = !session.armed && !session.poisoned && !session.shaken;
+            let is_certain = !session.armed && !session.poisoned && !session.may_be_poisoned;
             is_certain.then(|| verify::digests(&self.engine.client()))
         };
         if self.chance(50) {
@@ -205,16 +205,16 @@ impl Run {
         self.disarm();
         // The power may have gone while what was killed was opened.
         let before = before.filter(|_| !self.session().may_lose());
-        let twin = self.chance(30).then(|| self.engine.twin());
+        let copy = self.chance(30).then(|| self.engine.duplicate());
         self.open_and_check();
         let digests = verify::digests(&self.engine.client());
         if let Some(before) = before {
             assert_eq!(digests, before, "the state that was acknowledged is the state after replay");
         }
-        if let Some(mut twin) = twin {
-            // Replay is pure: the same directory gives the same state again.
-            twin.open().expect("what opens once opens twice");
-            assert_eq!(verify::digests(&twin.client()), digests, "two openings of one directory");
+        if let Some(mut copy) = copy {
+            // Replay is deterministic: the same directory gives the same state again.
+            copy.open().expect("what opens once opens twice");
+            assert_eq!(verify::digests(&copy.client()), digests, "two openings of one directory");
         }
         if self.chance(40) {
             // What a recovery showed stays, also when the next one comes at once.
@@ -241,14 +241,14 @@ impl Run {
         let disk = self.engine.disk.clone();
         if self.chance(50) {
             disk.crash_after(self.below(20));
-            // It may open all the same, if it needed fewer calls.
+            // It may open nevertheless, if it needed fewer calls.
             let _ = self.engine.open();
             self.cut();
         } else {
             let fault = [Fault::Eio, Fault::FsyncFails][self.below(2) as usize];
             disk.fail_nth(1 + self.below(20), fault);
             if self.engine.open().is_ok() && self.chance(50) {
-                // Collections that it could not read are set aside; what it does to the others harms none of them.
+                // Collections that it could not read are quarantined; the others are not harmed.
                 self.engine.work(kithdb_engine::collection::GraphPolicy::Always);
             }
             self.engine.kill();

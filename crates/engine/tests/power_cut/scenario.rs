@@ -111,18 +111,22 @@ impl Kind {
         self.run_and(session, client, at, |_| {});
     }
 
-    /// The same, and has a look at the error of a disk that failed.
-    pub fn run_and(self, session: &mut Session, client: &Client, at: u64, look: impl FnOnce(&Error)) {
+    /// The same, and checks the error if the disk failed.
+    pub fn run_and(self, session: &mut Session, client: &Client, at: u64, check: impl FnOnce(&Error)) {
         match (self.step(&session.model, at), self) {
             (Some(step), _) => {
                 if let Some(error) = session.request(client, step) {
-                    look(&error);
+                    check(&error);
                 }
             }
             (None, kind) => {
-                session.shaken |= session.armed;
+                session.may_be_poisoned |= session.armed;
                 Work::Index.run(client);
-                if kind == Kind::Vacuum { Work::House.run(client) } else { Work::Checkpoint.run(client) }
+                if kind == Kind::Vacuum {
+                    Work::Housekeeping.run(client)
+                } else {
+                    Work::Checkpoint.run(client)
+                }
             }
         }
     }
@@ -140,8 +144,8 @@ fn points(at: u64, ids: Range<u64>) -> Vec<(u64, Arc<Point>)> {
     .collect()
 }
 
-/// An engine with a collection that has everything: a graph, a checkpoint, a field index, and a log behind it. From here
-/// on its writes are answered at a level of durability.
+/// An engine with a collection that has everything: a graph, a checkpoint, a field index, and a log behind it. From
+/// here on its writes are answered at a level of durability.
 pub fn prepared(level: Level) -> (TestEngine, Model) {
     let engine = TestEngine::with(SimDisk::new(), 1, THRESHOLDS).expect("an empty disk opens");
     let client = engine.client();

@@ -25,10 +25,10 @@ pub struct Session {
     /// The log takes no writes until the next boot.
     pub poisoned: bool,
     /// Background work, which writes to the log too, has met a planned fault or may have: the log may take no writes.
-    pub shaken: bool,
+    pub may_be_poisoned: bool,
     /// Background work is under way and waits for this.
     pub in_turn: bool,
-    /// What went wrong during a turn, inside of background work, which catches panics.
+    /// A failure during a turn. Background work, which catches panics, must not hide it.
     pub failure: Option<Box<dyn Any + Send>>,
 }
 
@@ -42,7 +42,7 @@ impl Session {
             maybe: None,
             armed: false,
             poisoned: false,
-            shaken: false,
+            may_be_poisoned: false,
             in_turn: false,
             failure: None,
         }
@@ -54,10 +54,10 @@ impl Session {
         self.request(client, step)
     }
 
-    /// Sends a request and checks its answer against the model. Answers the error of the disk, if it met one.
+    /// Sends a request and checks its answer against the model. Returns the error of the disk, if it met one.
     pub fn request(&mut self, client: &Client, step: Step) -> Option<Error> {
         let Step { operation, collection, target, wait, body, outcome } = step;
-        // The index may be the one that is being built: nobody would answer before the end of the turn.
+        // The index may be the one that is being built: the answer would come only after the end of the turn.
         let wait = wait && !(self.in_turn && operation == "create_field_index");
         match (client.execute(operation, &collection, target.as_deref(), wait, body.into_bytes()), outcome) {
             (Ok(result), Ok(after)) => {
@@ -73,7 +73,7 @@ impl Session {
             (Err(error), Err(code)) if error.code() == code => None,
             (Err(error), outcome) => {
                 assert!(
-                    self.armed || self.poisoned || self.shaken,
+                    self.armed || self.poisoned || self.may_be_poisoned,
                     "{operation} failed without a reason: {error}"
                 );
                 self.failed(operation, &error, outcome.ok());
@@ -108,7 +108,7 @@ impl Session {
             unsynced: self.unsynced.clone(),
             lost_power,
             maybe: self.maybe.clone(),
-            shaken: self.shaken || self.poisoned,
+            may_be_poisoned: self.may_be_poisoned || self.poisoned,
             ..Session::new(seed, self.model.clone())
         }
     }
@@ -151,14 +151,14 @@ impl Session {
     /// sync may have failed, a state between the last durable one and these. Which it was is known from here on, and
     /// what a start has shown is durable.
     pub fn settle(&mut self, client: &Client) {
-        let may_be_gone = self.lost_power || self.poisoned || self.shaken;
+        let may_be_gone = self.lost_power || self.poisoned || self.may_be_poisoned;
         let gone = std::mem::take(&mut self.unsynced).into_iter().filter(|_| may_be_gone);
         let mut candidates = vec![std::mem::take(&mut self.model)];
         candidates.extend(self.maybe.take());
         candidates.extend(gone.rev());
         let place = verify::one_of(client, &candidates.iter().collect::<Vec<_>>());
         self.model = candidates.swap_remove(place);
-        (self.lost_power, self.poisoned, self.shaken) = (false, false, false);
+        (self.lost_power, self.poisoned, self.may_be_poisoned) = (false, false, false);
     }
 
     /// Counts, pages and searches agree with what the engine must show.
@@ -166,7 +166,7 @@ impl Session {
         verify::answers_agree(client, &self.model, &mut self.random);
     }
 
-    /// Goes on with a failure that was caught during a turn.
+    /// Resumes a panic that was caught during a turn.
     pub fn rethrow(&mut self) {
         if let Some(failure) = self.failure.take() {
             std::panic::resume_unwind(failure);

@@ -1,13 +1,13 @@
-//! Background work with other things in between: the seed decides what happens between any two of its steps.
+//! Background work interleaved with other work: the seed decides what happens between any two of its steps.
 //!
 //! Everything is on one thread. A step of background work ends where it calls the disk or says that it holds nothing
-//! ([`Storage::turn`](kithdb_engine::storage::Storage::turn)); there requests, and steps of other background work, run to
-//! their end. So a checkpoint, a build, a rewriting or a vacuum meets writes at each of its steps.
+//! ([`Storage::turn`](kithdb_engine::storage::Storage::turn)); there requests, and steps of other background work, run
+//! to their end. So a checkpoint, a build, a rewriting or a vacuum meets writes at each of its steps.
 
 use crate::common::{Client, TestEngine};
 use crate::session::Session;
 use kithdb_engine::collection::GraphPolicy;
-use kithdb_engine::engine::{checkpoint_everything, index_everything, keep_house};
+use kithdb_engine::engine::{checkpoint_everything, index_everything, run_housekeeping};
 use kithdb_engine::field::IndexScratch;
 use kithdb_engine::storage::Turn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -19,7 +19,7 @@ pub enum Work {
     /// Field indexes and graphs.
     Index,
     /// Vacuum, checkpoints that are due, cutting the log.
-    House,
+    Housekeeping,
     /// Checkpoints of everything, graphs included.
     Checkpoint,
     /// A little of one collection's graphs.
@@ -27,12 +27,12 @@ pub enum Work {
 }
 
 impl Work {
-    /// Does it, without turns for others.
+    /// Does it, without turns of other work.
     pub fn run(self, client: &Client) {
         let catalog = client.0.catalog();
         match self {
             Work::Index => index_everything(catalog, &mut IndexScratch::default()),
-            Work::House => keep_house(catalog),
+            Work::Housekeeping => run_housekeeping(catalog),
             Work::Checkpoint => checkpoint_everything(catalog),
             Work::Rows => {
                 for collection in catalog.collections() {
@@ -42,14 +42,14 @@ impl Work {
         }
     }
 
-    /// Another kind of work that needs nothing of what this one holds while it lets others have a turn.
+    /// Another kind of work that needs no lock which this one holds during a turn.
     fn beside(self, session: &mut Session, client: &Client) {
         let other = session.random.below(3);
         match (self, other) {
             // Two checkpoints of one collection would wait for each other.
-            (Work::House | Work::Checkpoint, 0) => Work::Rows.run(client),
-            (Work::House | Work::Checkpoint, _) => Work::Index.run(client),
-            (_, 0) => Work::House.run(client),
+            (Work::Housekeeping | Work::Checkpoint, 0) => Work::Rows.run(client),
+            (Work::Housekeeping | Work::Checkpoint, _) => Work::Index.run(client),
+            (_, 0) => Work::Housekeeping.run(client),
             (_, 1) => Work::Checkpoint.run(client),
             (_, _) => {
                 for collection in client.0.catalog().collections() {
@@ -61,7 +61,7 @@ impl Work {
     }
 }
 
-/// Turns that others have at most during one piece of work.
+/// Greatest number of turns during one piece of work.
 const MOST_TURNS: u64 = 6;
 
 /// Does a piece of background work, and lets the session act in between as its seed decides.
@@ -69,7 +69,7 @@ pub fn work(engine: &TestEngine, session: &Arc<Mutex<Session>>, work: Work) {
     let client = engine.client();
     let percent = {
         let session = &mut session.lock().unwrap();
-        session.shaken |= session.armed;
+        session.may_be_poisoned |= session.armed;
         [0, 4, 15, 50][session.random.below(4) as usize]
     };
     if percent > 0 {
@@ -79,7 +79,7 @@ pub fn work(engine: &TestEngine, session: &Arc<Mutex<Session>>, work: Work) {
     engine.disk.take_turns(None);
     let mut session = session.lock().unwrap();
     session.rethrow();
-    if work == Work::Checkpoint && percent == 0 && !session.shaken && !session.poisoned {
+    if work == Work::Checkpoint && percent == 0 && !session.may_be_poisoned && !session.poisoned {
         // Nothing was written meanwhile: every collection is in its checkpoint, or in a log that was synced.
         session.synced();
     }
@@ -89,14 +89,15 @@ fn turn(work: Work, percent: u64, client: &Client, session: &Arc<Mutex<Session>>
     let (client, session) = (client.clone(), Arc::clone(session));
     let left = Mutex::new(MOST_TURNS);
     Arc::new(move |place: &str| {
-        // At calls for the log's and the catalog's own files their locks are held. Places that are not paths have a space.
+        // At calls for the log's and the catalog's own files their locks are held. Places that are not paths have a
+        // space.
         let is_locked = !place.starts_with("collections/") || place.starts_with("collections/CATALOG");
         if is_locked && !place.contains(' ') {
             return;
         }
-        // Whoever has a turn gives none.
+        // There are no turns within a turn.
         let Ok(mut session) = session.try_lock() else { return };
-        // Between two locks is where things go wrong; there are fewer such places than calls of the disk.
+        // Most races are between two locks. There are fewer such places than disk calls, so their turns are likelier.
         let percent = if place.contains(' ') { (3 * percent).min(90) } else { percent };
         let mut left = left.lock().unwrap();
         if *left == 0 || session.failure.is_some() || !session.random.chance(percent) {

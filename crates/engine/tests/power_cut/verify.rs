@@ -1,4 +1,4 @@
-//! What must hold of an engine at every moment, whatever happened before.
+//! What must hold of an engine at every moment.
 
 use crate::body;
 use crate::common::{Client, Random};
@@ -89,7 +89,7 @@ fn points_difference(view: &View, expected: &Collection) -> Option<String> {
     };
     for id in view.state.ids.keys() {
         if let PointId::Uuid(uuid) = id {
-            assert_eq!(*uuid, uuid_of(model_id(id)), "an id that nobody sent");
+            assert_eq!(*uuid, uuid_of(model_id(id)), "an id that was never sent");
         }
     }
     let found: Vec<u64> = view.state.ids.keys().map(model_id).collect();
@@ -187,8 +187,8 @@ pub fn answers_agree(client: &Client, model: &Model, random: &mut Random) {
     }
 }
 
-/// A walk as wide as the graph meets every live row that the graph is said to have. (Searches of collections as small as
-/// these are planned as scans: they would not tell.)
+/// A walk as wide as the graph meets every live row that the graph is said to have. (Searches of collections as small
+/// as these are planned as scans, which do not test the graph.)
 fn walks_meet_every_row(client: &Client, name: &str, random: &mut Random) {
     let Ok(entry) = client.0.catalog().enter(name) else { return };
     let snapshot = entry.collection().expect("it is served").snapshot();
@@ -208,7 +208,8 @@ fn walks_meet_every_row(client: &Client, name: &str, random: &mut Random) {
         let search = GraphSearch { graph, table, query: &query, k: ef, quantization };
         let (params, scratch) = (WalkParams::wide(ef), &mut WalkScratch::new());
         let met = search.walk(&params, &|_| true, &alive, |a, b| a.cmp(&b), scratch, &|| false);
-        let mut met: Vec<Row> = met.expect("nobody stops it").best.into_iter().map(|(_, row)| row).collect();
+        let mut met: Vec<Row> =
+            met.expect("it is not stopped").best.into_iter().map(|(_, row)| row).collect();
         met.sort_unstable();
         assert_eq!(met, expected, "rows that a walk of field {field} of {name} meets");
     }
@@ -303,7 +304,7 @@ fn searches_agree(
     // By a product another point may be nearer to a vector than its own.
     let is_distance = field != MULTI && collection.schema != Schema::Small;
     let score = all.iter().find(|hit| hit.0 == id).expect("it is among all").1;
-    let has_twin = all.iter().filter(|hit| hit.1 == score).count() > 1;
+    let has_equal = all.iter().filter(|hit| hit.1 == score).count() > 1;
     let finds_itself = found.iter().any(|hit| hit.0 == id);
-    assert!(!is_distance || has_twin || finds_itself, "{id} of {name}/{field} does not find itself");
+    assert!(!is_distance || has_equal || finds_itself, "{id} of {name}/{field} does not find itself");
 }

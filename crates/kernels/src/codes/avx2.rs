@@ -5,9 +5,9 @@
 
 use std::arch::x86_64::*;
 
-/// One copy of the loop for a set of CPU features and a way to multiply bytes: with what the sum of 32 bytes of a row
-/// begins, how the products of a plane are added to it, and what becomes of it. A row has as many accumulators as hide
-/// how long an addition to one takes.
+/// One copy of the loop for a set of CPU features and a way to multiply bytes. The parameters are the initial value of
+/// the sum of 32 bytes of a row, how the products of a plane are added to it, and how it is added to the accumulator. A
+/// row has enough accumulators to hide the latency of an addition.
 macro_rules! level {
     ($name:ident, $level:expr, $features:literal, $accumulators:literal, $begin:ident, $add:ident, $end:ident) => {
         pub(super) mod $name {
@@ -80,13 +80,13 @@ macro_rules! level {
     };
 }
 
-level!(plain, CodeLevel::Avx2, "avx2", 1, afresh, widened, closed);
-level!(vnni, CodeLevel::AvxVnni, "avx2,avxvnni", 2, onward, fused, kept);
+level!(plain, CodeLevel::Avx2, "avx2", 1, start_at_zero, widened, add_to_accumulator);
+level!(vnni, CodeLevel::AvxVnni, "avx2,avxvnni", 2, start_at_accumulator, fused, replace_accumulator);
 
-/// Sums of eight go on in the accumulator.
+/// The eight sums of 32 bits are the accumulator itself.
 #[target_feature(enable = "avx2")]
 #[inline]
-fn onward(acc: __m256i) -> __m256i {
+fn start_at_accumulator(acc: __m256i) -> __m256i {
     acc
 }
 
@@ -99,17 +99,18 @@ fn fused<const BITS: u32>(sums: __m256i, code: __m256i, q: __m256i) -> __m256i {
 
 #[target_feature(enable = "avx2")]
 #[inline]
-fn kept<const BITS: u32>(_: __m256i, sums: __m256i) -> __m256i {
+fn replace_accumulator<const BITS: u32>(_: __m256i, sums: __m256i) -> __m256i {
     sums
 }
 
 #[target_feature(enable = "avx2")]
 #[inline]
-fn afresh(_: __m256i) -> __m256i {
+fn start_at_zero(_: __m256i) -> __m256i {
     _mm256_setzero_si256()
 }
 
-/// Adds 32 products to eight sums of 32 bits where codes have 8 bits, else to sixteen of 16; the codes are below 2^BITS.
+/// Adds 32 products to eight sums of 32 bits where codes have 8 bits, else to sixteen of 16; the codes are below
+/// 2^BITS.
 #[target_feature(enable = "avx2")]
 #[inline]
 fn widened<const BITS: u32>(sums: __m256i, code: __m256i, q: __m256i) -> __m256i {
@@ -127,7 +128,7 @@ fn widened<const BITS: u32>(sums: __m256i, code: __m256i, q: __m256i) -> __m256i
 /// Adds the sums of [`widened`] to eight accumulators.
 #[target_feature(enable = "avx2")]
 #[inline]
-fn closed<const BITS: u32>(acc: __m256i, sums: __m256i) -> __m256i {
+fn add_to_accumulator<const BITS: u32>(acc: __m256i, sums: __m256i) -> __m256i {
     let sums = if BITS < 8 { _mm256_madd_epi16(sums, _mm256_set1_epi16(1)) } else { sums };
     _mm256_add_epi32(acc, sums)
 }

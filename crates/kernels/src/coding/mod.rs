@@ -1,4 +1,4 @@
-//! What turns a vector into a code: subtract a mean, rotate, round. And back into the integers that it was rounded to.
+//! From a vector to its code (subtract a mean, rotate, round), and from the code to the integers that it encodes.
 //!
 //! The code is written once, portably and in a shape that compilers turn into vector instructions, and compiled for
 //! each level; only the rotation is written out for AVX-512, where compilers fail. No operation is fused or
@@ -68,11 +68,11 @@ pub struct CodingKernels {
     pub max_abs: fn(&[f32]) -> f32,
     /// `quantise(x, f, v)` writes vᵢ = round(f·xᵢ), at most 127 in absolute value: a query.
     pub quantise: fn(&[f32], f32, &mut [i8]) -> Quantised,
-    /// `encode(x, f, width, u)` writes unsigned codes, one a byte, not packed. With eight bits uᵢ stands for
-    /// vᵢ = uᵢ − 128 = round(f·xᵢ), at most 127 in absolute value. With fewer bits b it stands for the odd number
+    /// `encode(x, f, width, u)` writes unsigned codes, one a byte, not packed. With eight bits uᵢ encodes
+    /// vᵢ = uᵢ − 128 = round(f·xᵢ), at most 127 in absolute value. With fewer bits b it encodes the odd number
     /// vᵢ = 2uᵢ − (2ᵇ − 1) that is nearest to 2·f·xᵢ.
     pub encode: fn(&[f32], f32, CodeWidth, &mut [u8]) -> Quantised,
-    /// `decode(u, width, plane, v)` writes the integers vᵢ that codes stand for, a byte of which holds as many as fit,
+    /// `decode(u, width, plane, v)` writes the integers vᵢ that codes encode, a byte of which holds as many as fit,
     /// those of plane p in its bits from p · `width` on, and returns Σ vᵢ. At most 65,536 at a time.
     pub decode: fn(&[u8], CodeWidth, usize, &mut [i8]) -> i32,
 }

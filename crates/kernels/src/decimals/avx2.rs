@@ -1,13 +1,14 @@
 //! Lists of decimal numbers with 256-bit vectors.
 //!
-//! The commas of 64 characters are found at once, so that no number waits until the one before it is read, and up to 22
-//! digits become an integer in a dozen instructions. Numbers of the form `0.ddd` go this way, others the portable one.
+//! The commas of 64 characters are found at once, so that parsing a number does not depend on the number before it. Up
+//! to 22 digits become an integer in a dozen instructions. Numbers of the form `0.ddd` are read like this, others by
+//! the portable code.
 
 use super::ReadList;
 use super::scalar::{LARGEST_POWER, POWERS, behind, eight_digits, read_one, rounds_safely};
 use std::arch::x86_64::*;
 
-/// Characters in which commas are looked for at a time.
+/// Characters that are searched for commas at a time.
 const BLOCK: usize = 64;
 /// Characters that are read from a number's first digit on; they must exist.
 const AHEAD: usize = 32;
@@ -110,7 +111,7 @@ unsafe fn below_one(text: &[u8], at: usize, end: usize) -> Option<f32> {
         )
     };
     let low = _mm_and_si128(_mm_sub_epi8(characters, _mm256_castsi256_si128(zeros)), last);
-    // Neighbours are joined: to pairs, to fours, to eights.
+    // Adjacent digits are combined: to pairs, to fours, to eights.
     let pairs = _mm_maddubs_epi16(low, _mm_set1_epi16(0x010a));
     let fours = _mm_madd_epi16(pairs, _mm_set1_epi32(0x0001_0064));
     let eights = _mm_madd_epi16(_mm_packus_epi32(fours, fours), _mm_set1_epi32(0x0001_2710));

@@ -1,7 +1,6 @@
 //! Decimal numbers of JSON to `f32`, correctly rounded: one, or a list of them with the widest instructions there are.
 //!
-//! A vector of 384 components is eight kilobytes of digits, and reading them costs as much as a part of the search that
-//! they ask for.
+//! A vector of 384 components is eight kilobytes of digits, so parsing them is a considerable part of a search's cost.
 
 mod scalar;
 
@@ -12,14 +11,14 @@ use std::sync::OnceLock;
 
 pub use scalar::read_f32;
 
-/// What [`read_list`] is on a level.
+/// The signature of [`read_list`] at one level.
 type ReadList = fn(&[u8], usize, &mut Vec<f32>) -> usize;
 
 /// Appends to `out` the numbers of a list from `at` on, each of them followed by a comma and at most one space, and
-/// answers the place behind the last such comma. What it stops at is the last number of the list, white space, a number
+/// returns the place behind the last such comma. What it stops at is the last number of the list, white space, a number
 /// that [`read_f32`] leaves to the general parser, or no number at all.
 ///
-/// Whatever the CPU, the same text gives the same numbers.
+/// The same text gives the same numbers on every CPU.
 pub fn read_list(text: &[u8], at: usize, out: &mut Vec<f32>) -> usize {
     static BEST: OnceLock<ReadList> = OnceLock::new();
     BEST.get_or_init(|| available()[0])(text, at, out)

@@ -7,10 +7,10 @@ pub(super) const POWERS: [f64; 23] = [
 ];
 pub(super) const LARGEST_POWER: usize = POWERS.len() - 1;
 
-/// Powers of ten by which a group of up to eight digits shifts what stands before it.
+/// Powers of ten by which a group of up to eight digits shifts the digits before it.
 const SHIFTS: [u64; 9] = [1, 10, 100, 1000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000];
 
-/// Decimal digits that a `u64` holds whatever they are.
+/// Any number with so many decimal digits fits a `u64`.
 const MANTISSA_DIGITS: usize = 19;
 
 /// Low bits of an `f64` that an `f32` does not have.
@@ -21,9 +21,9 @@ const HALFWAY: u64 = 1 << 28;
 /// operations round, each by half a unit relative to its own binade, which is less than four units in the result's.
 const ERROR_UNITS: u64 = 8;
 
-/// Reads the JSON number at `at` and answers it as the nearest `f32`, with the place behind it. `None` for what needs
+/// Reads the JSON number at `at` and returns it as the nearest `f32`, with the place behind it. `None` for what needs
 /// the general parser: more digits than a `u64` holds, a large exponent, a result that is subnormal, not finite, or
-/// so near to the middle between two `f32` that the error of the fast way could decide, and all that is no number.
+/// so near to the middle between two `f32` that the error of the fast path could decide, and text that is no number.
 ///
 /// The decimal digits become an integer, and that, scaled by exact powers of ten, an `f64` that is off by a few units
 /// of its last place at most. Rounding it to `f32` is then right unless the middle between two `f32` is that near
@@ -34,7 +34,7 @@ pub fn read_f32(bytes: &[u8], mut at: usize) -> Option<(f32, usize)> {
     at += usize::from(negative);
     let whole_from = at;
     let mut mantissa = 0u64;
-    // Most components are below one: what follows their point need not wait until the digits before it are counted.
+    // Most components are below one: their fraction can be read before the digits of the integer part are counted.
     at = match bytes.get(at..at + 2) {
         Some(b"0.") => at + 1,
         _ => read_digits(bytes, at, &mut mantissa),
@@ -98,7 +98,7 @@ pub(super) fn read_list(text: &[u8], mut at: usize, out: &mut Vec<f32>) -> usize
     at
 }
 
-/// Appends the number at `at` if a comma follows; answers the place behind that and one space.
+/// Appends the number at `at` if a comma follows; returns the place behind that and one space.
 #[inline]
 pub(super) fn read_one(text: &[u8], at: usize, out: &mut Vec<f32>) -> Option<usize> {
     let (value, end) = read_f32(text, at)?;
@@ -115,7 +115,7 @@ pub(super) fn behind(text: &[u8], comma: usize) -> usize {
     comma + 1 + usize::from(text.get(comma + 1) == Some(&b' '))
 }
 
-/// Appends the decimal digits from `at` on to `mantissa`, which wraps, and answers the place behind them.
+/// Appends the decimal digits from `at` on to `mantissa`, which wraps, and returns the place behind them.
 #[inline]
 fn read_digits(bytes: &[u8], mut at: usize, mantissa: &mut u64) -> usize {
     while let Some(group) = bytes.get(at..).and_then(|rest| rest.first_chunk::<8>()) {
@@ -136,7 +136,7 @@ fn read_digits(bytes: &[u8], mut at: usize, mantissa: &mut u64) -> usize {
 /// The value of eight digits, each its value and not its character, the first in the lowest byte.
 #[inline]
 pub(super) fn eight_digits(digits: u64) -> u64 {
-    // Neighbours are joined: to pairs, to fours, to all eight.
+    // Adjacent digits are combined: to pairs, to fours, to all eight.
     let pairs = digits.wrapping_mul(10).wrapping_add(digits >> 8);
     let low = (pairs & 0x0000_00ff_0000_00ff).wrapping_mul(0x000f_4240_0000_0064);
     let high = ((pairs >> 16) & 0x0000_00ff_0000_00ff).wrapping_mul(0x0000_2710_0000_0001);
@@ -183,7 +183,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// What the fast way says agrees with the standard parser, and it stops behind the number.
+    /// The fast path agrees with the standard parser, and stops behind the number.
     fn check(text: &str, rest: &str) -> Result<(), TestCaseError> {
         let body = format!("{text}{rest}");
         if let Some((value, end)) = read_f32(body.as_bytes(), 0) {
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn usual_components_take_the_fast_way() {
+    fn usual_components_take_the_fast_path() {
         for text in [
             "0",
             "-0",

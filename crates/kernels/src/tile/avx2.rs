@@ -11,7 +11,7 @@ pub(crate) static TILE: TileKernels = TileKernels { rows: ROWS, narrow: 8, wide:
 
 fn dot(panel: &[f32], rows: &[&[u8]], next: &[&[u8]], sums: &mut [f32]) {
     let (dim, lanes) = shape(&TILE, panel, rows, next, sums);
-    // The last row stands in for missing ones; its extra sums are dropped.
+    // The last row is used in place of missing ones; its extra sums are dropped.
     let starts: [*const u8; ROWS] = std::array::from_fn(|row| rows[row.min(rows.len() - 1)].as_ptr());
     // SAFETY: the CPU has AVX2 and FMA. `shape` has checked that every row has `dim` components, that the panel has
     // `dim` × `lanes` and the sums one for each lane and row.
@@ -40,7 +40,7 @@ unsafe fn tile<const V: usize>(
     let mut acc = [[_mm256_setzero_ps(); V]; ROWS];
     let mut at = 0;
     while at < dim {
-        // One line of each row to come for every line of these.
+        // For every line of these rows, one line of each next row is prefetched.
         for row in next {
             if at * 4 < row.len() {
                 _mm_prefetch::<_MM_HINT_T1>(row.as_ptr().wrapping_add(at * 4).cast());

@@ -20,7 +20,7 @@ pub(crate) mod scalar;
 ///
 /// - `panel`: `lanes` × components, `lanes` one of [`TileKernels::narrow`] and [`TileKernels::wide`];
 /// - `rows`: 1 to [`TileKernels::rows`] rows of `f32` components as little-endian bytes, of any alignment;
-/// - `next`: bytes to ask for meanwhile, because they will be needed soon; at most `TileKernels::rows` slices;
+/// - `next`: bytes to prefetch meanwhile, because they will be needed soon; at most `TileKernels::rows` slices;
 /// - `sums`: `lanes` numbers for each row.
 ///
 /// Panics when the lengths do not fit each other.
@@ -32,8 +32,8 @@ pub type DotTile = fn(panel: &[f32], rows: &[&[u8]], next: &[&[u8]], sums: &mut 
 /// - `gate`: arrays of `lanes` numbers;
 /// - `passed`: for each row a bit for each lane, the first query's lowest.
 ///
-/// A lane is left out when `offset + (base + slope·share + factor·sum) > bound` for certain: not when a number of it
-/// is not a number. Panics when the lengths do not fit each other.
+/// A lane is left out when `offset + (base + slope·share + factor·sum) > bound`. A comparison with NaN is false, so
+/// such a lane passes. Panics when the lengths do not fit each other.
 pub type Sift = fn(sums: &[f32], gate: &Gate, rows: &[RowGate], passed: &mut [u64]);
 
 /// What a row must pass for each query of a panel; the arrays have as many lanes as the panel.

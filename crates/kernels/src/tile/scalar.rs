@@ -26,7 +26,7 @@ pub(super) fn sift_lanes(sums: &[f32], gate: &Gate, rows: &[RowGate], passed: &m
         let lanes = sums.iter().zip(&gate.offset).zip(&gate.slope).zip(&gate.bound).enumerate();
         *passed = lanes.fold(0, |passed, (lane, (((&sum, &offset), &slope), &bound))| {
             let least = offset + (row.base + slope * row.share + row.factor * sum);
-            // What is not a number passes.
+            // A comparison with NaN is false, so NaN passes.
             let is_out = least > bound;
             passed | u64::from(!is_out) << lane
         });

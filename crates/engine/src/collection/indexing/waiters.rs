@@ -9,7 +9,7 @@ use std::sync::Arc;
 /// Called once: whether the index was built, or the caller's time was over before that.
 pub type BuiltReply = Box<dyn FnOnce(bool) + Send>;
 
-/// See the module.
+/// The requests that wait for a field index of one collection.
 #[derive(Default)]
 pub(in crate::collection) struct IndexWaiters {
     waiting: Mutex<Waiting>,
@@ -39,8 +39,8 @@ impl IndexWaiters {
         waiting.requests.push(Waiter { path, deadline, reply });
     }
 
-    /// Answers those whose index is not being built in the current view, and those whose time is over. In an older view the
-    /// index that a request waits for may not be declared yet.
+    /// Answers those whose index is not being built in the current view, and those whose time is over. In an older view
+    /// the index that a request waits for may not be declared yet.
     pub fn settle(&self, view: impl FnOnce() -> Arc<View>) {
         let mut waiting = self.waiting.lock();
         if waiting.requests.is_empty() {

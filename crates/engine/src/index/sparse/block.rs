@@ -8,7 +8,7 @@ pub(super) const MAX_BLOCK_ROWS: u32 = 1 << 14;
 /// Postings of a block at most: ends of lists are `u32`.
 pub(super) const MAX_BLOCK_POSTINGS: usize = 1 << 30;
 
-/// See the module.
+/// The postings of a range of rows.
 pub struct Block {
     format: SparseFormat,
     start: Row,

@@ -15,7 +15,7 @@ fn text(bytes: Vec<u8>) -> String {
 type EditAt = fn(&[u8], &JsonPath, &[u8], &mut Pace<'_>) -> Result<Vec<u8>>;
 
 fn at(edit: EditAt, doc: &str, key: &str, patch: &str) -> Result<Vec<u8>> {
-    edit(doc.as_bytes(), &path(key), patch.as_bytes(), &mut Pace::unhurried())
+    edit(doc.as_bytes(), &path(key), patch.as_bytes(), &mut Pace::without_deadline())
 }
 
 fn merged(patch: &str, key: Option<&str>) -> String {

@@ -25,7 +25,7 @@ const KEPT_DEATHS: usize = 1 << 16;
 /// A vector that died and may have to live again: operation, field, first row.
 type Death = (OpNumber, u16, Row);
 
-/// See the module.
+/// The writer's private state of a collection.
 pub struct Head {
     /// Points, ids, field indexes.
     pub state: State,

@@ -1,4 +1,4 @@
-//! A disk in memory: for what needs a [`Storage`] and is not to be kept.
+//! A disk in memory, for temporary data of code that needs a [`Storage`].
 //!
 //! The simulated disk of the tests is the same [`Tree`](tree::Tree), with contents and names that remember which of
 //! their changes a sync has covered.

@@ -57,7 +57,7 @@ impl Call {
 }
 
 impl Fault {
-    /// Whether a call of that kind can end so.
+    /// Whether this fault can apply to a call of that kind.
     pub fn applies_to(self, call: Call) -> bool {
         match self {
             Self::Eio => true,
@@ -87,7 +87,7 @@ struct Planned {
     lasting: bool,
 }
 
-/// What becomes of one call.
+/// How one call ends.
 pub(super) enum Verdict {
     Pass,
     Fail(Fault),
@@ -129,7 +129,7 @@ impl Plan {
         self.last_call = None;
     }
 
-    pub(super) fn judge(&mut self, call: Call) -> Verdict {
+    pub(super) fn decide(&mut self, call: Call) -> Verdict {
         self.calls += 1;
         self.by_kind[call as usize] += 1;
         if self.last_call.is_some_and(|last| self.calls > last) {

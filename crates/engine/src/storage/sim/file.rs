@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::dice::Dice;
+use super::random_source::RandomSource;
 use crate::storage::memory::tree::Content;
 
 /// A change that no sync has covered yet.
@@ -26,8 +26,8 @@ pub(super) struct SimContent {
 }
 
 /// Bytes whose sync failed. The kernel marks such pages clean, so a later sync succeeds without writing them, unless
-/// they were written anew: they look fine until the power goes, or until the kernel lets go of the pages and reads them
-/// from the disk again.
+/// they were written again. They read back correctly until a power cut, or until the kernel evicts the pages and reads
+/// them from the disk again.
 #[derive(Clone, Debug)]
 struct Doubt {
     range: Range<usize>,
@@ -101,16 +101,16 @@ impl SimContent {
         }
     }
 
-    /// The kernel lets go of clean pages: of bytes whose sync failed some are from now on read as the disk has them,
-    /// which is anything but what was written. The length stays: it is kept with the name, not with the pages.
-    pub(super) fn drop_caches(&mut self, dice: &mut Dice) {
+    /// The kernel evicts clean pages. Some of the bytes whose sync failed are then read as the disk has them, which is
+    /// not what was written. The length stays, because it belongs to the inode and not to the pages.
+    pub(super) fn drop_caches(&mut self, random: &mut RandomSource) {
         for Doubt { range, old } in std::mem::take(&mut self.doubtful) {
             let end = range.end.min(self.live.len()).min(self.durable.len());
-            if range.start >= end || dice.chance(50) {
-                // These pages were written after all, by luck.
+            if range.start >= end || random.chance(50) {
+                // By chance these pages were written before the sync failed.
                 continue;
             }
-            spoil(&mut self.live[range.start..end], &old, dice);
+            spoil(&mut self.live[range.start..end], &old, random);
             self.durable[range.start..end].copy_from_slice(&self.live[range.start..end]);
         }
     }
@@ -120,8 +120,8 @@ impl SimContent {
         self.pending.len()
     }
 
-    /// Leaves what the disk holds if of the unsynced changes exactly those arrived for which `arrived` says so, each
-    /// whole. A place that nothing arrived for reads as zeros.
+    /// Simulates a power cut after which exactly those unsynced changes are on the disk for which `arrived` returns
+    /// true, each complete. A range without any change on the disk reads as zeros.
     pub(super) fn lose_power_keeping(&mut self, mut arrived: impl FnMut() -> bool) {
         let mut image = std::mem::take(&mut self.durable);
         for change in self.pending.drain(..) {
@@ -141,26 +141,26 @@ impl SimContent {
         self.doubtful.clear();
     }
 
-    /// Leaves what the disk holds after the power came back.
-    pub(super) fn lose_power(&mut self, dice: &mut Dice) {
+    /// Simulates a power cut.
+    pub(super) fn lose_power(&mut self, random: &mut RandomSource) {
         let mut image = if self.pending.is_empty() {
             std::mem::take(&mut self.durable)
         } else {
-            match dice.below(5) {
+            match random.below(5) {
                 0 => std::mem::take(&mut self.durable),
                 1 => std::mem::take(&mut self.live),
-                _ => self.torn(dice),
+                _ => self.torn(random),
             }
         };
         for Doubt { range, old } in std::mem::take(&mut self.doubtful) {
             let range = range.start..range.end.min(image.len());
-            if range.is_empty() || dice.chance(50) {
+            if range.is_empty() || random.chance(50) {
                 continue;
             }
-            if range.end == image.len() && dice.chance(30) {
+            if range.end == image.len() && random.chance(30) {
                 image.truncate(range.start);
             } else {
-                spoil(&mut image[range], &old, dice);
+                spoil(&mut image[range], &old, random);
             }
         }
         self.pending.clear();
@@ -169,13 +169,13 @@ impl SimContent {
     }
 
     /// Some of the pending changes arrived, the last of them in part, and sectors in any order.
-    fn torn(&mut self, dice: &mut Dice) -> Vec<u8> {
+    fn torn(&mut self, random: &mut RandomSource) -> Vec<u8> {
         let mut image = std::mem::take(&mut self.durable);
-        let arrived = dice.below(self.pending.len() + 1);
+        let arrived = random.below(self.pending.len() + 1);
         let in_part = match self.pending.get(arrived) {
             Some(Change::Write { at, bytes }) => {
-                let grain = [1, 512, 4096][dice.below(3)];
-                let end = at + dice.below(bytes.len() + 1);
+                let grain = [1, 512, 4096][random.below(3)];
+                let end = at + random.below(bytes.len() + 1);
                 // Whole grains of the disk arrive, counted from the start of the file.
                 let end = (end / grain * grain).max(*at);
                 Some(Change::Write { at: *at, bytes: bytes[..end - at].to_vec() })
@@ -190,15 +190,15 @@ impl SimContent {
             apply(&mut image, change);
         }
         let touched = touched.start..touched.end.min(image.len());
-        if dice.chance(60) {
-            let sector = [512, 4096][dice.below(2)];
-            let percent = [10, 50, 90][dice.below(3)];
+        if random.chance(60) {
+            let sector = [512, 4096][random.below(2)];
+            let percent = [10, 50, 90][random.below(3)];
             let mut start = touched.start;
             while start < touched.end {
                 let end = ((start / sector + 1) * sector).min(touched.end);
-                if dice.chance(percent) {
+                if random.chance(percent) {
                     let old = before.get(start - touched.start..).unwrap_or_default();
-                    spoil(&mut image[start..end], old, dice);
+                    spoil(&mut image[start..end], old, random);
                 }
                 start = end;
             }
@@ -218,7 +218,7 @@ fn touched(durable_len: usize, pending: &[Change]) -> Range<usize> {
 fn apply(image: &mut Vec<u8>, change: &Change) {
     match change {
         Change::Write { at, bytes } => {
-            // A place that nothing arrived for reads as zeros.
+            // A range without any change on the disk reads as zeros.
             image.resize(image.len().max(at + bytes.len()), 0);
             image[*at..at + bytes.len()].copy_from_slice(bytes);
         }
@@ -227,10 +227,10 @@ fn apply(image: &mut Vec<u8>, change: &Change) {
 }
 
 /// The content of a sector that was not written: zeros, bytes of another file, or what this file had there before.
-fn spoil(bytes: &mut [u8], old: &[u8], dice: &mut Dice) {
-    match dice.below(if old.is_empty() { 2 } else { 3 }) {
+fn spoil(bytes: &mut [u8], old: &[u8], random: &mut RandomSource) {
+    match random.below(if old.is_empty() { 2 } else { 3 }) {
         0 => bytes.fill(0),
-        1 => bytes.fill_with(|| dice.roll() as u8),
+        1 => bytes.fill_with(|| random.next_u64() as u8),
         _ => {
             let held = old.len().min(bytes.len());
             bytes[..held].copy_from_slice(&old[..held]);

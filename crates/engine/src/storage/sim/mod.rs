@@ -1,13 +1,13 @@
 //! A disk in memory that can lose power: deterministic, so that one seed is one run.
 //!
 //! The model (of POSIX, harsher than most file systems):
-//! - appends and truncations since the last successful sync of a file may arrive, not arrive, or arrive in part, torn at
-//!   1, 512 or 4,096 bytes, later sectors without earlier ones, zeros or garbage in between;
+//! - appends and truncations since the last successful sync of a file may arrive, not arrive, or arrive in part, torn
+//!   at 1, 512 or 4,096 bytes, later sectors without earlier ones, zeros or garbage in between;
 //! - names created, renamed or removed since the last `sync_dir` of their directory survive or vanish one by one, also
 //!   when the file itself was synced; both names of a rename go together;
 //! - a failed sync of a file leaves bytes that read back well until the power goes, whatever is synced later, or until
-//!   the kernel lets go of their pages ([`SimDisk::drop_caches`]): then they are read as the disk has them, which may be
-//!   what the file held there before, zeros, or anything. This is the one *stale read* that a sound disk can give to a
+//!   the kernel evicts their pages ([`SimDisk::drop_caches`]): then they are read as the disk has them, which may be
+//!   what the file held there before, zeros, or garbage. This is the one *stale read* that a sound disk can give to a
 //!   machine that has not lost power;
 //! - a failed sync of a directory leaves its names as they were, and a later one may succeed: file systems for which
 //!   that is not so take no writes any more, which is [`SimDisk::fail_from`].
@@ -15,10 +15,10 @@
 //! A disk that lies about syncs, or gives back other bytes than were synced, is not simulated here but by
 //! [`SimDisk::decay`]: the engine cannot prevent that, it must notice it.
 
-mod dice;
 mod fault;
 mod file;
 mod handle;
+mod random_source;
 mod storage;
 mod tree;
 
@@ -31,8 +31,8 @@ use self::fault::{Plan, Verdict};
 use self::tree::SimTree;
 use super::{ErrorKind, Result, StorageError};
 
-pub use self::dice::Dice;
 pub use self::fault::{Call, Fault};
+pub use self::random_source::RandomSource;
 
 /// A simulated disk. Clones are handles to the same disk.
 #[derive(Clone)]
@@ -53,7 +53,7 @@ impl Machine {
         Arc::new(Self { world: Mutex::new(world), turn: Mutex::new(None) })
     }
 
-    /// Lets others have a turn before something happens at `place`.
+    /// Runs the other work before the caller's step at `place`.
     fn turn(&self, place: &str) {
         let turn = self.turn.lock().clone();
         if let Some(turn) = turn {
@@ -95,7 +95,7 @@ impl SimDisk {
     /// locks are dead, planned faults are forgotten, and the disk can be used.
     pub fn power_cut(&self, seed: u64) {
         let mut world = self.machine.world.lock();
-        world.tree.lose_power(&mut Dice::new(seed));
+        world.tree.lose_power(&mut RandomSource::new(seed));
         world.reboot();
     }
 
@@ -136,10 +136,10 @@ impl SimDisk {
         self.machine.world.lock().plan.has_faults()
     }
 
-    /// The kernel lets go of clean pages. Bytes whose sync failed are read from the disk from here on, which may hold
-    /// something older or anything else there; nothing else changes.
+    /// The kernel evicts clean pages. From here on, bytes whose sync failed are read from the disk, which may hold
+    /// older bytes or garbage in their place. Nothing else changes.
     pub fn drop_caches(&self, seed: u64) {
-        self.machine.world.lock().tree.drop_caches(&mut Dice::new(seed));
+        self.machine.world.lock().tree.drop_caches(&mut RandomSource::new(seed));
     }
 
     /// How many changes of names and files no sync has covered.
@@ -147,9 +147,9 @@ impl SimDisk {
         self.machine.world.lock().tree.unsynced()
     }
 
-    /// Like [`power_cut`](Self::power_cut), but of the [`unsynced`](Self::unsynced) changes exactly those arrived for
-    /// which `arrived` says so, whole: it is asked once for each, names first. (A change of a name does not arrive
-    /// without those before it.)
+    /// Like [`power_cut`](Self::power_cut), but exactly those [`unsynced`](Self::unsynced) changes reach the disk,
+    /// complete, for which `arrived` returns true. It is called once for each change, names first. (A change of a name
+    /// is lost if an earlier change of that name is.)
     pub fn power_cut_keeping(&self, arrived: impl FnMut() -> bool) {
         let mut world = self.machine.world.lock();
         world.tree.lose_power_keeping(arrived);
@@ -163,8 +163,8 @@ impl SimDisk {
         hasher.finish()
     }
 
-    /// Has `turn` called before every call, with its path, and at every [`Storage::turn`], with its place: whatever it
-    /// does then happens between two steps of the caller, on the same thread. It must not need what the caller holds.
+    /// Calls `turn` before every call, with its path, and at every [`Storage::turn`], with its place. It runs between
+    /// two steps of the caller, on the same thread, and must not take locks that the caller holds.
     pub fn take_turns(&self, turn: Option<Turn>) {
         *self.machine.turn.lock() = turn;
     }
@@ -192,7 +192,7 @@ impl SimDisk {
         Self { machine: Machine::new(world) }
     }
 
-    /// Changes the bytes of a file behind everybody's back, durably: decay of the medium. No call is counted.
+    /// Changes the bytes of a file durably, without a call that is counted: decay of the medium.
     pub fn decay(&self, path: &str, change: impl FnOnce(&mut Vec<u8>)) -> Result<()> {
         let mut world = self.machine.world.lock();
         let file = world.tree.file("decay", path)?;
@@ -205,18 +205,18 @@ impl SimDisk {
     }
 }
 
-/// The world, and a fault that the call must act out itself.
+/// The state of the machine, and a fault that the call itself must simulate.
 struct Entered<'a> {
     world: parking_lot::MutexGuard<'a, World>,
     fault: Option<Fault>,
 }
 
-/// Counts the call and lets it fail if its time has come. Only short writes and failed syncs, which have effects, are
+/// Counts the call, and fails it if a fault is due. Only short writes and failed syncs, which have effects, are
 /// left to the call.
 fn enter<'a>(machine: &'a Machine, call: Call, operation: &'static str, path: &str) -> Result<Entered<'a>> {
     machine.turn(path);
     let mut world = machine.world.lock();
-    let fault = match world.plan.judge(call) {
+    let fault = match world.plan.decide(call) {
         Verdict::Pass => None,
         Verdict::Off => {
             return Err(StorageError::new(ErrorKind::Io, operation, path, "the simulated machine is off"));

@@ -3,8 +3,8 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::hash::{Hash, Hasher};
 
-use super::dice::Dice;
 use super::file::SimContent;
+use super::random_source::RandomSource;
 use crate::storage::memory::tree::{Content, Entries, NameLog, Node, NodeId, ROOT, Tree, set_all};
 
 /// All names and contents, and which of them a power cut leaves.
@@ -35,7 +35,7 @@ impl Names {
         set_all(self.durable.entry(change.dir).or_default(), &change.entries);
     }
 
-    /// Makes the pending changes durable for which `arrived` answers true, and forgets the others. The argument of
+    /// Makes the pending changes durable for which `arrived` returns true, and forgets the others. The argument of
     /// `arrived` says whether an earlier change of the same name was lost: then it must answer false.
     fn lose(&mut self, mut arrived: impl FnMut(bool) -> bool) {
         let mut lost: HashSet<(NodeId, String)> = HashSet::new();
@@ -70,14 +70,14 @@ impl SimTree {
         }
     }
 
-    /// Leaves what the disk holds after the power came back. A name keeps a prefix of its unsynced changes.
-    pub(super) fn lose_power(&mut self, dice: &mut Dice) {
-        let percent = [0, 25, 50, 75, 100][dice.below(5)];
-        self.names.lose(|follows_a_loss| !follows_a_loss && dice.chance(percent));
+    /// Simulates a power cut. Each name keeps a prefix of its unsynced changes.
+    pub(super) fn lose_power(&mut self, random: &mut RandomSource) {
+        let percent = [0, 25, 50, 75, 100][random.below(5)];
+        self.names.lose(|follows_a_loss| !follows_a_loss && random.chance(percent));
         self.show_durable_names();
         for id in self.file_ids() {
             if let Some(content) = self.file_mut(id) {
-                content.lose_power(dice);
+                content.lose_power(random);
             }
         }
     }
@@ -89,11 +89,11 @@ impl SimTree {
         self.names.pending.len() + contents.sum::<usize>()
     }
 
-    /// Leaves what the disk holds if of the [`unsynced`](Self::unsynced) changes, names first, exactly those arrived for
-    /// which `arrived` says so; but no change of a name without those before it.
+    /// Simulates a power cut after which exactly those [`unsynced`](Self::unsynced) changes are on the disk for which
+    /// `arrived` returns true, names first. A change of a name is lost if an earlier change of that name is.
     pub(super) fn lose_power_keeping(&mut self, mut arrived: impl FnMut() -> bool) {
         let files = self.named_at_all();
-        // Asked in any case: one answer for each change.
+        // Called for every change, so that the number of calls does not depend on the answers.
         self.names.lose(|follows_a_loss| arrived() && !follows_a_loss);
         for id in files {
             if let Some(content) = self.file_mut(id) {
@@ -104,10 +104,10 @@ impl SimTree {
     }
 
     /// See [`SimContent::drop_caches`].
-    pub(super) fn drop_caches(&mut self, dice: &mut Dice) {
+    pub(super) fn drop_caches(&mut self, random: &mut RandomSource) {
         for id in self.file_ids() {
             if let Some(content) = self.file_mut(id) {
-                content.drop_caches(dice);
+                content.drop_caches(random);
             }
         }
     }
@@ -154,7 +154,8 @@ impl SimTree {
         ids
     }
 
-    /// Files and directories that have a name, had one that may come back, or may get one, in the order of their making.
+    /// Files and directories that have a name, had one that may come back, or may get one, in the order of their
+    /// making.
     fn named_at_all(&self) -> Vec<NodeId> {
         let mut seen = BTreeSet::from([ROOT]);
         let mut open = vec![ROOT];

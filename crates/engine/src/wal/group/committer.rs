@@ -1,4 +1,4 @@
-//! Moving groups from the queue to the log, and notifying their writers.
+//! Moves groups from the queue to the log, and notifies their writers.
 
 use super::Completion;
 use crate::sync::{Condvar, Mutex, MutexGuard};
@@ -125,7 +125,7 @@ impl Committer {
                 awaited.extend(collections);
                 eager.push(false);
             } else {
-                // Behind a group that waits for the sync, one of the same collection waits too: its view has both.
+                // A group behind one of the same collection that waits for the sync waits, too: its view contains both.
                 eager.push(!collections.into_iter().any(|collection| awaited.contains(&collection)));
             }
             for record in group.records.drain(..) {
@@ -186,7 +186,7 @@ impl Committer {
 
 fn notify(outcomes: Vec<Outcome>) {
     for Outcome { done, result } in outcomes {
-        // A writer that panics must not take the log with it; the panic hook has reported it.
+        // A panic of a writer's completion must not stop the log. The panic hook has reported it.
         let _ = catch_unwind(AssertUnwindSafe(|| done(result)));
     }
 }

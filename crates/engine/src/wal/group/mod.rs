@@ -14,13 +14,13 @@ use crate::types::Lsn;
 use committer::{Committer, Group, Queue};
 use std::sync::Arc;
 
-/// With at most this many bytes waiting, a writer writes and syncs inline: the sync then takes hardly longer than handing
-/// over to another thread and back.
+/// With at most this many bytes waiting, a writer writes and syncs inline: the sync then takes hardly longer than
+/// handing over to another thread and back.
 const INLINE_BYTES: usize = 64 << 10;
 
 /// Called once with how a group ended: the LSN of its last record (for an empty group the last durable one) or why
-/// none of its records is in the log. Called on the thread that wrote it, one at a time and the groups of a collection in
-/// the order of their LSNs; it must not block, and must not call the log.
+/// none of its records is in the log. Called on the thread that wrote it, one at a time and the groups of a collection
+/// in the order of their LSNs; it must not block, and must not call the log.
 pub type Completion = Box<dyn FnOnce(Result<Lsn, LogError>) + Send>;
 
 /// The log, shared by all writers of the server.
@@ -30,7 +30,7 @@ pub type Completion = Box<dyn FnOnce(Result<Lsn, LogError>) + Send>;
 /// built on it, and records of its collections are refused until [`resume`](Self::resume).
 pub struct GroupCommit {
     shared: Arc<Committer>,
-    /// `None` when flushes happen in the caller.
+    /// The log's thread. `None` when flushes happen in the caller.
     thread: Mutex<Option<JoinHandle<()>>>,
     inline: bool,
 }
@@ -128,7 +128,7 @@ impl GroupCommit {
         }
         let is_short = self.shared.queue.lock().bytes <= INLINE_BYTES;
         match is_short.then(|| self.shared.log.try_lock()).flatten() {
-            // With a sync: the one after a pause, of records that did not ask for one, is the thread's.
+            // With a sync. Deferred syncs of records that did not ask for one are left to the thread.
             Some(log) => drop(self.shared.write_batch(log, true)),
             None => self.wake(),
         }
@@ -147,12 +147,12 @@ impl GroupCommit {
             // The receiver is gone if the waiting thread was unwound.
             let _ = sender.send(outcome);
         });
-        // Left to the log's thread.
+        // The log's thread does it.
         drop(self.append(|_| Ok(()), Durability::Always, done)?);
         receiver.recv().unwrap_or(Err(LogError::Closed))
     }
 
-    /// Why the log takes no writes until it is opened again, if it does not: a sync failed.
+    /// The failed sync because of which the log takes no writes until it is opened again, if any.
     pub fn fault(&self) -> Option<LogError> {
         self.shared.queue.lock().poison.clone()
     }
@@ -172,9 +172,9 @@ impl GroupCommit {
         self.shared.log.lock().cut(below)
     }
 
-    /// See [`Log::mend_mark`]; waits for a running sync.
-    pub fn mend_mark(&self) -> Option<(MarkFault, Result<(), LogError>)> {
-        self.shared.log.lock().mend_mark()
+    /// See [`Log::repair_mark`]; waits for a running sync.
+    pub fn repair_mark(&self) -> Option<(MarkFault, Result<(), LogError>)> {
+        self.shared.log.lock().repair_mark()
     }
 
     /// See [`Log::rotate`]; waits for a running sync.
@@ -183,16 +183,16 @@ impl GroupCommit {
     }
 
     /// Makes everything that was appended durable and shows the paths of all segments with their lengths in bytes,
-    /// oldest first. Nothing is written or cut meanwhile, so `look` must be short. What a segment holds up to its length
-    /// never changes afterwards.
+    /// oldest first. Nothing is written or cut meanwhile, so `read` must be short. What a segment holds up to its
+    /// length never changes afterwards.
     ///
     /// # Errors
-    /// The log's, when it cannot be made durable.
-    pub fn with_segments<R>(&self, look: impl FnOnce(&[(String, u64)]) -> R) -> Result<R, LogError> {
+    /// The error of the log when it cannot be made durable.
+    pub fn with_segments<R>(&self, read: impl FnOnce(&[(String, u64)]) -> R) -> Result<R, LogError> {
         self.sync()?;
         let mut log = self.shared.log.lock();
         log.flush()?;
-        Ok(look(&log.segments()))
+        Ok(read(&log.segments()))
     }
 
     /// See [`Log::size_bytes`]; waits for a running sync.

@@ -1,10 +1,10 @@
-//! What a writer owes the log after it has queued a group.
+//! The flush that a writer must cause after it has queued a group.
 
 use super::GroupCommit;
 use crate::wal::durability::Durability;
 
-/// A group that is queued and that no thread was woken for yet. Dropping this wakes the log's thread: right for a writer
-/// that has more to do. [`finish`](Self::finish) is for one that has not.
+/// A group that is queued and that no thread was woken for yet. Dropping this wakes the log's thread: right for a
+/// writer that has more to do. [`finish`](Self::finish) is for one that has not.
 #[must_use = "dropping it wakes the log's thread; `finish` syncs inline where that is faster"]
 pub struct PendingFlush<'l> {
     log: &'l GroupCommit,

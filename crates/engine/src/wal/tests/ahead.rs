@@ -92,7 +92,7 @@ fn a_disk_without_room_for_zeros_takes_records() {
 }
 
 #[test]
-fn records_that_nobody_syncs_and_long_ones_write_no_zeros() {
+fn records_without_a_sync_and_long_records_write_no_zeros() {
     let disk = SimDisk::new();
     let (mut log, _, _) = open(&disk);
     flush(&mut log, &[1; 40 << 10]).unwrap();

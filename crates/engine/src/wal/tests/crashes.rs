@@ -2,7 +2,7 @@
 //! least as long as what was acknowledged, with the exact bytes.
 
 use super::*;
-use crate::storage::sim::Dice;
+use crate::storage::sim::RandomSource;
 use crate::storage::{Call, Fault};
 
 /// What the log may and must hold.
@@ -60,23 +60,23 @@ impl Oracle {
     }
 }
 
-fn random_fault(dice: &mut Dice) -> Fault {
-    [Fault::Eio, Fault::Enospc, Fault::ShortWrite, Fault::FsyncFails][dice.below(4)]
+fn random_fault(random: &mut RandomSource) -> Fault {
+    [Fault::Eio, Fault::Enospc, Fault::ShortWrite, Fault::FsyncFails][random.below(4)]
 }
 
 /// One life of a log under everything at once.
 fn run(seed: u64) {
-    let mut dice = Dice::new(seed);
+    let mut random = RandomSource::new(seed);
     let disk = SimDisk::new();
-    let segment_bytes = [200, 1000, 20_000][dice.below(3)];
-    let faults = dice.chance(70);
+    let segment_bytes = [200, 1000, 20_000][random.below(3)];
+    let faults = random.chance(70);
     let mut oracle = Oracle::default();
     let mut log = oracle.reopen(&disk, segment_bytes).unwrap();
     for _ in 0..60 {
-        match dice.below(14) {
+        match random.below(14) {
             0..=5 => {
-                let len = [0, 3, 40, 600, 5000][dice.below(5)];
-                let body = (0..len).map(|_| dice.roll() as u8).collect();
+                let len = [0, 3, 40, 600, 5000][random.below(5)];
+                let body = (0..len).map(|_| random.next_u64() as u8).collect();
                 oracle.append(&mut log, body);
             }
             6..=8 => {
@@ -88,26 +88,26 @@ fn run(seed: u64) {
                 oracle.settle(outcome, &log, false);
             }
             10 if oracle.acknowledged > oracle.applied => {
-                oracle.applied += dice.below((oracle.acknowledged - oracle.applied) as usize + 1) as u64;
+                oracle.applied += random.below((oracle.acknowledged - oracle.applied) as usize + 1) as u64;
                 // A cut that fails half way leaves segments that the next one takes.
                 let _ = log.cut(lsn(oracle.applied + 1));
             }
-            11 if faults => disk.fail_nth(1 + dice.below(6) as u64, random_fault(&mut dice)),
-            12 | 13 if dice.chance(60) => {
-                if faults && dice.chance(30) {
-                    disk.crash_after(dice.below(8) as u64);
+            11 if faults => disk.fail_nth(1 + random.below(6) as u64, random_fault(&mut random)),
+            12 | 13 if random.chance(60) => {
+                if faults && random.chance(30) {
+                    disk.crash_after(random.below(8) as u64);
                     let outcome = log.flush();
                     oracle.settle(outcome, &log, true);
                 }
                 drop(log);
                 log = loop {
-                    if dice.chance(70) {
-                        disk.power_cut(dice.roll());
+                    if random.chance(70) {
+                        disk.power_cut(random.next_u64());
                     } else {
                         disk.kill();
                     }
-                    if faults && dice.chance(30) {
-                        disk.fail_nth(1 + dice.below(12) as u64, random_fault(&mut dice));
+                    if faults && random.chance(30) {
+                        disk.fail_nth(1 + random.below(12) as u64, random_fault(&mut random));
                     }
                     if let Some(log) = oracle.reopen(&disk, segment_bytes) {
                         break log;
@@ -118,7 +118,7 @@ fn run(seed: u64) {
             _ => {}
         }
     }
-    disk.power_cut(dice.roll());
+    disk.power_cut(random.next_u64());
     oracle.reopen(&disk, segment_bytes).expect("the log opens after the last cut");
 }
 
@@ -169,7 +169,7 @@ fn records_that_recovery_did_not_find_never_come_back() {
 }
 
 #[test]
-fn a_segment_whose_name_was_not_synced_is_not_relied_on() {
+fn a_segment_whose_name_was_not_synced_is_not_used() {
     for n in 1..12 {
         let disk = SimDisk::new();
         filled(&disk, 2, 1 << 20);

@@ -1,4 +1,4 @@
-//! Cutting the log, and telling what was cut from what is lost.
+//! Cutting the log, and distinguishing what was cut from what is lost.
 
 use super::*;
 use crate::storage::Fault;
@@ -52,14 +52,14 @@ fn either_file_of_the_cut_mark_stands_in_for_the_other_and_both_are_written_agai
         assert_eq!((again, report.damages.len()), (seen.clone(), 0), "{path} {how}");
         let fault = report.mark_fault.map(|fault| (fault.path, fault.has_other));
         // A release before this one had no copy.
-        let is_told = (path, how) != ("catalog/cut", "gone");
-        assert_eq!(fault, is_told.then_some((path, true)));
+        let is_reported = (path, how) != ("catalog/cut", "gone");
+        assert_eq!(fault, is_reported.then_some((path, true)));
         assert_eq!(copy.read(path).unwrap(), disk.read(path).unwrap(), "{path} {how}");
     }
 }
 
 #[test]
-fn without_the_cut_mark_and_its_copy_nobody_takes_what_is_missing_for_cut() {
+fn without_the_cut_mark_and_its_copy_missing_segments_are_not_taken_for_cut() {
     let (disk, seen, oldest) = cut();
     disk.decay("log/cut", |bytes| bytes[13] ^= 1).unwrap();
     disk.remove("catalog/cut").unwrap();
@@ -72,7 +72,7 @@ fn without_the_cut_mark_and_its_copy_nobody_takes_what_is_missing_for_cut() {
             (DamageKind::CutMark, lsn(1), Some(lsn(oldest - 1)))
         );
         assert_eq!((report.bad_header, report.mark_fault.map(|fault| fault.has_other)), (None, Some(false)));
-        assert!(log.mend_mark().is_none(), "whether it is whole this log does not know");
+        assert!(log.repair_mark().is_none(), "whether it is whole this log does not know");
     }
     let (mut log, _, _) = open_with(&disk, options(300), 0).unwrap();
     log.cut(lsn(20)).unwrap();
@@ -104,13 +104,13 @@ fn a_cut_that_ends_between_its_two_marks_is_as_good_as_none_or_done() {
 fn a_log_that_is_open_writes_a_damaged_mark_again() {
     let (disk, _, oldest) = cut();
     let (mut log, _, _) = open_with(&disk, options(300), 0).unwrap();
-    assert!(log.mend_mark().is_none());
+    assert!(log.repair_mark().is_none());
     let sound = disk.read("log/cut").unwrap();
     for path in ["log/cut", "catalog/cut"] {
         disk.decay(path, |bytes| bytes.truncate(5)).unwrap();
     }
-    let (fault, mended) = log.mend_mark().unwrap();
-    assert_eq!((fault.what.as_str(), mended), ("is damaged", Ok(())));
+    let (fault, repaired) = log.repair_mark().unwrap();
+    assert_eq!((fault.what.as_str(), repaired), ("is damaged", Ok(())));
     assert_eq!([disk.read("log/cut").unwrap(), disk.read("catalog/cut").unwrap()], [sound.clone(), sound]);
     assert_eq!(open_with(&disk, options(300), 0).unwrap().0.oldest_lsn(), lsn(oldest));
 }
@@ -148,7 +148,7 @@ fn the_loss_of_a_record_of_the_catalog_is_known_to_every_later_segment() {
             assert_eq!(report.catalog_before, Some(catalog), "{end} segments are gone");
         }
     }
-    // A hole where it stood.
+    // A gap in its place.
     let copy = disk.duplicate();
     copy.decay(&format!("log/{}", names[holds]), |bytes| bytes[52..].fill(0xAA)).unwrap();
     assert_eq!(open_with(&copy, options(300), 0).unwrap().1.catalog_before, Some(catalog));

@@ -130,7 +130,7 @@ fn collections_that_were_not_behind_the_damage_go_on_through_restarts() {
 }
 
 #[test]
-fn damage_below_what_is_applied_harms_nobody() {
+fn damage_below_the_applied_records_loses_nothing() {
     let (disk, path) = six();
     disk.decay(&path, |bytes| bytes[HEADER + RECORD + 20] ^= 1).unwrap();
     let (_, report, seen) = open_with(&disk, options(1 << 20), 2).unwrap();
@@ -202,7 +202,7 @@ fn what_a_checkpoint_has_applied_was_no_torn_group() {
                         is_damage.then_some(lsn(6)),
                         "{how}: {report:?}"
                     );
-                    // Nobody knows how much more there was, so it reaches beyond what was applied.
+                    // It is unknown how many records there were, so the damage may extend beyond what was applied.
                     assert!(
                         lost.is_none_or(|lost| lost.lost_to.is_none_or(|to| to > lsn(applied))),
                         "{how}: {report:?}"

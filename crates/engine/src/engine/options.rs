@@ -1,0 +1,63 @@
+//! How an engine is opened.
+
+use super::{ScrubOptions, Tuning};
+use crate::catalog::Mode;
+use crate::limits::{Limits, Thresholds};
+use std::time::Duration;
+
+/// How to open an engine.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// Threads that answer reads, at least 1.
+    pub search_threads: usize,
+    /// Limits on requests and collections.
+    pub limits: Limits,
+    /// Sizes at which work in the background starts.
+    pub thresholds: Thresholds,
+    /// Time between two rounds of background work: vacuums, checkpoints, removals.
+    pub housekeeping: Duration,
+    /// Threads of its own, or everything on the calling thread.
+    pub mode: Mode,
+    /// How rows are prefetched. Without threads nothing is measured.
+    pub tuning: Tuning,
+    /// How files are read in the background for signs of decay; not at all when absent, or without threads.
+    pub scrub: Option<ScrubOptions>,
+    /// Operations on the collection `__panic__` panic: for the test that a panic is survived.
+    #[cfg(feature = "testing")]
+    pub panics_on_request: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        let search_threads = std::thread::available_parallelism().map_or(1, usize::from);
+        Options {
+            search_threads,
+            limits: Limits::default(),
+            thresholds: Thresholds::default(),
+            housekeeping: Duration::from_millis(500),
+            mode: Mode::Threaded,
+            tuning: Tuning::Measured,
+            scrub: None,
+            #[cfg(feature = "testing")]
+            panics_on_request: false,
+        }
+    }
+}
+
+#[cfg(feature = "testing")]
+impl Options {
+    /// Background work starts at thresholds of a few kilobytes and rows, and is due every 10 ms: small collections
+    /// are checkpointed, copied forward, vacuumed and cut from the log many times a second.
+    pub fn eager(self) -> Options {
+        let thresholds = Thresholds {
+            checkpoint_bytes: 48 << 10,
+            log_budget_bytes: 128 << 10,
+            log_segment_bytes: 32 << 10,
+            graph_step_rows: 20,
+            vacuum_rows: 20,
+            order_rows: 100,
+            row_chunk_bytes: 8 << 10,
+        };
+        Options { thresholds, housekeeping: Duration::from_millis(10), ..self }
+    }
+}
