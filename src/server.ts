@@ -128,13 +128,19 @@ async function refuseUnusable({ dataDir }: Config): Promise<void> {
 /** Opens the store of authentication in the background. */
 function openStore({ config, log, state, cleanUp }: Start): Deferred<AuthService> {
   const auth = new Deferred(openAuth(config, log, state.auth));
-  cleanUp.add('authentication', () => closeIfOpen(auth.ready));
+  cleanUp.add('authentication', () => closeIfOpen(auth.ready, log));
   return auth;
 }
 
-/** Closes a part. One that could not be opened has nothing to close, and the start has reported its failure. */
-async function closeIfOpen(part: Promise<{ close: () => Promise<void> }>): Promise<void> {
-  await (await part.catch(() => undefined))?.close();
+/**
+ * Closes a part. One that could not be opened has nothing to close, and the start has reported its failure. One that
+ * cannot be closed is logged, and the stop succeeds all the same.
+ */
+async function closeIfOpen(part: Promise<{ close: () => Promise<void> }>, log: Logger): Promise<void> {
+  const opened = await part.catch(() => undefined);
+  await opened?.close().catch((error: unknown) => {
+    log.error({ err: error }, 'could not close cleanly');
+  });
 }
 
 /** Makes the HTTP server and listens. When that fails, what was opened so far is closed. */
@@ -183,14 +189,14 @@ async function nativeEngine(options: EngineOptions): Promise<Engine> {
 }
 
 /** Makes the engine without opening it. */
-function makeEngine({ config, cleanUp }: Start, factory: EngineFactory): Promise<Engine> {
+function makeEngine({ config, log, cleanUp }: Start, factory: EngineFactory): Promise<Engine> {
   const { dataDir, searchThreads, limits, scrubMbPerSecond, scrubIntervalHours } = config;
   const scrub = { bytesPerSecond: scrubMbPerSecond * 1e6, intervalSeconds: scrubIntervalHours * 3600 };
   const make = async (): Promise<Engine> =>
     factory({ dataDir, searchThreads, limits, ...(scrubMbPerSecond > 0 && { scrub }) });
   const engine = make();
   engine.catch(() => undefined);
-  cleanUp.add('engine', () => closeIfOpen(engine));
+  cleanUp.add('engine', () => closeIfOpen(engine, log));
   return engine;
 }
 

@@ -106,7 +106,7 @@ const standard = {
     { count: 'KITHDB_DAMAGES', first: 'KITHDB_FIRST_DAMAGE' },
     { full: 1_000, slice: 250 },
   ),
-  filters: random('filters', ['--lib', 'indexes_never_change'], 'KITHDB_CASES', {
+  filters: random('filters', ['--lib', 'filter::tests::properties'], 'KITHDB_CASES', {
     full: 20_000,
     slice: 5_000,
   }),

@@ -14,7 +14,13 @@ const TIMED = [
 
 /** @param {import('./tally.mjs').Tally} tally */
 export async function runCargoTests(tally) {
-  const tests = await runAndCount(tally, 'cargo-test', [...TEST_BUILD, '--lib', '--tests', ...TIMED]);
+  const tests = await runAndCount(tally, 'cargo-test', [
+    ...TEST_BUILD,
+    '--lib',
+    '--tests',
+    '--no-fail-fast',
+    ...TIMED,
+  ]);
   // The runner of these is a part of rustdoc, where nothing allows the option.
   const examples = await runAndCount(tally, 'cargo-doc-test', [...TEST_BUILD, '--doc']);
   return `${tests + examples} tests`;

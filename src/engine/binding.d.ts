@@ -84,7 +84,7 @@ export interface Completion {
   details?: string
 }
 
-/** A collection that was looked at. */
+/** A collection that was checked. */
 export interface NativeCheckedCollection {
   /** Its number, which its folder carries. */
   id: number
@@ -326,7 +326,7 @@ export interface NativeUnsoundFile {
   what: string
   /** Whether it can be made again from the others. */
   isDerived: boolean
-  /** Whether another release wrote it: nothing is wrong with it, as far as this one can tell. */
+  /** Whether another release wrote it, so that this one cannot verify it. */
   isOfOtherRelease: boolean
 }
 
@@ -349,7 +349,7 @@ export interface OpenOptions {
 export declare function repairDataDir(dataDir: string, stamp: string, dryRun: boolean): Promise<NativeRepairReport>
 
 /**
- * Compares the files of a data directory that nobody writes to with their checksums, on a thread of its own. Nothing in
+ * Compares the files of a data directory that no process writes to with their checksums, on a thread of its own. Nothing in
  * it changes, and no lock is taken. `is_log_synced` says that a server had synced the whole log before it was copied.
  */
 export declare function verifyDataFiles(dataDir: string, isLogSynced: boolean): Promise<Array<NativeUnsoundFile>>

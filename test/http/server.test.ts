@@ -1,11 +1,12 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createConnection, createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pino from 'pino';
 import { loadConfig, readFlags, type Config } from '../../src/config';
+import { CONTROL_FILE } from '../../src/operations/control-protocol';
 import { startServer, StartError, type RunningServer, type StartOptions } from '../../src/server';
 import { sleep, until } from '../until';
 import { FakeEngine } from './fake-engine';
@@ -291,6 +292,31 @@ describe('C11.3 stopping', () => {
         }
       });
     }
+  });
+
+  it('closes the engine when the control socket cannot be closed, and then fails, so that the process exits 1', async () => {
+    const engine = new FakeEngine();
+    const error = jest.fn();
+    const log = pino({ level: 'error' }, { write: error });
+    const server = await start(engine, { log: { log, flush: () => undefined } });
+    await server.ready;
+    const file = join(folders.at(-1) ?? '', CONTROL_FILE);
+    rmSync(file);
+    mkdirSync(file);
+    await expect(server.stop()).rejects.toThrow(CONTROL_FILE);
+    expect(engine.closed).toBe(true);
+    expect(error).toHaveBeenCalledWith(expect.stringContaining('could not close cleanly'));
+  });
+
+  it('stops cleanly although the engine cannot be closed, which is logged', async () => {
+    const engine = new FakeEngine();
+    jest.spyOn(engine, 'close').mockRejectedValue(new Error('a sync failed'));
+    const error = jest.fn();
+    const log = pino({ level: 'error' }, { write: error });
+    const server = await start(engine, { log: { log, flush: () => undefined } });
+    await server.ready;
+    await server.stop();
+    expect(error).toHaveBeenCalledWith(expect.stringContaining('a sync failed'));
   });
 
   it('waits for an opening that takes minutes when it is told to stop, closes the engine and exits 0', async () => {

@@ -22,7 +22,7 @@ pub struct VectorSearch<'a> {
     pub target: &'a Target,
     /// Hits wanted.
     pub k: usize,
-    /// Width of walks through the field's graph, at least `k`.
+    /// Width of walks through the field's graph, at least `k`; an exact search makes none.
     pub ef: usize,
     /// How to search.
     pub params: SearchParams,
@@ -41,8 +41,11 @@ impl<'a> VectorSearch<'a> {
         target: &'a Target,
         k: usize,
     ) -> VectorSearch<'a> {
-        let hnsw = config.effective_hnsw(config.name_at(target.field));
-        let ef = params.hnsw_ef.unwrap_or(hnsw.map_or(k, |hnsw| hnsw.ef_search)).max(k);
+        let configured = || {
+            let hnsw = config.effective_hnsw(config.name_at(target.field));
+            hnsw.map_or(k, |hnsw| hnsw.ef_search)
+        };
+        let ef = if params.exact { k } else { params.hnsw_ef.unwrap_or_else(configured).max(k) };
         VectorSearch { target, k, ef, params, threshold: step.threshold, excluded: &step.excluded }
     }
 }

@@ -26,7 +26,7 @@ const KINDS: [FieldKind; 8] = [
 /// Random collections to try, each with several filters.
 fn config() -> ProptestConfig {
     let cases: u32 =
-        std::env::var("KITHDB_CASES").ok().map_or(10_000, |cases| cases.parse().expect("a number of cases"));
+        std::env::var("KITHDB_CASES").ok().map_or(2_000, |cases| cases.parse().expect("a number of cases"));
     // Values are drawn until one has the kind that a clause needs.
     let max_local_rejects = cases.saturating_mul(100);
     ProptestConfig { cases, max_local_rejects, max_shrink_iters: 20_000, ..ProptestConfig::default() }
