@@ -2,11 +2,11 @@
 //!
 //! A checkpoint costs in proportion to what is new: it writes only row chunks that grew, only chunks of points with a
 //! changed point, and only payloads that no file holds yet. Files with less than half still in use (on a full disk:
-//! less than seven eighths) are copied forward and dropped, as far as there is room. The ends of rows are not kept:
+//! less than seven eighths) are copied forward and dropped, as far as there is room. Deaths of rows are not kept:
 //! a row is alive if its owner names it.
 //!
-//! This module is the files alone: their formats, writing and loading them, inspecting and salvaging them. When a
-//! checkpoint is made is decided by the collection.
+//! This module has the formats of the files, and writes, loads, inspects and salvages them. The collection decides when a
+//! checkpoint is made.
 
 mod cause;
 mod error;

@@ -18,7 +18,7 @@ const LENGTH_BYTES: usize = 4;
 pub(super) const ROW_BYTES: usize = LENGTH_BYTES + OWNER_BYTES;
 
 impl Pass<'_> {
-    /// Writes the chunks of sparse rows that grew.
+    /// Writes the chunks of sparse rows that have grown.
     pub fn sparse_fields(&mut self) -> Result<Vec<FieldManifest>, StorageError> {
         let tables = &*self.view.sparse;
         (self.view.fields.len()..)
@@ -107,7 +107,7 @@ pub(crate) fn load(
     Ok(())
 }
 
-/// Lengths, owners and rows of a chunk; `None` when their number is another, or a row is not of the field's format.
+/// Lengths, owners and rows of a chunk; `None` when the chunk does not have `rows` rows of the field's format.
 fn parts<'a>(
     chunk: &'a [u8],
     rows: usize,

@@ -1,11 +1,10 @@
 //! Finding the nearest rows: exactly ([`flat`]), by a graph ([`hnsw`]), or, of sparse vectors, by an inverted index
 //! ([`sparse`]).
 //!
-//! Everything here works on row numbers and *distances*, of which smaller is better for every metric; points, ids,
-//! filters and versions are the caller's and come in as closures. Both ways compute a distance by the same sequence of
-//! operations, so a row has one distance whatever found it, and both hand their rows to a [`TopK`], which breaks ties
-//! by the caller's order. How rows are brought to the cache ahead of that is a table ([`fetch`]) that is measured
-//! ([`tuning`]).
+//! Everything here works on rows and *distances*, of which smaller is better for every metric. Points, ids, filters and
+//! versions belong to the caller, which passes them as closures. Both methods compute a distance by the same sequence of
+//! operations, so the distance of a row does not depend on the method. Both offer rows to a [`TopK`], which breaks ties by the
+//! caller's order. A table ([`fetch`]) says how rows are prefetched; its entries can be measured ([`tuning`]).
 
 pub mod distance;
 pub mod fetch;

@@ -1,4 +1,4 @@
-//! Which points of a snapshot a filter lets through.
+//! Which points of a snapshot match a filter.
 
 use super::excluded::Excluded;
 use crate::collection::State;
@@ -8,17 +8,17 @@ use crate::filter::{Filter, Plan};
 use crate::point_set::{Bits, PointSet};
 use crate::types::PointOffset;
 
-/// A filter against a state: what the field indexes say, and what is left to check on documents.
+/// A filter on a state: the result of the field indexes, and the conditions that are left to check on documents.
 pub struct Matching<'a> {
     state: &'a State,
     filter: Option<&'a Filter>,
     plan: Plan,
-    /// The candidates again, where so many offsets are asked for that it pays.
+    /// The candidates as bits, if enough lookups are expected.
     bits: Option<Bits>,
 }
 
-/// Lookups for each 64 points of the collection from which [`Bits`] are worth making: a word of bits takes a nanosecond
-/// or two to make, and a lookup in a list takes about five more than one in the bits.
+/// Lookups for each 64 points of the collection from which on [`Bits`] are made. A word of bits takes one or two nanoseconds to
+/// make, and a lookup in a list takes about five nanoseconds more than one in the bits.
 const LOOKUPS_PER_WORD: u64 = 3;
 
 /// Odd, and near the golden section of the usual sample sizes.
@@ -130,7 +130,7 @@ impl<'a> Matching<'a> {
         (0..count as u64).filter_map(move |at| {
             // By a factor without a divisor in common with powers of two, so that the first few are spread as well.
             let place = at * SPREADING % (count as u64).next_power_of_two();
-            // Somewhere in the step: what was written in turns would else be met always or never.
+            // At a varying position in the step, so that the sample is fair for points that were written in turns.
             let within = at.wrapping_mul(SCATTERING) >> 32;
             let offset = u32::try_from(place * step + within % step).ok()?;
             candidates.at_or_after(PointOffset::new(offset))

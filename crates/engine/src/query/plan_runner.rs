@@ -11,7 +11,7 @@ use crate::index::{Stopped, Traversal, WalkParams, WalkScratch};
 use crate::types::{Node, Row, RowRange};
 use std::cell::{Cell, RefCell};
 
-/// Points that are checked to estimate how many match a filter that indexes do not answer.
+/// Points that are checked to estimate how many match a filter that field indexes do not answer exactly.
 const SAMPLE: usize = 256;
 /// The first of them. They are enough when a quarter of them match.
 const FIRST_SAMPLE: usize = 64;
@@ -20,8 +20,8 @@ const FEW: u64 = 512;
 /// Matching rows that a two-hop walk starts from, in addition to the node that the descent from the entry point finds. The
 /// matches may form several clusters, and walks do not lead from one to another.
 const SEEDS: usize = 32;
-/// Matching rows that the seeds are the nearest of. With a probability of 1 in 500,000 none of them is in a given cluster that
-/// has a twentieth of the matches.
+/// Size of the sample of matching rows that the seeds are taken from: those nearest to the query. With a probability of 1 in
+/// 500,000 the sample has no row of a given cluster that has a twentieth of the matches.
 const SEED_SAMPLE: usize = 256;
 /// Nodes that a wide walk meets before it begins to check how many of them match.
 const UNCHECKED: u32 = 32;
@@ -32,7 +32,7 @@ const CHECKED_BY_DOCUMENT: u32 = 32;
 /// The walk is given up when fewer of these match than the expected share divided by this.
 const FAR_BELOW: f64 = 8.0;
 /// Part of the width of the walk in which `k` matches have to be. A walk finds nearly all of the nearest rows, but misses some
-/// towards its width.
+/// of the farthest in its width.
 const TRUSTED: f64 = 0.8;
 
 /// Rows that a two-hop walk checks for each unit of its width, roughly.

@@ -1,10 +1,10 @@
 //! Links of isolated nodes.
 //!
-//! The first node of a new cluster finds the nodes of one old cluster. All of them are about equally near, so they fill
-//! its candidate list, and all but one are superfluous as links. The nodes that follow find the new cluster itself. If
-//! rows come cluster by cluster, each cluster is then joined to only one or two others, and walks that do not start near
-//! it may miss it altogether. If rows come in random order this does not happen: the first nodes are sparse and link all
-//! clusters.
+//! The first node of a new cluster finds the nodes of one old cluster. These are about equally near, so they fill its
+//! candidate list, and all but one are superfluous as links. Later nodes of the new cluster find the cluster itself. If rows
+//! are inserted cluster by cluster, each cluster is linked to only one or two others, and walks that do not start near it may
+//! miss it altogether. This does not happen if rows are inserted in random order, because the first nodes are sparse and link
+//! all clusters.
 //!
 //! So a node that is isolated from a group of those that it found looks for further candidates in the layers above,
 //! whose nodes are sparser, so that a walk gets farther. It takes links to several groups, even where one could be

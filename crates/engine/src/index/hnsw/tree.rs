@@ -70,7 +70,7 @@ impl Hnsw {
         self.link_back(space, parent, 0, (distance, Link::new(node, true)), scratch)
     }
 
-    /// Goes through the tree breadth first, until `visit` says yes to a node, and returns that.
+    /// Goes through the tree breadth first and returns the first node for which `visit` returns true.
     fn tree_from(&self, start: Node, mut visit: impl FnMut(Node) -> bool) -> Option<Node> {
         let mut seen = HashSet::from([start]);
         let mut queue = VecDeque::from([start]);
@@ -115,14 +115,14 @@ impl Hnsw {
         (0..).map(Node::new).zip(is_reached).filter(|&(_, reached)| !reached).map(|(node, _)| node).collect()
     }
 
-    /// Joins the parts of a graph that was read from a file, so that every node can be reached again, and returns how
-    /// many joints it made; 0 when the graph is whole. To be called while no node is being inserted; searches may go
-    /// on. The space has all nodes of the graph.
+    /// Joins the parts of a graph that was read from a file, so that every node can be reached again. Returns the number of
+    /// links that this took: 0 when the graph is connected. No node may be inserted meanwhile; searches may go on. The
+    /// space has all nodes of the graph.
     pub fn repair<S: Space>(&self, space: &S, scratch: &mut BuildScratch<S::Query>) -> usize {
         self.join_parts(space, scratch, &|| false).expect("a repair is not stopped")
     }
 
-    /// The same, until `stop` says so.
+    /// The same, until `stop` returns true.
     pub(super) fn join_parts<S: Space>(
         &self,
         space: &S,
@@ -242,8 +242,8 @@ impl Hnsw {
         parts
     }
 
-    /// Removes the tree marks of a graph just read that break the invariant: single ones, those that close a cycle,
-    /// and those beyond the capacity of a node. What is left is a forest, whatever the file said.
+    /// Removes the tree marks of a graph just read that break the invariant: single ones, those that close a cycle, and
+    /// those beyond the capacity of a node. The remaining marks form a forest for any contents of the file.
     pub(super) fn keep_forest(&self) {
         let mut parts = Parts::new(self.len());
         let mut marked = vec![0usize; self.len() as usize];

@@ -10,7 +10,7 @@ pub(super) const BLOCK: usize = 32;
 
 /// A mark per node that is cleared in constant time: a node is marked when its cell holds the number of the walk.
 ///
-/// One set serves all graphs that a worker searches; a clean sweep is due once in 65,535 walks.
+/// A thread uses one set for all graphs. All cells are cleared once in 65,535 walks.
 #[derive(Default)]
 pub(super) struct Visited {
     /// By the number of the node plus one. The first cell stands for no node and is always marked.
@@ -71,7 +71,7 @@ impl Marks<'_> {
             }
         }
         fresh.len = len;
-        // What was written before a link to a node was published is seen by who followed the link.
+        // Everything that was written before a link was published is visible to a thread that follows the link.
         fence(Ordering::Acquire);
     }
 }
@@ -89,7 +89,7 @@ impl Fresh {
         &self.nodes[..self.len.min(BLOCK)]
     }
 
-    /// Keeps the nodes that `keep` says yes to.
+    /// Keeps the nodes for which `keep` returns true.
     #[inline(always)]
     pub(super) fn retain(&mut self, mut keep: impl FnMut(Node) -> bool) {
         let mut kept = 0;

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering, fence};
 pub(super) trait Word {
     fn load(&self, order: Ordering) -> u32;
     fn store(&self, value: u32, order: Ordering);
-    /// Stores `new` with release order if the value is `present`, and answers what it was otherwise.
+    /// Stores `new` with release order if the value is `present`, and returns the value otherwise.
     fn replace(&self, present: u32, new: u32) -> Result<u32, u32>;
     /// Makes what was written before the stores that relaxed loads have seen visible.
     fn acquire();
