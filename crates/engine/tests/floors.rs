@@ -147,3 +147,43 @@ fn unsafe_appears_only_where_the_rules_allow_it() {
     }
     assert!(violations.is_empty(), "unsafe code in {}", violations.join(", "));
 }
+
+/// The longest that a function may be, in lines.
+const MAX_FUNCTION_LINES: usize = 60;
+
+/// Whether a line begins a function, as rustfmt lays it out.
+fn begins_function(line: &str) -> bool {
+    let (before, found) = line.split_once("fn ").map_or(("", false), |(before, _)| (before, true));
+    found && before.split_whitespace().all(|word| word.starts_with("pub") || QUALIFIERS.contains(&word))
+}
+
+/// The words that may stand before `fn`, beside a visibility.
+const QUALIFIERS: [&str; 7] = ["const", "unsafe", "extern", "\"C\"", "(super)", "(crate)", "in"];
+
+#[test]
+fn no_function_is_longer_than_the_rules_allow() {
+    let mut violations = Vec::new();
+    let mut functions = 0;
+    for folder in ["crates/engine/src", "crates/node/src", "crates/bench/src"] {
+        for path in sources(&root().join(folder)) {
+            if path.components().any(|part| part.as_os_str().to_string_lossy().starts_with("tests")) {
+                continue;
+            }
+            let source = read(&path);
+            let lines = code(&source);
+            for (at, (first, line)) in lines.iter().enumerate().filter(|(_, (_, line))| begins_function(line))
+            {
+                let closing = format!("{}}}", &line[..line.len() - line.trim_start().len()]);
+                let one_line = line.ends_with('}') || line.ends_with(';');
+                let end = lines[at..].iter().find(|(_, line)| one_line || *line == closing);
+                let (last, _) = end.expect("a function ends");
+                functions += 1;
+                if last - first + 1 > MAX_FUNCTION_LINES {
+                    violations.push(format!("{}:{first}: {} lines", path.display(), last - first + 1));
+                }
+            }
+        }
+    }
+    assert!(functions > 3_000, "only {functions} functions were found");
+    assert!(violations.is_empty(), "{}", violations.join("\n"));
+}
