@@ -151,7 +151,7 @@ fn bytes_of_another_segment_are_not_records() {
 }
 
 #[test]
-fn a_sequence_that_a_checkpoint_holds_is_never_given_out_again() {
+fn an_lsn_that_a_checkpoint_holds_is_never_given_out_again() {
     let disk = SimDisk::new();
     let applied = LogOptions { highest_applied: lsn(40), ..options(1 << 20) };
     let (mut log, _, _) = open_with(&disk, applied.clone(), 30).unwrap();

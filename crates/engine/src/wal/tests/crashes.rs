@@ -19,7 +19,7 @@ struct Oracle {
 impl Oracle {
     fn append(&mut self, log: &mut Log, body: Vec<u8>) {
         if let Ok(lsn) = log.append(body.len() as u64, 1, body.clone()) {
-            assert_eq!(lsn.get(), self.sent.len() as u64 + 1, "sequences are contiguous");
+            assert_eq!(lsn.get(), self.sent.len() as u64 + 1, "LSNs are contiguous");
             self.sent.push(body);
         }
     }
@@ -43,7 +43,7 @@ impl Oracle {
         assert!(last >= self.acknowledged, "lost {}..={}", last + 1, self.acknowledged);
         for record in seen {
             let expected = &self.sent[record.lsn as usize - 1];
-            assert_eq!(record.body.as_ref(), Some(expected), "sequence {}", record.lsn);
+            assert_eq!(record.body.as_ref(), Some(expected), "LSN {}", record.lsn);
             assert_eq!(record.collection, expected.len() as u64);
         }
         assert_eq!(log.next_lsn(), lsn(last + 1));
@@ -264,7 +264,7 @@ fn a_full_disk_takes_the_group_back_and_the_log_goes_on() {
         assert_eq!(log.append(1, 1, vec![2; 2000]), Ok(lsn(4)));
         disk.fail_nth(1, fault);
         assert_eq!(log.flush(), Err(LogError::Full));
-        assert_eq!(log.append(1, 1, b"third".to_vec()), Ok(lsn(3)), "the sequence is given out again");
+        assert_eq!(log.append(1, 1, b"third".to_vec()), Ok(lsn(3)), "the LSN is given out again");
         assert_eq!(log.flush(), Ok(lsn(3)));
         let (_, _, seen) = open(&disk);
         assert_eq!(lsns(&seen), [1, 2, 3]);

@@ -235,7 +235,7 @@ fn a_missing_segment_is_a_gap() {
 }
 
 #[test]
-fn a_destroyed_segment_never_gives_its_sequences_out_again() {
+fn a_destroyed_segment_never_gives_its_lsns_out_again() {
     let (disk, path) = six();
     disk.decay(&path, |bytes| bytes[..HEADER + RECORD].fill(0xAA)).unwrap();
     let (log, report, seen) = open(&disk);

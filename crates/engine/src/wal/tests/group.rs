@@ -121,7 +121,7 @@ fn after_a_failure_a_collection_is_refused_until_it_says_resume() {
     disk.fail_nth(1, Fault::Enospc);
     assert_eq!(append(&log, 1, Durability::Always), Err(LogError::Full));
     assert_eq!(append(&log, 1, Durability::Always), Err(LogError::Superseded));
-    assert_eq!(append(&log, 2, Durability::Always), Ok(lsn(2)), "others go on, the sequence is used again");
+    assert_eq!(append(&log, 2, Durability::Always), Ok(lsn(2)), "others go on, the LSN is used again");
     log.resume(1);
     assert_eq!(append(&log, 1, Durability::Always), Ok(lsn(3)));
 }
@@ -273,7 +273,7 @@ fn many_threads_on_a_real_disk_keep_the_order_of_their_collection() {
         let mine = notified.iter().filter(|record| record.1 == collection);
         assert!(
             mine.is_sorted(),
-            "completions of collection {collection} come in the order of their sequences"
+            "completions of collection {collection} come in the order of their LSNs"
         );
     }
     notified.sort_unstable();
