@@ -40,6 +40,12 @@ async function runCargo(name, args, variables, count) {
   return { ...(await run(`long-${name}`, 'cargo', ['test', ...TEST_BUILD, ...args], { env })), count };
 }
 
+/** Each eighth call of the disk fails, beginning with number `first`: eight runs are all calls. */
+async function runFailingCalls(first, count) {
+  const variables = { KITHDB_CALL_STEP: 8, KITHDB_FIRST_CALL: first };
+  return runCargo('failing-calls', ['--test', 'power_cut', 'every_nth'], variables, count);
+}
+
 async function runKills(_, count) {
   const args = [join(root, 'node_modules', 'jest', 'bin', 'jest.js'), 'test/crash/kill'];
   const env = { KITHDB_KILLS: String(count) };
@@ -117,8 +123,15 @@ const standard = {
     { full: 40_000, slice: 10_000 },
   ),
   requests: { full: 200, slice: 20, isNumbered: true, run: runRequests },
-  'failing-calls': exhaustive('failing-calls', ['--test', 'power_cut', 'every_nth']),
-  'short-programs': exhaustive('short-programs', ['--test', 'power_cut', 'no_crash']),
+  'short-programs': numbered(
+    'short-programs',
+    ['--test', 'power_cut', 'no_crash'],
+    { count: 'KITHDB_PROGRAMS', first: 'KITHDB_FIRST_PROGRAM' },
+    { full: 1_024, slice: 128 },
+  ),
+  'failing-calls': { full: 8, slice: 1, isNumbered: true, run: runFailingCalls },
+  'every-call': exhaustive('every-call', ['--test', 'power_cut', 'every_nth']),
+  'every-program': exhaustive('every-program', ['--test', 'power_cut', 'no_crash']),
 };
 
 export const DEFAULT_SUITES = Object.keys(standard);

@@ -12,6 +12,11 @@ use std::sync::Mutex;
 
 /// Calls of a scenario that a normal run lets fail.
 const CALLS: u64 = 500;
+/// A normal run lets each call of this step fail; `KITHDB_CALL_STEP` sets another one, and `KITHDB_FIRST_CALL` which
+/// call comes first.
+const CALL_STEP: u64 = 8;
+/// The same for calls of one kind, which are few.
+const KIND_STEP: u64 = 3;
 
 /// Every kind of operation, with checkpoints and vacuums that have something to do.
 const SCENARIO: [Kind; 22] = [
@@ -116,13 +121,15 @@ fn every_nth_call_may_fail_in_every_way_c1_5_c1_7() {
         ways.extend(kinds.map(|kind| (fault, Some(kind), false)));
     }
     let most = if all { u64::MAX } else { CALLS };
+    let step = if all { 1 } else { setting("KITHDB_CALL_STEP").unwrap_or(CALL_STEP).max(1) };
+    let first = setting("KITHDB_FIRST_CALL").unwrap_or(0);
     let met = Mutex::new(0);
     let runs = (ways.len() * starts.len()) as u64;
     let failed = on_every_core(0..runs, |number| {
         let (engine, model) = &starts[number as usize % starts.len()];
         let (fault, of, lasting) = ways[number as usize / starts.len()];
-        let most = if of.is_some() { most.min(10) } else { most };
-        for n in 1..=most {
+        let (most, step) = if of.is_some() { (most.min(10), step.min(KIND_STEP)) } else { (most, step) };
+        for n in (1 + first % step..=most).step_by(step as usize) {
             if !run(Trial { fault, of, lasting, n }, engine, model) {
                 break;
             }

@@ -271,10 +271,7 @@ fn many_threads_on_a_real_disk_keep_the_order_of_their_collection() {
     for collection in 0..THREADS {
         // Those that need not wait for a sync are notified before other collections' that do.
         let mine = notified.iter().filter(|record| record.1 == collection);
-        assert!(
-            mine.is_sorted(),
-            "completions of collection {collection} come in the order of their LSNs"
-        );
+        assert!(mine.is_sorted(), "completions of collection {collection} come in the order of their LSNs");
     }
     notified.sort_unstable();
     let mut replayed = Vec::new();
