@@ -122,7 +122,8 @@ const standard = {
     { count: 'KITHDB_FUZZ', first: 'KITHDB_FUZZ_SEED' },
     { full: 40_000, slice: 10_000 },
   ),
-  requests: { full: 200, slice: 20, isNumbered: true, run: runRequests },
+  // Of all phases, which take longer than a slice may: in full only.
+  requests: { full: 200, isNumbered: true, run: runRequests },
   'short-programs': numbered(
     'short-programs',
     ['--test', 'power_cut', 'no_crash'],
