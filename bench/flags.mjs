@@ -22,12 +22,12 @@ export function listOf(check) {
       .find((verdict) => verdict !== true) ?? true;
 }
 
-/** Ends the process where no server answers at an address. */
-export async function mustAnswer(url) {
+/** Ends the process where no server answers at the address that a flag has. */
+export async function mustAnswer(url, flag = '--url') {
   try {
     await fetch(new URL('/readyz', url), { signal: AbortSignal.timeout(10_000) });
   } catch (error) {
-    console.error(`--url ${url}: no server answers there (${error.cause?.code ?? error.message})`);
+    console.error(`${flag} ${url}: no server answers there (${error.cause?.code ?? error.message})`);
     process.exit(2);
   }
 }

@@ -18,7 +18,7 @@ const VECTOR_INSTRUCTIONS = [
 ];
 
 /** Flags whose values are paths of this machine; a result has only their last part. */
-const PATH_FLAGS = ['--data', '--out', '--picture', '--folder'];
+const PATH_FLAGS = ['--data', '--out', '--picture', '--folder', '--before', '--tree', '--against'];
 
 /** Processes that ran or waited before the benchmark started, as a mean over a minute. */
 export function load() {

@@ -4,11 +4,12 @@
  */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { cpus, loadavg, tmpdir } from 'node:os';
+import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { root } from '../scripts/build/tree.mjs';
 import { flagsOf, listOf, whole } from './flags.mjs';
 import { ratioInterval } from './interval.mjs';
+import { machine } from './machine.mjs';
 
 const USAGE = `npm run bench:versions -- --data FOLDER --before TREE [flags]
 
@@ -72,18 +73,11 @@ const flags = flagsOf(options, USAGE, (values) => {
 
 const trees = { before: resolve(flags.before), after: root };
 const folder = mkdtempSync(join(tmpdir(), 'kithdb-bench-versions-'));
-const machine = {
-  cpu: cpus()[0]?.model,
-  cores: cpus().length,
-  date: new Date().toISOString(),
-  commits: Object.fromEntries(Object.entries(trees).map(([which, tree]) => [which, commitOf(tree)])),
-  load: loadavg()[0],
-};
+const origin = { ...machine('bench:versions'), before: commitOf(trees.before) };
 try {
   const results = flags.benches.split(',').flatMap(compare);
   if (flags.out) {
-    const command = `npm run bench:versions -- --benches ${flags.benches} --pairs ${flags.pairs}`;
-    const report = { command, machine, results };
+    const report = { machine: origin, results };
     writeFileSync(flags.out, `${JSON.stringify(report, null, 2)}\n`);
   }
 } finally {

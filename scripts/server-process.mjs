@@ -10,12 +10,14 @@ const START_TIMEOUT_MS = 120_000;
  * @param {string} launcher path of `bin/kithdb.js`
  * @param {string[]} flags
  * @param {Record<string, string>} [env] its settings in the environment; those of this process are not its own
- * @returns {Promise<{url: string, pid: number, readyAfterMs: number, stop: () => Promise<number>}>}
- *   `stop` ends it gracefully and resolves with its exit code
+ * @param {string[]} [prefix] a command that becomes the server's: it ends with `exec "$@"`
+ * @returns {Promise<{url: string, pid: number, readyAfterMs: number, stop: () => Promise<number>, kill: () => Promise<number>}>}
+ *   `stop` ends it gracefully and resolves with its exit code; `kill` does not ask it
  */
-export async function startServer(launcher, flags, env = {}) {
+export async function startServer(launcher, flags, env = {}, prefix = []) {
   const startedAt = performance.now();
-  const child = spawn(process.execPath, [launcher, ...flags], {
+  const [command, ...args] = [...prefix, process.execPath, launcher, ...flags];
+  const child = spawn(command, args, {
     env: { ...withoutSettings(process.env), ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
@@ -32,6 +34,10 @@ export async function startServer(launcher, flags, env = {}) {
       readyAfterMs: performance.now() - startedAt,
       stop: () => {
         child.kill('SIGTERM');
+        return exited;
+      },
+      kill: () => {
+        kill();
         return exited;
       },
     };

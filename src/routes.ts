@@ -17,11 +17,17 @@ export function allRoutes(
   lifecycle: Lifecycle,
   requests: RequestCounts,
   kithdbVersion: string,
+  metricsKeptMs?: number,
 ): readonly Route[] {
   return [
     ...plainRoutes(lifecycle, kithdbVersion),
     descriptionRoute(),
-    metricsRoute({ lifecycle, requests, kithdbVersion }),
+    metricsRoute({
+      lifecycle,
+      requests,
+      kithdbVersion,
+      ...(metricsKeptMs !== undefined && { keptMs: metricsKeptMs }),
+    }),
     ...authRoutes,
     ...collectionRoutes,
     ...changeRoutes,

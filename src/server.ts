@@ -1,4 +1,5 @@
 import type { Server } from 'node:http';
+import { totalmem } from 'node:os';
 import type { Logger } from 'pino';
 import {
   AUTH_BODY_BYTES,
@@ -12,6 +13,7 @@ import {
 import type { Config } from './config';
 import type { Engine, EngineOptions } from './engine/types';
 import { DEFAULT_PACE } from './http/body';
+import { ClientAddresses } from './http/client-address';
 import { Deferred } from './http/deferred';
 import { drain } from './http/drain';
 import { createHttpServer, DEFAULT_SERVER_LIMITS } from './http/http-server';
@@ -26,7 +28,9 @@ import { reportStart } from './operations/start-report';
 import { reportHealthIssues } from './operations/health-report';
 import { CleanUp } from './process/clean-up';
 import { ProcessOwner } from './process/owner';
+import { bytesInFlight } from './process/memory';
 import { localProcessState, type ProcessState } from './process/state';
+import { ANSWER_MS, CHECKPOINTED_MS, GRACE_MS, LEAST_CLOSE_MS } from './process/stop-times';
 import { allRoutes } from './routes';
 import { productVersion } from './system/version';
 
@@ -57,15 +61,11 @@ export interface RunningServer {
    */
   readonly ready: Promise<void>;
   /**
-   * Stops accepting, lets running requests finish for `graceMs`, gives up the others, syncs and closes. Every call gives
-   * the same promise.
+   * Stops accepting, lets running requests finish for `graceMs`, gives up the others, syncs, writes checkpoints while there
+   * is time, and closes. Every call gives the same promise.
    */
   stop(): Promise<void>;
-  /** Resolves during a stop, when no request runs any more and only closing is left. */
-  readonly drained: Promise<void>;
 }
-
-const GRACE_MS = 10_000;
 
 /** What the steps of a start share. */
 interface Start {
@@ -95,6 +95,7 @@ export async function startServer(config: Config, options: StartOptions = {}): P
   const cleanUp = new CleanUp(log);
   const start: Start = { config, log, lifecycle, cleanUp, state: localProcessState(config) };
   const auth = openStore(start);
+  lifecycle.closedWhen(() => auth.current?.isClosed === true);
   const { server, port } = await serve(start, auth);
   const url = `${config.tls === undefined ? 'http' : 'https'}://${authority(config.host, port)}`;
   log.info({ url }, 'listening');
@@ -104,11 +105,12 @@ export async function startServer(config: Config, options: StartOptions = {}): P
   const ready = opened.then(async (isServed) => {
     if (isServed) {
       const print = options.print ?? printLine;
-      reportStart(await engine, { url, tookMs: performance.now() - startedAt, log, print });
+      const { isClosed } = await auth.ready;
+      reportStart(await engine, { url, tookMs: performance.now() - startedAt, log, print, isClosed });
     }
   });
-  const drained = drainAtStop(start, server, options.graceMs ?? GRACE_MS);
-  const running: RunningServer = { url, port, ready, drained, stop: stopOnce(start) };
+  drainAtStop(start, server, options.graceMs ?? GRACE_MS);
+  const running: RunningServer = { url, port, ready, stop: stopOnce(start) };
   if (owner === undefined) {
     ready.catch(() => undefined);
   } else {
@@ -128,7 +130,7 @@ async function refuseUnusable({ dataDir }: Config): Promise<void> {
 /** Opens the store of authentication in the background. */
 function openStore({ config, log, state, cleanUp }: Start): Deferred<AuthService> {
   const auth = new Deferred(openAuth(config, log, state.auth));
-  cleanUp.add('authentication', () => closeIfOpen(auth.ready, log));
+  cleanUp.add('authentication', () => closeIfOpen(auth.ready, (store) => store.close(), log));
   return auth;
 }
 
@@ -136,11 +138,17 @@ function openStore({ config, log, state, cleanUp }: Start): Deferred<AuthService
  * Closes a part. One that could not be opened has nothing to close, and the start has reported its failure. One that
  * cannot be closed is logged, and the stop succeeds all the same.
  */
-async function closeIfOpen(part: Promise<{ close: () => Promise<void> }>, log: Logger): Promise<void> {
+async function closeIfOpen<T>(
+  part: Promise<T>,
+  close: (opened: T) => Promise<void>,
+  log: Logger,
+): Promise<void> {
   const opened = await part.catch(() => undefined);
-  await opened?.close().catch((error: unknown) => {
-    log.error({ err: error }, 'could not close cleanly');
-  });
+  if (opened !== undefined) {
+    await close(opened).catch((error: unknown) => {
+      log.error({ err: error }, 'could not close cleanly');
+    });
+  }
 }
 
 /** Makes the HTTP server and listens. When that fails, what was opened so far is closed. */
@@ -162,20 +170,26 @@ async function serve(start: Start, auth: Deferred<AuthService>): Promise<{ serve
 
 function createServer({ config, log, lifecycle, state }: Start, auth: Deferred<AuthService>): Server {
   const { admission, requests } = state;
+  const addresses = new ClientAddresses(config.trustedProxies);
   const listeners = httpListeners({
-    routes: allRoutes(authRoutes(auth.ready), lifecycle, requests, productVersion()),
+    routes: allRoutes(authRoutes(auth.ready, addresses), lifecycle, requests, productVersion()),
     requests,
     admission,
+    addresses,
     auth,
     guard: originGuard(config),
     lifecycle,
     log,
-    limits: { bodyBytes: config.maxBodyBytes, authBodyBytes: AUTH_BODY_BYTES },
+    limits: {
+      bodyBytes: Math.min(config.maxBodyBytes, bytesInFlight(config)),
+      authBodyBytes: AUTH_BODY_BYTES,
+    },
     bodyPace: DEFAULT_PACE,
     corsOrigins: config.corsOrigins,
   });
   try {
-    return createHttpServer(listeners, DEFAULT_SERVER_LIMITS, config.tls);
+    const { maxConnections, tls } = config;
+    return createHttpServer(listeners, { ...DEFAULT_SERVER_LIMITS, maxConnections }, tls);
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     throw new StartError(`The TLS certificate and key cannot be used: ${reason}`, { cause: error });
@@ -189,14 +203,18 @@ async function nativeEngine(options: EngineOptions): Promise<Engine> {
 }
 
 /** Makes the engine without opening it. */
-function makeEngine({ config, log, cleanUp }: Start, factory: EngineFactory): Promise<Engine> {
-  const { dataDir, searchThreads, limits, scrubMbPerSecond, scrubIntervalHours } = config;
+function makeEngine({ config, log, lifecycle, cleanUp }: Start, factory: EngineFactory): Promise<Engine> {
+  const { dataDir, searchThreads, memoryLimit, limits, scrubMbPerSecond, scrubIntervalHours } = config;
+  const memory = { machineBytes: totalmem(), ...(memoryLimit !== undefined && { limitBytes: memoryLimit }) };
   const scrub = { bytesPerSecond: scrubMbPerSecond * 1e6, intervalSeconds: scrubIntervalHours * 3600 };
   const make = async (): Promise<Engine> =>
-    factory({ dataDir, searchThreads, limits, ...(scrubMbPerSecond > 0 && { scrub }) });
+    factory({ dataDir, searchThreads, memory, limits, ...(scrubMbPerSecond > 0 && { scrub }) });
   const engine = make();
   engine.catch(() => undefined);
-  cleanUp.add('engine', () => closeIfOpen(engine, log));
+  cleanUp.add('engine', () => {
+    const timeMs = Math.max(LEAST_CLOSE_MS, CHECKPOINTED_MS - lifecycle.stoppingForMs);
+    return closeIfOpen(engine, (opened) => opened.close(timeMs), log);
+  });
   return engine;
 }
 
@@ -241,31 +259,38 @@ async function openControlSocket(
     stage: () => engine.stage(),
     unstage: () => engine.unstage(),
     copyStore: (path: string) => store.copyStore(path),
-    quarantined: () => engine.status().faults.map(({ name }) => name),
+    quarantined: async () => {
+      await engine.refresh(0);
+      return engine.status().faults.map(({ name }) => name);
+    },
   };
   try {
-    const control = await openControl(config.dataDir, staging, log);
+    const resetPassword = (password: string) => store.resetPassword(password);
+    const control = await openControl(config.dataDir, { staging, resetPassword }, log);
     cleanUp.add('control socket', () => control.close());
   } catch (error) {
-    log.warn({ err: error }, 'no socket for commands: kithdb backup needs the server to be stopped');
+    log.warn(
+      { err: error },
+      'no socket for commands: kithdb backup and kithdb admin reset-password need the server to be stopped',
+    );
   }
 }
 
-/** Adds the first step of a stop: running requests have their grace. Resolves when none runs any more. */
-function drainAtStop({ log, cleanUp }: Start, server: Server, graceMs: number): Promise<void> {
-  return new Promise((resolve) => {
-    cleanUp.add('requests', async () => {
-      if (!(await drain(server, graceMs))) {
-        log.warn('some requests did not finish in time');
-      }
-      resolve();
-    });
+/** Adds the first step of a stop: running requests have their grace. */
+function drainAtStop({ log, lifecycle, cleanUp }: Start, server: Server, graceMs: number): void {
+  const giveUp = (): void => {
+    lifecycle.engine?.giveUpRequests();
+  };
+  cleanUp.add('requests', async () => {
+    if (!(await drain(server, { graceMs, answerMs: ANSWER_MS, giveUp }))) {
+      log.warn('some requests did not finish in time');
+    }
   });
 }
 
 /**
  * What stops the server (C11.3), once: `/readyz` answers 503 and nothing new is accepted, then the clean-up runs: running
- * requests have their grace, and engine and store close; the engine gives up what still runs.
+ * requests have their grace, and engine and store close in the time that is left.
  */
 function stopOnce({ lifecycle, state, log, cleanUp }: Start): () => Promise<void> {
   let stopping: Promise<void> | undefined;

@@ -2,8 +2,7 @@
 import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { BuildError, announce } from '../../scripts/build/process.mjs';
-import { root } from '../../scripts/build/tree.mjs';
+import { compiled } from '../compiled.mjs';
 import { OURS } from './ratios.mjs';
 import { Worker } from './worker.mjs';
 
@@ -13,7 +12,7 @@ import { Worker } from './worker.mjs';
  * @returns {Promise<Worker>}
  */
 export async function startOurs() {
-  return new Worker(OURS, await compiled('index_bench'), []);
+  return new Worker(OURS, await compiled('kithdb-bench', 'index_bench'), []);
 }
 
 /**
@@ -25,7 +24,7 @@ export async function startOurs() {
  * @returns {Promise<object>} what the benchmark `filtered_bench` writes
  */
 export async function measureFiltered(folder, set, { ef, queries }) {
-  const executable = await compiled('filtered_bench');
+  const executable = await compiled('kithdb-bench', 'filtered_bench');
   const meta = {
     name: set.name,
     rows: set.rows,
@@ -43,30 +42,4 @@ export async function measureFiltered(folder, set, { ef, queries }) {
   const { status, stderr } = spawnSync(executable, args, { encoding: 'utf8' });
   if (status !== 0) throw new Error(`filtered_bench failed: ${stderr}`);
   return JSON.parse(readFileSync(json, 'utf8'));
-}
-
-function compiled(binary) {
-  return announce(`${binary}, optimised`, () => Promise.resolve(compile(binary)));
-}
-
-function compile(binary) {
-  const args = ['build', '--release', '-p', 'kithdb-bench', '--bin', binary];
-  const { status, stdout, error } = spawnSync(
-    'cargo',
-    [...args, '--message-format', 'json-render-diagnostics'],
-    {
-      cwd: root,
-      encoding: 'utf8',
-      maxBuffer: 1 << 28,
-      stdio: ['ignore', 'pipe', 'inherit'],
-    },
-  );
-  if (error) throw new BuildError(`cargo: ${error.message}`);
-  if (status !== 0) throw new BuildError(`cargo ${args.join(' ')} failed.`);
-  for (const line of stdout.split('\n')) {
-    if (!line.startsWith('{')) continue;
-    const message = JSON.parse(line);
-    if (message.executable && message.target?.name === binary) return message.executable;
-  }
-  throw new BuildError(`cargo does not say where ${binary} is.`);
 }

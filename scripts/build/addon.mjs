@@ -51,7 +51,7 @@ function sourceDigest() {
   const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
   return fingerprint(
     ['Cargo.toml', 'Cargo.lock', 'rust-toolchain.toml', 'crates'],
-    (path) => !/[\\/](tests|target)[\\/]|^crates[\\/]bench[\\/]/.test(path),
+    (path) => !/[\\/](tests|target)[\\/]|^crates[\\/](bench|load)[\\/]/.test(path),
     [process.platform, process.arch, JSON.stringify(manifest.napi)],
   );
 }

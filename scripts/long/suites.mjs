@@ -46,10 +46,33 @@ async function runFailingCalls(first, count) {
   return runCargo('failing-calls', ['--test', 'power_cut', 'every_nth'], variables, count);
 }
 
-async function runKills(_, count) {
-  const args = [join(root, 'node_modules', 'jest', 'bin', 'jest.js'), 'test/crash/kill'];
-  const env = { KITHDB_KILLS: String(count) };
-  return { ...(await run('long-kills', process.execPath, args, { env })), count };
+/** Jest tests; the variables say how many cases, or which. */
+async function runJest(name, tests, variables, count) {
+  const args = [join(root, 'node_modules', 'jest', 'bin', 'jest.js'), ...tests];
+  const env = Object.fromEntries(Object.entries(variables).map(([key, value]) => [key, String(value)]));
+  return { ...(await run(`long-${name}`, process.execPath, args, { env })), count };
+}
+
+function runKills(_, count) {
+  return runJest('kills', ['test/crash/kill'], { KITHDB_KILLS: count }, count);
+}
+
+/** Flips of bits in the store of authentication and its journal. */
+function runAuthFlips(first, count) {
+  const variables = { KITHDB_AUTH_FLIPS: count, KITHDB_FIRST_AUTH_FLIP: first };
+  return runJest('auth-flips', ['test/auth/store-damage', '-t', 'any flip of a bit'], variables, count);
+}
+
+/** Every change of the store of authentication, killed before every call of the disk. */
+function runAuthKills() {
+  const variables = { KITHDB_AUTH_KILL_STEP: 1 };
+  return runJest('auth-kills', ['test/auth/store-change', '-t', 'killed at any call'], variables, 1);
+}
+
+/** Upserts that never end in 256 MiB, for that many minutes: in a control group where one can be made. */
+async function runMemory(_, minutes) {
+  const args = [join(root, 'bench', 'memory.mjs'), '--limit-mib', '256', '--minutes', String(minutes)];
+  return { ...(await run('long-memory', process.execPath, args)), count: minutes };
 }
 
 /** Requests that are generated from the description of the HTTP interface: `count` for each operation and phase. */
@@ -96,6 +119,10 @@ const standard = {
     { full: 40_000, slice: 4_000 },
   ),
   kills: { full: 400, slice: 100, isNumbered: false, run: runKills },
+  'auth-flips': { full: 10_000, slice: 2_000, isNumbered: true, run: runAuthFlips },
+  'auth-kills': { full: 1, isNumbered: false, run: runAuthKills },
+  // One server takes some minutes to meet its limit again and again: in full only.
+  memory: { full: 10, isNumbered: false, run: runMemory },
   damage: numbered(
     'damage',
     ['--test', 'damage', 'damage_never'],

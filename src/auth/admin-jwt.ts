@@ -68,6 +68,7 @@ export class AdminJwt {
       typeof payload.exp === 'number' &&
       typeof payload.iat === 'number' &&
       payload.iat <= nowSeconds + LEEWAY_SECONDS &&
+      payload.exp - payload.iat <= this.lifetimeSeconds &&
       typeof payload.jti === 'string' &&
       payload.jti !== '' &&
       payload[GENERATION] === generation

@@ -1,8 +1,10 @@
-import { randomBytes } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import type { Logger } from 'pino';
 import type { TokenStore } from './store/port';
 
 const SECRET_BYTES = 32;
+/** Secrets before the present one that are remembered. */
+const MOST_REPLACED = 16;
 
 /**
  * The secret that signs JWTs (C3.2): the configured one, which is stored; else the stored one; else a new one, which
@@ -17,9 +19,45 @@ export async function settleJwtSecret(
     log.warn(`The JWT secret is shorter than ${SECRET_BYTES} bytes: a longer one is harder to guess`);
   }
   const stored = await store.setting('jwt_secret');
-  const secret = configured ?? stored ?? randomBytes(SECRET_BYTES).toString('base64url');
+  const secret = configured ?? stored ?? newSecret();
   if (secret !== stored) {
-    await store.storeSetting('jwt_secret', secret);
+    if ((await replacedSecrets(store)).includes(digestOf(secret))) {
+      log.warn(
+        'The JWT secret of the settings is one that was replaced since: whoever knows it can sign as the admin. Give another one, or none',
+      );
+    }
+    await replaceSecret(store, stored, secret);
   }
   return secret;
+}
+
+/** Gives a store that was restored a secret of its own. */
+export async function renewJwtSecret(store: TokenStore): Promise<void> {
+  await store.storeSetting('jwt_secret', newSecret());
+}
+
+/** Replaces the stored secret by a new one: every JWT signed with the one before is invalid. */
+export async function rotateJwtSecret(store: TokenStore): Promise<void> {
+  await replaceSecret(store, await store.setting('jwt_secret'), newSecret());
+}
+
+function newSecret(): string {
+  return randomBytes(SECRET_BYTES).toString('base64url');
+}
+
+/** Stores a secret, and remembers the one before, first: a kill in between only remembers one that is still in force. */
+async function replaceSecret(store: TokenStore, before: string | undefined, secret: string): Promise<void> {
+  const known = await replacedSecrets(store);
+  const replaced = before === undefined ? known : [digestOf(before), ...known];
+  const kept = [...new Set(replaced)].filter((digest) => digest !== digestOf(secret));
+  await store.storeSetting('replaced_jwt_secrets', kept.slice(0, MOST_REPLACED).join(' '));
+  await store.storeSetting('jwt_secret', secret);
+}
+
+async function replacedSecrets(store: TokenStore): Promise<readonly string[]> {
+  return (await store.setting('replaced_jwt_secrets'))?.split(' ').filter((digest) => digest !== '') ?? [];
+}
+
+function digestOf(secret: string): string {
+  return createHash('sha256').update(secret).digest('hex');
 }

@@ -1,29 +1,25 @@
-import { isIPv6 } from 'node:net';
-import { unmapped } from './loopback';
+import { networkOf, siteOf } from '../http/client-address';
 
-/** Failures from one address within the window before it has to wait. */
-const FREE_FAILURES = 5;
+/** Failures from one address within the window before it has to wait (C3.4). */
+const ADDRESS_FAILURES = 5;
+/** The same for all IPv6 addresses of a /48, which one attacker may have. */
+const SITE_FAILURES = 20;
 const WINDOW_MS = 60_000;
 const FIRST_PAUSE_MS = 1000;
 const LONGEST_PAUSE_MS = 60_000;
-/** Addresses remembered; the one whose last attempt is the oldest is forgotten first. */
-const MOST_ADDRESSES = 10_000;
-/** Attempts of one address that may wait for others of it to end. */
+/** Addresses, and sites, remembered; the one whose last attempt is the oldest is forgotten first. */
+const MOST_REMEMBERED = 10_000;
+/** Attempts of one address, or site, that may wait for others of it to end. */
 const MOST_QUEUED = 8;
-
-interface Address {
-  /** When recent attempts failed, oldest first, in milliseconds. */
-  failures: number[];
-  blockedUntil: number;
-  /** The pause after the next failure. */
-  nextPauseMs: number;
-  running: number;
-  queue: (() => void)[];
-}
 
 /** Permission to try a password. Exactly one of its methods must be called, once. */
 export interface Attempt {
   readonly allowed: true;
+  /**
+   * Failures and running attempts of the same origin: 0 is above suspicion. Where passwords have to wait to be checked,
+   * the lowest come first.
+   */
+  readonly suspicion: number;
   succeeded(): void;
   failed(): void;
   /** The attempt ended before the password was checked. */
@@ -38,126 +34,176 @@ export interface Refusal {
 
 /** Slows down guessing of passwords (C3.4). */
 export interface LoginThrottle {
-  /** Asks for permission to try a password; `peer` is the address of the socket. */
-  attempt(peer: string): Promise<Attempt | Refusal>;
+  /** Asks for permission to try a password; `address` is that of the client, as canonical text. */
+  attempt(address: string): Promise<Attempt | Refusal>;
 }
 
 /**
- * After five failures from one address within a minute, the address has to wait, for longer with each further failure.
- * The admin is never locked out for good, and waiting uses no thread.
+ * After five failures from one address within a minute, the address has to wait, for longer with each further failure;
+ * all IPv6 addresses of one /48 share a bound of twenty beside it. The admin is never locked out for good, and waiting
+ * uses no thread.
  */
 export class LocalLoginThrottle implements LoginThrottle {
-  readonly #addresses = new Map<string, Address>();
+  readonly #addresses: Origins;
+  readonly #sites: Origins;
 
   /** @param now milliseconds, never going back */
-  constructor(private readonly now: () => number) {}
+  constructor(private readonly now: () => number) {
+    this.#addresses = new Origins(ADDRESS_FAILURES);
+    this.#sites = new Origins(SITE_FAILURES);
+  }
 
   /**
    * Attempts in progress count as failures, so that concurrent attempts do not get around the limit: those beyond it wait
    * until one has ended.
    */
-  async attempt(peer: string): Promise<Attempt | Refusal> {
-    const address = this.#find(networkOf(peer));
+  async attempt(address: string): Promise<Attempt | Refusal> {
+    const [network, siteName] = [networkOf(address), siteOf(address)];
+    const site = siteName === network ? undefined : this.#sites.find(siteName);
+    const now = this.now();
+    if (site !== undefined && now < site.blockedUntil) {
+      // Its addresses need not be remembered: there are more than memory has room for.
+      return refusal(site.blockedUntil - now);
+    }
+    const own = this.#addresses.find(network);
+    return this.#attemptFrom(site === undefined ? [own] : [own, site]);
+  }
+
+  /** @param origins what the attempt counts for: the address first */
+  async #attemptFrom(origins: readonly Origin[]): Promise<Attempt | Refusal> {
     for (;;) {
       const now = this.now();
-      if (now < address.blockedUntil) {
-        return refusal(address.blockedUntil - now);
+      const blockedUntil = Math.max(...origins.map((origin) => origin.blockedUntil));
+      if (now < blockedUntil) {
+        return refusal(blockedUntil - now);
       }
-      this.#forgetOldFailures(address, now);
-      const spent = address.failures.length;
-      // After a pause has passed one attempt at a time is free.
-      const places = Math.max(1, FREE_FAILURES - spent);
-      if (address.running < places) {
-        address.running += 1;
-        return this.#granted(address);
+      const full = origins.find((origin) => !origin.hasPlace(now));
+      if (full === undefined) {
+        return this.#granted(origins);
       }
-      if (address.queue.length >= MOST_QUEUED) {
+      if (!(await full.placeFreed())) {
         return refusal(FIRST_PAUSE_MS);
       }
-      await new Promise<void>((resolve) => address.queue.push(resolve));
     }
   }
 
-  #granted(address: Address): Attempt {
+  #granted(origins: readonly Origin[]): Attempt {
+    const suspicion = Math.max(...origins.map((origin) => origin.begin()));
     const end = (): void => {
-      address.running -= 1;
-      const waiting = address.queue.splice(0);
-      for (const wake of waiting) {
-        wake();
-      }
+      origins.forEach((origin) => {
+        origin.end();
+      });
     };
     return {
       allowed: true,
+      suspicion,
       succeeded: () => {
-        address.failures = [];
-        address.nextPauseMs = FIRST_PAUSE_MS;
-        address.blockedUntil = 0;
+        // A success says nothing of the other addresses of its site.
+        origins[0]?.forgive();
         end();
       },
       failed: () => {
         const now = this.now();
-        address.failures.push(now);
-        if (address.failures.length >= FREE_FAILURES) {
-          address.failures = address.failures.slice(-FREE_FAILURES);
-          address.blockedUntil = now + address.nextPauseMs;
-          address.nextPauseMs = Math.min(address.nextPauseMs * 2, LONGEST_PAUSE_MS);
-        }
+        origins.forEach((origin) => {
+          origin.fail(now);
+        });
         end();
       },
       abandoned: end,
     };
   }
+}
 
-  /** Failures count for a minute after the pause that they caused: after a pause one attempt is free, not five. */
-  #forgetOldFailures(address: Address, now: number): void {
-    if (now - address.blockedUntil < WINDOW_MS && address.blockedUntil !== 0) {
-      return;
+/** Origins of attempts by name, at most so many. */
+class Origins {
+  readonly #known = new Map<string, Origin>();
+
+  constructor(private readonly freeFailures: number) {}
+
+  find(name: string): Origin {
+    const origin = this.#known.get(name) ?? new Origin(this.freeFailures);
+    // Re-inserted, so that the map's order is that of the last attempt.
+    this.#known.delete(name);
+    this.#known.set(name, origin);
+    if (this.#known.size > MOST_REMEMBERED) {
+      const [oldest] = this.#known.keys();
+      this.#known.delete(oldest ?? '');
     }
-    address.failures = address.failures.filter((at) => now - at < WINDOW_MS);
-    if (address.failures.length === 0) {
-      address.nextPauseMs = FIRST_PAUSE_MS;
-      address.blockedUntil = 0;
+    return origin;
+  }
+}
+
+/** The attempts of one address or site. */
+class Origin {
+  /** Milliseconds. */
+  blockedUntil = 0;
+  /** When recent attempts failed, oldest first, in milliseconds. */
+  #failures: number[] = [];
+  /** The pause after the next failure. */
+  #nextPauseMs = FIRST_PAUSE_MS;
+  #running = 0;
+  #queue: (() => void)[] = [];
+
+  constructor(private readonly freeFailures: number) {}
+
+  /** Whether one more may run. After a pause has passed one attempt at a time is free. */
+  hasPlace(now: number): boolean {
+    this.#forgetOldFailures(now);
+    return this.#running < Math.max(1, this.freeFailures - this.#failures.length);
+  }
+
+  /** Waits until an attempt has ended; false when too many wait already. */
+  async placeFreed(): Promise<boolean> {
+    if (this.#queue.length >= MOST_QUEUED) {
+      return false;
+    }
+    await new Promise<void>((resolve) => this.#queue.push(resolve));
+    return true;
+  }
+
+  /** Gives the failures and running attempts before this one. */
+  begin(): number {
+    const before = this.#failures.length + this.#running;
+    this.#running += 1;
+    return before;
+  }
+
+  end(): void {
+    this.#running -= 1;
+    const waiting = this.#queue.splice(0);
+    for (const wake of waiting) {
+      wake();
     }
   }
 
-  #find(network: string): Address {
-    const known = this.#addresses.get(network);
-    const address: Address = known ?? {
-      failures: [],
-      blockedUntil: 0,
-      nextPauseMs: FIRST_PAUSE_MS,
-      running: 0,
-      queue: [],
-    };
-    // Re-inserted, so that the map's order is that of the last attempt.
-    this.#addresses.delete(network);
-    this.#addresses.set(network, address);
-    if (this.#addresses.size > MOST_ADDRESSES) {
-      const [oldest] = this.#addresses.keys();
-      this.#addresses.delete(oldest ?? '');
+  fail(now: number): void {
+    this.#failures.push(now);
+    if (this.#failures.length >= this.freeFailures) {
+      this.#failures = this.#failures.slice(-this.freeFailures);
+      this.blockedUntil = now + this.#nextPauseMs;
+      this.#nextPauseMs = Math.min(this.#nextPauseMs * 2, LONGEST_PAUSE_MS);
     }
-    return address;
+  }
+
+  forgive(): void {
+    this.#failures = [];
+    this.#nextPauseMs = FIRST_PAUSE_MS;
+    this.blockedUntil = 0;
+  }
+
+  /** Failures count for a minute after the pause that they caused: after a pause one attempt is free, not five. */
+  #forgetOldFailures(now: number): void {
+    if (now - this.blockedUntil < WINDOW_MS && this.blockedUntil !== 0) {
+      return;
+    }
+    this.#failures = this.#failures.filter((at) => now - at < WINDOW_MS);
+    if (this.#failures.length === 0) {
+      this.#nextPauseMs = FIRST_PAUSE_MS;
+      this.blockedUntil = 0;
+    }
   }
 }
 
 function refusal(waitMs: number): Refusal {
   return { allowed: false, retryAfterSeconds: Math.max(1, Math.ceil(waitMs / 1000)) };
-}
-
-/** What counts as one address: an IPv4 address, or the /64 that one IPv6 customer can pick addresses from. */
-export function networkOf(peer: string): string {
-  const address = unmapped(peer);
-  if (!isIPv6(address)) {
-    return address;
-  }
-  const [head = '', tail] = (address.split('%')[0] ?? '').split('::');
-  const groups = head === '' ? [] : head.split(':');
-  if (tail !== undefined) {
-    const end = tail === '' ? [] : tail.split(':');
-    groups.push(...Array.from({ length: Math.max(0, 8 - groups.length - end.length) }, () => '0'), ...end);
-  }
-  return groups
-    .slice(0, 4)
-    .map((group) => parseInt(group, 16).toString(16))
-    .join(':');
 }

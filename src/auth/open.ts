@@ -3,10 +3,12 @@ import type { Logger } from 'pino';
 import type { Config } from '../config';
 import { diskFull, isDiskFull } from '../files/explained';
 import { AdminJwt } from './admin-jwt';
+import { ClosedAuthService } from './closed';
 import { settleJwtSecret } from './jwt-secret';
 import { refusePassword } from './password-policy';
 import { StoredAuthService, type AuthParts, type AuthService } from './service';
 import { openStore } from './store/open';
+import { StoreDamaged, type TokenStore } from './store/port';
 
 /** The settings that authentication starts from. */
 export type AuthConfig = Pick<
@@ -39,20 +41,44 @@ export interface AuthSurroundings {
 
 /**
  * Opens the store of the data directory and settles what a first start has to: the JWT secret (C3.2), the admin
- * (C3.3) and whether authentication starts enabled (C3.8).
+ * (C3.3) and whether authentication starts enabled (C3.8). With a store that does not verify, authentication is closed.
  * @throws StoreInUse when a server runs on the data directory
  * @throws AuthStartError
  */
 export async function openAuth(
   config: AuthConfig,
   log: Logger,
-  { throttle, hasher, identities }: ProcessAuth,
+  process: ProcessAuth,
   surroundings: AuthSurroundings = {},
 ): Promise<AuthService> {
-  const { now = Date.now, showPassword = printPassword } = surroundings;
-  const store = await openStore(config.dataDir, config.tokenStore, (warning) => {
-    log.warn(warning);
-  });
+  let known: StoreDamaged | undefined;
+  const onFault = (fault: StoreDamaged): void => {
+    if (fault === known) return;
+    known = fault;
+    log.error({ reason: fault.message }, 'authentication is closed: its store is damaged');
+  };
+  try {
+    const warn = (warning: string): void => {
+      log.warn(warning);
+    };
+    const store = await openStore(config.dataDir, config.tokenStore, { warn, onFault });
+    return await openService(store, config, log, process, surroundings);
+  } catch (error) {
+    if (!(error instanceof StoreDamaged)) {
+      throw error;
+    }
+    onFault(error);
+    return new ClosedAuthService(error);
+  }
+}
+
+async function openService(
+  store: TokenStore,
+  config: AuthConfig,
+  log: Logger,
+  { throttle, hasher, identities }: ProcessAuth,
+  { now = Date.now, showPassword = printPassword }: AuthSurroundings,
+): Promise<AuthService> {
   try {
     const secret = await settleJwtSecret(config.jwtSecret, store, log);
     const auth = await StoredAuthService.over({
@@ -141,6 +167,6 @@ export function generatePassword(): string {
 function printPassword(password: string): void {
   process.stdout.write(
     `\nThe admin password of this server, shown only this once:\n\n    ${password}\n\n` +
-      'To change it, with the server stopped: kithdb admin reset-password\n\n',
+      'To change it: kithdb admin reset-password\n\n',
   );
 }

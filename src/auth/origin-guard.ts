@@ -39,16 +39,26 @@ function isOwnName(host: string | undefined): boolean {
 export const LOCAL_ONLY = 'This endpoint can only be called from localhost';
 
 /**
- * Headers that a proxy adds. Behind a proxy on the same machine every peer is loopback, so their presence means that
- * the caller may be anywhere. No header ever grants trust.
+ * Headers in which proxies name a client or themselves, beside `X-Forwarded*`. Behind a proxy on the same machine every
+ * peer is loopback, so the presence of one means that the caller may be anywhere. No header ever grants trust.
  */
-const PROXY_HEADERS: ReadonlySet<string> = new Set(['forwarded', 'x-real-ip', 'via']);
+const PROXY_HEADERS: ReadonlySet<string> = new Set([
+  'cf-connecting-ip',
+  'fastly-client-ip',
+  'forwarded',
+  'true-client-ip',
+  'via',
+  'x-client-ip',
+  'x-real-ip',
+]);
+const FORWARDED_PREFIX = 'x-forwarded';
 
 /**
  * Whether a request comes directly from this machine and not from a page in a browser on it: the peer is loopback, the
  * `Host` is loopback (otherwise DNS rebinding would pass), no proxy has added headers, and no page of another origin
- * sends it. HTTP/1.0 is refused because nginx by default proxies with it, with a loopback `Host` and without headers of
- * its own; few other clients use it.
+ * sends it. HTTP/1.0 is refused because nginx before 1.29.7 by default proxies with it, with a loopback `Host` and without
+ * headers of its own; few other clients use it. A proxy that adds nothing and speaks HTTP/1.1 cannot be recognised, so
+ * nothing that replaces a password relies on this.
  */
 export function isDirectLocal(request: Caller): boolean {
   return (
@@ -56,7 +66,7 @@ export function isDirectLocal(request: Caller): boolean {
     namesLoopback(request.headers.host) &&
     request.httpVersion !== '1.0' &&
     !Object.keys(request.headers).some(
-      (name) => PROXY_HEADERS.has(name) || name.startsWith('x-forwarded-'),
+      (name) => PROXY_HEADERS.has(name) || name.startsWith(FORWARDED_PREFIX),
     ) &&
     !isCrossOrigin(request)
   );

@@ -17,6 +17,8 @@ const OPTIONS: Options = {
 
 /** Hashes that run at the same time: each takes a thread of libuv's pool, which SQLite and files need too. */
 const MOST_RUNNING = 2;
+/** Those among them whose origin is suspected of guessing: the other place is kept free. */
+const MOST_SUSPECTS_RUNNING = 1;
 const MOST_WAITING = 8;
 
 /** Too many hashes are waiting already: the answer is a 429. */
@@ -35,28 +37,38 @@ export interface PasswordHasher {
   /**
    * Whether the password belongs to the hash. Without a hash the answer is false and takes as long, so that the time does
    * not reveal whether there is an admin.
+   * @param suspicion of the origin: the lowest come first, and drive others out of a full queue. 0 is none.
    * @throws HashingBusy
    */
-  verify(hash: string | undefined, password: string): Promise<boolean>;
+  verify(hash: string | undefined, password: string, suspicion?: number): Promise<boolean>;
   /** Whether a hash was made with other parameters than the current ones. */
   isOutdated(hash: string): boolean;
+}
+
+/** A hash that waits for a place. */
+interface Waiting {
+  readonly suspicion: number;
+  readonly begin: () => void;
+  readonly giveUp: () => void;
 }
 
 /** Argon2id on libuv's thread pool. */
 export class LocalPasswordHasher implements PasswordHasher {
   #running = 0;
-  readonly #waiting: (() => void)[] = [];
+  #suspectsRunning = 0;
+  /** The least suspected first, and of the same suspicion the first to come. */
+  readonly #waiting: Waiting[] = [];
   readonly #dummy = dummyHash();
 
   async hash(password: string): Promise<string> {
-    return this.#admitted(async () => {
+    return this.#admitted(0, async () => {
       const { hash } = await import('@node-rs/argon2');
       return hash(Buffer.from(password), OPTIONS);
     });
   }
 
-  async verify(hash: string | undefined, password: string): Promise<boolean> {
-    return this.#admitted(async () => {
+  async verify(hash: string | undefined, password: string, suspicion = 0): Promise<boolean> {
+    return this.#admitted(suspicion, async () => {
       const { verify } = await import('@node-rs/argon2');
       const matches = await verify(hash ?? this.#dummy, Buffer.from(password));
       return matches && hash !== undefined;
@@ -67,25 +79,52 @@ export class LocalPasswordHasher implements PasswordHasher {
     return !hash.startsWith(PARAMETERS);
   }
 
-  async #admitted<T>(work: () => Promise<T>): Promise<T> {
-    if (this.#running < MOST_RUNNING) {
-      this.#running += 1;
-    } else if (this.#waiting.length < MOST_WAITING) {
-      // A hash that ends passes its slot on, so the count stays the same.
-      await new Promise<void>((resolve) => this.#waiting.push(resolve));
+  async #admitted<T>(suspicion: number, work: () => Promise<T>): Promise<T> {
+    if (this.#hasPlace(suspicion)) {
+      this.#begin(suspicion);
     } else {
-      throw new HashingBusy();
+      await this.#placeFor(suspicion);
     }
     try {
       return await work();
     } finally {
-      const next = this.#waiting.shift();
-      if (next === undefined) {
-        this.#running -= 1;
-      } else {
-        next();
-      }
+      this.#end(suspicion);
     }
+  }
+
+  #hasPlace(suspicion: number): boolean {
+    return this.#running < MOST_RUNNING && (suspicion === 0 || this.#suspectsRunning < MOST_SUSPECTS_RUNNING);
+  }
+
+  #begin(suspicion: number): void {
+    this.#running += 1;
+    this.#suspectsRunning += suspicion === 0 ? 0 : 1;
+  }
+
+  #end(suspicion: number): void {
+    this.#running -= 1;
+    this.#suspectsRunning -= suspicion === 0 ? 0 : 1;
+    const [next] = this.#waiting;
+    if (next !== undefined && this.#hasPlace(next.suspicion)) {
+      this.#waiting.shift();
+      // Its place is taken at once, before anybody else can come.
+      this.#begin(next.suspicion);
+      next.begin();
+    }
+  }
+
+  /** Waits until there is a place, and takes it. @throws HashingBusy */
+  #placeFor(suspicion: number): Promise<void> {
+    return new Promise((begin, reject) => {
+      const giveUp = (): void => {
+        reject(new HashingBusy());
+      };
+      const after = this.#waiting.findIndex((other) => other.suspicion > suspicion);
+      this.#waiting.splice(after < 0 ? this.#waiting.length : after, 0, { suspicion, begin, giveUp });
+      if (this.#waiting.length > MOST_WAITING) {
+        this.#waiting.pop()?.giveUp();
+      }
+    });
   }
 }
 

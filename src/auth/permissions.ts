@@ -13,8 +13,17 @@ export const ADMIN_IDENTITY: Identity = Object.freeze({
  * Parses a comma-separated list; spaces and repeats are allowed. Undefined for an unknown or an empty name.
  */
 export function parsePermissions(text: string): ReadonlySet<Permission> | undefined {
-  const names = text.split(',').map((name) => name.trim());
+  const names = namesIn(text);
   return names.every(isPermission) ? new Set(names) : undefined;
+}
+
+/** The first name of a list that is no permission; undefined when all are. */
+export function unknownPermission(text: string): string | undefined {
+  return namesIn(text).find((name) => !isPermission(name));
+}
+
+function namesIn(text: string): readonly string[] {
+  return text.split(',').map((name) => name.trim());
 }
 
 /** The list in canonical order, without spaces or repeats. */

@@ -7,7 +7,13 @@ import type { IdentityCache, KnownToken } from './identity-cache';
 import type { LoginThrottle } from './login-throttle';
 import type { PasswordHasher } from './password-hashing';
 import { ADMIN_IDENTITY, formatPermissions, parsePermissions } from './permissions';
-import type { StoredAdmin, StoredToken, TokenStore } from './store/port';
+import {
+  parseAuthState,
+  type AuthState,
+  type StoredAdmin,
+  type StoredToken,
+  type TokenStore,
+} from './store/port';
 
 /** What a caller asks of a new access token. */
 export interface TokenRequest {
@@ -30,11 +36,16 @@ export type LoginOutcome =
   | { readonly kind: 'wrong' }
   | { readonly kind: 'throttled'; readonly retryAfterSeconds: number };
 
+/** How a change of the password ended. */
+export type PasswordReset = 'done' | 'no admin' | 'not allowed';
+
 /** Authentication: who a caller is, and everything behind the endpoints under `/auth`. */
 export interface AuthService {
+  /** Whether the store is damaged: then nothing is served but the plain endpoints (C3.8). */
+  readonly isClosed: boolean;
   /** The durable setting, kept in memory. */
   readonly enabled: boolean;
-  /** Whether the setting was ever stored; otherwise it is the default (C3.8). */
+  /** Whether somebody has decided on the setting; otherwise it counts as disabled (C3.8). */
   readonly decided: boolean;
   readonly adminExists: boolean;
   /**
@@ -47,10 +58,17 @@ export interface AuthService {
   ): Identity | null | Promise<Identity | null>;
   /** False when there is an admin. @throws HashingBusy */
   createAdmin(password: string): Promise<boolean>;
-  /** Ends every JWT issued before; false when there is no admin. @throws HashingBusy */
-  resetPassword(password: string): Promise<boolean>;
-  /** `peer` is the address of the socket. @throws HashingBusy */
-  login(password: string, peer: string): Promise<LoginOutcome>;
+  /**
+   * Ends every JWT issued before. `isAllowed` is asked when the change begins: the credential that the caller showed may
+   * have been ended since.
+   * @throws HashingBusy
+   */
+  resetPassword(password: string, isAllowed?: () => boolean): Promise<PasswordReset>;
+  /**
+   * `client` is the address for which the attempt counts; `viaUnknownProxy` says that it may be that of many.
+   * @throws HashingBusy
+   */
+  login(password: string, client: string, viaUnknownProxy?: boolean): Promise<LoginOutcome>;
   /** Durable when it resolves, with the state after the update. */
   setEnabled(enabled: boolean): Promise<boolean>;
   createToken(request: TokenRequest): Promise<IssuedToken>;
@@ -78,6 +96,10 @@ export interface AuthParts {
   readonly now: () => number;
 }
 
+/** What an operator can do where one client locks out all others behind a proxy. */
+const UNKNOWN_PROXY =
+  '; this address passes on requests of others, who share its limit: if it is a proxy of yours, name it in KITHDB_TRUSTED_PROXIES';
+
 const BEARER = /^bearer +([^\s]+) *$/i;
 
 /** Authentication over a store. */
@@ -89,25 +111,28 @@ export class StoredAuthService implements AuthService {
   private constructor(
     private readonly parts: AuthParts,
     private admin: StoredAdmin | undefined,
-    private storedSetting: boolean | undefined,
+    private state: AuthState,
   ) {}
 
-  /** The service over an open store. */
+  /** The service over an open store. @throws Error where the setting has no value that is known. */
   static async over(parts: AuthParts): Promise<StoredAuthService> {
-    const setting = await parts.store.setting('auth_enabled');
-    return new StoredAuthService(
-      parts,
-      await parts.store.admin(),
-      setting === undefined ? undefined : setting === 'true',
-    );
+    const state = parseAuthState(await parts.store.setting('auth_enabled'));
+    if (state === undefined) {
+      throw new Error('the setting auth_enabled has no value that is known');
+    }
+    return new StoredAuthService(parts, await parts.store.admin(), state);
+  }
+
+  get isClosed(): boolean {
+    return this.parts.store.fault !== undefined;
   }
 
   get enabled(): boolean {
-    return this.storedSetting ?? false;
+    return this.state === 'true';
   }
 
   get decided(): boolean {
-    return this.storedSetting !== undefined;
+    return this.state !== 'undecided';
   }
 
   get adminExists(): boolean {
@@ -187,18 +212,21 @@ export class StoredAuthService implements AuthService {
     });
   }
 
-  async resetPassword(password: string): Promise<boolean> {
+  async resetPassword(password: string, isAllowed: () => boolean = () => true): Promise<PasswordReset> {
     if (this.admin === undefined) {
-      return false;
+      return 'no admin';
     }
     const admin = await this.#newAdmin(password);
     return this.#change(async () => {
-      const replaced = await this.parts.store.replaceAdmin(admin);
-      if (replaced) {
-        this.admin = admin;
-        this.parts.log.info('admin password reset: every JWT issued before is invalid');
+      if (!isAllowed()) {
+        return 'not allowed';
       }
-      return replaced;
+      if (!(await this.parts.store.replaceAdmin(admin))) {
+        return 'no admin';
+      }
+      this.admin = admin;
+      this.parts.log.info('admin password reset: every JWT issued before is invalid');
+      return 'done';
     });
   }
 
@@ -206,29 +234,29 @@ export class StoredAuthService implements AuthService {
     return { passwordHash: await this.parts.hasher.hash(password), generation: randomUUID() };
   }
 
-  async login(password: string, peer: string): Promise<LoginOutcome> {
+  async login(password: string, client: string, viaUnknownProxy = false): Promise<LoginOutcome> {
     const { throttle, hasher, jwt, jwtTtlSeconds, log } = this.parts;
-    const attempt = await throttle.attempt(peer);
+    const attempt = await throttle.attempt(client);
     if (!attempt.allowed) {
-      log.warn({ peer }, 'login refused: too many failures');
+      log.warn({ client }, `login refused: too many failures${viaUnknownProxy ? UNKNOWN_PROXY : ''}`);
       return { kind: 'throttled', retryAfterSeconds: attempt.retryAfterSeconds };
     }
     // The JWT names the generation that the password was checked against, so a reset in between invalidates it.
     const { admin } = this;
     let matches: boolean;
     try {
-      matches = await hasher.verify(admin?.passwordHash, password);
+      matches = await hasher.verify(admin?.passwordHash, password, attempt.suspicion);
     } catch (error) {
       attempt.abandoned();
       throw error;
     }
     if (admin === undefined || !matches) {
       attempt.failed();
-      log.warn({ peer }, 'login failed');
+      log.warn({ client }, 'login failed');
       return { kind: 'wrong' };
     }
     attempt.succeeded();
-    log.info({ peer }, 'login');
+    log.info({ client }, 'login');
     if (hasher.isOutdated(admin.passwordHash)) {
       await this.#rehash(admin, password);
     }
@@ -252,8 +280,9 @@ export class StoredAuthService implements AuthService {
 
   setEnabled(enabled: boolean): Promise<boolean> {
     return this.#change(async () => {
-      await this.parts.store.storeSetting('auth_enabled', String(enabled));
-      this.storedSetting = enabled;
+      const state = enabled ? 'true' : 'false';
+      await this.parts.store.storeSetting('auth_enabled', state);
+      this.state = state;
       this.parts.log.info(`authentication ${enabled ? 'enabled' : 'disabled'}`);
       return enabled;
     });

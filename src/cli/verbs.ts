@@ -1,5 +1,6 @@
 import { settingsReference, type Config, type SettingKey, type VerbFlag } from '../config';
 import { productVersion } from '../system/version';
+import { adminRepair } from './admin-repair';
 import { backup } from './backup';
 import { check } from './check';
 import { completionScript } from './completion';
@@ -9,6 +10,7 @@ import { overview } from './help';
 import { repair } from './repair';
 import { resetPassword } from './reset-password';
 import { restore } from './restore';
+import { rotateSecret } from './rotate-secret';
 import { serve } from './serve';
 
 /** The flags of a verb that are not settings, with their values; true for a switch. */
@@ -45,10 +47,26 @@ export const VERBS: readonly Verb[] = [
   {
     name: 'admin reset-password',
     about:
-      'Sets a new admin password while the server is stopped; from KITHDB_ADMIN_PASSWORD[_FILE], the terminal or standard input.',
+      'Sets a new admin password, also while a server serves the data directory; from KITHDB_ADMIN_PASSWORD[_FILE], the terminal or standard input.',
     settings: ['config', 'dataDir', 'tokenStore', 'adminPassword'],
     usesSettings: true,
     run: resetPassword,
+  },
+  {
+    name: 'admin rotate-secret',
+    about:
+      'Replaces the JWT secret while the server is stopped: every login from before is invalid. A secret that comes from a setting is replaced there.',
+    settings: ['config', 'dataDir', 'tokenStore', 'jwtSecret'],
+    usesSettings: true,
+    run: rotateSecret,
+  },
+  {
+    name: 'admin repair',
+    about:
+      'Keeps what verifies of a damaged store of authentication while the server is stopped, drops the rest, and leaves authentication enabled.',
+    settings: ['config', 'dataDir', 'tokenStore'],
+    usesSettings: true,
+    run: adminRepair,
   },
   {
     name: 'check',
@@ -90,9 +108,14 @@ export const VERBS: readonly Verb[] = [
       'Makes a data directory of a backup, verifying every file before and after it is copied. It goes where kithdb serve looks for it, --data-dir says otherwise, and must be new or empty.',
     flags: [
       { name: 'from', placeholder: 'FOLDER', about: 'The backup.' },
+      {
+        name: 'without-auth',
+        about:
+          'Restores no store of authentication, which the backup may lack: authentication begins as at a first start.',
+      },
       { name: 'json', about: 'Prints the outcome as JSON.' },
     ],
-    settings: ['config', 'dataDir'],
+    settings: ['config', 'dataDir', 'tokenStore'],
     usesSettings: true,
     run: restore,
   },

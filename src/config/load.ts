@@ -17,7 +17,11 @@ export interface Config {
   /** Certificate chain and key as PEM text; absent without TLS. */
   readonly tls?: { readonly cert: string; readonly key: string };
   readonly corsOrigins: readonly string[];
+  /** Blocks such as `10.0.0.0/8`. */
+  readonly trustedProxies: readonly string[];
   readonly searchThreads: number;
+  /** In bytes; undefined for that of the container or the machine. */
+  readonly memoryLimit: number | undefined;
   /** What was asked for, undefined when nothing was; the state itself is the authentication service's. */
   readonly authEnabled: boolean | undefined;
   readonly adminPassword: string | undefined;
@@ -35,6 +39,7 @@ export interface Config {
   readonly logLevel: SettingValues['logLevel'];
   readonly logFormat: 'pretty' | 'json';
   readonly maxBodyBytes: number;
+  readonly maxConnections: number;
   /** The limits of C2.7 that the engine keeps. */
   readonly limits: EngineLimits;
 }
@@ -197,7 +202,9 @@ function assemble(values: SettingValues, { tls, terminal, adminPasswordProblem }
     dataDir: resolve(values.dataDir),
     ...(tls !== undefined && { tls: Object.freeze(tls) }),
     corsOrigins: Object.freeze(values.corsOrigins),
+    trustedProxies: Object.freeze(values.trustedProxies),
     searchThreads: values.searchThreads,
+    memoryLimit: values.memoryLimit,
     authEnabled: values.authEnabled,
     adminPassword: values.adminPassword,
     adminPasswordProblem,
@@ -211,6 +218,7 @@ function assemble(values: SettingValues, { tls, terminal, adminPasswordProblem }
     logLevel: values.logLevel,
     logFormat: values.logFormat ?? (terminal ? 'pretty' : 'json'),
     maxBodyBytes: values.maxBodyBytes,
+    maxConnections: values.maxConnections,
     limits: Object.freeze({
       maxPointsPerRequest: values.maxPointsPerRequest,
       maxFilterConditions: values.maxFilterConditions,

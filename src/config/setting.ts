@@ -1,3 +1,5 @@
+import { isIP, isIPv4 } from 'node:net';
+
 /**
  * What one line of the settings table is. From its key come its other names: `maxBodyBytes` is `--max-body-bytes`,
  * `KITHDB_MAX_BODY_BYTES` and `max_body_bytes` in the file.
@@ -101,10 +103,29 @@ export function oneOf<const W extends string>(...words: readonly W[]): (raw: Raw
   };
 }
 
+/** The texts of a list: separated by commas, or a list in the file. */
+function parseList(raw: RawValue): readonly string[] {
+  const listed = Array.isArray(raw) ? (raw as readonly string[]) : String(raw).split(',');
+  return listed.map((text) => text.trim()).filter((text) => text !== '');
+}
+
+/** Blocks of addresses such as `10.0.0.0/8`, separated by commas or as a list in the file; an address is a block of one. */
+export function parseBlocks(raw: RawValue): readonly string[] {
+  const blocks = parseList(raw).map((text) => {
+    const [address = '', prefix, ...more] = text.split('/');
+    const bits = isIPv4(address) ? 32 : 128;
+    const length = prefix === undefined ? bits : /^\d{1,3}$/.test(prefix) ? Number(prefix) : NaN;
+    if (isIP(address) === 0 || address.includes('%') || !(length <= bits) || more.length > 0) {
+      throw new BadValue('a list of address blocks such as 10.0.0.0/8 or 2001:db8::/32');
+    }
+    return `${address}/${length}`;
+  });
+  return [...new Set(blocks)];
+}
+
 /** Web origins such as `https://app.example.com`: separated by commas, or a list in the file. */
 export function parseOrigins(raw: RawValue): readonly string[] {
-  const listed = Array.isArray(raw) ? (raw as readonly string[]) : String(raw).split(',');
-  const origins = listed.map((origin) => origin.trim()).filter((origin) => origin !== '');
+  const origins = parseList(raw);
   for (const origin of origins) {
     const sent = originOf(origin);
     if (sent === undefined) {

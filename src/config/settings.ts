@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os';
 import {
   oneOf,
+  parseBlocks,
   parseOrigins,
   parseSecret,
   parseSwitch,
@@ -92,6 +93,15 @@ export const SETTINGS = {
     about:
       'Web origins whose pages may call the server, separated by commas; every other one is refused. While authentication is disabled and the address is not loopback, that includes the origin of the server itself, unless its host is a loopback name or an IP address.',
   }),
+  trustedProxies: setting<readonly string[]>({
+    group: 'Server',
+    parse: parseBlocks,
+    fallback: [],
+    fallbackText: 'none',
+    placeholder: 'BLOCKS',
+    about:
+      'Address blocks of the proxies in front of the server (such as 10.0.0.0/8,2001:db8::/32), separated by commas. The client of a request that one of them passes on is the last address in X-Forwarded-For or Forwarded that none of them set: the throttle of logins and the shares of clients count for it. Without it all users behind a proxy count as one.',
+  }),
   searchThreads: setting({
     group: 'Server',
     parse: wholeNumber(1, 1024),
@@ -99,6 +109,15 @@ export const SETTINGS = {
     fallbackText: 'the number of cores',
     placeholder: 'N',
     about: 'How many threads answer reads.',
+  }),
+  memoryLimit: setting<number | undefined>({
+    group: 'Server',
+    parse: wholeNumber(64 * MIB, 1024 * 1024 * GIB),
+    fallback: undefined,
+    fallbackText: 'the limit of the container (control group), else the memory of the machine',
+    placeholder: 'BYTES',
+    about:
+      'How much memory the process may hold; 128 MiB of it are for Node. From 90 % on, writes that make data grow get a 507, until less than 85 % is held.',
   }),
   authEnabled: setting<boolean | undefined>({
     group: 'Authentication',
@@ -209,6 +228,15 @@ export const SETTINGS = {
     fallbackText: '67108864',
     placeholder: 'BYTES',
     about: 'The largest request body (64 MiB unless set); a larger one is a 413.',
+  }),
+  maxConnections: setting({
+    group: 'Limits',
+    parse: wholeNumber(16, 1_000_000),
+    fallback: 2048,
+    fallbackText: '2048',
+    placeholder: 'N',
+    about:
+      'Open connections. Beyond them a connection without a request makes room for a new one: one that never had a request, or the one that is idle for longest, of the address with most of them.',
   }),
   maxPointsPerRequest: limit(10_000, 10_000_000, 'Points or ids in one request.'),
   maxFilterConditions: limit(1024, 1_000_000, 'Conditions in one filter.'),

@@ -39,9 +39,14 @@ export declare class NativeEngine {
   /**
    * Executes a request with the body that was appended under the same `id`; completes `id` with the envelope or an
    * error. `operation` is the place of the operation in the list that both sides share, `timeoutMs` counts from
-   * the request's arrival, which was `elapsedMs` ago.
+   * the request's arrival, which was `elapsedMs` ago. An answer above `answerRoom` bytes fails with `answer_room`.
    */
-  execute(id: number, operation: number, collection: string, wait: boolean, elapsedMs: number, timeoutMs?: number | undefined | null, target?: string | undefined | null): void
+  execute(id: number, operation: number, collection: string, wait: boolean, elapsedMs: number, timeoutMs?: number | undefined | null, target?: string | undefined | null, answerRoom?: number | undefined | null): void
+  /**
+   * Says that nobody waits for the answer of the call `id` any more. A request that waits or runs is given up and
+   * completes with the code `cancelled`, unless it is a write that is logged already.
+   */
+  cancel(id: number): void
   /** The names of the operations, each at its place. */
   static operations(): Array<string>
   /**
@@ -49,10 +54,19 @@ export declare class NativeEngine {
    * little-endian), and returns how many bytes it has written; 0 when none is left. `frame` holds at least 64 KiB.
    */
   take(frame: Buffer): number
-  /** What the engine serves now; nothing while it is not open. */
+  /**
+   * The number of the last report of what the engine serves; 0 while it is not open. What the calls below return
+   * changes only with it.
+   */
+  reportNumber(): number
+  /** Completes `id` when the last report is at most so old. */
+  refresh(id: number, maxAgeMs: number): void
+  /** What the engine served when the last report was made; nothing while it is not open. */
   status(): NativeStatus
-  /** What an operator has to deal with; nothing while the engine is not open. */
+  /** What an operator had to deal with when the last report was made; nothing while the engine is not open. */
   healthIssues(): Array<NativeHealthIssue>
+  /** The panics of background work until the last report was made; nothing while the engine is not open. */
+  panics(): NativePanics
   /** What the scrub did; nothing while the engine is not open. */
   scrub(): NativeScrub
   /**
@@ -62,11 +76,13 @@ export declare class NativeEngine {
   stage(id: number): void
   /** Removes the folder `staging`; completes `id` when it is gone. */
   unstage(id: number): void
+  /** Cancels running requests that have not been written to the log. Further ones are refused. */
+  giveUpRequests(): void
   /**
-   * Cancels running requests that have not been written to the log, writes checkpoints, releases the directory, and
-   * then completes `id`. A second call only completes.
+   * Cancels running requests that have not been written to the log, writes checkpoints for about `timeMs`, releases the
+   * directory, and then completes `id`. A second call only completes.
    */
-  close(id: number): void
+  close(id: number, timeMs: number): void
 }
 
 /** Checks a data directory, or one collection of it, on a thread of its own. It must exist, and nothing in it changes. */
@@ -136,7 +152,7 @@ export interface NativeFinding {
 
 /** A fault that an operator has to deal with. */
 export interface NativeHealthIssue {
-  /** `disk_full`, `log`, `quarantine`, `collection`, `checkpoint` or `removal`. */
+  /** `disk_full`, `log`, `quarantine`, `collection`, `checkpoint`, `removal` or `background`. */
   kind: string
   /** Name of the collection, where it is one. */
   collection?: string
@@ -196,6 +212,66 @@ export interface NativeMemory {
   payloads: number
   /** Field indexes, as they were when they were last measured, seconds ago. */
   fieldIndexes: number
+}
+
+/** How much memory there is. */
+export interface NativeMemoryOptions {
+  /** Bytes that the process may hold; those of its control groups or of the machine when absent. */
+  limitBytes?: number
+  /** Bytes that the machine has. */
+  machineBytes: number
+}
+
+/** Bytes that are held of the memory that is allowed; all 0 without a limit. */
+export interface NativeMemoryUse {
+  /** What the process may hold. */
+  limit: number
+  /** What it holds. */
+  process: number
+  /** The engine's part of the limit. */
+  engineLimit: number
+  /** What the engine holds. */
+  engine: number
+  /** Growth that was accepted lately. */
+  charged: number
+}
+
+/** The panics of one task. */
+export interface NativePanicCount {
+  /** Name of the task. */
+  task: string
+  /** Since the engine was opened. */
+  count: number
+}
+
+/** A panic. */
+export interface NativePanicEvent {
+  /** Grows from panic to panic of this process. */
+  number: number
+  /** Name of the task. */
+  task: string
+  /** Name of the collection, where the task worked on one. */
+  collection?: string
+  /** What the panic said. */
+  what: string
+}
+
+/** Panics of background work, which are caught. */
+export interface NativePanics {
+  /** How many each task had. */
+  counts: Array<NativePanicCount>
+  /** The last ones, oldest first. */
+  events: Array<NativePanicEvent>
+}
+
+/** Reads that wait for a thread, and threads that run light and heavy ones. */
+export interface NativeReads {
+  /** Waiting reads. */
+  waiting: number
+  /** Threads that run light reads. */
+  light: number
+  /** Threads that run heavy reads. */
+  heavy: number
 }
 
 /** What a repair did, or would do, about one collection. */
@@ -307,13 +383,19 @@ export interface NativeStatus {
   /** Live points of all of them. */
   points: number
   /** Quarantined collections. */
+  quarantined: number
+  /** What is wrong with them; at most 1,000. */
   faults: Array<NativeFault>
   /** Damage that the log had when the engine was opened. */
   logDamages: Array<NativeLogDamage>
   /** Bytes that all collections hold. */
   memory: NativeMemory
+  /** What is held of the memory that is allowed. */
+  memoryUse: NativeMemoryUse
   /** What searches did since the engine was opened. */
   searches: NativeSearches
+  /** Reads that wait and run. */
+  reads: NativeReads
   /** Which instructions this CPU runs the engine with. */
   kernels: NativeKernels
 }
@@ -336,6 +418,8 @@ export interface OpenOptions {
   dataDir: string
   /** Threads that answer reads; the number of cores when absent. */
   searchThreads?: number
+  /** What memory is accounted against; nothing when absent. */
+  memory?: NativeMemoryOptions
   /** Limits that differ from their defaults. */
   limits?: NativeLimits
   /** How files are read in the background for signs of decay; not at all when absent. */

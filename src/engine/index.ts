@@ -3,6 +3,7 @@ import type { Completion, NativeEngine } from './binding';
 import {
   EngineError,
   type Answer,
+  type BackgroundPanics,
   type Engine,
   type EngineErrorCode,
   type EngineErrorDetails,
@@ -35,6 +36,21 @@ const NO_SCRUB: ScrubReport = {
   findings: [],
 };
 
+const NO_PANICS: BackgroundPanics = { counts: [], events: [] };
+
+/** How old the report may be that {@link Engine.refresh} is content with. */
+const REPORT_AGE_MS = 1000;
+/** The time of a close that may take as long as it takes. */
+const DAY_MS = 86_400_000;
+
+/** The last report of the engine, as far as it was asked for. */
+interface Snapshot {
+  readonly number: number;
+  status?: Omit<EngineStatus, 'state'>;
+  issues?: readonly HealthIssue[];
+  panics?: BackgroundPanics;
+}
+
 interface Call {
   resolve(envelope: Answer): void;
   reject(error: Error): void;
@@ -52,6 +68,7 @@ class Facade implements Engine {
   private closing: Promise<void> | undefined;
   private readonly calls = new Map<number, Call>();
   private lastCall = 0;
+  private snapshot: Snapshot = { number: 0 };
   /** The number of each operation in the binding. */
   private places: ReadonlyMap<string, number> = new Map();
   private readonly frame = Buffer.allocUnsafeSlow(FRAME_BYTES);
@@ -69,11 +86,12 @@ class Facade implements Engine {
       });
       this.native = native;
       this.places = new Map(binding.NativeEngine.operations().map((name, place) => [name, place]));
-      const { dataDir, searchThreads, limits, scrub } = this.options;
+      const { dataDir, searchThreads, memory, limits, scrub } = this.options;
       await this.awake((id) => {
         native.open(id, {
           dataDir,
           ...(searchThreads === undefined ? {} : { searchThreads }),
+          ...(memory === undefined ? {} : { memory }),
           ...(limits === undefined ? {} : { limits }),
           ...(scrub === undefined ? {} : { scrub }),
         });
@@ -96,11 +114,21 @@ class Facade implements Engine {
       request.body?.discard();
       return Promise.reject(new EngineError(this.state === 'closing' ? 'shutting_down' : 'not_ready'));
     }
-    const { operation, collection, wait, arrivedAt, timeoutSeconds, target, body } = request;
+    const {
+      operation,
+      collection,
+      wait,
+      arrivedAt,
+      timeoutSeconds,
+      target,
+      body,
+      answerBytes,
+      whenAbandoned,
+    } = request;
     const place = this.places.get(operation);
     if (place === undefined) throw new Error(`The native binding has no operation ${operation}.`);
     const id = body instanceof NumberedBody ? body.call : this.nextCall();
-    return this.call(id, () => {
+    const answer = this.call(id, () => {
       native.execute(
         id,
         place,
@@ -109,16 +137,35 @@ class Facade implements Engine {
         arrivedAt === undefined ? 0 : performance.now() - arrivedAt,
         timeoutSeconds === undefined ? undefined : timeoutSeconds * 1000,
         target,
+        answerBytes,
       );
     });
+    whenAbandoned?.(() => {
+      if (this.calls.has(id)) native.cancel(id);
+    });
+    return answer;
   }
 
   status(): EngineStatus {
-    if (this.state !== 'ready' || this.native === undefined) {
-      return { state: this.state, collections: 0, points: 0, faults: [], logDamages: [] };
+    const { state, native } = this;
+    if (state !== 'ready' || native === undefined) {
+      return { state, collections: 0, points: 0, quarantined: 0, faults: [], logDamages: [] };
     }
-    const { memory, searches, kernels, ...served } = this.native.status();
-    return { state: this.state, ...served, internals: { memory, searches, kernels } };
+    const snapshot = this.currentSnapshot(native);
+    if (snapshot.status === undefined) {
+      const { memory, memoryUse, searches, reads, kernels, ...served } = native.status();
+      snapshot.status = { ...served, internals: { memory, memoryUse, searches, reads, kernels } };
+    }
+    return { state, ...snapshot.status };
+  }
+
+  async refresh(maxAgeMs: number = REPORT_AGE_MS): Promise<void> {
+    const { native } = this;
+    if (native === undefined || this.state !== 'ready') return;
+    const id = this.nextCall();
+    await this.call(id, () => {
+      native.refresh(id, maxAgeMs);
+    });
   }
 
   scrub(): ScrubReport {
@@ -126,10 +173,25 @@ class Facade implements Engine {
   }
 
   healthIssues(): readonly HealthIssue[] {
+    const { native } = this;
+    if (this.state !== 'ready' || native === undefined) return [];
+    const snapshot = this.currentSnapshot(native);
     // The binding names kinds of this list only.
-    return this.state === 'ready' && this.native !== undefined
-      ? (this.native.healthIssues() as HealthIssue[])
-      : [];
+    return (snapshot.issues ??= native.healthIssues() as HealthIssue[]);
+  }
+
+  panics(): BackgroundPanics {
+    const { native } = this;
+    if (this.state !== 'ready' || native === undefined) return NO_PANICS;
+    const snapshot = this.currentSnapshot(native);
+    return (snapshot.panics ??= native.panics());
+  }
+
+  /** Parts of a report cross the boundary once, however often they are asked for. */
+  private currentSnapshot(native: NativeEngine): Snapshot {
+    const number = native.reportNumber();
+    if (this.snapshot.number !== number) this.snapshot = { number };
+    return this.snapshot;
   }
 
   stage(): Promise<void> {
@@ -154,17 +216,21 @@ class Facade implements Engine {
     });
   }
 
-  close(): Promise<void> {
-    this.closing ??= this.shutDown();
+  giveUpRequests(): void {
+    this.native?.giveUpRequests();
+  }
+
+  close(timeMs: number = DAY_MS): Promise<void> {
+    this.closing ??= this.shutDown(timeMs);
     return this.closing;
   }
 
-  private async shutDown(): Promise<void> {
+  private async shutDown(timeMs: number): Promise<void> {
     const native = this.native;
     if (native === undefined) return;
     this.state = 'closing';
     await this.awake((id) => {
-      native.close(id);
+      native.close(id, timeMs);
     });
     this.state = 'closed';
   }

@@ -45,10 +45,17 @@ export interface EngineRequest {
   readonly wait?: boolean | undefined;
   /** Seconds until the request is given up with `timeout` (C1.10); the engine's own maximum when absent. */
   readonly timeoutSeconds?: number | undefined;
+  /** The most bytes that the answer may have now; beyond them the request fails with `answer_room`. */
+  readonly answerBytes?: number | undefined;
   /** The request's body, whole, from {@link Engine.receive} of the same engine. */
   readonly body?: IncomingBody | undefined;
   /** When the request arrived, in milliseconds of `performance.now()`; the envelope's `time` counts from here. */
   readonly arrivedAt?: number | undefined;
+  /**
+   * Registers a callback for when nobody waits for the answer any more. The engine then gives the request up, unless it is
+   * a write that is logged already; a call after the answer does nothing.
+   */
+  readonly whenAbandoned?: ((callback: () => void) => void) | undefined;
 }
 
 /** Stable codes of what can go wrong. `src/http/errors.ts` alone turns them into a status and a message. */
@@ -66,6 +73,8 @@ export type EngineErrorCode =
   | 'point_without_vector' // details.id, as text; details.name
   | 'not_ready'
   | 'timeout' // details.message
+  | 'answer_room' // the answer has more than `answerBytes` of the request
+  | 'cancelled' // the client disconnected
   | 'overloaded' // details.message: a queue or a budget is full
   | 'storage_full'
   | 'memory_limit'
@@ -102,12 +111,14 @@ export class EngineError extends Error {
 /** The bytes of an answer: a short one as a string with a character (U+0000 to U+00FF) for each byte. */
 export type Answer = Buffer | string;
 
-/** Where the engine is between start and stop, and what it serves. */
+/** Where the engine is between start and stop, and what it served when its last report was made. */
 export interface EngineStatus {
   readonly state: 'closed' | 'opening' | 'ready' | 'closing';
   readonly collections: number;
   readonly points: number;
-  /** Collections that could not be opened and are quarantined (C10.2). */
+  /** How many collections could not be opened or are damaged, and are quarantined (C10.2). */
+  readonly quarantined: number;
+  /** What is wrong with them; at most 1,000. */
   readonly faults: readonly { readonly name: string; readonly fault: string }[];
   /** Damage that the log had when the engine was opened: the file, relative to the data directory, and what is wrong. */
   readonly logDamages: readonly { readonly file: string; readonly what: string }[];
@@ -116,17 +127,20 @@ export interface EngineStatus {
 }
 
 /**
- * What a health issue is about: the disk is full, and writes that make the data grow are refused until it has room; the
- * log accepts no writes until a restart; a collection is quarantined; a collection accepts no writes until a restart; a
- * checkpoint could not be written or the log could not be cut; files of a deleted collection could not be removed.
+ * What a health issue is about: the disk is full, or little memory is left, and writes that make the data grow are refused
+ * until that changes; the log accepts no writes until a restart; a collection is quarantined; a collection accepts no
+ * writes until a restart; a checkpoint could not be written or the log could not be cut; files of a deleted collection
+ * could not be removed; background work fails because of a defect of the engine, and is tried again.
  */
 export const HEALTH_ISSUE_KINDS = [
   'disk_full',
+  'memory_limit',
   'log',
   'quarantine',
   'collection',
   'checkpoint',
   'removal',
+  'background',
 ] as const;
 
 /** A fault of an open engine that an operator has to deal with. */
@@ -136,6 +150,21 @@ export interface HealthIssue {
   readonly collection?: string;
   /** What is wrong; may name files relative to the data directory. */
   readonly what: string;
+}
+
+/** The panics of background work of an open engine, which it has caught. */
+export interface BackgroundPanics {
+  /** How many each task had since the engine was opened. */
+  readonly counts: readonly { readonly task: string; readonly count: number }[];
+  /** The last ones, oldest first; at most 64. */
+  readonly events: readonly {
+    /** Grows from panic to panic of this process. */
+    readonly number: number;
+    readonly task: string;
+    /** Its name, where the task worked on one. */
+    readonly collection?: string;
+    readonly what: string;
+  }[];
 }
 
 /** What the scrub of an open engine has done since the engine was opened, and the damage that opening found. */
@@ -166,6 +195,17 @@ export interface ScrubReport {
 
 /** Internal figures of an open engine, for operators. */
 export interface EngineInternals {
+  /** What is held of the memory that is allowed, in bytes; all 0 without a limit. */
+  readonly memoryUse: {
+    /** What the process may hold, and what it holds, page cache left out. */
+    readonly limit: number;
+    readonly process: number;
+    /** The engine's part of it, and what the engine holds, with what graphs will take for rows that are not in them yet. */
+    readonly engineLimit: number;
+    readonly engine: number;
+    /** Growth that was accepted lately and may not be in the others. */
+    readonly charged: number;
+  };
   /** Bytes of all collections. */
   readonly memory: {
     /** Original vectors in memory. */
@@ -197,6 +237,8 @@ export interface EngineInternals {
     /** Rows compared again by their originals. */
     readonly reranked: number;
   };
+  /** Reads that wait for a thread, and threads that run light and heavy ones. */
+  readonly reads: { readonly waiting: number; readonly light: number; readonly heavy: number };
   /** The instruction sets in use, such as `avx512`: for original vectors and for codes. */
   readonly kernels: { readonly rows: string; readonly codes: string };
 }
@@ -206,6 +248,13 @@ export interface EngineOptions {
   readonly dataDir: string;
   /** Threads that answer reads; the number of cores when absent. */
   readonly searchThreads?: number;
+  /** What memory is accounted against; nothing when absent. */
+  readonly memory?: {
+    /** Bytes that the process may hold; those of its control groups or of the machine when absent. */
+    readonly limitBytes?: number;
+    /** Bytes that the machine has. */
+    readonly machineBytes: number;
+  };
   /** The limits of C2.7 that are settings. */
   readonly limits?: Partial<EngineLimits>;
   /** How files are read in the background for signs of decay; not at all when absent. */
@@ -243,10 +292,16 @@ export interface Engine {
   receive(): IncomingBody;
   /** The whole success envelope as JSON bytes; rejects with an {@link EngineError}. */
   execute(request: EngineRequest): Promise<Answer>;
+  /**
+   * Resolves when the last report, which {@link status}, {@link healthIssues} and {@link panics} read, is at most
+   * `maxAgeMs` old (a second when absent). Threads of the engine make the report, since that walks all collections.
+   */
+  refresh(maxAgeMs?: number): Promise<void>;
   status(): EngineStatus;
   scrub(): ScrubReport;
-  /** The issues of this moment, at most 1,000. */
+  /** At most 1,000. */
   healthIssues(): readonly HealthIssue[];
+  panics(): BackgroundPanics;
   /**
    * Hard-links everything that is served into the folder `staging` of the data directory, where it does not change: for a
    * backup. Rejects with an {@link EngineError}.
@@ -254,6 +309,11 @@ export interface Engine {
   stage(): Promise<void>;
   /** Removes the hard links. */
   unstage(): Promise<void>;
-  /** Gives up what runs and is not written yet (`shutting_down`), syncs, releases the directory. Idempotent. */
-  close(): Promise<void>;
+  /** Gives up what runs and is not written yet (`shutting_down`), and refuses what comes. */
+  giveUpRequests(): void;
+  /**
+   * Gives up what runs and is not written yet (`shutting_down`), syncs, writes checkpoints for about `timeMs` (what is left
+   * stays in the log), releases the directory. Without a time it takes as long as it takes. Idempotent.
+   */
+  close(timeMs?: number): Promise<void>;
 }

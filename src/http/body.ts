@@ -1,8 +1,11 @@
 import type { Engine, IncomingBody } from '../engine/types';
-import { BUDGET_FULL, type Reservation } from './admission';
+import type { Admission, Arrival, Reservation } from './admission';
+import type { ArrivingBody } from './arriving-bodies';
 import { isJson } from './content';
-import { bodyTimeout, bodyTooLarge, overloaded, unsupportedBody, type Failure } from './errors';
+import { bodyTooLarge, unsupportedBody, type Failure } from './errors';
 import type { Exchange } from './exchange';
+import { slowBody, type Refusal } from './refusal';
+import type { Client } from './shares';
 
 /**
  * What can be refused before the first byte of a body is read: its size and, where the route reads it (`wanted`),
@@ -30,26 +33,32 @@ export function checkBodyHeaders(
   return undefined;
 }
 
-/** A body that is being read, for the timer that gives up on slow ones. */
-interface Reading {
-  readonly startedAt: number;
-  received: number;
-  readonly giveUp: () => void;
-}
-
 /** How slowly a body may arrive. */
 export interface BodyPace {
-  /** The rate of a body counts after this time. */
+  /** The rate of a body is measured over windows of this length. */
   readonly graceMs: number;
   readonly minBytesPerSecond: number;
+  /** The time after which a body must have doubled: the minimum rate rises with what has arrived. */
+  readonly doublingMs: number;
   readonly watchIntervalMs: number;
 }
 
-export const DEFAULT_PACE: BodyPace = { graceMs: 5000, minBytesPerSecond: 1024, watchIntervalMs: 500 };
+export const DEFAULT_PACE: BodyPace = {
+  graceMs: 5000,
+  minBytesPerSecond: 1024,
+  doublingMs: 60_000,
+  watchIntervalMs: 500,
+};
 
-/** How reading a body ended: with a body, undefined for an empty one; `gone` when the client disconnected before its end. */
+/**
+ * How reading a body ended: with a body, undefined for an empty one, and what its request holds while it runs; `gone`
+ * when the client disconnected before its end.
+ */
 export type BodyOutcome =
-  { readonly body: IncomingBody | undefined } | { readonly failure: Failure } | 'gone';
+  | { readonly body: IncomingBody | undefined; readonly reservation: Reservation }
+  | { readonly failure: Failure }
+  | { readonly refusal: Refusal }
+  | 'gone';
 
 /** Where bodies go. */
 type Receiver = Pick<Engine, 'receive'>;
@@ -63,57 +72,28 @@ export class BodyReader {
   #watch: NodeJS.Timeout | undefined;
 
   constructor(
+    private readonly admission: Pick<Admission, 'receive'>,
     private readonly limitBytes: number,
     private readonly pace: BodyPace,
   ) {}
 
   /** Calls back once. The headers must have passed {@link checkBodyHeaders}. */
-  read(
-    exchange: Exchange,
-    engine: Receiver,
-    reservation: Reservation,
-    done: (outcome: BodyOutcome) => void,
-  ): void {
-    const { request } = exchange;
-    const gathered = new GatheredBody(engine, exchange.announcedBytes, this.limitBytes, reservation.grow);
-    let over = false;
-    const finish = (outcome: BodyOutcome): void => {
-      // What still arrives is discarded.
-      over = true;
+  read(exchange: Exchange, client: Client, engine: Receiver, done: (outcome: BodyOutcome) => void): void {
+    const { arrivedAt, announcedBytes } = exchange;
+    const reading = new Reading(arrivedAt, this.limitBytes, (outcome) => {
       this.#reading.delete(reading);
-      if (outcome === 'gone' || 'failure' in outcome) {
-        gathered.discard();
-      }
       done(outcome);
-    };
-    const reading: Reading = {
-      startedAt: performance.now(),
-      received: 0,
-      giveUp: () => {
-        finish({ failure: bodyTimeout() });
-      },
-    };
-    request.on('data', (chunk: Buffer) => {
-      if (over) {
-        return;
-      }
-      reading.received += chunk.length;
-      if (reading.received > this.limitBytes) {
-        finish({ failure: bodyTooLarge(this.limitBytes) });
-      } else if (!gathered.add(chunk)) {
-        finish({ failure: overloaded(BUDGET_FULL) });
-      }
     });
-    request.on('end', () => {
-      if (!over) {
-        finish({ body: gathered.take() });
-      }
-    });
-    exchange.whenOver(() => {
-      if (!over) {
-        finish('gone');
-      }
-    });
+    const arrival = this.admission.receive(client, arrivedAt, announcedBytes, reading);
+    if ('reason' in arrival) {
+      done({ refusal: arrival });
+      return;
+    }
+    reading.begin(
+      exchange,
+      arrival,
+      new GatheredBody(engine, announcedBytes, this.limitBytes, (bytes) => arrival.grow(bytes)),
+    );
     this.#reading.add(reading);
     this.#watch ??= setInterval(() => {
       this.#giveUpOnSlow();
@@ -131,52 +111,141 @@ export class BodyReader {
     }
     const now = performance.now();
     for (const reading of this.#reading) {
-      const elapsedMs = now - reading.startedAt;
-      const least = (elapsedMs / 1000) * this.pace.minBytesPerSecond;
-      if (elapsedMs > this.pace.graceMs && reading.received < least) {
-        reading.giveUp();
+      if (reading.isSlow(now, this.pace)) {
+        reading.giveUp(slowBody());
       }
     }
   }
 }
 
+/** A body that is being read. */
+class Reading implements ArrivingBody {
+  received = 0;
+  #over = false;
+  #windowFrom: number;
+  #receivedBefore = 0;
+  #arrival: Arrival | undefined;
+  #gathered: GatheredBody | undefined;
+
+  /** `arrivedAt` is when its head arrived; `done` is called once. */
+  constructor(
+    arrivedAt: number,
+    private readonly limitBytes: number,
+    private readonly done: (outcome: BodyOutcome) => void,
+  ) {
+    this.#windowFrom = arrivedAt;
+  }
+
+  begin(exchange: Exchange, arrival: Arrival, gathered: GatheredBody): void {
+    this.#arrival = arrival;
+    this.#gathered = gathered;
+    const { request } = exchange;
+    request.on('data', (chunk: Buffer) => {
+      this.#add(chunk, gathered);
+    });
+    request.on('end', () => {
+      this.#end(arrival, gathered);
+    });
+    exchange.whenOver(() => {
+      this.#fail('gone');
+    });
+  }
+
+  giveUp(refusal: Refusal): void {
+    this.#fail({ refusal });
+  }
+
+  /** Whether less has arrived in the window that ends now than must have; the next window begins when enough has. */
+  isSlow(now: number, { graceMs, minBytesPerSecond, doublingMs }: BodyPace): boolean {
+    const elapsedMs = now - this.#windowFrom;
+    if (elapsedMs <= graceMs) {
+      return false;
+    }
+    const perSecond = Math.max(minBytesPerSecond, (this.#receivedBefore / doublingMs) * 1000);
+    if (this.received - this.#receivedBefore < (elapsedMs / 1000) * perSecond) {
+      return true;
+    }
+    this.#windowFrom = now;
+    this.#receivedBefore = this.received;
+    return false;
+  }
+
+  #add(chunk: Buffer, gathered: GatheredBody): void {
+    if (this.#over) {
+      // What still arrives is discarded.
+      return;
+    }
+    this.received += chunk.length;
+    if (this.received > this.limitBytes) {
+      this.#fail({ failure: bodyTooLarge(this.limitBytes) });
+      return;
+    }
+    const refused = gathered.add(chunk);
+    if (refused !== undefined) {
+      this.#fail({ refusal: refused });
+    }
+  }
+
+  #end(arrival: Arrival, gathered: GatheredBody): void {
+    if (this.#over) {
+      return;
+    }
+    const refusal = arrival.begin();
+    if (refusal !== undefined) {
+      this.#fail({ refusal });
+      return;
+    }
+    this.#over = true;
+    this.done({ body: gathered.take(), reservation: arrival });
+  }
+
+  #fail(outcome: BodyOutcome): void {
+    if (!this.#over) {
+      this.#over = true;
+      this.#arrival?.release();
+      this.#gathered?.discard();
+      this.done(outcome);
+    }
+  }
+}
+
 /**
- * A body that the engine collects. Without a length its capacity doubles as it fills, so that what the engine holds is
- * what was charged, however small the chunks are.
+ * A body that the engine collects. Its capacity doubles as it fills, up to the length that was announced, so that what
+ * the engine holds is what was charged, at most twice what has arrived, and grows in few steps however small the chunks
+ * are.
  */
 export class GatheredBody {
   #body: IncomingBody | undefined;
   #filled = 0;
-  #capacity: number;
+  #capacity = 0;
 
   /**
-   * `charge` takes bytes from the budget, or gives false; those of `length` were charged before. The caller adds no
-   * more than `limitBytes`.
+   * `charge` takes bytes from the budget, or says why they cannot be had. The caller adds no more than `limitBytes`.
    */
   constructor(
     private readonly engine: Receiver,
-    length: number | undefined,
+    private readonly length: number | undefined,
     private readonly limitBytes: number,
-    private readonly charge: (bytes: number) => boolean,
-  ) {
-    this.#capacity = length ?? 0;
-  }
+    private readonly charge: (bytes: number) => Refusal | undefined,
+  ) {}
 
-  /** Takes a chunk, whose memory may be gone afterwards; false when the budget has no room for it. */
-  add(chunk: Buffer): boolean {
+  /** Takes a chunk, whose memory may be gone afterwards, or says why the budget has no room for it. */
+  add(chunk: Buffer): Refusal | undefined {
     const filled = this.#filled + chunk.length;
     if (filled > this.#capacity) {
       // Most bodies are one chunk.
-      const capacity = this.#filled === 0 ? filled : Math.max(filled, Math.min(2 * filled, this.limitBytes));
-      if (!this.charge(capacity - this.#capacity)) {
-        return false;
+      const capacity =
+        this.#filled === 0 ? filled : Math.max(filled, Math.min(2 * filled, this.length ?? this.limitBytes));
+      const refused = this.charge(capacity - this.#capacity);
+      if (refused !== undefined) {
+        return refused;
       }
       this.#capacity = capacity;
     }
     this.#body ??= this.engine.receive();
     this.#body.append(chunk, this.#capacity);
     this.#filled = filled;
-    return true;
+    return undefined;
   }
 
   take(): IncomingBody | undefined {

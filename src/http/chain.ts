@@ -1,46 +1,43 @@
-import type { Logger } from 'pino';
-import {
-  EngineError,
-  type Answer,
-  type Engine,
-  type EngineRequest,
-  type IncomingBody,
-} from '../engine/types';
-import type { Admission, Reservation } from './admission';
+import type { IncomingBody } from '../engine/types';
+import type { Reservation } from './admission';
 import {
   authorize,
+  credentialOf,
   needsIdentity,
+  repeatsCredential,
   type Authenticator,
   type Identity,
   type OriginGuard,
 } from './authorization';
 import { BodyReader, checkBodyHeaders, type BodyOutcome, type BodyPace } from './body';
 import {
+  authenticationClosed,
   badRequest,
   bodyTooLarge,
-  engineFailure,
   forbidden,
   notImplemented,
   notReady,
-  overloaded,
   shuttingDown,
   unexpected,
   type Failure,
 } from './errors';
 import type { Exchange } from './exchange';
 import type { Deferred } from './deferred';
+import { abandon, EngineCalls, NO_COLLECTION, type EngineCallServices, type Work } from './engine-call';
 import type { Lifecycle } from './lifecycle';
-import { ParameterValidator, type ParameterResult, type Parameters } from './parameters';
+import { ParameterValidator, type ParameterResult } from './parameters';
+import { networkOf, type ClientAddresses } from './client-address';
+import type { Client } from './shares';
 import type { PathParams } from './target';
 import type { EngineRoute, ReportRoute, Route } from './route-table';
 
 /** What the chain of checks needs. */
-export interface ChainServices {
+export interface ChainServices extends EngineCallServices {
   readonly auth: Deferred<Authenticator>;
   readonly guard: OriginGuard;
   readonly lifecycle: Lifecycle;
-  readonly log: Logger;
-  readonly admission: Admission;
+  /** The addresses that requests count for. */
+  readonly addresses: Pick<ClientAddresses, 'of'>;
   readonly limits: {
     /** Largest body of a data endpoint (C2.7). */
     readonly bodyBytes: number;
@@ -59,11 +56,15 @@ type Verdict = Failure | undefined;
  */
 export class Chain {
   readonly #bodies: BodyReader;
+  readonly #calls: EngineCalls;
   readonly #parameters = new ParameterValidator();
 
   constructor(private readonly services: ChainServices) {
-    const { limits } = services;
-    this.#bodies = new BodyReader(limits.bodyBytes, services.bodyPace);
+    const { admission, limits, bodyPace } = services;
+    this.#bodies = new BodyReader(admission, limits.bodyBytes, bodyPace);
+    this.#calls = new EngineCalls(services, (exchange, error) => {
+      this.fault(exchange, error);
+    });
   }
 
   /**
@@ -119,6 +120,9 @@ export class Chain {
   }
 
   #authenticate(exchange: Exchange, route: Route, auth: Authenticator): Verdict | Promise<Verdict> {
+    if (auth.isClosed) {
+      return authenticationClosed();
+    }
     const { guard } = this.services;
     const { request } = exchange;
     const refused =
@@ -134,10 +138,20 @@ export class Chain {
     const { authorization, 'api-key': apiKey } = request.headers;
     const decide = (identity: Identity | null): Verdict => {
       exchange.principal = identity?.kind ?? 'none';
-      return authorize(route.permission, identity, auth.enabled);
+      exchange.credential = credentialOf(identity);
+      return authorize(route.permission, identity, auth);
     };
-    const identity = auth.identify(authorization, typeof apiKey === 'string' ? apiKey : undefined);
-    return identity instanceof Promise ? identity.then(decide) : decide(identity);
+    const identity = repeatsCredential(request.rawHeaders)
+      ? null
+      : auth.identify(authorization, typeof apiKey === 'string' ? apiKey : undefined);
+    if (!(identity instanceof Promise)) {
+      return decide(identity);
+    }
+    return identity.then(decide, (error: unknown) => {
+      // The query that finds the damage closes the server, and is answered so itself.
+      if (auth.isClosed) return authenticationClosed();
+      throw error;
+    });
   }
 
   #dispatch(exchange: Exchange, route: Route, params: PathParams, pass: (() => void) | undefined): void {
@@ -199,30 +213,42 @@ export class Chain {
       exchange.fail(refused);
       return;
     }
-    const readsBody = route.body && exchange.announcedBytes !== 0;
-    const reservation = this.services.admission.reserve(readsBody ? (exchange.announcedBytes ?? 0) : 0);
-    if (typeof reservation === 'string') {
-      exchange.fail(overloaded(reservation));
+    const client: Client = {
+      network: networkOf(this.services.addresses.of(exchange.request)),
+      credential: exchange.credential,
+    };
+    const collection = params.values['collection'];
+    const proceed = (reservation: Reservation, body: IncomingBody | undefined): void => {
+      this.#checkParameters({ exchange, route, engine, client, reservation, collection, body }, params);
+    };
+    if (route.body && exchange.announcedBytes !== 0) {
+      this.#bodies.read(exchange, client, engine, (outcome) => {
+        this.#afterBody(exchange, outcome, proceed);
+      });
       return;
     }
-    const proceed = (outcome: BodyOutcome | undefined): void => {
-      if (outcome === 'gone') {
-        reservation.release();
-      } else if (outcome !== undefined && 'failure' in outcome) {
-        reservation.release();
-        exchange.fail(outcome.failure);
-      } else {
-        const collection = params.values['collection'];
-        this.#checkParameters(
-          { exchange, route, engine, reservation, collection, body: outcome?.body },
-          params,
-        );
-      }
-    };
-    if (readsBody) {
-      this.#bodies.read(exchange, engine, reservation, proceed);
+    const reservation = this.services.admission.run(client, exchange.arrivedAt);
+    if ('reason' in reservation) {
+      this.#calls.refuse(exchange, reservation);
     } else {
-      proceed(undefined);
+      proceed(reservation, undefined);
+    }
+  }
+
+  #afterBody(
+    exchange: Exchange,
+    outcome: BodyOutcome,
+    proceed: (reservation: Reservation, body: IncomingBody | undefined) => void,
+  ): void {
+    if (outcome === 'gone') {
+      return;
+    }
+    if ('failure' in outcome) {
+      exchange.fail(outcome.failure);
+    } else if ('refusal' in outcome) {
+      this.#calls.refuse(exchange, outcome.refusal);
+    } else {
+      proceed(outcome.reservation, outcome.body);
     }
   }
 
@@ -243,7 +269,7 @@ export class Chain {
       if (validated.failure !== undefined) {
         refuse(validated.failure);
       } else {
-        this.#execute(work, validated.parameters);
+        this.#calls.execute(work, validated.parameters);
       }
     };
     if (result instanceof Promise) {
@@ -255,100 +281,8 @@ export class Chain {
       proceed(result);
     }
   }
-
-  #execute(work: Work, parameters: Parameters): void {
-    const { exchange, engine, reservation } = work;
-    let answering: Promise<Answer>;
-    try {
-      answering = engine.execute(engineRequest(work, parameters));
-    } catch (error) {
-      abandon(work);
-      this.fault(exchange, error);
-      return;
-    }
-    const guarded = (step: () => void): void => {
-      try {
-        step();
-      } catch (error) {
-        reservation.release();
-        this.fault(exchange, error);
-      }
-    };
-    // Nothing handles the promise of `then`: errors of the callbacks are handled by `guarded`.
-    void answering.then(
-      (answer) => {
-        guarded(() => {
-          // The answer stays in memory, and counts, until it is written or the client has disconnected.
-          reservation.exchange(answer.length);
-          exchange.whenOver(reservation.release);
-          exchange.send(200, answer);
-        });
-      },
-      (error: unknown) => {
-        guarded(() => {
-          this.#fail(work, error);
-        });
-      },
-    );
-  }
-
-  #fail({ exchange, route, reservation, collection }: Work, error: unknown): void {
-    reservation.release();
-    if (!(error instanceof EngineError)) {
-      this.fault(exchange, error);
-      return;
-    }
-    const details =
-      exchange.params['collection'] === NO_COLLECTION && collection !== undefined
-        ? { ...error.details, name: collection }
-        : error.details;
-    const failure = engineFailure(error.code, details, route.failed);
-    if (failure.status === 500) {
-      const { requestId } = exchange;
-      this.services.log.error(
-        { requestId, route: route.path, code: error.code, detail: error.details.message },
-        failure.message,
-      );
-    }
-    exchange.fail(failure);
-  }
 }
-
-/** A request that has passed the checks so far, with what it holds. */
-interface Work {
-  readonly exchange: Exchange;
-  readonly route: EngineRoute;
-  readonly engine: Engine;
-  readonly reservation: Reservation;
-  /** The collection's name; as it was sent, where it cannot be decoded. */
-  readonly collection: string | undefined;
-  readonly body: IncomingBody | undefined;
-}
-
-/** Releases what a request holds that does not reach the engine. */
-function abandon({ body, reservation }: Work): void {
-  body?.discard();
-  reservation.release();
-}
-
-/**
- * The name that replaces one that cannot be decoded (C2.2): no collection can have it, whereas a collection may have the
- * undecoded text as its name.
- */
-const NO_COLLECTION = '/';
 
 function malformedPath(): Failure {
   return badRequest('Malformed percent-encoding in the path');
-}
-
-function engineRequest({ exchange, route, body }: Work, { wait, timeout }: Parameters): EngineRequest {
-  return {
-    operation: route.operation,
-    arrivedAt: exchange.arrivedAt,
-    collection: exchange.params['collection'],
-    target: route.target === undefined ? undefined : exchange.params[route.target],
-    wait,
-    timeoutSeconds: timeout,
-    body,
-  };
 }

@@ -42,6 +42,8 @@ export function isClosing(request: IncomingMessage): boolean {
 export class Outstanding {
   readonly #after: (() => void)[] = [];
   #over = false;
+  /** Answers with a 503, unless an answer has begun: for a server that stops. */
+  refuse: (() => void) | undefined;
 
   constructor(
     readonly request: IncomingMessage,

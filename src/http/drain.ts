@@ -1,5 +1,6 @@
-import type { Server } from 'node:http';
+import type { IncomingMessage, Server } from 'node:http';
 import type { Socket } from 'node:net';
+import { outstandingOn } from './connection';
 
 /** How often idle connections are closed while a server drains. */
 const SWEEP_INTERVAL_MS = 20;
@@ -24,16 +25,28 @@ export function trackConnections(server: Server): void {
   server.on('secureConnection', remember);
 }
 
+/** What a server does for the requests that run when it stops. */
+export interface Draining {
+  /** How long they may take to finish. */
+  readonly graceMs: number;
+  /** How long those that are given up then may take to be answered. */
+  readonly answerMs: number;
+  /** Gives up what still runs behind the server, which then answers. */
+  readonly giveUp: () => void;
+}
+
+/** How long the last answers may take to be written. */
+const WRITE_MS = 200;
+
 /**
- * Stops accepting, lets the requests in progress finish for at most `graceMs`, then cuts what is left. Idle
- * connections are closed at once, unused ones after a moment. True when everything finished in time.
+ * Stops accepting and lets the requests in progress finish for `graceMs`. The others are given up: each is answered with
+ * what became of it, or with a 503 (C11.3). Then what is left is cut. Idle connections are closed at once, unused ones
+ * after a moment. True when everything finished in its grace.
  */
-export async function drain(server: Server, graceMs: number): Promise<boolean> {
+export async function drain(server: Server, { graceMs, answerMs, giveUp }: Draining): Promise<boolean> {
   const open = connections.get(server) ?? new Set<Socket>();
-  let inTime = false;
   const closed = new Promise<void>((resolve) => {
     server.close(() => {
-      inTime = true;
       resolve();
     });
   });
@@ -47,19 +60,42 @@ export async function drain(server: Server, graceMs: number): Promise<boolean> {
       }
     }
   }, UNUSED_MS);
-  let grace: NodeJS.Timeout | undefined;
-  const expired = new Promise<void>((resolve) => {
-    grace = setTimeout(resolve, graceMs);
-  });
-  await Promise.race([closed, expired]);
-  clearInterval(sweep);
+  const finished = await settlesWithin(closed, graceMs);
   clearTimeout(unused);
-  clearTimeout(grace);
-  const finished = inTime;
+  if (!finished) {
+    giveUp();
+    refuse(open, (request) => !request.complete);
+    await settlesWithin(closed, answerMs);
+    refuse(open, () => true);
+    await settlesWithin(closed, WRITE_MS);
+  }
+  clearInterval(sweep);
   for (const socket of open) {
     socket.destroy();
   }
   server.closeAllConnections();
   await closed;
   return finished;
+}
+
+/** Answers the chosen requests that have no answer yet with a 503. */
+function refuse(open: ReadonlySet<Socket>, chosen: (request: IncomingMessage) => boolean): void {
+  for (const socket of open) {
+    for (const outstanding of outstandingOn(socket)) {
+      if (chosen(outstanding.request)) {
+        outstanding.refuse?.();
+      }
+    }
+  }
+}
+
+/** Waits for a promise, at most for `ms`. Whether it has resolved. */
+async function settlesWithin(promise: Promise<void>, ms: number): Promise<boolean> {
+  let timer: NodeJS.Timeout | undefined;
+  const expired = new Promise<false>((resolve) => {
+    timer = setTimeout(resolve, ms, false);
+  });
+  const settled = await Promise.race([promise.then(() => true), expired]);
+  clearTimeout(timer);
+  return settled;
 }

@@ -1,3 +1,5 @@
+import type { Answer } from '../engine/types';
+
 /**
  * The two shapes of a failure. Success envelopes of data endpoints are written by the engine.
  */
@@ -18,4 +20,12 @@ const SERIALISERS: Readonly<Record<Family, (message: string, seconds: number) =>
 /** The body of a failure; `seconds` is how long the server worked on the request. */
 export function failureBody(family: Family, message: string, seconds: number): Buffer {
   return Buffer.from(SERIALISERS[family](message, seconds));
+}
+
+const ASCII = /^[\x20-\x7e]*$/;
+
+/** The same as an answer: a string where each character is a byte, since that is sent in one piece with its head. */
+export function failureAnswer(family: Family, message: string, seconds: number): Answer {
+  const text = SERIALISERS[family](message, seconds);
+  return ASCII.test(text) ? text : Buffer.from(text);
 }

@@ -43,9 +43,12 @@ const ENGINE_ERRORS: Readonly<Record<EngineErrorCode, EngineRow>> = {
     status: 408,
     message: `Timeout: ${details.message ?? 'the deadline has passed'}`,
   }),
+  // Nobody gets this answer: the access log has its status.
+  cancelled: () => ({ status: 408, message: 'Timeout: the client has disconnected' }),
+  answer_room: () => overloaded('Too many bytes of answers that are not read'),
   overloaded: (details) => overloaded(details.message ?? 'Too many requests in progress'),
-  storage_full: (_details, failed) => ({ status: 507, message: `${failed}: storage full` }),
-  memory_limit: (_details, failed) => ({ status: 507, message: `${failed}: memory limit` }),
+  storage_full: (_details, failed) => full(`${failed}: storage full`),
+  memory_limit: (_details, failed) => full(`${failed}: memory limit`),
   shutting_down: () => shuttingDown(),
   collection_fault: (details, failed) => ({
     status: 500,
@@ -92,6 +95,14 @@ export function unauthenticated(): Failure {
   };
 }
 
+/** The store of authentication is damaged: nobody is served (C3.8). */
+export function authenticationClosed(): Failure {
+  return {
+    status: 500,
+    message: 'Authentication operation failed: the store of authentication is damaged',
+  };
+}
+
 export function forbidden(message: string): Failure {
   return { status: 403, message };
 }
@@ -134,6 +145,11 @@ export function expectationFailed(): Failure {
 
 export function overloaded(message: string): Failure {
   return { status: 429, message, retryAfterSeconds: 1 };
+}
+
+/** The disk or the memory is full: it takes deletions, checkpoints or an operator to change that, which takes a while. */
+function full(message: string): Failure {
+  return { status: 507, message, retryAfterSeconds: 5 };
 }
 
 export function notImplemented(group: string): Failure {

@@ -3,8 +3,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Answer } from '../engine/types';
 import { closeAfterResponse, enqueue, type Outstanding } from './connection';
 import { announcedLength } from './content';
-import { failureBody, familyOf } from './envelope';
-import type { Failure } from './errors';
+import { failureAnswer, familyOf } from './envelope';
+import { shuttingDown, type Failure } from './errors';
 import type { Lifecycle } from './lifecycle';
 import type { RouteContext } from './route';
 import type { Route } from './route-table';
@@ -20,6 +20,9 @@ const NO_PARAMS: Readonly<Record<string, string>> = Object.freeze({});
 
 /** A long answer is written in chunks of this size, so that a client that does not read it is noticed. */
 const SLICE_BYTES = 256 * 1024;
+
+/** A body up to this size may be read to its end although its request is refused. */
+const SHORT_BODY_BYTES = 64 * 1024;
 
 /** A client's own request id is kept if it is short and printable (C1.9). */
 const CLIENT_REQUEST_ID = /^[\x20-\x7e]{1,128}$/;
@@ -38,10 +41,14 @@ export class Exchange implements RouteContext {
   /** Undefined when no route matched. */
   route: Route | undefined;
   principal: PrincipalKind = 'none';
+  /** Whose credential it carries, such as `token 7`; undefined where none counts. */
+  credential: string | undefined;
   /** Headers that every answer of this exchange carries besides its own (CORS). */
   extraHeaders: Readonly<Record<string, string>> | undefined;
   /** The client waits for `100 Continue` before it sends its body. */
   expectsContinue = false;
+  /** An answer that comes before the end of a short body leaves the connection open. */
+  skipsShortBody = false;
   /** The length of the body that the request announces; 0 without one, undefined for a chunked one. */
   readonly announcedBytes: number | undefined;
   readonly #outstanding: Outstanding;
@@ -57,6 +64,9 @@ export class Exchange implements RouteContext {
     this.queryString = target.queryString;
     this.announcedBytes = announcedLength(request);
     this.#outstanding = enqueue(request, response);
+    this.#outstanding.refuse = () => {
+      this.fail(shuttingDown());
+    };
     const sent = request.headers['x-request-id'];
     this.requestId = typeof sent === 'string' && CLIENT_REQUEST_ID.test(sent) ? sent : randomUUID();
   }
@@ -79,13 +89,26 @@ export class Exchange implements RouteContext {
     return this.response.writableFinished && this.request.socket.errored === null;
   }
 
-  /** Answers with JSON bytes. Does nothing when the client has disconnected. */
-  send(status: number, body: Answer, headers?: Readonly<Record<string, string>>): void {
+  /** Ends the connection of a client that does not read its answer. */
+  cut(): void {
+    this.request.socket.destroy(new Error('the client does not read its answer'));
+  }
+
+  /**
+   * Answers with JSON bytes. Does nothing when the client has disconnected. `progressed` is called for each part of a long
+   * answer that the system has taken.
+   */
+  send(
+    status: number,
+    body: Answer,
+    headers?: Readonly<Record<string, string>>,
+    progressed?: () => void,
+  ): void {
     const head = ['Content-Length', String(body.length), 'X-Content-Type-Options', 'nosniff'];
     if (headers?.['Content-Type'] === undefined) {
       head.push('Content-Type', JSON_TYPE);
     }
-    this.#write(status, body, head, headers);
+    this.#write(status, body, head, headers, progressed);
   }
 
   /** Answers without a body. */
@@ -99,6 +122,7 @@ export class Exchange implements RouteContext {
     body: Answer | undefined,
     head: string[],
     headers: Readonly<Record<string, string>> | undefined,
+    progressed?: () => void,
   ): void {
     const { response } = this;
     if (response.headersSent || response.destroyed) {
@@ -110,7 +134,7 @@ export class Exchange implements RouteContext {
         head.push(...Object.entries(more).flat());
       }
     }
-    if (this.announcedBytes !== 0 && !this.request.complete) {
+    if (this.announcedBytes !== 0 && !this.request.complete && !this.#skipsBody()) {
       // The rest of this body is not read, and what follows it must not be parsed as a request.
       head.push('Connection', 'close');
       closeAfterResponse(this.request);
@@ -123,8 +147,21 @@ export class Exchange implements RouteContext {
     } else if (body === undefined || body.length <= SLICE_BYTES) {
       response.end(body);
     } else {
-      writeInSlices(response, body, 0);
+      writeInSlices(response, body, 0, progressed);
     }
+  }
+
+  /** Reads the rest of a short body, of which nothing is needed, so that its connection can stay open. */
+  #skipsBody(): boolean {
+    const { announcedBytes } = this;
+    if (!this.skipsShortBody || this.expectsContinue || announcedBytes === undefined) {
+      return false;
+    }
+    if (announcedBytes <= SHORT_BODY_BYTES) {
+      this.request.resume();
+      return true;
+    }
+    return false;
   }
 
   /** Answers with a JSON value that has no envelope. */
@@ -134,7 +171,7 @@ export class Exchange implements RouteContext {
 
   /** Answers with a failure in the envelope of the path's family. */
   fail(failure: Failure): void {
-    const body = failureBody(familyOf(this.path), failure.message, this.elapsedSeconds());
+    const body = failureAnswer(familyOf(this.path), failure.message, this.elapsedSeconds());
     const headers =
       failure.retryAfterSeconds === undefined
         ? failure.headers
@@ -161,7 +198,7 @@ function endInOnePiece(response: ServerResponse, body: string): void {
 }
 
 /** Writes the rest of a body in chunks, each when the one before has been handed to the system. */
-function writeInSlices(response: ServerResponse, body: Buffer, from: number): void {
+function writeInSlices(response: ServerResponse, body: Buffer, from: number, progressed?: () => void): void {
   const to = from + SLICE_BYTES;
   if (to >= body.length) {
     response.end(body.subarray(from));
@@ -169,7 +206,8 @@ function writeInSlices(response: ServerResponse, body: Buffer, from: number): vo
   }
   response.write(body.subarray(from, to), (error) => {
     if (!error && !response.destroyed) {
-      writeInSlices(response, body, to);
+      progressed?.();
+      writeInSlices(response, body, to, progressed);
     }
   });
 }

@@ -1,14 +1,13 @@
-import { randomUUID } from 'node:crypto';
-import { createServer, type Server } from 'node:http';
+import { createServer, type RequestListener, type Server } from 'node:http';
 import { createServer as createSecureServer } from 'node:https';
 import type { Duplex } from 'node:stream';
 import type { Socket } from 'node:net';
 import { trackConnections } from './drain';
+import { ConnectionLimit } from './connection-limit';
 import { endThenCut, outstandingOn } from './connection';
-import { failureBody, familyOf } from './envelope';
-import { JSON_TYPE } from './exchange';
+import type { Failure } from './errors';
 import type { HttpListeners } from './listener';
-import { parseTarget } from './target';
+import { rawAnswer, refuseConnect } from './raw-answer';
 
 /** Bounds of Node's HTTP server. With Node's defaults a few slow clients could block it for minutes. */
 export interface ServerLimits {
@@ -16,10 +15,11 @@ export interface ServerLimits {
   readonly requestTimeoutMs: number;
   readonly connectionsCheckingIntervalMs: number;
   readonly keepAliveTimeoutMs: number;
+  /** At this number the connection that is idle for longest makes room for a new one. */
+  readonly maxConnections: number;
   /** The connection of a client that reads nothing of its answer for this time is cut. */
   readonly stalledAnswerMs: number;
   readonly maxRequestsPerSocket: number;
-  readonly maxConnections: number;
 }
 
 export const DEFAULT_SERVER_LIMITS: ServerLimits = {
@@ -44,6 +44,13 @@ export function createHttpServer(
   limits: ServerLimits = DEFAULT_SERVER_LIMITS,
   tls?: TlsMaterial,
 ): Server {
+  const connections = new ConnectionLimit(limits.maxConnections, listeners.cut);
+  const counted =
+    (listener: RequestListener): RequestListener =>
+    (request, response) => {
+      connections.began(request, response);
+      listener(request, response);
+    };
   const options = {
     headersTimeout: limits.headersTimeoutMs,
     requestTimeout: limits.requestTimeoutMs,
@@ -57,11 +64,12 @@ export function createHttpServer(
   };
   const server =
     tls === undefined
-      ? createServer(options, listeners.request)
+      ? createServer(options, counted(listeners.request))
       : createSecureServer(
           { ...options, ...tls, minVersion: 'TLSv1.2', handshakeTimeout: limits.headersTimeoutMs },
-          listeners.request,
+          counted(listeners.request),
         );
+  connections.watch(server);
   trackConnections(server);
   // No bound on the number of headers: beyond one Node would drop headers silently, and the checks need them all. The
   // bytes of a head are bounded.
@@ -71,11 +79,10 @@ export function createHttpServer(
     endIfStalled(socket, limits.stalledAnswerMs);
   });
   server.maxRequestsPerSocket = limits.maxRequestsPerSocket;
-  server.maxConnections = limits.maxConnections;
-  server.on('checkContinue', listeners.checkContinue);
-  server.on('checkExpectation', listeners.checkExpectation);
+  server.on('checkContinue', counted(listeners.checkContinue));
+  server.on('checkExpectation', counted(listeners.checkExpectation));
   server.on('clientError', answerBrokenRequest);
-  server.on('drop', listeners.drop);
+  server.on('connect', refuseConnect);
   return server;
 }
 
@@ -92,24 +99,14 @@ function endIfStalled(socket: Socket, stalledAnswerMs: number): void {
   }
 }
 
-interface Broken {
-  readonly status: string;
-  readonly message: string;
-}
-
-const BROKEN: Readonly<Record<string, Broken>> = {
-  ERR_HTTP_REQUEST_TIMEOUT: {
-    status: '408 Request Timeout',
-    message: 'Timeout: the request did not arrive in time',
-  },
-  HPE_HEADER_OVERFLOW: {
-    status: '431 Request Header Fields Too Large',
-    message: 'Request headers too large',
-  },
-  HPE_CHUNK_EXTENSIONS_OVERFLOW: { status: '413 Payload Too Large', message: 'Chunk extensions too large' },
+/** What is wrong with bytes that are no request, by the code of Node's error. */
+const BROKEN: Readonly<Record<string, Failure>> = {
+  ERR_HTTP_REQUEST_TIMEOUT: { status: 408, message: 'Timeout: the request did not arrive in time' },
+  HPE_HEADER_OVERFLOW: { status: 431, message: 'Request headers too large' },
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: { status: 413, message: 'Chunk extensions too large' },
 };
 
-const MALFORMED: Broken = { status: '400 Bad Request', message: 'Malformed HTTP request' };
+const MALFORMED: Failure = { status: 400, message: 'Malformed HTTP request' };
 
 /** Connections whose broken request has been answered. */
 const refused = new WeakSet<Duplex>();
@@ -141,7 +138,7 @@ function answerBrokenRequest(error: NodeJS.ErrnoException, socket: Duplex): void
       // The client would parse a second answer as part of the first.
       socket.destroy();
     } else {
-      endThenCut(socket, brokenAnswer(error.code, broken?.request.url));
+      endThenCut(socket, rawAnswer(BROKEN[error.code ?? ''] ?? MALFORMED, broken?.request.url));
     }
   };
   if (previous === undefined) {
@@ -150,18 +147,4 @@ function answerBrokenRequest(error: NodeJS.ErrnoException, socket: Duplex): void
     socket.pause();
     previous.whenOver(answer);
   }
-}
-
-/** `url` is that of the request, if its head has arrived. */
-function brokenAnswer(code: string | undefined, url = ''): Buffer {
-  const { status, message } = BROKEN[code ?? ''] ?? MALFORMED;
-  const body = failureBody(familyOf(parseTarget(url).path), message, 0);
-  const head = [
-    `HTTP/1.1 ${status}`,
-    'Connection: close',
-    `Content-Type: ${JSON_TYPE}`,
-    `Content-Length: ${body.length}`,
-    `X-Request-Id: ${randomUUID()}`,
-  ];
-  return Buffer.concat([Buffer.from(`${head.join('\r\n')}\r\n\r\n`, 'latin1'), body]);
 }

@@ -15,6 +15,12 @@ const REASONS: Readonly<Record<string, string>> = {
 };
 
 /**
+ * Connections that the system keeps until the event loop accepts them; it may have a lower limit. Beyond it a client
+ * tries again only after a second.
+ */
+const BACKLOG = 4096;
+
+/**
  * Listens, and gives the port, which the system chose when `port` is 0.
  * @throws StartError saying why the address cannot be used.
  */
@@ -25,7 +31,7 @@ export function listen(server: Server, port: number, host: string): Promise<numb
       reject(new StartError(`Cannot listen on ${authority(host, port)}: ${reason}`, { cause: error }));
     };
     server.once('error', onError);
-    server.listen({ port, host }, () => {
+    server.listen({ port, host, backlog: BACKLOG }, () => {
       server.off('error', onError);
       resolve((server.address() as AddressInfo).port);
     });

@@ -30,12 +30,12 @@ export interface HttpListeners {
   readonly checkContinue: RequestListener;
   /** For every other `Expect`: refused. */
   readonly checkExpectation: RequestListener;
-  /** For a connection that was cut because there are too many. */
-  readonly drop: () => void;
+  /** For a connection that is cut because there are too many. */
+  readonly cut: () => void;
 }
 
 /** Minimum time between two warnings that connections were cut. */
-const DROP_WARNING_MS = 60_000;
+const CUT_WARNING_MS = 60_000;
 
 /** What the `Expect` header of a request asks for. */
 type Expects = 'nothing' | 'continue' | 'more';
@@ -97,11 +97,11 @@ function refuseHead(request: IncomingMessage, expects: Expects): Failure | undef
 }
 
 /** Counts connections that are cut because there are too many, and logs that now and then. */
-function dropCounter(requests: RequestCounts, log: Logger): () => void {
+function cutCounter(requests: RequestCounts, log: Logger): () => void {
   let warnedAt = -Infinity;
   return () => {
     requests.connectionDropped();
-    if (performance.now() - warnedAt >= DROP_WARNING_MS) {
+    if (performance.now() - warnedAt >= CUT_WARNING_MS) {
       warnedAt = performance.now();
       const total = requests.droppedConnections;
       log.warn({ total }, 'connections are cut, because there are too many: let clients reuse them');
@@ -167,6 +167,6 @@ export function httpListeners(services: HttpServices): HttpListeners {
     checkExpectation: (request, response) => {
       serve(request, response, 'more');
     },
-    drop: dropCounter(requests, log),
+    cut: cutCounter(requests, log),
   };
 }

@@ -1,4 +1,5 @@
 import type { Exchange } from './exchange';
+import type { RefusalReason } from './refusal';
 import type { Route } from './route-table';
 
 /** Upper bounds of the buckets of durations, in seconds; longer durations go into a last bucket. */
@@ -25,13 +26,16 @@ export interface RouteCounts {
 export interface RequestCounts {
   /** Requests that have arrived and are not answered whole. */
   readonly inProgress: number;
-  /** Connections that were cut before a request, because there were too many. */
+  /** Connections without a request that were cut because there were too many. */
   readonly droppedConnections: number;
+  /** Requests that were refused for load or given up because their clients were slow. */
+  readonly refusals: ReadonlyMap<RefusalReason, number>;
   /** Counts a request that has arrived. */
   began(): void;
   /** Counts a request that is over. */
   ended(exchange: Exchange): void;
   connectionDropped(): void;
+  refused(reason: RefusalReason): void;
   /** Every route that had a request, undefined for requests that matched none. */
   entries(): Iterable<[Route | undefined, RouteCounts]>;
   /** Resolves when no request is in progress. */
@@ -44,6 +48,7 @@ export interface RequestCounts {
  */
 export class LocalRequestCounts implements RequestCounts {
   readonly #counts = new Map<Route | undefined, RouteCounts>();
+  readonly #refusals = new Map<RefusalReason, number>();
   #droppedConnections = 0;
   #inProgress = 0;
   #idle: (() => void) | undefined;
@@ -54,6 +59,10 @@ export class LocalRequestCounts implements RequestCounts {
 
   get droppedConnections(): number {
     return this.#droppedConnections;
+  }
+
+  get refusals(): ReadonlyMap<RefusalReason, number> {
+    return this.#refusals;
   }
 
   began(): void {
@@ -70,6 +79,10 @@ export class LocalRequestCounts implements RequestCounts {
 
   connectionDropped(): void {
     this.#droppedConnections += 1;
+  }
+
+  refused(reason: RefusalReason): void {
+    this.#refusals.set(reason, (this.#refusals.get(reason) ?? 0) + 1);
   }
 
   entries(): Iterable<[Route | undefined, RouteCounts]> {

@@ -69,6 +69,7 @@ const PERMISSIONS: ReadonlySet<string> = new Set<RoutePermission>([
   'write',
   'token-admin',
   'admin-jwt',
+  'known-admin',
   'local',
 ]);
 

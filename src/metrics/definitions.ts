@@ -1,5 +1,6 @@
 import {
   HEALTH_ISSUE_KINDS,
+  type BackgroundPanics,
   type EngineInternals,
   type EngineStatus,
   type ScrubReport,
@@ -28,7 +29,7 @@ export function serverFamilies(
       type: 'gauge',
       name: 'kithdb_ready',
       help: 'Whether data endpoints are served: 1, or 0 while the server starts or stops',
-      samples: () => [{ value: lifecycle.phase === 'ready' ? 1 : 0 }],
+      samples: () => [{ value: lifecycle.readiness === 'ready' ? 1 : 0 }],
     },
     {
       type: 'gauge',
@@ -59,7 +60,7 @@ export function engineFamilies(status: EngineStatus): readonly Family[] {
       type: 'gauge',
       name: 'kithdb_quarantined_collections',
       help: 'Collections that could not be opened or are damaged',
-      samples: () => [{ value: status.faults.length }],
+      samples: () => [{ value: status.quarantined }],
     },
     {
       type: 'gauge',
@@ -86,6 +87,19 @@ export function healthIssueFamilies(issues: readonly HealthIssue[]): readonly Fa
             HEALTH_ISSUE_KINDS.map((kind) => [kind, issues.filter((issue) => issue.kind === kind).length]),
           ),
         ),
+    },
+  ];
+}
+
+/** Metrics of defects of the engine that its threads have survived. */
+export function panicFamilies({ counts }: BackgroundPanics): readonly Family[] {
+  return [
+    {
+      type: 'counter',
+      name: 'kithdb_background_panics_total',
+      help: 'Defects of the engine that its background work has met, by task; any at all is to be reported',
+      labels: ['task'],
+      samples: () => counts.map(({ task, count }) => ({ labels: { task }, value: count })),
     },
   ];
 }
@@ -130,10 +144,24 @@ export function scrubFamilies(report: ScrubReport): readonly Family[] {
   ];
 }
 
-function internalFamilies({ memory, searches, kernels }: EngineInternals): readonly Family[] {
+function internalFamilies({
+  memory,
+  memoryUse,
+  searches,
+  reads,
+  kernels,
+}: EngineInternals): readonly Family[] {
   return [
     ...memoryFamilies(memory),
+    ...memoryUseFamilies(memoryUse),
     ...searchFamilies(searches),
+    {
+      type: 'gauge',
+      name: 'kithdb_reads',
+      help: 'Reads that wait for a thread, and threads that run light and heavy reads',
+      labels: ['state'],
+      samples: () => labelled('state', { ...reads }),
+    },
     {
       type: 'gauge',
       name: 'kithdb_kernels_info',
@@ -163,6 +191,25 @@ function memoryFamilies(memory: EngineInternals['memory']): readonly Family[] {
       help: 'Files mapped for reading, by component: the system keeps of them what it has room for',
       labels: ['component'],
       samples: () => labelled('component', { originals: memory.originalsMapped }),
+    },
+  ];
+}
+
+function memoryUseFamilies(use: EngineInternals['memoryUse']): readonly Family[] {
+  return [
+    {
+      type: 'gauge',
+      name: 'kithdb_memory_limit_bytes',
+      help: 'Memory that may be held, by the whole process and by the engine in it; 0 without a limit',
+      labels: ['of'],
+      samples: () => labelled('of', { process: use.limit, engine: use.engineLimit }),
+    },
+    {
+      type: 'gauge',
+      name: 'kithdb_memory_held_bytes',
+      help: 'Memory that counts against the limits, page cache left out; charged is growth accepted lately, for both',
+      labels: ['of'],
+      samples: () => labelled('of', { process: use.process, engine: use.engine, charged: use.charged }),
     },
   ];
 }

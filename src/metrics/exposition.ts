@@ -1,8 +1,14 @@
 import { collectDefaultMetrics, Registry } from 'prom-client';
-import type { Lifecycle } from '../http/lifecycle';
+import type { Lifecycle, Phase } from '../http/lifecycle';
 import type { RequestCounts } from '../http/request-counts';
 import type { Report } from '../http/route-table';
-import { engineFamilies, healthIssueFamilies, scrubFamilies, serverFamilies } from './definitions';
+import {
+  engineFamilies,
+  healthIssueFamilies,
+  panicFamilies,
+  scrubFamilies,
+  serverFamilies,
+} from './definitions';
 import { register, type Family } from './family';
 import { registerRequests } from './request-metrics';
 
@@ -11,21 +17,44 @@ export interface MetricSources {
   readonly lifecycle: Lifecycle;
   readonly requests: RequestCounts;
   readonly kithdbVersion: string;
+  /** For so long a text is the answer to every request; a second when absent. */
+  readonly keptMs?: number;
 }
 
-/** Makes the text of the metrics. Those of the engine are in it from ready until the server stops. */
-export function metricsReport({ lifecycle, requests, kithdbVersion }: MetricSources): () => Promise<Report> {
+/** How long a text is kept: making it costs milliseconds of the event loop, and scrapers may be many. */
+const KEPT_MS = 1000;
+
+/**
+ * Gives the text of the metrics, made at most once in the time for which it is kept, and anew when the server has become
+ * ready or stops. Those of the engine are in it from ready until the server stops.
+ */
+export function metricsReport(sources: MetricSources): () => Promise<Report> {
+  const make = reportMaker(sources);
+  const { lifecycle, keptMs = KEPT_MS } = sources;
+  let kept: { readonly report: Promise<Report>; readonly until: number; readonly phase: Phase } | undefined;
+  return () => {
+    const now = performance.now();
+    if (kept === undefined || now >= kept.until || kept.phase !== lifecycle.phase) {
+      kept = { report: make(), until: now + keptMs, phase: lifecycle.phase };
+    }
+    return kept.report;
+  };
+}
+
+function reportMaker({ lifecycle, requests, kithdbVersion }: MetricSources): () => Promise<Report> {
   const server = registryOf(serverFamilies(lifecycle, requests, kithdbVersion));
   registerRequests(server, requests);
   const ofProcess = registryOfProcess();
   return async () => {
     const open = lifecycle.engine;
+    await open?.refresh();
     const families =
       open === undefined
         ? []
         : [
             ...engineFamilies(open.status()),
             ...healthIssueFamilies(open.healthIssues()),
+            ...panicFamilies(open.panics()),
             ...scrubFamilies(open.scrub()),
           ];
     const engine = families.length === 0 ? [] : [registryOf(families)];

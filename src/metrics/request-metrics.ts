@@ -1,4 +1,5 @@
 import { Histogram, type Registry } from 'prom-client';
+import { REFUSAL_REASONS } from '../http/refusal';
 import { DURATION_BOUNDS_SECONDS, OUTCOMES, type RequestCounts } from '../http/request-counts';
 import type { Route } from '../http/route-table';
 import { register, type Sample } from './family';
@@ -15,8 +16,16 @@ export function registerRequests(registry: Registry, requests: RequestCounts): v
   register(registry, {
     type: 'counter',
     name: 'kithdb_http_connections_dropped_total',
-    help: 'Connections that were cut without an answer because there were too many',
+    help: 'Connections without a request that were cut because there were too many',
     samples: () => [{ value: requests.droppedConnections }],
+  });
+  register(registry, {
+    type: 'counter',
+    name: 'kithdb_http_refusals_total',
+    help: 'Requests refused for load, or given up because their client was slow, by reason',
+    labels: ['reason'],
+    samples: () =>
+      REFUSAL_REASONS.map((reason) => ({ labels: { reason }, value: requests.refusals.get(reason) ?? 0 })),
   });
   new DurationHistogram(requests, registry);
 }

@@ -10,6 +10,7 @@ import { stageLive, type Staged } from './control-client';
 import { copyVerified, digestOf, isSame } from './copying';
 import { requireDataDir } from './data-dir';
 import {
+  AUTH_FILES,
   folderState,
   lieInOneAnother,
   listDataFiles,
@@ -113,13 +114,15 @@ async function copyInto(
       claim.release();
     }
   }
+  let copied: Copied;
   try {
-    const copied = await Promise.race([copyAll(staged.folder, to, base), staged.lost]);
-    const { quarantined, storeFault } = staged;
-    return await finish(to, { storeFault, ...copied }, { live: true, quarantined });
+    copied = await Promise.race([copyAll(staged.folder, to, base), staged.lost]);
   } finally {
+    // Where the server has taken the files back, that is why the copy failed. The rest needs only the copy.
     await staged.end();
   }
+  const { quarantined, storeFault } = staged;
+  return finish(to, { storeFault, ...copied }, { live: true, quarantined });
 }
 
 function checkSource(dataDir: string): void {
@@ -195,7 +198,7 @@ async function copyAll(
 ): Promise<Copied> {
   const target = join(to, FILES);
   const listed = await listDataFiles(source);
-  const paths = copyStore === undefined ? listed : listed.filter((path) => path !== STORE_FILE);
+  const paths = copyStore === undefined ? listed : listed.filter((path) => !AUTH_FILES.includes(path));
   await makeFolders(target, paths);
   const files: BackupFile[] = [];
   const linked: BackupFile[] = [];
@@ -211,7 +214,7 @@ async function copyAll(
   // A damaged store must not keep everything else from being saved.
   const stored = await copyStore?.().catch(damageOf);
   if (stored === true) {
-    files.push({ path: STORE_FILE, ...(await digestOf(join(target, STORE_FILE))) });
+    for (const path of AUTH_FILES) files.push({ path, ...(await digestOf(join(target, path))) });
   }
   await syncFolders(
     target,
@@ -224,7 +227,7 @@ async function copyAll(
 async function linkToBase(base: Base, file: BackupFile, target: string): Promise<boolean> {
   const known = base.files.get(file.path);
   // The store is small and is changed in place when it is opened, so it is copied and never linked.
-  if (known === undefined || file.path === STORE_FILE || !isSame(known, file)) {
+  if (known === undefined || AUTH_FILES.includes(file.path) || !isSame(known, file)) {
     return false;
   }
   const earlier = join(base.folder, file.path);

@@ -2,11 +2,13 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Config } from '../config';
 import { storeProblems, storeRefusal, type StoreRefusal } from '../auth/store/copy';
+import { DIGEST_FILE } from '../auth/store/digest-file';
 import { hasData, StoreUnavailable } from '../auth/store/open';
 import { MISSING_STORE, RESTORE_MISSING_STORE, RESTORE_STORE } from '../auth/store/port';
+import type { StoreProblem } from '../auth/store/verification';
 import { checkEngineFiles } from '../engine/offline';
 import { requireDataDir } from './data-dir';
-import { STORE_FILE } from './data-files';
+import { AUTH_FILES, STORE_FILE } from './data-files';
 
 /** One line of a report. */
 export interface Finding {
@@ -79,7 +81,8 @@ export async function checkDataDir(
 }
 
 async function storeFindings(dataDir: string, tokenStore: Config['tokenStore']): Promise<readonly Finding[]> {
-  if (!existsSync(join(dataDir, STORE_FILE))) {
+  const hasNeither = AUTH_FILES.every((name) => !existsSync(join(dataDir, name)));
+  if (hasNeither) {
     return tokenStore !== 'memory' && (await hasData(dataDir)) ? [missingStore()] : [];
   }
   const refusal = await storeRefusal(dataDir);
@@ -87,7 +90,8 @@ async function storeFindings(dataDir: string, tokenStore: Config['tokenStore']):
     return [unreadStore(refusal)];
   }
   try {
-    return (await storeProblems(dataDir, tokenStore)).map(storeFinding);
+    const kind = tokenStore === 'memory' ? undefined : tokenStore;
+    return (await storeProblems(dataDir, kind)).map(storeFinding);
   } catch (error) {
     if (error instanceof StoreUnavailable) {
       return [uncheckedStore(error)];
@@ -126,14 +130,14 @@ function uncheckedStore({ message }: StoreUnavailable): Finding {
   };
 }
 
-function storeFinding(what: string): Finding {
+function storeFinding({ file, what }: StoreProblem): Finding {
   return {
     severity: 'damage',
-    file: STORE_FILE,
+    file: file === 'store' ? STORE_FILE : DIGEST_FILE,
     collection: null,
     what,
     effect:
-      'the admin, access tokens and the authentication setting may be lost; the collections are not affected',
+      'a server is closed: it answers 500 to everybody; the admin and access tokens may be lost; the collections are not affected',
     advice: RESTORE_STORE,
   };
 }

@@ -1,7 +1,13 @@
 import { readFile } from 'node:fs/promises';
 import { connect, type Socket } from 'node:net';
 import { join, resolve } from 'node:path';
-import { CONTROL_FILE, identityOf, type ControlAnswer } from './control-protocol';
+import {
+  CONTROL_FILE,
+  identityOf,
+  writeRequest,
+  type ControlAnswer,
+  type ControlRequest,
+} from './control-protocol';
 import { BackupError } from './failure';
 
 /** The files that a running server has staged. They stay until `end` is called. */
@@ -11,60 +17,191 @@ export interface Staged {
   readonly quarantined: readonly string[];
   /** Why the store of authentication is not among them, where it is damaged. */
   readonly storeFault: string | undefined;
-  /** Rejects when the server goes away meanwhile. */
+  /** Rejects when the server goes away meanwhile, or takes the files back. */
   readonly lost: Promise<never>;
-  /** Notifies the server that the files are copied, and waits until it has removed the stage. */
+  /**
+   * Notifies the server that the files are copied, and waits until it has removed the stage.
+   * @throws BackupError when it had taken the files back before.
+   */
   end(): Promise<void>;
 }
 
-/** Longest answer: the names of the quarantined collections are in it. */
-const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
+/** Longest line: the names of the quarantined collections are in it. */
+const MAX_LINE_BYTES = 64 * 1024 * 1024;
+/** Signs of life in the time after which the server would take the files back. */
+const SIGNS_OF_LIFE = 6;
 
 /**
  * Asks the server that runs on a data directory for its files; undefined when none runs.
  * @throws BackupError when it refuses.
  */
 export async function stageLive(dataDir: string): Promise<Staged | undefined> {
-  const address = await addressOf(dataDir);
-  const socket = address === undefined ? undefined : await connected(address);
-  if (socket === undefined) {
+  const connection = await connectTo(dataDir);
+  if (connection === undefined) {
     return undefined;
   }
-  socket.write('backup\n');
-  const answer = await answerOf(socket);
+  const answer = await connection.ask({ kind: 'backup' });
+  if (answer === undefined) {
+    throw new BackupError('The server ended before it answered: start it and try again');
+  }
   if ('error' in answer) {
-    socket.destroy();
+    connection.close();
     throw new BackupError(`The server cannot make a backup: ${answer.error}`);
   }
-  const folder = join(dataDir, answer.staged);
-  if ((await identityOf(folder).catch(() => undefined)) !== answer.identity) {
+  if (!('staged' in answer)) {
+    connection.close();
+    throw new BackupError('The server answered something else than a backup');
+  }
+  const { staged, identity, silenceMs, quarantined, storeFault } = answer;
+  const folder = join(dataDir, staged);
+  if ((await identityOf(folder).catch(() => undefined)) !== identity) {
     // The folder is a copy of a served one: the address in the file belongs to the original.
-    socket.destroy();
+    connection.close();
     return undefined;
   }
-  const lost = new Promise<never>((_, reject) => {
-    socket.once('close', () => {
-      reject(new BackupError('The server ended while its files were copied: start it and try again'));
-    });
+  connection.stayAlive(silenceMs / SIGNS_OF_LIFE);
+  const lost = connection.closed.then((reason) => {
+    throw new BackupError(
+      reason === undefined
+        ? 'The server ended while its files were copied: start it and try again'
+        : takenBack(reason),
+    );
   });
   lost.catch(() => undefined);
   return {
     folder,
-    quarantined: answer.quarantined,
-    storeFault: answer.storeFault,
+    quarantined,
+    storeFault,
     lost,
-    end: () =>
-      new Promise((resolve) => {
-        if (socket.destroyed) {
-          resolve();
-          return;
-        }
-        socket.once('close', () => {
-          resolve();
-        });
-        socket.end();
-      }),
+    end: async () => {
+      const reason = await connection.end();
+      if (reason !== undefined) {
+        throw new BackupError(takenBack(reason));
+      }
+    },
   };
+}
+
+function takenBack(reason: string): string {
+  return `The server has ended the backup: ${reason}`;
+}
+
+/**
+ * Lets the server that runs on a data directory replace the admin's password, which has passed the policy; undefined when
+ * none runs.
+ * @returns `'done'`, or why the password is as it was: a sentence without its full stop.
+ */
+export async function resetPasswordLive(dataDir: string, password: string): Promise<string | undefined> {
+  const connection = await connectTo(dataDir);
+  if (connection === undefined) {
+    return undefined;
+  }
+  const folder = await identityOf(dataDir);
+  const answer = await connection.ask({ kind: 'reset password', folder, password });
+  connection.close();
+  if (answer === undefined) {
+    return 'it ended before it answered, and the password may be either: try again';
+  }
+  if ('error' in answer) {
+    return answer.error;
+  }
+  // The folder may be a copy of a served one: then the address in its file belongs to the original.
+  return 'reset' in answer && answer.reset === 'done' ? 'done' : undefined;
+}
+
+/** A connection to the control socket of a running server. */
+class Connection {
+  readonly #lines: ControlAnswer[] = [];
+  #waiting: ((line: ControlAnswer | undefined) => void) | undefined;
+  #signs: NodeJS.Timeout | undefined;
+  /** Resolves when the connection is gone, with the refusal that was sent and not asked for. */
+  readonly closed: Promise<string | undefined>;
+
+  constructor(private readonly socket: Socket) {
+    let pieces: Buffer[] = [];
+    let bytes = 0;
+    socket.on('data', (piece: Buffer) => {
+      pieces.push(piece);
+      bytes += piece.length;
+      if (piece.includes(10)) {
+        const text = Buffer.concat(pieces).toString();
+        const end = text.lastIndexOf('\n');
+        text
+          .slice(0, end)
+          .split('\n')
+          .forEach((line) => {
+            this.#take(line);
+          });
+        pieces = [Buffer.from(text.slice(end + 1))];
+        bytes = pieces[0]?.length ?? 0;
+      } else if (bytes > MAX_LINE_BYTES) {
+        socket.destroy();
+      }
+    });
+    this.closed = new Promise((resolve) => {
+      socket.once('close', () => {
+        clearInterval(this.#signs);
+        this.#waiting?.(undefined);
+        const last = this.#lines.at(-1);
+        resolve(last !== undefined && 'error' in last ? last.error : undefined);
+      });
+    });
+  }
+
+  /** Sends a request; undefined when the server ends before it answers. */
+  ask(request: ControlRequest): Promise<ControlAnswer | undefined> {
+    this.socket.write(`${writeRequest(request)}\n`);
+    return new Promise((resolve) => {
+      if (this.socket.destroyed) {
+        resolve(undefined);
+      }
+      this.#waiting = resolve;
+    });
+  }
+
+  /** Sends a byte now and then, so that the server knows that this process still runs. */
+  stayAlive(everyMs: number): void {
+    this.#signs = setInterval(() => this.socket.write('\n'), everyMs);
+  }
+
+  /** Ends the connection, and waits until the server has ended it too; with its refusal, where it sent one. */
+  end(): Promise<string | undefined> {
+    clearInterval(this.#signs);
+    this.socket.end();
+    return this.closed;
+  }
+
+  close(): void {
+    this.socket.destroy();
+  }
+
+  #take(text: string): void {
+    const line = readAnswer(text);
+    if (this.#waiting === undefined) {
+      this.#lines.push(line);
+    } else {
+      this.#waiting(line);
+      this.#waiting = undefined;
+    }
+  }
+}
+
+function readAnswer(text: string): ControlAnswer {
+  try {
+    const value: unknown = JSON.parse(text);
+    if (typeof value === 'object' && value !== null) {
+      return value as ControlAnswer;
+    }
+  } catch {
+    // The same as any other line that is no answer.
+  }
+  return { error: 'it sent something else than an answer' };
+}
+
+async function connectTo(dataDir: string): Promise<Connection | undefined> {
+  const address = await addressOf(dataDir);
+  const socket = address === undefined ? undefined : await connected(address);
+  return socket && new Connection(socket);
 }
 
 async function addressOf(dataDir: string): Promise<string | undefined> {
@@ -89,31 +226,6 @@ function connected(address: string): Promise<Socket | undefined> {
     });
     socket.once('error', () => {
       resolve(undefined);
-    });
-  });
-}
-
-function answerOf(socket: Socket): Promise<ControlAnswer> {
-  return new Promise((resolve, reject) => {
-    const pieces: Buffer[] = [];
-    let bytes = 0;
-    const ended = (): void => {
-      reject(new BackupError('The server ended before it answered: start it and try again'));
-    };
-    socket.once('close', ended);
-    socket.on('data', (piece: Buffer) => {
-      pieces.push(piece);
-      bytes += piece.length;
-      if (piece.includes(10) || bytes > MAX_ANSWER_BYTES) {
-        socket.off('close', ended);
-        socket.removeAllListeners('data');
-        socket.resume();
-        try {
-          resolve(JSON.parse(Buffer.concat(pieces).toString()) as ControlAnswer);
-        } catch {
-          reject(new BackupError('The server answered something else than a backup'));
-        }
-      }
     });
   });
 }

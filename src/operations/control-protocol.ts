@@ -2,25 +2,71 @@ import { stat } from 'node:fs/promises';
 
 /** File in a data directory with the address of its server's control socket: one JSON object. */
 export const CONTROL_FILE = 'control';
-/** Longest request. */
-export const MAX_LINE_BYTES = 1024;
+/** Longest request: the JSON of a password of 1,024 bytes takes up to six times as much. */
+export const MAX_LINE_BYTES = 8192;
 
-/** The one line that a server answers. */
-export type ControlAnswer =
+/** What a command asks of a running server: one line. */
+export type ControlRequest =
+  | { readonly kind: 'backup' }
   | {
-      /** Folder in the data directory with the files, which stay while the connection is open. */
-      readonly staged: string;
-      /** Identifies that folder, so that a copy of it elsewhere is not mistaken for it. */
-      readonly identity: string;
-      readonly hasStore: boolean;
-      /** What is wrong with the store of authentication, which is then left out. */
-      readonly storeFault?: string;
-      readonly quarantined: readonly string[];
-    }
-  | { readonly error: string };
+      readonly kind: 'reset password';
+      /** Identifies the data directory that the command was given: the address may be that of another server. */
+      readonly folder: string;
+      /** It has passed the policy. */
+      readonly password: string;
+    };
+
+/** A server's answer to `backup`. */
+export interface BackupAnswer {
+  /** Folder in the data directory with the files, which stay while the connection is open. */
+  readonly staged: string;
+  /** Identifies that folder, so that a copy of it elsewhere is not mistaken for it. */
+  readonly identity: string;
+  /** After so many milliseconds without a byte from the client the server takes the files back. */
+  readonly silenceMs: number;
+  readonly hasStore: boolean;
+  /** What is wrong with the store of authentication, which is then left out. */
+  readonly storeFault?: string;
+  readonly quarantined: readonly string[];
+}
+
+/** A server's answer to `reset password`: it is done, or the folder is not the one that is served. */
+export interface ResetAnswer {
+  readonly reset: 'done' | 'other folder';
+}
+
+/** A refusal; after a `BackupAnswer`, why the server takes the files back. */
+export interface ControlRefusal {
+  readonly error: string;
+}
+
+/** A line that a server sends. */
+export type ControlAnswer = BackupAnswer | ResetAnswer | ControlRefusal;
 
 /** Device and inode of a folder, unique on this machine. */
 export async function identityOf(folder: string): Promise<string> {
   const { dev, ino } = await stat(folder, { bigint: true });
   return `${dev}:${ino}`;
+}
+
+/** A request as the line that is sent, without its end. */
+export function writeRequest(request: ControlRequest): string {
+  return JSON.stringify(request);
+}
+
+/** The request of a line; undefined for anything else. */
+export function readRequest(line: string): ControlRequest | undefined {
+  let value: unknown;
+  try {
+    value = JSON.parse(line);
+  } catch {
+    return undefined;
+  }
+  const { kind, folder, password } = (value ?? {}) as Record<string, unknown>;
+  if (kind === 'backup') {
+    return { kind };
+  }
+  return kind === 'reset password' && typeof folder === 'string' && typeof password === 'string'
+    ? { kind, folder, password }
+    : undefined;
 }

@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { MANIFEST } from './backup-manifest';
-import { holdsUnfinishedRestore, isFile, STORE_FILE, unfinishedRestore } from './data-files';
+import { AUTH_FILES, holdsUnfinishedRestore, isFile, unfinishedRestore } from './data-files';
 import { explained } from '../files/explained';
 
 /**
@@ -22,7 +22,7 @@ export function requireDataDir(dataDir: string): void {
       'it is a backup and no data directory: `kithdb restore` makes one of it, and the files to check are in its folder data',
     );
   }
-  if (!['log', 'catalog', STORE_FILE].some((name) => names.includes(name))) {
+  if (!['log', 'catalog', ...AUTH_FILES].some((name) => names.includes(name))) {
     throw new Error('no server has run on it yet: is --data-dir right?');
   }
 }

@@ -1,9 +1,12 @@
 import { lstat, readdir, realpath, stat } from 'node:fs/promises';
 import { basename, dirname, join, sep } from 'node:path';
+import { DIGEST_FILE } from '../auth/store/digest-file';
 import { makeFolder, syncFolder } from '../files/folder';
 
 /** The store of authentication in a data directory and in a backup. */
 export const STORE_FILE = 'auth.sqlite3';
+/** The files of authentication in a data directory and in a backup: the store, and the digest of what it holds. */
+export const AUTH_FILES: readonly string[] = [STORE_FILE, DIGEST_FILE];
 /** A file that exists in a data directory while a backup is restored into it. Nothing opens such a directory. */
 export const UNFINISHED_RESTORE = 'RESTORING';
 
@@ -11,7 +14,7 @@ const HEX8 = '[0-9a-f]{8}';
 const HEX16 = '[0-9a-f]{16}';
 /** Everything that a data directory consists of: nothing else is copied, and no other path is accepted from a backup. */
 const DATA_FILE = new RegExp(
-  `^(?:(?:catalog|collections)/CATALOG|(?:log|catalog)/cut|log/${HEX16}\\.log|collections/${HEX16}/(?:MANIFEST|${HEX8}\\.data)|auth\\.sqlite3)$`,
+  `^(?:(?:catalog|collections)/CATALOG|(?:log|catalog)/cut|log/${HEX16}\\.log|collections/${HEX16}/(?:MANIFEST|${HEX8}\\.data)|auth\\.(?:sqlite3|digest))$`,
 );
 
 /** Whether a relative path with `/` is that of a file of a data directory. */
@@ -39,8 +42,8 @@ export async function listDataFiles(folder: string): Promise<readonly string[]> 
   for (const top of ['catalog', 'collections', 'log']) {
     await walk(top, top === 'collections' ? 2 : 1);
   }
-  if (await isFile(join(folder, STORE_FILE))) {
-    found.push(STORE_FILE);
+  for (const name of AUTH_FILES) {
+    if (await isFile(join(folder, name))) found.push(name);
   }
   return found;
 }

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import type { Engine, HealthIssue } from '../engine/types';
+import type { BackgroundPanics, Engine, HealthIssue } from '../engine/types';
 
 /** Interval at which the engine's health issues are read. */
 const INTERVAL_MS = 2000;
@@ -8,24 +8,29 @@ const MAX_REPORTED = 1000;
 
 const SENTENCES: Readonly<Record<HealthIssue['kind'], string>> = {
   disk_full: 'the disk is full: writes that make the data grow are refused until there is room',
+  memory_limit: 'little memory is left: writes that make the data grow are refused until there is more',
   log: 'no write is taken any more: restart the server',
   quarantine: 'collection is set aside, the others are served',
   collection: 'collection takes no writes any more: restart the server',
   checkpoint: 'a checkpoint cannot be written: the log grows, and with it the next start',
   removal: 'the files of a deleted collection cannot be removed',
+  background: 'background work fails because of a defect, and is tried again: please report it',
 };
 
 /**
- * Logs each health issue of a running engine once when it begins and once when it is over, until the function that it
- * returns is called. Collections that are quarantined already are not logged: the start has reported them.
+ * Logs each panic of background work, and each health issue of a running engine once when it begins and once when it is
+ * over, until the function that it returns is called. Collections that are quarantined already are not logged: the start
+ * has reported them.
  */
 export function reportHealthIssues(
-  engine: Pick<Engine, 'healthIssues'>,
+  engine: Pick<Engine, 'healthIssues' | 'panics' | 'refresh'>,
   log: Logger,
   everyMs = INTERVAL_MS,
 ): () => void {
+  const reportPanics = panicReporter(log);
   let known = byPlace(engine.healthIssues().filter(({ kind }) => kind === 'quarantine'));
   const report = (): void => {
+    reportPanics(engine.panics());
     const reported = engine.healthIssues();
     const now = byPlace(reported);
     for (const [place, { kind, ...issue }] of now) {
@@ -46,10 +51,34 @@ export function reportHealthIssues(
     }
   };
   report();
-  const timer = setInterval(report, everyMs);
+  let stopped = false;
+  const timer = setInterval(() => {
+    engine.refresh().then(
+      () => {
+        if (!stopped) report();
+      },
+      (error: unknown) => {
+        log.error({ err: error }, 'the state of the engine cannot be read');
+      },
+    );
+  }, everyMs);
   timer.unref();
   return () => {
+    stopped = true;
     clearInterval(timer);
+  };
+}
+
+/** Logs every panic of a list that it has not logged before. */
+function panicReporter(log: Logger): (panics: BackgroundPanics) => void {
+  let logged = 0;
+  return ({ events }) => {
+    for (const { number, ...event } of events) {
+      if (number > logged) {
+        log.error(event, 'a defect of the engine: background work failed. Please report it');
+        logged = number;
+      }
+    }
   };
 }
 

@@ -1,19 +1,35 @@
 import { open, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { FILES, readManifest } from './backup-manifest';
+import { renewFormerStore } from '../auth/renewal';
+import { StoreDigest } from '../auth/store/digest';
+import { DigestFile } from '../auth/store/digest-file';
+import type { Config } from '../config';
+import { FILES, readManifest, type BackupFile } from './backup-manifest';
 import { copyVerified, digestOf, isSame } from './copying';
 import {
+  AUTH_FILES,
   folderState,
   holdsUnfinishedRestore,
   isFile,
   lieInOneAnother,
   makeFolders,
+  STORE_FILE,
   syncFolders,
   UNFINISHED_RESTORE,
 } from './data-files';
 import { makeFolder, syncFolder } from '../files/folder';
 import { BackupError } from './failure';
 import { explained } from '../files/explained';
+
+/** What to restore, and where to. */
+export interface RestoreRequest {
+  readonly from: string;
+  /** A new or empty folder. */
+  readonly to: string;
+  /** Leaves the store of authentication out, which the backup may lack: what it said is gone. */
+  readonly withoutAuth: boolean;
+  readonly tokenStore: Config['tokenStore'];
+}
 
 /** A backup that was restored. */
 export interface RestoreOutcome {
@@ -22,17 +38,20 @@ export interface RestoreOutcome {
   readonly createdAt: string;
   readonly files: number;
   readonly bytes: number;
+  /** Whether authentication begins as at a first start. */
+  readonly withoutAuth: boolean;
 }
 
 /**
  * Makes a data directory of a backup. Nothing is written before every file of the backup is verified. While
  * the files are copied, the new directory has a mark that keeps servers from opening it. The mark is removed when everything
- * is durable and was read back.
+ * is durable and was read back. The JWT secret is in no backup of this release: the new directory makes one.
  * @throws BackupError that says what is wrong with the backup or the target.
  */
-export async function restoreBackup(from: string, to: string): Promise<RestoreOutcome> {
+export async function restoreBackup(request: RestoreRequest): Promise<RestoreOutcome> {
+  const { to } = request;
   try {
-    return await copyBackup(from, to);
+    return await copyBackup(request);
   } catch (error) {
     if (error instanceof BackupError) {
       throw error;
@@ -43,10 +62,11 @@ export async function restoreBackup(from: string, to: string): Promise<RestoreOu
   }
 }
 
-async function copyBackup(from: string, to: string): Promise<RestoreOutcome> {
-  const folder = resolve(from);
-  const dataDir = resolve(to);
-  const { files, created_at: createdAt } = await readManifest(folder);
+async function copyBackup(request: RestoreRequest): Promise<RestoreOutcome> {
+  const folder = resolve(request.from);
+  const dataDir = resolve(request.to);
+  const { files: inBackup, created_at: createdAt } = await readManifest(folder);
+  const files = wanted(inBackup, folder, request);
   const state = await folderState(dataDir);
   if (state === 'no folder') {
     throw new BackupError(`${dataDir} is no folder: a backup is restored into a new or empty one`);
@@ -81,10 +101,41 @@ async function copyBackup(from: string, to: string): Promise<RestoreOutcome> {
     await copyVerified(join(source, file.path), join(dataDir, file.path), file);
   }
   await syncFolders(dataDir, paths);
+  await settleAuth(dataDir, paths, request);
   await rm(join(dataDir, UNFINISHED_RESTORE));
   await syncFolder(dataDir);
   const bytes = files.reduce((sum, file) => sum + file.bytes, 0);
-  return { dataDir, createdAt, files: files.length, bytes };
+  return { dataDir, createdAt, files: files.length, bytes, withoutAuth: request.withoutAuth };
+}
+
+/** @throws BackupError where the store of authentication is missing, and nobody said that it may be. */
+function wanted(
+  files: readonly BackupFile[],
+  folder: string,
+  request: RestoreRequest,
+): readonly BackupFile[] {
+  if (request.withoutAuth) {
+    return files.filter(({ path }) => !AUTH_FILES.includes(path));
+  }
+  if (!files.some(({ path }) => path === STORE_FILE)) {
+    throw new BackupError(
+      `${folder} has no store of authentication, and nothing was restored: a server of it would serve everybody. Restore an earlier backup, or give --without-auth: then authentication begins as at a first start`,
+    );
+  }
+  return files;
+}
+
+async function settleAuth(
+  dataDir: string,
+  paths: readonly string[],
+  { withoutAuth, tokenStore }: RestoreRequest,
+): Promise<void> {
+  if (withoutAuth) {
+    // Says that no store is missing here.
+    await new DigestFile(dataDir).write(StoreDigest.empty(0));
+  } else if (!AUTH_FILES.every((name) => paths.includes(name))) {
+    await renewFormerStore(dataDir, tokenStore === 'memory' ? undefined : tokenStore);
+  }
 }
 
 async function mark(dataDir: string): Promise<void> {

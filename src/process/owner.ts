@@ -1,10 +1,6 @@
 import type { ProcessLog } from '../http/log';
+import { EXIT_MS } from './stop-times';
 
-/**
- * When the engine does not close in this time after the requests have ended, the process ends without it. Opening and
- * closing may take minutes for good reasons; an operator who cannot wait sends a second signal.
- */
-const LAST_RESORT_MS = 10 * 60_000;
 /** One Ctrl-C can arrive several times: from the terminal, and from each process above that passes it on. */
 const SAME_SIGNAL_MS = 100;
 
@@ -13,20 +9,19 @@ export interface OwnedServer {
   /** Rejects when the start failed after listening. */
   readonly ready: Promise<void>;
   stop(): Promise<void>;
-  /** Resolves during a stop, when no request runs any more. */
-  readonly drained: Promise<void>;
 }
 
 /**
  * Ties a server to its process: signals, errors that nothing caught, the exit code. It handles signals as soon as it is
  * made, because the first process of a container gets none that it has no handler for. A first signal that comes before
- * there is a server waits for it; a second one ends the process.
+ * there is a server waits for it; a second one ends the process. From the first one on, the process ends in time (C11.3).
  */
 export class ProcessOwner {
   #server: OwnedServer | undefined;
   /** The first signal that came before there was a server. */
   #early: NodeJS.Signals | undefined;
   #first: { readonly signal: NodeJS.Signals; readonly at: number } | undefined;
+  #timer: NodeJS.Timeout | undefined;
 
   constructor(private readonly processLog: ProcessLog) {
     for (const signal of ['SIGTERM', 'SIGINT'] as const) {
@@ -66,6 +61,7 @@ export class ProcessOwner {
         process.exit(1);
       }
       this.#early = signal;
+      this.#exitInTime(0);
       return;
     }
     const at = performance.now();
@@ -82,12 +78,7 @@ export class ProcessOwner {
 
   #stopAndExit(server: OwnedServer, code: number): void {
     const { log } = this.processLog;
-    void server.drained.then(() => {
-      setTimeout(() => {
-        log.fatal('the engine does not close: exiting without it');
-        this.#exit(1);
-      }, LAST_RESORT_MS).unref();
-    });
+    this.#exitInTime(code);
     server.stop().then(
       () => this.#exit(code),
       (error: unknown) => {
@@ -97,7 +88,20 @@ export class ProcessOwner {
     );
   }
 
+  /**
+   * Ends the process when the time of a stop is over, whatever it still does: opening, or writing a checkpoint. Nothing is
+   * lost by it, since the log has everything that was acknowledged, so it is no failure.
+   */
+  #exitInTime(code: number): void {
+    this.#timer ??= setTimeout(() => {
+      this.processLog.log.warn('the time of a stop is over: the next start continues from the log');
+      this.#exit(code);
+    }, EXIT_MS);
+    this.#timer.unref();
+  }
+
   #exit(code: number): never {
+    clearTimeout(this.#timer);
     this.processLog.flush();
     process.exit(code);
   }

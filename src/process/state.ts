@@ -1,8 +1,10 @@
 import { LocalIdentityCache } from '../auth/identity-cache';
 import { LocalLoginThrottle } from '../auth/login-throttle';
 import type { ProcessAuth } from '../auth/open';
+import type { Config } from '../config';
 import { LocalPasswordHasher } from '../auth/password-hashing';
-import { LocalAdmission, type Admission } from '../http/admission';
+import { DEFAULT_ADMISSION_LIMITS, LocalAdmission, type Admission } from '../http/admission';
+import { bytesInFlight } from './memory';
 import { LocalRequestCounts, type RequestCounts } from '../http/request-counts';
 
 /**
@@ -11,23 +13,26 @@ import { LocalRequestCounts, type RequestCounts } from '../http/request-counts';
  * interface, so that several event loops can share one implementation.
  */
 export interface ProcessState {
-  /** The budget of requests and of their bytes. */
+  /** The budgets of requests, of their bodies and of their answers. */
   readonly admission: Admission;
   readonly requests: RequestCounts;
   readonly auth: ProcessAuth;
 }
 
-/** Bodies and answers in flight may hold so many bytes together, and never less than one body of the largest size. */
-const BYTES_IN_FLIGHT = 256 * 1024 * 1024;
-const REQUESTS_IN_FLIGHT = 1024;
-
 /** The state of a process with one event loop. */
-export function localProcessState({ maxBodyBytes }: { readonly maxBodyBytes: number }): ProcessState {
+export function localProcessState(
+  settings: Pick<Config, 'maxBodyBytes' | 'maxConnections'> & Partial<Pick<Config, 'memoryLimit'>>,
+): ProcessState {
   const now = (): number => performance.now();
+  const { answers } = DEFAULT_ADMISSION_LIMITS;
+  const bodyBytes = bytesInFlight(settings);
   return {
     admission: new LocalAdmission({
-      requests: REQUESTS_IN_FLIGHT,
-      bytes: Math.max(BYTES_IN_FLIGHT, maxBodyBytes),
+      ...DEFAULT_ADMISSION_LIMITS,
+      // Slow bodies leave a half of the connections to others.
+      arrivingBodies: Math.floor(settings.maxConnections / 2),
+      bodyBytes,
+      answers: { ...answers, bytes: Math.min(answers.bytes, bodyBytes) },
     }),
     requests: new LocalRequestCounts(),
     auth: {

@@ -24,14 +24,14 @@ export function plainRoutes(lifecycle: Lifecycle, kithdbVersion: string): readon
     exchange.sendValue(200, { status: 'ok' });
   };
   const ready = (exchange: Exchange): void => {
-    const { phase } = lifecycle;
-    if (phase === 'ready') {
+    const { readiness } = lifecycle;
+    if (readiness === 'ready') {
       exchange.sendValue(200, { status: 'ok' });
     } else {
-      exchange.sendValue(503, { status: phase }, { 'Retry-After': '1' });
+      exchange.sendValue(503, { status: readiness }, { 'Retry-After': '1' });
     }
   };
-  return [plain('/', welcome), plain('/livez', alive), plain('/readyz', ready), plain('/healthz', ready)];
+  return [plain('/', welcome), plain('/livez', alive), plain('/healthz', alive), plain('/readyz', ready)];
 }
 
 function plain(path: string, answer: PlainRoute['answer']): PlainRoute {

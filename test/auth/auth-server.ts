@@ -14,6 +14,7 @@ import {
 } from '../../src/auth';
 import { LocalLoginThrottle } from '../../src/auth/login-throttle';
 import { DEFAULT_PACE } from '../../src/http/body';
+import { ClientAddresses } from '../../src/http/client-address';
 import { createHttpServer } from '../../src/http/http-server';
 import { Deferred } from '../../src/http/deferred';
 import { Lifecycle } from '../../src/http/lifecycle';
@@ -38,7 +39,7 @@ export const AUTH_CONFIG: AuthConfig = {
 
 /** What authentication counts for the whole process, with nothing counted yet. */
 export function processAuth(): ProcessAuth {
-  return localProcessState({ maxBodyBytes: 4096 }).auth;
+  return localProcessState({ maxBodyBytes: 4096, maxConnections: 256 }).auth;
 }
 
 /** A service whose engine never becomes ready: what passes authentication is a 412 on data endpoints. */
@@ -58,13 +59,17 @@ export interface AuthServer {
 /** Starts real authentication behind the real chain of checks. */
 export async function startAuth(
   overrides: Partial<AuthConfig> = {},
-  listening: { host?: string; corsOrigins?: readonly string[] } = {},
+  listening: { host?: string; corsOrigins?: readonly string[]; trustedProxies?: readonly string[] } = {},
 ): Promise<AuthServer> {
   const logged: string[] = [];
   const log = pino({ level: 'trace' }, { write: (line: string) => logged.push(line) });
   const clock = { now: Date.now() };
   const lifecycle = new Lifecycle();
-  const { admission, requests, auth: counted } = localProcessState({ maxBodyBytes: 4096 });
+  const {
+    admission,
+    requests,
+    auth: counted,
+  } = localProcessState({ maxBodyBytes: 4096, maxConnections: 256 });
   const throttle = new LocalLoginThrottle(() => clock.now);
   const auth = await openAuth(
     { ...AUTH_CONFIG, ...overrides },
@@ -76,10 +81,12 @@ export async function startAuth(
     },
   );
   const corsOrigins = listening.corsOrigins ?? [];
+  const clients = new ClientAddresses(listening.trustedProxies ?? []);
   const listeners = httpListeners({
-    routes: allRoutes(authRoutes(Promise.resolve(auth)), lifecycle, requests, '0.1.0'),
+    routes: allRoutes(authRoutes(Promise.resolve(auth), clients), lifecycle, requests, '0.1.0'),
     requests,
     admission,
+    addresses: new ClientAddresses([]),
     auth: Deferred.of(auth),
     guard: originGuard({ host: listening.host ?? '127.0.0.1', corsOrigins }),
     lifecycle,

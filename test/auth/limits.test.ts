@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { LocalIdentityCache, type KnownToken } from '../../src/auth/identity-cache';
-import { LocalLoginThrottle, networkOf, type Attempt, type Refusal } from '../../src/auth/login-throttle';
+import { LocalLoginThrottle, type Attempt, type Refusal } from '../../src/auth/login-throttle';
 import { HashingBusy, LocalPasswordHasher } from '../../src/auth/password-hashing';
 import { ADMIN_IDENTITY } from '../../src/auth/permissions';
 
@@ -69,15 +69,67 @@ describe('C3.4 the login throttle', () => {
   it('counts each address by itself, and an IPv6 network as one', async () => {
     for (let attempt = 0; attempt < 5; attempt++) {
       await fail(`2001:db8::${attempt}`);
-      await fail('::ffff:10.0.0.1');
+      await fail('10.0.0.1');
     }
-    expect(await pause('2001:db8:0:0:ffff::9')).toBe(1);
+    expect(await pause('2001:db8::ffff:0:0:9')).toBe(1);
     expect(await pause('10.0.0.1')).toBe(1);
     await fail('2001:db8:0:1::1');
     await fail('10.0.0.2');
-    expect(networkOf('::1')).toBe('0:0:0:0');
-    expect(networkOf('fe80::1%eth0')).toBe('fe80:0:0:0');
-    expect(networkOf('')).toBe('');
+  });
+
+  it('lets twenty failures of a whole /48 pass, however many of its addresses try', async () => {
+    const address = (network: number): string => `2001:db8:7:${network.toString(16)}::1`;
+    for (let network = 0; network < 20; network++) {
+      await fail(address(network));
+    }
+    for (const seconds of [1, 2, 4, 8, 16, 32, 60, 60]) {
+      expect(await pause(address(1000 + seconds))).toBe(seconds);
+      now += seconds * 1000;
+      await fail(address(2000 + seconds));
+    }
+    await fail('2001:db8:8::1');
+    now += 120_001;
+    for (let network = 0; network < 20; network++) {
+      await fail(address(network));
+    }
+    expect(await pause(address(77))).toBe(1);
+  });
+
+  it('is not reset for a /48 by a success from one of its addresses', async () => {
+    for (let network = 0; network < 19; network++) {
+      await fail(`2001:db8:7:${network}::1`);
+    }
+    ((await throttle.attempt('2001:db8:7:99::1')) as Attempt).succeeded();
+    await fail('2001:db8:7:98::1');
+    expect(await pause('2001:db8:7:97::1')).toBe(1);
+  });
+
+  it('runs no more attempts of a /48 at once than it has failures left', async () => {
+    const running = await Promise.all(
+      Array.from({ length: 20 }, (_, network) => throttle.attempt(`2001:db8:7:${network}::1`)),
+    );
+    expect(running.map((attempt) => (attempt as Attempt).suspicion)).toEqual([...Array(20).keys()]);
+    const waiting = throttle.attempt('2001:db8:7:99::1');
+    (running[0] as Attempt).failed();
+    await Promise.resolve();
+    for (const attempt of running.slice(1)) {
+      (attempt as Attempt).failed();
+    }
+    expect((await waiting).allowed).toBe(false);
+  });
+
+  it('suspects an address for its failures and for what it tries at the same time', async () => {
+    const suspicion = async (peer: string): Promise<number> => {
+      const attempt = (await throttle.attempt(peer)) as Attempt;
+      attempt.failed();
+      return attempt.suspicion;
+    };
+    expect([await suspicion('10.0.0.1'), await suspicion('10.0.0.1'), await suspicion('10.0.0.2')]).toEqual([
+      0, 1, 0,
+    ]);
+    const running = (await throttle.attempt('10.0.0.3')) as Attempt;
+    expect(await suspicion('10.0.0.3')).toBe(1);
+    running.succeeded();
   });
 
   it('lets running attempts spend what is left, and makes the others wait', async () => {
@@ -151,6 +203,27 @@ describe('password hashing', () => {
       expect((outcome as PromiseRejectedResult).reason).toBeInstanceOf(HashingBusy);
     }
     expect(await hasher.verify(undefined, 'x')).toBe(false);
+  });
+
+  it('keeps a place free for those above suspicion, and takes the least suspected of those that wait', async () => {
+    const hasher = new LocalPasswordHasher();
+    const order: string[] = [];
+    const verify = (name: string, suspicion: number): Promise<void> =>
+      hasher.verify(undefined, 'x', suspicion).then(
+        () => void order.push(name),
+        (error: unknown) => void order.push(`${name} ${(error as Error).name}`),
+      );
+    const suspects = Array.from({ length: 9 }, (_, n) => verify(`suspect ${n}`, 9 - n));
+    // One of the nine runs, and eight wait: the most suspected of them makes room.
+    const good = verify('good', 0);
+    const better = verify('better', 0);
+    const third = verify('third', 0);
+    await Promise.all([...suspects, good, better, third]);
+    expect(order.slice(0, 2)).toEqual(['suspect 1 HashingBusy', 'suspect 2 HashingBusy']);
+    const waited = order.filter((name) => /^suspect [3-8]$/.test(name));
+    expect(waited).toEqual([8, 7, 6, 5, 4, 3].map((n) => `suspect ${n}`));
+    expect(order.indexOf('third')).toBeLessThan(order.indexOf('suspect 7'));
+    expect(order).toHaveLength(12);
   });
 
   it('makes Argon2id strings of 64 MiB and three passes, each with its own salt', async () => {

@@ -2,16 +2,8 @@
 
 // Opens a store in a process of its own, writes to it, says so and stays until it is killed:
 // node store-child.cjs FOLDER KIND
-const { transformFileSync } = require('@swc/core');
 const { join } = require('node:path');
-
-require.extensions['.ts'] = (module, path) => {
-  const { code } = transformFileSync(path, {
-    jsc: { parser: { syntax: 'typescript' }, target: 'es2022' },
-    module: { type: 'commonjs' },
-  });
-  module._compile(code, path);
-};
+require('../require-typescript.cjs');
 
 const { openStore } = require(join(__dirname, '..', '..', 'src', 'auth', 'store', 'open.ts'));
 

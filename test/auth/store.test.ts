@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { randomBytes } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import {
   chmodSync,
@@ -16,6 +16,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join, sep } from 'node:path';
 import { copyStoreAtRest } from '../../src/auth/store/copy';
+import { DIGEST_FILE } from '../../src/auth/store/digest-file';
 import {
   openStore,
   projectFolder,
@@ -141,17 +142,17 @@ describe.each(durableKinds)('the file of the %s store', (kind) => {
     const [from, to] = [newFolder(), newFolder()];
     const store = await openStore(from, kind);
     await store.storeSetting('jwt_secret', 'x'.repeat(40));
-    // As a kill leaves them; the log of SQLite grows with each write.
-    const names = [storePath('.'), `${storePath('.')}-wal`];
+    // As a kill leaves them.
+    const names = [storePath('.'), `${storePath('.')}-journal`, DIGEST_FILE];
     names.forEach((name) => {
       copyFileSync(join(from, name), join(to, name));
     });
     await store.close();
-    const sizes = (): readonly number[] => names.map((name) => statSync(join(to, name)).size);
-    const before = sizes();
+    const bytes = (): readonly Buffer[] => names.map((name) => readFileSync(join(to, name)));
+    const before = bytes();
     const again = await openStore(to, kind);
     expect(await again.setting('jwt_secret')).toBe('x'.repeat(40));
-    expect(sizes()).toEqual(before);
+    expect(bytes()).toEqual(before);
     await again.close();
   });
 
@@ -172,13 +173,14 @@ describe.each(durableKinds)('the file of the %s store', (kind) => {
     }
   });
 
-  it('belongs to its user alone, and its log does', async () => {
+  it('belongs to its user alone, and so do its journal and its digest', async () => {
     const folder = join(newFolder(), 'a', 'b');
     const store = await openStore(folder, kind);
     await store.storeSetting('jwt_secret', 's');
     expect(statSync(folder).mode & 0o777).toBe(0o700);
     expect(statSync(storePath(folder)).mode & 0o777).toBe(0o600);
-    expect(statSync(`${storePath(folder)}-wal`).mode & 0o777).toBe(0o600);
+    expect(statSync(`${storePath(folder)}-journal`).mode & 0o777).toBe(0o600);
+    expect(statSync(join(folder, DIGEST_FILE)).mode & 0o777).toBe(0o600);
     await store.close();
     chmodSync(storePath(folder), 0o644);
     await (await openStore(folder, kind)).close();
@@ -231,6 +233,15 @@ describe.each(durableKinds)('the file of the %s store', (kind) => {
     const bytes = readFileSync(path);
     bytes.writeUInt32BE(99, 60);
     writeFileSync(path, bytes);
+    // The digest says that it is damage; a later release writes its own version there.
+    await expect(openStore(folder, kind)).rejects.toThrow(/unknown schema 99/);
+    const line = readFileSync(join(folder, DIGEST_FILE), 'utf8')
+      .split('\n')[0]!
+      .replace('"schema":2', '"schema":3');
+    const sum = createHash('sha256').update(line).digest('hex');
+    writeFileSync(join(folder, DIGEST_FILE), `${line}\n${sum}\n`);
+    await expect(openStore(folder, kind)).rejects.toThrow(/later release/);
+    rmSync(join(folder, DIGEST_FILE));
     await expect(openStore(folder, kind)).rejects.toThrow(/later release/);
   });
 
@@ -242,16 +253,28 @@ describe.each(durableKinds)('the file of the %s store', (kind) => {
 });
 
 describe('a data directory', () => {
+  it('whose store is not used, because memory was asked for, causes a warning', async () => {
+    const folder = newFolder();
+    const warn = jest.fn();
+    await (await openStore(folder, 'memory', { warn })).close();
+    expect(warn).not.toHaveBeenCalled();
+    await (await openStore(folder, durableKinds[0])).close();
+    await (await openStore(folder, 'memory', { warn })).close();
+    expect(warn).toHaveBeenCalledWith(
+      expect.stringMatching(/^KITHDB_TOKEN_STORE=memory: the store .* is not used/),
+    );
+  });
+
   it('that has data and no store causes a warning: its former admin is unknown', async () => {
     const folder = newFolder();
     const warnings: string[] = [];
     const warn = (warning: string): number => warnings.push(warning);
     mkdirSync(join(folder, 'log'));
-    await (await openStore(folder, undefined, warn)).close();
+    await (await openStore(folder, undefined, { warn })).close();
     expect(warnings).toEqual([
       `There is data in ${folder}, and no auth.sqlite3: authentication begins as at a first start, without the admin and the tokens of before`,
     ]);
-    await (await openStore(folder, undefined, warn)).close();
+    await (await openStore(folder, undefined, { warn })).close();
     expect(warnings).toHaveLength(1);
   });
 
@@ -302,15 +325,26 @@ describe('a data directory', () => {
       await first.createToken(newToken({ name: `${token} ${'n'.repeat(200)}` }));
     }
     await first.close();
-    const bytes = readFileSync(storePath(folder));
-    bytes.fill(0xff, 5 * 4096, 9 * 4096);
-    writeFileSync(storePath(folder), bytes);
-    const store = await openStore(folder, kind);
+    const found: StoreDamaged[] = [];
+    const store = await openStore(folder, kind, { onFault: (fault) => found.push(fault) });
+    await damageUnder(store, folder);
     await expect(store.copyTo(join(folder, 'copy'))).rejects.toThrow(StoreDamaged);
     expect(existsSync(join(folder, 'copy'))).toBe(false);
+    // From then on it is closed to everything else, too.
+    expect(found).toEqual([store.fault]);
+    await expect(store.admin()).rejects.toBe(store.fault);
     await store.close();
   });
 });
+
+/** Damages tokens under an open store, which has to read them from the disk again. */
+async function damageUnder(store: TokenStore, folder: string): Promise<void> {
+  const { connection } = store as unknown as { connection: { script(sql: string): Promise<void> } };
+  await connection.script('PRAGMA shrink_memory');
+  const bytes = readFileSync(storePath(folder));
+  bytes.fill(0xff, 5 * 4096, bytes.length);
+  writeFileSync(storePath(folder), bytes, { flag: 'r+' });
+}
 
 const onPosix = process.platform === 'win32' ? it.skip : it;
 
@@ -319,7 +353,7 @@ describe('the rights of a data directory', () => {
     const folder = newFolder();
     chmodSync(folder, mode);
     const warnings: string[] = [];
-    await (await openStore(folder, undefined, (warning) => warnings.push(warning))).close();
+    await (await openStore(folder, undefined, { warn: (warning) => warnings.push(warning) })).close();
     expect(warnings).toEqual([
       `The data directory ${folder} is open to other users of this machine (mode ${mode.toString(8)}); close it with: chmod 700 ${JSON.stringify(folder)}`,
     ]);
@@ -329,8 +363,8 @@ describe('the rights of a data directory', () => {
   it('cause no warning when only the owner has any, or when the directory is created', async () => {
     const warn = jest.fn();
     const folder = newFolder();
-    await (await openStore(folder, undefined, warn)).close();
-    await (await openStore(join(folder, 'new'), undefined, warn)).close();
+    await (await openStore(folder, undefined, { warn })).close();
+    await (await openStore(join(folder, 'new'), undefined, { warn })).close();
     expect(warn).not.toHaveBeenCalled();
   });
 });

@@ -26,6 +26,12 @@ describe('the flags of the benchmarks', () => {
     ['rest', '--url', 'nonsense'],
     ['durable', '--folder', '/nowhere'],
     ['durable', '--rounds', '0'],
+    ['load-suite', '--scenarios', 'attack-1,attack-3'],
+    ['load-suite', '--callers', 'all'],
+    ['load-suite', '--seconds', '0'],
+    ['load-suite', '--tree', '/nowhere'],
+    ['load-suite', '--url', 'https://127.0.0.1:1'],
+    ['load-suite', '--against', 'http://127.0.0.1:1'],
   ])('%s: %s %s is refused, and named', (bench, flag, value) => {
     const { status, stderr, stdout } = spawnSync(
       process.execPath,

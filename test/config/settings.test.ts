@@ -56,6 +56,7 @@ describe('C11.2 defaults', () => {
       insecureNoAuth: false,
       jwtTtlSeconds: 3600,
       corsOrigins: [],
+      trustedProxies: [],
       tokenStore: undefined,
       scrubMbPerSecond: 20,
       scrubIntervalHours: 24,
@@ -223,6 +224,33 @@ describe('C11.2 mistakes are errors that name what is right', () => {
   it.each(['*', 'example.com', 'https://example.com/path', 'null'])('refuses the origin %s', (origin) => {
     expect(problems([], { KITHDB_CORS_ORIGINS: origin })[0]).toMatch(
       /^KITHDB_CORS_ORIGINS must be a list of web origins/,
+    );
+  });
+
+  it('reads address blocks from a text and from a list; an address is a block of one', () => {
+    const blocks = ['10.0.0.0/8', '192.0.2.7/32', '2001:db8::/32', '::1/128'];
+    expect(load([], { KITHDB_TRUSTED_PROXIES: '10.0.0.0/8, 192.0.2.7,2001:db8::/32 ,::1' })).toMatchObject({
+      trustedProxies: blocks,
+    });
+    const listed = file(
+      'proxies.yaml',
+      'trusted_proxies: ["10.0.0.0/8", 192.0.2.7, "2001:db8::/32", "::1"]\n',
+    );
+    expect(load(['--config', listed]).trustedProxies).toEqual(blocks);
+  });
+
+  it.each([
+    '10.0.0.0/33',
+    '10.0.0/8',
+    'proxy',
+    '::/129',
+    '10.0.0.0/',
+    '10.0.0.0/8/8',
+    'fe80::%eth0/64',
+    '/8',
+  ])('refuses the address block %s', (block) => {
+    expect(problems([], { KITHDB_TRUSTED_PROXIES: `127.0.0.1,${block}` })[0]).toMatch(
+      /^KITHDB_TRUSTED_PROXIES must be a list of address blocks/,
     );
   });
 
@@ -440,12 +468,14 @@ function exampleOf(key: (typeof SETTING_KEYS)[number]): string {
   const examples: Partial<Record<typeof key, string>> = {
     host: 'localhost',
     corsOrigins: 'https://a.example',
+    trustedProxies: '10.0.0.0/8',
     tlsCert: pem(),
     tlsKey: pem(),
     tokenStore: 'memory',
     logLevel: 'debug',
     logFormat: 'pretty',
     maxBodyBytes: '4096',
+    memoryLimit: '268435456',
     searchThreads: '77',
   };
   return examples[key] ?? (placeholder === 'N' || placeholder === 'SECONDS' ? '17' : 'some-text');

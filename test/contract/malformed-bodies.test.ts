@@ -50,7 +50,7 @@ beforeAll(async () => {
   engine = openNativeEngine({ dataDir: folder, searchThreads: 1 });
   await engine.open();
   const limits = { bodyBytes: 64 * MIB };
-  const admits = { bytes: 256 * MIB };
+  const admits = { bodyBytes: 256 * MIB };
   hotLane = await startService({ hotLane: true, realEngine: engine, limits, admits });
   express = await startService({ hotLane: false, realEngine: engine, limits, admits });
   await send(hotLane, 'PUT', '/collections/c', { json: CORPUS.collection });

@@ -42,6 +42,23 @@ const inOrder = (ids: number[]): object => ({
   limit: 100,
 });
 
+describe('C6 a random sample', () => {
+  it('C6.3 has each order of a whole collection, so that no point is favoured', async () => {
+    const orders = new Set<string>();
+    for (let batch = 0; batch < 20; batch += 1) {
+      const searches = Array.from({ length: 50 }, () => ({
+        query: { sample: 'random' },
+        limit: 2,
+        filter: { must: [{ has_id: [1, 2, 3] }] },
+      }));
+      const results = await server.ok('POST', `${path}/points/query/batch`, { searches });
+      for (const { points } of results) orders.add(idsOf(points).join());
+    }
+    // Of 1,000 samples, each of these six is missing with a probability below 1e-79.
+    expect([...orders].sort()).toEqual(['1,2', '1,3', '2,1', '2,3', '3,1', '3,2']);
+  });
+});
+
 describe('C6.3 fusion', () => {
   it('C6.3 rrf adds 1 / (place + k), ties by id', async () => {
     const prefetch = [inOrder([3, 1, 2]), inOrder([1, 3])];

@@ -114,6 +114,12 @@ describe('C2.2 collection names', () => {
     ['a ', SPACES],
     ['.', DOTS],
     ['..', DOTS],
+    ['a\u200bb', 'must not hold U+200B, a format character'],
+    ['\u202edocs', 'must not hold U+202E, a format character'],
+    ['docs\ufeff', 'must not hold U+FEFF, a format character'],
+    ['docs\u0378', 'must not hold U+0378, a character that Unicode has not assigned'],
+    ['cafe\u0301', "must be in Unicode's normal form C"],
+    ['\u212bngstrom', "must be in Unicode's normal form C"],
   ])('C2.2 %j is none: 400 on PUT, and elsewhere it does not exist', async (name = '', why = '') => {
     const path = `/collections/${encodeURIComponent(name).replace(/^\.\.?$/, (dots) => dots.replaceAll('.', '%2E'))}`;
     const body = { vectors: { size: 2, distance: 'Dot' } };
@@ -128,6 +134,14 @@ describe('C2.2 collection names', () => {
     expect(await server.ok('DELETE', path)).toBe(false);
     expect((await server.refused('POST', `${path}/points/count`))[0]).toBe(404);
   });
+});
+
+it('C2.2 names of vectors keep to their own rules', async () => {
+  const names = ['cafe\u0301', 'a\u200bb', 'docs\u0378'];
+  const vectors = Object.fromEntries(names.map((name) => [name, { size: 2, distance: 'Dot' }]));
+  const path = await server.collection('vector-names', { vectors });
+  const info = await server.ok('GET', path);
+  expect(Object.keys(info.config.params.vectors).sort()).toEqual(names.sort());
 });
 
 describe('C2.3 forms of vectors', () => {

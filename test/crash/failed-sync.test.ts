@@ -1,7 +1,7 @@
-import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { preloadedLibrary } from '../preloaded';
 import { call, ok, type Answer } from './requests';
 import { ServerChild } from './server-child';
 
@@ -10,18 +10,6 @@ const CLOSED = 'the log cannot be written until the server is restarted';
 const folder = mkdtempSync(join(tmpdir(), 'kithdb-sync-'));
 /** While this file exists, no sync of the log succeeds. */
 const mark = join(folder, 'failing');
-
-/** A library that makes syncs fail; none without a C compiler or LD_PRELOAD. */
-function compiled(): string | undefined {
-  const library = join(folder, 'failing-sync.so');
-  try {
-    const source = join(__dirname, 'failing-sync.c');
-    execFileSync('cc', ['-shared', '-fPIC', '-o', library, source, '-ldl'], { stdio: 'pipe' });
-  } catch {
-    return undefined;
-  }
-  return process.platform === 'linux' ? library : undefined;
-}
 
 function upsert(url: string, ...ids: number[]): Promise<Answer> {
   const points = ids.map((id) => ({ id, vector: [id, 1], payload: { n: id } }));
@@ -40,7 +28,8 @@ afterAll(() => {
   rmSync(folder, { recursive: true });
 });
 
-const library = compiled();
+/** Makes syncs fail. */
+const library = preloadedLibrary(join(__dirname, 'failing-sync.c'), join(folder, 'failing-sync.so'));
 const withLibrary = library === undefined ? it.skip : it;
 
 withLibrary(

@@ -3,12 +3,12 @@
 // The real server, whose engine does in the background with a few kilobytes what it usually does with many megabytes:
 // checkpoints, graphs, vacuums and cut logs happen within the fraction of a second that a server of these tests lives.
 // With CRASH_POINT=NAME:COUNT it is killed when it reaches that point for the COUNT-th time; the names are in
-// crates/engine/src/storage/crash_points.rs.
+// crates/engine/src/storage/crash_points.rs. With PANIC_IN=TASK:TIMES the next so many runs of a background task panic.
 const { join } = require('node:path');
 const load = require('../../dist/engine/load.js');
 
 const addon = load.loadBinding(join(__dirname, '..', '..', 'native', 'testing'));
-const crashPoint = process.env.CRASH_POINT;
-addon.setTestSwitches({ eager: true, ...(crashPoint && { crashPoint }) });
+const { CRASH_POINT: crashPoint, PANIC_IN: panicIn } = process.env;
+addon.setTestSwitches({ eager: true, ...(crashPoint && { crashPoint }), ...(panicIn && { panicIn }) });
 load.loadBinding = () => addon;
 require('../../dist/main.js').main(process.argv.slice(2));

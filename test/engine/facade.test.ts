@@ -69,6 +69,7 @@ describe('the engine facade', () => {
       state: 'closed',
       collections: 0,
       points: 0,
+      quarantined: 0,
       faults: [],
       logDamages: [],
     });
@@ -180,6 +181,7 @@ describe('the engine facade', () => {
       ids.map((id) => ask({ operation: 'get_point', collection, target: String(id) })),
     );
     expect(points).toEqual(ids.map((id) => ({ id, payload: {}, vector: [id, 1] })));
+    await engine.refresh(0);
     expect(engine.status()).toMatchObject({ state: 'ready', collections: 1, points: 500 });
   });
 
@@ -188,6 +190,7 @@ describe('the engine facade', () => {
     const points = [1, 2, 3].map((id) => ({ id, vector: [id, 1] }));
     await ask({ operation: 'upsert_points', collection, body: { points } });
     await ask({ operation: 'search', collection, body: { vector: [1, 2], limit: 1 } });
+    await engine.refresh(0);
     const { internals } = engine.status();
     expect(internals?.memory.originals).toBeGreaterThan(0);
     expect(internals?.memory.points).toBeGreaterThan(0);
@@ -200,9 +203,31 @@ describe('the engine facade', () => {
       state: 'closed',
       collections: 0,
       points: 0,
+      quarantined: 0,
       faults: [],
       logDamages: [],
     });
+  });
+
+  test('a report is made for everybody once, and only when the last one is too old', async () => {
+    await engine.refresh(0);
+    const before = engine.status();
+    await ask({ operation: 'create_collection', collection, body: { vectors } });
+    await Promise.all(Array.from({ length: 100 }, () => engine.refresh(3_600_000)));
+    expect(engine.status()).toEqual(before);
+    await engine.refresh(0);
+    expect(engine.status().collections).toBe(before.collections + 1);
+    expect(engine.panics().counts).toContainEqual({ task: 'log_writer', count: 0 });
+    expect(engine.panics().events).toEqual([]);
+  });
+
+  test('C11.3 requests that are given up and those that come later are refused, and nothing of them happens', async () => {
+    await ask({ operation: 'create_collection', collection, body: { vectors } });
+    engine.giveUpRequests();
+    const points = [{ id: 1, vector: [1, 1] }];
+    const refused = ask({ operation: 'upsert_points', collection, body: { points } });
+    await expect(refused).rejects.toMatchObject({ code: 'shutting_down' });
+    await engine.close(1000);
   });
 
   test('a directory that is in use is refused with a sentence, and close releases it', async () => {

@@ -10,6 +10,7 @@ export interface TestSwitches {
   readonly panicsOnRequest?: boolean;
   readonly eager?: boolean;
   readonly crashPoint?: string;
+  readonly panicIn?: string;
 }
 
 interface TestingAddon {

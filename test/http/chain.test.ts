@@ -131,14 +131,13 @@ describe.each([
       }
       expect((await send(starting, 'GET', '/')).status).toBe(200);
       expect((await send(starting, 'GET', '/livez')).status).toBe(200);
-      for (const path of ['/readyz', '/healthz']) {
-        const answer = await send(starting, 'GET', path);
-        expect([answer.status, answer.headers['retry-after'], answer.body]).toEqual([
-          503,
-          '1',
-          { status: 'starting' },
-        ]);
-      }
+      expect((await send(starting, 'GET', '/healthz')).status).toBe(200);
+      const answer = await send(starting, 'GET', '/readyz');
+      expect([answer.status, answer.headers['retry-after'], answer.body]).toEqual([
+        503,
+        '1',
+        { status: 'starting' },
+      ]);
       await starting.close();
     });
   });
@@ -159,6 +158,18 @@ describe.each([
       for (const path of ['/livez', '/readyz', '/healthz']) {
         expect((await send(service, 'GET', path)).body).toEqual({ status: 'ok' });
       }
+    });
+
+    it('is alive and not ready while it stops', async () => {
+      const stopping = await startService();
+      stopping.lifecycle.beginStop();
+      for (const path of ['/livez', '/healthz']) {
+        const answer = await send(stopping, 'GET', path);
+        expect([path, answer.status, answer.body]).toEqual([path, 200, { status: 'ok' }]);
+      }
+      const ready = await send(stopping, 'GET', '/readyz');
+      expect([ready.status, ready.body]).toEqual([503, { status: 'stopping' }]);
+      await stopping.close();
     });
   });
 

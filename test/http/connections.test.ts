@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { Agent, request as plainRequest } from 'node:http';
 import { request } from 'node:https';
 import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -9,7 +10,7 @@ import pino from 'pino';
 import { loadConfig, readFlags } from '../../src/config';
 import { startServer, type RunningServer, type StartOptions } from '../../src/server';
 import { FakeEngine } from './fake-engine';
-import { startService } from './harness';
+import { send, startService } from './harness';
 
 const FIXTURES = join(__dirname, '..', 'fixtures');
 const TLS = [
@@ -53,8 +54,8 @@ async function start(flags: readonly string[], options: StartOptions = {}): Prom
 }
 
 /** A connection that the server has accepted. */
-async function opened(port: number): Promise<Socket> {
-  const socket = connect(port, '127.0.0.1');
+async function opened(port: number, localAddress?: string): Promise<Socket> {
+  const socket = connect({ port, host: '127.0.0.1', localAddress });
   sockets.push(socket);
   socket.on('error', () => undefined);
   await once(socket, 'connect');
@@ -82,6 +83,19 @@ function statusOverTls(port: number, path: string): Promise<number | undefined> 
   });
 }
 
+/** Asks over a kept connection, and gives the port on this side of it. */
+function livenessFrom(port: number, agent: Agent): Promise<number | undefined> {
+  return new Promise((resolve, reject) => {
+    const asked = plainRequest({ port, host: '127.0.0.1', path: '/livez', agent }, (answer) => {
+      const { localPort } = answer.socket;
+      answer.resume().on('end', () => {
+        resolve(localPort);
+      });
+    });
+    asked.on('error', reject).end();
+  });
+}
+
 describe('a server that stops', () => {
   it.each([
     ['nothing has come on', [], opened],
@@ -104,6 +118,87 @@ describe('a server that stops', () => {
     const closed = once(socket, 'close');
     await server.stop();
     await closed;
+  });
+});
+
+describe('more connections than there may be', () => {
+  const SERVER = { maxConnections: 8 };
+  const PLAIN = {};
+  const SECURE = {
+    tls: { cert: readFileSync(TLS[1] ?? '', 'utf8'), key: readFileSync(TLS[3] ?? '', 'utf8') },
+  };
+
+  it.each([
+    ['plain', PLAIN],
+    ['TLS', SECURE],
+  ])('that send nothing make room for one that does (%s)', async (_name, options) => {
+    const service = await startService({ server: SERVER, ...options });
+    const statuses = [];
+    for (let round = 0; round < 20; round += 1) {
+      await Promise.all([opened(service.port), opened(service.port)]);
+      statuses.push(
+        'tls' in options
+          ? await statusOverTls(service.port, '/livez')
+          : (await send(service, 'GET', '/livez')).status,
+      );
+    }
+    expect(statuses).toEqual(Array(20).fill(200));
+    expect(service.requests.droppedConnections).toBeGreaterThanOrEqual(32);
+    // Node knows them only after their handshake.
+    sockets.forEach((socket) => socket.destroy());
+    await service.close();
+  });
+
+  it('leave those alone that have a request, or had one just now', async () => {
+    const service = await startService({ server: SERVER });
+    let open = (): void => undefined;
+    service.engine.gate = new Promise((resolve) => {
+      open = resolve;
+    });
+    const running = send(service, 'GET', '/collections');
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    const ports = new Set<number | undefined>();
+    for (let round = 0; round < 20; round += 1) {
+      ports.add(await livenessFrom(service.port, agent));
+      await Promise.all([opened(service.port), opened(service.port)]);
+    }
+    expect(ports.size).toBe(1);
+    open();
+    expect((await running).status).toBe(200);
+    agent.destroy();
+    await service.close();
+  });
+
+  it('are refused when all others have requests', async () => {
+    const service = await startService({ server: SERVER, admits: { requests: 64 } });
+    let open = (): void => undefined;
+    service.engine.gate = new Promise((resolve) => {
+      open = resolve;
+    });
+    const running = Array.from({ length: 8 }, () => send(service, 'GET', '/collections'));
+    while (service.engine.requests.length < 8) {
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    await expect(send(service, 'GET', '/livez')).rejects.toThrow();
+    open();
+    expect((await Promise.all(running)).map(({ status }) => status)).toEqual(Array(8).fill(200));
+    expect((await send(service, 'GET', '/livez')).status).toBe(200);
+    await service.close();
+  });
+
+  // Other systems have one loopback address.
+  (process.platform === 'linux' ? it : it.skip)('cost the address that has most of them', async () => {
+    const service = await startService({ server: SERVER });
+    const others = [];
+    for (let count = 0; count < 3; count += 1) {
+      others.push(await opened(service.port, '127.0.0.2'));
+    }
+    for (let count = 0; count < 40; count += 1) {
+      await opened(service.port);
+    }
+    expect(others.map((socket) => socket.closed)).toEqual([false, false, false]);
+    expect(service.requests.droppedConnections).toBe(35);
+    await service.close();
   });
 });
 

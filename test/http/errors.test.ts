@@ -32,6 +32,7 @@ const ROWS: readonly (readonly [EngineErrorCode, EngineErrorDetails, number, str
     408,
     'Timeout: the search took longer than 1 s',
   ],
+  ['cancelled', {}, 408, 'Timeout: the client has disconnected'],
   ['overloaded', { message: 'the write queue is full' }, 429, 'the write queue is full'],
   ['shutting_down', {}, 503, 'Server is shutting down'],
 ];
@@ -104,7 +105,7 @@ describe.each([
   });
 
   it.each(PREFIXED)(
-    'C1.4 %s %j is a %i with the prefix of the operation',
+    'C1.4, C1.5 %s %j is a %i with the prefix of the operation',
     async (code, details, status, cause) => {
       service.engine.failWith(code, details);
       for (const route of service.routes) {
@@ -112,6 +113,7 @@ describe.each([
           const answer = await send(service, route.method, concretePath(route));
           const prefix = PREFIX_OF[route.operation];
           expect([answer.status, answer.body.status.error]).toEqual([status, `${prefix ?? ''}: ${cause}`]);
+          expect(answer.headers['retry-after']).toBe(status === 507 ? '5' : undefined);
         }
       }
     },

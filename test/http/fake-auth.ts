@@ -18,7 +18,9 @@ export const CREDENTIALS: Readonly<Record<string, Identity>> = {
 
 /** Authentication over a fixed set of tokens, answering at once or late. */
 export class FakeAuth implements Authenticator {
+  readonly isClosed = false;
   enabled = false;
+  adminExists = true;
   late = false;
   asked = 0;
 
@@ -53,6 +55,13 @@ const json = express.json({ limit: 65_536 });
 /** The routes under `/auth` with their permissions, and handlers that only answer. */
 export const fakeAuthRoutes: readonly AuthRoute[] = [
   { kind: 'auth', method: 'POST', path: '/auth/admin', permission: 'local', handlers: [json, answer] },
+  {
+    kind: 'auth',
+    method: 'POST',
+    path: '/auth/admin/reset-password',
+    permission: 'known-admin',
+    handlers: [json, answer],
+  },
   { kind: 'auth', method: 'POST', path: '/auth/admin/login', permission: 'none', handlers: [json, answer] },
   { kind: 'auth', method: 'GET', path: '/auth/admin/exists', permission: 'none', handlers: [answer] },
   { kind: 'auth', method: 'PATCH', path: '/auth/enabled', permission: 'admin-jwt', handlers: [json, answer] },

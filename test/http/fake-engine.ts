@@ -1,5 +1,6 @@
 import {
   EngineError,
+  type BackgroundPanics,
   type Engine,
   type EngineErrorCode,
   type EngineErrorDetails,
@@ -22,6 +23,7 @@ const INTERNALS: EngineInternals = {
     payloads: 106,
     fieldIndexes: 107,
   },
+  memoryUse: { limit: 401, process: 402, engineLimit: 403, engine: 404, charged: 405 },
   searches: {
     exactScans: 201,
     scans: 202,
@@ -33,11 +35,12 @@ const INTERNALS: EngineInternals = {
     scanned: 208,
     reranked: 209,
   },
+  reads: { waiting: 211, light: 212, heavy: 213 },
   kernels: { rows: 'avx2', codes: 'avx_vnni' },
 };
 
 /** A request as the engine saw it. */
-type SeenRequest = Omit<EngineRequest, 'body'> & { readonly body?: Buffer };
+type SeenRequest = Omit<EngineRequest, 'body' | 'whenAbandoned'> & { readonly body?: Buffer };
 
 /** A body whose bytes a test can read. As in the real engine, the memory of its parts is detached. */
 export class FakeBody implements IncomingBody {
@@ -60,6 +63,8 @@ export class FakeBody implements IncomingBody {
 export class FakeEngine implements Engine {
   readonly requests: SeenRequest[] = [];
   readonly bodies: FakeBody[] = [];
+  /** Requests that nobody waited for any more when they were not answered yet. */
+  abandoned = 0;
   /** Each request fails with this, when set. */
   failure: Error | undefined;
   /** Requests wait for this, when set. */
@@ -68,6 +73,13 @@ export class FakeEngine implements Engine {
   answer: Buffer | undefined;
   opening: Promise<void> = Promise.resolve();
   closed = false;
+  /** The time that the last close was given. */
+  closeTimeMs: number | undefined;
+  gaveUp = false;
+  /** Called when the engine is to give up its requests. */
+  onGiveUp: () => void = () => undefined;
+  /** How often a fresh report was asked for. */
+  refreshes = 0;
   issues: readonly HealthIssue[] = [];
 
   open(): Promise<void> {
@@ -80,10 +92,15 @@ export class FakeEngine implements Engine {
     return body;
   }
 
-  async execute({ body: incoming, ...rest }: EngineRequest): Promise<Buffer> {
+  async execute({ body: incoming, whenAbandoned, ...rest }: EngineRequest): Promise<Buffer> {
+    let answered = false;
+    whenAbandoned?.(() => {
+      if (!answered) this.abandoned++;
+    });
     const body = incoming instanceof FakeBody ? incoming.bytes : undefined;
     this.requests.push({ ...rest, ...(body !== undefined && { body }) });
     await this.gate;
+    answered = true;
     if (this.failure !== undefined) {
       throw this.failure;
     }
@@ -95,7 +112,24 @@ export class FakeEngine implements Engine {
   }
 
   status(): EngineStatus {
-    return { state: 'ready', collections: 3, points: 42, faults: [], logDamages: [], internals: INTERNALS };
+    return {
+      state: 'ready',
+      collections: 3,
+      points: 42,
+      quarantined: 0,
+      faults: [],
+      logDamages: [],
+      internals: INTERNALS,
+    };
+  }
+
+  refresh(): Promise<void> {
+    this.refreshes += 1;
+    return Promise.resolve();
+  }
+
+  panics(): BackgroundPanics {
+    return { counts: [{ task: 'vacuum', count: 401 }], events: [] };
   }
 
   scrub(): ScrubReport {
@@ -124,7 +158,13 @@ export class FakeEngine implements Engine {
     return Promise.resolve();
   }
 
-  close(): Promise<void> {
+  giveUpRequests(): void {
+    this.gaveUp = true;
+    this.onGiveUp();
+  }
+
+  close(timeMs?: number): Promise<void> {
+    this.closeTimeMs = timeMs;
     this.closed = true;
     return Promise.resolve();
   }
@@ -136,6 +176,7 @@ export class FakeEngine implements Engine {
   reset(): void {
     this.requests.length = 0;
     this.bodies.length = 0;
+    this.abandoned = 0;
     this.failure = undefined;
     this.answer = undefined;
     this.gate = undefined;

@@ -5,6 +5,7 @@ import { connect, type AddressInfo } from 'node:net';
 import pino, { type Logger } from 'pino';
 import type { Engine } from '../../src/engine/types';
 import { DEFAULT_PACE } from '../../src/http/body';
+import { ClientAddresses } from '../../src/http/client-address';
 import {
   createHttpServer,
   DEFAULT_SERVER_LIMITS,
@@ -14,7 +15,12 @@ import {
 import { Deferred } from '../../src/http/deferred';
 import { Lifecycle } from '../../src/http/lifecycle';
 import { httpListeners, type HttpServices } from '../../src/http/listener';
-import { LocalAdmission, type AdmissionLimits } from '../../src/http/admission';
+import {
+  DEFAULT_ADMISSION_LIMITS,
+  LocalAdmission,
+  type Admission,
+  type AdmissionLimits,
+} from '../../src/http/admission';
 import { LocalRequestCounts, type RequestCounts } from '../../src/http/request-counts';
 import { allRoutes } from '../../src/routes';
 import type { Route } from '../../src/http/route-table';
@@ -28,6 +34,7 @@ export interface Service {
   readonly auth: FakeAuth;
   readonly lifecycle: Lifecycle;
   readonly requests: RequestCounts;
+  readonly admission: Admission;
   readonly routes: readonly Route[];
   readonly server: Server;
   readonly port: number;
@@ -51,6 +58,8 @@ export async function startService(
     admits?: Partial<AdmissionLimits>;
     server?: Partial<ServerLimits>;
     tls?: TlsMaterial;
+    /** How long a text of the metrics is kept; not at all when absent. */
+    metricsKeptMs?: number;
   } = {},
 ): Promise<Service> {
   const engine = new FakeEngine();
@@ -62,11 +71,17 @@ export async function startService(
   const logged: Record<string, unknown>[] = [];
   const log: Logger = pino({ level: 'info' }, { write: (line: string) => logged.push(JSON.parse(line)) });
   const requests = new LocalRequestCounts();
-  const routes = allRoutes(fakeAuthRoutes, lifecycle, requests, '0.1.0');
+  const routes = allRoutes(fakeAuthRoutes, lifecycle, requests, '0.1.0', overrides.metricsKeptMs ?? 0);
   const services: HttpServices = {
     routes,
     requests,
-    admission: new LocalAdmission({ requests: 64, bytes: 4 * BODY_LIMIT, ...overrides.admits }),
+    admission: new LocalAdmission({
+      ...DEFAULT_ADMISSION_LIMITS,
+      requests: 64,
+      bodyBytes: 4 * BODY_LIMIT,
+      ...overrides.admits,
+    }),
+    addresses: new ClientAddresses([]),
     auth: Deferred.of(auth),
     guard: fakeGuard,
     lifecycle,
@@ -92,6 +107,7 @@ export async function startService(
     auth,
     lifecycle,
     requests,
+    admission: services.admission,
     routes,
     server,
     port: (server.address() as AddressInfo).port,

@@ -46,6 +46,36 @@ describe('heads that Node accepts and the server must check', () => {
     expect(under).toContain('{"status":"error","message":"Unsupported expectation: only 100-continue"}');
   });
 
+  it('C1.5 answers a CONNECT with a 405, after the requests before it, and closes', async () => {
+    const connectTo = head('CONNECT example.com:443 HTTP/1.1', 'Host: example.com:443');
+    const received = await sendRaw(service, connectTo, 'GET /collections HTTP/1.1\r\nHost: x\r\n\r\n');
+    expect(statuses(received)).toEqual(['405']);
+    expect(received).toMatch(/^allow: GET, HEAD, PUT, POST, PATCH, DELETE\r$/im);
+    expect(received).toMatch(/^connection: close\r$/im);
+    expect(received).toMatch(/^x-request-id: /im);
+    expect(received).toMatch(
+      /\{"time":0,"status":\{"error":"Method not allowed: CONNECT example\.com:443 [^"]*"\}\}$/,
+    );
+    expect(service.engine.requests).toHaveLength(0);
+    const first = head('GET /collections HTTP/1.1', 'Host: x');
+    expect(statuses(await sendRaw(service, first + connectTo))).toEqual(['200', '405']);
+    expect(statuses(await sendRaw(service, first, first + connectTo))).toEqual(['200', '200', '405']);
+  });
+
+  it.each(['websocket', 'h2c', 'nonsense/7'])(
+    'serves a request that asks for an upgrade to %s as if it did not',
+    async (protocol) => {
+      const lines = ['Host: x', `Upgrade: ${protocol}`, 'Connection: Upgrade, close', 'Content-Length: 2'];
+      const received = await sendRaw(
+        service,
+        head(`POST ${SEARCH} HTTP/1.1`, 'Content-Type: application/json', ...lines),
+        '{}',
+      );
+      expect(statuses(received)).toEqual(['200']);
+      expect(service.engine.requests.map((request) => request.body?.toString())).toEqual(['{}']);
+    },
+  );
+
   it.each([
     ['two Host headers', 'GET /collections HTTP/1.1', ['Host: localhost', 'host: evil.example']],
     ['the same Host twice', 'GET /collections HTTP/1.1', ['Host: localhost', 'Host: localhost']],

@@ -1,9 +1,10 @@
-import { LocalAdmission } from '../../src/http/admission';
+import { DEFAULT_ADMISSION_LIMITS, LocalAdmission } from '../../src/http/admission';
 import { Deferred } from '../../src/http/deferred';
 import { FakeAuth } from './fake-auth';
 import { BODY_LIMIT, send, startService } from './harness';
 
 const SEARCH = '/collections/c/points/search';
+const CLIENT = { network: '192.0.2.1', credential: undefined };
 
 describe('C1.5 admission', () => {
   it.each([true, false])(
@@ -11,7 +12,7 @@ describe('C1.5 admission', () => {
     async (hotLane) => {
       const service = await startService({
         hotLane,
-        admits: { requests: 3, bytes: BODY_LIMIT },
+        admits: { requests: 3, bodyBytes: BODY_LIMIT },
       });
       let open = (): void => undefined;
       service.engine.gate = new Promise((resolve) => {
@@ -31,6 +32,7 @@ describe('C1.5 admission', () => {
           'Too many request bytes in progress',
         ]);
       }
+      expect(service.requests.refusals).toEqual(new Map([['body_bytes', 2]]));
       const others = [send(service, 'POST', SEARCH), send(service, 'POST', SEARCH)];
       await executing(service.engine.requests, 3);
       const tooMany = await send(service, 'GET', '/collections');
@@ -48,22 +50,30 @@ describe('C1.5 admission', () => {
   );
 
   it('gives back exactly what a request held, once', () => {
-    const admission = new LocalAdmission({ requests: 2, bytes: 100 });
-    const one = admission.reserve(60);
-    expect(admission.reserve(41)).toBe('Too many request bytes in progress');
-    const two = admission.reserve(10);
-    if (typeof one === 'string' || typeof two === 'string') {
+    const admission = new LocalAdmission({ ...DEFAULT_ADMISSION_LIMITS, requests: 2, bodyBytes: 100 });
+    const body = { received: 0, giveUp: jest.fn() };
+    const one = admission.receive(CLIENT, 0, undefined, body);
+    const two = admission.run(CLIENT, 0);
+    if ('reason' in one || 'reason' in two) {
       throw new Error('refused within the budget');
     }
-    expect(two.grow(31)).toBe(false);
-    expect(two.grow(30)).toBe(true);
-    expect(admission.reserve(0)).toBe('Too many requests in progress: limit 2');
+    expect(one.grow(60)).toBeUndefined();
+    expect(one.grow(41)).toMatchObject({ reason: 'body_bytes' });
+    expect(one.begin()).toBeUndefined();
+    expect(admission.run(CLIENT, 0)).toMatchObject({
+      failure: { status: 429, message: 'Too many requests in progress: limit 2' },
+    });
+    expect([admission.requestsInFlight, admission.bodyBytes]).toEqual([2, 60]);
+    const unread = one.answer(7, jest.fn());
     one.release();
-    one.release();
-    expect([admission.requestsInFlight, admission.bytesInFlight]).toEqual([1, 40]);
+    expect([admission.requestsInFlight, admission.bodyBytes, admission.answerBytes]).toEqual([1, 0, 7]);
+    expect(one.grow(1)).toMatchObject({ reason: 'body_bytes' });
     two.release();
-    expect([admission.requestsInFlight, admission.bytesInFlight]).toEqual([0, 0]);
-    expect(two.grow(1)).toBe(false);
+    two.release();
+    unread.release();
+    unread.release();
+    expect([admission.requestsInFlight, admission.bodyBytes, admission.answerBytes]).toEqual([0, 0, 0]);
+    expect(body.giveUp).not.toHaveBeenCalled();
   });
 });
 

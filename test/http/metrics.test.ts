@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import supertest from 'supertest';
 import { hugePages } from '../../src/metrics/huge-pages';
+import { REFUSAL_REASONS } from '../../src/http/refusal';
 import { send, startService, type Service } from './harness';
 
 interface Sample {
@@ -103,7 +104,9 @@ describe('C3.16 GET /metrics', () => {
     const page = await scrape(service);
     const figures = page.samples
       .filter(({ name }) =>
-        /^kithdb_(collections|points|troubles|memory|mapped|search|kernels|quar|checksum|scrub)/.test(name),
+        /^kithdb_(collections|points|troubles|background|memory|mapped|reads|search|kernels|quar|checksum|scrub)/.test(
+          name,
+        ),
       )
       .map(({ name, labels, value }) => [[name, ...Object.values(labels)].join(' '), value]);
     expect(Object.fromEntries(figures)).toEqual({
@@ -111,11 +114,14 @@ describe('C3.16 GET /metrics', () => {
       kithdb_quarantined_collections: 0,
       kithdb_points: 42,
       'kithdb_troubles disk_full': 0,
+      'kithdb_troubles memory_limit': 0,
       'kithdb_troubles log': 1,
       'kithdb_troubles quarantine': 0,
       'kithdb_troubles collection': 0,
       'kithdb_troubles checkpoint': 2,
       'kithdb_troubles removal': 0,
+      'kithdb_troubles background': 0,
+      'kithdb_background_panics_total vacuum': 401,
       'kithdb_memory_bytes originals': 101,
       'kithdb_mapped_bytes originals': 102,
       'kithdb_memory_bytes codes': 103,
@@ -123,6 +129,11 @@ describe('C3.16 GET /metrics', () => {
       'kithdb_memory_bytes points': 105,
       'kithdb_memory_bytes payloads': 106,
       'kithdb_memory_bytes field_indexes': 107,
+      'kithdb_memory_limit_bytes process': 401,
+      'kithdb_memory_held_bytes process': 402,
+      'kithdb_memory_limit_bytes engine': 403,
+      'kithdb_memory_held_bytes engine': 404,
+      'kithdb_memory_held_bytes charged': 405,
       'kithdb_search_plans_total exact_scan': 201,
       'kithdb_search_plans_total scan': 202,
       'kithdb_search_plans_total wide_walk': 203,
@@ -132,6 +143,9 @@ describe('C3.16 GET /metrics', () => {
       'kithdb_search_distances_total walk': 207,
       'kithdb_search_distances_total scan': 208,
       'kithdb_search_distances_total rerank': 209,
+      'kithdb_reads waiting': 211,
+      'kithdb_reads light': 212,
+      'kithdb_reads heavy': 213,
       'kithdb_kernels_info avx2 avx_vnni': 1,
       'kithdb_checksum_failures_total data': 303,
       'kithdb_checksum_failures_total graph': 304,
@@ -185,18 +199,21 @@ describe('C3.16 GET /metrics', () => {
     service = await startService({ server: { maxConnections: 2 } });
     const sockets = [0, 1, 2, 3].map(() => connect(service.port, '127.0.0.1').on('error', () => undefined));
     const isCut = sockets.map((socket) => once(socket.resume(), 'close'));
-    await Promise.all(isCut.slice(2));
-    sockets[1]?.destroy();
-    await isCut[1];
-    // The server may notice that a little later.
-    let page: Scrape | undefined;
-    do {
-      page = await scrape(service).catch(() => undefined);
-    } while (page === undefined);
-    const dropped = valuesOf(page, 'kithdb_http_connections_dropped_total');
-    expect(dropped[0]).toBeGreaterThanOrEqual(2);
+    await Promise.all(isCut.slice(0, 2));
+    const page = await scrape(service);
+    expect(valuesOf(page, 'kithdb_http_connections_dropped_total')).toEqual([3]);
     expect(service.logged.filter(({ msg }) => String(msg).includes('connections are cut'))).toHaveLength(1);
-    sockets[0]?.destroy();
+    sockets.forEach((socket) => socket.destroy());
+  });
+
+  it('counts refusals by reason, and has every reason from the start', async () => {
+    await service.close();
+    service = await startService({ admits: { requests: 0 } });
+    const refusals = 'kithdb_http_refusals_total';
+    expect(valuesOf(await scrape(service), refusals)).toEqual(REFUSAL_REASONS.map(() => 0));
+    await send(service, 'GET', '/collections');
+    await send(service, 'POST', '/collections/c/points/search', { json: {} });
+    expect(valuesOf(await scrape(service), refusals, { reason: 'requests' })).toEqual([2]);
   });
 
   it('has no label from a request: routes of the table, "none" for the rest', async () => {
@@ -238,6 +255,21 @@ describe('C3.16 GET /metrics', () => {
     const aborted = { method: 'GET', route: '/collections', status: 'aborted' };
     expect(valuesOf(page, 'kithdb_http_requests_total', aborted)).toEqual([1]);
     expect(valuesOf(page, 'kithdb_http_requests_total', { route: '/collections' })).toEqual([1]);
+  });
+
+  it('makes its text once a second for any number of scrapers, and asks the engine for a report as often', async () => {
+    await service.close();
+    service = await startService({ metricsKeptMs: 60_000 });
+    const texts = await Promise.all(
+      Array.from({ length: 20 }, async () => (await supertest(service.server).get('/metrics')).text),
+    );
+    await send(service, 'GET', '/collections');
+    texts.push((await supertest(service.server).get('/metrics')).text);
+    expect(new Set(texts).size).toBe(1);
+    expect(service.engine.refreshes).toBe(1);
+    // A server that stops says so at once.
+    service.lifecycle.beginStop();
+    expect((await supertest(service.server).get('/metrics')).status).toBe(503);
   });
 
   it('counts on between scrapes: no scrape resets or repeats anything', async () => {

@@ -1,7 +1,7 @@
 import type { RoutePermission } from '../../src/http/route';
 import type { Route } from '../../src/http/route-table';
 import { CREDENTIALS } from './fake-auth';
-import { concretePath, send, startService, type Answer, type Service } from './harness';
+import { concretePath, send, sendRaw, startService, type Answer, type Service } from './harness';
 
 /** No header, a bad one, and each credential that the fake knows. */
 const STATES = ['nothing', 'garbage', ...Object.keys(CREDENTIALS)];
@@ -35,6 +35,7 @@ function expected(
         ? lacks('admin')
         : { status: 403, message: 'Access token API requires auth_enabled=true' };
     case 'admin-jwt':
+    case 'known-admin':
       if (identity === undefined) {
         return { status: 401, message: UNAUTHENTICATED };
       }
@@ -102,6 +103,45 @@ describe.each([
       headers: { 'api-key': 'token-read', authorization: 'Bearer nonsense' },
     });
     expect(both.status).toBe(401);
+  });
+
+  it.each([
+    ['Authorization: Bearer jwt', 'Authorization: Bearer jwt'],
+    ['Authorization: Bearer jwt', 'authorization: Bearer nonsense'],
+    ['api-key: token-read', 'API-Key: token-read'],
+    ['Authorization: Bearer jwt', 'api-key: token-read', 'api-key: token-read'],
+  ])('C3.3 takes no credential that is sent twice: %s', async (...credentials) => {
+    const head = (path: string): string =>
+      [`POST ${path} HTTP/1.1`, 'Host: x', ...credentials, 'Connection: close', 'Content-Length: 2'].join(
+        '\r\n',
+      );
+    for (const path of ['/collections/c/points/count', '/auth/access_token', '/auth/admin/reset-password']) {
+      service.auth.enabled = true;
+      const refused = await sendRaw(service, `${head(path)}\r\nContent-Type: application/json\r\n\r\n{}`);
+      expect(refused).toMatch(/^HTTP\/1\.1 401 /);
+      expect(refused).toContain(UNAUTHENTICATED);
+    }
+    service.auth.enabled = false;
+    const ignored = await sendRaw(
+      service,
+      `${head('/collections/c/points/count')}\r\nContent-Type: application/json\r\n\r\n{}`,
+    );
+    expect(ignored).toMatch(/^HTTP\/1\.1 200 /);
+  });
+
+  it('C3.3 lets the reset of the password answer by itself where there is no admin', async () => {
+    service.auth.adminExists = false;
+    try {
+      for (const state of STATES) {
+        const headers: Record<string, string> =
+          state === 'nothing' ? {} : { authorization: `Bearer ${state}` };
+        expect((await send(service, 'POST', '/auth/admin/reset-password', { headers })).status).toBe(200);
+        const setting = await send(service, 'PATCH', '/auth/enabled', { headers });
+        expect(setting.status).toBe(state === 'jwt' ? 200 : CREDENTIALS[state] === undefined ? 401 : 403);
+      }
+    } finally {
+      service.auth.adminExists = true;
+    }
   });
 
   it('C3.9 does not check credentials of data endpoints while disabled', async () => {

@@ -58,6 +58,7 @@ describe('what comes behind a request that is still running', () => {
     expect(service.requests.inProgress).toBe(2);
     socket.destroy();
     await service.requests.whenIdle();
+    expect(service.engine.abandoned).toBe(2);
     open();
     service.engine.gate = undefined;
     const again = await pipeline(SEARCH.replace('\r\n\r\n', '\r\nConnection: close\r\n\r\n'), 3);

@@ -4,17 +4,7 @@
  * with `--hang` the engine never answers a search, and with `--patient` a stop waits two minutes for it. The port is sent to
  * a parent process with an IPC channel.
  */
-const { readFileSync } = require('node:fs');
-const { transformSync } = require('@swc/core');
-
-require.extensions['.ts'] = (module, filename) => {
-  const { code } = transformSync(readFileSync(filename, 'utf8'), {
-    filename,
-    jsc: { parser: { syntax: 'typescript' }, target: 'es2022' },
-    module: { type: 'commonjs' },
-  });
-  module._compile(code, filename);
-};
+require('../require-typescript.cjs');
 
 const { loadConfig, readFlags } = require('../../src/config/index.ts');
 const { startServer } = require('../../src/server.ts');

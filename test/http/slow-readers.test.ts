@@ -1,5 +1,7 @@
 import { once } from 'node:events';
 import { createConnection, type Socket } from 'node:net';
+import { LARGE_ANSWER_BYTES } from '../../src/http/unread-answers';
+import { until } from '../until';
 import { send, sendRaw, startService, type Service } from './harness';
 
 const SEARCH = '/collections/c/points/search';
@@ -10,40 +12,76 @@ describe('an answer that its client does not read', () => {
   let service: Service;
   afterEach(() => service.close());
 
-  /** A client that has sent a search and reads nothing. */
-  async function deafClient(): Promise<Socket> {
+  /** A client that has sent a search, of so many at the engine, and reads nothing. */
+  async function deafClient(requests = 1, answer = service.engine.answer): Promise<Socket> {
+    service.engine.answer = answer;
     const socket = createConnection(service.port, '127.0.0.1');
     socket.on('error', () => undefined);
     socket.pause();
     socket.write(`POST ${SEARCH} HTTP/1.1\r\nHost: localhost\r\n\r\n`);
-    while (service.engine.requests.length === 0) {
+    while (service.engine.requests.length < requests) {
       await turn();
     }
     await turn();
     return socket;
   }
 
-  it('counts until its connection is gone', async () => {
-    service = await startService({ admits: { requests: 1 } });
+  it.each([true, false])('takes nothing from the requests of others (hot lane: %s)', async (hotLane) => {
+    const answers = { bytes: 2 * LARGE.length, stalledMs: 60_000, watchIntervalMs: 10 };
+    service = await startService({ hotLane, admits: { requests: 1, bodyBytes: 100, answers } });
     service.engine.answer = LARGE;
-    const socket = await deafClient();
+    for (let count = 1; count <= 3; count += 1) {
+      await deafClient(count);
+    }
     service.engine.answer = undefined;
-    expect((await send(service, 'POST', SEARCH)).status).toBe(429);
-    socket.destroy();
-    await service.requests.whenIdle();
-    expect((await send(service, 'POST', SEARCH)).status).toBe(200);
+    for (let round = 0; round < 20; round += 1) {
+      expect((await send(service, 'POST', SEARCH, { body: ' '.repeat(100) })).status).toBe(200);
+    }
+    expect(service.requests.refusals).toEqual(new Map());
   });
 
-  it('counts with its bytes', async () => {
-    service = await startService({ admits: { bytes: LARGE.length + 10 } });
+  it('leaves no memory for further large answers, and names the share', async () => {
+    const answers = { bytes: 3 * LARGE.length, stalledMs: 60_000, watchIntervalMs: 10 };
+    service = await startService({ admits: { answers } });
+    expect((await send(service, 'POST', SEARCH)).body.result.answerBytes).toBeUndefined();
     service.engine.answer = LARGE;
-    const socket = await deafClient();
+    const held = [await deafClient(2), await deafClient(3)];
     service.engine.answer = undefined;
-    expect((await send(service, 'POST', SEARCH, { body: ' '.repeat(11) })).status).toBe(429);
-    expect((await send(service, 'POST', SEARCH, { body: ' '.repeat(10) })).status).toBe(200);
-    socket.destroy();
+    const share = 3 * LARGE.length - (3 * LARGE.length) / 8;
+    expect((await send(service, 'POST', SEARCH)).body.result.answerBytes).toBe(share - 2 * LARGE.length);
+    held.push(await deafClient(5, LARGE));
+    service.engine.answer = undefined;
+    expect((await send(service, 'POST', SEARCH)).body.result.answerBytes).toBe(LARGE_ANSWER_BYTES);
+    service.engine.failWith('answer_room');
+    const refused = await send(service, 'POST', SEARCH);
+    expect([refused.status, refused.body.status.error, refused.headers['retry-after']]).toEqual([
+      429,
+      `Too many bytes of answers that are not read from this address: its share is ${share} bytes while the server is busy`,
+      '1',
+    ]);
+    service.engine.failure = undefined;
+    held.forEach((socket) => socket.destroy());
     await service.requests.whenIdle();
-    expect((await send(service, 'POST', SEARCH, { body: ' '.repeat(11) })).status).toBe(200);
+    expect((await send(service, 'POST', SEARCH)).body.result.answerBytes).toBeUndefined();
+  });
+
+  it('ends the connection that has read nothing for longest when there are many', async () => {
+    const answers = { bytes: 4 * LARGE.length, stalledMs: 20, watchIntervalMs: 10 };
+    service = await startService({ admits: { answers } });
+    service.engine.answer = LARGE;
+    const [first, second, third] = [await deafClient(1), await deafClient(2), await deafClient(3)];
+    while (service.requests.inProgress > 2) {
+      await turn();
+    }
+    expect(service.requests.refusals).toEqual(new Map([['unread_answer', 1]]));
+    expect(service.logged).toEqual([expect.objectContaining({ aborted: true })]);
+    first.resume();
+    await once(first, 'close');
+    second.resume();
+    third.resume();
+    await until(() => [second, third].every(({ bytesRead }) => bytesRead > LARGE.length));
+    second.destroy();
+    third.destroy();
   });
 
   it.each([true, false])('ends its connection after a while (hot lane: %s)', async (hotLane) => {

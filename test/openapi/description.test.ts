@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { authRoutes } from '../../src/auth';
+import { ClientAddresses } from '../../src/http/client-address';
 import { Lifecycle } from '../../src/http/lifecycle';
 import { LocalRequestCounts } from '../../src/http/request-counts';
 import { allRoutes } from '../../src/routes';
@@ -8,7 +9,7 @@ import { send, startService, type Service } from '../http/harness';
 import { description, mustBeDescribed } from './description';
 
 const routes = allRoutes(
-  authRoutes(new Promise(() => undefined)),
+  authRoutes(new Promise(() => undefined), new ClientAddresses([])),
   new Lifecycle(),
   new LocalRequestCounts(),
   '0.1.0',

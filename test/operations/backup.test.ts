@@ -147,19 +147,26 @@ describe('C11.4 backup and restore', () => {
       const backup = join(folder, 'b');
       const { code, err } = await kithdb('backup', '--data-dir', dataDir, '--to', backup);
       expect({ code, err }).toEqual({ code: 3, err: expect.stringMatching(warning) });
-      await ok('restore', '--from', backup, '--data-dir', join(folder, 'restored'));
-      const copy = await serve(join(folder, 'restored'));
+      const restored = join(folder, 'restored');
+      // C11.4: a server of it would serve everybody.
+      expect(await kithdb('restore', '--from', backup, '--data-dir', restored)).toMatchObject({
+        code: 1,
+        err: expect.stringMatching(
+          /has no store of authentication, and nothing was restored.*--without-auth/,
+        ),
+      });
+      expect(readdirSync(folder)).not.toContain('restored');
+      expect(await ok('restore', '--from', backup, '--data-dir', restored, '--without-auth')).toMatch(
+        /begins as at a first start/,
+      );
+      const copy = await serve(restored);
       expect(await copy.points('c')).toHaveLength(300);
+      expect(await copy.call('GET', '/auth/admin/exists')).toBe(false);
     }
 
     it('at rest: everything else is saved', async () => {
       writeFileSync(join(dataDir, 'auth.sqlite3'), Buffer.alloc(8192, 'no database'));
       await backedUpWithoutIt();
-      const start = await kithdb('serve', '--port', '0', '--data-dir', dataDir);
-      expect(start).toMatchObject({
-        code: 1,
-        err: expect.stringMatching(/kithdb: .*auth\.sqlite3 is damaged/),
-      });
     });
 
     it.each([
@@ -173,24 +180,19 @@ describe('C11.4 backup and restore', () => {
         code: 3,
         err: expect.stringMatching(what),
       });
-      expect(readdirSync(dataDir).filter((name) => name.startsWith('auth'))).toEqual(
-        how === 'empty' ? ['auth.sqlite3'] : [],
-      );
-      await ok('restore', '--from', to, '--data-dir', join(folder, 'restored'));
-      if (how === 'missing') return;
-      expect(statSync(path).size).toBe(0);
+      const left = (): readonly string[] =>
+        readdirSync(dataDir).filter((name) => /^auth\.(?!.*-)/.test(name));
+      const before = left();
+      expect(before).toEqual(how === 'empty' ? ['auth.digest', 'auth.sqlite3'] : ['auth.digest']);
+      await ok('restore', '--from', to, '--data-dir', join(folder, 'restored'), '--without-auth');
       // A store without an admin would open the server to everybody.
-      expect(await kithdb('serve', '--port', '0', '--data-dir', dataDir)).toMatchObject({
-        code: 1,
-        err: expect.stringMatching(what),
-      });
       expect(await kithdb('admin', 'reset-password', '--data-dir', dataDir)).toMatchObject({ code: 1 });
-      expect(statSync(path).size).toBe(0);
+      expect(left()).toEqual(before);
     });
 
     it('of a running server: everything else is saved', async () => {
       const staging = join(dataDir, 'staging');
-      const lent = {
+      const granted = {
         stage: () => {
           for (const name of ['catalog', 'collections', 'log']) {
             cpSync(join(dataDir, name), join(staging, name), { recursive: true });
@@ -202,9 +204,10 @@ describe('C11.4 backup and restore', () => {
           return Promise.resolve();
         },
         copyStore: () => Promise.reject(new StoreDamaged(join(dataDir, 'auth.sqlite3'), 'SQLITE_CORRUPT')),
-        quarantined: () => [],
+        quarantined: () => Promise.resolve([]),
       };
-      const control = await openControl(dataDir, lent, pino({ level: 'silent' }));
+      const services = { staging: granted, resetPassword: () => Promise.resolve('no admin' as const) };
+      const control = await openControl(dataDir, services, pino({ level: 'silent' }));
       await backedUpWithoutIt();
       await control.close();
     });
@@ -315,7 +318,7 @@ describe('C11.4 backup and restore', () => {
     ]);
   });
 
-  it('names the file that keeps a running server from lending its files', async () => {
+  it('names the file that keeps a running server from lease its files', async () => {
     const server = await serve();
     await server.create('c');
     await server.upsert('c', 0, 300);
@@ -348,6 +351,7 @@ describe('C11.4 backup and restore', () => {
     const [backup, restored] = [join(folder, 'b'), join(folder, 'restored')];
     await ok('backup', '--data-dir', dataDir, '--to', backup);
     expect(readdirSync(join(backup, 'data')).sort()).toEqual([
+      'auth.digest',
       'auth.sqlite3',
       'catalog',
       'collections',
@@ -455,7 +459,7 @@ describe('C11.4 backup and restore', () => {
     const { connect } = await import('node:net');
     const { socket } = JSON.parse(readFileSync(join(dataDir, 'control'), 'utf8'));
     const first = connect(join(dataDir, socket));
-    first.write('backup\n');
+    first.write('{"kind":"backup"}\n');
     const answer = JSON.parse(
       await new Promise((resolve) =>
         first.once('data', (piece) => {
@@ -467,6 +471,7 @@ describe('C11.4 backup and restore', () => {
     expect(answer).toEqual({
       staged: 'staging',
       identity: `${dev}:${ino}`,
+      silenceMs: 60_000,
       hasStore: true,
       quarantined: [],
     });

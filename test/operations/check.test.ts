@@ -200,7 +200,7 @@ describe('C11.4 check', () => {
   it('says what has to go with a damaged store of authentication', async () => {
     damage('auth.sqlite3', 100);
     expect((await kithdb('check', '--data-dir', dataDir)).out).toMatch(
-      /auth\.sqlite3-wal and auth\.sqlite3-shm/,
+      /kithdb admin repair.*auth\.sqlite3-journal and auth\.sqlite3-wal/,
     );
   });
 
@@ -214,18 +214,28 @@ describe('C11.4 check', () => {
         severity: 'damage',
         file: 'auth.sqlite3',
         what: 'it is empty',
-        advice: expect.stringMatching(/restore this file from a backup/),
+        advice: expect.stringMatching(/kithdb admin repair/),
       }),
     ]);
     expect(statSync(path).size).toBe(0);
     rmSync(path);
     expect((await report()).report.findings).toEqual([
       expect.objectContaining({
+        file: 'auth.sqlite3',
+        what: 'there is no such file',
+        effect: expect.stringMatching(/a server is closed/),
+      }),
+    ]);
+    rmSync(join(dataDir, 'auth.digest'));
+    expect((await report()).report.findings).toEqual([
+      expect.objectContaining({
         severity: 'damage',
         file: 'auth.sqlite3',
         what: 'there is no such file',
         effect: expect.stringMatching(/as at a first start/),
-        advice: expect.stringMatching(/restore this file from a backup.*KITHDB_TOKEN_STORE=memory/),
+        advice: expect.stringMatching(
+          /restore this file and auth\.digest from a backup.*KITHDB_TOKEN_STORE=memory/,
+        ),
       }),
     ]);
     expect(await report('--token-store', 'memory')).toMatchObject({ code: 0, report: { findings: [] } });

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pino from 'pino';
-import type { HealthIssue } from '../../src/engine/types';
+import type { BackgroundPanics, HealthIssue } from '../../src/engine/types';
 import { reportHealthIssues } from '../../src/operations/health-report';
 import { HURRIED, ServerChild } from '../crash/server-child';
 import { sleep, until } from '../until';
@@ -15,7 +15,9 @@ it('a health issue is logged once when it begins and once when it is over', asyn
   ];
   const lines: Record<string, unknown>[] = [];
   const log = pino({}, { write: (line: string) => lines.push(JSON.parse(line)) });
-  const stop = reportHealthIssues({ healthIssues: () => issues }, log, 1);
+  let panics: BackgroundPanics = { counts: [], events: [] };
+  const engine = { healthIssues: () => issues, panics: () => panics, refresh: () => Promise.resolve() };
+  const stop = reportHealthIssues(engine, log, 1);
   await until(() => lines.length === 1);
   issues = [aside, { kind: 'checkpoint', collection: 'a', what: 'second attempt' }];
   await sleep(20);
@@ -23,6 +25,10 @@ it('a health issue is logged once when it begins and once when it is over', asyn
   await until(() => lines.length === 3);
   issues = [];
   await until(() => lines.length === 5);
+  const panic = { number: 1, task: 'vacuum', collection: 'a', what: 'index out of bounds' };
+  panics = { counts: [], events: [panic] };
+  await until(() => lines.length === 6);
+  expect(lines.pop()).toMatchObject({ level: 50, task: 'vacuum', collection: 'a', what: panic.what });
   stop();
   issues = [{ kind: 'log', what: 'after the end' }];
   await sleep(20);
@@ -67,6 +73,31 @@ it('a server that cannot write a checkpoint says so in its metrics and in its lo
   });
   rmSync(inTheWay);
   await until(async () => (await failing()) === '0', 20);
+  child.signal('SIGTERM');
+  expect(await child.exit).toEqual({ code: 0, signal: null });
+  rmSync(dataDir, { recursive: true });
+});
+
+it('a server whose background work panics goes on, counts it and logs it', async () => {
+  const dataDir = mkdtempSync(join(tmpdir(), 'kithdb-panics-'));
+  const child = new ServerChild(dataDir, { launcher: HURRIED, env: { PANIC_IN: 'housekeeping:1' } });
+  const url = await child.ready;
+  const metric = async (name: string): Promise<string | undefined> => {
+    const text = await (await fetch(`${url}/metrics`)).text();
+    return text.split('\n').find((line) => line.startsWith(`${name} `));
+  };
+  const counted = 'kithdb_background_panics_total{task="housekeeping"}';
+  await until(async () => (await metric(counted)) === `${counted} 1`, 20);
+  await until(() => child.output.includes('background work failed'));
+  const line = child.output.split('\n').find((text) => text.includes('background work failed'))!;
+  expect(JSON.parse(line)).toMatchObject({
+    level: 50,
+    task: 'housekeeping',
+    what: 'asked to panic by a test',
+  });
+  // The thread is back: it has finished a round.
+  const troubles = 'kithdb_troubles{kind="background"}';
+  await until(async () => (await metric(troubles)) === `${troubles} 0`, 20);
   child.signal('SIGTERM');
   expect(await child.exit).toEqual({ code: 0, signal: null });
   rmSync(dataDir, { recursive: true });

@@ -135,7 +135,7 @@ it('a file that decays while it is served is found, reported, and its collection
   expect(engine.scrub()).toMatchObject({ dataFailures: 0, graphFailures: 0, findings: [] });
   expect(engine.scrub().bytes).toBeGreaterThan(1000);
   const file = spoil();
-  while (engine.status().faults.length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+  while (engine.status().faults.length === 0) await engine.refresh(0);
   expect(engine.status().faults).toEqual([{ name: 'hit', fault: expect.stringContaining(file) }]);
   while (!lines.some((line) => line.includes('is damaged')))
     await new Promise((resolve) => setTimeout(resolve, 5));

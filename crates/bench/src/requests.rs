@@ -1,5 +1,6 @@
 //! Requests to an engine in this process, as its binding makes them.
 
+use kithdb_engine::deadline::Cancellation;
 use kithdb_engine::engine::{Engine, Operation, Request};
 use serde_json::{Value, json};
 use std::error::Error;
@@ -29,6 +30,8 @@ pub fn send(
         timeout: None,
         body: Box::new(body),
         start: Instant::now(),
+        answer_room: None,
+        cancellation: Cancellation::default(),
     };
     engine.execute(request, Box::new(move |result| drop(send.send(result))));
     Ok(receive.recv()??)

@@ -1,17 +1,63 @@
 //! Deadlines of requests.
 
 use crate::error::Error;
+use crate::scheduling::lane;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// The time at which a request is cancelled (C1.10). It is also cancelled when the engine closes.
+/// The time at which a request is given up (C1.10). It is also given up when the engine closes, when its client has
+/// disconnected, and when its collection is deleted.
 #[derive(Clone, Debug)]
 pub struct Deadline {
     at: Instant,
     allowed: Duration,
     what: &'static str,
     closing: Option<Closing>,
+    cancellation: Option<Cancellation>,
+    gone: Option<Gone>,
+}
+
+/// Whether a collection is deleted. Clones share the state.
+#[derive(Clone, Debug)]
+pub struct Gone(Arc<GoneState>);
+
+#[derive(Debug)]
+struct GoneState {
+    name: String,
+    has_begun: AtomicBool,
+}
+
+impl Gone {
+    /// Of the collection of that name, which is there.
+    pub fn new(name: &str) -> Gone {
+        Gone(Arc::new(GoneState { name: name.to_string(), has_begun: AtomicBool::new(false) }))
+    }
+
+    /// The collection is deleted. Its requests are given up at their next check, unless they are logged already.
+    pub fn begin(&self) {
+        self.0.has_begun.store(true, Ordering::Relaxed);
+    }
+
+    fn has_begun(&self) -> bool {
+        self.0.has_begun.load(Ordering::Relaxed)
+    }
+}
+
+/// Whether the client of a request has disconnected. Clones share the state.
+#[derive(Clone, Debug, Default)]
+pub struct Cancellation(Arc<AtomicBool>);
+
+impl Cancellation {
+    /// Nobody waits for the answer any more. The request is given up at its next check, unless it is logged already.
+    pub fn cancel(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether it was cancelled.
+    pub fn is_cancelled(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
 }
 
 /// Whether an engine is closing. Clones share the state.
@@ -32,7 +78,7 @@ impl Closing {
 impl Deadline {
     /// A deadline `allowed` after `start`; `what` names the operation in the error.
     pub fn new(start: Instant, allowed: Duration, what: &'static str) -> Deadline {
-        Deadline { at: start + allowed, allowed, what, closing: None }
+        Deadline { at: start + allowed, allowed, what, closing: None, cancellation: None, gone: None }
     }
 
     /// The same deadline, which also passes when the engine of `closing` closes.
@@ -41,24 +87,62 @@ impl Deadline {
         Deadline { closing: Some(closing.clone()), ..self }
     }
 
-    /// Whether it has passed.
+    /// The same deadline, which also passes when the request is cancelled.
+    #[must_use]
+    pub fn or_cancelled(self, cancellation: Cancellation) -> Deadline {
+        Deadline { cancellation: Some(cancellation), ..self }
+    }
+
+    /// The same deadline, which also passes when the collection of the request is deleted.
+    #[must_use]
+    pub fn or_gone(self, gone: Option<Gone>) -> Deadline {
+        Deadline { gone, ..self }
+    }
+
+    /// Whether the request must not go on. To be called between two steps of its work, at most a millisecond apart and
+    /// while the thread holds no lock: here a heavy request waits for its turn ([`lane`]).
     pub fn passed(&self) -> bool {
-        self.is_closing() || Instant::now() >= self.at
+        let now = Instant::now();
+        self.is_over(now) || lane::checkpoint(now, &|| self.is_over(Instant::now()))
+    }
+
+    /// Says that `work` is about to be done, an estimate of processor time. A request that is heavy by this becomes one.
+    ///
+    /// # Errors
+    /// `Overloaded` when there are too many heavy ones, and those of [`Deadline::check`].
+    pub fn expect(&self, work: Duration) -> Result<(), Error> {
+        if lane::expect(work, &|| self.is_over(Instant::now())) { Ok(()) } else { Err(self.error()) }
+    }
+
+    fn is_over(&self, now: Instant) -> bool {
+        self.is_closing()
+            || self.is_cancelled()
+            || self.gone.as_ref().is_some_and(Gone::has_begun)
+            || now >= self.at
+    }
+
+    fn is_cancelled(&self) -> bool {
+        self.cancellation.as_ref().is_some_and(Cancellation::is_cancelled)
     }
 
     fn is_closing(&self) -> bool {
         self.closing.as_ref().is_some_and(Closing::has_begun)
     }
 
-    /// The time of the deadline. The engine may close before.
-    pub fn instant(&self) -> Instant {
-        self.at
-    }
-
     /// The error of a request whose deadline has passed.
     pub fn error(&self) -> Error {
         if self.is_closing() {
             return Error::ShuttingDown;
+        }
+        if self.is_cancelled() {
+            return Error::Cancelled;
+        }
+        if let Some(gone) = self.gone.as_ref().filter(|gone| gone.has_begun()) {
+            // As if it had come later (C4.5).
+            return Error::CollectionNotFound(gone.0.name.clone());
+        }
+        if let Some(refused) = lane::refusal() {
+            return refused;
         }
         Error::Timeout(format!(
             "Operation '{}' timed out after {} seconds",
@@ -73,8 +157,8 @@ impl Deadline {
     }
 }
 
-/// Work between two checks of the deadline, in bytes of payload times conditions: milliseconds at worst.
-const WORK_PER_CHECK: u64 = 4 * 1024 * 1024;
+/// Work between two checks of the deadline, in bytes of payload times conditions: a millisecond.
+const WORK_PER_CHECK: u64 = 128 * 1024;
 /// The fixed work of a point: 256 points without payload are worth a check.
 const WORK_PER_POINT: u64 = WORK_PER_CHECK / 256;
 
@@ -114,7 +198,8 @@ impl<'a> Pace<'a> {
     /// Counts a point. To be called before it is processed.
     ///
     /// # Errors
-    /// `Timeout` once the deadline has passed, `ShuttingDown` once the engine closes.
+    /// `Timeout` once the deadline has passed, `ShuttingDown` once the engine closes, `Cancelled` once the client has
+    /// disconnected.
     pub fn step(&mut self, payload_bytes: usize) -> Result<(), Error> {
         self.check_after(WORK_PER_POINT + payload_bytes as u64 * self.conditions)
     }
@@ -158,6 +243,28 @@ mod tests {
         closing.begin();
         assert_eq!(deadline.check(), Err(Error::ShuttingDown));
         assert_eq!(pace.step(1), Err(Error::ShuttingDown));
+    }
+
+    #[test]
+    fn a_request_is_answered_as_without_its_collection_when_that_is_deleted_c4_5() {
+        let gone = Gone::new("c");
+        let hour = Duration::from_secs(3600);
+        let deadline = Deadline::new(Instant::now(), hour, "Count").or_gone(Some(gone.clone()));
+        assert_eq!(deadline.check(), Ok(()));
+        gone.begin();
+        assert_eq!(deadline.check(), Err(Error::CollectionNotFound("c".into())));
+    }
+
+    #[test]
+    fn a_request_is_given_up_when_its_client_has_disconnected() {
+        let cancellation = Cancellation::default();
+        let hour = Duration::from_secs(3600);
+        let deadline = Deadline::new(Instant::now(), hour, "Count").or_cancelled(cancellation.clone());
+        let mut pace = Pace::new(&deadline, 1);
+        assert!(deadline.check().is_ok() && pace.step(100_000_000).is_ok());
+        cancellation.cancel();
+        assert_eq!(deadline.check(), Err(Error::Cancelled));
+        assert_eq!(pace.step(1), Err(Error::Cancelled));
     }
 
     #[test]

@@ -41,8 +41,12 @@ pub enum Error {
     NotReady,
     /// The request's deadline passed; the sentence says which.
     Timeout(String),
+    /// The client has disconnected, and the request was given up.
+    Cancelled,
     /// A queue or a budget is full; the sentence says which.
     Overloaded(String),
+    /// The answer has more bytes than its caller can take at the moment.
+    AnswerRoom,
     /// The disk is full for this write.
     StorageFull,
     /// The memory budget is used up.
@@ -93,7 +97,9 @@ impl Error {
             Error::PointWithoutVector(..) => "point_without_vector",
             Error::NotReady => "not_ready",
             Error::Timeout(_) => "timeout",
+            Error::Cancelled => "cancelled",
             Error::Overloaded(_) => "overloaded",
+            Error::AnswerRoom => "answer_room",
             Error::StorageFull => "storage_full",
             Error::MemoryLimit => "memory_limit",
             Error::ShuttingDown => "shutting_down",
@@ -140,6 +146,8 @@ impl Error {
             | Error::StorageFull
             | Error::MemoryLimit
             | Error::ShuttingDown
+            | Error::Cancelled
+            | Error::AnswerRoom
             | Error::Panic => {}
             Error::Within(place, error) => {
                 error.write_details(out);

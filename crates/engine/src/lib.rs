@@ -41,6 +41,8 @@ mod json_writer;
 #[doc(hidden)]
 pub mod limits;
 #[doc(hidden)]
+pub mod memory;
+#[doc(hidden)]
 pub mod name;
 #[doc(hidden)]
 pub mod payload;
@@ -48,11 +50,14 @@ pub mod payload;
 pub mod point_set;
 #[doc(hidden)]
 pub mod query;
-mod scheduling;
+#[doc(hidden)]
+pub mod scheduling;
 #[doc(hidden)]
 pub mod state;
 #[doc(hidden)]
 pub mod storage;
+#[doc(hidden)]
+pub mod supervision;
 mod sync;
 #[doc(hidden)]
 pub mod types;
@@ -63,10 +68,11 @@ pub mod wal;
 
 pub use catalog::OpenError;
 pub use collection::{Losses, MemoryReport};
+pub use deadline::Cancellation;
 pub use engine::{
-    Body, Claim, Engine, HealthIssue, HealthIssueKind, InstructionSets, Operation, Options, Reply, Request,
-    ScrubFinding, ScrubOptions, ScrubReport, Status, check_directory, instruction_sets, repair_directory,
-    verify_directory,
+    BackgroundPanic, Body, Claim, Engine, HealthIssue, HealthIssueKind, InstructionSets, Load, Operation,
+    Options, Reply, Report, Reported, Request, ScrubFinding, ScrubOptions, ScrubReport, Status,
+    check_directory, instruction_sets, repair_directory, verify_directory,
 };
 pub use error::{Error, message_details};
 pub use integrity::{
@@ -74,6 +80,10 @@ pub use integrity::{
     UnsoundFile,
 };
 pub use limits::{Limits, Thresholds};
+pub use memory::{MemoryLimit, MemoryUse};
 pub use query::Tally;
 #[cfg(feature = "testing")]
 pub use storage::CrashPoint;
+#[cfg(feature = "testing")]
+pub use supervision::PlantedPanic;
+pub use supervision::Task;

@@ -1,4 +1,4 @@
-//! The limits of C2.7, each but the last five a setting of the server, and the sizes at which background work starts.
+//! The limits of C2.7, each but the last eight a setting of the server, and the sizes at which background work starts.
 
 use crate::wal::MAX_BODY_BYTES;
 
@@ -32,8 +32,19 @@ pub struct Limits {
     /// Bytes that the edits of one request may add to payloads: a patch is written into every point that the request
     /// selects. No setting.
     pub max_added_payload_bytes: u64,
+    /// Work of the filters of one update request, in bytes of payload times conditions, over the points that field indexes
+    /// leave to look at: many minutes of a processor. No setting.
+    pub max_filter_work: u64,
+    /// Bytes of payloads that the edits of one request may read, each as often as it is edited. No setting.
+    pub max_edited_bytes: u64,
+    /// The same work up to which the filters of an update are resolved by the writer itself, which takes a few milliseconds;
+    /// beyond, beside it. No setting.
+    pub light_filter_work: u64,
     /// Bytes of one answer: a hundred thousand points with their vectors may exceed the server's memory. No setting.
     pub max_answer_bytes: usize,
+    /// Bytes of all answers above 1 MiB that are being written; further ones are refused with 429. One answer alone must
+    /// fit. No setting.
+    pub max_answer_bytes_in_progress: usize,
 }
 
 impl Default for Limits {
@@ -51,7 +62,11 @@ impl Default for Limits {
             max_rows: u32::MAX - (1 << 26),
             max_record_bytes: MAX_BODY_BYTES,
             max_added_payload_bytes: 1 << 30,
-            max_answer_bytes: 1 << 30,
+            max_filter_work: 1 << 38,
+            max_edited_bytes: 16 << 30,
+            light_filter_work: 1 << 20,
+            max_answer_bytes: 256 << 20,
+            max_answer_bytes_in_progress: 256 << 20,
         }
     }
 }
@@ -70,6 +85,9 @@ pub const MAX_CUSTOM_STOP_WORDS: usize = 10_000;
 pub const MAX_TOKENS_PER_PLAN: usize = 4_000_000;
 /// Values that keyword indexes unite for all prefixes of one plan, some 50 ms. Beyond that, payloads are read.
 pub const MAX_PREFIXED_PER_PLAN: usize = 4_000_000;
+/// Components of examples that one query compares with points: all components of its examples multiplied by the points
+/// that match. A core takes some minutes for it.
+pub const MAX_COMPARED_COMPONENTS: u64 = 1 << 40;
 /// Terms of one formula, and variables with defaults.
 pub const MAX_FORMULA_TERMS: usize = 1_024;
 /// Nesting of one formula.

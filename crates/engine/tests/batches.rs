@@ -3,6 +3,7 @@
 mod common;
 
 use common::Random;
+use kithdb_engine::deadline::Cancellation;
 use kithdb_engine::engine::{Engine, Operation, Options, Request};
 use kithdb_engine::error::Error;
 use kithdb_engine::storage::SimDisk;
@@ -29,6 +30,8 @@ fn start(
         timeout: None,
         body: Box::new(body.to_string().into_bytes()),
         start: Instant::now(),
+        answer_room: None,
+        cancellation: Cancellation::default(),
     };
     engine.execute(request, Box::new(move |result| drop(send.send(result))));
     receive

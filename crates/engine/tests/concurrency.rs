@@ -3,6 +3,7 @@
 mod common;
 
 use common::Random;
+use kithdb_engine::deadline::Cancellation;
 use kithdb_engine::engine::{Engine, Operation, Options, Request};
 use kithdb_engine::error::Error;
 use kithdb_engine::limits::Thresholds;
@@ -50,6 +51,8 @@ fn call(
         timeout: None,
         body: Box::new(body),
         start: Instant::now(),
+        answer_room: None,
+        cancellation: Cancellation::default(),
     };
     engine.execute(request, Box::new(move |result| drop(send.send(result))));
     let envelope = receive.recv().expect("every request is answered")?;

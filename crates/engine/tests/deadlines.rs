@@ -1,6 +1,7 @@
 //! Writes that take long: given up at their deadline or when the engine closes, and no reason for others to wait beyond
 //! theirs.
 
+use kithdb_engine::deadline::Cancellation;
 use kithdb_engine::engine::{Engine, Operation, Options, Request};
 use kithdb_engine::error::Error;
 use kithdb_engine::storage::SimDisk;
@@ -13,6 +14,16 @@ type Answer = mpsc::Receiver<Result<Vec<u8>, Error>>;
 const HOUR: Duration = Duration::from_secs(3600);
 
 fn start(engine: &Engine, operation: &str, body: &Value, timeout: Duration) -> Answer {
+    start_cancellable(engine, operation, body, timeout, &Cancellation::default())
+}
+
+fn start_cancellable(
+    engine: &Engine,
+    operation: &str,
+    body: &Value,
+    timeout: Duration,
+    cancellation: &Cancellation,
+) -> Answer {
     let (send, receive) = mpsc::channel();
     let request = Request {
         operation: Operation::parse(operation).expect("a known operation"),
@@ -22,6 +33,8 @@ fn start(engine: &Engine, operation: &str, body: &Value, timeout: Duration) -> A
         timeout: Some(timeout),
         body: Box::new(body.to_string().into_bytes()),
         start: Instant::now(),
+        answer_room: None,
+        cancellation: cancellation.clone(),
     };
     engine.execute(request, Box::new(move |result| drop(send.send(result))));
     receive
@@ -88,6 +101,22 @@ fn closing_gives_up_an_edit_that_runs_c11_3() {
     drop(engine);
     let engine = open(&disk);
     assert_eq!(keys(&engine), ["first", "list"]);
+}
+
+#[test]
+fn a_write_whose_client_leaves_is_given_up_while_it_runs_and_while_it_waits() {
+    let disk = SimDisk::new();
+    let engine = with_long_payload(&disk);
+    let [running, waiting] = [Cancellation::default(), Cancellation::default()];
+    let edit = start_cancellable(&engine, "delete_payload", &long_edit(), HOUR, &running);
+    let second = start_cancellable(&engine, "delete_payload", &long_edit(), HOUR, &waiting);
+    waiting.cancel();
+    assert_eq!(second.recv().expect("an answer").expect_err("nobody waits for it"), Error::Cancelled);
+    running.cancel();
+    assert_eq!(edit.recv().expect("an answer").expect_err("nobody waits for it"), Error::Cancelled);
+    assert_eq!(keys(&engine), ["first", "list"]);
+    ok(&engine, "delete_payload", &json!({"keys": ["first"], "points": [1]}));
+    assert_eq!(keys(&engine), ["list"]);
 }
 
 #[test]

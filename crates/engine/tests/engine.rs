@@ -4,13 +4,14 @@ mod common;
 
 use common::TestEngine;
 use kithdb_engine::catalog::Mode;
+use kithdb_engine::deadline::Deadline;
 use kithdb_engine::engine::{Engine, Options};
 use kithdb_engine::error::Error;
 use kithdb_engine::limits::Limits;
 use kithdb_engine::storage::SimDisk;
 use serde_json::{Value, json};
-use std::sync::Arc;
-use std::time::Instant;
+use std::sync::{Arc, mpsc};
+use std::time::{Duration, Instant};
 
 fn cities(engine: &TestEngine) {
     engine.ok("create_collection", "cities", json!({"vectors": {"size": 2, "distance": "Euclid"}}));
@@ -40,6 +41,26 @@ fn an_acknowledged_point_is_found_at_once_and_after_a_restart() {
     engine.checkpoint();
     engine.restart();
     assert_eq!(engine.ok("search", "cities", search), expected);
+}
+
+#[test]
+fn collections_whose_name_is_refused_today_stay_c2_2() {
+    let mut engine = TestEngine::new(8);
+    let config = json!({"vectors": {"size": 2, "distance": "Dot"}});
+    for name in ["cafe\u{301}", "a\u{200b}b", "docs\u{378}"] {
+        assert_eq!(engine.refused("create_collection", name, config.clone()).0, "bad_request", "{name:?}");
+        // As an earlier release made it, which did not ask.
+        let parsed = kithdb_engine::api::create_collection(config.to_string().as_bytes(), &Limits::default());
+        engine.engine().catalog().create(name, parsed.expect("a configuration")).expect("it is made");
+        let point = json!({"points": [{"id": 1, "vector": [1.0, 0.0]}]});
+        engine.ok("upsert_points", name, point.clone());
+        engine.restart();
+        engine.checkpoint();
+        engine.restart();
+        assert_eq!(engine.ok("count", name, json!({})), json!({"count": 1}));
+        engine.ok("upsert_points", name, point);
+        assert_eq!(engine.ok("delete_collection", name, Value::Null), json!(true));
+    }
 }
 
 #[test]
@@ -135,7 +156,11 @@ fn a_collection_that_is_quarantined_while_it_is_deleted_is_gone_c4_5() {
             scrub.quarantine(entry, "a file is damaged");
         }
     })));
-    assert!(catalog.delete("cities", Instant::now()).expect("a sound log"));
+    let (send, receive) = mpsc::channel();
+    let reply = move |result| drop(send.send(result));
+    catalog.delete("cities", Deadline::new(Instant::now(), Duration::ZERO, "Delete"), Box::new(reply));
+    catalog.answer_overdue_deletions();
+    assert!(receive.recv().expect("an answer").expect("a sound log"));
     engine.disk.take_turns(None);
     let entered = catalog.enter("cities").err();
     assert!(matches!(entered, Some(Error::CollectionNotFound(_) | Error::CollectionDeleted(_))));

@@ -4,7 +4,7 @@ mod common;
 
 use common::{Random, TestEngine};
 use kithdb_engine::collection::GraphPolicy;
-use kithdb_engine::deadline::Deadline;
+use kithdb_engine::deadline::{Cancellation, Deadline};
 use kithdb_engine::engine::{Engine, Operation, Options, Request};
 use kithdb_engine::error::Error;
 use kithdb_engine::storage::RealDisk;
@@ -40,6 +40,8 @@ fn send(
         timeout: None,
         body: Box::new(body),
         start: Instant::now(),
+        answer_room: None,
+        cancellation: Cancellation::default(),
     };
     let reply = move |result: Result<_, Error>| {
         let result = result.map(|envelope: Vec<u8>| {

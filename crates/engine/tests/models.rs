@@ -15,6 +15,8 @@ use kithdb_engine::deadline::Deadline;
 use kithdb_engine::error::Error;
 use kithdb_engine::field::IndexScratch;
 use kithdb_engine::limits::{Limits, Thresholds};
+use kithdb_engine::memory::{Memory, MemoryLimit};
+use kithdb_engine::scheduling::turnstile::{Parker, Turnstile};
 use kithdb_engine::storage::{Fault, Reserve, SimDisk};
 use kithdb_engine::types::{Lsn, OpNumber, PointId};
 use kithdb_engine::wal::{
@@ -191,9 +193,11 @@ impl Server {
             indexer: IndexQueue::default(),
             limits: Limits::default(),
             thresholds: Thresholds { row_chunk_bytes, vacuum_rows: 4, ..Thresholds::default() },
+            memory: Arc::new(Memory::of(MemoryLimit::None)),
             reserve: Arc::new(Reserve::open(Arc::new(disk.clone()))),
             unsaved_work: Arc::default(),
             waiting_writes: Arc::default(),
+            supervisor: Arc::default(),
         });
         let body = format!(
             r#"{{"vectors":{{"size":{size},"distance":"Euclid"}},"hnsw_config":{{"m":4,"ef_construct":8,"full_scan_threshold":10}}}}"#
@@ -412,5 +416,33 @@ fn readers_are_correct_while_rows_are_moved_and_chunks_dropped() {
         let view = server.collection.view();
         assert!((0..40).all(|id| number(&view, id).is_some()), "a point is gone");
         server.close();
+    });
+}
+
+#[test]
+fn heavy_reads_take_turns_and_none_waits_for_ever() {
+    try_orders(1, |number| {
+        let permits = 1 + number as usize % 2;
+        let turnstile = Arc::new(Turnstile::default());
+        let running = Arc::new(AtomicU64::new(0));
+        let work = |reader: u64| {
+            let (turnstile, running) = (Arc::clone(&turnstile), Arc::clone(&running));
+            thread::spawn(move || {
+                let parker = Arc::new(Parker::default());
+                let (permits, going_on) = (move || permits, || false);
+                assert!(turnstile.enter(&parker, Duration::ZERO, &permits, &going_on));
+                for turn in 0..3 {
+                    let others = running.fetch_add(1, Ordering::Relaxed);
+                    assert!(others < permits() as u64, "more run than may");
+                    thread::yield_now();
+                    running.fetch_sub(1, Ordering::Relaxed);
+                    let attained = Duration::from_millis(reader * turn);
+                    assert!(turnstile.pause(&parker, attained, &permits, &going_on));
+                }
+                turnstile.leave(permits());
+            })
+        };
+        let readers: Vec<_> = (1..4).map(work).collect();
+        readers.into_iter().for_each(|reader| reader.join().expect("no panic"));
     });
 }

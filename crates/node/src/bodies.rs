@@ -20,11 +20,24 @@ pub struct Bodies {
 }
 
 impl Bodies {
-    /// Adds a part to the body of the call `id`, which then has room for at least `capacity` bytes.
+    /// Adds a part to the body of the call `id`, which then has room for at least `capacity` bytes. The caller lets
+    /// `capacity` grow with what has arrived, and never to a length that is only announced.
     pub fn append(&self, id: u32, part: &[u8], capacity: usize) {
         let mut arriving = lock(&self.arriving);
-        let body = arriving.entry(id).or_insert_with(|| lock(&self.spare).take(capacity.max(part.len())));
-        body.reserve_exact(capacity.max(body.len() + part.len()) - body.len());
+        let body = arriving.entry(id).or_default();
+        let capacity = capacity.max(body.len() + part.len());
+        if capacity > body.capacity() {
+            let mut spare = lock(&self.spare);
+            let larger = spare.take(capacity);
+            // Copying into memory that is used already costs less than the page faults of fresh memory.
+            if body.capacity() == 0 || larger.capacity() >= capacity {
+                let smaller = std::mem::replace(body, larger);
+                body.extend_from_slice(&smaller);
+                let refused = spare.keep(smaller);
+                drop((spare, refused));
+            }
+        }
+        body.reserve_exact(capacity - body.len());
         body.extend_from_slice(part);
     }
 
@@ -80,10 +93,13 @@ impl Spare {
         buffer
     }
 
-    /// Keeps a buffer, or gives it back when enough are kept.
+    /// Keeps a buffer, or gives it back when enough are kept or it has no memory.
     fn keep(&mut self, mut buffer: Vec<u8>) -> Option<Vec<u8>> {
         buffer.clear();
         let capacity = buffer.capacity();
+        if capacity == 0 {
+            return Some(buffer);
+        }
         if capacity <= SHORT_BYTES {
             if self.short.len() == KEPT_SHORT {
                 return Some(buffer);

@@ -6,6 +6,7 @@
 //! more, and V8 marks its whole heap again and again for the megabytes that it holds for others.
 
 mod bodies;
+mod calls;
 mod completions;
 pub mod offline;
 mod options;
@@ -14,12 +15,13 @@ mod status;
 pub mod test_switches;
 
 use bodies::Bodies;
+use calls::Calls;
 use completions::{Completion, Completions, lock};
-use kithdb_engine::{Body, Engine, Error, OpenError, Operation, Request};
+use kithdb_engine::{Body, Engine, Error, OpenError, Operation, Report, Request};
 use napi::bindgen_prelude::{ArrayBuffer, BufferSlice, Function};
 use napi_derive::napi;
 use options::OpenOptions;
-use status::{NativeHealthIssue, NativeScrub, NativeStatus};
+use status::{NativeHealthIssue, NativePanics, NativeScrub, NativeStatus};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -31,6 +33,7 @@ pub struct NativeEngine {
     engine: Arc<Mutex<Option<Arc<Engine>>>>,
     completions: Arc<Completions>,
     bodies: Bodies,
+    calls: Arc<Calls>,
 }
 
 #[napi]
@@ -40,7 +43,12 @@ impl NativeEngine {
     #[napi(constructor, catch_unwind)]
     pub fn new(on_completions: Function<'_, Vec<Completion>, ()>) -> napi::Result<NativeEngine> {
         let completions = Completions::new(on_completions)?;
-        Ok(NativeEngine { engine: Arc::default(), completions, bodies: Bodies::default() })
+        Ok(NativeEngine {
+            engine: Arc::default(),
+            completions,
+            bodies: Bodies::default(),
+            calls: Arc::default(),
+        })
     }
 
     /// Opens the data directory on a thread of its own; completes `id` with an empty body, or with the code
@@ -91,7 +99,7 @@ impl NativeEngine {
 
     /// Executes a request with the body that was appended under the same `id`; completes `id` with the envelope or an
     /// error. `operation` is the place of the operation in the list that both sides share, `timeoutMs` counts from
-    /// the request's arrival, which was `elapsedMs` ago.
+    /// the request's arrival, which was `elapsedMs` ago. An answer above `answerRoom` bytes fails with `answer_room`.
     #[napi(catch_unwind)]
     // The macro copies attributes to generated code, in which `expect` would be unfulfilled.
     #[allow(clippy::too_many_arguments, reason = "reading them from an object costs as much as all the rest")]
@@ -104,6 +112,7 @@ impl NativeEngine {
         elapsed_ms: f64,
         timeout_ms: Option<f64>,
         target: Option<String>,
+        answer_room: Option<u32>,
     ) {
         let body: Body = Box::new(self.bodies.take(id));
         let completions = Arc::clone(&self.completions);
@@ -123,14 +132,27 @@ impl NativeEngine {
             timeout: timeout_ms.map(milliseconds),
             body,
             start: now.checked_sub(milliseconds(elapsed_ms)).unwrap_or(now),
+            answer_room: answer_room.map(|bytes| bytes as usize),
+            cancellation: self.calls.begin(id),
         };
+        let calls = Arc::clone(&self.calls);
         engine.execute(
             request,
-            Box::new(move |result| match result {
-                Ok(envelope) => completions.succeed(id, envelope),
-                Err(error) => completions.push(Completion::failure(id, &error)),
+            Box::new(move |result| {
+                calls.end(id);
+                match result {
+                    Ok(envelope) => completions.succeed(id, envelope),
+                    Err(error) => completions.push(Completion::failure(id, &error)),
+                }
             }),
         );
+    }
+
+    /// Says that nobody waits for the answer of the call `id` any more. A request that waits or runs is given up and
+    /// completes with the code `cancelled`, unless it is a write that is logged already.
+    #[napi(catch_unwind)]
+    pub fn cancel(&self, id: u32) {
+        self.calls.cancel(id);
     }
 
     /// The names of the operations, each at its place.
@@ -146,19 +168,42 @@ impl NativeEngine {
         self.completions.take(&mut frame) as u32
     }
 
-    /// What the engine serves now; nothing while it is not open.
+    /// The number of the last report of what the engine serves; 0 while it is not open. What the calls below return
+    /// changes only with it.
     #[napi(catch_unwind)]
-    pub fn status(&self) -> NativeStatus {
-        // Counting takes a while with many collections: the lock is not held for it.
-        let engine = lock(&self.engine).clone();
-        engine.map(|engine| engine.status()).unwrap_or_default().into()
+    pub fn report_number(&self) -> f64 {
+        self.report().map_or(0.0, |report| report.number as f64)
     }
 
-    /// What an operator has to deal with; nothing while the engine is not open.
+    /// Completes `id` when the last report is at most so old.
+    #[napi(catch_unwind)]
+    pub fn refresh(&self, id: u32, max_age_ms: f64) {
+        let engine = lock(&self.engine).clone();
+        let completions = Arc::clone(&self.completions);
+        let done = Box::new(move || completions.push(Completion::success(id, Vec::new())));
+        match engine {
+            Some(engine) => engine.when_reported(milliseconds(max_age_ms), done),
+            None => done(),
+        }
+    }
+
+    /// What the engine served when the last report was made; nothing while it is not open.
+    #[napi(catch_unwind)]
+    pub fn status(&self) -> NativeStatus {
+        self.report().map(|report| report.status.clone()).unwrap_or_default().into()
+    }
+
+    /// What an operator had to deal with when the last report was made; nothing while the engine is not open.
     #[napi(catch_unwind)]
     pub fn health_issues(&self) -> Vec<NativeHealthIssue> {
-        let engine = lock(&self.engine).clone();
-        engine.map(|engine| engine.health_issues()).unwrap_or_default().into_iter().map(Into::into).collect()
+        let issues = self.report().map(|report| report.issues.clone()).unwrap_or_default();
+        issues.into_iter().map(Into::into).collect()
+    }
+
+    /// The panics of background work until the last report was made; nothing while the engine is not open.
+    #[napi(catch_unwind)]
+    pub fn panics(&self) -> NativePanics {
+        self.report().map(|report| NativePanics::of(&report)).unwrap_or_default()
     }
 
     /// What the scrub did; nothing while the engine is not open.
@@ -181,15 +226,24 @@ impl NativeEngine {
         self.on_engine("kith-unstage", id, Engine::unstage)
     }
 
-    /// Cancels running requests that have not been written to the log, writes checkpoints, releases the directory, and
-    /// then completes `id`. A second call only completes.
+    /// Cancels running requests that have not been written to the log. Further ones are refused.
     #[napi(catch_unwind)]
-    pub fn close(&self, id: u32) -> napi::Result<()> {
+    pub fn give_up_requests(&self) {
+        if let Some(engine) = lock(&self.engine).clone() {
+            engine.give_up_requests();
+        }
+    }
+
+    /// Cancels running requests that have not been written to the log, writes checkpoints for about `timeMs`, releases the
+    /// directory, and then completes `id`. A second call only completes.
+    #[napi(catch_unwind)]
+    pub fn close(&self, id: u32, time_ms: f64) -> napi::Result<()> {
         let engine = lock(&self.engine).take();
         let completions = Arc::clone(&self.completions);
+        let time = milliseconds(time_ms);
         on_own_thread("kith-close", move || {
             if let Some(engine) = engine {
-                let _ = catch_unwind(AssertUnwindSafe(|| engine.close()));
+                let _ = catch_unwind(AssertUnwindSafe(|| engine.close_within(time)));
             }
             completions.push(Completion::success(id, Vec::new()));
         })
@@ -197,6 +251,10 @@ impl NativeEngine {
 }
 
 impl NativeEngine {
+    fn report(&self) -> Option<Arc<Report>> {
+        lock(&self.engine).as_ref().map(|engine| engine.report())
+    }
+
     /// Runs `work` with the open engine on a thread of its own, and completes `id` with an empty body or the error.
     fn on_engine(
         &self,

@@ -1,6 +1,6 @@
 //! Options of `open`, as they come from JavaScript.
 
-use kithdb_engine::{Limits, Options, ScrubOptions};
+use kithdb_engine::{Limits, MemoryLimit, Options, ScrubOptions};
 use napi_derive::napi;
 use std::time::Duration;
 
@@ -11,10 +11,21 @@ pub struct OpenOptions {
     pub data_dir: String,
     /// Threads that answer reads; the number of cores when absent.
     pub search_threads: Option<u32>,
+    /// What memory is accounted against; nothing when absent.
+    pub memory: Option<NativeMemoryOptions>,
     /// Limits that differ from their defaults.
     pub limits: Option<NativeLimits>,
     /// How files are read in the background for signs of decay; not at all when absent.
     pub scrub: Option<NativeScrubOptions>,
+}
+
+/// How much memory there is.
+#[napi(object, object_to_js = false)]
+pub struct NativeMemoryOptions {
+    /// Bytes that the process may hold; those of its control groups or of the machine when absent.
+    pub limit_bytes: Option<f64>,
+    /// Bytes that the machine has.
+    pub machine_bytes: f64,
 }
 
 /// How often and how fast files are read.
@@ -54,6 +65,10 @@ impl OpenOptions {
         let defaults = Options::default();
         Options {
             search_threads: self.search_threads.map_or(defaults.search_threads, |threads| threads as usize),
+            memory: self.memory.as_ref().map_or(defaults.memory, |memory| match memory.limit_bytes {
+                Some(bytes) => MemoryLimit::Bytes(bytes as u64),
+                None => MemoryLimit::OfSystem { machine: memory.machine_bytes as u64 },
+            }),
             limits: self.limits.as_ref().map_or(defaults.limits, |limits| limits.over(&defaults.limits)),
             scrub: self.scrub.as_ref().map(|scrub| ScrubOptions {
                 bytes_per_second: scrub.bytes_per_second as u64,
@@ -78,11 +93,7 @@ impl NativeLimits {
             max_named_vectors: or(self.max_named_vectors, defaults.max_named_vectors),
             max_field_indexes: or(self.max_field_indexes, defaults.max_field_indexes),
             max_collections: or(self.max_collections, defaults.max_collections),
-            max_unsaved_work: defaults.max_unsaved_work,
-            max_rows: defaults.max_rows,
-            max_record_bytes: defaults.max_record_bytes,
-            max_added_payload_bytes: defaults.max_added_payload_bytes,
-            max_answer_bytes: defaults.max_answer_bytes,
+            ..*defaults
         }
     }
 }

@@ -1,6 +1,9 @@
 //! The status, health issues and counters of an engine, as JavaScript gets them.
 
-use kithdb_engine::{HealthIssue, MemoryReport, ScrubFinding, ScrubReport, Status, Tally, instruction_sets};
+use kithdb_engine::{
+    BackgroundPanic, HealthIssue, MemoryReport, MemoryUse, Report, ScrubFinding, ScrubReport, Status, Tally,
+    Task, instruction_sets,
+};
 use napi_derive::napi;
 
 /// What an engine serves.
@@ -11,13 +14,19 @@ pub struct NativeStatus {
     /// Live points of all of them.
     pub points: f64,
     /// Quarantined collections.
+    pub quarantined: u32,
+    /// What is wrong with them; at most 1,000.
     pub faults: Vec<NativeFault>,
     /// Damage that the log had when the engine was opened.
     pub log_damages: Vec<NativeLogDamage>,
     /// Bytes that all collections hold.
     pub memory: NativeMemory,
+    /// What is held of the memory that is allowed.
+    pub memory_use: NativeMemoryUse,
     /// What searches did since the engine was opened.
     pub searches: NativeSearches,
+    /// Reads that wait and run.
+    pub reads: NativeReads,
     /// Which instructions this CPU runs the engine with.
     pub kernels: NativeKernels,
 }
@@ -70,11 +79,43 @@ pub struct NativeFault {
 /// A fault that an operator has to deal with.
 #[napi(object, object_from_js = false)]
 pub struct NativeHealthIssue {
-    /// `disk_full`, `log`, `quarantine`, `collection`, `checkpoint` or `removal`.
+    /// `disk_full`, `log`, `quarantine`, `collection`, `checkpoint`, `removal` or `background`.
     pub kind: &'static str,
     /// Name of the collection, where it is one.
     pub collection: Option<String>,
     /// What is wrong.
+    pub what: String,
+}
+
+/// Panics of background work, which are caught.
+#[derive(Default)]
+#[napi(object, object_from_js = false)]
+pub struct NativePanics {
+    /// How many each task had.
+    pub counts: Vec<NativePanicCount>,
+    /// The last ones, oldest first.
+    pub events: Vec<NativePanicEvent>,
+}
+
+/// The panics of one task.
+#[napi(object, object_from_js = false)]
+pub struct NativePanicCount {
+    /// Name of the task.
+    pub task: &'static str,
+    /// Since the engine was opened.
+    pub count: f64,
+}
+
+/// A panic.
+#[napi(object, object_from_js = false)]
+pub struct NativePanicEvent {
+    /// Grows from panic to panic of this process.
+    pub number: f64,
+    /// Name of the task.
+    pub task: &'static str,
+    /// Name of the collection, where the task worked on one.
+    pub collection: Option<String>,
+    /// What the panic said.
     pub what: String,
 }
 
@@ -106,6 +147,21 @@ pub struct NativeMemory {
     pub field_indexes: f64,
 }
 
+/// Bytes that are held of the memory that is allowed; all 0 without a limit.
+#[napi(object, object_from_js = false)]
+pub struct NativeMemoryUse {
+    /// What the process may hold.
+    pub limit: f64,
+    /// What it holds.
+    pub process: f64,
+    /// The engine's part of the limit.
+    pub engine_limit: f64,
+    /// What the engine holds.
+    pub engine: f64,
+    /// Growth that was accepted lately.
+    pub charged: f64,
+}
+
 /// Counts over searches.
 #[napi(object, object_from_js = false)]
 pub struct NativeSearches {
@@ -129,6 +185,17 @@ pub struct NativeSearches {
     pub reranked: f64,
 }
 
+/// Reads that wait for a thread, and threads that run light and heavy ones.
+#[napi(object, object_from_js = false)]
+pub struct NativeReads {
+    /// Waiting reads.
+    pub waiting: u32,
+    /// Threads that run light reads.
+    pub light: u32,
+    /// Threads that run heavy reads.
+    pub heavy: u32,
+}
+
 /// Names of instruction sets, such as `avx512`.
 #[napi(object, object_from_js = false)]
 pub struct NativeKernels {
@@ -144,6 +211,7 @@ impl From<Status> for NativeStatus {
         NativeStatus {
             collections: status.collections as u32,
             points: status.points as f64,
+            quarantined: status.quarantined as u32,
             faults: status.faults.into_iter().map(|(name, fault)| NativeFault { name, fault }).collect(),
             log_damages: status
                 .log_damages
@@ -151,8 +219,32 @@ impl From<Status> for NativeStatus {
                 .map(|(file, what)| NativeLogDamage { file, what })
                 .collect(),
             memory: status.memory.into(),
+            memory_use: status.memory_use.into(),
             searches: status.searches.into(),
+            reads: NativeReads {
+                waiting: status.reads.waiting as u32,
+                light: status.reads.light as u32,
+                heavy: status.reads.heavy as u32,
+            },
             kernels: NativeKernels { rows: instruction_sets.rows, codes: instruction_sets.codes },
+        }
+    }
+}
+
+impl NativePanics {
+    /// Those of a report.
+    pub fn of(report: &Report) -> NativePanics {
+        let count =
+            |(task, count): &(Task, u64)| NativePanicCount { task: task.name(), count: *count as f64 };
+        let event = |BackgroundPanic { event, collection }: &BackgroundPanic| NativePanicEvent {
+            number: event.number as f64,
+            task: event.task.name(),
+            collection: collection.clone(),
+            what: event.what.clone(),
+        };
+        NativePanics {
+            counts: report.panics.iter().map(count).collect(),
+            events: report.panic_events.iter().map(event).collect(),
         }
     }
 }
@@ -160,6 +252,18 @@ impl From<Status> for NativeStatus {
 impl From<HealthIssue> for NativeHealthIssue {
     fn from(HealthIssue { kind, collection, what }: HealthIssue) -> NativeHealthIssue {
         NativeHealthIssue { kind: kind.name(), collection, what }
+    }
+}
+
+impl From<MemoryUse> for NativeMemoryUse {
+    fn from(found: MemoryUse) -> NativeMemoryUse {
+        NativeMemoryUse {
+            limit: found.limit as f64,
+            process: found.process as f64,
+            engine_limit: found.engine_limit as f64,
+            engine: found.engine as f64,
+            charged: found.charged as f64,
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Switches that only tests set. An addon with the feature `testing` exports `setTestSwitches`; the product does not.
 
 use crate::completions::lock;
-use kithdb_engine::{CrashPoint, Engine, OpenError, Options};
+use kithdb_engine::{CrashPoint, Engine, OpenError, Options, PlantedPanic};
 use napi_derive::napi;
 use std::sync::Mutex;
 
@@ -17,18 +17,22 @@ pub struct TestSwitches {
     /// `NAME:COUNT`: the process is killed when it reaches the crash point `NAME` for the `COUNT`-th time since the
     /// engine was opened. `crates/engine/src/storage/crash_points.rs` lists the names.
     pub crash_point: Option<String>,
+    /// `TASK:TIMES`: the background task panics the next so many times. `crates/engine/src/supervision/task.rs` has the
+    /// names.
+    pub panic_in: Option<String>,
 }
 
 static SWITCHES: Mutex<TestSwitches> =
-    Mutex::new(TestSwitches { panics_on_request: None, eager: None, crash_point: None });
+    Mutex::new(TestSwitches { panics_on_request: None, eager: None, crash_point: None, panic_in: None });
 
 /// Replaces all switches; those that are absent are off.
 ///
 /// # Errors
-/// When `crashPoint` is not of the form `NAME:COUNT`.
+/// When `crashPoint` is not of the form `NAME:COUNT`, or `panicIn` not of the form `TASK:TIMES`.
 #[napi(catch_unwind)]
 pub fn set_test_switches(switches: TestSwitches) -> napi::Result<()> {
     crash_point(&switches).map_err(napi::Error::from_reason)?;
+    panic_in(&switches).map_err(napi::Error::from_reason)?;
     *lock(&SWITCHES) = switches;
     Ok(())
 }
@@ -39,7 +43,8 @@ pub fn open(data_dir: &str, options: Options) -> Result<Engine, OpenError> {
         let switches = lock(&SWITCHES);
         let options = if switches.eager.unwrap_or(false) { options.eager() } else { options };
         let panics_on_request = switches.panics_on_request.unwrap_or(false);
-        (Options { panics_on_request, ..options }, crash_point(&switches).ok().flatten())
+        let panics_in = panic_in(&switches).ok().flatten();
+        (Options { panics_on_request, panics_in, ..options }, crash_point(&switches).ok().flatten())
     };
     match crash_point {
         Some(point) => Engine::open_directory_to_crash(data_dir, options, point),
@@ -49,4 +54,8 @@ pub fn open(data_dir: &str, options: Options) -> Result<Engine, OpenError> {
 
 fn crash_point(switches: &TestSwitches) -> Result<Option<CrashPoint>, String> {
     switches.crash_point.as_deref().map(str::parse).transpose()
+}
+
+fn panic_in(switches: &TestSwitches) -> Result<Option<PlantedPanic>, String> {
+    switches.panic_in.as_deref().map(str::parse).transpose()
 }

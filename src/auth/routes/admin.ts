@@ -1,5 +1,7 @@
-import type { RequestHandler } from 'express';
+import type { Request, RequestHandler } from 'express';
 import { body, type ValidationChain } from 'express-validator';
+import type { ClientAddresses } from '../../http/client-address';
+import { unauthenticated } from '../../http/errors';
 import { refusePassword } from '../password-policy';
 import type { AuthService } from '../service';
 import { answerDone, answerEnvelope, answerFailure, answering, answerTooMany } from './answer';
@@ -55,29 +57,49 @@ export function createAdmin(auth: OpeningAuth): readonly RequestHandler[] {
   ];
 }
 
-/** `POST /auth/admin/reset-password` (C3.3). */
+/**
+ * `POST /auth/admin/reset-password` (C3.3). The JWT is checked again when the password changes: a request whose body comes
+ * late must not use one that ended meanwhile, nor that there was no admin when it was checked first.
+ */
 export function resetPassword(auth: OpeningAuth): readonly RequestHandler[] {
   return [
     jsonBody,
     checked(goodPassword()),
     answering(async (request, response) => {
-      if (await (await auth).resetPassword(matched<PasswordBody>(request).password)) {
-        answerDone(response, 'Password reset successfully');
-      } else {
-        answerFailure(response, 404, 'User not found');
+      const service = await auth;
+      const { password } = matched<PasswordBody>(request);
+      switch (await service.resetPassword(password, () => holdsAdminJwt(service, request))) {
+        case 'done':
+          answerDone(response, 'Password reset successfully');
+          break;
+        case 'no admin':
+          answerFailure(response, 404, 'User not found');
+          break;
+        case 'not allowed': {
+          const { status, message, headers } = unauthenticated();
+          answerFailure(response.set(headers), status, message);
+        }
       }
     }),
   ];
 }
 
+function holdsAdminJwt(service: AuthService, { headers }: Request): boolean {
+  const { authorization, 'api-key': apiKey } = headers;
+  const identity = service.identify(authorization, typeof apiKey === 'string' ? apiKey : undefined);
+  // An access token may have to be looked up.
+  return identity !== null && !(identity instanceof Promise) && identity.kind === 'admin-jwt';
+}
+
 /** `POST /auth/admin/login` (C3.4). */
-export function login(auth: OpeningAuth): readonly RequestHandler[] {
+export function login(auth: OpeningAuth, clients: ClientAddresses): readonly RequestHandler[] {
   return [
     loginBody,
     checked(givenPassword()),
     answering(async (request, response) => {
-      const peer = request.socket.remoteAddress ?? '';
-      const outcome = await (await auth).login(matched<PasswordBody>(request).password, peer);
+      const { password } = matched<PasswordBody>(request);
+      const viaUnknownProxy = clients.isPassedOnByUnknown(request);
+      const outcome = await (await auth).login(password, clients.of(request), viaUnknownProxy);
       switch (outcome.kind) {
         case 'success':
           response.json({

@@ -1,7 +1,8 @@
 import type { RequestHandler, Response } from 'express';
 import { isDiskFull } from '../../files/explained';
-import { engineFailure } from '../../http/errors';
+import { authenticationClosed, engineFailure } from '../../http/errors';
 import { HashingBusy } from '../password-hashing';
+import { StoreDamaged } from '../store/port';
 
 /** A failure under `/auth` (C1.3). */
 export function answerFailure(response: Response, status: number, message: string): void {
@@ -41,8 +42,8 @@ function secondsSince(response: Response): number {
 const FAILED = 'Authentication operation failed';
 
 /**
- * Makes a handler of asynchronous work; a full hashing queue is a 429, a full disk a 507, and every other
- * error goes to Express.
+ * Makes a handler of asynchronous work; a full hashing queue is a 429, a full disk a 507, a damaged store a 500 that
+ * says so, and every other error goes to Express.
  */
 export function answering(work: (...args: Parameters<RequestHandler>) => Promise<void>): RequestHandler {
   return async (request, response, next) => {
@@ -52,7 +53,11 @@ export function answering(work: (...args: Parameters<RequestHandler>) => Promise
       if (error instanceof HashingBusy) {
         answerTooMany(response, error.message, 1);
       } else if (isDiskFull(error)) {
-        const { status, message } = engineFailure('storage_full', {}, FAILED);
+        const { status, message, retryAfterSeconds } = engineFailure('storage_full', {}, FAILED);
+        if (retryAfterSeconds !== undefined) response.setHeader('Retry-After', String(retryAfterSeconds));
+        answerFailure(response, status, message);
+      } else if (error instanceof StoreDamaged) {
+        const { status, message } = authenticationClosed();
         answerFailure(response, status, message);
       } else {
         next(error);

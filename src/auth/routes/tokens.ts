@@ -1,6 +1,6 @@
 import type { Request, RequestHandler, Response } from 'express';
 import { body } from 'express-validator';
-import { parsePermissions } from '../permissions';
+import { parsePermissions, unknownPermission } from '../permissions';
 import type { AuthService, IssuedToken, TokenRequest } from '../service';
 import type { StoredToken } from '../store/port';
 import { answerDone, answerFailure, answering } from './answer';
@@ -36,8 +36,13 @@ const CHECKS: RequestHandler = checked(
     .exists({ values: 'null' })
     .withMessage(missing('permission'))
     .bail()
-    .custom((value: unknown) => typeof value === 'string' && parsePermissions(value) !== undefined)
-    .withMessage('permission must be a comma-separated list of read, write and admin'),
+    .custom((value: unknown) => {
+      const refused = refusePermission(value);
+      if (refused !== undefined) {
+        throw new Error(refused);
+      }
+      return true;
+    }),
   body('description')
     .optional({ values: 'null' })
     .custom(isText)
@@ -57,6 +62,21 @@ const CHECKS: RequestHandler = checked(
     )
     .withMessage(`expires_in_seconds must be a whole number from 1 to ${LONGEST_LIFETIME_SECONDS}`),
 );
+
+/** Characters of an unknown permission that its refusal repeats. */
+const MOST_ECHOED = 64;
+
+/** Why a `permission` is refused: a sentence that names the part that is unknown. */
+function refusePermission(value: unknown): string | undefined {
+  const rule = 'permission must be a comma-separated list of read, write and admin';
+  if (typeof value !== 'string') {
+    return rule;
+  }
+  const unknown = unknownPermission(value);
+  return unknown === undefined
+    ? undefined
+    : `${rule}: ${JSON.stringify(Array.from(unknown).slice(0, MOST_ECHOED).join(''))} is none of them`;
+}
 
 /** `POST /auth/access_token` (C3.10). */
 export function createToken(auth: OpeningAuth): readonly RequestHandler[] {

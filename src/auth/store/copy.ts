@@ -3,18 +3,24 @@ import { existsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { explained, isDiskFull } from '../../files/explained';
+import { openConnection, type SqlKind } from './connection';
+import { DIGEST_FILE, DigestFile, isFilled, type Recorded } from './digest-file';
 import {
   hasData,
   isEmpty,
-  openConnection,
+  openStore,
   openStoreAtRest,
   storeExists,
   storePath,
   StoreUnavailable,
   type StoreKind,
 } from './open';
-import { EMPTY_STORE, StoreMissing } from './port';
-import { problemsOf } from './sql-store';
+import { EMPTY_STORE, MISSING_STORE, NO_CHECKSUM, StoreDamaged, StoreMissing, type TokenStore } from './port';
+import { FormerSchema } from './opening';
+import { verifyStore, type StoreProblem } from './verification';
+
+/** What SQLite keeps beside the file: the rollback journal, and the log of a store of the former schema. */
+const BESIDES = ['-journal', '-wal'];
 
 /**
  * Copies the store of a data directory that no server has open, also where it can only be read. False when there is
@@ -27,32 +33,32 @@ export async function copyStoreAtRest(dataDir: string, path: string, kind?: Stor
   if (kind === 'memory') {
     return false;
   }
-  if (!(await hasData(dataDir)) && (await isEmpty(dataDir))) {
-    return false;
-  }
-  if (!(await storeExists(dataDir))) {
-    throw new StoreMissing(storePath(dataDir));
+  if (await isEmpty(dataDir)) {
+    const recorded = await new DigestFile(dataDir).read();
+    const wasFilled = recorded.state === 'absent' ? await hasData(dataDir) : isFilled(recorded);
+    if (!wasFilled) {
+      return false;
+    }
+    throw (await storeExists(dataDir))
+      ? new StoreDamaged(storePath(dataDir), EMPTY_STORE)
+      : new StoreMissing(storePath(dataDir));
   }
   try {
-    return await copyFrom(dataDir, path, kind);
+    return await copyFrom(openStoreAtRest(dataDir, kind), path);
   } catch (error) {
     const { code } = (
       error instanceof StoreUnavailable ? (error.cause ?? error) : error
     ) as NodeJS.ErrnoException;
-    if (code !== 'EROFS') {
+    // SQLite cannot read a store with a journal where it cannot write, and one of the former schema is not completed here.
+    if (code !== 'EROFS' && !(error instanceof FormerSchema)) {
       throw error;
     }
-    // SQLite cannot read a file with a log where it cannot write.
-    return await besides(dataDir, (copy) => copyFrom(dirname(copy), path, kind));
+    return await besides(dataDir, (copy) => copyFrom(openStore(dirname(copy), kind), path));
   }
 }
 
-async function copyFrom(
-  dataDir: string,
-  path: string,
-  kind: Exclude<StoreKind, 'memory'> | undefined,
-): Promise<boolean> {
-  const store = await openStoreAtRest(dataDir, kind);
+async function copyFrom(opening: Promise<TokenStore>, path: string): Promise<boolean> {
+  const store = await opening;
   try {
     return await store.copyTo(path);
   } finally {
@@ -61,24 +67,30 @@ async function copyFrom(
 }
 
 /**
- * Runs `work` on a temporary copy of the store's file and its log.
+ * Runs `work` on a temporary copy of the store's file, what SQLite keeps beside it, and its digest file.
  * @throws StoreUnavailable that names the folder, where the copy cannot be made.
  */
-async function besides<T>(dataDir: string, work: (copy: string) => Promise<T>): Promise<T> {
+export async function besides<T>(dataDir: string, work: (copy: string) => Promise<T>): Promise<T> {
   const path = storePath(dataDir);
   const folder = await written(path, () => mkdtemp(join(tmpdir(), 'kithdb-store-')));
   try {
-    const copy = join(folder, basename(path));
-    for (const suffix of ['', '-wal']) {
-      if (existsSync(path + suffix)) {
-        const bytes = await readFile(path + suffix);
-        await written(path, () => writeFile(copy + suffix, bytes, { mode: 0o600 }));
+    for (const name of [...storeFiles(), DIGEST_FILE]) {
+      const original = join(dataDir, name);
+      if (existsSync(original)) {
+        const bytes = await readFile(original);
+        await written(path, () => writeFile(join(folder, name), bytes, { mode: 0o600 }));
       }
     }
-    return await work(copy);
+    return await work(storePath(folder));
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
+}
+
+/** Names of the files that SQLite reads as one store. */
+export function storeFiles(): readonly string[] {
+  const name = basename(storePath('.'));
+  return [name, ...BESIDES.map((suffix) => name + suffix)];
 }
 
 /** @throws StoreUnavailable in place of an error of the folder for temporary files. */
@@ -105,10 +117,10 @@ export interface StoreRefusal {
   readonly advice: string;
 }
 
-/** Why this user cannot read the store of a data directory or its log; undefined when it can. */
+/** Why this user cannot read the store of a data directory or a file beside it; undefined when it can. */
 export async function storeRefusal(dataDir: string): Promise<StoreRefusal | undefined> {
-  for (const suffix of ['', '-wal']) {
-    const path = storePath(dataDir) + suffix;
+  for (const name of [...storeFiles(), DIGEST_FILE]) {
+    const path = join(dataDir, name);
     if (!existsSync(path)) {
       continue;
     }
@@ -132,22 +144,22 @@ export async function storeRefusal(dataDir: string): Promise<StoreRefusal | unde
 }
 
 /**
- * What is wrong with the store of a data directory; nothing when it is sound, or when no server has filled it yet.
- * SQLite reads a copy, so that the file and its log do not change.
+ * What is wrong with the store of a data directory and with its digest file; nothing when both are sound, or when no
+ * server has filled the store yet. SQLite reads a copy, so that the files do not change.
  * @throws StoreUnavailable when it cannot be checked: no room for the copy, or no SQLite.
  */
-export async function storeProblems(dataDir: string, kind?: StoreKind): Promise<readonly string[]> {
-  const path = storePath(dataDir);
-  if (await isEmpty(dataDir)) {
-    return (await hasData(dataDir)) ? [EMPTY_STORE] : [];
-  }
+export async function storeProblems(dataDir: string, kind?: SqlKind): Promise<readonly StoreProblem[]> {
   try {
+    const recorded = await new DigestFile(dataDir).read();
+    if (await isEmpty(dataDir)) {
+      return await emptyProblems(dataDir, recorded);
+    }
     return await besides(dataDir, async (copy) => {
-      const connection = await openConnection(copy, kind === 'memory' ? undefined : kind);
+      const connection = await openConnection(copy, kind);
       try {
-        return await problemsOf(connection);
+        return (await verifyStore(connection, recorded)).problems;
       } catch (error) {
-        throw notCopied(path, error);
+        throw notCopied(storePath(dataDir), error);
       } finally {
         await connection.close();
       }
@@ -156,6 +168,20 @@ export async function storeProblems(dataDir: string, kind?: StoreKind): Promise<
     if (error instanceof StoreUnavailable) {
       throw error;
     }
-    return [explained(error)];
+    return [{ file: 'store', what: explained(error) }];
   }
+}
+
+/** What is wrong where the store is missing or has no bytes. */
+async function emptyProblems(dataDir: string, recorded: Recorded): Promise<readonly StoreProblem[]> {
+  const found: StoreProblem[] = [];
+  if (recorded.state === 'damaged') {
+    found.push({ file: 'digest', what: NO_CHECKSUM });
+  }
+  const exists = await storeExists(dataDir);
+  const isLost = recorded.state === 'absent' ? exists && (await hasData(dataDir)) : isFilled(recorded);
+  if (isLost) {
+    found.push({ file: 'store', what: exists ? EMPTY_STORE : MISSING_STORE });
+  }
+  return found;
 }

@@ -3,9 +3,10 @@ import type { NewToken, StoredAdmin, StoredSetting, StoredToken, TokenStore } fr
 /** A store that forgets everything when the process ends: for tests, and only on request. */
 export class MemoryStore implements TokenStore {
   readonly kind = 'memory';
+  readonly fault = undefined;
   #admin: StoredAdmin | undefined;
   #lastId = 0;
-  readonly #settings = new Map<StoredSetting, string>();
+  readonly #settings = new Map<StoredSetting, string>([['auth_enabled', 'undecided']]);
   readonly #tokens = new Map<number, { token: StoredToken; digest: Buffer }>();
 
   admin(): Promise<StoredAdmin | undefined> {

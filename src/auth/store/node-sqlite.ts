@@ -1,5 +1,5 @@
 import { createRequire } from 'node:module';
-import type { SqlConnection, SqlValue } from './sql-store';
+import type { SqlConnection, SqlValue } from './connection';
 
 /** What is used of `node:sqlite`, which the oldest supported Node.js does not have, nor its type definitions. */
 interface SqliteModule {

@@ -1,22 +1,19 @@
 import { chmod, open, rm, stat } from 'node:fs/promises';
-import { basename, dirname, join, sep } from 'node:path';
+import { basename, join } from 'node:path';
 import { diskFull, explained, isDiskFull } from '../../files/explained';
 import { makeFolder, syncFolder } from '../../files/folder';
+import { openConnection, StoreUnavailable, type SqlKind } from './connection';
+import { StoreDigest } from './digest';
+import { DigestFile, isFilled, type Recorded } from './digest-file';
 import { MemoryStore } from './memory';
-import { connectNodeSqlite } from './node-sqlite';
-import { EMPTY_STORE, StoreDamaged, StoreInUse, type TokenStore } from './port';
-import { SqlStore, type SqlConnection } from './sql-store';
-import { connectSqlite3 } from './sqlite3';
+import { EMPTY_STORE, MISSING_STORE, NO_CHECKSUM, StoreDamaged, StoreInUse, type TokenStore } from './port';
+import type { OpenedFile } from './opening';
+import { SqlStore } from './sql-store';
+
+export { projectFolder, StoreUnavailable } from './connection';
 
 /** The kinds of store that a setting can name. */
 export type StoreKind = TokenStore['kind'];
-
-type Connect = (path: string) => Promise<SqlConnection>;
-
-const CONNECTIONS: Readonly<Record<'sqlite3' | 'node-sqlite', Connect>> = {
-  sqlite3: connectSqlite3,
-  'node-sqlite': connectNodeSqlite,
-};
 
 /** The store's file in a data directory. */
 export function storePath(dataDir: string): string {
@@ -48,36 +45,46 @@ async function sizeOf(path: string): Promise<number | undefined> {
   }
 }
 
+/** Gets what an operator should know of a store. */
+export interface StoreWatcher {
+  /** A data directory that is accessible to others, or has data and no store, or a store that is not used. */
+  readonly warn?: (warning: string) => void;
+  /** What is found damaged while the store is open. */
+  readonly onFault?: (fault: StoreDamaged) => void;
+}
+
 /**
- * Opens the store of a data directory, making both when they do not exist. Without a kind: the first SQLite that
- * loads. `warn` gets a warning when an existing directory is accessible to others, or has data and no store.
+ * Opens the store of a data directory, making both when they do not exist, and verifies all of it by the digest file
+ * beside it. Without a kind: the first SQLite that loads.
  * @throws StoreInUse when another process has it open.
- * @throws StoreDamaged also when nothing is in it, and there is data beside it.
+ * @throws StoreDamaged also when nothing is in it, or it is missing, and data or the digest file show that it was filled.
  * @throws StoreUnavailable that says why the directory cannot be used, or how to make a SQLite library load.
  */
 export async function openStore(
   dataDir: string,
   kind?: StoreKind,
-  warn: (warning: string) => void = () => undefined,
+  { warn = () => undefined, onFault = () => undefined }: StoreWatcher = {},
 ): Promise<TokenStore> {
   if (kind === 'memory') {
+    if (isFilled(await usable(() => new DigestFile(dataDir).read()))) {
+      warn(
+        `KITHDB_TOKEN_STORE=memory: the store of authentication in ${dataDir} is not used, and whether it has authentication enabled does not count`,
+      );
+    }
     return new MemoryStore();
   }
   const path = storePath(dataDir);
-  const { size, isServed } = await usable(async () => {
-    const found = { size: await sizeOf(path), isServed: await hasData(dataDir) };
-    if (found.size !== 0 || !found.isServed) {
-      await makePrivate(dataDir, path);
-    }
-    return found;
-  });
-  if (isServed && size === 0) {
-    throw new StoreDamaged(path, EMPTY_STORE);
+  const { size, mayBeNew, isServed, recorded, digestFile } = await usable(() => survey(dataDir));
+  if (!mayBeNew && (size ?? 0) === 0) {
+    throw new StoreDamaged(path, size === 0 ? EMPTY_STORE : MISSING_STORE);
   }
-  if (isServed && size === undefined) {
+  await usable(() => makePrivate(dataDir, path));
+  if (isServed && size === undefined && recorded.state === 'absent') {
     warn(
       `There is data in ${dataDir}, and no ${basename(path)}: authentication begins as at a first start, without the admin and the tokens of before`,
     );
+    // Otherwise the next start would take a store that a kill leaves half made for a damaged one.
+    await usable(() => digestFile.write(StoreDigest.empty(0)));
   }
   const rights = await openRights(dataDir);
   if (rights !== undefined) {
@@ -85,50 +92,64 @@ export async function openStore(
       `The data directory ${dataDir} is open to other users of this machine (mode ${rights}); close it with: chmod 700 ${JSON.stringify(dataDir)}`,
     );
   }
-  const mayBeNew = !isServed || size === undefined;
-  const store = await connectStore(path, kind, mayBeNew).catch(async (error: unknown) => {
+  const file = { path, digestFile, mayBeNew, atRest: false, onFault };
+  const store = await connectStore(kind, file).catch(async (error: unknown) => {
     if (size === undefined && !(error instanceof StoreInUse)) {
       await removeEmpty(path);
     }
     throw isDiskFull(error) ? new StoreUnavailable(diskFull(dataDir), { cause: error }) : error;
   });
-  // Makes the name of SQLite's log durable: without it a commit in the log would be lost.
+  // Makes the names of the store and of SQLite's journal durable.
   await syncFolder(dataDir);
   return store;
+}
+
+/** What is found of a store before SQLite opens it. */
+interface Survey {
+  /** Bytes; undefined where there is no file. */
+  readonly size: number | undefined;
+  readonly isServed: boolean;
+  readonly digestFile: DigestFile;
+  readonly recorded: Recorded;
+  /** Whether a missing or an empty file is a store that was never filled. */
+  readonly mayBeNew: boolean;
+}
+
+/** @throws StoreDamaged where the digest file is. */
+async function survey(dataDir: string): Promise<Survey> {
+  const digestFile = new DigestFile(dataDir);
+  const recorded = await digestFile.read();
+  if (recorded.state === 'damaged') {
+    throw new StoreDamaged(digestFile.path, NO_CHECKSUM);
+  }
+  const [size, isServed] = [await sizeOf(storePath(dataDir)), await hasData(dataDir)];
+  const mayBeNew = recorded.state === 'sound' ? recorded.digest.isEmpty : !isServed || size === undefined;
+  return { size, isServed, digestFile, recorded, mayBeNew };
 }
 
 /**
  * Opens an existing store to read it; it is never given a schema.
  * @throws StoreInUse when another process has it open.
  * @throws StoreDamaged also when nothing is in it.
+ * @throws FormerSchema when it has to be completed before it can be read.
  * @throws StoreUnavailable as {@link openStore} does.
  */
-export async function openStoreAtRest(
-  dataDir: string,
-  kind?: Exclude<StoreKind, 'memory'>,
-): Promise<TokenStore> {
+export async function openStoreAtRest(dataDir: string, kind?: SqlKind): Promise<TokenStore> {
   const path = storePath(dataDir);
-  const { size } = await usable(async () => {
+  const { size, digestFile } = await usable(async () => {
     const file = await open(path, 'r+');
-    try {
-      return await file.stat();
-    } finally {
-      await file.close();
-    }
+    await file.close();
+    return survey(dataDir);
   });
-  // SQLite would remove the log of an empty file.
+  // SQLite would remove the journal of an empty file.
   if (size === 0) {
     throw new StoreDamaged(path, EMPTY_STORE);
   }
-  return connectStore(path, kind, false);
+  return connectStore(kind, { path, digestFile, mayBeNew: false, atRest: true });
 }
 
-async function connectStore(
-  path: string,
-  kind: Exclude<StoreKind, 'memory'> | undefined,
-  mayBeNew: boolean,
-): Promise<TokenStore> {
-  return SqlStore.open(await openConnection(path, kind), path, mayBeNew);
+async function connectStore(kind: SqlKind | undefined, file: OpenedFile): Promise<TokenStore> {
+  return SqlStore.open(await openConnection(file.path, kind), file);
 }
 
 /** @throws StoreUnavailable instead of errors of the file system. */
@@ -136,6 +157,7 @@ async function usable<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
+    if (error instanceof StoreDamaged) throw error;
     throw new StoreUnavailable(`The data directory cannot be used: ${explained(error)}`, { cause: error });
   }
 }
@@ -147,39 +169,7 @@ async function removeEmpty(path: string): Promise<void> {
   }
 }
 
-/**
- * A connection to a SQLite file, by the named library or the first that loads.
- * @throws StoreUnavailable that says how to make a SQLite library load when none does.
- */
-export async function openConnection(
-  path: string,
-  kind?: Exclude<StoreKind, 'memory'>,
-): Promise<SqlConnection> {
-  const failures: string[] = [];
-  for (const candidate of kind === undefined ? (['sqlite3', 'node-sqlite'] as const) : [kind]) {
-    try {
-      return await CONNECTIONS[candidate](path);
-    } catch (error) {
-      failures.push(`${candidate}: ${firstLine(error)}`);
-    }
-  }
-  const project = JSON.stringify(projectFolder(__dirname));
-  throw new StoreUnavailable(
-    [
-      `The token store could not be opened (${failures.join('; ')}).`,
-      `Compile sqlite3 with: npm rebuild sqlite3 --foreground-scripts --prefix ${project}`,
-      `Where npm blocks install scripts, allow it first: npm install-scripts approve sqlite3 --prefix ${project}`,
-      'Or run Node.js 22.13 or newer, which has node-sqlite built in.',
-    ].join('\n'),
-  );
-}
-
-/** No SQLite library loads here, or the file cannot be made or opened. */
-export class StoreUnavailable extends Error {
-  override readonly name = 'StoreUnavailable';
-}
-
-/** Makes the file before SQLite opens it, so that it is private from the beginning; SQLite copies the rights to its log. */
+/** Makes the file before SQLite opens it, so that it is private from the beginning; SQLite copies the rights to its journal. */
 async function makePrivate(dataDir: string, path: string): Promise<void> {
   await makeFolder(dataDir);
   const file = await open(path, 'a', 0o600);
@@ -194,16 +184,4 @@ async function openRights(folder: string): Promise<string | undefined> {
   }
   const rights = (await stat(folder)).mode & 0o777;
   return (rights & 0o077) === 0 ? undefined : rights.toString(8);
-}
-
-function firstLine(error: unknown): string {
-  const text = error instanceof Error ? error.message : String(error);
-  return text.split('\n')[0] ?? text;
-}
-
-/** The folder whose `node_modules` holds sqlite3, for a file of this package that lies three folders below its root. */
-export function projectFolder(from: string): string {
-  const marker = `${sep}node_modules${sep}kithdb${sep}`;
-  const inside = from.lastIndexOf(marker);
-  return inside === -1 ? dirname(dirname(dirname(from))) : from.slice(0, inside);
 }

@@ -26,15 +26,35 @@ export interface NewToken extends Omit<StoredToken, 'id'> {
   readonly digest: Buffer;
 }
 
-/** Values that are stored under a name. */
-export type StoredSetting = 'jwt_secret' | 'auth_enabled';
+/**
+ * Values that are stored under a name. `replaced_jwt_secrets` has the SHA-256 of the secrets before the present one, in
+ * hexadecimal, newest first, separated by spaces.
+ */
+export type StoredSetting = 'jwt_secret' | 'replaced_jwt_secrets' | 'auth_enabled';
+
+/** Settings that no backup has and that the digest of the store leaves out: without them a new secret is made (C3.5). */
+export const SECRET_SETTINGS: ReadonlySet<string> = new Set<StoredSetting>([
+  'jwt_secret',
+  'replaced_jwt_secrets',
+]);
+
+/** The values of `auth_enabled`: `undecided` counts as disabled, until somebody decides (C3.8). */
+export const AUTH_STATES = ['true', 'false', 'undecided'] as const;
+export type AuthState = (typeof AUTH_STATES)[number];
+
+/** The value of `auth_enabled` as it is stored; undefined for any other text, and where there is none. */
+export function parseAuthState(text: string | undefined): AuthState | undefined {
+  return AUTH_STATES.find((state) => state === text);
+}
 
 /**
- * What authentication keeps between starts. Every change is durable when its promise resolves, and is one statement,
- * so that calls may overlap. One process at a time has a store open.
+ * What authentication keeps between starts. Every change is durable when its promise resolves, and happens whole or not
+ * at all, so that calls may overlap. One process at a time has a store open. `auth_enabled` always has a value.
  */
 export interface TokenStore {
   readonly kind: 'sqlite3' | 'node-sqlite' | 'memory';
+  /** What was found damaged since the store was opened: from then on every call fails with it. */
+  readonly fault: StoreDamaged | undefined;
 
   admin(): Promise<StoredAdmin | undefined>;
   /** False when there is an admin already. */
@@ -56,7 +76,8 @@ export interface TokenStore {
   deleteToken(id: number): Promise<boolean>;
 
   /**
-   * Writes a consistent, durable copy to a new file; false when there is nothing that could be copied.
+   * Writes a consistent, durable copy without {@link SECRET_SETTINGS} to a new file, and its digest beside it; false when
+   * there is nothing that could be copied.
    * @throws StoreDamaged when it cannot be read whole; then there is no file.
    */
   copyTo(path: string): Promise<boolean>;
@@ -79,9 +100,9 @@ export class StoreInUse extends Error {
  * damage the file that replaces it.
  */
 export const RESTORE_STORE =
-  'while no server runs on it, remove it together with auth.sqlite3-wal and auth.sqlite3-shm, and restore this file from a backup';
+  'while no server runs on it, run `kithdb admin repair`, which keeps what verifies and leaves authentication enabled. Where a backup has this file, remove it before that together with auth.sqlite3-journal and auth.sqlite3-wal, and restore this file from there: of it the command keeps what is still in force';
 
-/** The store's file is not what SQLite wrote, or a part of it is not. */
+/** The store is not what was written: a part of it is damaged, missing, or older than the digest beside it. */
 export class StoreDamaged extends Error {
   override readonly name = 'StoreDamaged';
 
@@ -92,11 +113,13 @@ export class StoreDamaged extends Error {
 
 /** What is wrong with an empty store beside data, which prove that it was filled. */
 export const EMPTY_STORE = 'it is empty';
+/** What is wrong with a damaged digest file. */
+export const NO_CHECKSUM = 'it does not have its checksum';
 /** What is wrong with a missing store beside data, which prove that there was one. */
 export const MISSING_STORE = 'there is no such file';
 /** What to do about a missing store; a server that keeps it in memory has none. */
 export const RESTORE_MISSING_STORE =
-  'restore this file from a backup while no server runs on it; of a server with KITHDB_TOKEN_STORE=memory there is none: give this command the same setting';
+  'restore this file and auth.digest from a backup while no server runs on it; of a server with KITHDB_TOKEN_STORE=memory there is none: give this command the same setting';
 
 /** There is data without a store beside it. */
 export class StoreMissing extends Error {

@@ -1,5 +1,9 @@
 import { rm } from 'node:fs/promises';
-import { makeEmptyFile, syncFile } from './file';
+import { dirname } from 'node:path';
+import { isBusy, isDamage, isReadOnly, type SqlConnection, type SqlRow } from './connection';
+import { adminRow, settingRow, tokenRow, type RowChanges, type StoreDigest } from './digest';
+import { DigestFile } from './digest-file';
+import { settle, type OpenedFile } from './opening';
 import {
   StoreDamaged,
   StoreInUse,
@@ -9,252 +13,328 @@ import {
   type StoredToken,
   type TokenStore,
 } from './port';
+import {
+  ADMIN_COLUMNS,
+  bytesOf,
+  countedRows,
+  isCounted,
+  ownDigest,
+  putSetting,
+  storedAdmin,
+  storedSetting,
+  storedToken,
+  tokenOf,
+  tokenPages,
+  TOKEN_COLUMNS,
+  type StoredRow,
+} from './rows';
+import { DIGEST_SETTING } from './schema';
+import { writeStore } from './writing';
 
-/** A value that is bound to a statement. */
-export type SqlValue = string | number | null | Buffer;
-
-/** One SQLite connection, whichever library it comes from. */
-export interface SqlConnection {
-  readonly kind: 'sqlite3' | 'node-sqlite';
-  /** Runs statements without parameters. */
-  script(sql: string): Promise<void>;
-  /** Runs one statement and gives its rows, those of `RETURNING` included. */
-  rows(sql: string, values?: readonly SqlValue[]): Promise<readonly Record<string, unknown>[]>;
-  close(): Promise<void>;
+/** What a change did: its result, and the rows that it altered; none where it did nothing. */
+interface Changed<T> extends RowChanges {
+  readonly result: T;
 }
-
-/** Kept in `user_version`; a store with a higher one was written by a later release. */
-const SCHEMA_VERSION = 1;
-const NO_SCHEMA = 'it has no tables of KithDB';
-
-/**
- * Exclusive locking makes the open connection the lock of the store: no other process can use it, and the lock goes
- * with the process however that ends. FULL makes every commit durable in WAL mode too.
- */
-const PRAGMAS = `
-  PRAGMA busy_timeout = 0;
-  PRAGMA locking_mode = EXCLUSIVE;
-  PRAGMA journal_mode = WAL;
-  PRAGMA synchronous = FULL;
-  PRAGMA foreign_keys = ON;
-`;
-
-/** AUTOINCREMENT, so that the id of a deleted token never names another one. */
-const SCHEMA = `
-  BEGIN EXCLUSIVE;
-  CREATE TABLE IF NOT EXISTS admin (
-    id INTEGER PRIMARY KEY CHECK (id = 1),
-    password_hash TEXT NOT NULL,
-    generation TEXT NOT NULL
-  ) STRICT;
-  CREATE TABLE IF NOT EXISTS setting (
-    name TEXT PRIMARY KEY,
-    value TEXT NOT NULL
-  ) STRICT;
-  CREATE TABLE IF NOT EXISTS access_token (
-    id INTEGER PRIMARY KEY AUTOINCREMENT,
-    name TEXT NOT NULL,
-    description TEXT,
-    digest BLOB NOT NULL UNIQUE CHECK (length(digest) = 32),
-    permission TEXT NOT NULL,
-    created_at INTEGER NOT NULL,
-    expires_at INTEGER
-  ) STRICT;
-  PRAGMA user_version = ${SCHEMA_VERSION};
-  COMMIT;
-`;
-
-/** Takes the lock, and writes nothing. */
-const LOCK = 'BEGIN EXCLUSIVE; COMMIT;';
-
-const TOKEN_COLUMNS = 'id, name, description, permission, created_at, expires_at';
 
 /** The store in a SQLite file. Both libraries write the same file. */
 export class SqlStore implements TokenStore {
+  #fault: StoreDamaged | undefined;
+  /** Statements of one connection see a transaction that is under way, so everything runs one after the other. */
+  #last: Promise<unknown> = Promise.resolve();
+
   private constructor(
     private readonly connection: SqlConnection,
-    private readonly path: string,
+    private readonly file: OpenedFile,
+    private digest: StoreDigest,
   ) {}
 
   /**
-   * Takes over an open connection: locks the file, and gives it its schema where it may be new.
+   * Takes over an open connection: locks the file, makes a new store or completes one of the former schema where it may,
+   * and verifies all of it.
    * @throws StoreInUse when another process has it open.
-   * @throws StoreDamaged when it is no database, a damaged one, or one without the schema that is not new.
+   * @throws StoreDamaged when it does not verify, or is no store.
+   * @throws FormerSchema
    */
-  static async open(connection: SqlConnection, path: string, mayBeNew: boolean): Promise<SqlStore> {
+  static async open(connection: SqlConnection, file: OpenedFile): Promise<SqlStore> {
     try {
-      await connection.script(PRAGMAS);
-      const [row] = await connection.rows('PRAGMA user_version');
-      const version = Number(row?.['user_version'] ?? 0);
-      if (version > SCHEMA_VERSION) {
-        throw new Error(`${path} was written by a later release of KithDB (schema ${version})`);
-      }
-      if (version === 0 && !mayBeNew) {
-        throw new StoreDamaged(path, NO_SCHEMA);
-      }
-      // A store that has its schema is not written: a server must start on a full disk.
-      await connection.script(version === SCHEMA_VERSION ? LOCK : SCHEMA);
+      return new SqlStore(connection, file, await settle(connection, file));
     } catch (error) {
       await connection.close().catch(() => undefined);
-      throw isBusy(error) ? new StoreInUse(path) : withPath(error, path);
+      if (isBusy(error)) {
+        throw new StoreInUse(file.path);
+      }
+      // The system lets this process write the file.
+      throw isDamage(error) || isReadOnly(error)
+        ? new StoreDamaged(file.path, (error as Error).message)
+        : error;
     }
-    return new SqlStore(connection, path);
   }
 
   get kind(): SqlConnection['kind'] {
     return this.connection.kind;
   }
 
-  async admin(): Promise<StoredAdmin | undefined> {
-    const [row] = await this.connection.rows('SELECT password_hash, generation FROM admin');
-    return row && { passwordHash: String(row['password_hash']), generation: String(row['generation']) };
+  get fault(): StoreDamaged | undefined {
+    return this.#fault;
   }
 
-  async createAdmin(admin: StoredAdmin): Promise<boolean> {
-    const rows = await this.connection.rows(
-      'INSERT INTO admin (id, password_hash, generation) VALUES (1, ?, ?) ON CONFLICT DO NOTHING RETURNING id',
-      [admin.passwordHash, admin.generation],
-    );
-    return rows.length === 1;
+  admin(): Promise<StoredAdmin | undefined> {
+    return this.#inTurn(async () => (await this.#adminRow())?.admin);
   }
 
-  async replaceAdmin(admin: StoredAdmin): Promise<boolean> {
-    const rows = await this.connection.rows(
-      'UPDATE admin SET password_hash = ?, generation = ? WHERE id = 1 RETURNING id',
-      [admin.passwordHash, admin.generation],
-    );
-    return rows.length === 1;
+  createAdmin(admin: StoredAdmin): Promise<boolean> {
+    return this.#change(async () => {
+      if ((await this.#adminRow()) !== undefined) {
+        return { result: false };
+      }
+      const row = adminRow(admin);
+      await this.connection.rows(`INSERT INTO admin (id, ${ADMIN_COLUMNS}, row_digest) VALUES (1, ?, ?, ?)`, [
+        admin.passwordHash,
+        admin.generation,
+        row.digest,
+      ]);
+      return { result: true, added: [row] };
+    });
   }
 
-  async setting(name: StoredSetting): Promise<string | undefined> {
-    const [row] = await this.connection.rows('SELECT value FROM setting WHERE name = ?', [name]);
-    return row && String(row['value']);
+  replaceAdmin(admin: StoredAdmin): Promise<boolean> {
+    return this.#change(async () => {
+      const before = await this.#adminRow();
+      if (before === undefined) {
+        return { result: false };
+      }
+      const row = adminRow(admin);
+      await this.connection.rows('UPDATE admin SET password_hash = ?, generation = ?, row_digest = ?', [
+        admin.passwordHash,
+        admin.generation,
+        row.digest,
+      ]);
+      return { result: true, removed: [before.counted], added: [row] };
+    });
+  }
+
+  setting(name: StoredSetting): Promise<string | undefined> {
+    return this.#inTurn(async () => (await this.#settingRow(name))?.value);
   }
 
   async storeSetting(name: StoredSetting, value: string): Promise<void> {
-    await this.connection.rows(
-      'INSERT INTO setting (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value',
-      [name, value],
-    );
+    await this.#change(async (): Promise<Changed<undefined>> => {
+      const before = await this.#settingRow(name);
+      if (!isCounted(name)) {
+        await putSetting(this.connection, name, value, null);
+        return { result: undefined };
+      }
+      const row = settingRow(name, value);
+      await putSetting(this.connection, name, value, row.digest);
+      return { result: undefined, removed: before === undefined ? [] : [before.counted], added: [row] };
+    });
   }
 
-  async createToken(token: NewToken): Promise<StoredToken> {
+  createToken(token: NewToken): Promise<StoredToken> {
     const { name, description, digest, permission, createdAt, expiresAt } = token;
-    const [row] = await this.connection.rows(
-      `INSERT INTO access_token (name, description, digest, permission, created_at, expires_at)
-       VALUES (?, ?, ?, ?, ?, ?) RETURNING ${TOKEN_COLUMNS}`,
-      [name, description, digest, permission, createdAt, expiresAt],
-    );
-    if (row === undefined) {
-      throw new Error('the store returned no row for a new access token');
-    }
-    return tokenOf(row);
+    return this.#change(async () => {
+      const [row] = await this.connection.rows(
+        `INSERT INTO access_token (name, description, digest, permission, created_at, expires_at)
+         VALUES (?, ?, ?, ?, ?, ?) RETURNING ${TOKEN_COLUMNS}`,
+        [name, description, digest, permission, createdAt, expiresAt],
+      );
+      if (row === undefined) {
+        throw new Error('the store returned no row for a new access token');
+      }
+      const stored = tokenOf(row);
+      if (stored.id <= this.digest.lastTokenId) {
+        throw this.#found(`the id ${stored.id} of a deleted access token came again`);
+      }
+      const added = await this.#setRowDigest(row);
+      return { result: stored, added: [added], lastTokenId: stored.id };
+    });
   }
 
-  async tokens(): Promise<readonly StoredToken[]> {
-    const rows = await this.connection.rows(`SELECT ${TOKEN_COLUMNS} FROM access_token ORDER BY id`);
-    return rows.map(tokenOf);
+  tokens(): Promise<readonly StoredToken[]> {
+    return this.#inTurn(async () => {
+      const found: StoredToken[] = [];
+      for await (const page of tokenPages(this.connection)) {
+        found.push(...page.map((row) => this.#sound(row).token));
+      }
+      return found;
+    });
   }
 
-  async token(id: number): Promise<StoredToken | undefined> {
-    const [row] = await this.connection.rows(`SELECT ${TOKEN_COLUMNS} FROM access_token WHERE id = ?`, [id]);
-    return row && tokenOf(row);
+  token(id: number): Promise<StoredToken | undefined> {
+    return this.#inTurn(async () => (await this.#tokenRow('id = ?', id))?.token);
   }
 
-  async tokenByDigest(digest: Buffer): Promise<StoredToken | undefined> {
-    const [row] = await this.connection.rows(`SELECT ${TOKEN_COLUMNS} FROM access_token WHERE digest = ?`, [
-      digest,
-    ]);
-    return row && tokenOf(row);
+  tokenByDigest(digest: Buffer): Promise<StoredToken | undefined> {
+    return this.#inTurn(async () => (await this.#tokenRow('digest = ?', digest))?.token);
   }
 
-  async replaceDigest(id: number, digest: Buffer, now: number): Promise<StoredToken | undefined> {
-    const [row] = await this.connection.rows(
-      `UPDATE access_token SET digest = ? WHERE id = ? AND (expires_at IS NULL OR expires_at > ?)
-       RETURNING ${TOKEN_COLUMNS}`,
-      [digest, id, now],
-    );
-    return row && tokenOf(row);
+  replaceDigest(id: number, digest: Buffer, now: number): Promise<StoredToken | undefined> {
+    return this.#change(async () => {
+      const before = await this.#tokenRow('id = ?', id);
+      if (before === undefined || (before.token.expiresAt !== null && before.token.expiresAt <= now)) {
+        return { result: undefined };
+      }
+      const row = tokenRow(before.token, digest);
+      await this.connection.rows('UPDATE access_token SET digest = ?, row_digest = ? WHERE id = ?', [
+        digest,
+        row.digest,
+        id,
+      ]);
+      return { result: before.token, removed: [before.counted], added: [row] };
+    });
   }
 
-  async deleteToken(id: number): Promise<boolean> {
-    const rows = await this.connection.rows('DELETE FROM access_token WHERE id = ? RETURNING id', [id]);
-    return rows.length === 1;
+  deleteToken(id: number): Promise<boolean> {
+    return this.#change(async () => {
+      const before = await this.#tokenRow('id = ?', id);
+      if (before === undefined) {
+        return { result: false };
+      }
+      await this.connection.rows('DELETE FROM access_token WHERE id = ?', [id]);
+      return { result: true, removed: [before.counted] };
+    });
   }
 
-  async copyTo(path: string): Promise<boolean> {
-    await makeEmptyFile(path);
-    try {
-      await this.connection.rows('VACUUM INTO ?', [path]);
-    } catch (error) {
-      await rm(path, { force: true });
-      throw withPath(error, this.path);
-    }
-    await syncFile(path);
-    return true;
+  copyTo(path: string): Promise<boolean> {
+    return this.#inTurn(async () => {
+      const { generation, lastTokenId } = this.digest;
+      const content = { rows: this.#soundRows(), generation, lastTokenId };
+      const copied = await writeStore(path, this.kind, content);
+      if (copied.text !== this.digest.text) {
+        await rm(path, { force: true });
+        throw this.#found('rows are missing, or there are others than were written');
+      }
+      await new DigestFile(dirname(path)).write(copied);
+      return true;
+    });
   }
 
   close(): Promise<void> {
-    return this.connection.close();
+    const closing = this.#last.then(() => this.connection.close());
+    this.#last = closing.catch(() => undefined);
+    return closing;
   }
-}
 
-function tokenOf(row: Record<string, unknown>): StoredToken {
-  const { description, expires_at: expiresAt } = row;
-  return {
-    id: Number(row['id']),
-    name: String(row['name']),
-    description: typeof description === 'string' ? description : null,
-    permission: String(row['permission']),
-    createdAt: Number(row['created_at']),
-    expiresAt: expiresAt === null ? null : Number(expiresAt),
-  };
-}
-
-/**
- * What SQLite finds wrong with the file of a connection; nothing when the store is sound.
- * @throws errors that are not about the file: no memory, or no room for SQLite's own files.
- */
-export async function problemsOf(connection: SqlConnection): Promise<readonly string[]> {
-  try {
-    const rows = await connection.rows('PRAGMA integrity_check(20)');
-    const found = rows.map((row) => String(row['integrity_check']));
-    if (found.length !== 1 || found[0] !== 'ok') {
-      return found;
+  async *#soundRows(): AsyncGenerator<StoredRow> {
+    for await (const row of countedRows(this.connection)) {
+      yield this.#sound(row);
     }
-    const [row] = await connection.rows('PRAGMA user_version');
-    return Number(row?.['user_version'] ?? 0) === 0 ? [NO_SCHEMA] : [];
-  } catch (error) {
-    if (SURROUNDINGS.has(primaryCode(error))) {
-      throw error;
-    }
-    return [(error as Error).message];
   }
-}
 
-/** SQLITE_PERM, _NOMEM, _READONLY, _IOERR, _FULL and _CANTOPEN: errors of the system, not of the file's content. */
-const SURROUNDINGS: ReadonlySet<number | undefined> = new Set([3, 7, 8, 10, 13, 14]);
+  async #adminRow(): Promise<(StoredRow & { readonly kind: 'admin' }) | undefined> {
+    const [row] = await this.connection.rows(`SELECT ${ADMIN_COLUMNS}, row_digest FROM admin`);
+    return row && this.#sound(storedAdmin(row));
+  }
 
-/** The plain code of an error of SQLite, in either library: extended ones have it in their last byte. */
-function primaryCode(error: unknown): number | undefined {
-  const { errcode, errno } = error as { readonly errcode?: number; readonly errno?: number };
-  const code = errcode ?? errno;
-  return code === undefined || code < 0 ? undefined : code & 0xff;
-}
+  async #settingRow(name: string): Promise<(StoredRow & { readonly kind: 'setting' }) | undefined> {
+    const [row] = await this.connection.rows('SELECT name, value, row_digest FROM setting WHERE name = ?', [
+      name,
+    ]);
+    const found = row && storedSetting(row);
+    return found === undefined || !isCounted(name) ? found : this.#sound(found);
+  }
 
-/** SQLITE_CORRUPT and SQLITE_NOTADB, as either library reports them. */
-const DAMAGED: ReadonlySet<unknown> = new Set(['SQLITE_CORRUPT', 'SQLITE_NOTADB', 11, 26]);
+  async #tokenRow(
+    where: 'id = ?' | 'digest = ?',
+    value: number | Buffer,
+  ): Promise<(StoredRow & { readonly kind: 'token' }) | undefined> {
+    const [row] = await this.connection.rows(
+      `SELECT ${TOKEN_COLUMNS}, row_digest FROM access_token WHERE ${where}`,
+      [value],
+    );
+    return row && this.#sound(storedToken(row));
+  }
 
-/** The error with the name of the file, where the file is damaged. */
-function withPath(error: unknown, path: string): unknown {
-  const { code, errcode, message } = error as { code?: string; errcode?: number; message: string };
-  // Extended codes of SQLite have the plain one in their last byte.
-  const isDamaged = DAMAGED.has(code) || (errcode !== undefined && DAMAGED.has(errcode & 0xff));
-  return isDamaged ? new StoreDamaged(path, message) : error;
-}
+  /** A row as it was written: what is read later from the disk may be damaged by then. */
+  #sound<Row extends StoredRow>(row: Row): Row {
+    if (!row.verifies) {
+      throw this.#found('a row is not what was written');
+    }
+    return row;
+  }
 
-/** SQLITE_BUSY, as either library reports it. */
-function isBusy(error: unknown): boolean {
-  const { code, errcode, message } = error as { code?: string; errcode?: number; message?: string };
-  return code === 'SQLITE_BUSY' || errcode === 5 || message === 'database is locked';
+  /** Gives a row of a token that was just inserted its digest, which has its id. */
+  async #setRowDigest(row: SqlRow): Promise<ReturnType<typeof tokenRow>> {
+    const stored = tokenOf(row);
+    const counted = tokenRow(stored, bytesOf(row, 'digest'));
+    await this.connection.rows('UPDATE access_token SET row_digest = ? WHERE id = ?', [
+      counted.digest,
+      stored.id,
+    ]);
+    return counted;
+  }
+
+  /** Runs work after all before it, and turns errors of a damaged file into the fault of the store. */
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const result = this.#last.then(async () => {
+      if (this.#fault !== undefined) {
+        throw this.#fault;
+      }
+      try {
+        return await work();
+      } catch (error) {
+        throw isDamage(error) ? this.#found((error as Error).message) : error;
+      }
+    });
+    this.#last = result.catch(() => undefined);
+    return result;
+  }
+
+  /** Closes the store to all that follows, because it is damaged. */
+  #found(what: string): StoreDamaged {
+    if (this.#fault === undefined) {
+      this.#fault = new StoreDamaged(this.file.path, what);
+      this.file.onFault?.(this.#fault);
+    }
+    return this.#fault;
+  }
+
+  /**
+   * Makes a change whole, with the digest of what is there after it: the next digest file is prepared, the store commits,
+   * and the file takes its name. A crash in between leaves a store that is newer than the file.
+   */
+  #change<T>(work: () => Promise<Changed<T>>): Promise<T> {
+    return this.#inTurn(async () => {
+      let next: StoreDigest | undefined;
+      let result: T;
+      await this.connection.script('BEGIN IMMEDIATE');
+      try {
+        const changed = await work();
+        ({ result } = changed);
+        if (changed.added !== undefined || changed.removed !== undefined) {
+          next = this.digest.next(changed);
+          await this.file.digestFile.prepare(next);
+          await putSetting(this.connection, DIGEST_SETTING, next.text, null);
+        }
+        await this.connection.script('COMMIT');
+      } catch (error) {
+        await this.#undo();
+        throw error;
+      }
+      if (next !== undefined) {
+        await this.#publish(next);
+      }
+      return result;
+    });
+  }
+
+  async #publish(next: StoreDigest): Promise<void> {
+    this.digest = next;
+    try {
+      await this.file.digestFile.publish();
+    } catch (error) {
+      // The change is in the store. Going on would answer it as failed, and keep it.
+      throw this.#found(`${this.file.digestFile.path} cannot be replaced: ${(error as Error).message}`);
+    }
+  }
+
+  /** Takes back a change that failed. After a commit that failed nobody knows what is on the disk until it is read. */
+  async #undo(): Promise<void> {
+    await this.connection.script('ROLLBACK').catch(() => undefined);
+    await this.file.digestFile.discard().catch(() => undefined);
+    const kept = await ownDigest(this.connection).catch(() => undefined);
+    if (kept !== this.digest.text) {
+      this.#found('a change could neither be made nor taken back');
+    }
+  }
 }

@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module';
 import type * as sqlite3 from 'sqlite3';
-import type { SqlConnection } from './sql-store';
+import type { SqlConnection } from './connection';
 
 const requireModule = createRequire(__filename);
 

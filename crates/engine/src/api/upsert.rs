@@ -4,8 +4,7 @@ use super::body::{self, Budget, Result, field_error};
 use super::id::read_id;
 use super::vector::VectorReader;
 use crate::collection::update::{NamedVectors, PointInput, Update, UpdateMode};
-use crate::config::fields::choice;
-use crate::error::Error;
+use crate::config::fields::{choice, insert_named};
 use crate::filter::Filter;
 use crate::json::{Kind, Reader, read_payload};
 use crate::limits::Limits;
@@ -123,18 +122,7 @@ fn read_vector_columns(reader: &mut Reader<'_>, limits: &Limits) -> Result<Vecto
             return Ok(());
         }
         let vectors = column(r, limits, |r| forms.value(r))?;
-        let earlier = columns.iter().position(|(known, _)| **known == *name);
-        match earlier {
-            Some(at) => columns[at].1 = vectors,
-            None if columns.len() >= limits.max_named_vectors => {
-                return Err(Error::bad(format!(
-                    "{place}: at most {} named vectors (max_named_vectors)",
-                    limits.max_named_vectors
-                )));
-            }
-            None => columns.push((name.into(), vectors)),
-        }
-        Ok(())
+        insert_named(&mut columns, name, vectors, limits, &place)
     })?;
     Ok(VectorColumns::Named(columns))
 }

@@ -1,9 +1,10 @@
 //! A block of zeroed memory.
 
-use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
+use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ptr::NonNull;
 
 use super::{HUGE_PAGE_BYTES, LINE_BYTES};
+use crate::allocator::refuse;
 
 /// A block of zeroed memory that is never moved, aligned to a cache line.
 ///
@@ -23,16 +24,17 @@ unsafe impl Send for Block {}
 unsafe impl Sync for Block {}
 
 impl Block {
-    /// Allocates `bytes` zeroed bytes. Aborts like any Rust allocation when there is no memory.
+    /// Allocates `bytes` zeroed bytes. Without memory it unwinds to the next
+    /// `catch` of the allocator.
     pub(super) fn zeroed(bytes: usize) -> Block {
         assert!(bytes > 0 && bytes <= isize::MAX as usize / 2, "a block of {bytes} bytes");
         if bytes >= HUGE_PAGE_BYTES && cfg!(unix) {
-            let start = map(bytes).unwrap_or_else(|| handle_alloc_error(layout(bytes)));
+            let start = map(bytes).unwrap_or_else(|| refuse(bytes));
             return Block { start, bytes, mapped: true };
         }
         // SAFETY: the layout has a size above zero.
         let start = unsafe { alloc_zeroed(layout(bytes)) };
-        let start = NonNull::new(start).unwrap_or_else(|| handle_alloc_error(layout(bytes)));
+        let start = NonNull::new(start).unwrap_or_else(|| refuse(bytes));
         Block { start, bytes, mapped: false }
     }
 

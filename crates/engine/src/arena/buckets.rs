@@ -68,11 +68,24 @@ impl Buckets {
     pub(super) fn reserve(&self, item: u32) -> NonNull<u8> {
         assert!(item < Self::MAX_ITEMS, "item {item} is beyond the limit");
         let (bucket, _) = self.place(item);
-        let items = 1usize << (bucket as u32 + self.first_shift);
-        let block = self.blocks[bucket].get_or_init(|| Block::zeroed(items * self.item_bytes));
+        let block = self.block(bucket);
         self.starts[bucket].store(block.start().as_ptr(), Ordering::Release);
         self.reserved.fetch_max(item + 1, Ordering::Relaxed);
         self.item(item).expect("its bucket was made above")
+    }
+
+    /// Allocates what the items below `end` will need, so that [`Buckets::reserve`] finds it. Without memory it unwinds to
+    /// the next `catch` of the allocator.
+    pub(super) fn provide(&self, end: u32) {
+        if let Some(last) = end.min(Self::MAX_ITEMS).checked_sub(1) {
+            let (bucket, _) = self.place(last);
+            self.block(bucket);
+        }
+    }
+
+    fn block(&self, bucket: usize) -> &Block {
+        let items = 1usize << (bucket as u32 + self.first_shift);
+        self.blocks[bucket].get_or_init(|| Block::zeroed(items * self.item_bytes))
     }
 
     /// One past the greatest item reserved.

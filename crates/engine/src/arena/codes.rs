@@ -49,6 +49,13 @@ impl CodeArena {
         self.rows.item_bytes()
     }
 
+    /// Allocates what the rows below `end` will need, so that no write of one allocates. Without memory it unwinds to the
+    /// next `catch` of the allocator.
+    pub fn provide(&self, end: u32) {
+        self.rows.provide(end);
+        self.tags.iter().for_each(|tags| tags.provide(end));
+    }
+
     /// Writes row `row` with a tag whose lowest bit is taken as set. Panics when the row is written already or just
     /// being written, from [`CodeArena::MAX_ROWS`] on, or when the payload has another size than the arena's.
     pub fn write(&self, row: u32, payload: &[u8], tag: u64) {

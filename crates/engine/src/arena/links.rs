@@ -57,10 +57,23 @@ impl LinkArena {
     pub fn reserve(&self, row: u32) -> &[AtomicU32] {
         assert!(row < Self::MAX_ROWS, "row {row} is beyond the limit of a link arena");
         let (bucket, offset) = self.place(row);
-        let rows = 1usize << (bucket as u32 + self.first_shift);
-        let block = self.buckets[bucket].get_or_init(|| Block::zeroed(rows * self.width * size_of::<u32>()));
+        let block = self.block(bucket);
         self.reserved.fetch_max(row + 1, Ordering::Relaxed);
         self.slice(block, offset)
+    }
+
+    /// Allocates what the rows below `end` will need, so that [`LinkArena::reserve`] finds it. Without memory it unwinds to
+    /// the next `catch` of the allocator.
+    pub fn provide(&self, end: u32) {
+        if let Some(last) = end.min(Self::MAX_ROWS).checked_sub(1) {
+            let (bucket, _) = self.place(last);
+            self.block(bucket);
+        }
+    }
+
+    fn block(&self, bucket: usize) -> &Block {
+        let rows = 1usize << (bucket as u32 + self.first_shift);
+        self.buckets[bucket].get_or_init(|| Block::zeroed(rows * self.width * size_of::<u32>()))
     }
 
     /// Words of a row.

@@ -3,11 +3,11 @@
 use super::Catalog;
 use crate::collection::{Cause, Collection, Unopened};
 use crate::config::CollectionConfig;
+use crate::deadline::{Deadline, Gone};
 use crate::error::Error;
 use crate::types::Lsn;
-use parking_lot::{Condvar, Mutex};
+use parking_lot::Mutex;
 use std::sync::Arc;
-use std::time::Instant;
 
 /// A collection's place in the catalog.
 pub struct Entry {
@@ -19,8 +19,12 @@ pub struct Entry {
     pub config: Arc<CollectionConfig>,
     state: EntryState,
     life: Mutex<Life>,
-    changed: Condvar,
+    /// Whether it was deleted: the requests that use it are cancelled.
+    pub(super) gone: Gone,
 }
+
+/// Called once, when the name of a deleted collection is free, or the time for that is over.
+pub type DeletionReply = Box<dyn FnOnce(Result<bool, Error>) + Send>;
 
 /// Whether the collection could be opened.
 pub(super) enum EntryState {
@@ -41,6 +45,10 @@ fn advice(cause: Cause) -> &'static str {
             "; let the user of the server read it (see to its owner and its mode), and start the server again"
         }
         Cause::Folder => "; move the folder away, put the file there, and start the server again",
+        Cause::Exhausted => {
+            "; no damage was found: give the server more memory, address space (`ulimit -v`) or file descriptors \
+             (`ulimit -n`), and start it again"
+        }
         // The message itself says what to do.
         Cause::OtherFormat => "",
     }
@@ -49,7 +57,8 @@ fn advice(cause: Cause) -> &'static str {
 impl EntryState {
     /// A quarantined collection: its fault, and the LSN from which on it needs the log.
     pub(super) fn quarantined(fault: &Unopened, pinned_lsn: Option<Lsn>) -> EntryState {
-        let fault = format!("{fault}; nothing of it was changed{}", advice(fault.cause));
+        let now = if fault.cause == Cause::Exhausted { "the collection cannot be opened now: " } else { "" };
+        let fault = format!("{now}{fault}; nothing of it was changed{}", advice(fault.cause));
         EntryState::Quarantined { fault, pinned_lsn }
     }
 }
@@ -64,11 +73,14 @@ struct Life {
     mark_durable: bool,
     detaching: bool,
     detached: bool,
+    /// The request that deletes it, until it is answered.
+    deletion: Option<(Deadline, DeletionReply)>,
 }
 
 impl Entry {
     pub(super) fn new(id: u64, name: String, config: Arc<CollectionConfig>, state: EntryState) -> Entry {
-        Entry { id, name, config, state, life: Mutex::new(Life::default()), changed: Condvar::new() }
+        let gone = Gone::new(&name);
+        Entry { id, name, config, state, life: Mutex::default(), gone }
     }
 
     /// The collection, unless it is quarantined.
@@ -135,15 +147,30 @@ impl Entry {
 
     pub(super) fn finish_detaching(&self) {
         self.life.lock().detached = true;
-        self.changed.notify_all();
+        self.answer_deletion();
     }
 
-    pub(super) fn wait_until_detached(&self, deadline: Instant) {
+    /// Keeps the reply to the request that deletes the entry until that is detached, which may have happened since the
+    /// mark.
+    pub(super) fn when_detached(&self, deadline: Deadline, reply: DeletionReply) {
         let mut life = self.life.lock();
-        while !life.detached {
-            if self.changed.wait_until(&mut life, deadline).timed_out() {
-                return;
-            }
+        if life.detached {
+            drop(life);
+            return reply(Ok(true));
+        }
+        life.deletion = Some((deadline, reply));
+    }
+
+    /// Whether the request that deletes it is answered, or is to be.
+    pub(super) fn is_deletion_over(&self) -> bool {
+        self.life.lock().deletion.as_ref().is_none_or(|(deadline, _)| deadline.passed())
+    }
+
+    /// Answers the request that deletes it, if that has not been done.
+    pub(super) fn answer_deletion(&self) {
+        let deletion = self.life.lock().deletion.take();
+        if let Some((_, reply)) = deletion {
+            reply(Ok(true));
         }
     }
 }

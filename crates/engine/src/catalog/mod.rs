@@ -4,6 +4,7 @@
 //! A collection is active, marked for deletion, or quarantined (C4.5, C10.2).
 
 mod claim;
+mod deletion;
 mod entry;
 mod file;
 mod open;
@@ -14,7 +15,7 @@ mod staging;
 
 pub use crate::wal::CATALOG;
 pub use claim::{UNFINISHED_RESTORE, claim, claim_to_read};
-pub use entry::{Entry, Use};
+pub use entry::{DeletionReply, Entry, Use};
 pub use file::{COPY_PATH as CATALOG_COPY, CatalogFault, SavedEntry, catalog_fault};
 pub use open::{Mode, Opened, open};
 pub use open_error::OpenError;
@@ -25,22 +26,26 @@ pub use rehearsal::{
 pub use replay::StartDamage;
 pub use staging::STAGING;
 
-use crate::collection::{Collection, Shared, Unopened, directory};
+use crate::collection::{Collection, Shared, Unopened};
 use crate::config::CollectionConfig;
+use crate::deadline::Gone;
 use crate::error::Error;
-use crate::limits::MAX_HEALTH_ISSUES;
-use crate::storage::StorageError;
+use crate::storage::{StorageError, map_faults};
 use crate::types::Lsn;
 use crate::wal::{Durability, LogError};
 use arc_swap::ArcSwap;
+use deletion::Detached;
 use entry::EntryState;
 pub(crate) use file::CatalogFile;
 use file::{Found, NoCatalog};
 use imbl::OrdMap;
 use parking_lot::{Mutex, RwLock};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc;
-use std::time::Instant;
+
+/// About what an empty collection takes of the memory.
+const EMPTY_BYTES: u64 = 32 << 10;
 
 /// Kind of the record that creates a collection.
 const CREATE: u8 = 16;
@@ -54,10 +59,14 @@ pub struct Catalog {
     ledger: Mutex<Ledger>,
     /// Detached collections whose files are still there.
     detached: Mutex<Vec<Detached>>,
+    /// Entries whose deletion waits for requests to end.
+    deletions: Mutex<Vec<Arc<Entry>>>,
     /// Why the last attempt to cut the log failed.
     cut_fault: Mutex<Option<String>>,
     /// Locked for writing while the whole log is needed, for reading while it is cut.
     cuts: RwLock<()>,
+    /// Faults of maps that [`Catalog::settle_map_faults`] has dealt with.
+    settled_faults: AtomicU64,
 }
 
 /// What only creations and deletions touch, one at a time.
@@ -73,16 +82,6 @@ struct Ledger {
     fault: Option<String>,
 }
 
-/// A deleted collection whose files still exist.
-struct Detached {
-    id: u64,
-    name: String,
-    /// The collection, until its files were first tried.
-    entry: Option<Arc<Entry>>,
-    /// Why they could not be removed.
-    fault: Option<String>,
-}
-
 impl Catalog {
     fn new(shared: Arc<Shared>, entries: OrdMap<String, Arc<Entry>>, ledger: Ledger) -> Catalog {
         Catalog {
@@ -90,8 +89,10 @@ impl Catalog {
             entries: ArcSwap::from_pointee(entries),
             ledger: Mutex::new(ledger),
             detached: Mutex::default(),
+            deletions: Mutex::default(),
             cut_fault: Mutex::default(),
             cuts: RwLock::default(),
+            settled_faults: AtomicU64::new(0),
         }
     }
 
@@ -145,7 +146,7 @@ impl Catalog {
         if self.entries.load().len() >= limit {
             return Err(Error::bad(format!("At most {limit} collections (max_collections)")));
         }
-        self.shared.admit_growth()?;
+        self.shared.admit_growth(EMPTY_BYTES)?;
         let id = ledger.next_id;
         let body = file::encode_entry(id, name, &config);
         ledger.last_lsn = self.append(CREATE, &body)?;
@@ -161,93 +162,9 @@ impl Catalog {
         Ok(())
     }
 
-    /// Deletes a collection. The mark is durable first; then this waits, until the deadline, for the requests
-    /// that use it to end and the name to be free. Returns false when there was none.
-    ///
-    /// # Errors
-    /// `CollectionDeleted` when another request is deleting it, and the log's.
-    pub fn delete(self: &Arc<Self>, name: &str, deadline: Instant) -> Result<bool, Error> {
-        let entry = loop {
-            let Some(entry) = self.entries.load().get(name).cloned() else { return Ok(false) };
-            self.shared.storage.turn("before a collection is deleted");
-            if !entry.start_deleting() {
-                return Err(Error::CollectionDeleted(name.to_string()));
-            }
-            self.shared.storage.turn("marking a collection for deletion");
-            match self.mark(&entry) {
-                Ok(true) => break entry,
-                Ok(false) => entry.stop_deleting(),
-                Err(error) => {
-                    entry.stop_deleting();
-                    return Err(error);
-                }
-            }
-        };
-        if let Some(collection) = entry.collection() {
-            collection.stop_waiting();
-        }
-        if entry.is_idle() {
-            self.detach(&entry);
-        }
-        entry.wait_until_detached(deadline);
-        Ok(true)
-    }
-
-    /// Marks an entry for deletion, durably. Returns false when another entry has taken its place because the
-    /// collection was quarantined.
-    fn mark(&self, entry: &Arc<Entry>) -> Result<bool, Error> {
-        let mut ledger = self.ledger.lock();
-        if !self.entries.load().get(&entry.name).is_some_and(|now| Arc::ptr_eq(now, entry)) {
-            return Ok(false);
-        }
-        ledger.last_lsn = self.append(DROP, &entry.id.to_le_bytes())?;
-        // Before the ledger is unlocked: the catalog's file must not include both the mark and the entry.
-        entry.mark_durable();
-        Ok(true)
-    }
-
-    /// Frees the name of a deleted collection that no request uses any more. Its files go in the background: the last
-    /// user may be the log's thread, which must not wait for them.
-    fn detach(&self, entry: &Arc<Entry>) {
-        if !entry.start_detaching() {
-            return;
-        }
-        self.entries.rcu(|entries| {
-            let mut entries = OrdMap::clone(entries);
-            if entries.get(&entry.name).is_some_and(|now| now.id == entry.id) {
-                entries.remove(&entry.name);
-            }
-            entries
-        });
-        let (id, name) = (entry.id, entry.name.clone());
-        self.detached.lock().push(Detached { id, name, entry: Some(Arc::clone(entry)), fault: None });
-        entry.finish_detaching();
-    }
-
-    /// Removes the files of detached collections. Those that cannot be removed are tried again by the next call; what a
-    /// crash leaves is removed at the next start: the mark is in the log.
-    pub fn remove_detached(&self) {
-        let ids: Vec<u64> = self.detached.lock().iter().map(|one| one.id).collect();
-        for id in ids {
-            let entry =
-                self.detached.lock().iter_mut().find(|one| one.id == id).and_then(|one| one.entry.take());
-            let removed = match entry.as_ref().and_then(|entry| entry.collection()) {
-                Some(collection) => collection.remove_files(),
-                None => self.shared.storage.remove_dir_all(&directory(id)),
-            };
-            let mut detached = self.detached.lock();
-            let Some(at) = detached.iter().position(|one| one.id == id) else { continue };
-            match removed {
-                Err(error) if at < MAX_HEALTH_ISSUES => detached[at].fault = Some(error.to_string()),
-                _ => drop(detached.remove(at)),
-            }
-        }
-    }
-
-    /// Deleted collections whose files could not be removed, and why.
-    pub fn removal_faults(&self) -> Vec<(String, String)> {
-        let detached = self.detached.lock();
-        detached.iter().filter_map(|one| Some((one.name.clone(), one.fault.clone()?))).collect()
+    /// Whether the collection of that name goes, for the deadline of a request that uses it.
+    pub fn gone(&self, name: &str) -> Option<Gone> {
+        self.entries.load().get(name).map(|entry| entry.gone.clone())
     }
 
     /// Why the catalog's file could not be written, or the log could not be cut.
@@ -283,6 +200,23 @@ impl Catalog {
         if let Some(entry) = entry {
             self.quarantine(&entry, damage);
         }
+    }
+
+    /// Quarantines the collections of which a map could not be read. Returns how many maps of the process that was when
+    /// this began: as long as [`map_faults`] says the same, nothing of a collection that was entered since is zeros in the
+    /// place of what was written.
+    pub fn settle_map_faults(&self) -> u64 {
+        let faults = map_faults();
+        if faults == self.settled_faults.load(Ordering::Acquire) {
+            return faults;
+        }
+        for collection in self.collections() {
+            if collection.report_map_fault().is_some() {
+                self.quarantine_damaged(&collection);
+            }
+        }
+        self.settled_faults.fetch_max(faults, Ordering::AcqRel);
+        faults
     }
 
     /// LSN from which on quarantined collections need the log.

@@ -5,7 +5,9 @@ use super::replay::{Replay, Slot, StartDamage};
 use super::{Catalog, Ledger, OpenError, STAGING};
 use crate::collection::{IndexQueue, OpeningOptions, Shared};
 use crate::limits::{Limits, Thresholds};
+use crate::memory::{Memory, MemoryLimit};
 use crate::storage::{OTHER_IS_SOUND, Reserve, Storage, StorageError};
+use crate::supervision::Supervisor;
 use crate::types::Lsn;
 use crate::wal::{GroupCommit, GroupOptions, Log, LogError, LogOptions, LogReport};
 use std::collections::BTreeMap;
@@ -62,10 +64,13 @@ pub fn open(
     storage: Arc<dyn Storage>,
     limits: Limits,
     thresholds: Thresholds,
+    memory: MemoryLimit,
     mode: Mode,
 ) -> Result<Opened, OpenError> {
+    let memory = Arc::new(Memory::of(memory));
+    let (thresholds, limits) = memory.suit(thresholds, limits);
     let reserve = Arc::new(Reserve::open(Arc::clone(&storage)));
-    let open = || open_with(&storage, &reserve, limits, thresholds, mode);
+    let open = || open_with(&storage, &reserve, &memory, limits, thresholds, mode);
     match open() {
         // The log writes while it is opened, and a full disk must not keep a server from starting.
         Err(OpenError::Log(LogError::Full)) if reserve.release_for_start() => open(),
@@ -76,6 +81,7 @@ pub fn open(
 fn open_with(
     storage: &Arc<dyn Storage>,
     reserve: &Arc<Reserve>,
+    memory: &Arc<Memory>,
     limits: Limits,
     thresholds: Thresholds,
     mode: Mode,
@@ -99,20 +105,19 @@ fn open_with(
     // What cannot be removed now is tried again at the next start.
     let _ = remove_leftovers(&**storage, &replay.slots, replay.next_id);
     let _ = storage.remove_dir_all(STAGING);
-    let log = log.with_reserve(Arc::clone(reserve));
-    let log = match mode {
-        Mode::Threaded => GroupCommit::threaded(log, &GroupOptions::default()).map_err(OpenError::Threads)?,
-        Mode::Inline { .. } => GroupCommit::inline(log, &GroupOptions::default()),
-    };
+    let supervisor = Arc::<Supervisor>::default();
+    let log = group_commit(log.with_reserve(Arc::clone(reserve)), memory, &supervisor, mode)?;
     let shared = Arc::new(Shared {
         storage: Arc::clone(storage),
         log,
         indexer: IndexQueue::default(),
         limits,
         thresholds,
+        memory: Arc::clone(memory),
         reserve: Arc::clone(reserve),
         unsaved_work: Arc::default(),
         waiting_writes: Arc::default(),
+        supervisor,
     });
     let (next_id, last_lsn, saved_lsn) = (replay.next_id, replay.last_lsn, replay.saved_lsn);
     let (entries, mut damage) = replay.into_entries(&shared);
@@ -124,6 +129,22 @@ fn open_with(
     });
     let ledger = Ledger { next_id, last_lsn, saved_lsn, is_stale, fault: None };
     Ok(Opened { catalog: Arc::new(Catalog::new(shared, entries, ledger)), report, damage })
+}
+
+/// Group commit over a log that is open.
+fn group_commit(
+    log: Log,
+    memory: &Memory,
+    supervisor: &Arc<Supervisor>,
+    mode: Mode,
+) -> Result<GroupCommit, OpenError> {
+    let usual = GroupOptions::default();
+    let waiting_bytes = memory.log_bytes(usual.waiting_bytes);
+    let options = GroupOptions { waiting_bytes, supervisor: Arc::clone(supervisor), ..usual };
+    match mode {
+        Mode::Threaded => GroupCommit::threaded(log, &options).map_err(OpenError::Threads),
+        Mode::Inline { .. } => Ok(GroupCommit::inline(log, &options)),
+    }
 }
 
 /// Refuses a directory if the list of its collections is incomplete.

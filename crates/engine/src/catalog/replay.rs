@@ -4,6 +4,7 @@ use super::entry::{Entry, EntryState};
 use super::file::{self, CatalogFile, SavedEntry};
 use super::rehearsal::DamagedRecord;
 use super::{CATALOG, CREATE, DROP};
+use crate::allocator::catch;
 use crate::collection::{
     CHANGES, Cause, Collection, Opening, OpeningOptions, Shared, Unopened, is_manifest_damaged,
 };
@@ -118,9 +119,11 @@ impl Replay {
                 self.highest_id = self.highest_id.max(collection);
                 if let Some(Slot { opening, .. }) = self.slots.get_mut(&collection)
                     && let Ok(open) = opening
-                    && let Err(fault) = open.replay(lsn, body)
                 {
-                    *opening = Err(fault.into());
+                    let replayed = catch(|| open.replay(lsn, body).map_err(Unopened::from));
+                    if let Err(fault) = replayed.unwrap_or_else(|refused| Err(refused.into())) {
+                        *opening = Err(fault);
+                    }
                 }
             }
             Replayed::Record { collection, .. } => {
@@ -292,18 +295,20 @@ fn load_checkpoints(
     }
     let next = AtomicUsize::new(0);
     let loaded: Mutex<Vec<(usize, Result<Opening, Unopened>)>> = Mutex::default();
-    std::thread::scope(|scope| {
-        for _ in 0..threads.min(entries.len()) {
-            scope.spawn(|| {
-                while let Some((at, entry)) = {
-                    let at = next.fetch_add(1, Ordering::Relaxed);
-                    entries.get(at).map(|entry| (at, entry))
-                } {
-                    let opening = load(entry);
-                    loaded.lock().push((at, opening));
-                }
-            });
+    let load_some = || {
+        while let Some((at, entry)) = {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            entries.get(at).map(|entry| (at, entry))
+        } {
+            let opening = load(entry);
+            loaded.lock().push((at, opening));
         }
+    };
+    std::thread::scope(|scope| {
+        // Where the system refuses a thread, there are fewer; this one always loads.
+        let refused = |_: &usize| std::thread::Builder::new().spawn_scoped(scope, load_some).is_err();
+        let _ = (1..threads.min(entries.len())).find(refused);
+        load_some();
     });
     let mut loaded = loaded.into_inner();
     loaded.sort_unstable_by_key(|(at, _)| *at);

@@ -80,6 +80,16 @@ impl Change {
             Change::CreateIndex { .. } | Change::DropIndex(_) | Change::SetConfig(_) => 0,
         }
     }
+
+    /// Points whose payloads it writes.
+    pub fn edited(&self) -> impl Iterator<Item = PointId> + '_ {
+        let (one, many) = match self {
+            Change::Put { id, .. } => (Some(*id), &[][..]),
+            Change::EditPayload { ids, .. } => (None, &ids[..]),
+            _ => (None, &[][..]),
+        };
+        one.into_iter().chain(many.iter().copied())
+    }
 }
 
 /// What replaying one point of a record costs beside the record's bytes, in bytes of the same cost. Measured with

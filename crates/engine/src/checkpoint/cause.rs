@@ -1,5 +1,6 @@
 //! Why a file of a collection cannot be used, and what to do about it.
 
+use crate::allocator::Refused;
 use crate::storage::{ErrorKind, OtherFormat, StorageError};
 use std::fmt;
 
@@ -14,6 +15,8 @@ pub enum Cause {
     Denied,
     /// A folder is in its place.
     Folder,
+    /// The system refuses memory, address space or file descriptors: nothing is wrong with it.
+    Exhausted,
     /// Another release wrote it: nothing is wrong with it.
     OtherFormat,
 }
@@ -25,6 +28,7 @@ impl Cause {
             ErrorKind::NotFound => Cause::Damaged,
             ErrorKind::Denied => Cause::Denied,
             ErrorKind::Folder => Cause::Folder,
+            ErrorKind::Exhausted => Cause::Exhausted,
             _ => Cause::Unreadable,
         }
     }
@@ -34,9 +38,14 @@ impl Cause {
         matches!(self, Cause::Damaged | Cause::Unreadable)
     }
 
+    /// Whether nothing can be said of the file: neither that it is sound nor that it is not.
+    pub fn is_unknown(self) -> bool {
+        matches!(self, Cause::OtherFormat | Cause::Exhausted)
+    }
+
     /// Whether another time the file may be read as it was written.
     pub fn may_pass(self) -> bool {
-        matches!(self, Cause::Unreadable | Cause::Denied | Cause::Folder)
+        matches!(self, Cause::Unreadable | Cause::Denied | Cause::Folder | Cause::Exhausted)
     }
 }
 
@@ -53,6 +62,12 @@ impl Unopened {
     /// A read that failed: what was to be read, and why it was not.
     pub fn unread(what: &str, error: &StorageError) -> Unopened {
         Unopened { what: format!("{what}: {}", error.public()), cause: Cause::of(error) }
+    }
+}
+
+impl From<Refused> for Unopened {
+    fn from(refused: Refused) -> Self {
+        Unopened { what: refused.to_string(), cause: Cause::Exhausted }
     }
 }
 

@@ -13,6 +13,8 @@ pub enum CheckpointError {
     Log(LogError),
     /// A file that was to be copied forward has been damaged since it was opened: says which.
     Damaged(String),
+    /// An earlier one panicked when it was in force already: what readers hold may be of it or of the one before.
+    HalfAdopted,
 }
 
 impl fmt::Display for CheckpointError {
@@ -21,6 +23,9 @@ impl fmt::Display for CheckpointError {
             CheckpointError::Storage(error) => error.fmt(f),
             CheckpointError::Log(error) => error.fmt(f),
             CheckpointError::Damaged(what) => f.write_str(what),
+            CheckpointError::HalfAdopted => f.write_str(
+                "a checkpoint failed inside the engine; restart the server to reopen the collection",
+            ),
         }
     }
 }

@@ -3,7 +3,7 @@
 //! A graph is derived data. One that is missing, damaged or of another recipe is built again in the background, while
 //! searches scan.
 
-use super::cause::Cause;
+use super::cause::{Cause, Unopened};
 use super::extents::{self, Extent, ExtentWriter};
 use super::verification::verify_all;
 use super::{Folder, file_path};
@@ -161,7 +161,7 @@ pub(crate) fn write(
 /// The graph that a checkpoint kept, or `None` when it is of another format or recipe.
 ///
 /// # Errors
-/// A sentence when the file is not what was written.
+/// Why the file cannot be used.
 pub(crate) fn load(
     folder: &Folder<'_>,
     kept: &GraphManifest,
@@ -169,15 +169,15 @@ pub(crate) fn load(
     field: usize,
     table: &FieldTable,
     threads: usize,
-) -> Result<Option<FieldGraph>, String> {
+) -> Result<Option<FieldGraph>, Unopened> {
     let path = file_path(folder.dir, kept.file());
     let map = match extents::open(folder.storage, &path, folder.collection, kept.file()) {
         Ok(map) => map,
         Err(fault) if fault.cause == Cause::OtherFormat => return Ok(None),
-        Err(fault) => return Err(fault.what),
+        Err(fault) => return Err(fault),
     };
     let all: Vec<Extent> = kept.extents().collect();
-    verify_all(folder.storage, folder.dir, &all, threads).map_err(|(extent, why)| why.sentence(&extent))?;
+    verify_all(folder.storage, folder.dir, &all, threads).map_err(|(extent, why)| why.unopened(&extent))?;
     let graph = decode(&map, kept, config, field, table);
     Ok(graph.inspect(|graph| graph.is_now_in(kept.file())))
 }

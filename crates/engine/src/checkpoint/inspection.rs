@@ -85,12 +85,13 @@ pub fn is_manifest_damaged(storage: &dyn Storage, id: u64) -> bool {
 }
 
 impl Inspection {
-    /// Makes sure that this release can read all files. Those of a later release are sound, and readable by that.
+    /// Makes sure that this release can read all files. Those of a later release are sound, and readable by that; nothing is
+    /// known of those for which the system has no memory.
     ///
     /// # Errors
     /// A sentence that names the file.
     pub fn refuse_other_formats(&self) -> Result<(), String> {
-        let other = self.faults.iter().find(|fault| fault.cause == Cause::OtherFormat);
+        let other = self.faults.iter().find(|fault| fault.cause.is_unknown());
         other.map_or(Ok(()), |FileFault { path, what, .. }| Err(format!("{path}: {what}")))
     }
 }

@@ -60,6 +60,14 @@ pub fn directory(collection: u64) -> String {
     format!("collections/{collection:016x}")
 }
 
+/// A sentence about a file of a collection of which a map had a page that could not be read, if there is one.
+pub(crate) fn unreadable_file(storage: &dyn Storage, collection: u64) -> Option<String> {
+    let dir = directory(collection);
+    let of_this = |path: &String| path.strip_prefix(&dir)?.strip_prefix('/').map(str::to_owned);
+    let file = storage.unreadable_maps().iter().find_map(of_this)?;
+    Some(format!("a page of the file {file} cannot be read"))
+}
+
 /// Path of a data or graph file in a collection's folder.
 pub(crate) fn file_path(dir: &str, number: u32) -> String {
     format!("{dir}/{}", file_name(number))

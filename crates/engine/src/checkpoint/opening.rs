@@ -1,12 +1,13 @@
 //! Opening a collection: its checkpoint, then the log after it.
 
-use super::cause::Unopened;
+use super::cause::{Cause, Unopened};
 use super::extents::{self, Extent};
 use super::graph_file::{self, GraphManifest};
 use super::manifest::{FieldManifest, Manifest};
 use super::point_column::load_points;
 use super::verification::verify_all;
-use super::{CheckpointFiles, Folder, file_path, sparse_file};
+use super::{CheckpointFiles, Folder, file_path, sparse_file, unreadable_file};
+use crate::allocator::{catch, refusal};
 use crate::change;
 use crate::config::{CollectionConfig, Placement};
 use crate::field::graph::FieldGraph;
@@ -15,7 +16,7 @@ use crate::field::{FieldArena, FieldTable};
 use crate::limits::Thresholds;
 use crate::payload::JsonPath;
 use crate::state::{DeclaredIndex, Head};
-use crate::storage::{Map, Storage};
+use crate::storage::{Map, Storage, map_faults};
 use crate::types::{Lsn, OpNumber, PointOffset};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -67,6 +68,15 @@ impl Opening {
         config: &Arc<CollectionConfig>,
         options: OpeningOptions,
     ) -> Result<Opening, Unopened> {
+        catch(|| Self::load_checkpoint(id, storage, config, options))?
+    }
+
+    fn load_checkpoint(
+        id: u64,
+        storage: &dyn Storage,
+        config: &Arc<CollectionConfig>,
+        options: OpeningOptions,
+    ) -> Result<Opening, Unopened> {
         let OpeningOptions { threads, row_chunk_bytes } = options;
         let files = CheckpointFiles::none(id);
         let Some(manifest) = Manifest::load(storage, id)? else {
@@ -84,6 +94,18 @@ impl Opening {
         verify_data(&folder, &manifest, threads)?;
         load_fields(&mut head, &manifest, &maps)?;
         let graphs = load_points_and_graphs(&folder, &mut head, &manifest, &maps, threads)?;
+        // What is sound and does not fit now must not be taken for damaged, and built again.
+        let exhausted = |graph: &Result<_, Unopened>| {
+            graph.as_ref().err().filter(|fault| fault.cause == Cause::Exhausted).cloned()
+        };
+        if let Some(fault) = graphs.iter().find_map(exhausted) {
+            return Err(fault);
+        }
+        if map_faults() > 0
+            && let Some(what) = unreadable_file(storage, id)
+        {
+            return Err(Unopened { what, cause: Cause::Unreadable });
+        }
         head.op = manifest.op;
         Ok(Opening::loaded(id, head, files, manifest, graphs))
     }
@@ -94,7 +116,7 @@ impl Opening {
         head: Head,
         mut files: CheckpointFiles,
         mut manifest: Manifest,
-        graphs: Vec<Result<Option<FieldGraph>, String>>,
+        graphs: Vec<Result<Option<FieldGraph>, Unopened>>,
     ) -> Opening {
         let (mut refused_graphs, mut damaged_graphs) = (Vec::new(), Vec::new());
         let names = head.state.config.fields().iter().map(|(name, _)| name);
@@ -105,7 +127,7 @@ impl Opening {
             {
                 refused_graphs.push(name.to_string());
                 let path = file_path(&files.dir, kept.file());
-                damaged_graphs.extend(graph.as_ref().err().map(|what| (path, what.clone())));
+                damaged_graphs.extend(graph.as_ref().err().map(|fault| (path, fault.what.clone())));
             }
         }
         let graphs = graphs.into_iter().map(|graph| graph.ok().flatten()).collect();
@@ -264,7 +286,7 @@ fn load_points_and_graphs(
     manifest: &Manifest,
     maps: &BTreeMap<u32, Map>,
     threads: usize,
-) -> Result<Vec<Result<Option<FieldGraph>, String>>, String> {
+) -> Result<Vec<Result<Option<FieldGraph>, Unopened>>, String> {
     let config = Arc::clone(&head.state.config);
     let tables: Vec<FieldTable> = head.fields.iter().map(FieldArena::table).collect();
     let graph = |(field, table): (usize, &FieldTable)| match &manifest.fields[field].graph {
@@ -279,10 +301,15 @@ fn load_points_and_graphs(
     }
     // Points and graphs do not depend on each other.
     std::thread::scope(|scope| {
-        let graphs = scope.spawn(graphs);
+        let loading = std::thread::Builder::new().spawn_scoped(scope, graphs);
         load_points(head, manifest, maps)?;
         load_indexes(head, manifest)?;
-        Ok(graphs.join().unwrap_or_else(|_| tables.iter().map(|_| Ok(None)).collect()))
+        // A system that has no memory for a thread may have some for the graphs.
+        let Ok(loading) = loading else { return Ok(graphs()) };
+        Ok(loading.join().unwrap_or_else(|panic| match refusal(&*panic) {
+            Some(refused) => vec![Err(refused.into())],
+            None => tables.iter().map(|_| Ok(None)).collect(),
+        }))
     })
 }
 

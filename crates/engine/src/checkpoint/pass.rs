@@ -4,6 +4,7 @@ use super::extents::{Extent, ExtentWriter};
 use super::manifest::{FieldManifest, Manifest};
 use super::point_column::{StoredPlace, encode_point};
 use super::{Folder, file_path};
+use crate::allocator::buffer;
 use crate::state::{DeclaredIndex, Payload, Point, View};
 use crate::storage::StorageError;
 use crate::types::{PointOffset, Row, RowRange};
@@ -202,8 +203,7 @@ impl Pass<'_> {
                 chunks.push(Some(match old {
                     Some(extent) => extent,
                     None => {
-                        let mut bytes =
-                            Vec::with_capacity(range.len() * (table.rows.row_bytes() + table.place_bytes()));
+                        let mut bytes = buffer(range.len() * (table.rows.row_bytes() + table.place_bytes()));
                         range.iter().for_each(|row| bytes.extend_from_slice(table.row(row)));
                         range.iter().for_each(|row| table.store_place(row, &mut bytes));
                         let extent = self.writer.append(&bytes)?;

@@ -101,8 +101,14 @@ pub(crate) fn verify_all(
         vec![check()]
     } else {
         std::thread::scope(|scope| {
-            let workers: Vec<_> = (0..threads.min(extents.len())).map(|_| scope.spawn(check)).collect();
-            workers.into_iter().map(|worker| worker.join().unwrap_or(Err((0, Unsound::Stopped)))).collect()
+            // Where the system refuses a thread, there are fewer; this one always checks.
+            let workers: Vec<_> = (1..threads.min(extents.len()))
+                .map_while(|_| std::thread::Builder::new().spawn_scoped(scope, check).ok())
+                .collect();
+            let own = check();
+            let joined =
+                workers.into_iter().map(|worker| worker.join().unwrap_or(Err((0, Unsound::Stopped))));
+            joined.chain([own]).collect()
         })
     };
     let first = found.into_iter().filter_map(Result::err).min_by_key(|(at, _)| *at);

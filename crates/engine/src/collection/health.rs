@@ -1,9 +1,12 @@
 //! Why a collection takes no writes any more, or is not to be read either, or is not checkpointed.
 
 use super::Collection;
+use crate::checkpoint::unreadable_file;
 use crate::error::Error;
+use crate::storage::map_faults;
+use crate::supervision::{Setbacks, Skipped, Task};
 use crate::sync::Mutex;
-use crate::sync::atomic::{AtomicBool, Ordering};
+use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// What is wrong with a collection since it was opened, and whether it was deleted.
 #[derive(Default)]
@@ -11,6 +14,10 @@ pub(super) struct Health {
     faults: Mutex<Faults>,
     /// The collection was deleted: long work is to be given up.
     is_retired: AtomicBool,
+    /// Background tasks that panicked the last time they worked on the collection.
+    setbacks: Setbacks,
+    /// As many faults of maps there were in the process when none was of this collection.
+    sound_at: AtomicU64,
 }
 
 /// Of faults that last, the first counts.
@@ -47,6 +54,30 @@ impl Collection {
         self.health.faults.lock().poison.clone()
     }
 
+    /// Runs a step of background work on the collection. A panic in it is counted and shown in the collection's info; the
+    /// step then rests for a while, in which it is skipped. Where the collection may be half changed, its writes are
+    /// refused from then on. `None` when it was skipped or panicked.
+    pub fn guard<T>(&self, task: Task, step: impl FnOnce() -> T) -> Option<T> {
+        let done = self.shared.supervisor.step_of(&self.health.setbacks, task, Some(self.id), step);
+        if done.as_ref().is_err_and(|why| *why == Skipped::Panicked) && task.changes_collection() {
+            self.poison(&format!(
+                "the background task `{}` failed inside the engine; restart the server to reopen the collection",
+                task.name()
+            ));
+        }
+        done.ok()
+    }
+
+    /// What the background failed to do for the collection, and tries again.
+    pub fn setback(&self) -> Option<String> {
+        self.health.setbacks.sentences().into_iter().next()
+    }
+
+    /// Whether a task panicked the last time, and is to be tried again now.
+    pub fn is_to_retry(&self, task: Task) -> bool {
+        self.health.setbacks.has(task) && !self.health.setbacks.is_resting(task)
+    }
+
     /// Refuses all writes from now on, until the collection is reopened.
     pub fn poison(&self, why: &str) {
         self.health.faults.lock().poison.get_or_insert_with(|| why.to_string());
@@ -64,6 +95,28 @@ impl Collection {
         let why = format!("{what}, since the server started");
         self.poison(&why);
         self.health.faults.lock().damage.get_or_insert(why);
+    }
+
+    /// Which of its files could not be read through its map. From then on zeros are read in its place: nothing that was
+    /// read since is to be answered or written, and the collection is to be
+    /// [quarantined](crate::catalog::Catalog::settle_map_faults).
+    pub fn map_fault(&self) -> Option<String> {
+        let faults = map_faults();
+        if faults == self.health.sound_at.load(Ordering::Acquire) {
+            return None;
+        }
+        let found = unreadable_file(&*self.shared.storage, self.id);
+        if found.is_none() {
+            self.health.sound_at.store(faults, Ordering::Release);
+        }
+        found
+    }
+
+    /// As [`Collection::map_fault`]; a fault is noted, and nothing is written any more.
+    pub fn report_map_fault(&self) -> Option<String> {
+        let fault = self.map_fault()?;
+        self.report_damage(&fault);
+        self.fault()
     }
 
     /// Why the last checkpoint was not made, if it was not: in words for the operator of the server.

@@ -79,6 +79,20 @@ impl Collection {
         *last = Some(LastMeasured { indexes, due });
     }
 
+    /// About what the graphs will take for the rows that are not in them yet.
+    pub fn unbuilt_bytes(&self) -> u64 {
+        let view = self.view();
+        let unbuilt = |field: usize| {
+            let slot = &self.indexing.graphs[field];
+            let graph = slot.next.load_full().or_else(|| slot.current.load_full())?;
+            let rows = view.fields[field].len().saturating_sub(graph.claimed().get());
+            // Dead ones are left out.
+            let rows = u64::from(rows).min(view.fields[field].live());
+            Some(rows * graph.node_bytes(view.fields[field].dim))
+        };
+        (0..view.fields.len()).filter_map(unbuilt).sum()
+    }
+
     /// What the collection holds now, its field indexes as they were when they were last measured.
     pub fn memory(&self) -> MemoryReport {
         let view = self.view();

@@ -33,8 +33,10 @@ pub use indexing::{BuiltReply, IndexQueue, IndexTurn};
 pub use memory::MemoryReport;
 pub use shared::Shared;
 pub use snapshot::Snapshot;
-pub use update::not_found;
-pub use writer::{CHANGES, Write, WriteDone, WriteReply, WriteRequest, WriterTurn, refused};
+pub use update::{Slice, not_found};
+pub use writer::{
+    CHANGES, Class, HeavyWrite, Step, Write, WriteDone, WriteReply, WriteRequest, WriterTurn, refused,
+};
 
 use crate::checkpoint::CheckpointFiles;
 use crate::config::CollectionConfig;

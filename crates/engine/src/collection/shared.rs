@@ -3,7 +3,9 @@
 use super::IndexQueue;
 use crate::error::Error;
 use crate::limits::{Limits, Thresholds};
+use crate::memory::Memory;
 use crate::storage::{Reserve, Storage};
+use crate::supervision::Supervisor;
 use crate::sync::atomic::{AtomicUsize, Ordering};
 use crate::wal::GroupCommit;
 use std::sync::Arc;
@@ -20,21 +22,25 @@ pub struct Shared {
     pub limits: Limits,
     /// Sizes at which work in the background starts.
     pub thresholds: Thresholds,
+    /// What is held of the memory.
+    pub memory: Arc<Memory>,
     /// Space for the moment when the disk is full.
     pub reserve: Arc<Reserve>,
     /// Work that a start would have to do with the log, over all collections, in bytes.
     pub unsaved_work: Arc<AtomicUsize>,
     /// Writes that wait for the writers of their collections.
     pub waiting_writes: Arc<AtomicUsize>,
+    /// Catches panics of background work.
+    pub supervisor: Arc<Supervisor>,
 }
 
 impl Shared {
-    /// Whether a write that makes the data grow may be accepted.
+    /// Whether a write may be accepted that makes the data grow, in memory by about that many bytes.
     ///
     /// # Errors
     /// `StorageFull` while a full disk has not been given room again, or a checkpoint would not fit; `Overloaded` when
-    /// checkpoints are so far behind that a start would take too long.
-    pub fn admit_growth(&self) -> Result<(), Error> {
+    /// checkpoints are so far behind that a start would take too long; `MemoryLimit` when little memory is left.
+    pub fn admit_growth(&self, bytes: u64) -> Result<(), Error> {
         let unsaved = self.unsaved_work.load(Ordering::Relaxed);
         if !self.reserve.admits_growth(unsaved as u64) {
             return Err(Error::StorageFull);
@@ -42,6 +48,6 @@ impl Shared {
         if unsaved > self.limits.max_unsaved_work {
             return Err(Error::Overloaded("the log waits for a checkpoint".into()));
         }
-        Ok(())
+        self.memory.admit(bytes)
     }
 }

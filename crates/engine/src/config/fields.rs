@@ -2,6 +2,7 @@
 
 use crate::error::Error;
 use crate::json::{Reader, write_key};
+use crate::limits::Limits;
 
 type Result<T> = std::result::Result<T, Error>;
 
@@ -49,6 +50,30 @@ pub(crate) fn shorten(text: &str) -> String {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_string(),
     }
+}
+
+/// Adds what a request says of a named vector. The last of a repeated name counts.
+///
+/// # Errors
+/// `BadRequest` that names `place`, the map of the request, if it has too many names.
+pub(crate) fn insert_named<T>(
+    found: &mut Vec<(Box<str>, T)>,
+    name: &str,
+    value: T,
+    limits: &Limits,
+    place: &str,
+) -> Result<()> {
+    match found.iter().position(|(known, _)| **known == *name) {
+        Some(earlier) => found[earlier].1 = value,
+        None if found.len() >= limits.max_named_vectors => {
+            return Err(Error::bad(format!(
+                "{place}: at most {} named vectors a collection (max_named_vectors)",
+                limits.max_named_vectors
+            )));
+        }
+        None => found.push((name.into(), value)),
+    }
+    Ok(())
 }
 
 /// Appends a boolean.

@@ -158,18 +158,7 @@ pub(super) fn parse_fields(reader: &mut Reader<'_>, limits: &Limits) -> Result<S
             return Err(r.error(format!("a vector name {why}")));
         }
         let params = SparseParams::parse(r)?;
-        let earlier = found.iter().position(|(known, _)| **known == *name);
-        match earlier {
-            Some(at) => found[at].1 = params,
-            None if found.len() >= limits.max_named_vectors => {
-                return Err(Error::bad(format!(
-                    "{place}: at most {} named vectors a collection (max_named_vectors)",
-                    limits.max_named_vectors
-                )));
-            }
-            None => found.push((name.into(), params)),
-        }
-        Ok(())
+        fields::insert_named(&mut found, name, params, limits, &place)
     })?;
     Ok(found)
 }

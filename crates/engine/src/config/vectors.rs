@@ -180,18 +180,7 @@ pub(super) fn parse_fields(reader: &mut Reader<'_>, limits: &Limits) -> Result<V
             check_name(r, name)?;
         }
         let params = VectorParams::parse(r)?;
-        let earlier = found.iter().position(|(known, _)| **known == *name);
-        match earlier {
-            Some(at) => found[at].1 = params,
-            None if found.len() >= limits.max_named_vectors => {
-                return Err(Error::bad(format!(
-                    "{place}: at most {} named vectors a collection (max_named_vectors)",
-                    limits.max_named_vectors
-                )));
-            }
-            None => found.push((name.into(), params)),
-        }
-        Ok(())
+        fields::insert_named(&mut found, name, params, limits, &place)
     })?;
     if found.len() > 1 && found.iter().any(|(name, _)| name.is_empty()) {
         return Err(Error::bad(format!("{place}: the unnamed vector (\"\") cannot stand beside named ones")));
@@ -234,7 +223,7 @@ fn vector_size(reader: &mut Reader<'_>) -> Result<usize, Error> {
     }
 }
 
-/// Checks a vector's name. Its rules are those of a collection's name, except for the length (C2.2).
+/// Checks a vector's name (C2.2).
 fn check_name(reader: &Reader<'_>, name: &str) -> Result<(), Error> {
     match vector_name_fault(name) {
         None => Ok(()),

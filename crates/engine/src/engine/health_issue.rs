@@ -9,6 +9,8 @@ use std::sync::atomic::Ordering;
 pub enum HealthIssueKind {
     /// The disk was full and does not have enough room yet: writes that make the data grow are refused.
     DiskFull,
+    /// Little memory is left: writes that make the data grow are refused.
+    MemoryLimit,
     /// The log accepts no writes until the server is started again.
     Log,
     /// A collection is quarantined: its files are damaged.
@@ -19,6 +21,8 @@ pub enum HealthIssueKind {
     Checkpoint,
     /// Files of a deleted collection could not be removed.
     Removal,
+    /// Background work fails because of a defect of the engine, and is tried again.
+    Background,
 }
 
 impl HealthIssueKind {
@@ -26,11 +30,13 @@ impl HealthIssueKind {
     pub fn name(self) -> &'static str {
         match self {
             HealthIssueKind::DiskFull => "disk_full",
+            HealthIssueKind::MemoryLimit => "memory_limit",
             HealthIssueKind::Log => "log",
             HealthIssueKind::Quarantine => "quarantine",
             HealthIssueKind::Collection => "collection",
             HealthIssueKind::Checkpoint => "checkpoint",
             HealthIssueKind::Removal => "removal",
+            HealthIssueKind::Background => "background",
         }
     }
 }
@@ -59,8 +65,19 @@ pub fn health_issues(catalog: &Catalog) -> Vec<HealthIssue> {
             "the disk is full: writes that make the data grow are refused until there is room".to_string();
         found.push(of_all(HealthIssueKind::DiskFull, what));
     }
+    let memory = shared.memory.in_use();
+    if memory.is_refusing {
+        let what = format!(
+            "little memory is left: writes that make the data grow are refused until less than 85 % is held (the process \
+             holds {} of {} bytes, the engine {} of its {})",
+            memory.process, memory.limit, memory.engine, memory.engine_limit
+        );
+        found.push(of_all(HealthIssueKind::MemoryLimit, what));
+    }
     found.extend(shared.log.fault().map(|fault| of_all(HealthIssueKind::Log, fault.to_string())));
     found.extend(catalog.upkeep_faults().into_iter().map(|what| of_all(HealthIssueKind::Checkpoint, what)));
+    found
+        .extend(shared.supervisor.faults().into_iter().map(|what| of_all(HealthIssueKind::Background, what)));
     let removals = catalog.removal_faults();
     found.extend(removals.into_iter().map(|(name, what)| of_one(HealthIssueKind::Removal, &name, what)));
     for entry in catalog.entries() {
@@ -70,6 +87,7 @@ pub fn health_issues(catalog: &Catalog) -> Vec<HealthIssue> {
         if let Some(collection) = entry.collection() {
             add(HealthIssueKind::Collection, collection.fault());
             add(HealthIssueKind::Checkpoint, collection.checkpoint_fault());
+            add(HealthIssueKind::Background, collection.setback());
         }
         if found.len() >= MAX_HEALTH_ISSUES {
             break;

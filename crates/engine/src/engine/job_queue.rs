@@ -1,9 +1,10 @@
 //! The queue of a pool: which job runs next, and which thread is woken for it.
 
 use crate::error::Error;
+use crate::scheduling::lane::Lanes;
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Where the typical job takes longer than this, a thread is woken for each. A request costs the event loop and its
 /// client about as much, so one thread keeps up with shorter jobs.
@@ -13,6 +14,50 @@ const MUCH_NANOS: u64 = 2_000_000;
 /// Time without a job taken after which the thread on standby takes one. It is longer than a thread that is ready to
 /// run usually waits for a processor.
 const STANDBY: Duration = Duration::from_millis(5);
+
+/// So many jobs may wait for each thread however long they do: a thread that is not run for a moment is no overload.
+const PATIENT_JOBS: usize = 32;
+
+/// What a queue has room for.
+#[derive(Clone, Copy, Debug)]
+pub struct Capacity {
+    /// Threads that run light jobs at a time.
+    pub light: usize,
+    /// Threads that run heavy jobs at a time, beside these. None: all jobs are light.
+    pub heavy: usize,
+    /// Jobs that wait.
+    pub waiting: usize,
+    /// While the oldest of many waiting jobs waits for longer than this, more are refused: what is admitted is answered
+    /// soon, and as much is answered as before.
+    pub longest_wait: Option<Duration>,
+}
+
+impl Capacity {
+    /// For so many threads and so many jobs that wait, all of them light.
+    pub fn of(threads: usize, waiting: usize) -> Capacity {
+        Capacity { light: threads, heavy: 0, waiting, longest_wait: None }
+    }
+}
+
+/// What a queue holds, and what its threads do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Load {
+    /// Jobs that wait for a thread.
+    pub waiting: usize,
+    /// Threads that run light jobs.
+    pub light: usize,
+    /// Threads that run heavy jobs.
+    pub heavy: usize,
+}
+
+/// A job that a thread has done.
+#[derive(Clone, Copy, Debug)]
+pub struct Done {
+    /// Processor time of it.
+    pub time: Duration,
+    /// Whether it had become heavy.
+    pub was_heavy: bool,
+}
 
 /// The jobs that wait for a thread, and the threads that wait for a job.
 ///
@@ -25,8 +70,11 @@ const STANDBY: Duration = Duration::from_millis(5);
 /// long jobs or many jobs. One sleeping thread is then on standby: it checks at intervals whether jobs are still taken
 /// from the queue, so that no job waits for the end of a much longer one. The thread that fell asleep last is woken
 /// first, because its caches are warm.
+///
+/// A job becomes heavy while it runs ([`Lanes`]). Its thread then no longer counts among those that serve the queue, and
+/// when the job is done it sleeps if enough others do.
 pub struct JobQueue<J> {
-    max_jobs: usize,
+    capacity: Capacity,
     state: Mutex<State<J>>,
     /// One for each thread, on which it sleeps.
     wakers: Vec<Condvar>,
@@ -36,7 +84,10 @@ pub struct JobQueue<J> {
 }
 
 struct State<J> {
-    jobs: VecDeque<J>,
+    /// Jobs, and when they came.
+    jobs: VecDeque<(J, Instant)>,
+    /// Threads that run heavy jobs.
+    heavy: usize,
     /// Threads that sleep and have not been woken, in the order in which they fell asleep.
     asleep: Vec<usize>,
     /// The one of them that is on standby.
@@ -50,9 +101,11 @@ struct State<J> {
 }
 
 impl<J> JobQueue<J> {
-    pub fn new(threads: usize, max_jobs: usize) -> JobQueue<J> {
+    pub fn new(capacity: Capacity) -> JobQueue<J> {
+        let threads = capacity.light + capacity.heavy;
         let state = State {
             jobs: VecDeque::new(),
+            heavy: 0,
             asleep: Vec::with_capacity(threads),
             standby: None,
             taken: 0,
@@ -61,7 +114,7 @@ impl<J> JobQueue<J> {
         };
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         JobQueue {
-            max_jobs,
+            capacity,
             free_cores: cores.saturating_sub(2),
             state: Mutex::new(state),
             wakers: (0..threads).map(|_| Condvar::new()).collect(),
@@ -74,14 +127,22 @@ impl<J> JobQueue<J> {
         if state.closed {
             return Err((job, Error::ShuttingDown));
         }
-        if state.jobs.len() >= self.max_jobs {
+        let now = Instant::now();
+        if self.is_full(&state, now) {
             return Err((job, Error::Overloaded("too many requests wait for the engine".into())));
         }
-        state.jobs.push_back(job);
-        let working = self.wakers.len() - state.asleep.len();
+        state.jobs.push_back((job, now));
+        let working = self.working(&state);
         let wakes =
             working <= self.free_cores || is_large || state.standby.is_none() || state.are_worth_a_thread();
-        let woken = if wakes { state.wake() } else { None };
+        let woken = if working >= self.capacity.light {
+            // A sleeping thread of the heavy lane looks after the queue if the others are stuck.
+            if state.standby.is_none() { state.asleep.last().copied() } else { None }
+        } else if wakes {
+            state.wake()
+        } else {
+            None
+        };
         drop(state);
         if let Some(thread) = woken {
             self.wakers[thread].notify_one();
@@ -89,14 +150,33 @@ impl<J> JobQueue<J> {
         Ok(())
     }
 
-    /// The next job for a thread, whose last one took `last`; none when the queue is closed and empty.
-    pub fn take(&self, thread: usize, last: Option<Duration>) -> Option<J> {
+    fn is_full(&self, state: &State<J>, now: Instant) -> bool {
+        let Capacity { waiting, longest_wait, light, .. } = self.capacity;
+        let is_late = |&(_, since): &(J, Instant)| {
+            longest_wait.is_some_and(|longest| now.saturating_duration_since(since) > longest)
+        };
+        let jobs = state.jobs.len();
+        jobs >= waiting || (jobs >= PATIENT_JOBS * light && state.jobs.front().is_some_and(is_late))
+    }
+
+    /// Threads that serve the queue: they run light jobs, or are about to look for one.
+    fn working(&self, state: &State<J>) -> usize {
+        self.wakers.len() - state.asleep.len() - state.heavy
+    }
+
+    /// The next job for a thread that has done its `last`; none when the queue is closed and empty.
+    pub fn take(&self, thread: usize, last: Option<Done>) -> Option<J> {
         let mut state = self.lock();
-        if let Some(time) = last {
-            state.learn(time);
+        match last {
+            Some(Done { was_heavy: true, .. }) => state.heavy -= 1,
+            Some(Done { time, .. }) => state.learn(time),
+            None => {}
         }
+        // Whether it is one more than serve the queue otherwise, because none of them has taken a job for a while.
+        let mut is_relief = false;
         loop {
-            if let Some(job) = state.jobs.pop_front() {
+            let may_take = is_relief || state.closed || self.working(&state) <= self.capacity.light;
+            if may_take && let Some((job, _)) = state.jobs.pop_front() {
                 state.taken += 1;
                 let relief = state.relief();
                 drop(state);
@@ -108,16 +188,21 @@ impl<J> JobQueue<J> {
             if state.closed {
                 return None;
             }
-            state = self.sleep(thread, state);
+            (state, is_relief) = self.sleep(thread, state);
         }
     }
 
-    /// Sleeps until the thread is woken, the queue is closed, or a thread on standby finds that no job was taken.
-    fn sleep<'a>(&'a self, thread: usize, mut state: MutexGuard<'a, State<J>>) -> MutexGuard<'a, State<J>> {
+    /// Sleeps until the thread is woken, the queue is closed, or a thread on standby finds that no job was taken, which is
+    /// said.
+    fn sleep<'a>(
+        &'a self,
+        thread: usize,
+        mut state: MutexGuard<'a, State<J>>,
+    ) -> (MutexGuard<'a, State<J>>, bool) {
         let waker = &self.wakers[thread];
         state.asleep.push(thread);
         loop {
-            let is_standby = state.standby.is_none() && state.asleep.len() < self.wakers.len();
+            let is_standby = state.standby.is_none() && self.working(&state) > 0;
             let seen = state.taken;
             if is_standby {
                 state.standby = Some(thread);
@@ -126,12 +211,12 @@ impl<J> JobQueue<J> {
                 state = waker.wait(state).unwrap_or_else(PoisonError::into_inner);
             }
             if !state.asleep.contains(&thread) {
-                return state;
+                return (state, false);
             }
             let is_stuck = is_standby && state.taken == seen && !state.jobs.is_empty();
             if is_stuck || state.closed {
                 state.mark_awake(thread);
-                return state;
+                return (state, is_stuck);
             }
             if is_standby {
                 state.standby = None;
@@ -145,6 +230,12 @@ impl<J> JobQueue<J> {
         self.wakers.iter().for_each(Condvar::notify_one);
     }
 
+    /// What it holds now.
+    pub fn load(&self) -> Load {
+        let state = self.lock();
+        Load { waiting: state.jobs.len(), light: self.working(&state), heavy: state.heavy }
+    }
+
     /// How many threads sleep.
     #[cfg(test)]
     pub fn idle_threads(&self) -> usize {
@@ -154,6 +245,23 @@ impl<J> JobQueue<J> {
     /// No thread panics while it holds the lock.
     fn lock(&self) -> MutexGuard<'_, State<J>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<J: Send> Lanes for JobQueue<J> {
+    fn enter_heavy(&self) -> bool {
+        let mut state = self.lock();
+        if state.heavy == self.capacity.heavy {
+            return false;
+        }
+        state.heavy += 1;
+        let is_needed = !state.jobs.is_empty() && self.working(&state) < self.capacity.light;
+        let woken = if is_needed { state.wake() } else { None };
+        drop(state);
+        if let Some(thread) = woken {
+            self.wakers[thread].notify_one();
+        }
+        true
     }
 }
 

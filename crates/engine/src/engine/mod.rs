@@ -2,43 +2,54 @@
 
 mod answer_budget;
 mod background;
+mod closing;
 mod directory;
 mod execute;
 mod health_issue;
 mod heap_trim;
+mod heavy_lane;
+mod housekeeping;
 mod job_queue;
-mod notifier;
+mod memory_watch;
 mod operation;
 mod options;
 mod pool;
 mod read;
+mod report;
 mod scrub;
 mod search;
 mod shared_work;
+mod status;
 mod tuning;
 mod write;
 
-pub use background::{checkpoint_everything, index_everything, run_housekeeping};
+pub use background::index_everything;
 pub use directory::{Claim, check_directory, repair_directory, verify_directory};
 pub use health_issue::{HealthIssue, HealthIssueKind};
+pub use housekeeping::{checkpoint_everything, run_housekeeping};
 pub use operation::Operation;
 pub use options::Options;
+pub use report::{BackgroundPanic, Report, Reported};
 pub use scrub::{ScrubFinding, ScrubOptions, ScrubReport};
+pub use status::{InstructionSets, Status, instruction_sets};
 pub use tuning::Tuning;
 
 use crate::catalog::{self, Catalog, Mode, OpenError, Opened};
-use crate::collection::{GraphPolicy, MemoryReport};
-use crate::deadline::Closing;
+use crate::collection::GraphPolicy;
+use crate::deadline::{Cancellation, Closing};
 use crate::error::Error;
 use crate::field::IndexScratch;
 use crate::limits::{Limits, MAX_REPORTED_DAMAGES};
-use crate::query::{Tally, Totals};
-use crate::scheduling::ActiveRead;
+use crate::query::Totals;
+use crate::scheduling::{ActiveRead, lane};
 use crate::storage::{LockGuard, Storage};
+use answer_budget::AnswersInProgress;
 use background::Background;
-use kithdb_kernels::{code_kernels, kernels};
+use heavy_lane::HeavyLane;
 use parking_lot::Mutex;
-use pool::{Pool, Priority};
+pub use pool::Load;
+use pool::{Capacity, Pool, PoolOptions, Priority};
+use report::Reporter;
 use scrub::Scrub;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -46,10 +57,20 @@ use tuning::Tuner;
 
 /// Reads that may wait for a thread; more are refused with 429.
 const WAITING_READS: usize = 1024;
+/// Once a read has waited for so long, more are refused.
+const LONGEST_WAIT_OF_READS: Duration = Duration::from_millis(50);
+/// Heavy reads that are under way at a time, for each thread that answers reads; more are refused with 429. They take
+/// turns, so each of them has a thread.
+const HEAVY_READS_PER_THREAD: usize = 8;
+/// The most threads for heavy reads.
+const MOST_HEAVY_READS: usize = 64;
 /// Writes that may wait to be parsed. Their bodies are bounded by the server's byte budget.
 const WAITING_WRITES: usize = 4096;
-/// Threads that wait until deleted collections are unused.
-const DELETION_THREADS: usize = 4;
+/// Bytes of a write from which on it has threads apart from shorter ones: parsing it takes milliseconds, and a hundred
+/// filters in it far more.
+const LARGE_BODY_BYTES: usize = 256 << 10;
+/// Threads that create and delete collections. Each waits for the log, one at a time.
+const CATALOG_THREADS: usize = 2;
 /// The greatest timeout of a request. A longer one is shortened to this.
 const LONGEST_REQUEST: Duration = Duration::from_secs(3600);
 /// Time that a request has when it does not say how much.
@@ -72,44 +93,16 @@ pub struct Request {
     pub timeout: Option<Duration>,
     /// The body as it came; empty when there was none.
     pub body: Body,
+    /// The most bytes that the answer may have at the moment; no bound of the caller when absent.
+    pub answer_room: Option<usize>,
     /// When the request arrived: the envelope's `time` counts from here.
     pub start: Instant,
+    /// Says that the client has disconnected: the request is given up, unless it is logged already.
+    pub cancellation: Cancellation,
 }
 
 /// Called once with the whole success envelope, or the error.
 pub type Reply = Box<dyn FnOnce(Result<Vec<u8>, Error>) + Send>;
-
-/// What an engine serves.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Status {
-    /// Collections, quarantined ones included.
-    pub collections: usize,
-    /// Live points of all of them.
-    pub points: usize,
-    /// Name and fault of each quarantined collection.
-    pub faults: Vec<(String, String)>,
-    /// File, relative to the data directory, and a sentence for each piece of damage that the log had when it was
-    /// opened; at most [`MAX_REPORTED_DAMAGES`].
-    pub log_damages: Vec<(String, String)>,
-    /// What searches did since the engine was opened.
-    pub searches: Tally,
-    /// What all collections hold in memory.
-    pub memory: MemoryReport,
-}
-
-/// The instruction sets that this CPU runs the kernels with, such as `avx512`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct InstructionSets {
-    /// For original vectors.
-    pub rows: &'static str,
-    /// For codes.
-    pub codes: &'static str,
-}
-
-/// The instruction sets that were chosen for this CPU.
-pub fn instruction_sets() -> InstructionSets {
-    InstructionSets { rows: kernels().level.name(), codes: code_kernels().level.name() }
-}
 
 /// What the threads of a pool do.
 enum Job {
@@ -132,11 +125,15 @@ type Jobs = Pool<Job>;
 pub struct Engine {
     core: Arc<Core>,
     writes: Mutex<Option<Jobs>>,
-    /// Deletions of collections, which wait for requests that still use them.
-    deletions: Mutex<Option<Jobs>>,
+    /// Writes of large bodies.
+    large_writes: Mutex<Option<Jobs>>,
+    /// Creations and deletions of collections, which no other write holds up.
+    catalog_changes: Mutex<Option<Jobs>>,
     background: Mutex<Option<Background>>,
     tuner: Mutex<Option<Tuner>>,
     scrub: Mutex<Scrub>,
+    /// None in an engine without threads.
+    reporter: Option<Reporter>,
     /// Held while the engine is open: one process for each data directory.
     lock: Mutex<Option<LockGuard>>,
 }
@@ -155,25 +152,33 @@ struct Core {
     closing: Closing,
     /// Threads that answer reads; a batch is split over those that are free.
     reads: Mutex<Option<Jobs>>,
+    /// Threads that resolve writes with heavy filters.
+    heavy: Mutex<Option<HeavyLane>>,
     /// What searches did since the engine was opened.
     searches: Arc<Totals>,
+    /// What the answers that are being written hold.
+    answers: AnswersInProgress,
 }
 
 /// What runs on threads, apart from reads; nothing in an engine without threads.
 #[derive(Default)]
 struct Threads {
     writes: Option<Jobs>,
-    deletions: Option<Jobs>,
+    large_writes: Option<Jobs>,
+    catalog_changes: Option<Jobs>,
     background: Option<Background>,
 }
 
 impl Threads {
     /// Starts the pools, that of the reads included, and the background work.
     fn start(core: &Arc<Core>, options: &Options) -> Result<Threads, OpenError> {
-        let pool = |name: &str, threads: usize, waiting: usize, priority: Priority| {
+        let pool = |name: &'static str, capacity: Capacity, priority: Priority| {
             let core = Arc::clone(core);
-            Pool::start(name, threads, waiting, priority, move |job| match job {
-                Job::Request(request, reply, read) => {
+            let supervisor = Arc::clone(&core.catalog.shared().supervisor);
+            let options = PoolOptions { name, capacity, priority, supervisor };
+            Pool::start(options, move |job| match job {
+                Job::Request(request, reply, mut read) => {
+                    lane::hold(read.as_mut().and_then(ActiveRead::take_light));
                     execute::run(&core, request, reply);
                     drop(read);
                 }
@@ -182,15 +187,34 @@ impl Threads {
             .map_err(OpenError::Threads)
         };
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let reads = pool("read", options.search_threads, WAITING_READS, Priority::Normal)?;
-        let writes = pool("write", cores.max(2), WAITING_WRITES, Priority::Low)?;
+        let light = options.search_threads.max(1);
+        let reads = Capacity {
+            light,
+            heavy: (light * HEAVY_READS_PER_THREAD).min(MOST_HEAVY_READS),
+            waiting: WAITING_READS,
+            longest_wait: Some(LONGEST_WAIT_OF_READS),
+        };
+        let reads = pool("read", reads, Priority::Normal)?;
+        let writes = pool("write", Capacity::of(cores.max(2), WAITING_WRITES), Priority::Low)?;
+        let large_writes = pool("large", Capacity::of(cores.max(2), WAITING_WRITES), Priority::Low)?;
+        let heavy =
+            HeavyLane::start(cores / 2, &core.catalog.shared().supervisor).map_err(OpenError::Threads)?;
+        let turns = Arc::clone(heavy.turns());
         let background =
-            Background::start(&core.catalog, options.housekeeping).map_err(OpenError::Threads)?;
-        // Deletions mostly wait. A thread of low priority counts as background work while it does, and other background
-        // work would yield to it.
-        let deletions = pool("delete", DELETION_THREADS, WAITING_WRITES, Priority::Normal)?;
+            Background::start(&core.catalog, options.housekeeping, move || turns.give_up_overdue())
+                .map_err(OpenError::Threads)?;
+        // They mostly wait for the log. A thread of low priority counts as background work while it does, and other
+        // background work would yield to it.
+        let catalog_changes =
+            pool("catalog", Capacity::of(CATALOG_THREADS, WAITING_WRITES), Priority::Normal)?;
         *core.reads.lock() = Some(reads);
-        Ok(Threads { writes: Some(writes), deletions: Some(deletions), background: Some(background) })
+        *core.heavy.lock() = Some(heavy);
+        Ok(Threads {
+            writes: Some(writes),
+            large_writes: Some(large_writes),
+            catalog_changes: Some(catalog_changes),
+            background: Some(background),
+        })
     }
 }
 
@@ -201,34 +225,50 @@ impl Engine {
     /// [`OpenError`] when nothing can be served. A collection that cannot be opened is no error: it is quarantined.
     pub fn open(storage: Arc<dyn Storage>, options: Options) -> Result<Engine, OpenError> {
         let lock = catalog::claim(&*storage)?;
-        let Opened { catalog, report, damage } =
-            catalog::open(Arc::clone(&storage), options.limits, options.thresholds, options.mode)?;
-        background::measure_room(&catalog);
+        let Opened { catalog, report, damage } = catalog::open(
+            Arc::clone(&storage),
+            options.limits,
+            options.thresholds,
+            options.memory,
+            options.mode,
+        )?;
+        #[cfg(feature = "testing")]
+        if let Some(planted) = options.panics_in {
+            catalog.shared().supervisor.plant(planted);
+        }
+        housekeeping::measure_room(&catalog);
         let found = ScrubReport::of_start(&damage, &report);
         let records = damage.records.iter().map(|record| record.describe(&*storage));
         let log_damages = report.sentences(MAX_REPORTED_DAMAGES).into_iter().chain(records);
         let inline = options.mode != Mode::Threaded;
         let core = Arc::new(Core {
             catalog: Arc::clone(&catalog),
-            limits: options.limits,
+            limits: catalog.shared().limits,
             #[cfg(feature = "testing")]
             panics_on_request: options.panics_on_request,
             inline,
             log_damages: log_damages.take(MAX_REPORTED_DAMAGES).collect(),
             closing: Closing::default(),
             reads: Mutex::new(None),
+            heavy: Mutex::new(None),
             searches: Arc::default(),
+            answers: AnswersInProgress::default(),
         });
         let threads = if inline { None } else { Some(Threads::start(&core, &options)?) };
-        let Threads { writes, deletions, background } = threads.unwrap_or_default();
+        let Threads { writes, large_writes, catalog_changes, background } = threads.unwrap_or_default();
         let scrub =
             Scrub::start(&catalog, options.scrub.filter(|_| !inline), found).map_err(OpenError::Threads)?;
         // If the system refuses the thread, the defaults stay in use.
-        let tuner = (!inline && options.tuning == Tuning::Measured).then(|| Tuner::start(storage).ok());
+        let supervisor = &catalog.shared().supervisor;
+        let tuner =
+            (!inline && options.tuning == Tuning::Measured).then(|| Tuner::start(storage, supervisor).ok());
+        let reporter = if inline { None } else { Some(Reporter::start(&core).map_err(OpenError::Threads)?) };
         Ok(Engine {
             core,
+            reporter,
             writes: Mutex::new(writes),
-            deletions: Mutex::new(deletions),
+            large_writes: Mutex::new(large_writes),
+            catalog_changes: Mutex::new(catalog_changes),
             background: Mutex::new(background),
             tuner: Mutex::new(tuner.flatten()),
             scrub: Mutex::new(scrub),
@@ -242,8 +282,11 @@ impl Engine {
             return execute::run(&self.core, request, reply);
         }
         let (pool, read) = match request.operation {
-            Operation::DeleteCollection => (&self.deletions, None),
-            operation if operation.is_write() => (&self.writes, None),
+            Operation::CreateCollection | Operation::DeleteCollection => (&self.catalog_changes, None),
+            operation if operation.is_write() => {
+                let is_large = (*request.body).as_ref().len() >= LARGE_BODY_BYTES;
+                (if is_large { &self.large_writes } else { &self.writes }, None)
+            }
             operation => (&self.core.reads, operation.reads_points().then(ActiveRead::begin)),
         };
         let job = Job::Request(request, reply, read);
@@ -257,21 +300,23 @@ impl Engine {
         }
     }
 
-    /// What the engine serves now.
+    /// What the engine serves now: walks all collections.
     pub fn status(&self) -> Status {
-        let log_damages = self.core.log_damages.clone();
-        let mut status = Status { searches: self.core.searches.sum(), log_damages, ..Status::default() };
-        for entry in self.core.catalog.entries() {
-            status.collections += 1;
-            if let Some(collection) = entry.collection() {
-                status.points += collection.view().points_count();
-                status.memory.add(&collection.memory());
-            }
-            if let Some(fault) = entry.fault() {
-                status.faults.push((entry.name.clone(), fault.to_string()));
-            }
+        self.core.status()
+    }
+
+    /// The last report of what the engine serves and of what is wrong with it. In an engine without threads it is made
+    /// now.
+    pub fn report(&self) -> Arc<Report> {
+        self.reporter.as_ref().map_or_else(|| Arc::new(Report::make(&self.core, 0)), Reporter::report)
+    }
+
+    /// Calls `done` once, when the last report is at most so old: at once, or on a thread of the engine.
+    pub fn when_reported(&self, max_age: Duration, done: Reported) {
+        match &self.reporter {
+            Some(reporter) => reporter.when_fresh(max_age, done),
+            None => done(),
         }
-        status
     }
 
     /// The health issues for an operator; at most [`MAX_HEALTH_ISSUES`](crate::limits::MAX_HEALTH_ISSUES).
@@ -317,39 +362,6 @@ impl Engine {
         match policy {
             GraphPolicy::Always => checkpoint_everything(&self.core.catalog),
             GraphPolicy::WhenGrown | GraphPolicy::Never => run_housekeeping(&self.core.catalog),
-        }
-    }
-
-    /// Cancels requests that run or wait, each at its next deadline check, unless it is written already. A caller that
-    /// wants them finished waits for their replies first. Then this checkpoints, closes the log and releases the
-    /// directory. A second call does nothing.
-    pub fn close(&self) {
-        self.core.closing.begin();
-        for pool in [&self.core.reads, &self.writes, &self.deletions] {
-            let taken = pool.lock().take();
-            if let Some(mut pool) = taken {
-                pool.close();
-            }
-        }
-        if let Some(mut tuner) = self.tuner.lock().take() {
-            tuner.close();
-        }
-        self.scrub.lock().close();
-        if let Some(mut background) = self.background.lock().take() {
-            background.close();
-        }
-        for collection in self.core.catalog.collections() {
-            collection.stop_waiting();
-        }
-        if let Some(lock) = self.lock.lock().take() {
-            let log = &self.core.catalog.shared().log;
-            // What is queued must be durable before it can be checkpointed; a log that cannot sync says so at the
-            // next start, which replays what there is.
-            if log.sync().is_ok() {
-                checkpoint_everything(&self.core.catalog);
-            }
-            let _ = log.close();
-            drop(lock);
         }
     }
 }

@@ -3,6 +3,9 @@
 use super::{ScrubOptions, Tuning};
 use crate::catalog::Mode;
 use crate::limits::{Limits, Thresholds};
+use crate::memory::MemoryLimit;
+#[cfg(feature = "testing")]
+use crate::supervision::PlantedPanic;
 use std::time::Duration;
 
 /// How to open an engine.
@@ -14,6 +17,8 @@ pub struct Options {
     pub limits: Limits,
     /// Sizes at which work in the background starts.
     pub thresholds: Thresholds,
+    /// What memory is accounted against.
+    pub memory: MemoryLimit,
     /// Time between two rounds of background work: vacuums, checkpoints, removals.
     pub housekeeping: Duration,
     /// Threads of its own, or everything on the calling thread.
@@ -25,6 +30,9 @@ pub struct Options {
     /// Operations on the collection `__panic__` panic: for the test that a panic is survived.
     #[cfg(feature = "testing")]
     pub panics_on_request: bool,
+    /// A background task that panics: for the tests of supervision.
+    #[cfg(feature = "testing")]
+    pub panics_in: Option<PlantedPanic>,
 }
 
 impl Default for Options {
@@ -34,12 +42,15 @@ impl Default for Options {
             search_threads,
             limits: Limits::default(),
             thresholds: Thresholds::default(),
+            memory: MemoryLimit::None,
             housekeeping: Duration::from_millis(500),
             mode: Mode::Threaded,
             tuning: Tuning::Measured,
             scrub: None,
             #[cfg(feature = "testing")]
             panics_on_request: false,
+            #[cfg(feature = "testing")]
+            panics_in: None,
         }
     }
 }

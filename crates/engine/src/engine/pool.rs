@@ -1,11 +1,13 @@
 //! Worker threads with a bounded queue.
 
-use super::job_queue::JobQueue;
+pub use super::job_queue::{Capacity, Load};
+use super::job_queue::{Done, JobQueue};
 use crate::error::Error;
-use crate::scheduling::BackgroundWork;
+use crate::scheduling::{BackgroundWork, lane, thread_time};
+use crate::supervision::{self, Stop, Supervisor, Task};
 use std::sync::Arc;
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::Instant;
 
 /// The share of the processors that the system gives a thread when there are more threads than processors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,61 +34,58 @@ impl Priority {
     }
 }
 
-/// Processor time of the calling thread; where the system does not report it, time that has passed.
-fn thread_time() -> Duration {
-    #[cfg(unix)]
-    {
-        let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-        Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
-    }
-    #[cfg(not(unix))]
-    {
-        static START: std::sync::LazyLock<std::time::Instant> =
-            std::sync::LazyLock::new(std::time::Instant::now);
-        START.elapsed()
-    }
-}
-
 /// Threads that take jobs in the order of their arrival.
 pub struct Pool<J> {
     queue: Arc<JobQueue<J>>,
+    stop: Arc<Stop>,
+    supervisor: Arc<Supervisor>,
     threads: Vec<JoinHandle<()>>,
+    /// Threads of the light lane.
+    light: usize,
+}
+
+/// What the threads of a pool are.
+#[derive(Clone, Debug)]
+pub struct PoolOptions {
+    /// Part of the threads' names.
+    pub name: &'static str,
+    /// How many there are, and how many jobs may wait.
+    pub capacity: Capacity,
+    /// Of the threads.
+    pub priority: Priority,
+    /// Counts their panics.
+    pub supervisor: Arc<Supervisor>,
 }
 
 impl<J: Send + 'static> Pool<J> {
-    /// Starts `threads` threads over a queue of at most `waiting` jobs. `run` runs one job and catches its panics.
+    /// Starts threads over one queue. `run` runs one job and catches its panics.
     ///
     /// # Errors
     /// The error of the system when it refuses a thread.
-    pub fn start(
-        name: &str,
-        threads: usize,
-        waiting: usize,
-        priority: Priority,
-        run: impl Fn(J) + Send + Sync + 'static,
-    ) -> std::io::Result<Pool<J>> {
-        let threads = threads.max(1);
-        let queue = Arc::new(JobQueue::new(threads, waiting));
+    pub fn start(options: PoolOptions, run: impl Fn(J) + Send + Sync + 'static) -> std::io::Result<Pool<J>> {
+        let PoolOptions { name, capacity, priority, supervisor } = options;
+        let capacity = Capacity { light: capacity.light.max(1), ..capacity };
+        let queue = Arc::new(JobQueue::new(capacity));
         let run = Arc::new(run);
-        let mut pool = Pool { queue, threads: Vec::new() };
-        for number in 0..threads {
+        let mut pool =
+            Pool { queue, stop: Arc::default(), supervisor, threads: Vec::new(), light: capacity.light };
+        for number in 0..capacity.light + capacity.heavy {
             let (queue, run) = (Arc::clone(&pool.queue), Arc::clone(&run));
-            let thread = std::thread::Builder::new().name(format!("kith-{name}-{number}"));
-            let started = thread.spawn(move || {
-                priority.take();
-                let mut last = None;
-                while let Some(job) = queue.take(number, last) {
-                    let started = thread_time();
-                    let work = (priority == Priority::Low).then(BackgroundWork::begin);
-                    run(job);
-                    drop(work);
-                    last = Some(thread_time().saturating_sub(started));
+            let watched = Arc::clone(&pool.supervisor);
+            let work = move || {
+                if capacity.heavy > 0 {
+                    lane::serve(Arc::clone(&queue) as Arc<dyn lane::Lanes>);
                 }
-            });
-            match started {
+                work_off(&queue, number, priority, &|job| {
+                    run(job);
+                    watched.succeeded(Task::Request);
+                })
+            };
+            let thread = format!("kith-{name}-{number}");
+            match pool.supervisor.spawn(thread, Task::Request, &pool.stop, work) {
                 Ok(thread) => pool.threads.push(thread),
                 Err(error) => {
-                    pool.close();
+                    pool.close(None);
                     return Err(error);
                 }
             }
@@ -94,9 +93,19 @@ impl<J: Send + 'static> Pool<J> {
         Ok(pool)
     }
 
-    /// How many threads there are.
+    /// Counts the panics of its jobs.
+    pub fn supervisor(&self) -> &Arc<Supervisor> {
+        &self.supervisor
+    }
+
+    /// How many threads serve the light lane.
     pub fn threads(&self) -> usize {
-        self.threads.len()
+        self.light
+    }
+
+    /// What waits and runs now.
+    pub fn load(&self) -> Load {
+        self.queue.load()
     }
 
     /// Queues a job, or gives it back with the reason.
@@ -109,13 +118,27 @@ impl<J: Send + 'static> Pool<J> {
         self.queue.put(job, true)
     }
 
-    /// Refuses further jobs and waits until those that are queued have run.
-    pub fn close(&mut self) {
+    /// Refuses further jobs and waits until those that are queued have run, at most until `deadline`. False when one
+    /// still runs then.
+    pub fn close(&mut self, deadline: Option<Instant>) -> bool {
         self.queue.close();
-        for thread in self.threads.drain(..) {
-            // A job catches its own panics. A thread that panicked nevertheless has ended, which is all that is needed.
-            let _ = thread.join();
-        }
+        self.stop.request();
+        supervision::join(self.threads.drain(..), deadline)
+    }
+}
+
+/// Runs the jobs that a thread gets, until the queue is closed and empty.
+fn work_off<J>(queue: &JobQueue<J>, number: usize, priority: Priority, run: &dyn Fn(J)) {
+    priority.take();
+    let mut last = None;
+    while let Some(job) = queue.take(number, last) {
+        let started = thread_time();
+        lane::begin(started);
+        let work = (priority == Priority::Low).then(BackgroundWork::begin);
+        run(job);
+        drop(work);
+        let was_heavy = lane::end();
+        last = Some(Done { time: thread_time().saturating_sub(started), was_heavy });
     }
 }
 
@@ -131,13 +154,52 @@ mod tests {
     use super::*;
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::sync::{Mutex, mpsc};
+    use std::time::Duration;
+
+    fn of(threads: usize, waiting: usize) -> PoolOptions {
+        with(Capacity::of(threads, waiting))
+    }
+
+    fn with(capacity: Capacity) -> PoolOptions {
+        PoolOptions { name: "test", capacity, priority: Priority::Normal, supervisor: Arc::default() }
+    }
+
+    #[test]
+    fn a_job_that_panics_costs_no_thread() {
+        let (ran, jobs) = mpsc::channel();
+        let options = of(1, 10);
+        let supervisor = Arc::clone(&options.supervisor);
+        let mut pool = Pool::start(options, move |job: u32| {
+            assert_ne!(job, 0, "the first one fails");
+            ran.send(job).unwrap();
+        })
+        .unwrap();
+        (0..3).for_each(|job| pool.submit(job).unwrap());
+        let next = || jobs.recv_timeout(Duration::from_secs(60)).expect("the thread is gone");
+        assert_eq!([next(), next()], [1, 2]);
+        assert_eq!(supervisor.counts()[Task::Request as usize], 1);
+        assert!(pool.close(None));
+    }
+
+    #[test]
+    fn closing_waits_no_longer_than_its_deadline_c11_3() {
+        let (release, gate) = mpsc::channel::<()>();
+        let gate = Mutex::new(gate);
+        let mut pool = Pool::start(of(1, 10), move |_: u32| {
+            let _ = gate.lock().unwrap().recv();
+        })
+        .unwrap();
+        pool.submit(1).unwrap();
+        assert!(!pool.close(Some(Instant::now())), "the job still runs");
+        drop(release);
+    }
 
     #[test]
     fn every_job_is_done_once_and_closing_waits_for_those_that_are_queued() {
         for threads in [1, 3] {
             let done = Arc::new(AtomicUsize::new(0));
             let counted = Arc::clone(&done);
-            let mut pool = Pool::start("test", threads, 20_000, Priority::Normal, move |add: usize| {
+            let mut pool = Pool::start(of(threads, 20_000), move |add: usize| {
                 counted.fetch_add(add, Ordering::Relaxed);
             })
             .unwrap();
@@ -150,7 +212,7 @@ mod tests {
                     std::thread::yield_now();
                 }
             }
-            pool.close();
+            pool.close(None);
             assert_eq!(done.load(Ordering::Relaxed), (0..100_usize).sum::<usize>());
             assert!(matches!(pool.submit(1), Err((1, Error::ShuttingDown))));
         }
@@ -159,21 +221,20 @@ mod tests {
     #[test]
     fn a_job_always_finds_a_thread_that_sleeps() {
         let (ran, jobs) = mpsc::channel();
-        let mut pool =
-            Pool::start("test", 2, 4, Priority::Normal, move |job: u32| ran.send(job).unwrap()).unwrap();
+        let mut pool = Pool::start(of(2, 4), move |job: u32| ran.send(job).unwrap()).unwrap();
         for job in 0..2000 {
             pool.submit(job).unwrap();
             // A lost wake-up would be waited for in vain.
             assert_eq!(jobs.recv_timeout(std::time::Duration::from_secs(60)), Ok(job));
         }
-        pool.close();
+        pool.close(None);
     }
 
     #[test]
     fn no_job_is_lost_while_threads_submit_and_sleep_concurrently() {
         for threads in [2, 3, 5] {
             let (ran, jobs) = mpsc::channel();
-            let pool = Pool::start("test", threads, 1000, Priority::Normal, move |job: u64| {
+            let pool = Pool::start(of(threads, 1000), move |job: u64| {
                 // Short, long and very long ones.
                 std::thread::sleep(Duration::from_micros(
                     [0, 0, 0, 100, 7000][(job % 5) as usize] * (job % 3),
@@ -207,7 +268,7 @@ mod tests {
         let (ran, jobs) = mpsc::channel();
         let (release, gate) = mpsc::channel::<()>();
         let gate = Mutex::new(gate);
-        let mut pool = Pool::start("test", 2, 100, Priority::Normal, move |job: u32| {
+        let mut pool = Pool::start(of(2, 100), move |job: u32| {
             if job == u32::MAX {
                 let _ = gate.lock().unwrap().recv();
             }
@@ -229,7 +290,7 @@ mod tests {
             release.send(()).unwrap();
             assert_eq!(next(), u32::MAX);
         }
-        pool.close();
+        pool.close(None);
     }
 
     #[test]
@@ -238,7 +299,7 @@ mod tests {
         let (ran, started) = mpsc::channel();
         let (release, gate) = mpsc::channel::<()>();
         let gate = Mutex::new(gate);
-        let mut pool = Pool::start("test", threads, 100, Priority::Normal, move |job: usize| {
+        let mut pool = Pool::start(of(threads, 100), move |job: usize| {
             ran.send(job).unwrap();
             let _ = gate.lock().unwrap().recv();
         })
@@ -253,14 +314,94 @@ mod tests {
             started.recv_timeout(Duration::from_secs(60)).expect("a job waits although a thread sleeps");
         }
         drop(release);
-        pool.close();
+        pool.close(None);
+    }
+
+    #[test]
+    fn a_job_that_becomes_heavy_leaves_its_place_to_another_until_its_lane_is_full() {
+        let (ran, jobs) = mpsc::channel();
+        let (release, gate) = mpsc::channel::<()>();
+        let gate = Mutex::new(gate);
+        let capacity = Capacity { heavy: 2, ..Capacity::of(1, 100) };
+        let mut pool = Pool::start(with(capacity), move |is_heavy: bool| {
+            let has_room = is_heavy && lane::be_heavy();
+            ran.send(has_room).unwrap();
+            if has_room {
+                // Blocked and not running, so that it needs no turn.
+                lane::wait_aside(|limit| limit.is_none() && gate.lock().unwrap().recv().is_ok());
+            }
+        })
+        .unwrap();
+        let next = || jobs.recv_timeout(Duration::from_secs(60)).expect("a job waits for a heavy one");
+        for round in 0..20 {
+            for heavy in 1..=2 {
+                pool.submit(true).unwrap();
+                assert!(next(), "room in the heavy lane");
+                assert_eq!(pool.load().heavy, heavy);
+                pool.submit(false).unwrap();
+                assert!(!next());
+            }
+            pool.submit(true).unwrap();
+            assert!(!next(), "the heavy lane is full in round {round}");
+            (0..2).for_each(|_| release.send(()).unwrap());
+            while pool.load().heavy > 0 {
+                std::thread::yield_now();
+            }
+        }
+        pool.close(None);
+    }
+
+    #[test]
+    fn jobs_are_run_while_the_threads_of_the_light_lane_are_stuck() {
+        let (ran, jobs) = mpsc::channel();
+        let (release, gate) = mpsc::channel::<()>();
+        let gate = Mutex::new(gate);
+        let capacity = Capacity { heavy: 1, ..Capacity::of(1, 100) };
+        let mut pool = Pool::start(with(capacity), move |is_stuck: bool| {
+            ran.send(is_stuck).unwrap();
+            if is_stuck {
+                let _ = gate.lock().unwrap().recv();
+            }
+        })
+        .unwrap();
+        let next = || jobs.recv_timeout(Duration::from_secs(60)).expect("a job waits behind a stuck one");
+        for _ in 0..5 {
+            pool.submit(true).unwrap();
+            assert!(next());
+            pool.submit(false).unwrap();
+            assert!(!next());
+            release.send(()).unwrap();
+        }
+        pool.close(None);
+    }
+
+    #[test]
+    fn jobs_are_refused_once_the_oldest_of_many_has_waited_long() {
+        let (release, gate) = mpsc::channel::<()>();
+        let gate = Mutex::new(gate);
+        let capacity = Capacity { longest_wait: Some(Duration::from_millis(1)), ..Capacity::of(1, 1000) };
+        let mut pool = Pool::start(with(capacity), move |_: u32| {
+            let _ = gate.lock().unwrap().recv();
+        })
+        .unwrap();
+        let mut accepted = 0;
+        let refused = loop {
+            match pool.submit(accepted) {
+                Ok(()) => accepted += 1,
+                Err((_, error)) => break error,
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        };
+        assert!((32..=34).contains(&accepted) && matches!(refused, Error::Overloaded(_)));
+        drop(release);
+        pool.close(None);
     }
 
     #[test]
     fn a_full_queue_gives_the_job_back() {
         let (release, gate) = mpsc::channel::<()>();
         let gate = Mutex::new(gate);
-        let mut pool = Pool::start("test", 1, 2, Priority::Normal, move |_: u32| {
+        let mut pool = Pool::start(of(1, 2), move |_: u32| {
             let _ = gate.lock().unwrap().recv();
         })
         .unwrap();
@@ -274,6 +415,6 @@ mod tests {
         assert_eq!(refused.0, accepted);
         assert!((2..=3).contains(&accepted) && matches!(refused.1, Error::Overloaded(_)));
         drop(release);
-        pool.close();
+        pool.close(None);
     }
 }

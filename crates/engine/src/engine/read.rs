@@ -18,21 +18,8 @@ use std::sync::Arc;
 pub fn run(core: &Core, request: &Request, deadline: &Deadline) -> Result<Vec<u8>, Error> {
     let mut out = Vec::new();
     let envelope = response::Envelope::start(&mut out);
-    let budget = AnswerBudget::new(core.limits.max_answer_bytes, deadline);
-    let mut read = Read { core, request, deadline, out: &mut out, budget };
-    match request.operation {
-        Operation::ListCollections => read.list_collections(),
-        Operation::CollectionExists => read.collection_exists()?,
-        Operation::CollectionInfo => read.collection_info()?,
-        Operation::RetrievePoints => read.retrieve()?,
-        Operation::GetPoint => read.get_point()?,
-        Operation::Search | Operation::Query => read.search()?,
-        Operation::SearchBatch | Operation::QueryBatch => read.search_batch()?,
-        Operation::Scroll => read.scroll()?,
-        Operation::Count => read.count()?,
-        other => return Err(Error::Internal(format!("{} is not a read", other.title()))),
-    }
-    read.budget.finish()?;
+    let budget = AnswerBudget::new(&core.limits, request.answer_room, &core.answers, deadline);
+    Read { core, request, deadline, out: &mut out, budget }.answer()?;
     envelope.finish(&mut out, request.start.elapsed());
     Ok(out)
 }
@@ -47,6 +34,23 @@ struct Read<'a> {
 }
 
 impl Read<'_> {
+    /// Writes the result.
+    fn answer(mut self) -> Result<(), Error> {
+        match self.request.operation {
+            Operation::ListCollections => self.list_collections(),
+            Operation::CollectionExists => self.collection_exists()?,
+            Operation::CollectionInfo => self.collection_info()?,
+            Operation::RetrievePoints => self.retrieve()?,
+            Operation::GetPoint => self.get_point()?,
+            Operation::Search | Operation::Query => self.search()?,
+            Operation::SearchBatch | Operation::QueryBatch => self.search_batch()?,
+            Operation::Scroll => self.scroll()?,
+            Operation::Count => self.count()?,
+            other => return Err(Error::Internal(format!("{} is not a read", other.title()))),
+        }
+        self.budget.finish()
+    }
+
     fn body(&self) -> &[u8] {
         (*self.request.body).as_ref()
     }
@@ -78,7 +82,7 @@ impl Read<'_> {
         let view = held.collection()?.view();
         check_names(&view, &parsed.with.vector)?;
         let offsets = query::retrieve(&view, &parsed)?;
-        let mut writer = PointWriter::new(&view, &parsed.with, &mut self.budget);
+        let mut writer = PointWriter::new(&view, &parsed.with, &mut self.budget, offsets.len());
         response::write_list(self.out, offsets, |out, offset| writer.record(out, Hit::unscored(offset)));
         Ok(())
     }
@@ -92,7 +96,7 @@ impl Read<'_> {
         let view = held.collection()?.view();
         check_names(&view, &parsed.with.vector)?;
         let offsets = query::retrieve(&view, &parsed)?;
-        let mut writer = PointWriter::new(&view, &parsed.with, &mut self.budget);
+        let mut writer = PointWriter::new(&view, &parsed.with, &mut self.budget, offsets.len());
         match offsets.first() {
             Some(&offset) => writer.record(self.out, Hit::unscored(offset)),
             None => response::write_list(self.out, offsets, |out, offset| {
@@ -110,7 +114,7 @@ impl Read<'_> {
         let held = self.enter()?;
         let snapshot = Arc::new(held.collection()?.snapshot());
         let hits = search::one(self.core, &snapshot, &parsed, self.deadline)?;
-        let writer = PointWriter::new(&snapshot.view, &parsed.with, &mut self.budget);
+        let writer = PointWriter::new(&snapshot.view, &parsed.with, &mut self.budget, hits.len());
         write_hits(self.out, writer, &hits, is_search);
         Ok(())
     }
@@ -124,7 +128,7 @@ impl Read<'_> {
         let (snapshot, parsed) = (Arc::new(held.collection()?.snapshot()), Arc::new(parsed));
         let results = search::batch(self.core, &snapshot, &parsed, self.deadline)?;
         response::write_list(self.out, parsed.iter().zip(results), |out, (one, hits)| {
-            let writer = PointWriter::new(&snapshot.view, &one.with, &mut self.budget);
+            let writer = PointWriter::new(&snapshot.view, &one.with, &mut self.budget, hits.len());
             write_hits(out, writer, &hits, is_search);
         });
         Ok(())
@@ -136,7 +140,7 @@ impl Read<'_> {
         let view = held.collection()?.view();
         check_names(&view, &parsed.with.vector)?;
         let page = query::scroll(&view, &parsed, self.deadline)?;
-        let mut writer = PointWriter::new(&view, &parsed.with, &mut self.budget);
+        let mut writer = PointWriter::new(&view, &parsed.with, &mut self.budget, page.hits.len());
         response::write_page(self.out, page.next, |out| {
             response::write_elements(out, page.hits, |out, hit| writer.record(out, hit));
         });
@@ -191,7 +195,18 @@ struct PointWriter<'a, 'd> {
 }
 
 impl<'a, 'd> PointWriter<'a, 'd> {
-    fn new(view: &'a View, with: &'a Selectors, budget: &'a mut AnswerBudget<'d>) -> PointWriter<'a, 'd> {
+    /// A writer of so many points.
+    fn new(
+        view: &'a View,
+        with: &'a Selectors,
+        budget: &'a mut AnswerBudget<'d>,
+        points: usize,
+    ) -> PointWriter<'a, 'd> {
+        // What of the vectors is shown is not looked at closely: few points have many.
+        let shows_vectors = with.vector != VectorSelector::None;
+        let fields = view.state.config.fields().iter();
+        let components = if shows_vectors { fields.map(|(_, params)| params.size).sum() } else { 0 };
+        budget.expect(points, components);
         PointWriter { view, with, budget, payload: Vec::new() }
     }
 
@@ -266,6 +281,8 @@ fn write_info(out: &mut Vec<u8>, entry: &Entry) {
     };
     // A log that accepts no writes is a fault of every collection, although reads go on.
     let fault = collection.fault().or_else(|| collection.shared().log.fault().map(|fault| fault.public()));
+    // What the background tries again is shown too, although nothing is refused because of it.
+    let setback = collection.setback();
     let view = collection.view();
     let indexes: Vec<_> = view.state.indexes.iter().map(|index| (index.path().to_string(), index)).collect();
     let indexes: Vec<_> = indexes
@@ -277,8 +294,8 @@ fn write_info(out: &mut Vec<u8>, entry: &Entry) {
         })
         .collect();
     let info = response::CollectionInfo {
-        status: status(collection, fault.is_some()),
-        fault: fault.as_deref(),
+        status: status(collection, fault.is_some(), setback.is_some()),
+        fault: fault.as_deref().or(setback.as_deref().map(|_| SETBACK)),
         indexed_vectors_count: collection.indexed_vectors(),
         points_count: view.points_count() as u64,
         segments_count: 1,
@@ -288,10 +305,13 @@ fn write_info(out: &mut Vec<u8>, entry: &Entry) {
     response::write_collection_info(out, &info);
 }
 
-fn status(collection: &Collection, faulty: bool) -> response::CollectionStatus {
+/// What clients get of a setback: the message of a panic is for the operator.
+const SETBACK: &str = "background work on this collection failed inside the engine and is tried again";
+
+fn status(collection: &Collection, faulty: bool, has_setback: bool) -> response::CollectionStatus {
     if faulty {
         response::CollectionStatus::Red
-    } else if collection.is_settled() {
+    } else if collection.is_settled() && !has_setback {
         response::CollectionStatus::Green
     } else {
         response::CollectionStatus::Yellow

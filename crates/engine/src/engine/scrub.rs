@@ -4,19 +4,18 @@
 //! bounded rate. A collection with a damaged data file is quarantined, since its answers could be wrong; other damaged
 //! files are written again from memory, or replaced by checkpoints.
 
-use super::background::checkpoint_up_to;
-use super::notifier::Notifier;
+use super::housekeeping::checkpoint_up_to;
 use crate::catalog::{Catalog, Entry, StartDamage};
-use crate::collection::{FileFault, Part, Unopened};
+use crate::collection::{Collection, FileFault, Part, Unopened};
 use crate::limits::MAX_SCRUB_FINDINGS;
 use crate::storage::StorageError;
+use crate::supervision::{self, Stop, Task};
 use crate::wal::{self, LogReport};
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 /// How often and how fast files are read.
 #[derive(Clone, Copy, Debug)]
@@ -66,8 +65,7 @@ pub struct ScrubReport {
 /// The scrub of an engine.
 pub struct Scrub {
     report: Arc<Mutex<ScrubReport>>,
-    stop: Arc<AtomicBool>,
-    notifier: Arc<Notifier>,
+    stop: Arc<Stop>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -103,25 +101,13 @@ impl Scrub {
         report: ScrubReport,
     ) -> std::io::Result<Scrub> {
         let report = Arc::new(Mutex::new(report));
-        let mut scrub = Scrub { report, stop: Arc::default(), notifier: Arc::default(), thread: None };
+        let mut scrub = Scrub { report, stop: Arc::default(), thread: None };
         if let Some(options) = options {
-            let (catalog, report) = (Arc::clone(catalog), Arc::clone(&scrub.report));
-            let (stop, notifier) = (Arc::clone(&scrub.stop), Arc::clone(&scrub.notifier));
-            let run = move || {
-                super::pool::Priority::Low.take();
-                let is_open = || !stop.load(Ordering::Acquire);
-                while is_open() {
-                    notifier.wait(options.interval);
-                    if is_open() {
-                        pass(&catalog, &report, &mut |bytes| {
-                            let seconds = bytes as f64 / options.bytes_per_second.max(1) as f64;
-                            notifier.wait(Duration::from_secs_f64(seconds));
-                            is_open()
-                        });
-                    }
-                }
-            };
-            scrub.thread = Some(std::thread::Builder::new().name("kith-scrub".into()).spawn(run)?);
+            let (found, stop) = (Arc::clone(&scrub.report), Arc::clone(&scrub.stop));
+            let read = Arc::clone(catalog);
+            let supervisor = &catalog.shared().supervisor;
+            let work = move || scrub_until_stopped(&read, &found, &stop, options);
+            scrub.thread = Some(supervisor.spawn("kith-scrub".into(), Task::Scrub, &scrub.stop, work)?);
         }
         Ok(scrub)
     }
@@ -136,13 +122,30 @@ impl Scrub {
         pass(catalog, &self.report, &mut |_| true);
     }
 
-    /// Ends a running pass and waits for the thread.
-    pub fn close(&mut self) {
-        self.stop.store(true, Ordering::Release);
-        self.notifier.notify();
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
+    /// Ends a running pass and waits for the thread, at most until `deadline`. False when it still runs then.
+    pub fn close(&mut self, deadline: Option<Instant>) -> bool {
+        self.stop.request();
+        supervision::join(self.thread.take(), deadline)
+    }
+}
+
+fn scrub_until_stopped(
+    catalog: &Catalog,
+    report: &Mutex<ScrubReport>,
+    stop: &Stop,
+    ScrubOptions { bytes_per_second, interval }: ScrubOptions,
+) {
+    super::pool::Priority::Low.take();
+    while !stop.is_requested() {
+        stop.wait(interval);
+        if !stop.is_requested() {
+            pass(catalog, report, &mut |bytes| {
+                let seconds = bytes as f64 / bytes_per_second.max(1) as f64;
+                stop.wait(Duration::from_secs_f64(seconds));
+                !stop.is_requested()
+            });
         }
+        catalog.shared().supervisor.succeeded(Task::Scrub);
     }
 }
 
@@ -153,7 +156,11 @@ fn pass(catalog: &Catalog, report: &Mutex<ScrubReport>, pace: &mut dyn FnMut(u64
         goes_on
     };
     for entry in catalog.entries() {
-        scrub_collection(catalog, &entry, report, &mut pace);
+        if let Some(collection) = entry.collection() {
+            // A panic for one collection must not end the pass for the others.
+            collection
+                .guard(Task::Scrub, || scrub_collection(catalog, &entry, collection, report, &mut pace));
+        }
         if !pace(0) {
             return;
         }
@@ -172,10 +179,10 @@ fn pass(catalog: &Catalog, report: &Mutex<ScrubReport>, pace: &mut dyn FnMut(u64
 fn scrub_collection(
     catalog: &Catalog,
     entry: &Arc<Entry>,
+    collection: &Collection,
     report: &Mutex<ScrubReport>,
     pace: &mut dyn FnMut(u64) -> bool,
 ) {
-    let Some(collection) = entry.collection() else { return };
     let inspection = collection.verify_files(pace);
     report.lock().bytes += inspection.bytes;
     for fault in &inspection.faults {

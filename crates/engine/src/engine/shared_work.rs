@@ -1,10 +1,12 @@
 //! One request's work on several threads of a pool.
 
 use super::pool::Pool;
+use crate::scheduling::lane;
+use crate::supervision;
 use parking_lot::{Condvar, Mutex};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
 
 /// A job of a pool that takes part in the request of another thread. It catches its panics.
 pub type Help = Box<dyn FnOnce() + Send>;
@@ -30,11 +32,17 @@ pub fn run_on_pool<J: From<Help> + Send + 'static>(
         state: Mutex::new(State { task: Some(Arc::new(task)), workers: 0, panicked: false }),
         left: Condvar::new(),
     });
+    let is_heavy = lane::is_heavy();
     if let Some(pool) = &*pool.lock() {
         for _ in 1..pool.threads().min(count) {
-            let work = Arc::clone(&work);
+            let (work, supervisor) = (Arc::clone(&work), Arc::clone(pool.supervisor()));
             // A worker that panics notes it in the state, and `finish` panics in the caller.
-            let help: Help = Box::new(move || drop(catch_unwind(AssertUnwindSafe(|| work.run()))));
+            let help: Help = Box::new(move || {
+                // What a heavy request shares out is heavy. It waits for no help that the lane has no room for.
+                if !is_heavy || lane::be_heavy() {
+                    drop(supervisor.catch(supervision::Task::Help, None, || work.run()));
+                }
+            });
             // A full queue has no thread to spare for this request.
             if pool.submit_large(J::from(help)).is_err() {
                 break;
@@ -76,12 +84,28 @@ impl SharedWork {
 
     /// Waits until no other thread does a task.
     fn finish(&self) {
-        let mut state = self.state.lock();
-        state.task = None;
-        while state.workers > 0 {
-            self.left.wait(&mut state);
+        let has_workers = {
+            let mut state = self.state.lock();
+            state.task = None;
+            state.workers > 0
+        };
+        if has_workers {
+            lane::wait_aside(|limit| self.wait(limit.map(|limit| Instant::now() + limit)));
         }
-        assert!(!state.panicked, "a task panicked on another thread");
+        assert!(!self.state.lock().panicked, "a task panicked on another thread");
+    }
+
+    /// Waits until the last worker has left; false when that takes longer.
+    fn wait(&self, until: Option<Instant>) -> bool {
+        let mut state = self.state.lock();
+        while state.workers > 0 {
+            match until {
+                None => self.left.wait(&mut state),
+                Some(until) if self.left.wait_until(&mut state, until).timed_out() => break,
+                Some(_) => {}
+            }
+        }
+        state.workers == 0
     }
 }
 
@@ -111,19 +135,28 @@ impl Drop for Worker<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::pool::Priority;
+    use super::super::pool::{Capacity, PoolOptions, Priority};
     use super::*;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
     use std::sync::atomic::AtomicU32;
     use std::sync::mpsc;
 
     fn pool(threads: usize) -> Arc<Mutex<Option<Pool<Help>>>> {
-        let pool = Pool::start("test", threads, 64, Priority::Normal, |help: Help| help());
+        let pool = Pool::start(
+            PoolOptions {
+                name: "test",
+                capacity: Capacity::of(threads, 64),
+                priority: Priority::Normal,
+                supervisor: Arc::default(),
+            },
+            |help: Help| help(),
+        );
         Arc::new(Mutex::new(Some(pool.unwrap())))
     }
 
     fn close(pool: &Mutex<Option<Pool<Help>>>) {
         let taken = pool.lock().take();
-        taken.expect("open").close();
+        taken.expect("open").close(None);
     }
 
     #[test]

@@ -5,10 +5,12 @@ use super::pool::Priority;
 use crate::index::fetch::FetchTable;
 use crate::index::tuning::Measurement;
 use crate::storage::{Result, Storage};
+use crate::supervision::{self, Stop, Supervisor, Task};
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
+use std::time::Instant;
 
 /// Name of the file, and of the next one while it is written.
 const FILE: &str = "TUNING";
@@ -34,6 +36,8 @@ static MEASURED: Mutex<Option<FetchTable>> = Mutex::new(None);
 /// The thread that measures.
 pub struct Tuner {
     stop: Arc<AtomicBool>,
+    /// Ends the pause after a panic.
+    pause: Arc<Stop>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -42,10 +46,10 @@ impl Tuner {
     ///
     /// # Errors
     /// The error of the system when it refuses a thread.
-    pub fn start(storage: Arc<dyn Storage>) -> std::io::Result<Tuner> {
-        let stop = Arc::new(AtomicBool::new(false));
+    pub fn start(storage: Arc<dyn Storage>, supervisor: &Arc<Supervisor>) -> std::io::Result<Tuner> {
+        let (stop, pause) = (Arc::new(AtomicBool::new(false)), Arc::<Stop>::default());
         let stopped = Arc::clone(&stop);
-        let thread = std::thread::Builder::new().name("kith-tune".into()).spawn(move || {
+        let work = move || {
             Priority::Low.take();
             let found = find(&*storage, &machine(), || {
                 let mut measured = MEASURED.lock();
@@ -55,16 +59,17 @@ impl Tuner {
             if let Some(table) = found {
                 table.install();
             }
-        })?;
-        Ok(Tuner { stop, thread: Some(thread) })
+        };
+        let thread = supervisor.spawn("kith-tune".into(), Task::Tuning, &pause, work)?;
+        Ok(Tuner { stop, pause, thread: Some(thread) })
     }
 
-    /// Ends a measurement that still runs, and waits for the thread.
-    pub fn close(&mut self) {
+    /// Ends a measurement that still runs, and waits for the thread, at most until `deadline`. False when it still runs
+    /// then.
+    pub fn close(&mut self, deadline: Option<Instant>) -> bool {
         self.stop.store(true, Ordering::Relaxed);
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
+        self.pause.request();
+        supervision::join(self.thread.take(), deadline)
     }
 }
 

@@ -1,18 +1,40 @@
 //! Writes: parse, find the collection, queue, answer when the log says so.
 
 use super::{Core, LONGEST_REQUEST, Operation, Reply, Request};
+use crate::allocator::catch;
 use crate::api::{
     self,
     response::{self, UpdateStatus},
 };
 use crate::catalog::Use;
 use crate::collection::update::Update;
-use crate::collection::{Collection, Write, WriteDone, WriteRequest};
+use crate::collection::{Class, Collection, HeavyWrite, Slice, Step, Write, WriteDone, WriteRequest};
+use crate::config::CollectionConfig;
 use crate::deadline::Deadline;
 use crate::error::Error;
 use crate::name::check_collection_name;
 use std::sync::Arc;
 use std::time::Instant;
+
+/// What a write holds while it runs: its body, what is parsed of it, and its record, in lengths of the body.
+const WORKING_FACTOR: u64 = 2;
+/// Writes that hold less are parsed however little memory is left, so that they get the error that they would get
+/// otherwise.
+const UNCHECKED_BYTES: u64 = 512 << 10;
+
+/// Whether a write of that kind may make data grow, as far as can be told before it is parsed.
+fn may_grow(operation: Operation) -> bool {
+    !matches!(
+        operation,
+        Operation::DeleteCollection
+            | Operation::DeletePoints
+            | Operation::DeleteVectors
+            | Operation::DeletePayload
+            | Operation::ClearPayload
+            | Operation::DeleteFieldIndex
+            | Operation::UpdateCollection
+    )
+}
 
 /// The form of the answer to a write.
 #[derive(Clone, Copy)]
@@ -28,10 +50,26 @@ enum Shape {
 /// Runs a write. The reply comes from the log's thread, or at once when the write is refused.
 pub fn run(core: &Core, request: Request, deadline: Deadline, reply: Reply) {
     let start = request.start;
-    match prepare(core, &request) {
-        Ok(Prepared::Catalog(step)) => {
-            let answer = step(core, &request, &deadline).map(|result| bool_envelope(result, start));
-            reply(answer);
+    let memory = &core.catalog.shared().memory;
+    let working = WORKING_FACTOR * (*request.body).as_ref().len() as u64;
+    if working > UNCHECKED_BYTES && may_grow(request.operation) && !memory.has_room_for(working) {
+        return reply(Err(Error::MemoryLimit));
+    }
+    let working = memory.hold(working);
+    // Held until the answer.
+    let reply: Reply = Box::new(move |answer| {
+        drop(working);
+        reply(answer);
+    });
+    match catch(|| prepare(core, &request)).unwrap_or(Err(Error::MemoryLimit)) {
+        Ok(Prepared::Creation(config)) => {
+            let created = core.catalog.create(&request.collection, *config);
+            reply(created.map(|()| bool_envelope(true, start)));
+        }
+        Ok(Prepared::Deletion) => {
+            let answer =
+                move |result: Result<bool, Error>| reply(result.map(|found| bool_envelope(found, start)));
+            core.catalog.delete(&request.collection, deadline, Box::new(answer));
         }
         Ok(Prepared::Collection(write, shape)) => {
             if let Err(refused) = enqueue(core, request, write, shape, &deadline, reply) {
@@ -43,12 +81,12 @@ pub fn run(core: &Core, request: Request, deadline: Deadline, reply: Reply) {
     }
 }
 
-/// A step on the catalog, which waits for the log itself.
-type CatalogStep = Box<dyn FnOnce(&Core, &Request, &Deadline) -> Result<bool, Error>>;
-
 /// A parsed write.
 enum Prepared {
-    Catalog(CatalogStep),
+    /// Of a collection, with this configuration.
+    Creation(Box<CollectionConfig>),
+    /// Of a collection.
+    Deletion,
     Collection(Write, Shape),
 }
 
@@ -63,13 +101,9 @@ fn prepare(core: &Core, request: &Request) -> Result<Prepared, Error> {
         Operation::CreateCollection => {
             check_collection_name(&request.collection)?;
             let config = api::create_collection(body, limits)?;
-            Prepared::Catalog(Box::new(move |core, request, _| {
-                core.catalog.create(&request.collection, config).map(|()| true)
-            }))
+            Prepared::Creation(Box::new(config))
         }
-        Operation::DeleteCollection => Prepared::Catalog(Box::new(|core, request, deadline| {
-            core.catalog.delete(&request.collection, deadline.instant())
-        })),
+        Operation::DeleteCollection => Prepared::Deletion,
         Operation::UpdateCollection => {
             Prepared::Collection(Write::Patch(Box::new(api::update_collection(body)?)), Shape::True)
         }
@@ -160,13 +194,36 @@ fn enqueue(
         }
     };
     let request = WriteRequest { write, deadline, bytes, reply: Box::new(answer) };
-    if let Some(turn) = collection.enqueue(request) {
-        turn.run();
+    match collection.classify(request) {
+        Class::Light(request) => {
+            if let Some(turn) = collection.enqueue(request) {
+                turn.run();
+            }
+        }
+        Class::Heavy(heavy) => resolve(core, heavy),
     }
     if builds_here {
         collection.build_indexes();
     }
     Ok(())
+}
+
+/// Resolves a heavy write beside others, or on this thread where there are no others.
+fn resolve(core: &Core, mut write: HeavyWrite) {
+    if !core.inline {
+        let turns = core.heavy.lock().as_ref().map(|lane| Arc::clone(lane.turns()));
+        return match turns {
+            Some(turns) => turns.add(write),
+            None => write.refuse(Error::ShuttingDown),
+        };
+    }
+    loop {
+        match write.step(Slice::endless()) {
+            Step::More(rest) => write = rest,
+            Step::Resolved(write) => return write.write(),
+            Step::Done => return,
+        }
+    }
 }
 
 fn update_envelope(operation_id: u64, status: UpdateStatus, shape: Shape, start: Instant) -> Vec<u8> {

@@ -13,6 +13,9 @@ use crate::vectors::{CodeQuery, CodeTable, Encoder};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+/// Claims that memory is allocated for ahead: more than there are threads that index.
+const PROVIDED_CLAIMS: u32 = 64;
+
 /// A graph over the rows of a field before [`FieldGraph::indexed`], with the codes that walks compare. The rows from there on
 /// are the tail, which searches scan exactly.
 pub struct FieldGraph {
@@ -139,6 +142,7 @@ impl FieldGraph {
     /// false when there was nothing to claim.
     pub fn index_some(&self, table: &FieldTable, op: OpNumber, scratch: &mut IndexScratch) -> bool {
         let len = table.len();
+        self.provide(len);
         let claim = self.claimed.fetch_update(Ordering::AcqRel, Ordering::Acquire, |from| {
             (from < len).then(|| len.min(from + Self::CLAIM_ROWS))
         });
@@ -152,6 +156,22 @@ impl FieldGraph {
         }
         self.finish(claimed);
         true
+    }
+
+    /// Allocates what the next claims need, before they are made: a claim that is never finished would hold up the boundary
+    /// of the graph for good.
+    fn provide(&self, len: u32) {
+        let from = self.claimed().get();
+        if from < len {
+            // Rows from the boundary on are inserted, claimed or waiting.
+            let pending = len.saturating_sub(self.indexed().get());
+            let more = pending.min(PROVIDED_CLAIMS * Self::CLAIM_ROWS);
+            self.hnsw.provide(more);
+            self.nodes.provide(Row::new(len.min(from.saturating_add(more))));
+            if let Some(codes) = &self.codes {
+                codes.table.provide(self.hnsw.len().saturating_add(more));
+            }
+        }
     }
 
     pub(crate) fn insert(&self, table: &FieldTable, row: Row, scratch: &mut IndexScratch) {
@@ -193,6 +213,16 @@ impl FieldGraph {
         self.hnsw.memory_bytes() + self.nodes.bytes()
     }
 
+    /// About what a node takes: as the nodes so far, or what codes of a byte for each component would.
+    pub fn node_bytes(&self, dim: usize) -> u64 {
+        const FEW: u32 = 10_000;
+        let nodes = self.hnsw.len();
+        if nodes < FEW {
+            return (dim + 16 * self.hnsw.params().m + 64) as u64;
+        }
+        (self.codes_bytes() + self.links_bytes()) as u64 / u64::from(nodes)
+    }
+
     /// About as many bytes as a checkpoint would write of it.
     pub fn file_bytes(&self) -> u64 {
         (self.codes_bytes() + self.links_bytes()) as u64
@@ -226,6 +256,10 @@ impl NodesOfRows {
         let nodes = NodesOfRows { first, nodes: LinkArena::new(1, hnsw.len()) };
         hnsw.all_nodes().for_each(|node| nodes.set(hnsw.row_of(node), node));
         nodes
+    }
+
+    fn provide(&self, end: Row) {
+        self.nodes.provide(end.get().saturating_sub(self.first.get()));
     }
 
     fn set(&self, row: Row, node: Node) {

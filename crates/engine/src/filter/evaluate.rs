@@ -1,6 +1,7 @@
 //! Deciding one point by its payload: what a filter means.
 
 use super::matching::Match;
+use super::text_memo::TextMemo;
 use super::{Clause, Condition, Filter};
 use crate::payload::{Document, GeoPoint, GeoShape, JsonPath, Tokenizer, Value, parse_datetime};
 use crate::types::PointId;
@@ -23,6 +24,8 @@ struct Subject<'a, P> {
     document: Document<'a>,
     /// The nested conditions around the object; `None` for the point itself.
     scope: Option<&'a Scope<'a>>,
+    /// The texts of the point's payload.
+    texts: &'a TextMemo,
 }
 
 struct Scope<'a> {
@@ -52,7 +55,8 @@ impl<P: PointView> Subject<'_, P> {
 impl Filter {
     /// Whether a point matches (C7).
     pub fn matches(&self, point: &impl PointView) -> bool {
-        self.holds(&Subject { point, document: Document::new(point.document()), scope: None })
+        let texts = TextMemo::default();
+        self.holds(&Subject { point, document: Document::new(point.document()), scope: None, texts: &texts })
     }
 
     fn holds<P: PointView>(&self, subject: &Subject<'_, P>) -> bool {
@@ -78,7 +82,7 @@ fn reaches<T>(items: impl Iterator<Item = T>, count: u64) -> bool {
 
 impl Condition {
     fn holds<P: PointView>(&self, subject: &Subject<'_, P>) -> bool {
-        let Subject { point, document, scope } = *subject;
+        let Subject { point, document, scope, texts } = *subject;
         match self {
             Condition::Field { key, clauses } => clauses.iter().any(|clause| clause.holds(key, subject)),
             // These never hold for an object inside a payload.
@@ -89,7 +93,7 @@ impl Condition {
                 let inner = Some(&Scope { key, outer: scope });
                 document.any_at(key, |element| match element {
                     Value::Object(object) => {
-                        filter.holds(&Subject { point, document: object.document(), scope: inner })
+                        filter.holds(&Subject { point, document: object.document(), scope: inner, texts })
                     }
                     _ => false,
                 })
@@ -108,7 +112,7 @@ impl Clause {
                     Match::Text(_) => subject.tokenizer(key),
                     _ => None,
                 };
-                any_value(document, key, |value| wanted.holds(value, tokenizer))
+                any_value(document, key, |value| wanted.holds(value, tokenizer, subject.texts))
             }
             Clause::Range(interval) => any_value(document, key, |value| {
                 value.as_f64().is_some_and(|number| interval.contains(number))

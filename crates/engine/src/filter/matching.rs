@@ -1,6 +1,7 @@
 //! `match` clauses.
 
 use super::text::TextQuery;
+use super::text_memo::TextMemo;
 use crate::json;
 use crate::payload::{JsonStr, Tokenizer, Value};
 use crate::types::PointId;
@@ -79,8 +80,8 @@ pub enum Match {
 
 impl Match {
     /// Whether a value satisfies the clause; an array as a whole does not. `tokenizer` is that of the field's text index, if it
-    /// has one.
-    pub fn holds(&self, value: Value<'_>, tokenizer: Option<&Tokenizer>) -> bool {
+    /// has one, and `texts` are those of the value's document.
+    pub fn holds(&self, value: Value<'_>, tokenizer: Option<&Tokenizer>, texts: &TextMemo) -> bool {
         match (self, value) {
             (Match::Keyword(keyword), Value::String(string)) => keyword.is(string),
             (Match::Integer(number), value) => value.as_i64() == Some(*number),
@@ -92,7 +93,7 @@ impl Match {
             (Match::ExceptKeyword(_), _) => true,
             (Match::ExceptInteger(list), value) => !is_in(list, value),
             (Match::Prefix(prefix), Value::String(string)) => string.decode().starts_with(&**prefix),
-            (Match::Text(query), Value::String(string)) => query.is_in(&string.decode(), tokenizer),
+            (Match::Text(query), Value::String(string)) => texts.matches(query, string, tokenizer),
             _ => false,
         }
     }

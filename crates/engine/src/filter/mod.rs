@@ -12,6 +12,7 @@ mod plan;
 #[cfg(test)]
 mod tests;
 mod text;
+mod text_memo;
 
 pub use condition_reader::{ConditionReader, PartialCondition};
 pub use evaluate::PointView;

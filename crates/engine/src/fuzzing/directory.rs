@@ -4,6 +4,7 @@ use crate::catalog::{CatalogFile, Mode};
 use crate::checkpoint::{Extent, ExtentWriter, Manifest, directory};
 use crate::collection::GraphPolicy;
 use crate::config::CollectionConfig;
+use crate::deadline::Cancellation;
 use crate::engine::{Engine, Operation, Options, Request};
 use crate::error::Error;
 use crate::storage::{SimDisk, StorageError, make_dir};
@@ -113,6 +114,8 @@ fn call(engine: &Engine, operation: Operation, body: &str) -> Result<Vec<u8>, Er
         timeout: None,
         body: Box::new(body.as_bytes().to_vec()),
         start: Instant::now(),
+        answer_room: None,
+        cancellation: Cancellation::default(),
     };
     let put = move |result| *slot.lock().expect("the lock is not poisoned") = Some(result);
     engine.execute(request, Box::new(put));

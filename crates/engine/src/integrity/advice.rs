@@ -17,6 +17,7 @@ pub(super) const COPY: &str = "copy the directory to a disk that works, and chec
 pub(super) const ALLOW: &str =
     "let the user of the server read it: see to its owner and its mode; or check as the user of the server";
 pub(super) const OTHER_RELEASE: &str = "use the release that wrote it, or a later one";
+pub(super) const GIVE_MEMORY: &str = "give the process more memory, address space (`ulimit -v`) or file descriptors (`ulimit -n`), and try again";
 pub(super) const MOVE: &str =
     "move the folder away and put the file there, from a backup if it is nowhere else";
 pub(super) const QUARANTINED: &str = "the collection is quarantined: its reads and writes answer an error";
@@ -28,6 +29,7 @@ pub(super) fn advice(cause: Cause) -> &'static str {
         Cause::Unreadable => COPY,
         Cause::Denied => ALLOW,
         Cause::Folder => MOVE,
+        Cause::Exhausted => GIVE_MEMORY,
         Cause::OtherFormat => OTHER_RELEASE,
     }
 }

@@ -6,7 +6,7 @@ use super::advice::{
 use super::finding::{Finding, Findings, Severity};
 use super::repair::MAX_REPORTED_UNLISTED;
 use crate::catalog::{self, CATALOG, OpenError, Rehearsal, Rehearsed, Source, UnlistedCollections};
-use crate::collection::{Cause, FileFault, Inspection, OpeningOptions, Part, Unopened, directory, inspect};
+use crate::collection::{FileFault, Inspection, OpeningOptions, Part, Unopened, directory, inspect};
 use crate::storage::{ErrorKind, OTHER_IS_SOUND, ReadOnly, Storage};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -239,7 +239,7 @@ impl Run {
         let has_data_faults = inspection.faults.iter().any(|fault| !fault.part.is_derived());
         let folder = directory(*id);
         match outcome {
-            Err(Unopened { what, cause: Cause::OtherFormat }) => {
+            Err(Unopened { what, cause }) if cause.is_unknown() => {
                 return Err(OpenError::Catalog(format!("the collection {name}: {what}")));
             }
             Err(Unopened { what, cause }) if !has_data_faults => {

@@ -13,11 +13,12 @@ use crate::catalog::{
     UnlistedCollections,
 };
 use crate::collection::{
-    CHANGES, Cause, Collection, GraphPolicy, IndexQueue, Losses, Opening, OpeningOptions, Part, Shared,
-    Unopened, directory, inspect, link_folder,
+    CHANGES, Collection, GraphPolicy, IndexQueue, Losses, Opening, OpeningOptions, Part, Shared, Unopened,
+    directory, inspect, link_folder,
 };
 use crate::field::IndexScratch;
 use crate::limits::{Limits, Thresholds};
+use crate::memory::{Memory, MemoryLimit};
 use crate::storage::{ErrorKind, MemoryDisk, OTHER_IS_SOUND, ReadOnly, Reserve, Storage};
 use crate::types::Lsn;
 use crate::wal::{self, DamageKind, GroupCommit, GroupOptions, Log, LogOptions, MarkFault, Replayed};
@@ -198,7 +199,8 @@ impl Run {
             .map(|fault| format!("{}: {}: {}", fault.path, part_name(&fault.part), fault.what))
             .collect();
         match outcome {
-            Some(Err(Unopened { what, cause: Cause::OtherFormat })) => {
+            // What is sound must not be salvaged.
+            Some(Err(Unopened { what, cause })) if cause.is_unknown() => {
                 Err(OpenError::Catalog(format!("the collection {name}: {what}")))
             }
             Some(Ok(opening)) => {
@@ -374,9 +376,11 @@ fn shared_over(storage: Arc<dyn Storage>, row_chunk_bytes: usize) -> Result<Shar
     let (log, _) = Log::open(Arc::new(MemoryDisk::default()), 1, options, Lsn::NONE, &mut |_| ())
         .map_err(OpenError::Log)?;
     Ok(Shared {
+        memory: Arc::new(Memory::of(MemoryLimit::None)),
         reserve: Arc::new(Reserve::open(Arc::clone(&storage))),
         unsaved_work: Arc::default(),
         waiting_writes: Arc::default(),
+        supervisor: Arc::default(),
         storage,
         log: GroupCommit::inline(log, &GroupOptions::default()),
         indexer: IndexQueue::default(),

@@ -27,4 +27,4 @@ pub use interval::Interval;
 pub use path::{JsonPath, Key, PathError, Step};
 pub use removal::Removal;
 pub use select::PayloadSelector;
-pub use text::{Pattern, TextMatch, TextOptions, Tokenizer};
+pub use text::{Pattern, TextMatch, TextOptions, Tokenizer, Tokens};

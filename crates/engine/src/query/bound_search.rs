@@ -1,5 +1,6 @@
 //! A vector search on one view: which rows it may return, in which order, and the exact scan of them.
 
+use super::estimate;
 use super::matching::Matching;
 use super::rows::RowFinder;
 use super::scorer;
@@ -51,6 +52,7 @@ impl<'a> BoundSearch<'a> {
             self.scan_range(self.table.all_rows(), &Check::new(self, matching), &mut top)?;
         } else {
             matching.settle(self.deadline)?;
+            self.deadline.expect(estimate::rows(matching.at_most(), self.table.rows.row_bytes()))?;
             let rows = self.rows(matching);
             let stop = || self.deadline.passed();
             flat::scan_ids(&self.table.rows, self.distance, &self.query, rows, &mut top, &stop)
@@ -66,6 +68,7 @@ impl<'a> BoundSearch<'a> {
         check: &Check<'_>,
         top: &mut TopK<Row, T>,
     ) -> Result<(), Error> {
+        self.deadline.expect(estimate::rows(range.numbers().len() as u64, self.table.rows.row_bytes()))?;
         let stop = || check.is_late() || self.deadline.passed();
         let accept = |row| check.passes(row);
         flat::scan_range(&self.table.rows, self.distance, &self.query, range, &accept, top, &stop)

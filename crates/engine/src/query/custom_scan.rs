@@ -2,16 +2,17 @@
 
 use super::Hit;
 use super::custom::Custom;
+use super::estimate;
 use super::matching::Matching;
 use super::ranking::ranking;
-use super::scorer::Scorer;
+use super::scorer::{Scorer, SimilarityBlock};
 use crate::collection::View;
 use crate::deadline::Deadline;
 use crate::error::Error;
 use crate::vectors::VectorValue;
 
-/// Comparisons between two checks of the deadline.
-const COMPARISONS_PER_CHECK: usize = 1024;
+/// Points that are compared with all examples at a time. Their vectors and the examples of a strip share the second cache.
+const BLOCK: usize = 64;
 
 /// The best `k` points that match, best first, ties by id, none of them below the threshold.
 ///
@@ -27,19 +28,23 @@ pub fn scan(
 ) -> Result<Vec<Hit>, Error> {
     matching.settle(deadline)?;
     let vectors: Vec<&VectorValue> = custom.vectors.iter().collect();
+    let components = vectors.iter().map(|vector| vector.components()).sum();
+    deadline.expect(estimate::comparisons(matching.at_most(), vectors.len(), components)?)?;
     let mut scorer = Scorer::new(view, custom.field, &vectors, deadline)?;
     let mut best = ranking(&view.state, k, threshold);
-    let mut similarities = Vec::with_capacity(vectors.len());
-    let mut compared = COMPARISONS_PER_CHECK;
-    for offset in matching.candidates() {
-        if compared >= COMPARISONS_PER_CHECK {
-            deadline.check()?;
-            compared = 0;
+    let mut block = SimilarityBlock::default();
+    let mut offsets = Vec::with_capacity(BLOCK);
+    let mut candidates = matching.candidates().into_iter();
+    loop {
+        deadline.check()?;
+        offsets.clear();
+        offsets.extend(candidates.by_ref().take(BLOCK));
+        if offsets.is_empty() {
+            return Ok(best.into_hits());
         }
-        compared += vectors.len();
-        if scorer.similarities(offset, &mut similarities)? {
-            best.offer(offset, custom.score.of(&similarities));
+        scorer.block(&offsets, &mut block, deadline)?;
+        for (offset, similarities) in block.iter() {
+            best.offer(offset, custom.score.of(similarities));
         }
     }
-    Ok(best.into_hits())
 }

@@ -1,5 +1,6 @@
 //! Which points of a snapshot match a filter.
 
+use super::estimate;
 use super::excluded::Excluded;
 use crate::collection::State;
 use crate::deadline::{Deadline, Pace};
@@ -107,6 +108,7 @@ impl<'a> Matching<'a> {
         if self.plan.exact {
             return Ok(candidates.clone());
         }
+        deadline.expect(estimate::documents(candidates.len(), self.filter.map_or(0, Filter::work)))?;
         let mut matching = Vec::new();
         let mut pace = self.pace(deadline);
         for offset in candidates {

@@ -1,21 +1,25 @@
 //! Maximal marginal relevance: Carbonell, Goldstein, *The Use of MMR, Diversity-Based Reranking for Reordering Documents
 //! and Producing Summaries*, SIGIR 1998.
 
-use super::Hit;
 use super::scorer::{Scorer, vector_of};
 use super::vector_search::Target;
+use super::{Hit, estimate};
 use crate::collection::View;
 use crate::deadline::Deadline;
 use crate::error::Error;
 use crate::vectors::VectorValue;
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
 
 /// A hit that can be chosen.
 struct Candidate {
     hit: Hit,
     /// Similarity to what is asked for.
     relevance: f32,
-    /// Similarity to the most similar of those chosen.
+    /// Similarity to the most similar of those chosen that it was compared with.
     redundancy: f32,
+    /// It was compared with the first so many of those chosen.
+    compared: usize,
 }
 
 impl Candidate {
@@ -24,9 +28,42 @@ impl Candidate {
     }
 }
 
+/// A candidate in the order of its worth; among equals the better hit comes first.
+struct Ranked {
+    worth: f64,
+    candidate: usize,
+}
+
+impl Ord for Ranked {
+    fn cmp(&self, other: &Ranked) -> Ordering {
+        self.worth.total_cmp(&other.worth).then(other.candidate.cmp(&self.candidate))
+    }
+}
+
+impl PartialOrd for Ranked {
+    fn partial_cmp(&self, other: &Ranked) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Ranked {
+    fn eq(&self, other: &Ranked) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Ranked {}
+
+/// Comparisons between two checks of the deadline.
+const COMPARISONS_PER_CHECK: usize = 256;
+
 /// The first `k` of some hits, which come best first: the first of them, then always the one that is worth most,
 /// (1 − diversity) · its similarity to the target − diversity · its greatest similarity to those chosen before (of
 /// multi-vectors: the MaxSim of its rows over theirs). Scores stay what they are. Hits without the vector are dropped.
+///
+/// A candidate's worth can only fall as more are chosen. So a candidate is compared with those chosen only when it is the
+/// best by its last known worth, and it is chosen if it stays so (Minoux, *Accelerated greedy algorithms for maximizing
+/// submodular set functions*, 1978).
 ///
 /// # Errors
 /// `Timeout`.
@@ -39,45 +76,105 @@ pub fn choose(
     deadline: &Deadline,
 ) -> Result<Vec<Hit>, Error> {
     let diversity = f64::from(diversity);
+    let mut candidates = candidates(view, target, hits, deadline)?;
+    let chosen_at_most = k.min(candidates.len());
+    let components = target.vector.components().saturating_mul(chosen_at_most);
+    deadline.expect(estimate::comparisons(candidates.len() as u64, chosen_at_most, components)?)?;
+    let mut chosen = Chosen { view, field: target.field, deadline, hits: Vec::new(), scorers: Vec::new() };
+    let mut by_worth: BinaryHeap<Ranked> = BinaryHeap::new();
+    if k > 0 && !candidates.is_empty() {
+        chosen.add(candidates[0].hit)?;
+        let rest = 1..candidates.len();
+        by_worth.extend(rest.map(|candidate| Ranked { worth: f64::INFINITY, candidate }));
+    }
+    let mut comparisons = 0;
+    while chosen.hits.len() < k
+        && let Some(Ranked { candidate: place, .. }) = by_worth.pop()
+    {
+        let candidate = &mut candidates[place];
+        let missing = chosen.hits.len() - candidate.compared;
+        if missing == 0 {
+            chosen.add(candidate.hit)?;
+            continue;
+        }
+        if comparisons == 0 || comparisons + missing > COMPARISONS_PER_CHECK {
+            deadline.check()?;
+            comparisons = 0;
+        }
+        comparisons += missing;
+        chosen.compare(candidate)?;
+        by_worth.push(Ranked { worth: candidate.worth(diversity), candidate: place });
+    }
+    Ok(chosen.hits)
+}
+
+/// The hits that have the vector, best first.
+fn candidates(
+    view: &View,
+    target: &Target,
+    hits: Vec<Hit>,
+    deadline: &Deadline,
+) -> Result<Vec<Candidate>, Error> {
     let mut similarities = Vec::with_capacity(1);
     let mut relevance = Scorer::new(view, target.field, &[&target.vector], deadline)?;
-    let mut left: Vec<Candidate> = Vec::with_capacity(hits.len());
-    for hit in hits {
+    let mut found = Vec::with_capacity(hits.len());
+    for (at, hit) in hits.into_iter().enumerate() {
+        if at % COMPARISONS_PER_CHECK == 0 {
+            deadline.check()?;
+        }
         if relevance.similarities(hit.offset, &mut similarities)? {
-            left.push(Candidate { hit, relevance: similarities[0], redundancy: f32::NEG_INFINITY });
+            let relevance = similarities[0];
+            found.push(Candidate { hit, relevance, redundancy: f32::NEG_INFINITY, compared: 0 });
         }
     }
-    let mut chosen: Vec<Hit> = Vec::with_capacity(k.min(left.len()));
-    let mut next = 0;
-    while chosen.len() < k && next < left.len() {
-        deadline.check()?;
-        // Removed in order: among equals the better hit stays in front.
-        let Candidate { hit, .. } = left.remove(next);
-        chosen.push(hit);
-        let Some(vector) = vector_of(view, target.field, hit.offset) else { continue };
-        let mut to_chosen = Scorer::new(view, target.field, &[&vector], deadline)?;
-        let mut best = (0, f64::NEG_INFINITY);
-        for (at, candidate) in left.iter_mut().enumerate() {
-            let is_compared = match &vector {
-                // MaxSim takes sides: how well is what this candidate says said already?
-                VectorValue::Multi(_) => {
-                    let Some(asking) = vector_of(view, target.field, candidate.hit.offset) else { continue };
-                    let mut from_candidate = Scorer::new(view, target.field, &[&asking], deadline)?;
-                    from_candidate.similarities(hit.offset, &mut similarities)?
-                }
-                VectorValue::Dense(_) | VectorValue::Sparse(_) => {
-                    to_chosen.similarities(candidate.hit.offset, &mut similarities)?
-                }
-            };
-            if is_compared {
-                candidate.redundancy = candidate.redundancy.max(similarities[0]);
-            }
-            let worth = candidate.worth(diversity);
-            if worth > best.1 {
-                best = (at, worth);
+    Ok(found)
+}
+
+/// The hits chosen so far.
+struct Chosen<'a> {
+    view: &'a View,
+    field: usize,
+    deadline: &'a Deadline,
+    hits: Vec<Hit>,
+    /// For each of them one that compares with its vector; of multi-vectors none, because there the candidate asks.
+    scorers: Vec<Scorer<'a>>,
+}
+
+impl Chosen<'_> {
+    /// Adds a hit that has the vector.
+    fn add(&mut self, hit: Hit) -> Result<(), Error> {
+        match vector_of(self.view, self.field, hit.offset) {
+            // MaxSim takes sides: how well is what a candidate says said already?
+            None | Some(VectorValue::Multi(_)) => {}
+            Some(vector) => {
+                self.scorers.push(Scorer::new(self.view, self.field, &[&vector], self.deadline)?);
             }
         }
-        next = best.0;
+        self.hits.push(hit);
+        Ok(())
     }
-    Ok(chosen)
+
+    /// Compares a candidate with those that it was not compared with.
+    fn compare(&mut self, candidate: &mut Candidate) -> Result<(), Error> {
+        let mut similarities = Vec::with_capacity(1);
+        let from = std::mem::replace(&mut candidate.compared, self.hits.len());
+        let mut note =
+            |similarities: &[f32]| candidate.redundancy = candidate.redundancy.max(similarities[0]);
+        if self.scorers.is_empty() {
+            let Some(asking) = vector_of(self.view, self.field, candidate.hit.offset) else { return Ok(()) };
+            let mut scorer = Scorer::new(self.view, self.field, &[&asking], self.deadline)?;
+            for hit in &self.hits[from..] {
+                if scorer.similarities(hit.offset, &mut similarities)? {
+                    note(&similarities);
+                }
+            }
+            return Ok(());
+        }
+        for scorer in &mut self.scorers[from..] {
+            if scorer.similarities(candidate.hit.offset, &mut similarities)? {
+                note(&similarities);
+            }
+        }
+        Ok(())
+    }
 }

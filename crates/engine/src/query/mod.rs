@@ -10,6 +10,7 @@ mod calculated;
 mod count;
 mod custom;
 mod custom_scan;
+mod estimate;
 mod excluded;
 pub mod formula;
 mod fusion;

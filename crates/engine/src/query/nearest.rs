@@ -2,6 +2,7 @@
 
 use super::Hit;
 use super::bound_search::BoundSearch;
+use super::estimate;
 use super::matching::Matching;
 use super::plan_runner::PlanRunner;
 use super::tally;
@@ -90,6 +91,8 @@ fn rows_of_many(
             && (matching.is_everything() || matching.accepts(first.table.owner(row)))
     };
     let (rows, range) = (&first.table.rows, first.table.all_rows());
+    let compared = (range.numbers().len() as u64).saturating_mul(searches.len() as u64);
+    deadline.expect(estimate::rows(compared, rows.row_bytes()))?;
     flat::scan_many(rows, first.distance, &queries, range, &accept, &mut tops, &|| deadline.passed())
         .map_err(|Stopped| deadline.error())?;
     let pick = |(bound, top): (&BoundSearch<'_>, TopK<Row, _>)| {

@@ -2,7 +2,7 @@
 
 use super::matching::Matching;
 use super::request::{Direction, OrderBy, StartFrom};
-use super::{Hit, OrderValue};
+use super::{Hit, OrderValue, estimate};
 use crate::collection::State;
 use crate::deadline::{Deadline, Pace};
 use crate::error::Error;
@@ -101,6 +101,7 @@ fn from_documents(
         };
         by_value.then(a.id.cmp(&b.id))
     };
+    deadline.expect(estimate::documents(matching.at_most(), 1))?;
     // Keeps the list short, for one point with a long array as for all points together. Entries beyond the first `limit` are
     // not needed again.
     let most = GATHERED.max(limit * 2);

@@ -1,6 +1,7 @@
 //! Runs the plans of a search that has a graph, one after the other until one has found enough.
 
 use super::bound_search::{BoundSearch, Check};
+use super::estimate;
 use super::matching::Matching;
 use super::planner::{CostModel, Plan};
 use super::tally;
@@ -127,6 +128,8 @@ impl<'a> PlanRunner<'a> {
     fn scan(&self, matching: &mut Matching<'_>) -> Result<Found, Error> {
         let BoundSearch { search, table, deadline, .. } = self.bound;
         matching.settle(deadline)?;
+        // A code is a quarter of a row of floats, or less, but at a random place.
+        deadline.expect(estimate::rows(matching.at_most(), table.rows.row_bytes()))?;
         let end = if search.params.indexed_only { self.boundary } else { table.end() };
         let rows = self.bound.rows(matching).filter(|&row| row < end);
         tally::count(|tally| tally.scanned += self.bound.possible(matching));

@@ -142,7 +142,7 @@ impl<'a> Resolver<'a> {
                 let vector = average::of(&positive, &negative).ok_or_else(|| {
                     bad("no point of the positive examples has the vector, and the average strategy needs one")
                 })?;
-                if components_of(&vector) > MAX_ELEMENTS {
+                if vector.components() > MAX_ELEMENTS {
                     return Err(bad("the rows of all examples together are too many for one multi vector"));
                 }
                 return Ok(Goal::Nearest(Target { field, vector }));
@@ -215,7 +215,7 @@ impl<'a> Resolver<'a> {
             }
         };
         let vector = scorer::fit(&self.snapshot.view.state.config, field, vector, || node.path_of(example))?;
-        let components = self.components.get() + components_of(&vector);
+        let components = self.components.get() + vector.components();
         self.components.set(components);
         if components > MAX_COMPONENTS {
             let place = node.path(node.query_field);
@@ -224,15 +224,6 @@ impl<'a> Resolver<'a> {
             )));
         }
         Ok(Some(vector))
-    }
-}
-
-/// Numbers that a vector takes.
-fn components_of(vector: &VectorValue) -> usize {
-    match vector {
-        VectorValue::Dense(components) => components.len(),
-        VectorValue::Sparse(sparse) => sparse.len(),
-        VectorValue::Multi(multi) => multi.components.len(),
     }
 }
 

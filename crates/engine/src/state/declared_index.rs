@@ -115,6 +115,11 @@ impl IndexDraft {
         !self.progress.claimed.swap(true, Ordering::AcqRel)
     }
 
+    /// Gives the work back where it is to be done another time: then another thread may claim it.
+    pub fn release_if(&self, is_put_off: bool) {
+        self.progress.claimed.store(!is_put_off, Ordering::Release);
+    }
+
     /// An index of this definition without points.
     pub fn blank(&self) -> FieldIndex {
         self.blank.clone()

@@ -117,7 +117,7 @@ mod tests {
         let paths = vec![JsonPath::parse("a").unwrap()];
         let late = deadline(Duration::ZERO);
         for by in [PayloadEdit::Remove(paths.clone()), PayloadEdit::Clear, overwrite(20)] {
-            let given_up = edit(&mut head, by, &[0, 1, 2], &mut Allowance::new(1 << 30, &late));
+            let given_up = edit(&mut head, by, &[0, 1, 2], &mut Allowance::new(1 << 30, u64::MAX, &late));
             assert!(matches!(given_up, Err(Unapplied::GivenUp(error)) if error.code() == "timeout"));
         }
         assert_eq!(payloads(&head), [DOCUMENT; 3]);
@@ -131,13 +131,15 @@ mod tests {
         let grows = 30 - DOCUMENT.len() as u64;
         for (ids, times) in [(vec![0, 1, 2], 3), (vec![0, 1, 1, 1, 0], 2), (vec![7, 0], 1)] {
             let most = grows * times;
-            let refused = edit(&mut head(), overwrite(30), &ids, &mut Allowance::new(most - 1, &late));
+            let refused =
+                edit(&mut head(), overwrite(30), &ids, &mut Allowance::new(most - 1, u64::MAX, &late));
             assert!(
-                matches!(refused, Err(Unapplied::Refused(why)) if why.contains("would grow by more than"))
+                matches!(refused, Err(Unapplied::TooLong(why)) if why.contains("would grow by more than"))
             );
             let in_time = deadline(Duration::from_secs(3600));
             let mut head = head();
-            edit(&mut head, overwrite(30), &ids, &mut Allowance::new(most, &in_time)).expect("it fits");
+            edit(&mut head, overwrite(30), &ids, &mut Allowance::new(most, u64::MAX, &in_time))
+                .expect("it fits");
             let long = payloads(&head).iter().filter(|payload| payload.len() == 30).count();
             assert_eq!(long as u64, times);
         }
@@ -147,7 +149,7 @@ mod tests {
     fn the_edits_of_a_batch_grow_payloads_together() {
         let (mut head, in_time) = (head(), deadline(Duration::from_secs(3600)));
         let grows = 30 - DOCUMENT.len() as u64;
-        let mut allowance = Allowance::new(grows * 3 - 1, &in_time);
+        let mut allowance = Allowance::new(grows * 3 - 1, u64::MAX, &in_time);
         edit(&mut head, overwrite(30), &[0, 1], &mut allowance).expect("it fits");
         assert!(edit(&mut head, overwrite(30), &[2], &mut allowance).is_err());
     }

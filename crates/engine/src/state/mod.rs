@@ -9,6 +9,7 @@ mod digest;
 mod edited_payloads;
 mod editing;
 mod head;
+mod last_changes;
 mod point;
 mod view;
 
@@ -23,8 +24,9 @@ use crate::config::CollectionConfig;
 use crate::filter::{IndexSet, PointView};
 use crate::payload::{FieldIndex, JsonPath, Tokenizer};
 use crate::point_set::PointSet;
-use crate::types::{PointId, PointOffset};
+use crate::types::{OpNumber, PointId, PointOffset};
 use imbl::{OrdMap, Vector};
+use last_changes::LastChanges;
 use std::sync::Arc;
 
 /// Points, ids and field indexes of a collection at one operation. Every part is copy-on-write: a clone costs
@@ -43,6 +45,7 @@ pub struct State {
     vacant: PointSet,
     /// For each vector field, by its position, the live points without a vector in it: mostly none.
     lacking: Arc<Vec<PointSet>>,
+    last_changes: LastChanges,
     /// Field indexes in the order of their declaration.
     pub indexes: Arc<Vec<DeclaredIndex>>,
     /// Bytes of payloads that no data file holds yet.
@@ -59,6 +62,7 @@ impl State {
             live: PointSet::new(),
             vacant: PointSet::new(),
             lacking: Arc::default(),
+            last_changes: LastChanges::default(),
             indexes: Arc::new(Vec::new()),
             payload_bytes: 0,
         }
@@ -82,7 +86,16 @@ impl State {
             self.vacant.insert(offset);
         }
         self.note_vectors(offset, &point);
+        self.last_changes.note(offset, point.version);
         self.points.push_back(point);
+    }
+
+    /// Offsets of the points that were changed after an operation, tombstones included, ascending.
+    pub fn changed_after(&self, op: OpNumber) -> impl Iterator<Item = PointOffset> + '_ {
+        let indices = self.last_changes.blocks_after(op).flatten();
+        indices
+            .filter(move |at| self.points.get(*at).is_some_and(|point| point.version > op))
+            .map(|at| PointOffset::new(at as u32))
     }
 
     /// The place of a new point: that of a tombstone, or a new one behind all others. [`State::set`] is to put the point
@@ -114,6 +127,7 @@ impl State {
     /// Replaces the point at an offset that came from this state.
     pub fn set(&mut self, offset: PointOffset, point: Point) {
         self.note_vectors(offset, &point);
+        self.last_changes.note(offset, point.version);
         let added = point.payload.memory_bytes();
         if let Some(old) = self.points.get_mut(offset.index()) {
             let old = std::mem::replace(old, point);

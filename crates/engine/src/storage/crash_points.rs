@@ -171,6 +171,10 @@ impl Storage for CrashPoints {
     fn free_bytes(&self) -> Option<u64> {
         self.below.free_bytes()
     }
+
+    fn unreadable_maps(&self) -> Vec<String> {
+        self.below.unreadable_maps()
+    }
 }
 
 #[cfg(test)]

@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 #[cfg(unix)]
 use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 
+use super::map::faulted_files;
 use super::{ErrorKind, LockGuard, Map, Result, Storage, StorageError, StorageFile, path};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Name of the lock file in the data directory. It holds the decimal process id of the owner.
 const LOCK_FILE: &str = "lock";
@@ -16,14 +18,19 @@ const LOCK_FILE: &str = "lock";
 #[derive(Debug, Clone)]
 pub struct RealDisk {
     root: PathBuf,
+    /// Tells the maps of this tree from those of others, and of earlier openings of the same one.
+    number: u64,
 }
+
+/// The number of the next tree that is opened.
+static NEXT_NUMBER: AtomicU64 = AtomicU64::new(0);
 
 impl RealDisk {
     /// Uses `root` as the data directory and creates it if it is missing.
     pub fn open(root: impl AsRef<Path>) -> Result<Self> {
         let root = root.as_ref().to_path_buf();
         make_root(&root).map_err(|e| StorageError::from_io("open data directory", "", &e))?;
-        Ok(Self { root })
+        Ok(Self { root, number: NEXT_NUMBER.fetch_add(1, Ordering::Relaxed) })
     }
 
     fn at(&self, operation: &'static str, relative: &str) -> Result<PathBuf> {
@@ -118,7 +125,8 @@ impl Storage for RealDisk {
         let read = || {
             let mut file = File::open(full)?;
             file.seek(io::SeekFrom::Start(offset))?;
-            let mut bytes = Vec::with_capacity(len);
+            let mut bytes = Vec::new();
+            bytes.try_reserve_exact(len)?;
             file.take(len as u64).read_to_end(&mut bytes)?;
             Ok(bytes)
         };
@@ -135,7 +143,7 @@ impl Storage for RealDisk {
     fn map(&self, path: &str) -> Result<Map> {
         let full = self.file_at("map", path)?;
         File::open(full)
-            .and_then(|file| Map::of_file(&file))
+            .and_then(|file| Map::of_file(&file, self.number, path))
             .map_err(|e| StorageError::from_io("map", path, &e))
     }
 
@@ -241,6 +249,10 @@ impl Storage for RealDisk {
             Err(e) => Err(StorageError::from_io("open", LOCK_FILE, &e)),
             Ok(file) => hold(file),
         }
+    }
+
+    fn unreadable_maps(&self) -> Vec<String> {
+        faulted_files(self.number)
     }
 
     #[cfg(unix)]

@@ -18,6 +18,8 @@ pub enum ErrorKind {
     Denied,
     /// The path is a folder.
     Folder,
+    /// The system refuses memory, a part of the address space or a file descriptor: nothing is wrong with the file.
+    Exhausted,
     /// Any other failure, such as one of the device or an invalid path.
     Io,
 }
@@ -65,6 +67,7 @@ impl StorageError {
             io::ErrorKind::AlreadyExists => ErrorKind::Exists,
             io::ErrorKind::PermissionDenied => ErrorKind::Denied,
             io::ErrorKind::IsADirectory => ErrorKind::Folder,
+            _ if is_exhausted(error) => ErrorKind::Exhausted,
             _ => ErrorKind::Io,
         };
         // Only the operating system's own words: a custom error could carry a path.
@@ -89,9 +92,19 @@ impl StorageError {
             ErrorKind::Locked => "the data directory is in use".to_owned(),
             ErrorKind::Denied => "this user has no right to it".to_owned(),
             ErrorKind::Folder => "a folder stands in its place".to_owned(),
+            ErrorKind::Exhausted => format!("the system refuses it now: {}", self.detail),
             ErrorKind::Io => format!("input/output error during {}", self.operation),
         }
     }
+}
+
+/// Whether a call failed for want of memory, address space or file descriptors.
+fn is_exhausted(error: &io::Error) -> bool {
+    #[cfg(unix)]
+    if let Some(libc::EMFILE | libc::ENFILE | libc::EAGAIN) = error.raw_os_error() {
+        return true;
+    }
+    error.kind() == io::ErrorKind::OutOfMemory
 }
 
 impl fmt::Display for StorageError {
@@ -117,6 +130,20 @@ mod tests {
         let error = StorageError::from_io("read", "MANIFEST", &io);
         assert!(!error.to_string().contains("/srv"));
         assert!(!error.public().contains("MANIFEST"));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_system_without_memory_or_descriptors_is_no_failure_of_the_file() {
+        for code in [libc::ENOMEM, libc::EMFILE, libc::ENFILE, libc::EAGAIN] {
+            let error = StorageError::from_io("map", "x", &io::Error::from_raw_os_error(code));
+            assert_eq!(error.kind(), ErrorKind::Exhausted, "{error}");
+            assert!(error.public().starts_with("the system refuses it now: "), "{}", error.public());
+        }
+        let refused = Vec::<u8>::new().try_reserve(usize::MAX / 4).expect_err("more than there is");
+        assert_eq!(StorageError::from_io("read", "x", &refused.into()).kind(), ErrorKind::Exhausted);
+        let broken = StorageError::from_io("map", "x", &io::Error::from_raw_os_error(libc::EIO));
+        assert_eq!(broken.kind(), ErrorKind::Io);
     }
 
     #[test]

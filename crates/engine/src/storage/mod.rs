@@ -30,7 +30,7 @@ pub mod sim;
 pub use crash_points::{CrashPoint, CrashPoints};
 pub use disk::RealDisk;
 pub use error::{ErrorKind, StorageError};
-pub use map::Map;
+pub use map::{Map, map_faults};
 pub use memory::MemoryDisk;
 pub use other_format::OtherFormat;
 pub use read_only::ReadOnly;
@@ -127,6 +127,12 @@ pub trait Storage: Send + Sync {
     /// Bytes that can still be written, where the implementation knows.
     fn free_bytes(&self) -> Option<u64> {
         None
+    }
+
+    /// Files of which a map had a page that could not be read since the tree was opened: zeros were read in its place.
+    /// Only worth asking when [`map_faults`] is not 0.
+    fn unreadable_maps(&self) -> Vec<String> {
+        Vec::new()
     }
 }
 

@@ -106,6 +106,10 @@ impl Storage for ReadOnly {
     fn free_bytes(&self) -> Option<u64> {
         self.below.free_bytes()
     }
+
+    fn unreadable_maps(&self) -> Vec<String> {
+        self.below.unreadable_maps()
+    }
 }
 
 /// A file of which only the length is known.

@@ -51,6 +51,12 @@ impl CodeTable {
         self.metric
     }
 
+    /// Allocates what the codes of the nodes below `end` will need. Without memory it unwinds to the next
+    /// `catch` of the allocator.
+    pub fn provide(&self, end: u32) {
+        self.arena.provide(end);
+    }
+
     /// Writes the code of a node, and leaves `query` standing for the vector. Panics when the node has a code already,
     /// and when the encoder makes codes of another size or the vector has another length.
     pub fn fill(&self, node: Node, encoder: &Encoder, vector: &[f32], query: &mut CodeQuery) {

@@ -37,6 +37,15 @@ impl VectorValue {
         }
     }
 
+    /// Components of all its rows; of a sparse vector those that it has.
+    pub fn components(&self) -> usize {
+        match self {
+            VectorValue::Dense(components) => components.len(),
+            VectorValue::Sparse(vector) => vector.len(),
+            VectorValue::Multi(vector) => vector.components.len(),
+        }
+    }
+
     /// Bytes of its numbers.
     pub fn bytes(&self) -> usize {
         4 * match self {

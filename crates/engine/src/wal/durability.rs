@@ -1,5 +1,7 @@
 //! Durability levels of writes, and the limits of the group commit.
 
+use crate::supervision::Supervisor;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// When a group is acknowledged; the strictest level first.
@@ -25,10 +27,12 @@ pub struct GroupOptions {
     /// The longest time between writing and syncing records of [`Durability::Interval`] (1 s). A log without a thread
     /// does not measure it: there they are synced like those of [`Durability::Os`].
     pub sync_interval: Duration,
+    /// Counts panics of the log's writer.
+    pub supervisor: Arc<Supervisor>,
 }
 
 impl Default for GroupOptions {
     fn default() -> Self {
-        Self { waiting_bytes: 256 << 20, sync_interval: Duration::from_secs(1) }
+        Self { waiting_bytes: 256 << 20, sync_interval: Duration::from_secs(1), supervisor: Arc::default() }
     }
 }

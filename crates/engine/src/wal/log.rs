@@ -266,6 +266,11 @@ impl Log {
         }
     }
 
+    /// Takes no more writes after a panic in one: what of it is on the disk is unknown.
+    pub(super) fn poison_after_panic(&mut self, what: &str) -> LogError {
+        self.poison(StorageError::new(ErrorKind::Io, "write", segment::DIR, format!("a defect: {what}")))
+    }
+
     fn poison(&mut self, cause: StorageError) -> LogError {
         self.poison = Some(cause.clone());
         LogError::Poisoned(cause)

@@ -3,6 +3,7 @@
 use crate::data::Data;
 use crate::{Outcome, text};
 use kithdb_engine::collection::Collection;
+use kithdb_engine::deadline::Cancellation;
 use kithdb_engine::engine::{Engine, Operation, Options, Request};
 use kithdb_engine::storage::RealDisk;
 use kithdb_engine::types::{Metric, Row};
@@ -76,6 +77,8 @@ impl Churn<'_> {
             timeout: None,
             body: Box::new(body.into_bytes()),
             start: Instant::now(),
+            answer_room: None,
+            cancellation: Cancellation::default(),
         };
         // The receiver waits for exactly this answer.
         let reply = move |answer| drop(sender.send(answer));

@@ -30,12 +30,15 @@ pub(super) struct Checkpoints {
     survey: Option<Survey>,
     /// The last answer of [`Collection::room_needed`]: at which operation and number of a file.
     needed: Option<((OpNumber, u32), RoomNeeded)>,
+    /// Readers are being given the files of a checkpoint. A panic leaves it set: another checkpoint could lose track of
+    /// which files are in use.
+    is_half_adopted: bool,
 }
 
 impl Checkpointer {
     /// Over the files of a collection that is opened.
     pub fn new(files: CheckpointFiles) -> Checkpointer {
-        Checkpointer(Mutex::new(Checkpoints { files, survey: None, needed: None }))
+        Checkpointer(Mutex::new(Checkpoints { files, survey: None, needed: None, is_half_adopted: false }))
     }
 
     /// Waits for a checkpoint that is being made.
@@ -90,18 +93,25 @@ impl Collection {
         if self.is_retired() {
             return Ok(());
         }
+        if checkpoints.is_half_adopted {
+            return Err(CheckpointError::HalfAdopted);
+        }
         checkpoints.files.store_doubtful(&*self.shared.storage)?;
         let Some(mut plan) = self.plan_checkpoint(&mut checkpoints, policy) else { return Ok(()) };
-        let files = &mut checkpoints.files;
-        let stored = self
-            .write_checkpoint(files, &mut plan)
-            .and_then(|written| self.store_checkpoint(files, &plan, written));
+        let Checkpoints { files, is_half_adopted, .. } = &mut *checkpoints;
+        let written = self.write_checkpoint(files, &mut plan);
+        let written = written.and_then(|written| self.refuse_zeros(files).map(|()| written));
+        *is_half_adopted = written.is_ok();
+        let stored = written.and_then(|written| self.store_checkpoint(files, &plan, written));
         match stored {
             Ok((number, payloads, rows)) => {
-                self.adopt_checkpoint(files, plan, number, payloads, rows)?;
+                let adopted = self.adopt_checkpoint(files, plan, number, payloads, rows);
+                *is_half_adopted = false;
+                adopted?;
                 Ok(files.remove_strays(&*self.shared.storage)?)
             }
             Err(error) => {
+                *is_half_adopted = false;
                 // The next checkpoint writes what was edited, and has to verify where it came from.
                 self.writer.lock().edited.add(plan.edited);
                 Err(error)
@@ -160,6 +170,13 @@ impl Collection {
             }
         }
         written
+    }
+
+    /// Refuses a checkpoint of what was read since a page of a map could not be.
+    fn refuse_zeros(&self, files: &CheckpointFiles) -> Result<(), CheckpointError> {
+        let Some(why) = self.report_map_fault() else { return Ok(()) };
+        let _ = files.remove_strays(&*self.shared.storage);
+        Err(CheckpointError::Damaged(why))
     }
 
     /// Writes and syncs data and graphs of a view.

@@ -29,13 +29,19 @@ impl Collection {
         if let Some((index, view)) = self.drafted(draft) {
             self.shared.storage.turn("putting a field index into use");
             self.put_into_use(draft, index, &view);
+        } else {
+            // It is given up for good when the index was dropped or the engine stops. For want of memory another thread
+            // builds it when there is room.
+            draft.release_if(self.shared.memory.is_critical());
         }
         self.settle_waiting();
     }
 
     /// Builds every declared index that no thread is building.
     pub fn build_indexes(&self) {
-        while let Some(draft) = self.claim_index() {
+        while !self.shared.memory.is_critical()
+            && let Some(draft) = self.claim_index()
+        {
             self.build_index(&draft);
         }
     }
@@ -76,7 +82,9 @@ impl Collection {
         self.settle_waiting();
         let view = self.view();
         let is_wanted = draft.in_state(&view.state.indexes).is_some();
-        (is_wanted && !self.shared.indexer.is_closed() && !self.is_retired()).then_some(view)
+        let goes_on =
+            !self.shared.indexer.is_closed() && !self.is_retired() && !self.shared.memory.is_critical();
+        (is_wanted && goes_on).then_some(view)
     }
 
     /// Puts an index over an older view into the place of its draft.

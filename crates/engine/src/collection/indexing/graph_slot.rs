@@ -60,6 +60,17 @@ impl GraphSlot {
         }
     }
 
+    /// Takes the current graph away, unless it was replaced since it was read, or another thread changes what is in the slot:
+    /// then false.
+    pub(super) fn drop_current(&self, current: &FieldGraph) -> bool {
+        self.change(|| {
+            if std::ptr::eq(current, self.current_address()) {
+                self.current.store(None);
+                self.next.store(None);
+            }
+        })
+    }
+
     fn current_address(&self) -> *const FieldGraph {
         self.current.load().as_ref().map_or(std::ptr::null(), Arc::as_ptr)
     }

@@ -198,10 +198,21 @@ impl Collection {
         scratch: &mut IndexScratch,
     ) -> bool {
         let slot = &self.indexing.graphs[field];
+        if !self.shared.memory.has_room_for(current.file_bytes()) {
+            return self.give_up(field, current);
+        }
         slot.begin_next(current, || {
             let suits = current.suits(&view.fields[field], view.op);
             if suits { self.rewritten(view, field, current, scratch) } else { fresh() }
         }) && slot.next.load().is_some()
+    }
+
+    /// Where there is no memory for a graph and the one that is to replace it, and growth is refused, drops one that is due
+    /// for a rebuild: searches are exact until it is built again, and what the dead nodes took is free. Any other stays.
+    fn give_up(&self, field: usize, current: &FieldGraph) -> bool {
+        let is_worth_it =
+            self.shared.memory.is_refusing() && self.is_due_for_rebuild(&self.view(), field, current);
+        is_worth_it && self.indexing.graphs[field].drop_current(current)
     }
 
     /// Writers help index when the unindexed tail is long: whether one is.

@@ -1,14 +1,24 @@
 //! Typed updates: what a request asks to change, parsed and checked as far as that goes without the collection.
 
+mod applying;
+mod finder;
+mod resolution;
 mod resolve;
+mod work;
 
+pub(super) use applying::{Applying, Used};
+pub(super) use finder::Finder;
+pub use resolution::{Resolution, Slice};
 pub use resolve::not_found;
-pub(super) use resolve::resolve;
+pub(super) use work::{edited_bytes, filter_work};
 
+use crate::deadline::Deadline;
 use crate::filter::Filter;
+use crate::limits::Limits;
 use crate::payload::JsonPath;
 use crate::types::PointId;
 use crate::vectors::VectorValue;
+use std::collections::BTreeSet;
 
 /// Vectors by name, in the order of the request; the unnamed vector under `""`. No name twice.
 pub type NamedVectors = Vec<(Box<str>, VectorValue)>;
@@ -101,10 +111,104 @@ pub enum Update {
     ClearPayload(Selection),
 }
 
+/// The updates of one request, and what they may cost.
+#[derive(Clone, Copy)]
+pub struct Updates<'r> {
+    /// In order; each sees the ones before it.
+    pub list: &'r [Update],
+    /// The keys of a `points/batch`.
+    pub batch: Option<&'r [&'static str]>,
+    /// Of the engine.
+    pub limits: &'r Limits,
+    /// Of the request.
+    pub deadline: &'r Deadline,
+}
+
+impl Selection {
+    /// The same among some points.
+    fn within(&self, ids: &BTreeSet<PointId>) -> Selection {
+        match self {
+            Selection::Ids(of_all) => {
+                Selection::Ids(of_all.iter().copied().filter(|id| ids.contains(id)).collect())
+            }
+            Selection::Filter(filter) => Selection::Filter(filter.clone()),
+        }
+    }
+}
+
 impl Update {
+    /// The filter that decides which points it changes, if one does.
+    pub fn filter(&self) -> Option<&Filter> {
+        match self {
+            Update::Upsert { update_filter, .. } | Update::UpdateVectors { update_filter, .. } => {
+                update_filter.as_ref()
+            }
+            Update::Delete(selection)
+            | Update::ClearPayload(selection)
+            | Update::DeleteVectors { selection, .. }
+            | Update::SetPayload { selection, .. }
+            | Update::OverwritePayload { selection, .. }
+            | Update::DeletePayload { selection, .. } => match selection {
+                Selection::Filter(filter) => Some(filter),
+                Selection::Ids(_) => None,
+            },
+        }
+    }
+
+    /// The points that its filter has to decide; `None` for all.
+    fn decided(&self) -> Option<Vec<PointId>> {
+        match self {
+            Update::Upsert { points, .. } => Some(points.iter().map(|point| point.id).collect()),
+            Update::UpdateVectors { points, .. } => Some(points.iter().map(|(id, _)| *id).collect()),
+            _ => None,
+        }
+    }
+
+    /// The same update of some points only. A filter is left as it is.
+    fn within(&self, ids: &BTreeSet<PointId>) -> Update {
+        match self {
+            Update::Upsert { points, mode, update_filter } => Update::Upsert {
+                points: points.iter().filter(|point| ids.contains(&point.id)).cloned().collect(),
+                mode: *mode,
+                update_filter: update_filter.clone(),
+            },
+            Update::UpdateVectors { points, update_filter } => Update::UpdateVectors {
+                points: points.iter().filter(|(id, _)| ids.contains(id)).cloned().collect(),
+                update_filter: update_filter.clone(),
+            },
+            Update::Delete(selection) => Update::Delete(selection.within(ids)),
+            Update::ClearPayload(selection) => Update::ClearPayload(selection.within(ids)),
+            Update::DeleteVectors { names, selection } => {
+                Update::DeleteVectors { names: names.clone(), selection: selection.within(ids) }
+            }
+            Update::SetPayload { payload, key, selection } => Update::SetPayload {
+                payload: payload.clone(),
+                key: key.clone(),
+                selection: selection.within(ids),
+            },
+            Update::OverwritePayload { payload, key, selection } => Update::OverwritePayload {
+                payload: payload.clone(),
+                key: key.clone(),
+                selection: selection.within(ids),
+            },
+            Update::DeletePayload { keys, selection } => {
+                Update::DeletePayload { keys: keys.clone(), selection: selection.within(ids) }
+            }
+        }
+    }
+
     /// Whether it may write vectors.
     pub fn adds_rows(&self) -> bool {
         matches!(self, Update::Upsert { .. } | Update::UpdateVectors { .. })
+    }
+
+    /// Points that it writes whole or in part, where the request has them one by one.
+    pub fn points(&self) -> usize {
+        match self {
+            Update::Upsert { points, .. } => points.len(),
+            Update::UpdateVectors { points, .. } => points.len(),
+            _ => 0,
+        }
     }
 
     /// Whether it makes the data grow.

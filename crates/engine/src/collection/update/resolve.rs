@@ -1,9 +1,10 @@
 //! From a typed update to resolved changes, against the writer's head.
 
+use super::finder::Finder;
 use super::{NamedVectors, PointInput, Selection, Update, UpdateMode};
 use crate::change::{Change, FieldVector, PayloadEdit};
 use crate::config::CollectionConfig;
-use crate::deadline::{Deadline, Pace};
+use crate::deadline::Pace;
 use crate::error::Error;
 use crate::field::table as field;
 use crate::filter::Filter;
@@ -14,7 +15,8 @@ use std::collections::HashMap;
 
 /// Resolves one update: names become fields, filters become ids, vectors are rounded and normalised.
 ///
-/// `place` is the path of the update in the body, empty or ending in a dot, for messages.
+/// `place` is the path of the update in the body, empty or ending in a dot, for messages. `finder` finds what its filter
+/// matches.
 ///
 /// # Errors
 /// `VectorNotFound`, `DimensionMismatch`, `PointNotFound` and `BadRequest`, before anything is changed.
@@ -22,80 +24,68 @@ pub fn resolve(
     state: &State,
     update: Update,
     place: &str,
-    deadline: &Deadline,
+    finder: &Finder<'_>,
 ) -> Result<Vec<Change>, Error> {
     match update {
         Update::Upsert { points, mode, update_filter } => {
-            upsert(state, points, mode, Guard::new(state, update_filter.as_ref(), deadline), place)
+            upsert(state, points, mode, Guard::new(state, update_filter.as_ref(), finder), place)
         }
         Update::Delete(selection) => {
             let ids = match selection {
                 Selection::Ids(ids) => ids,
-                Selection::Filter(filter) => matching(state, &filter, deadline)?,
+                Selection::Filter(filter) => finder.matching(state, &filter)?,
             };
             Ok(vec![Change::Delete(ids)])
         }
         Update::UpdateVectors { points, update_filter } => {
-            let guard = Guard::new(state, update_filter.as_ref(), deadline);
+            let guard = Guard::new(state, update_filter.as_ref(), finder);
             update_vectors(state, points, guard, place)
         }
         Update::DeleteVectors { names, selection } => {
             let fields =
                 names.iter().map(|name| field_named(&state.config, name)).collect::<Result<_, _>>()?;
-            Ok(vec![Change::DropVectors { fields, ids: existing(state, selection, deadline)? }])
+            Ok(vec![Change::DropVectors { fields, ids: existing(state, selection, finder)? }])
         }
         Update::SetPayload { payload, key, selection } => {
             let edit = PayloadEdit::Merge { patch: payload, at: key };
-            Ok(vec![Change::EditPayload { edit, ids: existing(state, selection, deadline)? }])
+            Ok(vec![Change::EditPayload { edit, ids: existing(state, selection, finder)? }])
         }
         Update::OverwritePayload { payload, key, selection } => {
             let edit = PayloadEdit::Overwrite { payload, at: key };
-            Ok(vec![Change::EditPayload { edit, ids: existing(state, selection, deadline)? }])
+            Ok(vec![Change::EditPayload { edit, ids: existing(state, selection, finder)? }])
         }
         Update::DeletePayload { keys, selection } => Ok(vec![Change::EditPayload {
             edit: PayloadEdit::Remove(keys),
-            ids: existing(state, selection, deadline)?,
+            ids: existing(state, selection, finder)?,
         }]),
         Update::ClearPayload(selection) => Ok(vec![Change::EditPayload {
             edit: PayloadEdit::Clear,
-            ids: existing(state, selection, deadline)?,
+            ids: existing(state, selection, finder)?,
         }]),
     }
-}
-
-/// The live points that match, in the order of their offsets.
-///
-/// # Errors
-/// `Timeout` once the deadline has passed.
-pub fn matching(state: &State, filter: &Filter, deadline: &Deadline) -> Result<Vec<PointId>, Error> {
-    let plan = filter.plan(state, &state.live);
-    let mut pace = Pace::new(deadline, filter.work());
-    let mut ids = Vec::new();
-    for offset in plan.candidates.as_ref().unwrap_or(&state.live) {
-        let point = state.at(offset);
-        pace.step(point.payload.bytes().len())?;
-        if plan.admits(offset, || filter.matches(&state.subject(offset))) {
-            ids.push(point.id);
-        }
-    }
-    Ok(ids)
 }
 
 /// An `update_filter`: which existing points an update may change.
 struct Guard<'a> {
     state: &'a State,
     filter: Option<&'a Filter>,
+    finder: &'a Finder<'a>,
     pace: Pace<'a>,
 }
 
 impl<'a> Guard<'a> {
-    fn new(state: &'a State, filter: Option<&'a Filter>, deadline: &'a Deadline) -> Guard<'a> {
-        Guard { state, filter, pace: Pace::new(deadline, filter.map_or(0, Filter::work)) }
+    fn new(state: &'a State, filter: Option<&'a Filter>, finder: &'a Finder<'a>) -> Guard<'a> {
+        let pace = Pace::new(finder.deadline(), filter.map_or(0, Filter::work));
+        Guard { state, filter, finder, pace }
     }
 
     fn lets_through(&mut self, offset: PointOffset) -> Result<bool, Error> {
         let Some(filter) = self.filter else { return Ok(true) };
-        self.pace.step(self.state.at(offset).payload.bytes().len())?;
+        let point = self.state.at(offset);
+        if let Some(known) = self.finder.known(point.id) {
+            return Ok(known);
+        }
+        self.pace.step(point.payload.bytes().len())?;
         Ok(filter.matches(&self.state.subject(offset)))
     }
 }
@@ -153,9 +143,9 @@ fn update_vectors(
 }
 
 /// Ids that exist; all those named must (C5).
-fn existing(state: &State, selection: Selection, deadline: &Deadline) -> Result<Vec<PointId>, Error> {
+fn existing(state: &State, selection: Selection, finder: &Finder<'_>) -> Result<Vec<PointId>, Error> {
     match selection {
-        Selection::Filter(filter) => matching(state, &filter, deadline),
+        Selection::Filter(filter) => finder.matching(state, &filter),
         Selection::Ids(ids) => {
             let absent: Vec<PointId> = ids.iter().copied().filter(|id| !state.ids.contains_key(id)).collect();
             if absent.is_empty() { Ok(ids) } else { Err(not_found(absent)) }

@@ -3,15 +3,11 @@
 use super::request::Write;
 use crate::change::{self, Change};
 use crate::collection::Shared;
-use crate::collection::update::{Update, resolve};
+use crate::collection::update::{Applying, Finder, Resolution, Update, Used};
 use crate::deadline::Deadline;
 use crate::error::Error;
-use crate::scheduling::yield_to_reads;
-use crate::state::{Allowance, Head, Unapplied};
+use crate::state::Head;
 use crate::types::OpNumber;
-
-/// Points that a batch may touch, if that is more than twice the collection.
-const FILTERED_POINTS: usize = 1 << 20;
 
 /// Applies one write to the head; returns the body of its record, and what replaying it costs. After an error the head
 /// is as before.
@@ -58,8 +54,10 @@ fn apply(
 ) -> Result<Vec<Change>, Error> {
     Ok(match write {
         Write::Points { updates, batch } => {
-            let room = shared.limits.max_added_payload_bytes;
-            accept_updates(head, op, updates, batch.as_deref(), room, deadline)?
+            accept_updates(head, op, updates, batch.as_deref(), None, shared, deadline)?
+        }
+        Write::Resolved { updates, batch, resolution } => {
+            accept_updates(head, op, updates, batch.as_deref(), Some(&resolution), shared, deadline)?
         }
         Write::CreateIndex { path, schema } => {
             let declared = head.state.indexes.iter().find(|index| *index.path() == path);
@@ -95,37 +93,26 @@ fn apply_one(head: &mut Head, op: OpNumber, change: Change) -> Result<Vec<Change
 }
 
 /// Resolves and applies updates in order, up to the first that is refused or given up: then the head is half changed.
-/// Together they may add `payload_room` bytes to payloads by edits.
+/// What the filters match is taken from the resolution, if there is one.
 fn accept_updates(
     head: &mut Head,
     op: OpNumber,
     updates: Vec<Update>,
     batch: Option<&[&'static str]>,
-    payload_room: u64,
+    resolution: Option<&Resolution>,
+    shared: &Shared,
     deadline: &Deadline,
 ) -> Result<Vec<Change>, Error> {
-    let mut allowance = Allowance::new(payload_room, deadline);
-    // Operations by filter name every point they touch in the record: together at most a few times the collection.
-    let most = FILTERED_POINTS.max(2 * head.state.ids.len());
-    let mut filtered = 0;
+    let room = (&shared.limits, shared.memory.room());
+    let mut applying = Applying::resume(&head.state, batch, room, deadline, Used::default());
+    let resolved = resolution.and_then(|one| Some((one, one.changed(&head.state)?)));
     let mut all = Vec::new();
     for (at, update) in updates.into_iter().enumerate() {
-        let place = batch.map_or(String::new(), |names| format!("operations[{at}].{}.", names[at]));
-        // Each may copy a payload as large as a request.
-        deadline.check()?;
-        let changes = resolve(&head.state, update, &place, deadline)?;
-        filtered += changes.iter().map(Change::touched).sum::<usize>();
-        if at > 0 && filtered > most {
-            return Err(Error::bad(format!("{place}the batch touches more than {most} points")));
-        }
-        for change in &changes {
-            head.apply_within(op, change, &mut allowance).map_err(|why| match why {
-                Unapplied::Refused(why) => Error::bad(format!("{place}payload: {why}")),
-                Unapplied::GivenUp(error) => error,
-            })?;
-            yield_to_reads();
-        }
-        all.extend(changes);
+        let finder = match &resolved {
+            Some((resolution, changed)) => resolution.finder(at, changed, deadline),
+            None => Finder::Looking(deadline),
+        };
+        all.extend(applying.apply(head, op, at, update, &finder)?);
     }
     Ok(all)
 }

@@ -8,13 +8,15 @@ use crate::collection::Collection;
 use crate::error::Error;
 use crate::field::{FieldGraph, IndexScratch};
 use crate::state::{Head, View};
+use crate::supervision::{Failed, Task};
+use crate::sync::MutexGuard;
 use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::types::Lsn;
 use crate::wal::{Appender, Durability, LogError, PendingFlush};
 use std::cell::RefCell;
 use std::collections::VecDeque;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 /// Rows that a writer indexes for each row it wrote, when the tail is too long.
 const HELP_FACTOR: u64 = 3;
@@ -25,8 +27,20 @@ const WRITE_PANICKED: &str = "a write failed inside the engine; restart the serv
 /// more than its request has.
 const GROUP_RECORD_BYTES: usize = 64 << 20;
 
+/// Time after which the rest of a group becomes a group of its own: what was accepted is logged and answered whatever
+/// comes behind it. Applying 256 small writes takes less.
+const GROUP_TIME: Duration = Duration::from_millis(4);
+
+/// Bytes of a request that takes about as long by itself.
+const LONG_REQUEST_BYTES: usize = 1 << 20;
+
 /// A collection whose checkpoints fail may use the unsaved work that is allowed for all, divided by this.
 const FAULTY_UNSAVED_DIVISOR: usize = 2;
+
+/// Whether writes that were accepted should not wait for this one.
+fn is_long(request: &WriteRequest) -> bool {
+    request.bytes >= LONG_REQUEST_BYTES
+}
 
 thread_local! {
     static BUILD: RefCell<IndexScratch> = RefCell::new(IndexScratch::default());
@@ -43,29 +57,41 @@ struct Accepted {
 }
 
 impl Collection {
-    /// The one way in for a write: applies a group and queues its records for the log. A panic inside is caught: a thread
-    /// that died with the duty to write would stop all writes of the collection.
+    /// The one way in for a write: applies a group to the head, or as much of it as is done in [`GROUP_TIME`], and queues its
+    /// records for the log. A panic inside is caught: a thread that died with the duty to write would stop all writes of
+    /// the collection.
     ///
-    /// Returns the flush that the last records still need, if any do.
-    pub(super) fn write_group<'c>(self: &'c Arc<Self>, group: Vec<WriteRequest>) -> Option<PendingFlush<'c>> {
+    /// Returns the flush that the records still need, if any do, and the rest of the group.
+    pub(super) fn write_group<'c>(
+        self: &'c Arc<Self>,
+        head: MutexGuard<'c, Head>,
+        group: Vec<WriteRequest>,
+    ) -> (Option<PendingFlush<'c>>, VecDeque<WriteRequest>) {
         let mut written = 0;
         let mut group = VecDeque::from(group);
-        let mut pending = None;
-        while !group.is_empty() {
-            drop(pending);
-            pending = catch_unwind(AssertUnwindSafe(|| self.write_some(&mut group, &mut written)))
-                .unwrap_or_else(|_| {
+        let caught = self.caught(Task::Write, || self.write_some(head, &mut group, &mut written));
+        let pending = caught.unwrap_or_else(|why| {
+            match why {
+                Failed::NoMemory => {
+                    group.drain(..).for_each(|request| (request.reply)(Err(Error::MemoryLimit)));
+                }
+                Failed::Panicked(_) => {
                     self.poison(WRITE_PANICKED);
                     group.clear();
-                    None
-                });
-        }
-        if !self.tail_is_long() {
-            return pending;
+                }
+            }
+            None
+        });
+        if !self.tail_is_long() || self.shared.memory.is_critical() {
+            return (pending, group);
         }
         drop(pending);
         self.help_indexing(written);
-        None
+        (None, group)
+    }
+
+    fn caught<T>(&self, task: Task, step: impl FnOnce() -> T) -> Result<T, Failed> {
+        self.shared.supervisor.catch(task, Some(self.id), step)
     }
 
     /// Writers help with indexing while the unindexed tail is too long for searches: with a few times the rows that were
@@ -75,10 +101,12 @@ impl Collection {
         while turns > 0 && self.tail_is_long() {
             turns -= 1;
             let more =
-                catch_unwind(AssertUnwindSafe(|| BUILD.with_borrow_mut(|scratch| self.index_tails(scratch))));
+                self.caught(Task::Index, || BUILD.with_borrow_mut(|scratch| self.index_tails(scratch)));
             match more {
                 Ok(true) => {}
                 Ok(false) => return,
+                // The indexers go on when there is memory.
+                Err(Failed::NoMemory) => return,
                 Err(_) => {
                     self.poison("the indexer failed; restart the server to reopen the collection");
                     return;
@@ -87,14 +115,13 @@ impl Collection {
         }
     }
 
-    /// Applies a group, or as much of it as takes [`GROUP_RECORD_BYTES`] in the log, queues its records, and counts the
-    /// new rows.
+    /// Applies a group, or the beginning of it, queues its records, and counts the new rows.
     fn write_some<'c>(
         self: &'c Arc<Self>,
+        mut head: MutexGuard<'c, Head>,
         group: &mut VecDeque<WriteRequest>,
         written: &mut u64,
     ) -> Option<PendingFlush<'c>> {
-        let mut head = self.writer.head.lock();
         self.restore_if_stale(&mut head);
         // Until the group is through, the head is not to be trusted: a panic leaves it marked.
         let stale_unless_finished = StaleUnlessFinished(&self.writer.head_is_stale);
@@ -115,7 +142,7 @@ impl Collection {
     }
 
     /// Applies the requests of a group and answers those that are refused. `None` after a panic: then the head may be half
-    /// changed, nothing of the group can be kept, and all are answered.
+    /// changed, nothing of the group can be kept, and all are answered. Likewise where a map could not be read.
     fn accept_group(&self, head: &mut Head, group: &mut VecDeque<WriteRequest>) -> Option<Accepted> {
         let mut accepted = Accepted {
             bodies: Vec::with_capacity(group.len()),
@@ -125,15 +152,24 @@ impl Collection {
             work: 0,
         };
         let mut record_bytes = 0;
+        let started = Instant::now();
         while record_bytes < GROUP_RECORD_BYTES {
-            let Some(WriteRequest { write, deadline, reply, .. }) = group.pop_front() else { break };
-            let room = if write.grows() { self.admit_growth() } else { Ok(()) };
+            let begun = !accepted.answers.is_empty();
+            if begun && (started.elapsed() >= GROUP_TIME || group.front().is_some_and(is_long)) {
+                break;
+            }
+            let Some(WriteRequest { write, deadline, bytes, reply }) = group.pop_front() else { break };
+            let room = if write.grows() {
+                self.admit_growth(write.growth(bytes, head.state.indexes.len()))
+            } else {
+                Ok(())
+            };
             let rows = if write.adds_rows() { head.admit_rows(self.shared.limits.max_rows) } else { Ok(()) };
             if let Err(refused) = room.and(rows) {
                 reply(Err(refused));
                 continue;
             }
-            match catch_unwind(AssertUnwindSafe(|| accept(head, &self.shared, self.id, write, &deadline))) {
+            match self.caught(Task::Write, || accept(head, &self.shared, self.id, write, &deadline)) {
                 Ok(Ok((body, cost))) => {
                     accepted.work += cost;
                     record_bytes += body.len();
@@ -142,24 +178,45 @@ impl Collection {
                     accepted.durability = accepted.durability.min(head.state.config.wal.durability);
                 }
                 Ok(Err(error)) => reply(Err(error)),
-                Err(_) => {
-                    self.poison(WRITE_PANICKED);
-                    reply(Err(Error::Panic));
-                    let error = Error::CollectionFault(self.fault().unwrap_or_default());
-                    accepted.answers.into_iter().for_each(|(reply, _)| reply(Err(error.clone())));
+                Err(why) => {
+                    reply(Err(self.failed_write(&why)));
+                    self.refuse_accepted(accepted);
                     return None;
                 }
             }
         }
+        // What a map no longer gives was read as zeros, and filters and edits may have been resolved with that.
+        if self.report_map_fault().is_some() {
+            self.refuse_accepted(accepted);
+            return None;
+        }
         Some(accepted)
     }
 
-    /// Whether a write that makes the data grow may be accepted. One collection that cannot be checkpointed must not use
-    /// up what the log may hold for all.
+    /// The error of a write that a panic ended. For want of memory the collection takes writes again; any other panic is a
+    /// fault of it.
+    fn failed_write(&self, why: &Failed) -> Error {
+        if *why == Failed::NoMemory {
+            return Error::MemoryLimit;
+        }
+        if self.report_map_fault().is_none() {
+            self.poison(WRITE_PANICKED);
+        }
+        Error::Panic
+    }
+
+    /// Answers what was accepted of a group: with the fault of the collection, or without one that there is no memory.
+    fn refuse_accepted(&self, accepted: Accepted) {
+        let error = self.fault().map_or(Error::MemoryLimit, Error::CollectionFault);
+        accepted.answers.into_iter().for_each(|(reply, _)| reply(Err(error.clone())));
+    }
+
+    /// Whether a write may be accepted that makes the data grow, in memory by about that many bytes. One collection that
+    /// cannot be checkpointed must not use up what the log may hold for all.
     ///
     /// # Errors
     /// As [`Shared::admit_growth`](crate::collection::Shared::admit_growth).
-    fn admit_growth(&self) -> Result<(), Error> {
+    fn admit_growth(&self, bytes: u64) -> Result<(), Error> {
         if self.unsaved_work() > self.shared.limits.max_unsaved_work / FAULTY_UNSAVED_DIVISOR
             && self.checkpoint_fault().is_some()
         {
@@ -167,7 +224,7 @@ impl Collection {
                 "the log waits for a checkpoint of this collection, which fails: the server's log says why";
             return Err(Error::Overloaded(why.into()));
         }
-        self.shared.admit_growth()
+        self.shared.admit_growth(bytes)
     }
 
     /// Queues a group's records for the log; the view is published and the callers are answered when they are as durable

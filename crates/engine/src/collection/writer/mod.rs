@@ -6,10 +6,12 @@
 
 mod accept;
 mod group;
+mod heavy;
 mod in_flight;
 mod queue;
 mod request;
 
+pub use heavy::{Class, HeavyWrite, Step};
 pub use request::{CHANGES, Write, WriteDone, WriteReply, WriteRequest, refused};
 
 use super::Collection;
@@ -66,15 +68,24 @@ impl WriterTurn<'_> {
     /// Writes the queue off, group by group, until it is empty.
     pub fn run(self) {
         // The group before, as long as the log's thread was not woken for it.
-        let mut pending = None;
+        let mut pending: Option<PendingFlush<'_>> = None;
+        let writer = &self.0.writer;
         loop {
-            let group = self.0.writer.queue.take_group();
+            // Nothing is taken from the queue before it can be written: what waits there can be given up.
+            let head = writer.head.try_lock().unwrap_or_else(|| {
+                drop(pending.take());
+                writer.head.lock()
+            });
+            let group = writer.queue.take_group();
             if group.is_empty() {
+                drop(head);
                 // Another thread may write from here on, and need not wait for this sync.
                 return pending.map_or((), PendingFlush::finish);
             }
             drop(pending);
-            pending = self.0.write_group(group);
+            let (of_group, rest) = self.0.write_group(head, group);
+            pending = of_group;
+            writer.queue.put_back(rest);
         }
     }
 }
@@ -89,7 +100,7 @@ impl Collection {
     /// Writes a request that does not wait in the queue, before or after a group of it. With a turn of its own the caller
     /// would have to write for all clients too, for as long as the queue does not get empty.
     pub(super) fn write_unqueued(self: &Arc<Self>, request: WriteRequest) {
-        if let Some(pending) = self.write_group(vec![request]) {
+        if let (Some(pending), _) = self.write_group(self.writer.head.lock(), vec![request]) {
             pending.finish();
         }
     }

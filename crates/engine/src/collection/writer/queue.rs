@@ -70,6 +70,17 @@ impl Queue {
         group
     }
 
+    /// Puts the rest of a group back in front: there it can be given up while the writer is busy.
+    pub fn put_back(&self, rest: VecDeque<WriteRequest>) {
+        if rest.is_empty() {
+            return;
+        }
+        let mut waiting = self.waiting.lock();
+        waiting.bytes += rest.iter().map(|request| request.bytes).sum::<usize>();
+        self.of_all.fetch_add(rest.len(), Ordering::Relaxed);
+        rest.into_iter().rev().for_each(|request| waiting.requests.push_front(request));
+    }
+
     /// Answers those whose deadline has passed. The writing thread might find that much later. Requests of a group that was
     /// taken are answered with the group.
     pub fn give_up_expired(&self) {

@@ -1,6 +1,6 @@
 //! A write, and the answer to it.
 
-use crate::collection::update::Update;
+use crate::collection::update::{Resolution, Update};
 use crate::config::CollectionPatch;
 use crate::deadline::Deadline;
 use crate::error::Error;
@@ -11,6 +11,11 @@ use crate::wal::LogError;
 /// Kind of a log record that holds the changes of one operation of a collection.
 pub const CHANGES: u8 = 1;
 
+/// About what a point takes beside its vectors and its payload: id, row, links.
+const POINT_BYTES: usize = 512;
+/// About what a point takes in a field index.
+const INDEXED_BYTES: usize = 64;
+
 /// A write.
 pub enum Write {
     /// Updates of points, all or nothing.
@@ -19,6 +24,15 @@ pub enum Write {
         updates: Vec<Update>,
         /// Whether they came as a `points/batch`, whose paths start with `operations[i]`.
         batch: Option<Vec<&'static str>>,
+    },
+    /// The same, where what the filters match was found beside the writer.
+    Resolved {
+        /// In order; each sees the ones before it.
+        updates: Vec<Update>,
+        /// The keys of a `points/batch`.
+        batch: Option<Vec<&'static str>>,
+        /// What the filters match.
+        resolution: Box<Resolution>,
     },
     /// C5.12
     CreateIndex {
@@ -44,16 +58,32 @@ impl Write {
     /// Whether it may write vectors.
     pub(super) fn adds_rows(&self) -> bool {
         match self {
-            Write::Points { updates, .. } => updates.iter().any(Update::adds_rows),
+            Write::Points { updates, .. } | Write::Resolved { updates, .. } => {
+                updates.iter().any(Update::adds_rows)
+            }
             Write::MoveRows { .. } => true,
             Write::CreateIndex { .. } | Write::DropIndex(_) | Write::Patch(_) => false,
         }
     }
 
+    /// About how many bytes of memory it adds that stay: those of its body, of which numbers are longer in JSON than in
+    /// memory, and what is kept of each point beside them.
+    pub(super) fn growth(&self, body_bytes: usize, indexes: usize) -> u64 {
+        let points = match self {
+            Write::Points { updates, .. } | Write::Resolved { updates, .. } => {
+                updates.iter().map(Update::points).sum()
+            }
+            Write::CreateIndex { .. } | Write::DropIndex(_) | Write::Patch(_) | Write::MoveRows { .. } => 0,
+        };
+        (body_bytes + points * (POINT_BYTES + indexes * INDEXED_BYTES)) as u64
+    }
+
     /// Whether it makes the data grow: such writes are refused while the disk is full.
     pub(super) fn grows(&self) -> bool {
         match self {
-            Write::Points { updates, .. } => updates.iter().any(Update::grows),
+            Write::Points { updates, .. } | Write::Resolved { updates, .. } => {
+                updates.iter().any(Update::grows)
+            }
             Write::CreateIndex { .. } => true,
             Write::DropIndex(_) | Write::Patch(_) | Write::MoveRows { .. } => false,
         }

@@ -135,6 +135,12 @@ impl Hnsw {
         self.nodes.claim(row)
     }
 
+    /// Allocates what `more` nodes will need, so that inserting them does not stop half-way. Without memory it unwinds to the
+    /// next `catch` of the allocator.
+    pub fn provide(&self, more: u32) {
+        self.nodes.provide(more);
+    }
+
     /// Whether there are duplicates: nodes that the space which they were inserted over could not tell from others. A walk
     /// returns them with the distance of the node that they are duplicates of.
     pub fn has_duplicates(&self) -> bool {

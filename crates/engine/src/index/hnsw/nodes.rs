@@ -137,6 +137,14 @@ impl Nodes {
             + self.duplicates.bytes()
     }
 
+    /// Allocates what `more` nodes will need. Without memory it unwinds to the next `catch` of the allocator.
+    pub(super) fn provide(&self, more: u32) {
+        let end = self.len().saturating_add(more);
+        [&self.rows, &self.state, &self.base].into_iter().for_each(|arena| arena.provide(end));
+        // With m = 2, the least, half of the nodes have an upper layer, and each of these two on average.
+        self.upper.provide(self.upper_rows.load(Ordering::Relaxed).saturating_add(2 * more));
+    }
+
     /// Most links of a node in a layer.
     pub(super) fn capacity(&self, level: usize) -> usize {
         if level == 0 { 2 * self.m } else { self.m }

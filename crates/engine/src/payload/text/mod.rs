@@ -12,7 +12,9 @@ mod stop_words;
 #[cfg(test)]
 mod tests;
 mod tokenizer;
+mod tokens;
 
 pub use options::TextOptions;
 pub use pattern::{Pattern, TextMatch};
 pub use tokenizer::Tokenizer;
+pub use tokens::Tokens;

@@ -1,6 +1,7 @@
 //! The tokens of a condition, prepared for matching texts.
 
 use super::tokenizer::Tokenizer;
+use super::tokens::Tokens;
 use std::ops::ControlFlow;
 
 /// How the tokens of a condition must occur in one text.
@@ -82,6 +83,24 @@ impl Pattern {
             if found { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
         found
+    }
+
+    /// Whether a text matches that is split already, by the pattern's tokenizer. As of [`Pattern::is_in`].
+    pub fn is_among(&self, text: &Tokens) -> bool {
+        let mut numbers = self.tokens.iter().map(|token| text.number(token));
+        match self.how {
+            _ if self.is_empty() => false,
+            TextMatch::Any => numbers.any(|number| number.is_some()),
+            TextMatch::All => numbers.all(|number| number.is_some()),
+            TextMatch::Phrase => {
+                let Some(numbers) = numbers.collect::<Option<Vec<u32>>>() else {
+                    return false;
+                };
+                let place = |number: &u32| numbers.iter().position(|one| one == number).map(|at| at as u32);
+                let mut search = self.search();
+                text.sequence().iter().any(|number| search.step(place(number)))
+            }
+        }
     }
 
     /// A search through one text, token by token.

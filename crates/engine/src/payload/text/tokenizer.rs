@@ -61,6 +61,16 @@ impl Tokenizer {
         &PLAIN
     }
 
+    /// Whether the tokens of a text have no more bytes than a small multiple of the text. Prefixes have more.
+    pub fn is_linear(&self) -> bool {
+        self.pipeline.tokenization != Tokenization::Prefix
+    }
+
+    /// The address of what clones share: equal for clones, and for others only if they do not live at the same time.
+    pub fn address(&self) -> usize {
+        Arc::as_ptr(&self.pipeline).addr()
+    }
+
     /// Calls `take` with the tokens of a stored text in order, until it breaks.
     pub fn document(&self, text: &str, mut take: impl FnMut(&str) -> ControlFlow<()>) {
         let pipeline = &*self.pipeline;

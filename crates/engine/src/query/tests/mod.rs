@@ -5,6 +5,7 @@ mod strategies;
 mod trees;
 
 use crate::catalog::Mode;
+use crate::deadline::Cancellation;
 use crate::engine::{Engine, Operation, Options, Request};
 use crate::storage::SimDisk;
 use serde_json::Value;
@@ -41,6 +42,8 @@ fn send(
         timeout: None,
         body: Box::new(body.to_string().into_bytes()),
         start: Instant::now(),
+        answer_room: None,
+        cancellation: Cancellation::default(),
     };
     engine.execute(request, Box::new(move |result| *slot.lock().unwrap() = Some(result)));
     answer.lock().unwrap().take().expect("answered before it returns")

@@ -18,7 +18,7 @@ impl Head {
     /// A sentence, where the change is not one that was logged.
     pub fn apply(&mut self, op: OpNumber, change: &Change) -> Result<(), String> {
         self.apply_within(op, change, &mut Allowance::unbounded()).map_err(|why| match why {
-            Unapplied::Refused(why) => why,
+            Unapplied::Refused(why) | Unapplied::TooLong(why) => why,
             Unapplied::GivenUp(error) => error.to_string(),
         })
     }
@@ -159,6 +159,7 @@ impl Head {
         }
         // Each field index looks through the payload that goes and the one that comes.
         let readers = 1 + self.state.indexes.len();
+        allowance.read(before.bytes().len())?;
         allowance.pace.step(before.bytes().len() * readers)?;
         if let Some(after) = editing.apply(before.bytes(), &mut allowance.pace)? {
             allowance.grow(after.len().saturating_sub(before.bytes().len()) as u64)?;

@@ -41,6 +41,8 @@ pub struct Head {
     pub edited: EditedPayloads,
     /// The row that is being written.
     scratch: Vec<u8>,
+    /// Vectors are not kept: see [`Head::preview`].
+    is_preview: bool,
 }
 
 /// Where a request began, so that a failing one leaves nothing behind (C1.7).
@@ -61,7 +63,22 @@ impl Head {
         let (deaths, scratch) = (VecDeque::new(), Vec::new());
         let edited = EditedPayloads::default();
         let state = State::new(config);
-        Head { state, fields, sparse, op: OpNumber::NONE, deaths, edited, scratch }
+        Head { state, fields, sparse, op: OpNumber::NONE, deaths, edited, scratch, is_preview: false }
+    }
+
+    /// A private copy of a view, to find out what changes lead to. All that a filter sees is as in the head; of a vector
+    /// only its existence is kept, because only the writer may append rows.
+    pub fn preview(view: &View) -> Head {
+        Head {
+            state: view.state.clone(),
+            fields: Vec::new(),
+            sparse: Vec::new(),
+            op: view.op,
+            deaths: VecDeque::new(),
+            edited: EditedPayloads::default(),
+            scratch: Vec::new(),
+            is_preview: true,
+        }
     }
 
     /// Positions of fields of every kind.

@@ -24,6 +24,9 @@ impl Head {
         vector: Option<&VectorValue>,
     ) {
         let at = usize::from(field);
+        if self.is_preview {
+            return point.rows.set(at, vector.map_or(NO_ROW, |_| Row::FIRST));
+        }
         let old = point.rows.row(at);
         self.scratch.clear();
         if let Some(vector) = vector {

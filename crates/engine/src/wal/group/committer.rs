@@ -1,6 +1,8 @@
 //! Moves groups from the queue to the log, and notifies their writers.
 
 use super::Completion;
+use crate::storage::{ErrorKind, StorageError};
+use crate::supervision::{Stop, Supervisor, Task};
 use crate::sync::{Condvar, Mutex, MutexGuard};
 use crate::types::Lsn;
 use crate::wal::LogError;
@@ -8,6 +10,7 @@ use crate::wal::durability::{Durability, GroupOptions};
 use crate::wal::log::{Log, Pending};
 use std::collections::{HashSet, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// The queue of groups, and the log that they are written to.
@@ -21,6 +24,9 @@ pub(super) struct Committer {
     pub(super) notifying: Mutex<()>,
     pub(super) waiting_bytes: usize,
     pub(super) sync_interval: Duration,
+    pub(super) supervisor: Arc<Supervisor>,
+    /// Ends the pause of the log's thread after a panic.
+    pub(super) stop: Stop,
 }
 
 /// Groups that wait for the log.
@@ -41,7 +47,55 @@ pub(super) struct Group {
     pub(super) last: Option<Lsn>,
     pub(super) bytes: usize,
     pub(super) durability: Durability,
-    pub(super) done: Completion,
+    pub(super) done: Duty,
+}
+
+/// A completion that is always called: when it is dropped uncalled, because its holder panicked, it says that the log
+/// takes no more writes.
+pub(super) struct Duty(Option<Completion>);
+
+impl Duty {
+    pub(super) fn new(done: Completion) -> Self {
+        Self(Some(done))
+    }
+
+    fn fulfil(mut self, result: Result<Lsn, LogError>) {
+        self.call(result);
+    }
+
+    fn call(&mut self, result: Result<Lsn, LogError>) {
+        if let Some(done) = self.0.take() {
+            // A panic of a writer's completion must not stop the log. The panic hook has reported it.
+            let _ = catch_unwind(AssertUnwindSafe(|| done(result)));
+        }
+    }
+}
+
+impl Drop for Duty {
+    fn drop(&mut self) {
+        self.call(Err(after_panic()));
+    }
+}
+
+fn after_panic() -> LogError {
+    LogError::Poisoned(StorageError::new(ErrorKind::Io, "write", "", "a defect of the engine"))
+}
+
+/// Groups that are written together.
+struct Batch {
+    groups: VecDeque<Group>,
+    /// Their collections.
+    touched: HashSet<u64>,
+    sync: bool,
+}
+
+impl Batch {
+    fn new(groups: VecDeque<Group>, sync: bool) -> Self {
+        let records = groups.iter().flat_map(|group| &group.records);
+        let touched = records.map(|record| record.collection).collect();
+        let sync = sync || groups.iter().any(|group| group.durability == Durability::Always);
+        Self { groups, touched, sync }
+    }
 }
 
 impl Queue {
@@ -55,7 +109,7 @@ impl Queue {
 
 /// A group that was written, or failed, and whose writer has not been notified yet.
 struct Outcome {
-    done: Completion,
+    done: Duty,
     result: Result<Lsn, LogError>,
 }
 
@@ -76,10 +130,13 @@ impl Committer {
             notifying: Mutex::new(()),
             waiting_bytes: options.waiting_bytes,
             sync_interval: options.sync_interval,
+            supervisor: Arc::clone(&options.supervisor),
+            stop: Stop::default(),
         }
     }
 
     pub(super) fn run(&self) {
+        let _fails_all = FailAllAfterPanic::new(self);
         let mut sync_at: Option<Instant> = None;
         loop {
             let mut queue = self.queue.lock();
@@ -110,16 +167,29 @@ impl Committer {
     }
 
     /// Writes everything that waits and notifies the writers. Syncs if one of them wants it or `sync` says so. Returns
-    /// whether records were written that want a sync soon.
+    /// whether records were written that want a sync soon. A panic poisons the log and fails everything that waits.
     pub(super) fn write_batch(&self, mut log: MutexGuard<'_, Log>, sync: bool) -> bool {
-        let mut batch = std::mem::take(&mut self.queue.lock().groups);
-        let sync = sync || batch.iter().any(|group| group.durability == Durability::Always);
-        let wants_sync_soon = !sync && batch.iter().any(|group| group.durability == Durability::Interval);
-        let mut touched = HashSet::new();
+        let _fails_all = FailAllAfterPanic::new(self);
+        let groups = std::mem::take(&mut self.queue.lock().groups);
+        let mut batch = Batch::new(groups, sync);
+        let wants_sync_soon =
+            !batch.sync && batch.groups.iter().any(|group| group.durability == Durability::Interval);
+        let written =
+            self.supervisor.catch(Task::LogWriter, None, || self.write_groups(&mut log, &mut batch));
+        let outcome = written.unwrap_or_else(|why| Err(log.poison_after_panic(&why.into_sentence())));
+        let outcomes = self.settle(&log, batch.groups, &batch.touched, &outcome);
+        let _notifying = self.notifying.lock();
+        drop(log);
+        notify(outcomes);
+        wants_sync_soon && outcome.is_ok()
+    }
+
+    /// Writes a batch, and syncs it if it says so. Groups that need no sync are taken out of it and notified before.
+    fn write_groups(&self, log: &mut Log, batch: &mut Batch) -> Result<(), LogError> {
         let mut awaited = HashSet::new();
-        let mut outcome = Ok(());
         let mut eager = Vec::new();
-        for group in &mut batch {
+        let mut outcome = Ok(());
+        for group in &mut batch.groups {
             let collections = group.records.iter().map(|record| record.collection);
             if group.durability == Durability::Always {
                 awaited.extend(collections);
@@ -129,30 +199,38 @@ impl Committer {
                 eager.push(!collections.into_iter().any(|collection| awaited.contains(&collection)));
             }
             for record in group.records.drain(..) {
-                touched.insert(record.collection);
                 if outcome.is_ok() {
                     outcome = log.append(record.collection, record.kind, record.body).map(drop);
                 }
             }
         }
-        outcome = outcome.and_then(|()| log.write()).map(drop);
-        if sync && outcome.is_ok() {
-            let mut eager = eager.into_iter();
-            let (written, waiting): (VecDeque<Group>, _) =
-                batch.into_iter().partition(|_| eager.next() == Some(true));
-            batch = waiting;
-            if !written.is_empty() {
-                let outcomes = self.settle(&log, written, &touched, &outcome);
-                let _notifying = self.notifying.lock();
-                notify(outcomes);
-            }
-            outcome = log.sync();
+        outcome.and_then(|()| log.write())?;
+        if !batch.sync {
+            return Ok(());
         }
-        let outcomes = self.settle(&log, batch, &touched, &outcome);
+        let mut eager = eager.into_iter();
+        let (written, waiting): (VecDeque<Group>, _) =
+            std::mem::take(&mut batch.groups).into_iter().partition(|_| eager.next() == Some(true));
+        batch.groups = waiting;
+        if !written.is_empty() {
+            let outcomes = self.settle(log, written, &batch.touched, &Ok(()));
+            let _notifying = self.notifying.lock();
+            notify(outcomes);
+        }
+        log.sync()
+    }
+
+    /// Poisons the log after a panic outside of a write, and fails everything that waits.
+    fn fail_all(&self) {
+        let waiting = {
+            let mut queue = self.queue.lock();
+            queue.poison.get_or_insert_with(after_panic);
+            queue.bytes = 0;
+            std::mem::take(&mut queue.groups)
+        };
+        // Each group says so itself when it is dropped.
         let _notifying = self.notifying.lock();
-        drop(log);
-        notify(outcomes);
-        wants_sync_soon && outcome.is_ok()
+        drop(waiting);
     }
 
     /// The outcomes of a batch, for its writers. After a failure the groups that arrived meanwhile fail with it.
@@ -165,7 +243,7 @@ impl Committer {
     ) -> Vec<Outcome> {
         let mut queue = self.queue.lock();
         let durable = log.durable_lsn();
-        queue.bytes -= batch.iter().map(|group| group.bytes).sum::<usize>();
+        queue.bytes = queue.bytes.saturating_sub(batch.iter().map(|group| group.bytes).sum());
         let Err(error) = outcome else {
             let outcome_of =
                 |group: Group| Outcome { done: group.done, result: Ok(group.last.unwrap_or(durable)) };
@@ -186,7 +264,27 @@ impl Committer {
 
 fn notify(outcomes: Vec<Outcome>) {
     for Outcome { done, result } in outcomes {
-        // A panic of a writer's completion must not stop the log. The panic hook has reported it.
-        let _ = catch_unwind(AssertUnwindSafe(|| done(result)));
+        done.fulfil(result);
+    }
+}
+
+/// Fails everything that waits when it is dropped by a panic: nobody would write it.
+struct FailAllAfterPanic<'c> {
+    committer: &'c Committer,
+    /// The thread unwound already: the panic is another one's.
+    was_panicking: bool,
+}
+
+impl<'c> FailAllAfterPanic<'c> {
+    fn new(committer: &'c Committer) -> Self {
+        Self { committer, was_panicking: std::thread::panicking() }
+    }
+}
+
+impl Drop for FailAllAfterPanic<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() && !self.was_panicking {
+            self.committer.fail_all();
+        }
     }
 }

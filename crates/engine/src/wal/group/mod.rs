@@ -8,10 +8,11 @@ pub use pending_flush::PendingFlush;
 use super::durability::{Durability, GroupOptions};
 use super::log::{Log, Pending};
 use super::{LogError, MAX_BODY_BYTES, MarkFault};
+use crate::supervision::Task;
 use crate::sync::thread::{self, JoinHandle};
 use crate::sync::{Mutex, mpsc};
 use crate::types::Lsn;
-use committer::{Committer, Group, Queue};
+use committer::{Committer, Duty, Group, Queue};
 use std::sync::Arc;
 
 /// With at most this many bytes waiting, a writer writes and syncs inline: the sync then takes hardly longer than
@@ -46,7 +47,9 @@ impl GroupCommit {
     pub fn threaded(log: Log, options: &GroupOptions) -> std::io::Result<Self> {
         let shared = Arc::new(Committer::new(log, options));
         let worker = Arc::clone(&shared);
-        let thread = thread::Builder::new().name("kithdb-log".to_owned()).spawn(move || worker.run())?;
+        let thread = thread::Builder::new().name("kithdb-log".to_owned()).spawn(move || {
+            worker.supervisor.run(Task::LogWriter, &worker.stop, || worker.run());
+        })?;
         Ok(Self { shared, thread: Mutex::new(Some(thread)), inline: false })
     }
 
@@ -105,7 +108,7 @@ impl GroupCommit {
         queue.next = queue.next.plus(records.len() as u64);
         let last = (!records.is_empty()).then(|| queue.next.previous());
         queue.bytes += bytes;
-        queue.groups.push_back(Group { records, last, bytes, durability, done });
+        queue.groups.push_back(Group { records, last, bytes, durability, done: Duty::new(done) });
         drop(queue);
         if self.inline {
             self.shared.write_batch(self.shared.log.lock(), false);
@@ -209,9 +212,10 @@ impl GroupCommit {
     /// succeeded. Closing twice is no error; not to be called from a completion.
     pub fn close(&self) -> Result<(), LogError> {
         self.shared.queue.lock().closed = true;
+        self.shared.stop.request();
         self.shared.arrived.notify_one();
         if let Some(thread) = self.thread.lock().take() {
-            // The thread catches what completions throw; its own panic would be a bug that the sync below reports.
+            // The thread catches its panics; what it has not written is written below.
             let _ = thread.join();
         }
         self.shared.write_batch(self.shared.log.lock(), true);

@@ -8,6 +8,7 @@ use parking_lot::Mutex;
 
 use super::*;
 use crate::storage::{Fault, RealDisk};
+use crate::supervision::{PlantedPanic, Task};
 use crate::wal::{Completion, Durability, GroupCommit, GroupOptions};
 
 type Outcomes = Arc<Mutex<Vec<Result<Lsn, LogError>>>>;
@@ -333,4 +334,38 @@ fn writers_that_sync_inline_are_notified_in_the_order_of_their_lsns() {
     });
     log.close().unwrap();
     assert_eq!(*outcomes.lock(), (1..=400).map(lsn).map(Ok).collect::<Vec<_>>());
+}
+
+/// Everything that waits is notified of a panic in the writer, on whichever thread it happens, and what comes later is
+/// refused.
+#[test]
+fn a_panic_of_the_writer_fails_everything_that_waits() {
+    let disk = SimDisk::new();
+    let options = GroupOptions::default();
+    let (log, gate) = stuck(&disk, &options);
+    let outcomes = Outcomes::default();
+    for collection in 0..20 {
+        log.append_group(&[(collection, 1, b"x")], Durability::Always, note(&outcomes));
+    }
+    options.supervisor.plant(PlantedPanic { task: Task::LogWriter, times: 1 });
+    gate.wait();
+    assert!(matches!(log.sync(), Err(LogError::Poisoned(_))));
+    // One thread at a time notifies, and those before the sync come first.
+    assert_eq!(outcomes.lock().len(), 20);
+    assert!(outcomes.lock().iter().all(|outcome| matches!(outcome, Err(LogError::Poisoned(_)))));
+    assert!(matches!(log.fault(), Some(LogError::Poisoned(_))));
+    assert!(matches!(append(&log, 1, Durability::Always), Err(LogError::Poisoned(_))));
+    assert!(log.close().is_err());
+    assert_eq!(options.supervisor.counts()[Task::LogWriter as usize], 1);
+    assert_eq!(lsns(&open(&disk).2), [1], "what was acknowledged before is there");
+}
+
+#[test]
+fn a_panic_of_a_writer_that_writes_by_itself_is_its_error() {
+    let options = GroupOptions::default();
+    let log = GroupCommit::inline(open(&SimDisk::new()).0, &options);
+    append(&log, 1, Durability::Always).unwrap();
+    options.supervisor.plant(PlantedPanic { task: Task::LogWriter, times: 1 });
+    assert!(matches!(append(&log, 1, Durability::Always), Err(LogError::Poisoned(_))));
+    assert!(matches!(append(&log, 2, Durability::Always), Err(LogError::Poisoned(_))));
 }

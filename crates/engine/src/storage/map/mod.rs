@@ -1,5 +1,16 @@
 //! Read-only maps of immutable files: the one place in this module with `unsafe`.
+//!
+//! Every map of a file is registered, so that a page that cannot be read is a fault of its collection and does not end
+//! the process: see `signal`.
 
+mod registry;
+#[cfg(unix)]
+mod signal;
+
+pub(super) use registry::faulted_files;
+pub use registry::map_faults;
+
+use registry::Registration;
 use std::fs::File;
 use std::io;
 use std::ops::{Deref, Range};
@@ -13,27 +24,41 @@ use memmap2::Mmap;
 pub struct Map(Arc<Source>);
 
 enum Source {
-    Mapped(Mmap),
+    Mapped(Registered),
     Owned(Box<[u8]>),
 }
 
+/// A map of a file. The order of the parts is that in which they are dropped.
+struct Registered {
+    /// Nothing where the registry is full, or the system has no such signal: then a page that cannot be read ends the
+    /// process.
+    _registration: Option<Registration>,
+    map: Mmap,
+}
+
 impl Map {
-    /// Maps the whole of `file`.
-    pub(super) fn of_file(file: &File) -> io::Result<Self> {
+    /// Maps the whole of `file`, which is `path` of a disk of that number.
+    pub(super) fn of_file(file: &File, disk: u64, path: &str) -> io::Result<Self> {
         if file.metadata()?.len() == 0 {
             return Ok(Self::of_bytes(Vec::new()));
         }
         // SAFETY: the slice is valid while the file is neither changed nor shortened. The engine maps a file only after
         // its last write (rule of the `Storage` trait), never truncates such a file, and removing its name keeps the
-        // content until the last map is gone. Other processes are kept out by the directory lock and mode 0700.
+        // content until the last map is gone. Other processes are kept out by the directory lock and mode 0700. Where one
+        // cuts the file all the same, or the device fails, `signal` puts zeros in the place of the pages; the threads that
+        // read them then see bytes change, which no code of the engine relies on: it checks what it reads of a map.
         let map = unsafe { Mmap::map(file)? };
-        Ok(Self(Arc::new(Source::Mapped(map))))
+        #[cfg(unix)]
+        signal::install();
+        let start = map.as_ptr().addr();
+        let registration = Registration::of(start, map.len(), disk, path).filter(|_| cfg!(unix));
+        Ok(Self(Arc::new(Source::Mapped(Registered { _registration: registration, map }))))
     }
 
     /// Advises the system that the map is read in random order, so that it does not read ahead.
     pub fn expect_random_reads(&self) {
         #[cfg(unix)]
-        if let Source::Mapped(map) = &*self.0 {
+        if let Source::Mapped(Registered { map, .. }) = &*self.0 {
             // A system that ignores the advice only reads more than it needs to.
             let _ = map.advise(memmap2::Advice::Random);
         }
@@ -42,7 +67,7 @@ impl Map {
     /// Releases the pages of a range of bytes. A later access reads them from the file again.
     pub fn drop_resident(&self, range: Range<usize>) {
         #[cfg(unix)]
-        if let Source::Mapped(map) = &*self.0 {
+        if let Source::Mapped(Registered { map, .. }) = &*self.0 {
             let range = range.start.min(map.len())..range.end.min(map.len());
             let advice = memmap2::UncheckedAdvice::DontNeed;
             // SAFETY: the map is shared and its file is never written, so the pages come back unchanged.
@@ -61,7 +86,7 @@ impl Deref for Map {
 
     fn deref(&self) -> &[u8] {
         match &*self.0 {
-            Source::Mapped(map) => map,
+            Source::Mapped(Registered { map, .. }) => map,
             Source::Owned(bytes) => bytes,
         }
     }

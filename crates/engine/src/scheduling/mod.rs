@@ -1,4 +1,4 @@
-//! Reads before background work where processors are scarce.
+//! Reads before background work where processors are scarce, and light reads before heavy ones ([`lane`]).
 //!
 //! The operating system shares processors fairly, but in time slices. On Linux a thread that is due gets the processor until
 //! the next tick, which is 4 ms at 250 ticks a second. A search that becomes ready meanwhile waits for the end of that
@@ -8,6 +8,9 @@
 //! they use all processors.
 //!
 //! The counters belong to the whole process, because its engines share the processors.
+
+pub mod lane;
+pub mod turnstile;
 
 use std::cell::Cell;
 use std::sync::LazyLock;
@@ -27,6 +30,10 @@ const MAX_WORK_STEP: Duration = Duration::from_micros(200);
 /// engine in between, but then the event loop is busy, and so is the client where it runs on the same machine.
 const RECENT_READ: Duration = Duration::from_millis(2);
 
+/// For so long after the answer to a light read a processor is kept free of heavy ones. A client that sends one light read
+/// after the other, with short breaks, then never waits for the system to take a processor from a heavy one.
+const RECENT_LIGHT_READ: Duration = Duration::from_millis(50);
+
 static READ_PRESSURE: ReadPressure = ReadPressure::new();
 /// The origin of the times in [`ReadPressure`].
 static START: LazyLock<Instant> = LazyLock::new(Instant::now);
@@ -44,6 +51,10 @@ struct ReadPressure {
     reads: AtomicUsize,
     /// When the last read was answered, in nanoseconds from [`START`]; 0 for never.
     last_answer: AtomicU64,
+    /// Those of the reads that are light, as far as is known.
+    light: AtomicUsize,
+    /// When the last light read was answered, in the same way.
+    last_light_answer: AtomicU64,
     /// Background threads that have work, the sleeping ones included.
     background: AtomicUsize,
     /// Background threads that sleep in [`yield_to_reads`].
@@ -55,6 +66,8 @@ impl ReadPressure {
         ReadPressure {
             reads: AtomicUsize::new(0),
             last_answer: AtomicU64::new(0),
+            light: AtomicUsize::new(0),
+            last_light_answer: AtomicU64::new(0),
             background: AtomicUsize::new(0),
             sleeping: AtomicUsize::new(0),
         }
@@ -70,17 +83,68 @@ impl ReadPressure {
         let awake = background.saturating_sub(self.sleeping.load(Ordering::Relaxed));
         reads == 0 || reads + 1 + awake + more <= processors
     }
+
+    /// How many heavy reads may run at a time: on all processors but those that the light ones take, and on one at least.
+    fn permits(&self, now: Duration, processors: usize) -> usize {
+        let last_answer = Duration::from_nanos(self.last_light_answer.load(Ordering::Relaxed));
+        let is_recent = !last_answer.is_zero() && now.saturating_sub(last_answer) < RECENT_LIGHT_READ;
+        let light = self.light.load(Ordering::Relaxed).max(usize::from(is_recent));
+        processors.saturating_sub(light).max(1)
+    }
+}
+
+fn permits(now: Instant) -> usize {
+    READ_PRESSURE.permits(now.saturating_duration_since(*START), *PROCESSORS)
+}
+
+/// A read that waits for a thread or runs, and is not known to be heavy.
+pub struct LightRead(());
+
+impl LightRead {
+    fn begin() -> LightRead {
+        READ_PRESSURE.light.fetch_add(1, Ordering::Relaxed);
+        LightRead(())
+    }
+
+    /// It ran, and was light to the end.
+    fn answered(self) {
+        READ_PRESSURE.last_light_answer.store(START.elapsed().as_nanos() as u64, Ordering::Relaxed);
+    }
+}
+
+impl Drop for LightRead {
+    fn drop(&mut self) {
+        READ_PRESSURE.light.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 /// A read that waits for a thread or runs. Dropping it says that the read was answered.
-pub struct ActiveRead(());
+pub struct ActiveRead {
+    light: Option<LightRead>,
+}
 
 impl ActiveRead {
     /// Counts a read. To be called when it is queued.
     pub fn begin() -> ActiveRead {
         READ_PRESSURE.reads.fetch_add(1, Ordering::Relaxed);
-        ActiveRead(())
+        ActiveRead { light: Some(LightRead::begin()) }
     }
+
+    /// What counts it among the light ones, for the thread that runs it to [hold](lane::hold).
+    pub fn take_light(&mut self) -> Option<LightRead> {
+        self.light.take()
+    }
+}
+
+/// Processor time of the calling thread; where the system does not report it, time that has passed.
+pub fn thread_time() -> Duration {
+    #[cfg(unix)]
+    {
+        let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+        Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
+    }
+    #[cfg(not(unix))]
+    START.elapsed()
 }
 
 impl Drop for ActiveRead {
@@ -200,6 +264,20 @@ mod tests {
         assert!(pressure.leaves_processors(0, last_answer + RECENT_READ, 4));
         // Clocks of different processors may differ a little.
         assert!(!pressure.leaves_processors(0, last_answer / 2, 4));
+    }
+
+    #[test]
+    fn heavy_reads_leave_a_processor_to_each_light_one_and_keep_one() {
+        let pressure = ReadPressure::new();
+        let permits = |light, now| {
+            pressure.light.store(light, Ordering::Relaxed);
+            pressure.permits(now, 4)
+        };
+        let now = Duration::from_secs(1);
+        assert_eq!([0, 1, 3, 4, 9].map(|light| permits(light, now)), [4, 3, 1, 1, 1]);
+        pressure.last_light_answer.store(now.as_nanos() as u64, Ordering::Relaxed);
+        assert_eq!(permits(0, now + RECENT_LIGHT_READ / 2), 3, "the next one may come soon");
+        assert_eq!(permits(0, now + RECENT_LIGHT_READ), 4);
     }
 
     #[test]

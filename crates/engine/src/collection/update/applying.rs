@@ -1,0 +1,94 @@
+//! Applying the updates of a request to a head, one after the other.
+
+use super::{Finder, Update, resolve::resolve};
+use crate::change::Change;
+use crate::deadline::Deadline;
+use crate::error::Error;
+use crate::limits::Limits;
+use crate::scheduling::yield_to_reads;
+use crate::state::{Allowance, Head, State, Unapplied};
+use crate::types::OpNumber;
+
+/// Points that a batch may touch, if that is more than twice the collection.
+const FILTERED_POINTS: usize = 1 << 20;
+
+/// What the updates of a request have used of what it may.
+#[derive(Clone, Copy, Default)]
+pub struct Used {
+    /// Points touched, each as often as it is.
+    touched: usize,
+    /// Bytes that edits added to payloads.
+    added: u64,
+    /// Bytes of payloads that edits read.
+    read: u64,
+}
+
+/// Applies the updates of a request. Together they may add so many bytes to payloads, and touch so many points.
+pub struct Applying<'r> {
+    /// The keys of a `points/batch`.
+    batch: Option<&'r [&'static str]>,
+    deadline: &'r Deadline,
+    allowance: Allowance<'r>,
+    /// Payloads may grow by less than a request may add, because little memory is left.
+    is_short_of_memory: bool,
+    touched: usize,
+    /// Operations by filter name every point they touch in the record: together at most a few times the collection.
+    most_touched: usize,
+}
+
+impl<'r> Applying<'r> {
+    /// On a state, after what was used so far. Memory has room for so many bytes.
+    pub fn resume(
+        state: &State,
+        batch: Option<&'r [&'static str]>,
+        (limits, memory_room): (&Limits, u64),
+        deadline: &'r Deadline,
+        used: Used,
+    ) -> Applying<'r> {
+        let most_added = limits.max_added_payload_bytes.min(memory_room);
+        let is_short_of_memory = most_added < limits.max_added_payload_bytes;
+        let allowance =
+            Allowance::new(most_added, limits.max_edited_bytes, deadline).after(used.added, used.read);
+        let most_touched = FILTERED_POINTS.max(2 * state.ids.len());
+        Applying { batch, deadline, allowance, is_short_of_memory, touched: used.touched, most_touched }
+    }
+
+    /// What was used so far.
+    pub fn used(&self) -> Used {
+        let (added, read) = self.allowance.used();
+        Used { touched: self.touched, added, read }
+    }
+
+    /// Resolves and applies the update at a place of the request, or as much of it as is given, as part of operation `op`.
+    /// After an error the head is half changed.
+    pub fn apply(
+        &mut self,
+        head: &mut Head,
+        op: OpNumber,
+        at: usize,
+        update: Update,
+        finder: &Finder<'_>,
+    ) -> Result<Vec<Change>, Error> {
+        let place = self.batch.map_or(String::new(), |names| format!("operations[{at}].{}.", names[at]));
+        // Each may copy a payload as large as a request.
+        self.deadline.check()?;
+        let changes = resolve(&head.state, update, &place, finder)?;
+        self.touched += changes.iter().map(Change::touched).sum::<usize>();
+        if at > 0 && self.touched > self.most_touched {
+            let most = self.most_touched;
+            return Err(Error::bad(format!("{place}the batch touches more than {most} points")));
+        }
+        for change in &changes {
+            head.apply_within(op, change, &mut self.allowance).map_err(|why| match why {
+                // More than the limit allows is the request's fault, more than there is room for is not.
+                Unapplied::TooLong(_) if self.is_short_of_memory => Error::MemoryLimit,
+                Unapplied::TooLong(why) | Unapplied::Refused(why) => {
+                    Error::bad(format!("{place}payload: {why}"))
+                }
+                Unapplied::GivenUp(error) => error,
+            })?;
+            yield_to_reads();
+        }
+        Ok(changes)
+    }
+}

@@ -1,0 +1,148 @@
+//! Which points the filter of an update matches: by looking at them, or as was found before.
+
+use crate::deadline::{Deadline, Pace};
+use crate::error::Error;
+use crate::filter::Filter;
+use crate::point_set::PointSet;
+use crate::scheduling::yield_to_reads;
+use crate::state::State;
+use crate::types::{OpNumber, PointId, PointOffset};
+use std::collections::BTreeSet;
+
+/// Points that a filter of a request matched, before an earlier state of the collection is forgotten.
+#[derive(Default)]
+pub struct Matched {
+    /// By their offsets in the state that the request was resolved on.
+    present: PointSet,
+    /// Points that this state does not have: earlier updates of the same request add them.
+    added: BTreeSet<PointId>,
+}
+
+impl Matched {
+    /// Points at ascending offsets of `state`, which is `base` after earlier updates of the request.
+    pub fn new(base: &State, state: &State, offsets: &[PointOffset]) -> Matched {
+        let is_present = |offset: &PointOffset| {
+            let before = base.points.get(offset.index()).filter(|point| point.live);
+            before.is_some_and(|point| point.id == state.at(*offset).id)
+        };
+        let (present, added): (Vec<_>, Vec<_>) = offsets.iter().copied().partition(is_present);
+        let added = added.into_iter().map(|offset| state.at(offset).id).collect();
+        Matched { present: PointSet::from_sorted(&present), added }
+    }
+
+    /// The same, where some points were looked at again in a later state: `again` is what of them matches there.
+    pub fn replace(&mut self, changed: &Changed, again: Matched) {
+        self.present = &(&self.present - &changed.offsets) | &again.present;
+        self.added.retain(|id| !changed.ids.contains(id));
+        self.added.extend(again.added);
+    }
+
+    /// How many.
+    pub fn points(&self) -> u64 {
+        self.present.len() + self.added.len() as u64
+    }
+
+    fn contains(&self, base: &State, id: PointId) -> bool {
+        base.ids.get(&id).is_some_and(|offset| self.present.contains(*offset)) || self.added.contains(&id)
+    }
+}
+
+/// The points that differ between two states.
+#[derive(Default)]
+pub struct Changed {
+    offsets: PointSet,
+    ids: BTreeSet<PointId>,
+}
+
+impl Changed {
+    /// Between a state at an operation and a later one.
+    pub fn between(before: &State, op: OpNumber, after: &State) -> Changed {
+        let offsets: Vec<PointOffset> = after.changed_after(op).collect();
+        // An offset may have another point than before.
+        let of = |state: &State, offset: PointOffset| {
+            state.points.get(offset.index()).filter(|point| point.live).map(|point| point.id)
+        };
+        let ids = offsets.iter().flat_map(|offset| [of(before, *offset), of(after, *offset)]);
+        Changed { ids: ids.flatten().collect(), offsets: PointSet::from_sorted(&offsets) }
+    }
+
+    /// Their ids.
+    pub fn ids(&self) -> &BTreeSet<PointId> {
+        &self.ids
+    }
+}
+
+/// How to find what the filter of an update matches.
+pub enum Finder<'a> {
+    /// By a look at each candidate.
+    Looking(&'a Deadline),
+    /// As was found in `base`. Points that were changed since are looked at.
+    Found {
+        /// The state of the resolution.
+        base: &'a State,
+        /// What the filter matches in it.
+        matched: &'a Matched,
+        /// What is different now.
+        changed: &'a Changed,
+        /// Of the request.
+        deadline: &'a Deadline,
+    },
+}
+
+impl<'a> Finder<'a> {
+    /// Of the request.
+    pub fn deadline(&self) -> &'a Deadline {
+        match self {
+            Finder::Looking(deadline) | Finder::Found { deadline, .. } => deadline,
+        }
+    }
+
+    /// Whether a point matches, if that is known without a look.
+    pub fn known(&self, id: PointId) -> Option<bool> {
+        match self {
+            Finder::Looking(_) => None,
+            Finder::Found { changed, .. } if changed.ids.contains(&id) => None,
+            Finder::Found { base, matched, .. } => Some(matched.contains(base, id)),
+        }
+    }
+
+    /// The live points of a state that match.
+    ///
+    /// # Errors
+    /// Those of the deadline.
+    pub fn matching(&self, state: &State, filter: &Filter) -> Result<Vec<PointId>, Error> {
+        match self {
+            Finder::Looking(deadline) => look_at_all(state, filter, deadline),
+            Finder::Found { base, matched, changed, deadline } => {
+                let unchanged = &matched.present - &changed.offsets;
+                let mut ids: Vec<PointId> = unchanged.iter().map(|offset| base.at(offset).id).collect();
+                ids.extend(matched.added.difference(&changed.ids));
+                let mut pace = Pace::new(deadline, filter.work());
+                for id in &changed.ids {
+                    let Some((offset, point)) = state.point(*id) else { continue };
+                    pace.step(point.payload.bytes().len())?;
+                    if filter.matches(&state.subject(offset)) {
+                        ids.push(*id);
+                    }
+                }
+                Ok(ids)
+            }
+        }
+    }
+}
+
+/// The live points that match, in the order of their offsets.
+fn look_at_all(state: &State, filter: &Filter, deadline: &Deadline) -> Result<Vec<PointId>, Error> {
+    let plan = filter.plan(state, &state.live);
+    let mut pace = Pace::new(deadline, filter.work());
+    let mut ids = Vec::new();
+    for offset in plan.candidates.as_ref().unwrap_or(&state.live) {
+        let point = state.at(offset);
+        pace.step(point.payload.bytes().len())?;
+        if plan.admits(offset, || filter.matches(&state.subject(offset))) {
+            ids.push(point.id);
+        }
+        yield_to_reads();
+    }
+    Ok(ids)
+}

@@ -1,0 +1,136 @@
+//! Writes whose filters are resolved beside the writer: see docs/scheduling-writes.md.
+
+use super::request::{Write, WriteReply, WriteRequest};
+use crate::collection::Collection;
+use crate::collection::update::{Resolution, Slice, Update, Updates, edited_bytes, filter_work};
+use crate::deadline::Deadline;
+use crate::error::Error;
+use std::sync::Arc;
+
+/// A byte of a payload that is edited, in bytes that a filter looks at: editing copies, and hardly compares.
+const LOOKS_PER_EDIT: u64 = 64;
+
+/// Work of filters that is left to the writer: tens of milliseconds at worst. A write whose points are changed by others
+/// faster than they can be looked at goes on beside the writer until its deadline.
+const WRITER_WORK: u64 = 8 << 20;
+
+/// Points that a write may change in a few tens of milliseconds.
+const LONG_POINTS: u64 = 1 << 14;
+
+/// A write that is resolved beside the writer of its collection.
+pub struct HeavyWrite {
+    collection: Arc<Collection>,
+    updates: Vec<Update>,
+    batch: Option<Vec<&'static str>>,
+    resolution: Box<Resolution>,
+    deadline: Deadline,
+    bytes: usize,
+    /// The ids that it names have much to edit.
+    is_long: bool,
+    reply: WriteReply,
+}
+
+/// A write with its class.
+pub enum Class {
+    /// For [`Collection::enqueue`].
+    Light(WriteRequest),
+    /// To be resolved beside the writer.
+    Heavy(HeavyWrite),
+}
+
+/// Where a heavy write is after a step.
+pub enum Step {
+    /// It needs more of them.
+    More(HeavyWrite),
+    /// It is resolved, and takes so long to apply that others should not wait for it: to be [written](HeavyWrite::write).
+    Resolved(HeavyWrite),
+    /// It was answered, or will be by the log.
+    Done,
+}
+
+impl Collection {
+    /// Decides whether a write is to be resolved beside the writer.
+    pub fn classify(self: &Arc<Self>, request: WriteRequest) -> Class {
+        let WriteRequest { write: Write::Points { updates, batch }, deadline, bytes, reply } = request else {
+            return Class::Light(request);
+        };
+        let view = self.view();
+        let light = self.shared.limits.light_filter_work;
+        let edited = edited_bytes(&view.state, &updates, light.saturating_mul(LOOKS_PER_EDIT));
+        let is_long = edited / LOOKS_PER_EDIT >= light.max(1);
+        if filter_work(&view.state, &updates, light) <= light && !is_long {
+            let write = Write::Points { updates, batch };
+            return Class::Light(WriteRequest { write, deadline, bytes, reply });
+        }
+        let resolution = Box::new(Resolution::new(view));
+        let collection = Arc::clone(self);
+        Class::Heavy(HeavyWrite { collection, updates, batch, resolution, deadline, bytes, is_long, reply })
+    }
+}
+
+impl HeavyWrite {
+    /// Goes on for about a slice, and writes when everything is resolved.
+    pub fn step(mut self, mut slice: Slice) -> Step {
+        let limits = &self.collection.shared.limits;
+        let updates =
+            Updates { list: &self.updates, batch: self.batch.as_deref(), limits, deadline: &self.deadline };
+        // A write that will be refused is not resolved.
+        let admitted = self.collection.check_writable().and_then(|()| match self.grows() {
+            true => self.collection.shared.admit_growth(0),
+            false => Ok(()),
+        });
+        match admitted.and_then(|()| self.resolution.go_on(updates, &mut slice)) {
+            Err(error) => {
+                self.refuse(error);
+                Step::Done
+            }
+            Ok(false) => Step::More(self),
+            Ok(true) => {
+                let view = self.collection.view();
+                let behind = self.resolution.behind(&view, &self.updates);
+                if behind.is_none_or(|work| work > WRITER_WORK) {
+                    self.resolution.catch_up(view);
+                    return Step::More(self);
+                }
+                if self.is_long || self.resolution.points() > LONG_POINTS {
+                    return Step::Resolved(self);
+                }
+                self.write();
+                Step::Done
+            }
+        }
+    }
+
+    fn grows(&self) -> bool {
+        self.updates.iter().any(Update::grows)
+    }
+
+    /// Applies it to the head, and has it logged. It does not wait in the queue: it is in order with what was written before it was resolved,
+    /// and has no order with what waits.
+    pub fn write(self) {
+        let HeavyWrite { collection, updates, batch, resolution, deadline, bytes, reply, .. } = self;
+        let write = Write::Resolved { updates, batch, resolution };
+        collection.write_unqueued(WriteRequest { write, deadline, bytes, reply });
+    }
+
+    /// Whether it is to be given up.
+    pub fn is_overdue(&self) -> bool {
+        self.deadline.passed()
+    }
+
+    /// Answers it with the error of its deadline.
+    pub fn give_up(self) {
+        let error = self.deadline.error();
+        self.refuse(error);
+    }
+
+    /// Answers it with an error.
+    pub fn refuse(self, error: Error) {
+        (self.reply)(Err(error));
+    }
+
+    /// At least the bytes of payloads that its resolution holds beside those of the collection.
+    pub fn held_bytes(&self) -> u64 {
+        self.resolution.held_bytes()
+    }
+}

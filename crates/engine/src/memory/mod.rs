@@ -1,0 +1,356 @@
+//! The accountant of memory: growth is charged before it happens, and refused when little is left.
+//!
+//! Three sources meet here. Writes charge what they are going to take. A measurement, some times a second, says what the
+//! collections hold and what the whole process holds, V8 and the fragments of the heap included; then the charges before
+//! the last one are forgotten, since the measurement has them. `docs/memory.md` has the reasons.
+
+mod cgroups;
+mod process;
+
+use crate::error::Error;
+use crate::limits::{Limits, Thresholds};
+use cgroups::Group;
+use parking_lot::Mutex;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// Bytes of the limit that are those of Node.
+pub const NODE_BYTES: u64 = 128 << 20;
+/// Of a small limit the engine has at least this part.
+const LEAST_SHARE: u64 = 4;
+
+/// Shares of the limit in thousandths: where growth is refused, where it is taken up again, where caches shrink, and where
+/// building waits.
+const REFUSED_AT: u64 = 900;
+const RESUMED_AT: u64 = 850;
+const SHRUNK_AT: u64 = 750;
+const CRITICAL_AT: u64 = 960;
+
+/// The process is measured again after this many bytes of charges.
+const STEP_BYTES: u64 = 1 << 20;
+
+/// What memory is accounted against.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MemoryLimit {
+    /// Nothing: growth is never refused.
+    #[default]
+    None,
+    /// That many bytes for the whole process.
+    Bytes(u64),
+    /// The least limit of the control groups of the process, else the memory of the machine, which has so many bytes.
+    OfSystem {
+        /// Bytes of the machine.
+        machine: u64,
+    },
+}
+
+/// What is held of the memory, at the last measurement.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MemoryUse {
+    /// Bytes that the process may hold; 0 for any number.
+    pub limit: u64,
+    /// Anonymous bytes of the process, and what others hold of a group that limits both.
+    pub process: u64,
+    /// Bytes of the limit that the engine may hold.
+    pub engine_limit: u64,
+    /// Bytes of the engine, with what the graphs behind the writes will take.
+    pub engine: u64,
+    /// Growth that was accepted lately.
+    pub charged: u64,
+    /// Whether writes that make data grow are refused.
+    pub is_refusing: bool,
+}
+
+/// The accountant: see the module.
+#[derive(Debug)]
+pub struct Memory {
+    /// `u64::MAX` for none.
+    limit: u64,
+    engine_limit: u64,
+    /// Looked at only if the limit is theirs.
+    groups: Vec<Group>,
+    process: AtomicU64,
+    /// Bytes that others hold of the limit.
+    others: AtomicU64,
+    engine: AtomicU64,
+    /// Charges since the last measurement, and those between that and the one before.
+    charged: AtomicU64,
+    charged_before: AtomicU64,
+    /// Charges since the process was measured.
+    unmeasured: AtomicU64,
+    /// What requests hold while they run.
+    in_flight: AtomicU64,
+    refuses: AtomicBool,
+    measuring: Mutex<()>,
+}
+
+impl Memory {
+    /// An accountant for this process.
+    pub fn of(limit: MemoryLimit) -> Memory {
+        let groups = match limit {
+            MemoryLimit::OfSystem { .. } => cgroups::groups(Path::new("/")),
+            _ => Vec::new(),
+        };
+        let bytes = match limit {
+            MemoryLimit::None => u64::MAX,
+            MemoryLimit::Bytes(bytes) => bytes.max(1),
+            MemoryLimit::OfSystem { machine } => {
+                groups.iter().map(|group| group.limit).fold(machine, u64::min).max(1)
+            }
+        };
+        let memory = Memory {
+            limit: bytes,
+            engine_limit: bytes.saturating_sub(NODE_BYTES).max(bytes / LEAST_SHARE).max(1),
+            groups,
+            process: AtomicU64::new(0),
+            others: AtomicU64::new(0),
+            engine: AtomicU64::new(0),
+            charged: AtomicU64::new(0),
+            charged_before: AtomicU64::new(0),
+            unmeasured: AtomicU64::new(0),
+            in_flight: AtomicU64::new(0),
+            refuses: AtomicBool::new(false),
+            measuring: Mutex::new(()),
+        };
+        memory.measure(0);
+        memory
+    }
+
+    /// Whether there is a limit.
+    pub fn is_limited(&self) -> bool {
+        self.limit != u64::MAX
+    }
+
+    /// Sizes at which background work starts that suit the limit: what waits in memory and in the log for a checkpoint, and
+    /// would be replayed by a start, must fit into the engine's part of it several times.
+    pub fn suit(&self, thresholds: Thresholds, limits: Limits) -> (Thresholds, Limits) {
+        let part = |of: u64, least: u64| (self.engine_limit / of).max(least);
+        let size = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
+        let thresholds = Thresholds {
+            checkpoint_bytes: thresholds.checkpoint_bytes.min(size(part(8, 4 << 20))),
+            log_budget_bytes: thresholds.log_budget_bytes.min(part(4, 8 << 20)),
+            log_segment_bytes: thresholds.log_segment_bytes.min(part(8, 4 << 20)),
+            ..thresholds
+        };
+        let max_unsaved_work = limits.max_unsaved_work.min(size(part(2, 32 << 20)));
+        (thresholds, Limits { max_unsaved_work, ..limits })
+    }
+
+    /// Bytes that may wait for the log.
+    pub fn log_bytes(&self, usual: usize) -> usize {
+        usual.min(usize::try_from(self.engine_limit / 8).unwrap_or(usize::MAX))
+    }
+
+    /// Charges growth of about that many bytes, unless there is no room for it.
+    ///
+    /// # Errors
+    /// `MemoryLimit` from 90 % of the limit on, until less than 85 % of it is held.
+    pub fn admit(&self, bytes: u64) -> Result<(), Error> {
+        if !self.is_limited() {
+            return Ok(());
+        }
+        let unmeasured = self.unmeasured.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        if unmeasured >= STEP_BYTES && self.measuring.try_lock().is_some_and(|_only| self.measure_process()) {
+            self.unmeasured.store(0, Ordering::Relaxed);
+        }
+        if self.is_refusing_with(bytes) {
+            return Err(Error::MemoryLimit);
+        }
+        self.charged.fetch_add(bytes, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Charges what a request holds while it runs. It is never refused; it counts until the guard is dropped.
+    pub fn hold(self: &Arc<Self>, bytes: u64) -> Held {
+        self.in_flight.fetch_add(bytes, Ordering::Relaxed);
+        Held { memory: Arc::clone(self), bytes }
+    }
+
+    /// Whether a request that will hold that many bytes while it runs fits below the limit.
+    pub fn has_room_for(&self, bytes: u64) -> bool {
+        !self.is_limited() || self.share(bytes) < CRITICAL_AT
+    }
+
+    /// Whether writes that make data grow are refused.
+    pub fn is_refusing(&self) -> bool {
+        self.is_limited() && self.is_refusing_with(0)
+    }
+
+    /// Whether so much is held that caches are to shrink.
+    pub fn is_pressed(&self) -> bool {
+        self.is_limited() && self.share(0) >= SHRUNK_AT
+    }
+
+    /// Whether so much is held that what is built behind the writes has to wait.
+    pub fn is_critical(&self) -> bool {
+        self.is_limited() && self.process_share(0) >= CRITICAL_AT
+    }
+
+    /// Bytes that one write may still add.
+    pub fn room(&self) -> u64 {
+        if !self.is_limited() {
+            return u64::MAX;
+        }
+        let charged = self.recently_charged();
+        let process = self.process.load(Ordering::Relaxed) + self.others.load(Ordering::Relaxed);
+        let below = |limit: u64, held: u64| (limit / 1000 * CRITICAL_AT).saturating_sub(held + charged);
+        below(self.limit, process).min(below(self.engine_limit, self.engine.load(Ordering::Relaxed)))
+    }
+
+    /// Takes note of what the engine holds, measures the process and its groups, and forgets the charges that are old
+    /// enough to be in the measurements.
+    pub fn measure(&self, engine_bytes: u64) {
+        if !self.is_limited() {
+            return;
+        }
+        let _only = self.measuring.lock();
+        self.engine.store(engine_bytes, Ordering::Relaxed);
+        self.measure_process();
+        let own = self.process.load(Ordering::Relaxed);
+        // The group that leaves least room decides: what others hold of it is as good as a lower limit.
+        let taken = self.groups.iter().filter_map(|group| {
+            let others = group.held()?.saturating_sub(own);
+            Some(self.limit.saturating_sub(group.limit.saturating_sub(others)))
+        });
+        self.others.store(taken.max().unwrap_or(0), Ordering::Relaxed);
+        self.charged_before.store(self.charged.swap(0, Ordering::Relaxed), Ordering::Relaxed);
+        self.unmeasured.store(0, Ordering::Relaxed);
+        self.is_refusing_with(0);
+    }
+
+    /// What is held.
+    pub fn in_use(&self) -> MemoryUse {
+        if !self.is_limited() {
+            return MemoryUse::default();
+        }
+        MemoryUse {
+            limit: self.limit,
+            process: self.process.load(Ordering::Relaxed) + self.others.load(Ordering::Relaxed),
+            engine_limit: self.engine_limit,
+            engine: self.engine.load(Ordering::Relaxed),
+            charged: self.recently_charged(),
+            is_refusing: self.is_refusing(),
+        }
+    }
+
+    fn measure_process(&self) -> bool {
+        let measured = process::anonymous_bytes();
+        self.process.store(measured.unwrap_or(0), Ordering::Relaxed);
+        measured.is_some()
+    }
+
+    fn recently_charged(&self) -> u64 {
+        [&self.charged, &self.charged_before, &self.in_flight]
+            .iter()
+            .map(|bytes| bytes.load(Ordering::Relaxed))
+            .sum()
+    }
+
+    /// Decides, with hysteresis.
+    fn is_refusing_with(&self, more: u64) -> bool {
+        let share = self.share(more);
+        if share >= REFUSED_AT {
+            self.refuses.store(true, Ordering::Relaxed);
+        } else if share < RESUMED_AT {
+            self.refuses.store(false, Ordering::Relaxed);
+        }
+        self.refuses.load(Ordering::Relaxed)
+    }
+
+    /// What would be held with `more` bytes, in thousandths of the limit of the process or of the engine, whichever is more.
+    fn share(&self, more: u64) -> u64 {
+        let engine = self.engine.load(Ordering::Relaxed) + self.recently_charged();
+        self.process_share(more).max(thousandths(engine.saturating_add(more), self.engine_limit))
+    }
+
+    fn process_share(&self, more: u64) -> u64 {
+        let process = self.process.load(Ordering::Relaxed) + self.others.load(Ordering::Relaxed);
+        thousandths((process + self.recently_charged()).saturating_add(more), self.limit)
+    }
+}
+
+fn thousandths(part: u64, whole: u64) -> u64 {
+    u64::try_from(u128::from(part) * 1000 / u128::from(whole)).unwrap_or(u64::MAX)
+}
+
+/// What a request holds, until it is dropped.
+#[derive(Debug)]
+pub struct Held {
+    memory: Arc<Memory>,
+    bytes: u64,
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.memory.in_flight.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MIB: u64 = 1 << 20;
+    /// So much that the process of the tests does not count beside it.
+    const LIMIT: u64 = 1 << 50;
+
+    #[test]
+    fn growth_is_refused_at_nine_tenths_and_taken_up_again_below_85_hundredths() {
+        let memory = Memory::of(MemoryLimit::Bytes(LIMIT));
+        let engine = LIMIT - NODE_BYTES;
+        memory.measure(engine / 1000 * 890);
+        assert_eq!(memory.admit(MIB), Ok(()));
+        assert_eq!(memory.admit(engine / 50), Err(Error::MemoryLimit));
+        assert!(memory.is_refusing());
+        memory.measure(engine / 1000 * 860);
+        assert_eq!(memory.admit(1), Err(Error::MemoryLimit), "between the two it stays as it was");
+        memory.measure(engine / 1000 * 840);
+        memory.measure(engine / 1000 * 840);
+        assert_eq!(memory.admit(1), Ok(()));
+    }
+
+    #[test]
+    fn a_charge_counts_until_a_measurement_after_the_next_has_it() {
+        let memory = Arc::new(Memory::of(MemoryLimit::Bytes(LIMIT)));
+        assert_eq!(memory.admit(5 * MIB), Ok(()));
+        memory.measure(0);
+        assert_eq!(memory.in_use().charged, 5 * MIB, "it may not have been written yet");
+        memory.measure(0);
+        assert_eq!(memory.in_use().charged, 0);
+        let held = memory.hold(7 * MIB);
+        memory.measure(0);
+        memory.measure(0);
+        assert_eq!(memory.in_use().charged, 7 * MIB);
+        drop(held);
+        assert_eq!(memory.in_use().charged, 0);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn the_process_counts_as_a_whole() {
+        let memory = Memory::of(MemoryLimit::Bytes(1));
+        assert!(memory.in_use().process > 0 && memory.is_refusing() && memory.is_critical());
+        assert_eq!(memory.room(), 0);
+    }
+
+    #[test]
+    fn without_a_limit_nothing_is_refused() {
+        let memory = Memory::of(MemoryLimit::None);
+        memory.measure(u64::MAX);
+        assert_eq!(memory.admit(u64::MAX), Ok(()));
+        assert!(!memory.is_refusing() && !memory.is_pressed() && !memory.is_critical());
+        assert_eq!((memory.in_use(), memory.room()), (MemoryUse::default(), u64::MAX));
+    }
+
+    #[test]
+    fn what_waits_for_checkpoints_suits_the_limit() {
+        let usual = (Thresholds::default(), Limits::default());
+        let (thresholds, limits) = Memory::of(MemoryLimit::Bytes(256 * MIB)).suit(usual.0, usual.1);
+        assert_eq!(thresholds.checkpoint_bytes as u64, 16 * MIB);
+        assert_eq!((thresholds.log_budget_bytes, limits.max_unsaved_work as u64), (32 * MIB, 64 * MIB));
+        let (thresholds, limits) = Memory::of(MemoryLimit::Bytes(8 << 30)).suit(usual.0, usual.1);
+        assert_eq!(thresholds.checkpoint_bytes, usual.0.checkpoint_bytes);
+        assert_eq!(limits.max_unsaved_work, usual.1.max_unsaved_work);
+    }
+}

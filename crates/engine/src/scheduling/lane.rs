@@ -1,0 +1,248 @@
+//! The lane of the request that a thread runs: light or heavy.
+//!
+//! A request begins as a light one. It becomes heavy when the work that it is about to do is estimated to take longer than
+//! [`LIGHT_WORK`], or when it has used that much processor time. It goes on where it is, on its thread. But its thread no
+//! longer counts among those that serve the light lane, so another takes its place there, and from then on it runs only
+//! when the [`Turnstile`] lets it: beside light reads on all processors but those that these need.
+//!
+//! Deadlines call [`checkpoint`], so each loop that checks the deadline of its request takes part.
+
+use super::turnstile::{Parker, Turnstile};
+use super::{LightRead, thread_time};
+use crate::error::Error;
+use std::cell::{Cell, OnceCell};
+use std::sync::{Arc, LazyLock};
+use std::time::{Duration, Instant};
+
+/// A request that takes longer than this is heavy.
+pub const LIGHT_WORK: Duration = Duration::from_millis(2);
+/// Processor time after which a heavy request is given up, on each thread that works for it: what its deadline allows may
+/// be an hour.
+pub const MOST_WORK: Duration = Duration::from_secs(120);
+
+/// The turns of all heavy requests of the process, because its engines share the processors.
+static TURNSTILE: LazyLock<Turnstile> = LazyLock::new(Turnstile::default);
+
+/// The threads that serve a light and a heavy lane.
+pub trait Lanes: Send + Sync {
+    /// Counts the calling thread as one of the heavy lane, if that has room: another may take its place in the light one.
+    fn enter_heavy(&self) -> bool;
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Lane {
+    /// The thread runs nothing that has a lane.
+    None,
+    Light,
+    Heavy,
+}
+
+/// Why a request is given up on account of its lane.
+#[derive(Clone, Copy)]
+enum Refusal {
+    HeavyLaneFull,
+    TooMuchWork,
+}
+
+/// What a thread of a pool with lanes runs.
+struct Run {
+    lanes: OnceCell<Arc<dyn Lanes>>,
+    lane: Cell<Lane>,
+    /// Processor time of the thread when it began.
+    began: Cell<Duration>,
+    /// Of a light request: when its processor time is to be looked at. Of a heavy one: when its turn began.
+    since: Cell<Option<Instant>>,
+    /// Of a heavy request: time of its earlier turns.
+    attained: Cell<Duration>,
+    /// Work that was estimated.
+    expected: Cell<Duration>,
+    refusal: Cell<Option<Refusal>>,
+    /// Whether it has a turn.
+    has_turn: Cell<bool>,
+    parker: OnceCell<Arc<Parker>>,
+    light_read: Cell<Option<LightRead>>,
+}
+
+thread_local! {
+    static RUN: Run = const {
+        Run {
+            lanes: OnceCell::new(),
+            lane: Cell::new(Lane::None),
+            began: Cell::new(Duration::ZERO),
+            since: Cell::new(None),
+            attained: Cell::new(Duration::ZERO),
+            expected: Cell::new(Duration::ZERO),
+            refusal: Cell::new(None),
+            has_turn: Cell::new(false),
+            parker: OnceCell::new(),
+            light_read: Cell::new(None),
+        }
+    };
+}
+
+/// Says which lanes the calling thread serves from now on.
+pub fn serve(lanes: Arc<dyn Lanes>) {
+    RUN.with(|run| drop(run.lanes.set(lanes)));
+}
+
+/// A request begins on this thread, whose processor time is `now`; light, if the thread serves lanes.
+pub fn begin(now: Duration) {
+    RUN.with(|run| {
+        if run.lanes.get().is_some() {
+            run.lane.set(Lane::Light);
+            run.began.set(now);
+            run.since.set(Some(Instant::now() + LIGHT_WORK));
+            run.attained.set(Duration::ZERO);
+            run.expected.set(Duration::ZERO);
+        }
+    });
+}
+
+/// The request is a read that counts as a light one until it becomes heavy or ends.
+pub fn hold(read: Option<LightRead>) {
+    RUN.with(|run| run.light_read.set(read));
+}
+
+/// The request of this thread ends. Says whether it was heavy.
+pub fn end() -> bool {
+    RUN.with(|run| {
+        run.give_turn_back();
+        run.refusal.set(None);
+        if let Some(read) = run.light_read.take() {
+            read.answered();
+        }
+        run.lane.replace(Lane::None) == Lane::Heavy
+    })
+}
+
+/// Whether the request of this thread is heavy.
+pub fn is_heavy() -> bool {
+    RUN.with(|run| run.lane.get() == Lane::Heavy)
+}
+
+/// Called between two steps of work, at most a millisecond apart. Here a light request becomes heavy, and a heavy one waits
+/// for its turn, until it is `given_up`. True when it must not go on; then [`refusal`] may say why.
+pub fn checkpoint(now: Instant, given_up: &impl Fn() -> bool) -> bool {
+    RUN.with(|run| match run.lane.get() {
+        Lane::None => false,
+        _ if run.refusal.get().is_some() => true,
+        Lane::Light if run.since.get().is_none_or(|look_at| now < look_at) => false,
+        Lane::Light => {
+            let used = thread_time().saturating_sub(run.began.get());
+            if used < LIGHT_WORK {
+                run.since.set(Some(now + (LIGHT_WORK - used)));
+                return false;
+            }
+            !run.turn_heavy(given_up)
+        }
+        Lane::Heavy => run.step(now, given_up),
+    })
+}
+
+/// Says that `work` is about to be done. A request that is heavy by all that it has said becomes one here. False when it
+/// must not go on.
+pub fn expect(work: Duration, given_up: &impl Fn() -> bool) -> bool {
+    RUN.with(|run| {
+        if run.lane.get() != Lane::Light {
+            return run.refusal.get().is_none();
+        }
+        run.expected.set(run.expected.get().saturating_add(work));
+        run.refusal.get().is_none() && (run.expected.get() <= LIGHT_WORK || run.turn_heavy(given_up))
+    })
+}
+
+/// Makes this request a heavy one, for which nothing can give up its wait. False when the heavy lane is full.
+pub fn be_heavy() -> bool {
+    RUN.with(|run| run.lane.get() != Lane::Light || run.turn_heavy(&|| false))
+}
+
+/// Why the request of this thread is given up, if it is on account of its lane.
+pub fn refusal() -> Option<Error> {
+    RUN.with(|run| run.refusal.get()).map(|refusal| match refusal {
+        Refusal::HeavyLaneFull => {
+            Error::Overloaded("the lane of heavy requests is full: too many of them are running".into())
+        }
+        Refusal::TooMuchWork => Error::Timeout(format!(
+            "the request used more than {} seconds of processor time",
+            MOST_WORK.as_secs()
+        )),
+    })
+}
+
+/// Waits for other threads. `wait` returns whether what it waits for has come, at the latest after the time that it is
+/// given. Meanwhile the thread takes no turn of others, and after a moment no place in the light lane.
+pub fn wait_aside(mut wait: impl FnMut(Option<Duration>) -> bool) {
+    RUN.with(|run| {
+        if run.lane.get() == Lane::Light && !wait(Some(LIGHT_WORK)) {
+            run.leave_light();
+        }
+        if run.lane.get() == Lane::Heavy {
+            run.give_turn_back();
+            wait(None);
+            run.take_turn(&|| false);
+        } else {
+            wait(None);
+        }
+    });
+}
+
+impl Run {
+    /// From the light lane to the heavy one, and waits for a turn. False when the request must not go on.
+    fn turn_heavy(&self, given_up: &impl Fn() -> bool) -> bool {
+        if !self.leave_light() {
+            self.refusal.set(Some(Refusal::HeavyLaneFull));
+            return false;
+        }
+        self.take_turn(given_up)
+    }
+
+    fn leave_light(&self) -> bool {
+        let left = self.lanes.get().is_some_and(|lanes| lanes.enter_heavy());
+        if left {
+            self.lane.set(Lane::Heavy);
+            self.light_read.set(None);
+        }
+        left
+    }
+
+    /// A step of a heavy request. True when it must not go on.
+    fn step(&self, now: Instant, given_up: &impl Fn() -> bool) -> bool {
+        let ran = self.since.get().map_or(Duration::ZERO, |since| now.saturating_duration_since(since));
+        let attained = self.attained.get() + ran;
+        if attained > MOST_WORK {
+            self.refusal.set(Some(Refusal::TooMuchWork));
+            return true;
+        }
+        if !self.has_turn.get() || !TURNSTILE.must_pause(ran, super::permits(now)) {
+            return false;
+        }
+        self.attained.set(attained);
+        let has_turn = TURNSTILE.pause(self.parker(), attained, &permits_now, given_up);
+        self.has_turn.set(has_turn);
+        self.since.set(Some(Instant::now()));
+        !has_turn
+    }
+
+    fn take_turn(&self, given_up: &impl Fn() -> bool) -> bool {
+        let has_turn = TURNSTILE.enter(self.parker(), self.attained.get(), &permits_now, given_up);
+        self.has_turn.set(has_turn);
+        self.since.set(Some(Instant::now()));
+        has_turn
+    }
+
+    fn give_turn_back(&self) {
+        if self.has_turn.replace(false) {
+            let ran = self.since.take().map_or(Duration::ZERO, |since| since.elapsed());
+            self.attained.set(self.attained.get() + ran);
+            TURNSTILE.leave(permits_now());
+        }
+    }
+
+    fn parker(&self) -> &Arc<Parker> {
+        self.parker.get_or_init(Arc::default)
+    }
+}
+
+fn permits_now() -> usize {
+    super::permits(Instant::now())
+}

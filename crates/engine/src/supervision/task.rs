@@ -1,0 +1,120 @@
+//! What runs in the background.
+
+/// A kind of background work. Its name is a label of the metrics, and a switch of the tests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Task {
+    /// Building graphs and field indexes.
+    Index,
+    /// Finding out what of a collection is to be built next.
+    Claim,
+    /// Taking dead rows out of a collection.
+    Vacuum,
+    /// Writing a checkpoint.
+    Checkpoint,
+    /// Answering requests that wait for a field index.
+    Waiters,
+    /// Answering writes whose deadline has passed.
+    Deadlines,
+    /// Measuring room on the disk, and keeping the reserve.
+    Room,
+    /// Measuring the memory of field indexes.
+    Measure,
+    /// Measuring what is held of the memory, and making room in it.
+    Memory,
+    /// Removing the files of deleted collections.
+    Removal,
+    /// Writing the catalog's file, and shortening the log.
+    LogUpkeep,
+    /// Writing to the log.
+    LogWriter,
+    /// Returning memory to the system.
+    HeapTrim,
+    /// A round of everything that is due at intervals.
+    Housekeeping,
+    /// Reading all files for damage.
+    Scrub,
+    /// Measuring how rows are prefetched best.
+    Tuning,
+    /// Making the report of what the engine serves.
+    Report,
+    /// A write, at the part that serves all writes of its collection.
+    Write,
+    /// A part of another thread's request.
+    Help,
+    /// A request, whose client gets an error, or the thread of a pool that runs requests.
+    Request,
+    /// The deletion of a collection.
+    Deletion,
+}
+
+impl Task {
+    /// All tasks; each stands at its number.
+    pub const ALL: [Task; 21] = [
+        Task::Index,
+        Task::Claim,
+        Task::Vacuum,
+        Task::Checkpoint,
+        Task::Waiters,
+        Task::Deadlines,
+        Task::Room,
+        Task::Measure,
+        Task::Memory,
+        Task::Removal,
+        Task::LogUpkeep,
+        Task::LogWriter,
+        Task::HeapTrim,
+        Task::Housekeeping,
+        Task::Scrub,
+        Task::Tuning,
+        Task::Report,
+        Task::Write,
+        Task::Help,
+        Task::Request,
+        Task::Deletion,
+    ];
+
+    /// Its name in metrics and logs.
+    pub fn name(self) -> &'static str {
+        match self {
+            Task::Index => "index",
+            Task::Claim => "claim",
+            Task::Vacuum => "vacuum",
+            Task::Checkpoint => "checkpoint",
+            Task::Waiters => "waiters",
+            Task::Deadlines => "deadlines",
+            Task::Room => "room",
+            Task::Measure => "measure",
+            Task::Memory => "memory",
+            Task::Removal => "removal",
+            Task::LogUpkeep => "log_upkeep",
+            Task::LogWriter => "log_writer",
+            Task::HeapTrim => "heap_trim",
+            Task::Housekeeping => "housekeeping",
+            Task::Scrub => "scrub",
+            Task::Tuning => "tuning",
+            Task::Report => "report",
+            Task::Write => "write",
+            Task::Help => "help",
+            Task::Request => "request",
+            Task::Deletion => "deletion",
+        }
+    }
+
+    /// Whether a panic can leave a collection half changed: it must not accept writes afterwards.
+    pub fn changes_collection(self) -> bool {
+        matches!(self, Task::Index | Task::Vacuum | Task::Checkpoint | Task::Write)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_task_stands_at_its_number_under_a_name_of_its_own() {
+        for (at, task) in Task::ALL.into_iter().enumerate() {
+            assert_eq!(task as usize, at);
+            assert_eq!(Task::ALL.iter().filter(|other| other.name() == task.name()).count(), 1);
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! Starting supervised threads, and waiting for their end.
+
+use super::{Stop, Supervisor, Task};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// Interval at which the end of threads is looked for, when there is a time until which they must have ended.
+const LOOK: Duration = Duration::from_millis(2);
+
+impl Supervisor {
+    /// Starts a thread that does `work` as [`Supervisor::run`] says.
+    ///
+    /// # Errors
+    /// The error of the system when it refuses a thread.
+    pub fn spawn(
+        self: &Arc<Self>,
+        name: String,
+        task: Task,
+        stop: &Arc<Stop>,
+        work: impl FnMut() + Send + 'static,
+    ) -> std::io::Result<JoinHandle<()>> {
+        let (supervisor, stop) = (Arc::clone(self), Arc::clone(stop));
+        std::thread::Builder::new().name(name).spawn(move || supervisor.run(task, &stop, work))
+    }
+}
+
+/// Waits until the threads have ended, or until `deadline`. False when one still runs: it is left alone.
+pub fn join(threads: impl IntoIterator<Item = JoinHandle<()>>, deadline: Option<Instant>) -> bool {
+    let mut all_ended = true;
+    for thread in threads {
+        if let Some(deadline) = deadline {
+            while !thread.is_finished() && Instant::now() < deadline {
+                std::thread::sleep(LOOK);
+            }
+            if !thread.is_finished() {
+                all_ended = false;
+                continue;
+            }
+        }
+        // Its panics were caught and counted.
+        let _ = thread.join();
+    }
+    all_ended
+}

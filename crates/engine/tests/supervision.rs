@@ -1,0 +1,263 @@
+//! Every background task panics once: it is counted, the thread is back, and collections serve.
+
+use kithdb_engine::MemoryLimit;
+use kithdb_engine::engine::{Engine, Operation, Options, Request, ScrubOptions, Tuning};
+use kithdb_engine::error::Error;
+use kithdb_engine::storage::SimDisk;
+use kithdb_engine::supervision::{PlantedPanic, Task};
+use serde_json::{Value, json};
+use std::sync::{Arc, mpsc};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How long a test waits for what must come.
+const LIMIT: Duration = Duration::from_secs(120);
+
+fn options() -> Options {
+    let scrub = ScrubOptions { bytes_per_second: 1 << 30, interval: Duration::from_millis(20) };
+    Options { search_threads: 2, scrub: Some(scrub), tuning: Tuning::Fixed, ..Options::default() }.eager()
+}
+
+fn open(disk: &SimDisk, options: Options) -> Engine {
+    Engine::open(Arc::new(disk.clone()), options).expect("it opens")
+}
+
+fn call(engine: &Engine, operation: &str, collection: &str, body: &Value) -> Result<Value, Error> {
+    let (send, receive) = mpsc::channel();
+    let body = if body.is_null() { Vec::new() } else { body.to_string().into_bytes() };
+    let request = Request {
+        operation: Operation::parse(operation).expect("a known operation"),
+        collection: collection.to_string(),
+        target: None,
+        wait: true,
+        timeout: None,
+        body: Box::new(body),
+        start: Instant::now(),
+        answer_room: None,
+        cancellation: kithdb_engine::Cancellation::default(),
+    };
+    engine.execute(request, Box::new(move |result| drop(send.send(result))));
+    let envelope = receive.recv_timeout(LIMIT).expect("every request is answered")?;
+    Ok(serde_json::from_slice::<Value>(&envelope).expect("envelopes are JSON")["result"].clone())
+}
+
+fn ok(engine: &Engine, operation: &str, collection: &str, body: &Value) -> Value {
+    call(engine, operation, collection, body).unwrap_or_else(|error| panic!("{operation}: {error}"))
+}
+
+fn create(engine: &Engine, name: &str) {
+    ok(engine, "create_collection", name, &json!({"vectors": {"size": 2, "distance": "Euclid"}}));
+}
+
+fn put(engine: &Engine, name: &str, ids: std::ops::Range<u64>) -> Result<Value, Error> {
+    let points: Vec<Value> =
+        ids.map(|id| json!({"id": id, "vector": [id, 1], "payload": {"k": id}})).collect();
+    call(engine, "upsert_points", name, &json!({"points": points}))
+}
+
+fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let started = Instant::now();
+    while !is_so() {
+        assert!(started.elapsed() < LIMIT, "{what} does not come");
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn panics(engine: &Engine, task: Task) -> u64 {
+    engine.catalog().shared().supervisor.counts()[task as usize]
+}
+
+/// Whether no task is marked as one that panicked the last time.
+fn is_recovered(engine: &Engine) -> bool {
+    let catalog = engine.catalog();
+    catalog.shared().supervisor.faults().is_empty()
+        && catalog.collections().iter().all(|collection| collection.setback().is_none())
+}
+
+/// Something of everything that the background does.
+fn use_everything(engine: &Engine, task: Task, round: u64) {
+    let from = 1000 + round * 40;
+    let _ = put(engine, "c", from..from + 40);
+    let doomed: Vec<u64> = (from..from + 30).collect();
+    let _ = call(engine, "delete_points", "c", &json!({"points": doomed}));
+    // Which collection a panic stops must not depend on one that comes and goes.
+    if !task.changes_collection() {
+        let vectors = json!({"vectors": {"size": 2, "distance": "Dot"}});
+        if call(engine, "create_collection", "gone", &vectors).is_ok() {
+            let _ = put(engine, "gone", 0..3);
+        }
+        let _ = call(engine, "delete_collection", "gone", &Value::Null);
+    }
+    let searches: Vec<Value> = (0..16)
+        .map(|k| json!({"vector": [k, 1], "limit": 3, "filter": {"must_not": [{"has_id": [k]}]}}))
+        .collect();
+    let _ = call(engine, "search_batch", "c", &json!({"searches": searches}));
+    engine.when_reported(Duration::ZERO, Box::new(|| {}));
+}
+
+fn is_stopped(engine: &Engine, name: &str) -> bool {
+    let entries = engine.catalog().entries();
+    let found = entries.iter().find(|entry| entry.name == name).and_then(|entry| entry.collection());
+    found.expect("it is served").fault().is_some()
+}
+
+/// Lets a task panic and asserts what every task must do then.
+fn panic_in(task: Task) {
+    let disk = SimDisk::new();
+    // The threads of one kind all begin with the task of their kind.
+    let indexers = thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
+    let at_start = match task {
+        Task::Index => indexers,
+        Task::Scrub
+        | Task::Tuning
+        | Task::Deadlines
+        | Task::Memory
+        | Task::Request
+        | Task::Housekeeping
+        | Task::Report => 1,
+        _ => 0,
+    };
+    let planted = (at_start > 0).then_some(PlantedPanic { task, times: at_start });
+    let tuning = if task == Task::Tuning { Tuning::Measured } else { Tuning::Fixed };
+    // Without a limit nothing is measured.
+    let memory = if task == Task::Memory { MemoryLimit::Bytes(1 << 40) } else { MemoryLimit::None };
+    let engine = open(&disk, Options { panics_in: planted, tuning, memory, ..options() });
+    create(&engine, "c");
+    create(&engine, "other");
+    put(&engine, "c", 0..10).expect("it is written");
+    if at_start == 0 {
+        engine.catalog().shared().supervisor.plant(PlantedPanic { task, times: 1 });
+    }
+    let mut round = 0;
+    until("the panic", || {
+        use_everything(&engine, task, round);
+        round += 1;
+        panics(&engine, task) == u64::from(at_start.max(1))
+    });
+    let events = engine.catalog().shared().supervisor.events();
+    assert!(events.iter().any(|event| event.task == task && event.what.contains("by a test")));
+    // A collection that may be half changed takes no writes; everything else is as before.
+    let poisoned = engine.catalog().collections().iter().filter(|one| one.fault().is_some()).count();
+    let may_poison = task.changes_collection() && at_start == 0;
+    assert_eq!(poisoned, usize::from(may_poison), "{}", task.name());
+    if !may_poison {
+        until("a round without a panic", || {
+            use_everything(&engine, task, round);
+            round += 1;
+            is_recovered(&engine)
+        });
+        put(&engine, "c", 10..11).expect("writes go on");
+        ok(&engine, "create_field_index", "c", &json!({"field_name": "k", "field_schema": "integer"}));
+    }
+    let passes = engine.scrub_report().passes;
+    until("a pass of the scrub", || engine.scrub_report().passes > passes);
+    assert_eq!(ok(&engine, "retrieve_points", "c", &json!({"ids": [3]}))[0]["id"], json!(3));
+    let free = if may_poison && is_stopped(&engine, "other") { "c" } else { "other" };
+    put(&engine, free, 0..1).expect("the other collection takes writes");
+    let (send, receive) = mpsc::channel();
+    engine.when_reported(
+        Duration::ZERO,
+        Box::new(move || {
+            let _ = send.send(());
+        }),
+    );
+    receive.recv_timeout(LIMIT).expect("the reports go on");
+    let report = engine.report();
+    assert!(report.panics.contains(&(task, u64::from(at_start.max(1)))), "{:?}", report.panics);
+    engine.close();
+}
+
+#[test]
+fn a_panic_in_any_background_task_is_survived_and_counted() {
+    // The log's writer is another matter: see below.
+    let tasks: Vec<Task> = Task::ALL.into_iter().filter(|task| *task != Task::LogWriter).collect();
+    for some in tasks.chunks(5) {
+        thread::scope(|scope| {
+            for &task in some {
+                let thread = thread::Builder::new().name(task.name().to_string());
+                thread.spawn_scoped(scope, move || panic_in(task)).expect("a thread");
+            }
+        });
+    }
+}
+
+#[test]
+fn a_setback_is_shown_in_the_collections_info_until_the_task_has_succeeded() {
+    let engine = open(&SimDisk::new(), options());
+    create(&engine, "c");
+    create(&engine, "other");
+    // Three for each collection: it rests for 1, 2 and 4 s.
+    engine.catalog().shared().supervisor.plant(PlantedPanic { task: Task::Waiters, times: 6 });
+    let info = |name: &str| ok(&engine, "collection_info", name, &Value::Null);
+    let said =
+        json!({"error": "background work on this collection failed inside the engine and is tried again"});
+    until("the setback", || info("c")["optimizer_status"] == said);
+    assert_eq!(info("c")["status"], json!("yellow"));
+    assert!(engine.health_issues().iter().any(|issue| issue.kind.name() == "background"));
+    until("a success", || info("c")["optimizer_status"] == json!("ok"));
+    put(&engine, "c", 0..1).expect("writes go on");
+}
+
+#[test]
+fn a_panic_in_the_logs_writer_fails_what_waits_and_a_restart_has_everything_acknowledged() {
+    let disk = SimDisk::new();
+    let engine = open(&disk, options());
+    create(&engine, "c");
+    put(&engine, "c", 0..10).expect("it is written");
+    engine.catalog().shared().supervisor.plant(PlantedPanic { task: Task::LogWriter, times: 1 });
+    thread::scope(|scope| {
+        for writer in 0..4 {
+            let engine = &engine;
+            scope.spawn(move || {
+                let failed =
+                    (0..).find_map(|n| put(engine, "c", 100 + writer * 10 + n..101 + writer * 10 + n).err());
+                assert_eq!(failed.expect("no writer waits for ever").code(), "internal");
+            });
+        }
+    });
+    assert_eq!(panics(&engine, Task::LogWriter), 1);
+    assert!(
+        put(&engine, "c", 50..51).is_err() && call(&engine, "delete_collection", "c", &Value::Null).is_err()
+    );
+    assert_eq!(ok(&engine, "collection_info", "c", &Value::Null)["status"], json!("red"));
+    assert_eq!(ok(&engine, "retrieve_points", "c", &json!({"ids": [9]}))[0]["id"], json!(9));
+    assert!(engine.health_issues().iter().any(|issue| issue.kind.name() == "log"));
+    engine.close();
+    drop(engine);
+    let engine = open(&disk, options());
+    put(&engine, "c", 50..51).expect("it takes writes again");
+    assert_eq!(
+        ok(&engine, "retrieve_points", "c", &json!({"ids": [0, 9, 50]})).as_array().map(Vec::len),
+        Some(3)
+    );
+}
+
+#[test]
+fn closing_ends_at_its_time_and_what_is_not_checkpointed_is_in_the_log_c11_3() {
+    let disk = SimDisk::new();
+    let quiet = Options { search_threads: 2, tuning: Tuning::Fixed, ..Options::default() };
+    let engine = open(&disk, quiet);
+    for number in 0..40 {
+        create(&engine, &format!("c{number}"));
+        put(&engine, &format!("c{number}"), 0..number + 1).expect("it is written");
+    }
+    // Each checkpoint stands still for longer than the close may take.
+    let (release, gate) = mpsc::channel::<()>();
+    let gate = std::sync::Mutex::new(gate);
+    disk.take_turns(Some(Arc::new(move |place: &str| {
+        if place == "behind the view of a checkpoint" {
+            let _ = gate.lock().expect("no panic").recv();
+        }
+    })));
+    let started = Instant::now();
+    engine.close_within(Duration::from_secs(1));
+    assert!(started.elapsed() < Duration::from_secs(30), "it waits for its checkpoints");
+    // What is on the disk when the process ends now.
+    let left = disk.duplicate();
+    disk.take_turns(None);
+    drop((engine, release));
+    let engine = open(&left, quiet);
+    for number in 0..40u64 {
+        assert_eq!(ok(&engine, "count", &format!("c{number}"), &json!({})), json!({"count": number + 1}));
+    }
+}

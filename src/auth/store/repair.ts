@@ -1,0 +1,212 @@
+import { copyFile, rename, rm } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { makeFolder, syncFolder } from '../../files/folder';
+import { isDamage, isReadOnly, openConnection, type SqlConnection, type SqlKind } from './connection';
+import { besides, storeFiles, storeProblems } from './copy';
+import { DigestBuilder, StoreDigest } from './digest';
+import { DIGEST_FILE, DigestFile, type Recorded } from './digest-file';
+import { syncFile } from './file';
+import { isEmpty, storePath } from './open';
+import {
+  adminRows,
+  lastTokenId,
+  ownDigest,
+  settingRows,
+  storedToken,
+  TOKEN_COLUMNS,
+  type StoredRow,
+} from './rows';
+import { FORMER_SCHEMA_VERSION, FROM_FORMER_SCHEMA, schemaVersion } from './schema';
+import type { StoreProblem } from './verification';
+import { authStateRow, writeStore } from './writing';
+
+/** What a repair of the store did. */
+export interface StoreRepair {
+  /** Whether there was nothing to repair; then nothing was changed. */
+  readonly sound: boolean;
+  readonly problems: readonly StoreProblem[];
+  readonly keptAdmin: boolean;
+  readonly keptTokens: number;
+  /** Access tokens that could be read and are dropped: the first ids. */
+  readonly droppedTokens: readonly number[];
+  /** Folder of the copies of what was replaced, relative to the data directory. */
+  readonly salvage: string | undefined;
+}
+
+/** Ids that are listed. */
+const MOST_LISTED = 1000;
+/** Access tokens that are read at a time. */
+const PAGE = 1000;
+
+/**
+ * Makes the store of a data directory sound, while no server runs on it: keeps the rows that verify, drops the others,
+ * and leaves authentication enabled. What is replaced is copied first. A kill leaves a store that is closed still, and
+ * that the next repair mends.
+ * @param stamp names the folder for what is replaced.
+ */
+export async function repairStore(dataDir: string, stamp: string, kind?: SqlKind): Promise<StoreRepair> {
+  const problems = await storeProblems(dataDir, kind);
+  const none = { keptAdmin: false, keptTokens: 0, droppedTokens: [], salvage: undefined };
+  if (problems.length === 0) {
+    return { sound: true, problems, ...none };
+  }
+  const digestFile = new DigestFile(dataDir);
+  const recorded = await digestFile.read();
+  const salvage = join('salvage', stamp);
+  await setAside(dataDir, join(dataDir, salvage));
+  const renewed = `${storePath(dataDir)}.new`;
+  await rm(renewed, { force: true });
+  const { digest, ...kept } = (await isEmpty(dataDir))
+    ? { ...none, digest: await writeNothing(renewed, recorded, kind) }
+    : await besides(dataDir, async (copy) => {
+        const connection = await openConnection(copy, kind);
+        try {
+          return await writeSound(connection, recorded, renewed);
+        } finally {
+          await connection.close();
+        }
+      });
+  // Of a kill from here on the next repair keeps the same: what was kept verifies by this digest too.
+  await digestFile.write(digest);
+  for (const name of storeFiles().slice(1)) {
+    await rm(join(dataDir, name), { force: true });
+  }
+  await syncFolder(dataDir);
+  await rename(renewed, storePath(dataDir));
+  await syncFolder(dataDir);
+  return { sound: false, problems, ...kept, salvage };
+}
+
+async function setAside(dataDir: string, folder: string): Promise<void> {
+  await makeFolder(folder);
+  for (const name of [...storeFiles(), DIGEST_FILE]) {
+    if (existsSync(join(dataDir, name))) {
+      await copyFile(join(dataDir, name), join(folder, name));
+      await syncFile(join(folder, name));
+    }
+  }
+  await syncFolder(folder);
+}
+
+async function writeNothing(path: string, recorded: Recorded, kind?: SqlKind): Promise<StoreDigest> {
+  const known = recorded.state === 'sound' ? recorded.digest : StoreDigest.empty(0);
+  return writeStore(path, kind, {
+    rows: only(authStateRow('true')),
+    generation: known.generation + 1,
+    lastTokenId: known.lastTokenId,
+  });
+}
+
+async function* only(row: StoredRow): AsyncGenerator<StoredRow> {
+  yield await Promise.resolve(row);
+}
+
+type Kept = Omit<StoreRepair, 'sound' | 'problems' | 'salvage'> & { readonly digest: StoreDigest };
+
+/** Writes what verifies of a copy of the damaged store to a new file. */
+async function writeSound(connection: SqlConnection, recorded: Recorded, path: string): Promise<Kept> {
+  const source = await Source.of(connection, recorded);
+  const rows = new DigestBuilder();
+  for await (const row of source.rows()) rows.add(row.counted);
+  const readable = rows.build(0, 0);
+  const seen = { keptAdmin: false, keptTokens: 0, droppedTokens: [] as number[] };
+  const verified = async function* (): AsyncGenerator<StoredRow> {
+    yield authStateRow('true');
+    for await (const row of source.rows()) {
+      const isKept = source.vouchesFor(row, readable);
+      if (row.kind === 'token') {
+        if (isKept) seen.keptTokens += 1;
+        else if (seen.droppedTokens.length < MOST_LISTED) seen.droppedTokens.push(row.token.id);
+      } else if (row.kind === 'admin') {
+        seen.keptAdmin = isKept;
+      }
+      if (isKept && !(row.kind === 'setting' && row.name === 'auth_enabled')) yield row;
+    }
+  };
+  const { generation, lastTokenId: last } = source;
+  const content = { rows: verified(), generation: generation + 1, lastTokenId: last };
+  const digest = await writeStore(path, connection.kind, content);
+  return { ...seen, digest };
+}
+
+/** A damaged store, read as far as it goes, and what its rows are compared with. */
+class Source {
+  private constructor(
+    private readonly connection: SqlConnection,
+    /** The newest digest that is sound: that of the file, or the store's own. */
+    private readonly trusted: StoreDigest | undefined,
+    /** A store of the former schema has no digests; it counts as a whole, or not at all. */
+    private readonly isSoundFormer: boolean,
+    readonly generation: number,
+    readonly lastTokenId: number,
+  ) {}
+
+  static async of(connection: SqlConnection, recorded: Recorded): Promise<Source> {
+    const version = await readable(() => schemaVersion(connection));
+    const isSoundFormer =
+      version === FORMER_SCHEMA_VERSION && recorded.state === 'absent' && (await isIntact(connection));
+    if (version === FORMER_SCHEMA_VERSION) {
+      // Of this copy; its rows are read like others then.
+      await readable(() => connection.script(FROM_FORMER_SCHEMA));
+    }
+    const text = await readable(() => ownDigest(connection));
+    const digests = [
+      text === undefined ? undefined : StoreDigest.parse(text),
+      recorded.state === 'sound' ? recorded.digest : undefined,
+    ].filter((digest) => digest !== undefined);
+    const [trusted] = digests.sort((a, b) => b.generation - a.generation);
+    const last = isSoundFormer ? await lastTokenId(connection) : (trusted?.lastTokenId ?? 0);
+    return new Source(connection, trusted, isSoundFormer, trusted?.generation ?? 0, last);
+  }
+
+  /**
+   * Whether a row is one of those that were written last: all rows of its part together are. A row by itself proves
+   * nothing, since an older copy of the store has sound rows of tokens that were deleted since.
+   */
+  vouchesFor(row: StoredRow, readable: StoreDigest): boolean {
+    return this.isSoundFormer || this.trusted?.agreesIn(row.counted.part, readable) === true;
+  }
+
+  /** The rows that can be read. */
+  async *rows(): AsyncGenerator<StoredRow> {
+    const { connection } = this;
+    yield* (await readable(() => settingRows(connection))) ?? [];
+    yield* (await readable(() => adminRows(connection))) ?? [];
+    for (let from = 0; from < this.lastTokenId; from += PAGE) {
+      const to = Math.min(from + PAGE, this.lastTokenId);
+      const page = await readable(() => this.#tokens(from, to));
+      if (page !== undefined) {
+        yield* page;
+        continue;
+      }
+      for (let id = from; id < to; id += 1) {
+        yield* (await readable(() => this.#tokens(id, id + 1))) ?? [];
+      }
+    }
+  }
+
+  /** Access tokens with ids above `from` up to `to`. */
+  async #tokens(from: number, to: number): Promise<readonly StoredRow[]> {
+    const rows = await this.connection.rows(
+      `SELECT ${TOKEN_COLUMNS}, row_digest FROM access_token NOT INDEXED WHERE id > ? AND id <= ? ORDER BY id`,
+      [from, to],
+    );
+    return rows.map(storedToken);
+  }
+}
+
+/** What can be read of a damaged file; undefined where it cannot. */
+async function readable<T>(work: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await work();
+  } catch (error) {
+    if (isDamage(error) || isReadOnly(error)) return undefined;
+    throw error;
+  }
+}
+
+async function isIntact(connection: SqlConnection): Promise<boolean> {
+  const rows = await readable(() => connection.rows('PRAGMA integrity_check(1)'));
+  return rows?.[0]?.['integrity_check'] === 'ok';
+}

@@ -1,0 +1,34 @@
+import { rotateSecretOffline } from '../auth/renewal';
+import { storeExists } from '../auth/store/open';
+import { StoreInUse } from '../auth/store/port';
+import type { Config } from '../config';
+import { whyUnusable } from '../operations/data-dir';
+import { CommandError, type Console } from './console';
+
+/** `kithdb admin rotate-secret`: a new JWT secret, while no server runs on the data directory (C3.5). */
+export async function rotateSecret(config: Config, console: Console): Promise<undefined> {
+  const { dataDir, tokenStore, jwtSecret } = config;
+  if (tokenStore === 'memory') {
+    throw new CommandError('KITHDB_TOKEN_STORE=memory keeps no secret between starts');
+  }
+  if (jwtSecret !== undefined) {
+    throw new CommandError(
+      'The JWT secret comes from the setting KITHDB_JWT_SECRET[_FILE] (SERVICE_JWT_SECRET[_FILE], or jwt_secret in the file of --config): replace it there, and start the server again',
+    );
+  }
+  const unusable = await whyUnusable(dataDir);
+  if (unusable !== undefined) {
+    throw new CommandError(unusable);
+  }
+  if (!(await storeExists(dataDir))) {
+    throw new CommandError(`No server has run on ${dataDir} yet: is --data-dir right?`);
+  }
+  try {
+    await rotateSecretOffline(dataDir, tokenStore);
+  } catch (error) {
+    throw error instanceof StoreInUse
+      ? new CommandError(`${error.message}: stop it, and run the command again`)
+      : error;
+  }
+  console.stdout.write('The JWT secret is replaced; every login from before is invalid.\n');
+}

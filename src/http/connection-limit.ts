@@ -1,0 +1,154 @@
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import { canonicalAddress, networkOf } from './client-address';
+
+/** An open connection. */
+interface Connection {
+  /** Over TLS the socket above it, once its handshake is over. */
+  socket: Socket;
+  readonly ends: string;
+  readonly network: Network;
+  /** Requests that are not answered whole. */
+  requests: number;
+  /** When the last of them was answered, in milliseconds. */
+  idleSince: number;
+}
+
+/** The connections of one network. */
+interface Network {
+  readonly name: string;
+  open: number;
+  /** Those that have not sent a whole head of a request, the oldest first. */
+  readonly unused: Set<Connection>;
+  /** Those whose requests are all answered, idle for longest first. */
+  readonly idle: Set<Connection>;
+}
+
+/** At the limit, the part of a network's connections that may be without a first request while others are idle. */
+const UNUSED_PART = 1 / 8;
+/** A connection that had a request within this time is cut after those that never had one. */
+const IDLE_MS = 1000;
+
+/**
+ * Keeps the number of open connections below a limit. At the limit one without a request makes room for the new one: of
+ * the network with most connections the one that is idle for longest, or, when many have never had a request, the oldest
+ * of those. So whoever opens connections and sends nothing loses them to whoever does send. A new connection is cut only
+ * when every other one has a request.
+ *
+ * A connection counts for the peer of its socket: what headers say is not known before the first request.
+ */
+export class ConnectionLimit {
+  readonly #connections = new WeakMap<Socket, Connection>();
+  readonly #networks = new Map<string, Network>();
+  /** By both ends, to find the connection of a TLS socket. */
+  readonly #open = new Map<string, Connection>();
+
+  constructor(
+    private readonly limit: number,
+    /** Called for each connection that is cut. */
+    private readonly onCut: () => void,
+  ) {}
+
+  /** Counts the connections of a server from its start. */
+  watch(server: Server): void {
+    server.on('connection', (socket: Socket) => {
+      this.#add(socket);
+    });
+    server.on('secureConnection', (socket: Socket) => {
+      const connection = this.#open.get(endsOf(socket));
+      if (connection !== undefined) {
+        connection.socket = socket;
+        this.#connections.set(socket, connection);
+      }
+    });
+  }
+
+  /** Notes that a request has arrived; it is over when its response is closed. */
+  began({ socket }: IncomingMessage, response: ServerResponse): void {
+    const connection = this.#connections.get(socket);
+    if (connection === undefined) {
+      return;
+    }
+    connection.requests += 1;
+    connection.network.unused.delete(connection);
+    connection.network.idle.delete(connection);
+    response.on('close', () => {
+      connection.requests -= 1;
+      if (connection.requests === 0 && this.#open.get(connection.ends) === connection) {
+        connection.idleSince = performance.now();
+        connection.network.idle.add(connection);
+      }
+    });
+  }
+
+  #add(socket: Socket): void {
+    const ends = endsOf(socket);
+    const network = this.#networkOf(socket);
+    const connection: Connection = { socket, ends, network, requests: 0, idleSince: 0 };
+    this.#connections.set(socket, connection);
+    this.#open.set(ends, connection);
+    network.open += 1;
+    network.unused.add(connection);
+    socket.once('close', () => {
+      this.#forget(connection);
+    });
+    if (this.#open.size > this.limit) {
+      const victim = this.#victim(connection);
+      // Its descriptor is free at once, its event comes later.
+      this.#forget(victim);
+      victim.socket.destroy();
+      this.onCut();
+    }
+  }
+
+  #networkOf(socket: Socket): Network {
+    const name = networkOf(canonicalAddress(socket.remoteAddress ?? '') ?? '');
+    let network = this.#networks.get(name);
+    if (network === undefined) {
+      network = { name, open: 0, unused: new Set(), idle: new Set() };
+      this.#networks.set(name, network);
+    }
+    return network;
+  }
+
+  /** Does nothing for a connection that is forgotten already. */
+  #forget(connection: Connection): void {
+    const { ends, network } = connection;
+    if (this.#open.get(ends) !== connection) {
+      return;
+    }
+    this.#open.delete(ends);
+    network.open -= 1;
+    network.unused.delete(connection);
+    network.idle.delete(connection);
+    if (network.open === 0) {
+      this.#networks.delete(network.name);
+    }
+  }
+
+  /** The connection that makes room for the newest one, which it is itself when every other one has a request. */
+  #victim(newest: Connection): Connection {
+    let largest: Network | undefined;
+    for (const network of this.#networks.values()) {
+      const own = network === newest.network ? 1 : 0;
+      const without = network.unused.size - own + network.idle.size;
+      if (without > 0 && network.open > (largest?.open ?? 0)) {
+        largest = network;
+      }
+    }
+    if (largest === undefined) {
+      return newest;
+    }
+    const [idle] = largest.idle;
+    const [unused] = largest.unused;
+    const older = unused === newest ? undefined : unused;
+    const isFlooded = largest.unused.size > largest.open * UNUSED_PART;
+    const isIdle = idle !== undefined && performance.now() - idle.idleSince >= IDLE_MS;
+    return (isIdle && !isFlooded ? idle : (older ?? idle)) ?? newest;
+  }
+}
+
+/** Both ends of a connection, which a TLS socket shares with the one below it. */
+function endsOf({ remoteAddress = '', remotePort = 0, localAddress = '' }: Socket): string {
+  return `${remoteAddress} ${remotePort} ${localAddress}`;
+}

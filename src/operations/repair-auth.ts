@@ -1,0 +1,19 @@
+import { repairStore, type StoreRepair } from '../auth/store/repair';
+import type { SqlKind } from '../auth/store/connection';
+import { claimDataDir } from '../engine/offline';
+import { requireDataDir } from './data-dir';
+
+/**
+ * Repairs the store of authentication of a data directory at rest.
+ * @throws Error when it cannot be repaired: no data directory, a server that holds it, no room for what is kept.
+ */
+export async function repairAuth(dataDir: string, kind: SqlKind | undefined): Promise<StoreRepair> {
+  requireDataDir(dataDir);
+  const claim = claimDataDir(dataDir);
+  try {
+    const stamp = new Date().toISOString().replaceAll(/[-:.]/g, '');
+    return await repairStore(dataDir, stamp, kind);
+  } finally {
+    claim.release();
+  }
+}

@@ -1,0 +1,111 @@
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { inModule } from './module';
+
+const ROOT = join(__dirname, '..', '..');
+const DATA = join(ROOT, 'data', 'debian-small');
+
+/** The generator is compiled first where it is out of date. */
+const TIMEOUT_MS = 600_000;
+
+interface Figure {
+  what: string;
+  measured: number | string | null;
+  must?: number | string;
+  aim?: number;
+  verdict: string | null;
+}
+
+interface Report {
+  set: unknown;
+  machine: unknown;
+  targets: unknown[];
+  results: { scenario: string; part: string; callers: string | null; figures: Figure[]; details?: object }[];
+}
+
+describe('npm run bench:load', () => {
+  let folder: string;
+  let report: Report;
+  let stdout: string;
+
+  beforeAll(() => {
+    folder = mkdtempSync(join(tmpdir(), 'kithdb-bench-load-test-'));
+    const out = join(folder, 'report.json');
+    const args = ['--data', DATA, '--quick', '--scenarios', 'attack-2,attack-18,overload,stop'];
+    const ran = spawnSync(
+      process.execPath,
+      [join(ROOT, 'bench', 'load-suite.mjs'), ...args, '--callers', 'own', '--folder', folder, '--out', out],
+      { encoding: 'utf8', timeout: TIMEOUT_MS },
+    );
+    if (ran.status !== 0) throw new Error(`${ran.stdout}${ran.stderr}`);
+    stdout = ran.stdout;
+    report = JSON.parse(readFileSync(out, 'utf8')) as Report;
+  }, TIMEOUT_MS);
+  afterAll(() => {
+    rmSync(folder, { recursive: true });
+  });
+
+  test('says what it measured, where and how', () => {
+    expect(report.set).toEqual({ name: 'debian-small', rows: 2000, dims: 384, distance: 'Cosine' });
+    expect(report.machine).toMatchObject({
+      commit: expect.any(String) as string,
+      cpu: expect.any(String) as string,
+      date: expect.stringMatching(/^\d{4}-\d\d-\d\dT/) as string,
+      command: expect.stringMatching(/^npm run bench:load -- --data debian-small --quick /) as string,
+      load_before: expect.any(Number) as number,
+    });
+    expect(report.targets).toEqual([{ commit: expect.any(String) as string }]);
+  });
+
+  test('has each part of the scenarios, with figures, bounds and verdicts', () => {
+    const parts = report.results.map(({ scenario, part, callers }) => [scenario, part, callers]);
+    expect(parts).toEqual([
+      ['attack-2', 'declared', 'own'],
+      ['attack-2', 'many', 'own'],
+      ['attack-18', 'batches', 'own'],
+      ['overload', 'closed loop', null],
+      ['overload', 'open loop', null],
+      ['stop', '20 dirty collections', null],
+    ]);
+    for (const { figures } of report.results) {
+      for (const { what, must, verdict } of figures) {
+        expect(stdout).toContain(what);
+        expect(verdict === null).toBe(must === undefined);
+        expect([null, 'aim', 'must', 'missed']).toContain(verdict);
+      }
+    }
+    expect(stdout).toMatch(/of 6 parts reach what they must/);
+  });
+
+  test('counts what a bystander and its attackers were answered', () => {
+    const { details } = report.results[0]!;
+    expect(details).toMatchObject({
+      idle: { all: { statuses: { 200: { count: expect.any(Number) as number } } } },
+      during: { all: { waited: { latency: { p99: expect.any(Number) as number } } } },
+      attackers: [{ sent_bytes: expect.any(Number) as number, connections: { opened: 2 } }],
+    });
+    const measured = (at: number, what: string): unknown =>
+      report.results[at]!.figures.find((figure) => figure.what === what)?.measured;
+    expect(measured(2, 'a light write, answers that are 200')).toEqual(expect.any(Number));
+    expect(measured(5, 'acknowledged points that are lost')).toBe(0);
+  });
+
+  test('leaves nothing in its folder', () => {
+    expect(readdirSync(folder)).toEqual(['report.json']);
+  });
+});
+
+test('a figure is compared with its bounds, and one that could not be measured misses them', () => {
+  const verdicts = inModule(
+    'load/verdict.mjs',
+    `const bounds = { must: 10, aim: 3 };
+     return [
+       m.atMost('a', 3, 'ms', bounds), m.atMost('a', 9, 'ms', bounds), m.atMost('a', 11, 'ms', bounds),
+       m.atLeast('a', 11, 'ms', { must: 9, aim: 10 }), m.atLeast('a', 8, 'ms', { must: 9, aim: 10 }),
+       m.atMost('a', null, 'ms', bounds), m.atMost('a', 9, 'ms'), m.holds('a', true), m.holds('a', false),
+     ].map(({ verdict }) => verdict);`,
+  );
+  expect(verdicts).toEqual(['aim', 'must', 'missed', 'aim', 'missed', 'missed', null, 'aim', 'missed']);
+});

@@ -1,0 +1,220 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { ServerChild, type Launch } from '../crash/server-child';
+import { until } from '../until';
+import { kithdb, kithdbWith } from './command';
+
+const PASSWORD = 'Correct-horse-7-staple';
+const DAMAGED = 'Authentication operation failed: the store of authentication is damaged';
+
+let folder: string;
+let dataDir: string;
+let store: string;
+let server: ServerChild | undefined;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'kithdb-closed-'));
+  dataDir = join(folder, 'data');
+  store = join(dataDir, 'auth.sqlite3');
+});
+afterEach(async () => {
+  await ServerChild.killAll();
+  rmSync(folder, { recursive: true });
+});
+
+/** Starts a server, and gives its address when it is ready, or closed. */
+async function serve(launch: Launch = {}, on = dataDir): Promise<string> {
+  const child = new ServerChild(on, launch);
+  server = child;
+  await until(() => / (?:ready|listens) on \S+/.test(child.output));
+  return /(?:ready|listens) on ([^\s,]+)/.exec(child.output)![1]!;
+}
+
+async function stop(): Promise<void> {
+  server?.signal('SIGTERM');
+  expect(await server?.exit).toMatchObject({ code: 0 });
+}
+
+interface Answer {
+  readonly status: number;
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any -- as supertest has it: tests know what they asked for
+  readonly body: any;
+}
+
+async function call(
+  url: string,
+  method: string,
+  path: string,
+  body?: object,
+  token?: string,
+): Promise<Answer> {
+  const response = await fetch(`${url}${path}`, {
+    method,
+    headers: {
+      'content-type': 'application/json',
+      ...(token !== undefined && { authorization: `Bearer ${token}` }),
+    },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  });
+  return { status: response.status, body: await response.json() };
+}
+
+async function login(url: string): Promise<string> {
+  return (await call(url, 'POST', '/auth/admin/login', { password: PASSWORD })).body.token;
+}
+
+/** A data directory with authentication enabled, a token that works and one that was deleted. */
+async function enabled(): Promise<{ jwt: string; live: string; revoked: string }> {
+  const url = await serve({ env: { KITHDB_ADMIN_PASSWORD: PASSWORD, KITHDB_AUTH_ENABLED: 'true' } });
+  const jwt = await login(url);
+  const token = async () =>
+    (await call(url, 'POST', '/auth/access_token', { name: 'n', permission: 'read' }, jwt)).body;
+  const [live, revoked] = [await token(), await token()];
+  expect((await call(url, 'DELETE', `/auth/access_token/${revoked.id}`, undefined, jwt)).status).toBe(200);
+  await stop();
+  return { jwt, live: live.token, revoked: revoked.token };
+}
+
+async function expectClosed(url: string, tokens: readonly string[]): Promise<void> {
+  for (const token of [undefined, ...tokens]) {
+    expect(await call(url, 'GET', '/collections', undefined, token)).toMatchObject({
+      status: 500,
+      body: { status: { error: DAMAGED } },
+    });
+    const refused = { status: 500, body: { status: 'error', message: DAMAGED } };
+    expect(await call(url, 'GET', '/auth/access_tokens', undefined, token)).toEqual(refused);
+    expect(await call(url, 'PATCH', '/auth/enabled', { enabled: false }, token)).toEqual(refused);
+    expect(await call(url, 'POST', '/auth/admin', { password: PASSWORD })).toEqual(refused);
+    expect(await call(url, 'POST', '/auth/admin/login', { password: PASSWORD })).toEqual(refused);
+  }
+  expect((await call(url, 'GET', '/livez')).status).toBe(200);
+  expect(await call(url, 'GET', '/readyz')).toEqual({ status: 503, body: { status: 'closed' } });
+}
+
+describe('C3.8 a server whose store of authentication is damaged', () => {
+  it('is closed until it is repaired, whatever is damaged', async () => {
+    const { jwt, live, revoked } = await enabled();
+    const sound = readFileSync(store);
+    const damages: readonly (readonly [RegExp, boolean, () => void])[] = [
+      [
+        /the setting auth_enabled is not what was written/,
+        true,
+        () => {
+          const bytes = Buffer.from(sound);
+          bytes[bytes.lastIndexOf('true')]! ^= 1;
+          writeFileSync(store, bytes);
+        },
+      ],
+      [
+        /there is no such file/,
+        false,
+        () => {
+          rmSync(store);
+        },
+      ],
+    ];
+    for (const [what, isKept, damage] of damages) {
+      damage();
+      const url = await serve();
+      expect(server?.output).toMatch(/is closed: .*kithdb check.*kithdb admin repair/);
+      // The log is written behind what is printed.
+      await until(() => /kithdb admin repair.*authentication is closed/.test(server!.output));
+      await expectClosed(url, [jwt, live, revoked]);
+      // The collections can be saved nevertheless.
+      const backup = await kithdb(
+        'backup',
+        '--data-dir',
+        dataDir,
+        '--to',
+        join(folder, `b${String(what)}`.replaceAll('/', '')),
+      );
+      expect(backup).toMatchObject({ code: 3, err: expect.stringMatching(/auth\.sqlite3 is damaged/) });
+      expect(await kithdb('admin', 'repair', '--data-dir', dataDir)).toMatchObject({ code: 1 });
+      await stop();
+      const check = await kithdb('check', '--data-dir', dataDir);
+      expect(check).toMatchObject({ code: 1, out: expect.stringMatching(what) });
+      const repair = await kithdb('admin', 'repair', '--data-dir', dataDir);
+      expect(repair).toMatchObject({ code: 0, out: expect.stringMatching(/Authentication is enabled\./) });
+      expect((await kithdb('check', '--data-dir', dataDir)).code).toBe(0);
+      expect((await kithdb('admin', 'repair', '--data-dir', dataDir)).out).toBe('Nothing to repair.\n');
+      expect(readdirSync(join(dataDir, 'salvage')).length).toBeGreaterThan(0);
+
+      const again = await serve();
+      for (const [token, status] of [
+        [live, isKept ? 200 : 401],
+        [revoked, 401],
+        [jwt, 401],
+        [undefined, 401],
+      ] as const) {
+        expect((await call(again, 'GET', '/collections', undefined, token)).status).toBe(status);
+      }
+      await stop();
+    }
+  });
+});
+
+describe('C3.5 the JWT secret', () => {
+  it('is in no backup, and a restored directory makes one of its own', async () => {
+    const { jwt } = await enabled();
+    for (const live of [false, true]) {
+      const [backup, restored] = [join(folder, `b${String(live)}`), join(folder, `r${String(live)}`)];
+      if (live) await serve();
+      expect((await kithdb('backup', '--data-dir', dataDir, '--to', backup)).code).toBe(0);
+      if (live) await stop();
+      expect((await kithdb('restore', '--from', backup, '--data-dir', restored)).code).toBe(0);
+      expect(readFileSync(join(backup, 'data', 'auth.sqlite3')).includes('jwt_secret')).toBe(false);
+      const url = await serve({}, restored);
+      expect((await call(url, 'GET', '/auth/access_tokens', undefined, jwt)).status).toBe(401);
+      expect((await call(url, 'GET', '/auth/access_tokens', undefined, await login(url))).status).toBe(200);
+      await stop();
+    }
+    const url = await serve();
+    expect((await call(url, 'GET', '/auth/access_tokens', undefined, jwt)).status).toBe(200);
+  });
+
+  it('is rotated while no server runs, and where no setting has it', async () => {
+    const { jwt } = await enabled();
+    const rotate = ['admin', 'rotate-secret', '--data-dir', dataDir];
+    await serve();
+    expect(await kithdb(...rotate)).toMatchObject({
+      code: 1,
+      err: expect.stringMatching(/is in use: another KithDB process runs on this data directory: stop it/),
+    });
+    await stop();
+    for (const name of ['KITHDB_JWT_SECRET', 'SERVICE_JWT_SECRET']) {
+      const refused = await kithdbWith({ [name]: 'x'.repeat(40) }, ...rotate);
+      expect(refused).toMatchObject({ code: 1, err: expect.stringMatching(new RegExp(`setting .*${name}`)) });
+    }
+    expect(await kithdb(...rotate)).toEqual({
+      code: 0,
+      out: 'The JWT secret is replaced; every login from before is invalid.\n',
+      err: '',
+    });
+    const url = await serve();
+    expect((await call(url, 'GET', '/auth/access_tokens', undefined, jwt)).status).toBe(401);
+    expect((await call(url, 'GET', '/auth/access_tokens', undefined, await login(url))).status).toBe(200);
+  });
+
+  it('of a setting is used though it was replaced, with a warning', async () => {
+    await enabled();
+    const warning = /JWT secret of the settings is one that was replaced/;
+    const [first, second] = ['f'.repeat(40), 's'.repeat(40)];
+    for (const [secret, warns] of [
+      [first, false],
+      [first, false],
+      [second, false],
+      [first, true],
+    ] as const) {
+      await serve({ env: { KITHDB_JWT_SECRET: secret } });
+      await stop();
+      expect([
+        secret,
+        server!.output.includes('JWT secret of the settings is one that was replaced'),
+      ]).toEqual([secret, warns]);
+    }
+    expect((await kithdb('admin', 'rotate-secret', '--data-dir', dataDir)).code).toBe(0);
+    await serve({ env: { KITHDB_JWT_SECRET: first } });
+    await stop();
+    expect(server!.output).toMatch(warning);
+  });
+});
