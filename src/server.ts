@@ -266,12 +266,17 @@ async function openControlSocket(
   };
   try {
     const resetPassword = (password: string) => store.resetPassword(password);
-    const control = await openControl(config.dataDir, { staging, resetPassword }, log);
+    const rotateSecret = async (): Promise<boolean> => {
+      if (config.jwtSecret !== undefined) return false;
+      await store.rotateSecret();
+      return true;
+    };
+    const control = await openControl(config.dataDir, { staging, resetPassword, rotateSecret }, log);
     cleanUp.add('control socket', () => control.close());
   } catch (error) {
     log.warn(
       { err: error },
-      'no socket for commands: kithdb backup and kithdb admin reset-password need the server to be stopped',
+      'no socket for commands: kithdb backup, kithdb admin reset-password and kithdb admin rotate-secret need the server to be stopped',
     );
   }
 }

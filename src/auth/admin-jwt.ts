@@ -15,7 +15,7 @@ const HEADER_PARAMETERS: ReadonlySet<string> = new Set(['alg', 'typ']);
 
 /** Issues and verifies the admin's JWTs (C3.5). */
 export class AdminJwt {
-  readonly #key: KeyObject;
+  #key: KeyObject;
 
   /**
    * @param secret its UTF-8 bytes are the HMAC key
@@ -26,8 +26,12 @@ export class AdminJwt {
     private readonly lifetimeSeconds: number,
     private readonly now: () => number,
   ) {
-    // Made once: given a string, every verification would first try to parse it as a public key.
-    this.#key = createSecretKey(Buffer.from(secret));
+    this.#key = keyOf(secret);
+  }
+
+  /** Signs with another secret from now on: every JWT issued before is invalid. */
+  replaceSecret(secret: string): void {
+    this.#key = keyOf(secret);
   }
 
   /** A JWT that is valid until the password generation changes or its lifetime is over. */
@@ -74,4 +78,9 @@ export class AdminJwt {
       payload[GENERATION] === generation
     );
   }
+}
+
+/** Made once for each secret: given a string, every verification would first try to parse it as a public key. */
+function keyOf(secret: string): KeyObject {
+  return createSecretKey(Buffer.from(secret));
 }

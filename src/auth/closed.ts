@@ -26,6 +26,10 @@ export class ClosedAuthService implements AuthService {
     return this.#refuse();
   }
 
+  rotateSecret(): Promise<never> {
+    return this.#refuse();
+  }
+
   login(): Promise<never> {
     return this.#refuse();
   }

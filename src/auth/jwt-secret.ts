@@ -36,9 +36,11 @@ export async function renewJwtSecret(store: TokenStore): Promise<void> {
   await store.storeSetting('jwt_secret', newSecret());
 }
 
-/** Replaces the stored secret by a new one: every JWT signed with the one before is invalid. */
-export async function rotateJwtSecret(store: TokenStore): Promise<void> {
-  await replaceSecret(store, await store.setting('jwt_secret'), newSecret());
+/** Replaces the stored secret by a new one, which is returned: every JWT signed with the one before is invalid. */
+export async function rotateJwtSecret(store: TokenStore): Promise<string> {
+  const secret = newSecret();
+  await replaceSecret(store, await store.setting('jwt_secret'), secret);
+  return secret;
 }
 
 function newSecret(): string {

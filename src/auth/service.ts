@@ -4,6 +4,7 @@ import type { Identity, Permission } from '../http/authorization';
 import { digestOf, generateToken, isWellFormedToken } from './access-token';
 import type { AdminJwt } from './admin-jwt';
 import type { IdentityCache, KnownToken } from './identity-cache';
+import { rotateJwtSecret } from './jwt-secret';
 import type { LoginThrottle } from './login-throttle';
 import type { PasswordHasher } from './password-hashing';
 import { ADMIN_IDENTITY, formatPermissions, parsePermissions } from './permissions';
@@ -64,6 +65,8 @@ export interface AuthService {
    * @throws HashingBusy
    */
   resetPassword(password: string, isAllowed?: () => boolean): Promise<PasswordReset>;
+  /** Replaces the secret that signs JWTs: every one issued before is invalid when it resolves. */
+  rotateSecret(): Promise<void>;
   /**
    * `client` is the address for which the attempt counts; `viaUnknownProxy` says that it may be that of many.
    * @throws HashingBusy
@@ -227,6 +230,14 @@ export class StoredAuthService implements AuthService {
       this.admin = admin;
       this.parts.log.info('admin password reset: every JWT issued before is invalid');
       return 'done';
+    });
+  }
+
+  rotateSecret(): Promise<void> {
+    const { store, jwt, log } = this.parts;
+    return this.#change(async () => {
+      jwt.replaceSecret(await rotateJwtSecret(store));
+      log.info('JWT secret replaced: every JWT issued before is invalid');
     });
   }
 

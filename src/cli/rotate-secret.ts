@@ -1,11 +1,12 @@
 import { rotateSecretOffline } from '../auth/renewal';
+import type { SqlKind } from '../auth/store/connection';
 import { storeExists } from '../auth/store/open';
 import { StoreInUse } from '../auth/store/port';
 import type { Config } from '../config';
 import { whyUnusable } from '../operations/data-dir';
 import { CommandError, type Console } from './console';
 
-/** `kithdb admin rotate-secret`: a new JWT secret, while no server runs on the data directory (C3.5). */
+/** `kithdb admin rotate-secret`: a new JWT secret (C3.5). A server that runs on the data directory replaces it itself. */
 export async function rotateSecret(config: Config, console: Console): Promise<undefined> {
   const { dataDir, tokenStore, jwtSecret } = config;
   if (tokenStore === 'memory') {
@@ -23,12 +24,26 @@ export async function rotateSecret(config: Config, console: Console): Promise<un
   if (!(await storeExists(dataDir))) {
     throw new CommandError(`No server has run on ${dataDir} yet: is --data-dir right?`);
   }
+  const { rotateSecretLive } = await import('../operations/control-client.js');
+  const live = await rotateSecretLive(dataDir);
+  if (live !== undefined && live !== 'done') {
+    throw new CommandError(`The server cannot replace the JWT secret: ${live}`);
+  }
+  if (live === undefined) {
+    await rotateStopped(dataDir, tokenStore);
+  }
+  console.stdout.write('The JWT secret is replaced; every login from before is invalid.\n');
+}
+
+/** Replaces the secret of a directory on which no server is ready. */
+async function rotateStopped(dataDir: string, tokenStore: SqlKind | undefined): Promise<void> {
   try {
     await rotateSecretOffline(dataDir, tokenStore);
   } catch (error) {
     throw error instanceof StoreInUse
-      ? new CommandError(`${error.message}: stop it, and run the command again`)
+      ? new CommandError(
+          `${error.message}, and none that is ready answers on it. Is one starting? Then try again`,
+        )
       : error;
   }
-  console.stdout.write('The JWT secret is replaced; every login from before is invalid.\n');
 }

@@ -55,7 +55,7 @@ export const VERBS: readonly Verb[] = [
   {
     name: 'admin rotate-secret',
     about:
-      'Replaces the JWT secret while the server is stopped: every login from before is invalid. A secret that comes from a setting is replaced there.',
+      'Replaces the JWT secret, also while a server serves the data directory: every login from before is invalid. A secret that comes from a setting is replaced there.',
     settings: ['config', 'dataDir', 'tokenStore', 'jwtSecret'],
     usesSettings: true,
     run: rotateSecret,

@@ -91,22 +91,38 @@ function takenBack(reason: string): string {
  * none runs.
  * @returns `'done'`, or why the password is as it was: a sentence without its full stop.
  */
-export async function resetPasswordLive(dataDir: string, password: string): Promise<string | undefined> {
+export function resetPasswordLive(dataDir: string, password: string): Promise<string | undefined> {
+  const request = (folder: string) => ({ kind: 'reset password', folder, password }) as const;
+  return changeLive(dataDir, request, 'password');
+}
+
+/**
+ * Lets the server that runs on a data directory replace the JWT secret; undefined when none runs.
+ * @returns as {@link resetPasswordLive}.
+ */
+export function rotateSecretLive(dataDir: string): Promise<string | undefined> {
+  return changeLive(dataDir, (folder) => ({ kind: 'rotate secret', folder }), 'secret');
+}
+
+async function changeLive(
+  dataDir: string,
+  requestFor: (folder: string) => ControlRequest,
+  what: string,
+): Promise<string | undefined> {
   const connection = await connectTo(dataDir);
   if (connection === undefined) {
     return undefined;
   }
-  const folder = await identityOf(dataDir);
-  const answer = await connection.ask({ kind: 'reset password', folder, password });
+  const answer = await connection.ask(requestFor(await identityOf(dataDir)));
   connection.close();
   if (answer === undefined) {
-    return 'it ended before it answered, and the password may be either: try again';
+    return `it ended before it answered, and the ${what} may be either: try again`;
   }
   if ('error' in answer) {
     return answer.error;
   }
   // The folder may be a copy of a served one: then the address in its file belongs to the original.
-  return 'reset' in answer && answer.reset === 'done' ? 'done' : undefined;
+  return 'change' in answer && answer.change === 'done' ? 'done' : undefined;
 }
 
 /** A connection to the control socket of a running server. */

@@ -14,6 +14,11 @@ export type ControlRequest =
       readonly folder: string;
       /** It has passed the policy. */
       readonly password: string;
+    }
+  | {
+      readonly kind: 'rotate secret';
+      /** As above. */
+      readonly folder: string;
     };
 
 /** A server's answer to `backup`. */
@@ -30,9 +35,9 @@ export interface BackupAnswer {
   readonly quarantined: readonly string[];
 }
 
-/** A server's answer to `reset password`: it is done, or the folder is not the one that is served. */
-export interface ResetAnswer {
-  readonly reset: 'done' | 'other folder';
+/** A server's answer to `reset password` and `rotate secret`: it is done, or the folder is not the one that is served. */
+export interface ChangeAnswer {
+  readonly change: 'done' | 'other folder';
 }
 
 /** A refusal; after a `BackupAnswer`, why the server takes the files back. */
@@ -41,7 +46,7 @@ export interface ControlRefusal {
 }
 
 /** A line that a server sends. */
-export type ControlAnswer = BackupAnswer | ResetAnswer | ControlRefusal;
+export type ControlAnswer = BackupAnswer | ChangeAnswer | ControlRefusal;
 
 /** Device and inode of a folder, unique on this machine. */
 export async function identityOf(folder: string): Promise<string> {
@@ -65,6 +70,9 @@ export function readRequest(line: string): ControlRequest | undefined {
   const { kind, folder, password } = (value ?? {}) as Record<string, unknown>;
   if (kind === 'backup') {
     return { kind };
+  }
+  if (kind === 'rotate secret' && typeof folder === 'string') {
+    return { kind, folder };
   }
   return kind === 'reset password' && typeof folder === 'string' && typeof password === 'string'
     ? { kind, folder, password }

@@ -19,6 +19,8 @@ export interface ControlServices {
   readonly staging: Staging;
   /** Gives the admin another password, which has passed the policy. */
   readonly resetPassword: (password: string) => Promise<PasswordReset>;
+  /** Replaces the JWT secret; false where it comes from a setting. */
+  readonly rotateSecret: () => Promise<boolean>;
 }
 
 /** The socket on which a running server takes requests of commands on its own machine. */
@@ -32,6 +34,8 @@ const MAX_CONNECTIONS = 8;
 /** How long a backup may send nothing before it loses the files that were staged for it. */
 const SILENCE_MS = 60_000;
 
+const SECRET_OF_SETTING =
+  'its JWT secret comes from a setting, KITHDB_JWT_SECRET[_FILE], SERVICE_JWT_SECRET[_FILE] or jwt_secret in the file of --config: replace it there, and start the server again';
 const NO_ADMIN = 'there is no admin yet: POST /auth/admin from this machine creates it';
 
 /** What the socket works with. */
@@ -44,7 +48,7 @@ interface Work {
 
 /**
  * Listens on a socket in the data directory, so that exactly the users who may read the data may back them up and replace
- * the admin's password. The caller holds the lock of the directory, so a socket that is left there belongs to no running
+ * the admin's password and the JWT secret. The caller holds the lock of the directory, so a socket that is left there belongs to no running
  * process.
  */
 export async function openControl(
@@ -90,7 +94,14 @@ async function serve(socket: Socket, work: Work): Promise<void> {
       await work.lease.grant(socket);
       break;
     case 'reset password':
-      await resetPassword(socket, request, work);
+      await change(socket, request.folder, work, async () =>
+        (await work.services.resetPassword(request.password)) === 'done' ? undefined : NO_ADMIN,
+      );
+      break;
+    case 'rotate secret':
+      await change(socket, request.folder, work, async () =>
+        (await work.services.rotateSecret()) ? undefined : SECRET_OF_SETTING,
+      );
       break;
     case undefined:
       answer(socket, { error: 'unknown request' });
@@ -98,21 +109,22 @@ async function serve(socket: Socket, work: Work): Promise<void> {
   }
 }
 
-async function resetPassword(
+/** Makes a change of the directory that is served, and answers; `make` returns why it cannot be made. */
+async function change(
   socket: Socket,
-  { folder, password }: Extract<ControlRequest, { kind: 'reset password' }>,
-  { dataDir, services, log }: Work,
+  folder: string,
+  { dataDir, log }: Work,
+  make: () => Promise<string | undefined>,
 ): Promise<void> {
   try {
     if ((await identityOf(dataDir)) !== folder) {
-      answer(socket, { reset: 'other folder' });
-    } else if ((await services.resetPassword(password)) === 'done') {
-      answer(socket, { reset: 'done' });
+      answer(socket, { change: 'other folder' });
     } else {
-      answer(socket, { error: NO_ADMIN });
+      const refused = await make();
+      answer(socket, refused === undefined ? { change: 'done' } : { error: refused });
     }
   } catch (error) {
-    log.error({ err: error }, 'the admin password could not be reset');
+    log.error({ err: error }, 'a command on this machine could not change the store of authentication');
     answer(socket, { error: isDiskFull(error) ? diskFull(dataDir) : explained(error) });
   }
   socket.end();

@@ -206,7 +206,11 @@ describe('C11.4 backup and restore', () => {
         copyStore: () => Promise.reject(new StoreDamaged(join(dataDir, 'auth.sqlite3'), 'SQLITE_CORRUPT')),
         quarantined: () => Promise.resolve([]),
       };
-      const services = { staging: granted, resetPassword: () => Promise.resolve('no admin' as const) };
+      const services = {
+        staging: granted,
+        resetPassword: () => Promise.resolve('no admin' as const),
+        rotateSecret: () => Promise.resolve(false),
+      };
       const control = await openControl(dataDir, services, pino({ level: 'silent' }));
       await backedUpWithoutIt();
       await control.close();

@@ -175,12 +175,6 @@ describe('C3.5 the JWT secret', () => {
   it('is rotated while no server runs, and where no setting has it', async () => {
     const { jwt } = await enabled();
     const rotate = ['admin', 'rotate-secret', '--data-dir', dataDir];
-    await serve();
-    expect(await kithdb(...rotate)).toMatchObject({
-      code: 1,
-      err: expect.stringMatching(/is in use: another KithDB process runs on this data directory: stop it/),
-    });
-    await stop();
     for (const name of ['KITHDB_JWT_SECRET', 'SERVICE_JWT_SECRET']) {
       const refused = await kithdbWith({ [name]: 'x'.repeat(40) }, ...rotate);
       expect(refused).toMatchObject({ code: 1, err: expect.stringMatching(new RegExp(`setting .*${name}`)) });
@@ -193,6 +187,34 @@ describe('C3.5 the JWT secret', () => {
     const url = await serve();
     expect((await call(url, 'GET', '/auth/access_tokens', undefined, jwt)).status).toBe(401);
     expect((await call(url, 'GET', '/auth/access_tokens', undefined, await login(url))).status).toBe(200);
+  });
+
+  it('is rotated beside a running server, which refuses every JWT from before at once', async () => {
+    const { jwt } = await enabled();
+    const rotate = ['admin', 'rotate-secret', '--data-dir', dataDir];
+    const status = async (url: string, token: string) =>
+      (await call(url, 'GET', '/auth/access_tokens', undefined, token)).status;
+    const running = await serve();
+    expect(await status(running, jwt)).toBe(200);
+    expect(await kithdb(...rotate)).toEqual({
+      code: 0,
+      out: 'The JWT secret is replaced; every login from before is invalid.\n',
+      err: '',
+    });
+    expect(await status(running, jwt)).toBe(401);
+    const later = await login(running);
+    expect(await status(running, later)).toBe(200);
+    await stop();
+    const again = await serve();
+    expect([await status(again, jwt), await status(again, later)]).toEqual([401, 200]);
+    await stop();
+
+    await serve({ env: { KITHDB_JWT_SECRET: 's'.repeat(40) } });
+    expect(await kithdb(...rotate)).toMatchObject({
+      code: 1,
+      err: expect.stringMatching(/server cannot replace .* comes from a setting/),
+    });
+    await stop();
   });
 
   it('of a setting is used though it was replaced, with a warning', async () => {

@@ -58,7 +58,11 @@ const staging = {
 };
 
 async function open(silenceMs?: number, resetPassword?: () => Promise<PasswordReset>): Promise<void> {
-  const services = { staging, resetPassword: resetPassword ?? (() => Promise.resolve('done' as const)) };
+  const services = {
+    staging,
+    resetPassword: resetPassword ?? (() => Promise.resolve('done' as const)),
+    rotateSecret: () => Promise.resolve(true),
+  };
   control = await openControl(dataDir, services, SILENT, silenceMs);
 }
 
@@ -253,6 +257,7 @@ describe('C3.3, C11.4 kithdb admin reset-password beside a running server', () =
         taken.push(password);
         return Promise.resolve('done' as const);
       },
+      rotateSecret: () => Promise.resolve(true),
     };
     control = await openControl(dataDir, services, SILENT);
     const longest = `Aa1${'\u0001'.repeat(1021)}`;
