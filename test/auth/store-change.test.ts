@@ -7,6 +7,8 @@ import { DIGEST_FILE, DigestFile } from '../../src/auth/store/digest-file';
 import { openStore } from '../../src/auth/store/open';
 import { StoreDamaged } from '../../src/auth/store/port';
 import { diskCallsLibrary, readCalls, recorded } from '../disk/calls';
+import { itUnless } from '../missing';
+import { whyNoLibrary } from '../preloaded';
 import { expectShut, withFile } from './store-checks';
 import {
   CHANGES,
@@ -42,7 +44,7 @@ afterAll(() => {
 
 /** Notes the calls of the disk and can end the process before one. */
 const library = diskCallsLibrary(calls);
-const withLibrary = library === undefined ? it.skip : it;
+const withLibrary = itUnless(whyNoLibrary(library));
 
 /** Makes a change in a process of its own, killed before a call of the disk; says what it printed, and its calls. */
 async function changeIn(folder: string, change: string, killAt?: number) {

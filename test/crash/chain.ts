@@ -1,14 +1,33 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { withWalks } from '../searches';
+import { until } from '../until';
 import { Oracle, type Point, type Shape, SIZE, vectorOf, vectorsOf } from './oracle';
 
-/** Collections that last, and what differs between them: a kill must lose nothing at any level of durability. */
+/**
+ * Collections that last, and what differs between them: a kill must lose nothing at any level of durability, and one is so
+ * large that its searches walk its graph.
+ */
 const COLLECTIONS = [
-  { name: 'even', shape: 'plain', durability: 'always', clients: 2 },
-  { name: 'odd', shape: 'plain', durability: 'interval', clients: 1 },
-  { name: 'named', shape: 'named', durability: 'os', clients: 1 },
-] as const satisfies readonly { name: string; shape: Shape; durability: string; clients: number }[];
+  { name: 'even', shape: 'plain', durability: 'always', clients: 2, ids: 600 },
+  { name: 'odd', shape: 'plain', durability: 'interval', clients: 1, ids: 40 },
+  { name: 'named', shape: 'named', durability: 'os', clients: 1, ids: 40 },
+] as const satisfies readonly {
+  name: string;
+  shape: Shape;
+  durability: string;
+  clients: number;
+  /** Of a client. */
+  ids: number;
+}[];
+/** The one that is large. */
+const LARGE = '/collections/even';
+/** Its searches: so narrow that a walk costs less than a scan. */
+const WALK = { limit: 1, params: { hnsw_ef: 16 } };
+const WALKS = 100;
+/** Of the points that are searched for by their own vectors, the least share that is found by such walks. */
+const FOUND = 0.95;
 /** Which of the points are searched for after a start. */
 const SAMPLE = 0.05;
 
@@ -58,8 +77,8 @@ function choose<T>(from: readonly T[]): T {
 /** A data directory with its clients, over many servers. */
 export class Chain {
   readonly dataDir = mkdtempSync(join(tmpdir(), 'kithdb-kill-'));
-  readonly #oracles = COLLECTIONS.flatMap(({ name, shape, clients }, at) =>
-    Array.from({ length: clients }, (_, client) => new Oracle((at * 10 + client) * 1000, name, shape)),
+  readonly #oracles = COLLECTIONS.flatMap(({ name, shape, clients, ids }, at) =>
+    Array.from({ length: clients }, (_, client) => new Oracle((at * 10 + client) * 1000, name, shape, ids)),
   );
   acknowledged = 0;
 
@@ -173,6 +192,19 @@ export class Chain {
     } else {
       expect(passing.status).toBe(404);
     }
+  }
+
+  /** Some points are found by their own vectors, by walks through the graph. */
+  async verifyWalks(url: string): Promise<void> {
+    await until(async () => ((await ok(url, 'GET', LARGE)) as { status: string }).status === 'green');
+    const page = { limit: WALKS, with_vector: true };
+    const { points } = (await ok(url, 'POST', `${LARGE}/points/scroll`, page)) as { points: Found[] };
+    const searches = points.map(({ vector }) => ({ vector, ...WALK }));
+    const hits = (await withWalks(url, WALKS, () =>
+      ok(url, 'POST', `${LARGE}/points/search/batch`, { searches }),
+    )) as { id: number }[][];
+    const found = points.filter(({ id }, at) => hits[at]?.[0]?.id === id);
+    expect(found.length / WALKS).toBeGreaterThanOrEqual(FOUND);
   }
 
   remove(): void {

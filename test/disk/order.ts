@@ -108,6 +108,15 @@ export function replacementsAreSynced(order: DiskOrder, path: RegExp): Checked {
   });
 }
 
+/** Everything in a segment of the log is synced before the next one has its name. */
+export function segmentsAreSyncedBeforeTheNext(order: DiskOrder): Checked {
+  const segments = order.of('rename', /^log\/\w+\.log$/);
+  return each(segments.slice(1), (next) => {
+    const former = segments[segments.indexOf(next) - 1]!;
+    return order.isContentSynced(former, next.begin) ? 'holds' : `${former.path} was not synced before`;
+  });
+}
+
 /** The data files of a collection, and their names, are durable before a manifest that may name them is in force. */
 export function dataIsSyncedBeforeManifests(order: DiskOrder): Checked {
   const pairs = order.of('rename', /^collections\/\w+\/MANIFEST$/).flatMap((manifest) => {

@@ -38,7 +38,7 @@ impl FromStr for CrashPoint {
     }
 }
 
-/// A disk that ends the process at a crash point.
+/// A disk that ends the process at a crash point, and says so before on standard error.
 pub struct CrashPoints {
     below: Arc<dyn Storage>,
     point: CrashPoint,
@@ -60,6 +60,7 @@ impl CrashPoints {
             None => false,
         };
         if is_point && self.reached.fetch_add(1, Ordering::Relaxed) + 1 == self.point.count {
+            eprintln!("at the crash point {}:{}", self.point.name, self.point.count);
             (self.end)();
         }
     }
