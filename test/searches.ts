@@ -23,22 +23,24 @@ async function read(url: string): Promise<Searches> {
 }
 
 /**
- * Runs searches of which so many have a graph to walk and must do so; others, which are exact or have no graph, may be
- * among them.
+ * Runs searches of which so many must walk a graph, and so many scan although there is one; others, which are exact or
+ * have no graph, may be among them.
  */
-export async function withWalks<T>(url: string, count: number, run: () => Promise<T>): Promise<T> {
+export async function withPlans<T>(
+  url: string,
+  expected: { readonly walks: number; readonly scans: number },
+  run: () => Promise<T>,
+): Promise<T> {
   const before = await settled(url);
   const result = await run();
   let after = before;
   await until(async () => {
     after = await read(url);
-    return after.walks + after.scans >= before.walks + before.scans + count;
+    return after.walks + after.scans >= before.walks + before.scans + expected.walks + expected.scans;
   }, 100);
-  expect({ walks: after.walks - before.walks, scans: after.scans - before.scans }).toEqual({
-    walks: count,
-    scans: 0,
-  });
-  expect(after.hops - before.hops).toBeGreaterThanOrEqual(count);
+  const plans = { walks: after.walks - before.walks, scans: after.scans - before.scans };
+  expect(plans).toEqual(expected);
+  expect(after.hops - before.hops).toBeGreaterThanOrEqual(expected.walks);
   return result;
 }
 

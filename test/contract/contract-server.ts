@@ -37,6 +37,10 @@ export class ContractServer {
     return this.server().port;
   }
 
+  get url(): string {
+    return `http://127.0.0.1:${this.port}`;
+  }
+
   /** Starts again over the same folder, after a clean stop if it runs. */
   async restart(): Promise<void> {
     await this.running?.stop();

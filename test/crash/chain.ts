@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { withWalks } from '../searches';
+import { withPlans } from '../searches';
 import { until } from '../until';
 import { Oracle, type Point, type Shape, SIZE, vectorOf, vectorsOf } from './oracle';
 
@@ -200,7 +200,7 @@ export class Chain {
     const page = { limit: WALKS, with_vector: true };
     const { points } = (await ok(url, 'POST', `${LARGE}/points/scroll`, page)) as { points: Found[] };
     const searches = points.map(({ vector }) => ({ vector, ...WALK }));
-    const hits = (await withWalks(url, WALKS, () =>
+    const hits = (await withPlans(url, { walks: WALKS, scans: 0 }, () =>
       ok(url, 'POST', `${LARGE}/points/search/batch`, { searches }),
     )) as { id: number }[][];
     const found = points.filter(({ id }, at) => hits[at]?.[0]?.id === id);

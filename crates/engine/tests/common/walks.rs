@@ -21,7 +21,7 @@ impl Client {
     /// Whether a field of a collection that is served has a graph with nodes.
     pub fn has_graph(&self, collection: &str, field: &str) -> bool {
         let Ok(entry) = self.0.catalog().enter(collection) else { return false };
-        let Some(collection) = entry.collection() else { return false };
+        let Ok(collection) = entry.collection() else { return false };
         let snapshot = collection.snapshot();
         let slot = snapshot.view.state.config.field_index(field).and_then(|at| snapshot.graphs.get(at));
         slot.is_some_and(|slot| slot.as_ref().is_some_and(|(graph, _)| graph.hnsw.len() > 0))
