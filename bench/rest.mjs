@@ -83,6 +83,7 @@ const flags = readFlags(options, USAGE, {
   limit: whole,
   queries: whole,
   seconds: positive,
+  'full-scan-kb': whole,
   batch: whole,
   'load-connections': whole,
 });

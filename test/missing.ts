@@ -14,19 +14,25 @@ export const isNoRoot: Missing = process.getuid?.() === 0 ? undefined : 'only ro
 export const isNoLinux: Missing = process.platform === 'linux' ? undefined : 'only Linux has it';
 export const isNoPosix: Missing = process.platform === 'win32' ? 'Windows has no such rights' : undefined;
 
+/** What tests use of `it`. */
+interface It {
+  (name: string, test: jest.ProvidesCallback, timeoutMs?: number): void;
+  each: jest.Each;
+}
+
 /** `it` where nothing is missing. */
-export function itUnless(missing: Missing): Pick<jest.It, 'each'> & ((...test: Parameters<jest.It>) => void) {
+export function itUnless(missing: Missing): It {
   if (missing === undefined) return it;
-  const skipped = (name: string | number | ((...of: never[]) => unknown) | { name: string }): string =>
-    `${String(name)} (skipped: ${missing})`;
+  const reason = ` (skipped: ${missing})`;
   const each =
-    (...table: Parameters<typeof it.skip.each>) =>
-    (name: string, ...rest: [never, never]) => {
-      it.skip.each(...table)(skipped(name), ...rest);
+    (table: readonly unknown[]) =>
+    (name: string, test: (...row: unknown[]) => unknown): void => {
+      it.skip.each(table)(name + reason, test);
     };
-  return Object.assign((...[name, ...rest]: Parameters<jest.It>) => it.skip(skipped(name), ...rest), {
-    each: each as unknown as jest.Each,
-  });
+  const skip = (name: string, test: jest.ProvidesCallback, timeoutMs?: number): void => {
+    it.skip(name + reason, test, timeoutMs);
+  };
+  return Object.assign(skip, { each: each as jest.Each });
 }
 
 /** `describe` where nothing is missing. */

@@ -1,5 +1,5 @@
-/** What the searches of a server did, as its metrics say. */
-import { until } from './until';
+/** What the searches of a server did. */
+import { sleep, until } from './until';
 
 /** Counts since the server was started. */
 export interface Searches {
@@ -10,8 +10,12 @@ export interface Searches {
   readonly hops: number;
 }
 
-/** Reads the metrics, which may be a second old. */
-async function read(url: string): Promise<Searches> {
+/** Metrics are made at most once a second. */
+const METRICS_MS = 1_100;
+
+/** The counts of a server as its metrics have them, with every search that was answered before. */
+export async function searchesOf(url: string): Promise<Searches> {
+  await sleep(METRICS_MS);
   const text = await (await fetch(`${url}/metrics`)).text();
   const sum = (sample: RegExp): number =>
     [...text.matchAll(sample)].reduce((total, [, value]) => total + Number(value), 0);
@@ -24,29 +28,22 @@ async function read(url: string): Promise<Searches> {
 
 /**
  * Runs searches of which so many must walk a graph, and so many scan although there is one; others, which are exact or
- * have no graph, may be among them.
+ * have no graph, may be among them. `read` gives the counts.
  */
 export async function withPlans<T>(
-  url: string,
+  read: () => Promise<Searches>,
   expected: { readonly walks: number; readonly scans: number },
   run: () => Promise<T>,
 ): Promise<T> {
-  const before = await settled(url);
+  const before = await read();
   const result = await run();
   let after = before;
   await until(async () => {
-    after = await read(url);
+    after = await read();
     return after.walks + after.scans >= before.walks + before.scans + expected.walks + expected.scans;
-  }, 100);
+  });
   const plans = { walks: after.walks - before.walks, scans: after.scans - before.scans };
   expect(plans).toEqual(expected);
   expect(after.hops - before.hops).toBeGreaterThanOrEqual(expected.walks);
   return result;
-}
-
-/** The counts when no search is under way. */
-async function settled(url: string): Promise<Searches> {
-  // Metrics are made at most once a second: those after a pause are younger than the last search.
-  await new Promise((resolve) => setTimeout(resolve, 1_100));
-  return read(url);
 }

@@ -380,7 +380,7 @@ describe('C4.4 changing a collection', () => {
     const walk = (id: number): Promise<Json> =>
       server.ok('POST', `${path}/points/search`, { vector: vectors[id], limit: 5, params: WALK });
     // Without links there is no graph to walk.
-    await withPlans(server.url, { walks: m === 0 ? 0 : 20, scans: 0 }, async () => {
+    await withPlans(server.searches, { walks: m === 0 ? 0 : 20, scans: 0 }, async () => {
       for (let id = 0; id < 20; id += 1) expect((await walk(id))[0].id).toBe(id);
     });
   });

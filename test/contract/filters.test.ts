@@ -373,9 +373,10 @@ describe('C7 after changes and restarts', () => {
       optimizers_config: { indexing_threshold: 10 },
     });
     const ids = Array.from({ length: 4000 }, (_, id) => id);
+    const vectorAt = (id: number): number[] => [Math.sin(id), Math.cos(id), Math.sin(2 * id), id / 4000];
     const points = ids.map((id) => ({
       id,
-      vector: [Math.sin(id), Math.cos(id), Math.sin(2 * id), id / 4000],
+      vector: vectorAt(id),
       payload: { mod: id % 10, rare: id % 400 === 0 ? 'yes' : 'no' },
     }));
     await server.ok('PUT', `${big}/points`, { points });
@@ -388,7 +389,7 @@ describe('C7 after changes and restarts', () => {
     ];
     const compare = async (): Promise<void> => {
       for (const filter of filters) {
-        const body = { vector: [0.1, 0.2, 0.3, 0.4], filter, limit: 10 };
+        const body = { vector: vectorAt(1500.3), filter, limit: 10 };
         const exact = await server.ok('POST', `${big}/points/search`, { ...body, params: { exact: true } });
         const found = await server.ok('POST', `${big}/points/search`, { ...body, params: { hnsw_ef: 64 } });
         expect(idsOf(found)).toEqual(idsOf(exact));
@@ -402,7 +403,7 @@ describe('C7 after changes and restarts', () => {
       }
       // An index says that ten match the one, which are scanned; without it they would cost a look at every document.
       const plans = indexed ? { walks: 1, scans: 1 } : { walks: 2, scans: 0 };
-      await withPlans(server.url, plans, compare);
+      await withPlans(server.searches, plans, compare);
       expect((await server.ok('POST', `${big}/points/count`, { filter: filters[0] })).count).toBe(10);
       expect((await server.ok('POST', `${big}/points/count`, { filter: filters[1] })).count).toBe(2000);
     }

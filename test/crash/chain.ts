@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { withPlans } from '../searches';
+import { searchesOf, withPlans } from '../searches';
 import { until } from '../until';
 import { Oracle, type Point, type Shape, SIZE, vectorOf, vectorsOf } from './oracle';
 
@@ -10,7 +10,7 @@ import { Oracle, type Point, type Shape, SIZE, vectorOf, vectorsOf } from './ora
  * large that its searches walk its graph.
  */
 const COLLECTIONS = [
-  { name: 'even', shape: 'plain', durability: 'always', clients: 2, ids: 600 },
+  { name: 'even', shape: 'plain', durability: 'always', clients: 2, ids: 400 },
   { name: 'odd', shape: 'plain', durability: 'interval', clients: 1, ids: 40 },
   { name: 'named', shape: 'named', durability: 'os', clients: 1, ids: 40 },
 ] as const satisfies readonly {
@@ -105,20 +105,23 @@ export class Chain {
   }
 
   async #write(url: string, oracle: Oracle): Promise<void> {
-    for (;;) {
-      const write = oracle.choose();
-      oracle.sent(write);
-      try {
-        const { status } = await call(url, write.method, write.path, write.body);
-        oracle.answered(status === 200);
-        if (status === 503) return;
-        expect(status).toBe(200);
-        this.acknowledged += 1;
-      } catch (error) {
-        if (error instanceof NoAnswer) return;
-        throw error;
-      }
+    try {
+      while (await this.#writeOnce(url, oracle));
+    } catch (error) {
+      if (!(error instanceof NoAnswer)) throw error;
     }
+  }
+
+  /** Whether the server still takes writes. */
+  async #writeOnce(url: string, oracle: Oracle): Promise<boolean> {
+    const write = oracle.choose();
+    oracle.sent(write);
+    const { status } = await call(url, write.method, write.path, write.body);
+    oracle.answered(status === 200);
+    if (status === 503) return false;
+    expect(status).toBe(200);
+    this.acknowledged += 1;
+    return true;
   }
 
   /** A collection that is created and deleted all the time. */
@@ -175,7 +178,9 @@ export class Chain {
       const path = `/collections/${name}/points`;
       const { points } = (await ok(url, 'POST', `${path}/scroll`, page)) as { points: Found[] };
       for (const { id, vector, payload } of points) {
-        expect(vector).toEqual(vectorsOf(shape, id, payload.number));
+        const expected = vectorsOf(shape, id, payload.number);
+        // Jest compares slowly, and most are written alike.
+        if (JSON.stringify(vector) !== JSON.stringify(expected)) expect(vector).toEqual(expected);
       }
       const clients = this.#oracles.filter((oracle) => oracle.collection === name);
       for (const oracle of clients) {
@@ -196,12 +201,18 @@ export class Chain {
 
   /** Some points are found by their own vectors, by walks through the graph. */
   async verifyWalks(url: string): Promise<void> {
+    for (const oracle of this.#oracles.filter(({ collection }) => LARGE.endsWith(`/${collection}`))) {
+      // Every kill of a short run may have come before the first write.
+      while (oracle.points.size < oracle.ids / 2) await this.#writeOnce(url, oracle);
+    }
     await until(async () => ((await ok(url, 'GET', LARGE)) as { status: string }).status === 'green');
     const page = { limit: WALKS, with_vector: true };
     const { points } = (await ok(url, 'POST', `${LARGE}/points/scroll`, page)) as { points: Found[] };
     const searches = points.map(({ vector }) => ({ vector, ...WALK }));
-    const hits = (await withPlans(url, { walks: WALKS, scans: 0 }, () =>
-      ok(url, 'POST', `${LARGE}/points/search/batch`, { searches }),
+    const hits = (await withPlans(
+      () => searchesOf(url),
+      { walks: WALKS, scans: 0 },
+      () => ok(url, 'POST', `${LARGE}/points/search/batch`, { searches }),
     )) as { id: number }[][];
     const found = points.filter(({ id }, at) => hits[at]?.[0]?.id === id);
     expect(found.length / WALKS).toBeGreaterThanOrEqual(FOUND);

@@ -90,6 +90,7 @@ static int resolve(int dir, const char *path, char *out) {
     above[length] = '\0';
     snprintf(joined, sizeof joined, "%s/%s", above, path);
   }
+  for (size_t end = strlen(joined); end > 1 && joined[end - 1] == '/'; end -= 1) joined[end - 1] = '\0';
   char *slash = strrchr(joined, '/');
   const char *name = slash == NULL ? joined : slash + 1;
   if (name[0] == '\0' || strcmp(name, ".") == 0) return realpath(joined, out) != NULL;

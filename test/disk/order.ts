@@ -70,14 +70,14 @@ function grouped<K>(groups: Map<K, DiskCall[]>, key: K): DiskCall[] {
   return group;
 }
 
-/** A rule that is applied to each of some calls; it answers what is wrong, or that it does not apply. */
-function each(
-  calls: readonly DiskCall[],
-  rule: (call: DiskCall) => string | 'holds' | 'does not apply',
-): Checked {
+const HOLDS = 'holds';
+const DOES_NOT_APPLY = 'does not apply';
+
+/** Applies a rule to each of some calls; the rule says what is wrong, or that it holds or does not apply. */
+function each(calls: readonly DiskCall[], rule: (call: DiskCall) => string): Checked {
   const found = calls.map((call) => ({ call, outcome: rule(call) }));
-  const applied = found.filter(({ outcome }) => outcome !== 'does not apply');
-  const broken = applied.filter(({ outcome }) => outcome !== 'holds');
+  const applied = found.filter(({ outcome }) => outcome !== DOES_NOT_APPLY);
+  const broken = applied.filter(({ outcome }) => outcome !== HOLDS);
   return {
     applied: applied.length,
     broken: broken.map(({ call, outcome }) => `${call.name} ${call.path} at ${call.begin}: ${outcome}`),
@@ -89,12 +89,12 @@ export function recordsAreSyncedBeforeAnswers(order: DiskOrder): Checked {
   const records = order.of('write', /^log\//);
   return each(order.of('answer', /^socket:/), (answer) => {
     const record = records.find(({ marks }) => marks.includes(answer.marks[0]!));
-    if (record === undefined) return 'does not apply';
+    if (record === undefined) return DOES_NOT_APPLY;
     if (!order.isSynced(record, record.end, answer.begin)) return `${record.path} was not synced before`;
     const named = order.of('rename', /^log\/.*\.log$/).find(({ inode }) => inode === record.inode);
     if (named !== undefined && !order.isNameSynced(named, answer.begin))
       return `the name ${record.path} was not synced before`;
-    return 'holds';
+    return HOLDS;
   });
 }
 
@@ -104,7 +104,7 @@ export function replacementsAreSynced(order: DiskOrder, path: RegExp): Checked {
     if (!order.isContentSynced(renamed, renamed.begin)) return 'it was not synced before';
     const next = order.next(renamed);
     const isNext = next?.name === 'sync' && next.path === dirname(renamed.path);
-    return isNext ? 'holds' : `its folder was not synced after it, but ${next?.name} ${next?.path}`;
+    return isNext ? HOLDS : `its folder was not synced after it, but ${next?.name} ${next?.path}`;
   });
 }
 
@@ -113,7 +113,7 @@ export function segmentsAreSyncedBeforeTheNext(order: DiskOrder): Checked {
   const segments = order.of('rename', /^log\/\w+\.log$/);
   return each(segments.slice(1), (next) => {
     const former = segments[segments.indexOf(next) - 1]!;
-    return order.isContentSynced(former, next.begin) ? 'holds' : `${former.path} was not synced before`;
+    return order.isContentSynced(former, next.begin) ? HOLDS : `${former.path} was not synced before`;
   });
 }
 
@@ -143,8 +143,8 @@ export function foldersAreSyncedBeforeWhatIsInThem(order: DiskOrder): Checked {
     const first = order.calls.find(
       (one) => one.name === 'rename' && dirname(one.path) === made.path && one.begin > made.end,
     );
-    if (first === undefined) return 'does not apply';
-    return order.isNameSynced(made, first.begin) ? 'holds' : `its name was not synced before ${first.path}`;
+    if (first === undefined) return DOES_NOT_APPLY;
+    return order.isNameSynced(made, first.begin) ? HOLDS : `its name was not synced before ${first.path}`;
   });
 }
 
@@ -153,7 +153,7 @@ export function manifestsAreSyncedBeforeDataGoes(order: DiskOrder): Checked {
   return each(order.of('unlink', /^collections\/\w+\/\w+\.data$/), (removed) => {
     const manifest = order.last('rename', `${dirname(removed.path)}/MANIFEST`, removed.begin);
     if (manifest === undefined) return 'there was no manifest before';
-    return order.isNameSynced(manifest, removed.begin) ? 'holds' : 'the manifest was not durable';
+    return order.isNameSynced(manifest, removed.begin) ? HOLDS : 'the manifest was not durable';
   });
 }
 
@@ -186,7 +186,7 @@ export function everythingIsSyncedBeforeTheLogIsCut(order: DiskOrder, manifest: 
       [/^collections\/CATALOG$/, creations],
     ];
     const missing = wanted.find(([path, after]) => after !== undefined && !isDurable(path, after));
-    return missing === undefined ? 'holds' : `${String(missing[0])} was not durable`;
+    return missing === undefined ? HOLDS : `${String(missing[0])} was not durable`;
   });
 }
 

@@ -94,32 +94,35 @@ describe('C11.4 what commands say when they cannot', () => {
     );
   });
 
-  withTmpfs('says that the disk of the target is full, and leaves nothing that passes for a backup or a data directory', async () => {
-    const disk = smallDisk('disk', 300);
-    try {
-      const to = join(disk, 'b');
-      expect(await kithdb('backup', '--data-dir', dataDir, '--to', to)).toEqual({
-        code: 1,
-        out: '',
-        err: expect.stringMatching(
-          /^kithdb: There is no backup in .*: .*: its disk is full \(ENOSPC\)\. .*\/b holds a part of it and is no backup: remove it before you try again\n$/,
-        ),
-      });
-      expect(existsSync(join(to, 'BACKUP.json'))).toBe(false);
-      rmSync(to, { recursive: true });
-      const target = join(disk, 'data');
-      expect(await kithdb('restore', '--from', backup, '--data-dir', target)).toEqual({
-        code: 1,
-        out: '',
-        err: expect.stringMatching(
-          /^kithdb: Nothing was restored: .*: its disk is full \(ENOSPC\)\. Empty .* and restore again/,
-        ),
-      });
-      expect((await kithdb('check', '--data-dir', target)).err).toMatch(/did not come to its end/);
-    } finally {
-      execFileSync('umount', [disk]);
-    }
-  });
+  withTmpfs(
+    'says that the disk of the target is full, and leaves nothing that passes for a backup or a data directory',
+    async () => {
+      const disk = smallDisk('disk', 300);
+      try {
+        const to = join(disk, 'b');
+        expect(await kithdb('backup', '--data-dir', dataDir, '--to', to)).toEqual({
+          code: 1,
+          out: '',
+          err: expect.stringMatching(
+            /^kithdb: There is no backup in .*: .*: its disk is full \(ENOSPC\)\. .*\/b holds a part of it and is no backup: remove it before you try again\n$/,
+          ),
+        });
+        expect(existsSync(join(to, 'BACKUP.json'))).toBe(false);
+        rmSync(to, { recursive: true });
+        const target = join(disk, 'data');
+        expect(await kithdb('restore', '--from', backup, '--data-dir', target)).toEqual({
+          code: 1,
+          out: '',
+          err: expect.stringMatching(
+            /^kithdb: Nothing was restored: .*: its disk is full \(ENOSPC\)\. Empty .* and restore again/,
+          ),
+        });
+        expect((await kithdb('check', '--data-dir', target)).err).toMatch(/did not come to its end/);
+      } finally {
+        execFileSync('umount', [disk]);
+      }
+    },
+  );
 
   withTmpfs('reads a read-only data directory, as it was when its server was killed', async () => {
     const disk = smallDisk('read-only', 300_000);

@@ -172,8 +172,7 @@ fn readers_see_whole_updates_in_order_while_everything_runs_c6_6() {
 
 /// A point of `g` is the nearest to its own vector; the search is narrow enough to walk a graph of a thousand points.
 fn assert_finds_itself(engine: &Engine, id: u64) {
-    let search =
-        json!({"vector": point(id, id * 3)["vector"], "limit": 1, "params": {"hnsw_ef": 32}});
+    let search = json!({"vector": point(id, id * 3)["vector"], "limit": 1, "params": {"hnsw_ef": 32}});
     let found = ok(engine, "search", "g", &search);
     assert_eq!((&found[0]["id"], &found[0]["score"]), (&json!(id), &json!(0.0)));
 }

@@ -12,6 +12,7 @@
 //! `NAME` is the last part of the path. Data files and segments of the log have numbers for names, so they go by their
 //! extensions: `create .data`, `remove .log`.
 
+use std::io::Write;
 use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -60,7 +61,9 @@ impl CrashPoints {
             None => false,
         };
         if is_point && self.reached.fetch_add(1, Ordering::Relaxed) + 1 == self.point.count {
-            eprintln!("at the crash point {}:{}", self.point.name, self.point.count);
+            // In one piece, between the lines of other threads.
+            let line = format!("at the crash point {}:{}\n", self.point.name, self.point.count);
+            let _ = std::io::stderr().write_all(line.as_bytes());
             (self.end)();
         }
     }

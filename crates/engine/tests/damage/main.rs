@@ -40,8 +40,7 @@ fn shown(engine: &TestEngine, name: &str) -> Value {
     };
     let filter = json!({"filter": {"must": {"key": "n", "range": {"gte": 7}}}});
     let client = engine.client();
-    let found =
-        if client.has_graph(name, "") { client.walking(|| search(false)) } else { search(false) };
+    let found = if client.has_graph(name, "") { client.walking(|| search(false)) } else { search(false) };
     json!([engine.digest(name), search(true), found, engine.ok("count", name, filter)])
 }
 
@@ -82,6 +81,7 @@ fn settled() -> (SimDisk, BTreeMap<&'static str, Value>) {
     engine.ok("delete_points", "half", json!({"points": [1, 2, 3]}));
     // Opening again makes the last records provably durable: only then is their loss damage and not a torn tail.
     engine.restart();
+    assert!(engine.client().has_graph("graph", ""), "the searches of one collection walk");
     let expected = NAMES.iter().map(|name| (*name, shown(&engine, name))).collect();
     engine.kill();
     (engine.disk.clone(), expected)

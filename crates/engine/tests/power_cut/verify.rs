@@ -12,6 +12,10 @@ use kithdb_engine::vectors::VectorValue;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Searches of all programs that walked a graph.
+pub static WALKS: AtomicU64 = AtomicU64::new(0);
 
 /// The engine shows exactly one of the models; says which.
 pub fn one_of(client: &Client, candidates: &[&Model]) -> usize {
@@ -295,7 +299,12 @@ fn searches_agree(
     let limit = if few { 1 + random.below(5) as usize } else { holders.len() - 1 };
     let limit = limit.clamp(1, (holders.len() - 1).max(1));
     let near = || search(client, name, field, vector, limit, false);
-    let found = if client.has_graph(name, field) { client.walking(near) } else { near() };
+    let found = if client.has_graph(name, field) {
+        WALKS.fetch_add(1, Ordering::Relaxed);
+        client.walking(near)
+    } else {
+        near()
+    };
     assert_eq!(found.len(), limit, "a search of {name}/{field} through the graph");
     if !collection.quantized {
         let scores = |hits: &[(u64, f32)]| hits.iter().take(limit).map(|hit| hit.1).collect::<Vec<_>>();
