@@ -3,7 +3,7 @@
 /** Length of the vectors: some forty of them outgrow the exact scan. */
 export const SIZE = 64;
 /** Points that a request deletes or changes, on average: so few that a collection stays large. */
-const CHANGED = 8;
+const CHANGED = 4;
 
 /** A point as the oracle knows it. Vector and payload carry the same number. */
 export interface Point {
