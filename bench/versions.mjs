@@ -10,12 +10,15 @@ import { root } from '../scripts/build/tree.mjs';
 import { flagsOf, listOf, whole } from './flags.mjs';
 import { ratioInterval } from './interval.mjs';
 import { machine } from './machine.mjs';
+import { readVectorSet } from '../data/vector-set.mjs';
+import { searchSideBySide } from './side-by-side.mjs';
 
 const USAGE = `npm run bench:versions -- --data FOLDER --before TREE [flags]
 
   --data FOLDER    a folder with meta.json (see data/debian-small/README.md); required
   --before TREE    another checkout, built (npm run build); required
-  --benches LIST   of index, rest, durable; default: all of them
+  --benches LIST   of index, rest, durable, and search: searches over REST of two servers that run at the same
+                   time; default: all of them
   --pairs N        pairs of runs of each benchmark; default: 10
   --out FILE       write every run and ratio as JSON
 
@@ -25,14 +28,17 @@ A ratio above 1 says that this tree is better: more per second, or fewer millise
 const options = {
   data: { type: 'string' },
   before: { type: 'string' },
-  benches: { type: 'string', default: 'index,rest,durable' },
+  benches: { type: 'string', default: 'index,rest,durable,search' },
   pairs: { type: 'string', default: '10' },
   out: { type: 'string' },
 };
 
 /** @typedef {Record<string, {value: number, lowerIsBetter?: boolean}>} Figures by name */
 
-/** Each benchmark: its flags beside `--data` and `--out`, and the figures of its report. */
+/**
+ * Each benchmark: its flags beside `--data` and `--out`, and the figures of its report; or what runs both trees at the same
+ * time, and returns the figures of both.
+ */
 const BENCHES = {
   index: {
     flags: [
@@ -56,6 +62,7 @@ const BENCHES = {
     figures: restFigures,
   },
   durable: { flags: ['--only', 'whole,single', '--rounds', '1'], figures: durableFigures },
+  search: { sideBySide: searchSideBySide },
 };
 
 const flags = flagsOf(options, USAGE, (values) => {
@@ -75,7 +82,8 @@ const trees = { before: resolve(flags.before), after: root };
 const folder = mkdtempSync(join(tmpdir(), 'kithdb-bench-versions-'));
 const origin = { ...machine('bench:versions'), before: commitOf(trees.before) };
 try {
-  const results = flags.benches.split(',').flatMap(compare);
+  const results = [];
+  for (const bench of flags.benches.split(',')) results.push(...(await compare(bench)));
   if (flags.out) {
     const report = { machine: origin, results };
     writeFileSync(flags.out, `${JSON.stringify(report, null, 2)}\n`);
@@ -85,11 +93,10 @@ try {
 }
 
 /** All pairs of one benchmark; which tree runs first changes from pair to pair. */
-function compare(bench) {
+async function compare(bench) {
   const pairs = [];
   for (let pair = 0; pair < Number(flags.pairs); pair += 1) {
-    const order = pair % 2 === 0 ? ['before', 'after'] : ['after', 'before'];
-    pairs.push(Object.fromEntries(order.map((which) => [which, figuresOf(bench, trees[which])])));
+    pairs.push(await onePair(bench, pair % 2 === 1));
     process.stderr.write(`${bench}: pair ${pair + 1} of ${flags.pairs}\n`);
   }
   const [first] = pairs;
@@ -103,6 +110,13 @@ function compare(bench) {
     console.log(`${bench.padEnd(8)} ${name.padEnd(34)} ${shown[0]}  [${shown[1]}, ${shown[2]}]`);
     return [{ bench, figure: name, ...interval, pairs: runs }];
   });
+}
+
+function onePair(bench, afterFirst) {
+  const { sideBySide } = BENCHES[bench];
+  if (sideBySide !== undefined) return sideBySide(trees, readVectorSet(flags.data), afterFirst);
+  const order = afterFirst ? ['after', 'before'] : ['before', 'after'];
+  return Object.fromEntries(order.map((which) => [which, figuresOf(bench, trees[which])]));
 }
 
 /** One run of a tree's own benchmark, over that tree's own build. */

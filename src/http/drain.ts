@@ -83,7 +83,7 @@ function refuse(open: ReadonlySet<Socket>, chosen: (request: IncomingMessage) =>
   for (const socket of open) {
     for (const outstanding of outstandingOn(socket)) {
       if (chosen(outstanding.request)) {
-        outstanding.refuse?.();
+        outstanding.exchange.refuseAtStop();
       }
     }
   }

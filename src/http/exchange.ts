@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Answer } from '../engine/types';
-import { closeAfterResponse, enqueue, type Outstanding } from './connection';
+import { closeAfterResponse, enqueue, type Outstanding, type Refusable } from './connection';
 import { announcedLength } from './content';
 import { failureAnswer, familyOf } from './envelope';
 import { shuttingDown, type Failure } from './errors';
@@ -31,7 +31,7 @@ const CLIENT_REQUEST_ID = /^[\x20-\x7e]{1,128}$/;
  * One request and its answer, passed from check to check in both lanes. It is made before the first check, so that every
  * answer has its time and its id.
  */
-export class Exchange implements RouteContext {
+export class Exchange implements RouteContext, Refusable {
   readonly arrivedAt = performance.now();
   readonly requestId: string;
   readonly method: string;
@@ -63,10 +63,7 @@ export class Exchange implements RouteContext {
     this.path = target.path;
     this.queryString = target.queryString;
     this.announcedBytes = announcedLength(request);
-    this.#outstanding = enqueue(request, response);
-    this.#outstanding.refuse = () => {
-      this.fail(shuttingDown());
-    };
+    this.#outstanding = enqueue(request, response, this);
     const sent = request.headers['x-request-id'];
     this.requestId = typeof sent === 'string' && CLIENT_REQUEST_ID.test(sent) ? sent : randomUUID();
   }
@@ -87,6 +84,11 @@ export class Exchange implements RouteContext {
    */
   wasAnswered(): boolean {
     return this.response.writableFinished && this.request.socket.errored === null;
+  }
+
+  /** Answers a request that a server that stops gives up (C11.3). */
+  refuseAtStop(): void {
+    this.fail(shuttingDown());
   }
 
   /** Ends the connection of a client that does not read its answer. */

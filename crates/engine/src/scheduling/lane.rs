@@ -7,6 +7,7 @@
 //!
 //! Deadlines call [`checkpoint`], so each loop that checks the deadline of its request takes part.
 
+use super::backlog::{self, Backlog, Share};
 use super::turnstile::{Parker, Turnstile};
 use super::{LightRead, thread_time};
 use crate::error::Error;
@@ -22,6 +23,8 @@ pub const MOST_WORK: Duration = Duration::from_secs(120);
 
 /// The turns of all heavy requests of the process, because its engines share the processors.
 static TURNSTILE: LazyLock<Turnstile> = LazyLock::new(Turnstile::default);
+/// What is left to do of those that have just become heavy.
+static BACKLOG: Backlog = Backlog::new();
 
 /// The threads that serve a light and a heavy lane.
 pub trait Lanes: Send + Sync {
@@ -41,6 +44,7 @@ enum Lane {
 #[derive(Clone, Copy)]
 enum Refusal {
     HeavyLaneFull,
+    LongWait,
     TooMuchWork,
 }
 
@@ -61,6 +65,8 @@ struct Run {
     has_turn: Cell<bool>,
     parker: OnceCell<Arc<Parker>>,
     light_read: Cell<Option<LightRead>>,
+    /// Of a heavy request: its part of the backlog.
+    backlog: Cell<Option<Share>>,
 }
 
 thread_local! {
@@ -76,6 +82,7 @@ thread_local! {
             has_turn: Cell::new(false),
             parker: OnceCell::new(),
             light_read: Cell::new(None),
+            backlog: Cell::new(None),
         }
     };
 }
@@ -108,6 +115,7 @@ pub fn end() -> bool {
     RUN.with(|run| {
         run.give_turn_back();
         run.refusal.set(None);
+        run.backlog.set(None);
         if let Some(read) = run.light_read.take() {
             read.answered();
         }
@@ -162,6 +170,7 @@ pub fn refusal() -> Option<Error> {
         Refusal::HeavyLaneFull => {
             Error::Overloaded("the lane of heavy requests is full: too many of them are running".into())
         }
+        Refusal::LongWait => Error::Overloaded("too many heavy requests wait for a processor".into()),
         Refusal::TooMuchWork => Error::Timeout(format!(
             "the request used more than {} seconds of processor time",
             MOST_WORK.as_secs()
@@ -189,11 +198,21 @@ pub fn wait_aside(mut wait: impl FnMut(Option<Duration>) -> bool) {
 impl Run {
     /// From the light lane to the heavy one, and waits for a turn. False when the request must not go on.
     fn turn_heavy(&self, given_up: &impl Fn() -> bool) -> bool {
+        let Some(share) = BACKLOG.join(self.expected.get(), super::processors()) else {
+            return self.refuse_heavy(Refusal::LongWait);
+        };
         if !self.leave_light() {
-            self.refusal.set(Some(Refusal::HeavyLaneFull));
-            return false;
+            return self.refuse_heavy(Refusal::HeavyLaneFull);
         }
+        self.backlog.set(Some(share));
         self.take_turn(given_up)
+    }
+
+    fn refuse_heavy(&self, why: Refusal) -> bool {
+        // It was no light read: no processor is kept free for the next one.
+        self.light_read.set(None);
+        self.refusal.set(Some(why));
+        false
     }
 
     fn leave_light(&self) -> bool {
@@ -212,6 +231,9 @@ impl Run {
         if attained > MOST_WORK {
             self.refusal.set(Some(Refusal::TooMuchWork));
             return true;
+        }
+        if attained >= backlog::SHORT {
+            self.backlog.set(None);
         }
         if !self.has_turn.get() || !TURNSTILE.must_pause(ran, super::permits(now)) {
             return false;

@@ -9,6 +9,7 @@
 //!
 //! The counters belong to the whole process, because its engines share the processors.
 
+mod backlog;
 pub mod lane;
 pub mod turnstile;
 
@@ -33,6 +34,9 @@ const RECENT_READ: Duration = Duration::from_millis(2);
 /// For so long after the answer to a light read a processor is kept free of heavy ones. A client that sends one light read
 /// after the other, with short breaks, then never waits for the system to take a processor from a heavy one.
 const RECENT_LIGHT_READ: Duration = Duration::from_millis(50);
+/// A read that has just come may be a light one. It keeps a processor free only when another was light within this time:
+/// where all reads are heavy, those that wait or are refused would leave a processor idle.
+const LIGHT_CLIENTS: Duration = Duration::from_secs(1);
 
 static READ_PRESSURE: ReadPressure = ReadPressure::new();
 /// The origin of the times in [`ReadPressure`].
@@ -87,10 +91,17 @@ impl ReadPressure {
     /// How many heavy reads may run at a time: on all processors but those that the light ones take, and on one at least.
     fn permits(&self, now: Duration, processors: usize) -> usize {
         let last_answer = Duration::from_nanos(self.last_light_answer.load(Ordering::Relaxed));
-        let is_recent = !last_answer.is_zero() && now.saturating_sub(last_answer) < RECENT_LIGHT_READ;
-        let light = self.light.load(Ordering::Relaxed).max(usize::from(is_recent));
+        let since = now.saturating_sub(last_answer);
+        if last_answer.is_zero() || since >= LIGHT_CLIENTS {
+            return processors;
+        }
+        let light = self.light.load(Ordering::Relaxed).max(usize::from(since < RECENT_LIGHT_READ));
         processors.saturating_sub(light).max(1)
     }
+}
+
+fn processors() -> usize {
+    *PROCESSORS
 }
 
 fn permits(now: Instant) -> usize {
@@ -273,11 +284,13 @@ mod tests {
             pressure.light.store(light, Ordering::Relaxed);
             pressure.permits(now, 4)
         };
-        let now = Duration::from_secs(1);
-        assert_eq!([0, 1, 3, 4, 9].map(|light| permits(light, now)), [4, 3, 1, 1, 1]);
+        let now = Duration::from_secs(9);
+        assert_eq!(permits(9, now), 4, "none was light so far");
         pressure.last_light_answer.store(now.as_nanos() as u64, Ordering::Relaxed);
         assert_eq!(permits(0, now + RECENT_LIGHT_READ / 2), 3, "the next one may come soon");
-        assert_eq!(permits(0, now + RECENT_LIGHT_READ), 4);
+        let later = now + RECENT_LIGHT_READ;
+        assert_eq!([0, 1, 3, 4, 9].map(|light| permits(light, later)), [4, 3, 1, 1, 1]);
+        assert_eq!(permits(9, now + LIGHT_CLIENTS), 4, "none was light lately");
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Which heavy reads run: as many at once as there are processors to spare, in slices.
 
+use super::backlog::SHORT;
 use crate::sync::{
     Condvar, Mutex, MutexGuard,
     atomic::{AtomicBool, AtomicUsize, Ordering},
@@ -18,7 +19,8 @@ const RECHECK: Duration = Duration::from_millis(10);
 /// Lets a limited number of threads run at a time, and has them take turns.
 ///
 /// Of those that wait, the one that has run least goes first (least attained service), so that a read of milliseconds passes
-/// those of seconds however many they are.
+/// those of seconds however many they are. Those that have run for less than [`SHORT`] have their turns in the order of their
+/// waiting: otherwise newcomers would hold up one of 5 ms after its first slice for as long as they keep coming.
 #[derive(Default)]
 pub struct Turnstile {
     state: Mutex<State>,
@@ -140,7 +142,7 @@ impl State {
                 return Some(at);
             }
         }
-        all().min_by_key(|(_, waiting)| (waiting.attained, waiting.since)).map(|(at, _)| at)
+        all().min_by_key(|(_, waiting)| (waiting.attained.max(SHORT), waiting.since)).map(|(at, _)| at)
     }
 }
 
@@ -206,6 +208,15 @@ mod tests {
     #[test]
     fn the_one_that_has_run_least_has_the_next_turn() {
         assert_eq!(order(&[5000, 1, 70])[0], 1);
+    }
+
+    #[test]
+    fn short_ones_have_their_turns_in_the_order_of_their_waiting() {
+        let at = |attained, since| Waiting { parker: Arc::default(), attained, since };
+        let [first, later] = [0, 1].map(|ms| Instant::now() + Duration::from_millis(ms));
+        let waiting = vec![at(Duration::ZERO, later), at(SHORT / 2, first), at(SHORT * 2, first)];
+        let mut state = State { running: 0, waiting, prefers_oldest: true };
+        assert_eq!(state.next(), Some(1));
     }
 
     #[test]
