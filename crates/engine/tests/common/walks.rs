@@ -24,7 +24,7 @@ impl Client {
         let Ok(collection) = entry.collection() else { return false };
         let snapshot = collection.snapshot();
         let slot = snapshot.view.state.config.field_index(field).and_then(|at| snapshot.graphs.get(at));
-        slot.is_some_and(|slot| slot.as_ref().is_some_and(|(graph, _)| graph.hnsw.len() > 0))
+        slot.is_some_and(|slot| slot.as_ref().is_some_and(|(graph, _)| !graph.hnsw.is_empty()))
     }
 
     /// Runs searches of fields with graphs, in collections so large that the planner lets each walk; exact ones may be
