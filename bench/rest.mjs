@@ -5,6 +5,7 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { readVectorSet } from '../data/vector-set.mjs';
 import { root } from '../scripts/build/tree.mjs';
 import { startServer } from '../scripts/server-process.mjs';
@@ -29,6 +30,7 @@ const USAGE = `npm run bench:rest -- --data FOLDER [flags]
   --limit N             neighbours asked for; default: 10
   --queries N           use only the first N queries
   --seconds S           length of each throughput measurement; default: 5
+  --full-scan-kb N      size of a set below which no graph is built; default: the server's
   --batch N             points in an upsert; default: 256
   --load-connections N  connections that upsert; default: 4
   --no-payload          leave the payload out
@@ -50,6 +52,7 @@ const options = {
   limit: { type: 'string', default: '10' },
   queries: { type: 'string' },
   seconds: { type: 'string', default: '5' },
+  'full-scan-kb': { type: 'string' },
   batch: { type: 'string', default: '256' },
   'load-connections': { type: 'string', default: '4' },
   'no-payload': { type: 'boolean', default: false },
@@ -59,6 +62,8 @@ const options = {
   out: { type: 'string' },
 };
 
+/** Metrics are made at most once a second. */
+const METRICS_MS = 1_100;
 /** The run fails when the index is not built after this time. */
 const GREEN_TIMEOUT_MS = 60 * 60_000;
 
@@ -78,6 +83,7 @@ const flags = readFlags(options, USAGE, {
   limit: whole,
   queries: whole,
   seconds: positive,
+  'full-scan-kb': whole,
   batch: whole,
   'load-connections': whole,
 });
@@ -142,7 +148,11 @@ async function call(method, path, body) {
 
 async function createCollection() {
   await call('DELETE', collectionPath);
-  await call('PUT', collectionPath, { vectors: { size: set.dims, distance: set.distance } });
+  const threshold = flags['full-scan-kb'];
+  await call('PUT', collectionPath, {
+    vectors: { size: set.dims, distance: set.distance },
+    ...(threshold && { hnsw_config: { full_scan_threshold: Number(threshold) } }),
+  });
 }
 
 /** Upserts of all rows, made before any clock starts, so that only the server is measured. */
@@ -223,6 +233,17 @@ async function searchAll() {
       print('search', line);
     }
   }
+  report.plans = await searchPlans();
+  print('plans', report.plans);
+}
+
+/** What searches did since the server was started, as its metrics say; nothing where it has no such metrics. */
+async function searchPlans() {
+  await sleep(METRICS_MS);
+  const headers = flags.token === '' ? {} : { authorization: `Bearer ${flags.token}` };
+  const text = await (await fetch(new URL('/metrics', url()), { headers })).text();
+  const samples = text.matchAll(/^kithdb_search_(?:plans_total\{plan="(\w+)"\}|(hops)_total) (\d+)$/gm);
+  return Object.fromEntries([...samples].map(([, plan, hops, count]) => [plan ?? hops, Number(count)]));
 }
 
 /** One search for each query; an `ef` of "exact" is an exact one. */

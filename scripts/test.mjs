@@ -30,6 +30,7 @@ async function runSteps(names) {
   };
   await Promise.all(LANES.map(runLane));
   tally.printSlowest();
+  tally.printSkipped();
   if (!hasFailed) console.log(`All steps passed in ${secondsSince(startedAt)}`);
   tally.printCounts(hasFailed);
   return hasFailed ? 1 : 0;
@@ -41,6 +42,8 @@ async function runStep(name, tally) {
   const line = (state) => `${state.padEnd(7)} ${name.padEnd(16)} ${secondsSince(startedAt).padStart(8)}`;
   try {
     const note = await steps[name](tally);
+    const why = /^skipped: (.*)/.exec(note ?? '')?.[1];
+    if (why !== undefined) tally.skip(`step ${name}`, why);
     console.log(`${line('ok')}${typeof note === 'string' ? `  ${note}` : ''}`);
     return true;
   } catch (error) {

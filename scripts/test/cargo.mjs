@@ -55,10 +55,12 @@ function countTests(tally, log) {
     program = /^\s+Running (?:unittests )?(\S+)/.exec(line)?.[1] ?? program;
     const timed = /^test (\S+).* <([\d.]+)s>$/.exec(line);
     if (timed) tally.time(`${program} ${timed[1]}`, Number(timed[2]));
-    const result = /^test result: \w+\. (\d+) passed; (\d+) failed; (\d+) ignored/.exec(line);
+    const ignored = /^test (\S+).* ignored(?:, (.*?))?(?: <[\d.]+s>)?$/.exec(line);
+    if (ignored) tally.skip(`${program} ${ignored[1]}`, ignored[2] ?? 'no reason is given');
+    const result = /^test result: \w+\. (\d+) passed; (\d+) failed/.exec(line);
     if (result) {
-      const [passed, failed, skipped] = result.slice(1).map(Number);
-      tally.add({ passed, failed, skipped });
+      const [passed, failed] = result.slice(1).map(Number);
+      tally.add({ passed, failed });
       allPassed += passed;
     }
   }

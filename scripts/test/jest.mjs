@@ -1,7 +1,7 @@
 /** The TypeScript tests, counted and timed from jest's report. */
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join, relative } from 'node:path';
-import { mustRun } from '../build/process.mjs';
+import { BuildError, mustRun } from '../build/process.mjs';
 import { root } from '../build/tree.mjs';
 
 /** @param {import('./tally.mjs').Tally} tally */
@@ -17,15 +17,22 @@ export async function runJest(tally) {
   }
   // Without a report jest did not get as far as running a test.
   if (failure && !existsSync(report)) throw failure;
-  const { numPassedTests, numFailedTests, numPendingTests, testResults } = JSON.parse(
-    readFileSync(report, 'utf8'),
-  );
-  tally.add({ passed: numPassedTests, failed: numFailedTests, skipped: numPendingTests });
+  const { numPassedTests, numFailedTests, testResults } = JSON.parse(readFileSync(report, 'utf8'));
+  tally.add({ passed: numPassedTests, failed: numFailedTests });
+  const unexplained = [];
   for (const { name, assertionResults } of testResults) {
-    for (const { fullName, duration } of assertionResults) {
-      tally.time(`${relative(root, name)} ${fullName}`, (duration ?? 0) / 1000);
+    for (const { fullName, duration, status } of assertionResults) {
+      const test = `${relative(root, name)} ${fullName}`;
+      tally.time(test, (duration ?? 0) / 1000);
+      if (status === 'passed' || status === 'failed') continue;
+      // test/missing.ts puts it into the name.
+      const [reason, why] = / \(skipped: (.*?)\)/.exec(test) ?? [];
+      if (why === undefined) unexplained.push(test);
+      else tally.skip(test.replace(reason, ''), why);
     }
   }
   if (failure) throw failure;
+  if (unexplained.length > 0)
+    throw new BuildError(`Skipped without a reason (see test/missing.ts):\n${unexplained.join('\n')}`);
   return `${numPassedTests} tests in ${testResults.length} files`;
 }

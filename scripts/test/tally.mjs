@@ -5,15 +5,20 @@ const SHOWN = 10;
 export class Tally {
   #passed = 0;
   #failed = 0;
-  #skipped = 0;
+  /** @type {{name: string, why: string}[]} */
+  #skipped = [];
   /** @type {{name: string, seconds: number}[]} */
   #times = [];
 
-  /** @param {{passed: number, failed: number, skipped: number}} counts */
-  add({ passed, failed, skipped }) {
+  /** @param {{passed: number, failed: number}} counts */
+  add({ passed, failed }) {
     this.#passed += passed;
     this.#failed += failed;
-    this.#skipped += skipped;
+  }
+
+  /** A test, or a whole step, that did not run, and why. */
+  skip(name, why) {
+    this.#skipped.push({ name, why });
   }
 
   /** How long one test took, while other steps ran beside it. */
@@ -28,10 +33,16 @@ export class Tally {
     for (const { name, seconds } of slowest) console.log(`${`${seconds.toFixed(1)} s`.padStart(8)}  ${name}`);
   }
 
+  printSkipped() {
+    if (this.#skipped.length === 0) return;
+    console.log('Skipped:');
+    for (const { name, why } of this.#skipped) console.log(`  ${name}: ${why}`);
+  }
+
   /** @param {boolean} hasFailed a step may fail without a test that does */
   printCounts(hasFailed) {
     const failed = hasFailed ? Math.max(this.#failed, 1) : this.#failed;
-    const skipped = this.#skipped > 0 ? `, ${this.#skipped} skipped` : '';
+    const skipped = this.#skipped.length > 0 ? `, ${this.#skipped.length} skipped` : '';
     console.log(`${this.#passed} passed, ${failed} failed${skipped}`);
   }
 }

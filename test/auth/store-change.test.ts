@@ -1,12 +1,14 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DIGEST_FILE, DigestFile } from '../../src/auth/store/digest-file';
 import { openStore } from '../../src/auth/store/open';
 import { StoreDamaged } from '../../src/auth/store/port';
-import { preloadedLibrary } from '../preloaded';
+import { diskCallsLibrary, readCalls, recorded } from '../disk/calls';
+import { itUnless } from '../missing';
+import { whyNoLibrary } from '../preloaded';
 import { expectShut, withFile } from './store-checks';
 import {
   CHANGES,
@@ -41,8 +43,8 @@ afterAll(() => {
 });
 
 /** Notes the calls of the disk and can end the process before one. */
-const library = preloadedLibrary(join(__dirname, 'store-calls.c'), join(calls, 'store-calls.so'));
-const withLibrary = library === undefined ? it.skip : it;
+const library = diskCallsLibrary(calls);
+const withLibrary = itUnless(whyNoLibrary(library));
 
 /** Makes a change in a process of its own, killed before a call of the disk; says what it printed, and its calls. */
 async function changeIn(folder: string, change: string, killAt?: number) {
@@ -50,18 +52,12 @@ async function changeIn(folder: string, change: string, killAt?: number) {
   writeFileSync(log, '');
   const child = spawn(process.execPath, [join(__dirname, 'store-change-child.cjs'), folder, change], {
     stdio: ['ignore', 'pipe', 'inherit'],
-    env: {
-      ...process.env,
-      LD_PRELOAD: library,
-      STORE_FOLDER: folder,
-      STORE_CALLS: log,
-      ...(killAt !== undefined && { STORE_KILL_AT: String(killAt) }),
-    },
+    env: { ...process.env, ...recorded({ library: library!, folder, log, killAt }) },
   });
   let out = '';
   child.stdout.on('data', (piece: Buffer) => (out += piece.toString()));
   const [code] = (await once(child, 'close')) as [number | null];
-  return { code, out, calls: readFileSync(log, 'utf8').split('\n').slice(0, -1) };
+  return { code, out, calls: readCalls(log).map(({ name, path }) => `${name} ${path}`) };
 }
 
 /** Places of calls in a list; each must be there, after the one before it. */

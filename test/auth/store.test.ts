@@ -15,6 +15,7 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, sep } from 'node:path';
+import { isNoPosix, itUnless } from '../missing';
 import { copyStoreAtRest } from '../../src/auth/store/copy';
 import { DIGEST_FILE } from '../../src/auth/store/digest-file';
 import {
@@ -346,7 +347,7 @@ async function damageUnder(store: TokenStore, folder: string): Promise<void> {
   writeFileSync(storePath(folder), bytes, { flag: 'r+' });
 }
 
-const onPosix = process.platform === 'win32' ? it.skip : it;
+const onPosix = itUnless(isNoPosix);
 
 describe('the rights of a data directory', () => {
   onPosix.each([0o755, 0o750, 0o701])('are warned of when others have some: %o', async (mode) => {

@@ -1,3 +1,4 @@
+import { withPlans } from '../searches';
 import { ContractServer, type Json } from './contract-server';
 
 const DOT = { size: 2, distance: 'Dot' };
@@ -22,6 +23,9 @@ async function green(path: string): Promise<Json> {
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
 }
+
+/** So narrow that a walk costs less than a scan of 1,500 points. */
+const WALK = { hnsw_ef: 64 };
 
 const messages = (info: { warnings: { message: string }[] }): string =>
   info.warnings.map(({ message }) => message).join('\n');
@@ -365,7 +369,7 @@ describe('C4.4 changing a collection', () => {
         await server.restart();
       }
       for (const id of [0, 700, 1499]) {
-        const body = { vector: vectors[id], limit: 5, params: { hnsw_ef: 512 } };
+        const body = { vector: vectors[id], limit: 5, params: WALK };
         const hits = await server.ok('POST', `${path}/points/search`, body);
         const exact = await server.ok('POST', `${path}/points/search`, { ...body, params: { exact: true } });
         expect(hits[0].id).toBe(id);
@@ -373,6 +377,12 @@ describe('C4.4 changing a collection', () => {
       }
       await green(path);
     }
+    const walk = (id: number): Promise<Json> =>
+      server.ok('POST', `${path}/points/search`, { vector: vectors[id], limit: 5, params: WALK });
+    // Without links there is no graph to walk.
+    await withPlans(server.searches, { walks: m === 0 ? 0 : 20, scans: 0 }, async () => {
+      for (let id = 0; id < 20; id += 1) expect((await walk(id))[0].id).toBe(id);
+    });
   });
 
   it('C4.4 the unnamed vector is "", and an empty hnsw_config takes its settings away', async () => {

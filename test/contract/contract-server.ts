@@ -4,7 +4,10 @@ import { join } from 'node:path';
 import pino from 'pino';
 import { loadConfig, readFlags } from '../../src/config';
 import { startServer, type RunningServer } from '../../src/server';
+import { openNativeEngine } from '../../src/engine';
+import type { Engine } from '../../src/engine/types';
 import { send, type Answer } from '../http/harness';
+import type { Searches } from '../searches';
 
 /** A parsed answer, or a part of one; tests check its shape themselves. */
 // eslint-disable-next-line @typescript-eslint/no-explicit-any -- what it holds is what the tests are about
@@ -16,6 +19,7 @@ export class ContractServer {
   /** The lines that said that the server is ready (C11.3). */
   readonly printed: string[] = [];
   private running: RunningServer | undefined;
+  private engine: Engine | undefined;
   private made = 0;
 
   private constructor(
@@ -46,9 +50,18 @@ export class ContractServer {
       log: { log: pino({ level: 'silent' }), flush: () => undefined },
       print: (line) => this.printed.push(line),
       ownsProcess: false,
+      openEngine: (options) => (this.engine = openNativeEngine(options)),
     });
     await this.running.ready;
   }
+
+  /** What searches did since the server was started. */
+  readonly searches = async (): Promise<Searches> => {
+    await this.engine?.refresh(0);
+    const found = this.engine?.status().internals?.searches;
+    if (found === undefined) throw new Error('the engine is not open');
+    return { walks: found.wideWalks + found.twoHopWalks, scans: found.scans, hops: found.hops };
+  };
 
   /** Stops it and leaves the folder. */
   async halt(): Promise<void> {

@@ -1,7 +1,8 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { preloadedLibrary } from '../preloaded';
+import { itUnless } from '../missing';
+import { preloadedLibrary, whyNoLibrary } from '../preloaded';
 import { call, ok, type Answer } from './requests';
 import { ServerChild } from './server-child';
 
@@ -30,7 +31,7 @@ afterAll(() => {
 
 /** Makes syncs fail. */
 const library = preloadedLibrary(join(__dirname, 'failing-sync.c'), join(folder, 'failing-sync.so'));
-const withLibrary = library === undefined ? it.skip : it;
+const withLibrary = itUnless(whyNoLibrary(library));
 
 withLibrary(
   'C1.5 a failed sync stops writes and not reads, is not tried again, and a restart recovers',

@@ -2,8 +2,8 @@
 
 /** Length of the vectors: some forty of them outgrow the exact scan. */
 export const SIZE = 64;
-/** Ids of one client. */
-const IDS = 40;
+/** Points that a request deletes or changes, on average: so few that a collection stays large. */
+const CHANGED = 4;
 
 /** A point as the oracle knows it. Vector and payload carry the same number. */
 export interface Point {
@@ -62,6 +62,8 @@ export class Oracle {
     readonly first: number,
     readonly collection: string,
     readonly shape: Shape,
+    /** How many ids are its own. */
+    readonly ids: number,
   ) {}
 
   get points(): Points {
@@ -76,7 +78,7 @@ export class Oracle {
     const existing = [...after.keys()];
     const choice = Math.random();
     if (existing.length === 0 || choice < 0.5) {
-      const points = this.#put(after, number);
+      const points = this.#put(after, number, existing.length === 0 ? this.ids : undefined);
       return {
         method: 'PUT',
         path: `${base}/points?wait=${String(Math.random() < 0.7)}`,
@@ -84,7 +86,7 @@ export class Oracle {
         after,
       };
     }
-    const some = existing.filter(() => Math.random() < 0.2);
+    const some = existing.filter(() => Math.random() < CHANGED / existing.length);
     const ids = some.length > 0 ? some : existing.slice(0, 1);
     if (choice < 0.7) {
       ids.forEach((id) => after.delete(id));
@@ -113,11 +115,10 @@ export class Oracle {
     return { method: 'POST', path: `${base}/points/batch`, body: { operations }, after };
   }
 
-  #put(after: Map<number, Point>, number: number): unknown[] {
-    const count = 1 + Math.floor(Math.random() * 12);
+  #put(after: Map<number, Point>, number: number, count = 1 + Math.floor(Math.random() * 12)): unknown[] {
     const points = new Map<number, unknown>();
     for (let at = 0; at < count; at += 1) {
-      const id = this.first + Math.floor(Math.random() * IDS);
+      const id = this.first + Math.floor(Math.random() * this.ids);
       const tag = `u${number}`;
       after.set(id, { number, tag });
       points.set(id, { id, vector: vectorsOf(this.shape, id, number), payload: { number, tag } });
@@ -150,7 +151,7 @@ export class Oracle {
 
   /** Whether an id belongs to this client. */
   owns(id: number): boolean {
-    return id >= this.first && id < this.first + IDS;
+    return id >= this.first && id < this.first + this.ids;
   }
 }
 

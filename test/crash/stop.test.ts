@@ -1,7 +1,8 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { preloadedLibrary } from '../preloaded';
+import { itUnless } from '../missing';
+import { preloadedLibrary, whyNoLibrary } from '../preloaded';
 import { ok } from './requests';
 import { ServerChild } from './server-child';
 
@@ -31,7 +32,7 @@ afterAll(() => {
 
 /** Makes syncs slow. */
 const library = preloadedLibrary(join(__dirname, 'failing-sync.c'), join(folder, 'slow-sync.so'));
-const withLibrary = library === undefined ? it.skip : it;
+const withLibrary = itUnless(whyNoLibrary(library));
 
 withLibrary(
   'C11.3 a stop with hundreds of dirty collections on a slow disk ends in time and loses nothing',

@@ -11,6 +11,7 @@ const root = join(__dirname, '..', '..');
 interface BenchReport {
   ingest: { points: number };
   search: { ef: string; recall: number }[];
+  plans: { scan: number; wide_walk: number; two_hop_walk: number; hops: number };
   filtered: { matching: string; recall: number }[];
   underLoad: { upsertedPointsPerSecond: number };
   restart: { exitCode: number };
@@ -141,14 +142,18 @@ describe('the small data set', () => {
     await run(process.execPath, [
       join(root, 'bench', 'rest.mjs'),
       ...['--data', join(root, 'data', 'debian-small')],
-      ...['--ef', 'exact,128', '--connections', '2', '--seconds', '0.2', '--out', out],
+      ...['--full-scan-kb', '10', '--ef', 'exact,64', '--connections', '2', '--seconds', '0.2', '--out', out],
       ...['--filtered', '--search-under-load'],
     ]);
     const report = JSON.parse(readFileSync(out, 'utf8')) as BenchReport;
 
     expect(report.ingest.points).toBe(2000);
     expect(report.search.find(({ ef }) => ef === 'exact')?.recall).toBe(1);
-    expect(report.search.find(({ ef }) => ef === '128')?.recall).toBeGreaterThanOrEqual(0.97);
+    expect(report.search.find(({ ef }) => ef === '64')?.recall).toBeGreaterThanOrEqual(0.97);
+    // So few points are walked to only where the search is narrow: see the planner's costs.
+    expect(report.plans).toMatchObject({ scan: 0, two_hop_walk: 0 });
+    expect(report.plans.wide_walk).toBeGreaterThan(100);
+    expect(report.plans.hops).toBeGreaterThan(report.plans.wide_walk);
     expect(report.filtered.map(({ matching }) => matching)).toEqual(['50 %', '10 %', '1 %', '0.1 %']);
     expect(Math.min(...report.filtered.map(({ recall }) => recall))).toBeGreaterThanOrEqual(0.95);
     expect(report.underLoad.upsertedPointsPerSecond).toBeGreaterThan(0);

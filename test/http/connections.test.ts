@@ -10,6 +10,7 @@ import pino from 'pino';
 import { loadConfig, readFlags } from '../../src/config';
 import { startServer, type RunningServer, type StartOptions } from '../../src/server';
 import { FakeEngine } from './fake-engine';
+import { isNoLinux, itUnless } from '../missing';
 import { send, startService } from './harness';
 
 const FIXTURES = join(__dirname, '..', 'fixtures');
@@ -187,7 +188,7 @@ describe('more connections than there may be', () => {
   });
 
   // Other systems have one loopback address.
-  (process.platform === 'linux' ? it : it.skip)('cost the address that has most of them', async () => {
+  itUnless(isNoLinux)('cost the address that has most of them', async () => {
     const service = await startService({ server: SERVER });
     const others = [];
     for (let count = 0; count < 3; count += 1) {

@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { LineWriter } from '../../src/http/line-writer';
+import { isNoLinux, itUnless } from '../missing';
 import { sleep, until } from '../until';
 
 let folder: string;
@@ -77,7 +78,7 @@ describe('LineWriter', () => {
 });
 
 describe('a server whose output cannot be written', () => {
-  const full = process.platform === 'linux' ? it.each(['json', 'pretty']) : it.skip.each(['json']);
+  const full = itUnless(isNoLinux).each(['json', 'pretty']);
 
   full('serves and stops as it should (%s)', async (format) => {
     const script = join(__dirname, 'server-process.cjs');

@@ -12,6 +12,7 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { isNoRoot, itUnless, whyNoTmpfs } from '../missing';
 import { kithdb, kithdbAsNobody } from './command';
 import { Served } from './served';
 
@@ -32,23 +33,19 @@ afterAll(() => {
   rmSync(folder, { recursive: true });
 });
 
-const isRoot = process.getuid?.() === 0;
+const asRoot = itUnless(isNoRoot);
+const withTmpfs = itUnless(whyNoTmpfs());
 
-/** A file system of that many KiB; undefined where this process may not mount one. */
-function smallDisk(name: string, kib: number): string | undefined {
+/** A file system of that many KiB. */
+function smallDisk(name: string, kib: number): string {
   const path = join(folder, name);
   mkdirSync(path);
-  try {
-    execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${kib}k`, 'kithdb-test', path], { stdio: 'pipe' });
-    return path;
-  } catch {
-    return undefined;
-  }
+  execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${kib}k`, 'kithdb-test', path], { stdio: 'pipe' });
+  return path;
 }
 
 describe('C11.4 what commands say when they cannot', () => {
-  it('names the folder and the cause to a user without access to it', async () => {
-    if (!isRoot) return;
+  asRoot('names the folder and the cause to a user without access to it', async () => {
     chmodSync(folder, 0o755);
     for (const argv of [
       ['check', '--data-dir', dataDir],
@@ -71,8 +68,7 @@ describe('C11.4 what commands say when they cannot', () => {
     });
   });
 
-  it('calls files that this user may not read neither damaged nor a broken disk', async () => {
-    if (!isRoot) return;
+  asRoot('calls files that this user may not read neither damaged nor a broken disk', async () => {
     const there = join(folder, 'of-nobody');
     execFileSync('chmod', ['711', folder]);
     cpSync(dataDir, there, { recursive: true });
@@ -98,37 +94,38 @@ describe('C11.4 what commands say when they cannot', () => {
     );
   });
 
-  it('says that the disk of the target is full, and leaves nothing that passes for a backup or a data directory', async () => {
-    const disk = smallDisk('disk', 300);
-    if (disk === undefined) return;
-    try {
-      const to = join(disk, 'b');
-      expect(await kithdb('backup', '--data-dir', dataDir, '--to', to)).toEqual({
-        code: 1,
-        out: '',
-        err: expect.stringMatching(
-          /^kithdb: There is no backup in .*: .*: its disk is full \(ENOSPC\)\. .*\/b holds a part of it and is no backup: remove it before you try again\n$/,
-        ),
-      });
-      expect(existsSync(join(to, 'BACKUP.json'))).toBe(false);
-      rmSync(to, { recursive: true });
-      const target = join(disk, 'data');
-      expect(await kithdb('restore', '--from', backup, '--data-dir', target)).toEqual({
-        code: 1,
-        out: '',
-        err: expect.stringMatching(
-          /^kithdb: Nothing was restored: .*: its disk is full \(ENOSPC\)\. Empty .* and restore again/,
-        ),
-      });
-      expect((await kithdb('check', '--data-dir', target)).err).toMatch(/did not come to its end/);
-    } finally {
-      execFileSync('umount', [disk]);
-    }
-  });
+  withTmpfs(
+    'says that the disk of the target is full, and leaves nothing that passes for a backup or a data directory',
+    async () => {
+      const disk = smallDisk('disk', 300);
+      try {
+        const to = join(disk, 'b');
+        expect(await kithdb('backup', '--data-dir', dataDir, '--to', to)).toEqual({
+          code: 1,
+          out: '',
+          err: expect.stringMatching(
+            /^kithdb: There is no backup in .*: .*: its disk is full \(ENOSPC\)\. .*\/b holds a part of it and is no backup: remove it before you try again\n$/,
+          ),
+        });
+        expect(existsSync(join(to, 'BACKUP.json'))).toBe(false);
+        rmSync(to, { recursive: true });
+        const target = join(disk, 'data');
+        expect(await kithdb('restore', '--from', backup, '--data-dir', target)).toEqual({
+          code: 1,
+          out: '',
+          err: expect.stringMatching(
+            /^kithdb: Nothing was restored: .*: its disk is full \(ENOSPC\)\. Empty .* and restore again/,
+          ),
+        });
+        expect((await kithdb('check', '--data-dir', target)).err).toMatch(/did not come to its end/);
+      } finally {
+        execFileSync('umount', [disk]);
+      }
+    },
+  );
 
-  it('reads a read-only data directory, as it was when its server was killed', async () => {
+  withTmpfs('reads a read-only data directory, as it was when its server was killed', async () => {
     const disk = smallDisk('read-only', 300_000);
-    if (disk === undefined) return;
     try {
       const there = join(disk, 'data');
       cpSync(dataDir, there, { recursive: true });

@@ -170,6 +170,13 @@ fn readers_see_whole_updates_in_order_while_everything_runs_c6_6() {
     assert!(page.as_array().expect("points").iter().all(|point| number(point) == ROUNDS));
 }
 
+/// A point of `g` is the nearest to its own vector; the search is narrow enough to walk a graph of a thousand points.
+fn assert_finds_itself(engine: &Engine, id: u64) {
+    let search = json!({"vector": point(id, id * 3)["vector"], "limit": 1, "params": {"hnsw_ef": 32}});
+    let found = ok(engine, "search", "g", &search);
+    assert_eq!((&found[0]["id"], &found[0]["score"]), (&json!(id), &json!(0.0)));
+}
+
 #[test]
 fn every_point_is_found_while_it_is_being_indexed() {
     let dir = tempfile::tempdir().expect("a directory");
@@ -179,10 +186,7 @@ fn every_point_is_found_while_it_is_being_indexed() {
         let points: Vec<Value> = (batch * 25..batch * 25 + 25).map(|id| point(id, id * 3)).collect();
         ok(&engine, "upsert_points", "g", &json!({"points": points}));
         for id in [batch * 25, batch * 25 + 24, batch * 12] {
-            let query = point(id, id * 3)["vector"].clone();
-            let found =
-                ok(&engine, "search", "g", &json!({"vector": query, "limit": 1, "params": {"hnsw_ef": 400}}));
-            assert_eq!((&found[0]["id"], &found[0]["score"]), (&json!(id), &json!(0.0)));
+            assert_finds_itself(&engine, id);
         }
     }
     let deadline = Instant::now() + Duration::from_secs(60);
@@ -192,6 +196,12 @@ fn every_point_is_found_while_it_is_being_indexed() {
     }
     let info = ok(&engine, "collection_info", "g", &json!(null));
     assert_eq!(info["indexed_vectors_count"], json!(1000));
+    let walks = engine.status().searches.wide_walks;
+    for id in 0..100 {
+        assert_finds_itself(&engine, id * 10);
+    }
+    let searches = engine.status().searches;
+    assert!(searches.wide_walks == walks + 100 && searches.hops >= 100, "{searches:?}");
 }
 
 #[test]

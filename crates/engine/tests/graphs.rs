@@ -46,7 +46,8 @@ fn status(engine: &TestEngine) -> Value {
 fn searches(engine: &TestEngine, vector: &[f32]) -> (Value, Value) {
     let search =
         |params: Value| engine.ok("search", "c", json!({"vector": vector, "limit": 10, "params": params}));
-    (search(json!({"hnsw_ef": 500, "quantization": {"oversampling": 40.0}})), search(json!({"exact": true})))
+    let params = json!({"hnsw_ef": 500, "quantization": {"oversampling": 40.0}});
+    (engine.client().walking(|| search(params)), search(json!({"exact": true})))
 }
 
 #[test]
@@ -187,7 +188,8 @@ fn recall(engine: &TestEngine, vectors: &[Vec<f32>]) -> f64 {
         let search = |params: Value| {
             ids(&engine.ok("search", "c", json!({"vector": vector, "limit": 10, "params": params})))
         };
-        let (walked, scanned) = (search(json!({"hnsw_ef": 100})), search(json!({"exact": true})));
+        let walked = engine.client().walking(|| search(json!({"hnsw_ef": 100})));
+        let scanned = search(json!({"exact": true}));
         scanned.iter().filter(|id| walked.contains(id)).count()
     };
     vectors.iter().map(found).sum::<usize>() as f64 / (10 * vectors.len()) as f64
@@ -314,7 +316,8 @@ fn what_codes_estimate_is_answered_only_where_codes_were_asked_for_c6_2() {
             let query: Vec<f32> = vectors[3].iter().map(|x| x + 0.37).collect();
             engine.ok("search", "c", json!({"vector": query, "limit": 10, "params": params}))
         };
-        let estimated = search(json!({"hnsw_ef": 200, "quantization": {"rescore": false}}));
+        let params = json!({"hnsw_ef": 200, "quantization": {"rescore": false}});
+        let estimated = engine.client().walking(|| search(params));
         let exact = search(json!({"exact": true}));
         assert_eq!(estimated != exact, is_estimate, "{quantization}: {estimated}");
     }
@@ -350,7 +353,7 @@ fn the_length_of_a_query_changes_no_order_of_inner_products() {
         let ids = |scale: f32| -> Vec<Value> {
             let query: Vec<f32> = vector.iter().map(|x| (x - 30.5) * scale).collect();
             let body = json!({"vector": query, "limit": 10, "params": {"hnsw_ef": 50}});
-            let hits = engine.ok("search", "c", body);
+            let hits = engine.client().walked(|| engine.ok("search", "c", body));
             hits.as_array().expect("hits").iter().map(|hit| hit["id"].clone()).collect()
         };
         let (short, long) = (ids(1.0 / 1024.0), ids(1024.0));
@@ -398,7 +401,8 @@ fn a_filter_that_excludes_the_cluster_of_the_query_hides_no_other_cluster() {
         };
         let (mut common, mut nearest) = (0, 0);
         for query in &queries {
-            let [found, exact] = [json!({}), json!({"exact": true})].map(|params| ids(best(query, params)));
+            let found = ids(engine.client().walked(|| best(query, json!({}))));
+            let exact = ids(best(query, json!({"exact": true})));
             common += exact.iter().filter(|id| found.contains(id)).count();
             let cluster = |ids: &[Value]| ids[0].as_u64().map(|id| id % clusters as u64);
             nearest += usize::from(cluster(&found) == cluster(&exact));
@@ -427,7 +431,8 @@ fn duplicates_displace_no_other_vectors_c2_4() {
             json!({"hnsw_ef": 50, "quantization": {"ignore": true}}),
             json!({"hnsw_ef": 50, "quantization": {"oversampling": 3}}),
         ] {
-            assert_eq!(search(params.clone()), exact, "{params}");
+            let found = engine.client().walked(|| search(params.clone()));
+            assert_eq!(found, exact, "{params}");
         }
     }
 }

@@ -99,7 +99,8 @@ fn recall(engine: &TestEngine, shape: &Shape, ignore: bool) -> f64 {
         let exact = scores(engine, vector, json!({"exact": true}));
         let last = *exact.last().expect("a hit");
         let slack = 1e-5 * last.abs() + 1e-9;
-        let walked = scores(engine, vector, json!({"hnsw_ef": EF, "quantization": {"ignore": ignore}}));
+        let params = json!({"hnsw_ef": EF, "quantization": {"ignore": ignore}});
+        let walked = engine.client().walked(|| scores(engine, vector, params));
         assert_eq!(walked.len(), exact.len(), "{}", shape.name);
         walked
             .iter()

@@ -41,6 +41,8 @@ mod vector_search;
 
 pub use batch::{groups, query_group};
 pub use count::count;
+#[cfg(feature = "testing")]
+pub use planner::{Plan, forced};
 pub use prepared::Prepared;
 pub use retrieve::retrieve;
 pub use run::{List, Lookup, finish, leaf, query, run};

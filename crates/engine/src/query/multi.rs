@@ -189,7 +189,7 @@ impl<'a> MultiSearch<'a> {
 
     /// Whether comparing all vectors takes at most [`EXACT_COST_LIMIT`] times as long as walks of that width.
     fn is_scan_affordable(&self, width: usize) -> bool {
-        #[cfg(test)]
+        #[cfg(any(test, feature = "testing"))]
         if planner::forced::plan().is_some() {
             return false;
         }

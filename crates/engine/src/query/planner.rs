@@ -60,7 +60,7 @@ pub struct CostModel {
 impl CostModel {
     /// The first plan to try.
     pub fn first(&self) -> Plan {
-        #[cfg(test)]
+        #[cfg(any(test, feature = "testing"))]
         if let Some(plan) = forced::plan() {
             return plan;
         }
@@ -128,8 +128,8 @@ pub fn distances(ef: usize) -> f64 {
     DISTANCES_AT_LEAST + DISTANCES_PER_EF * ef as f64
 }
 
-/// For tests that compare the plans: the plan to begin with, at any cost.
-#[cfg(test)]
+/// For tests of what a plan finds: the plan to begin with, at any cost.
+#[cfg(any(test, feature = "testing"))]
 pub mod forced {
     use super::Plan;
     use std::cell::Cell;

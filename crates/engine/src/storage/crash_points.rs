@@ -12,6 +12,7 @@
 //! `NAME` is the last part of the path. Data files and segments of the log have numbers for names, so they go by their
 //! extensions: `create .data`, `remove .log`.
 
+use std::io::Write;
 use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -38,7 +39,7 @@ impl FromStr for CrashPoint {
     }
 }
 
-/// A disk that ends the process at a crash point.
+/// A disk that ends the process at a crash point, and says so before on standard error.
 pub struct CrashPoints {
     below: Arc<dyn Storage>,
     point: CrashPoint,
@@ -60,6 +61,9 @@ impl CrashPoints {
             None => false,
         };
         if is_point && self.reached.fetch_add(1, Ordering::Relaxed) + 1 == self.point.count {
+            // In one piece, between the lines of other threads.
+            let line = format!("at the crash point {}:{}\n", self.point.name, self.point.count);
+            let _ = std::io::stderr().write_all(line.as_bytes());
             (self.end)();
         }
     }

@@ -1,6 +1,8 @@
 //! An engine on a simulated disk that runs everything in the caller.
 #![allow(dead_code, reason = "each test binary uses its part")]
 
+mod walks;
+
 use kithdb_engine::catalog::Mode;
 use kithdb_engine::collection::GraphPolicy;
 use kithdb_engine::deadline::Cancellation;

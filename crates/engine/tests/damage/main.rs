@@ -39,7 +39,9 @@ fn shown(engine: &TestEngine, name: &str) -> Value {
         engine.ok("search", name, json!({"vector": query, "limit": 10, "params": params}))
     };
     let filter = json!({"filter": {"must": {"key": "n", "range": {"gte": 7}}}});
-    json!([engine.digest(name), search(true), search(false), engine.ok("count", name, filter)])
+    let client = engine.client();
+    let found = if client.has_graph(name, "") { client.walking(|| search(false)) } else { search(false) };
+    json!([engine.digest(name), search(true), found, engine.ok("count", name, filter)])
 }
 
 fn upsert(engine: &TestEngine, name: &str, ids: std::ops::Range<u64>) {
@@ -79,6 +81,7 @@ fn settled() -> (SimDisk, BTreeMap<&'static str, Value>) {
     engine.ok("delete_points", "half", json!({"points": [1, 2, 3]}));
     // Opening again makes the last records provably durable: only then is their loss damage and not a torn tail.
     engine.restart();
+    assert!(engine.client().has_graph("graph", ""), "the searches of one collection walk");
     let expected = NAMES.iter().map(|name| (*name, shown(&engine, name))).collect();
     engine.kill();
     (engine.disk.clone(), expected)

@@ -86,6 +86,8 @@ fn nothing_acknowledged_is_lost_and_nothing_refused_appears_c1_7_c11_3() {
         );
     }
     assert!(failed.is_empty(), "failed seeds: {failed:?}");
+    let walks = verify::WALKS.load(Ordering::Relaxed);
+    assert!(seeds < SEEDS || walks >= seeds, "{seeds} programs, and only {walks} searches that walk a graph");
 }
 
 #[test]

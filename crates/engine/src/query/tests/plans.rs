@@ -133,12 +133,25 @@ impl Collection {
     }
 
     fn search(&self, plan: Option<Plan>, vector: &[f32], filter: &Value, params: &Value) -> Value {
-        forced::set(plan);
         let body = json!({"vector": {"name": "v", "vector": vector}, "limit": K, "filter": filter, "params": params});
-        let hits = self.call("search", &body);
-        forced::set(None);
-        hits
+        with_plan(&self.engine, plan, || self.call("search", &body))
     }
+}
+
+/// Runs one search that begins with a plan, unless it is an exact one.
+fn with_plan<T>(engine: &Engine, plan: Option<Plan>, search: impl FnOnce() -> T) -> T {
+    let before = engine.status().searches;
+    forced::set(plan);
+    let found = search();
+    forced::set(None);
+    let after = engine.status().searches;
+    let walks = match plan {
+        Some(Plan::Wide) => after.wide_walks - before.wide_walks,
+        Some(Plan::TwoHop) => after.two_hop_walks - before.two_hop_walks,
+        _ => return found,
+    };
+    assert_eq!(walks + after.exact_scans - before.exact_scans, 1, "the search began with {plan:?}");
+    found
 }
 
 /// How many of the exact hits were found.
@@ -225,9 +238,7 @@ fn an_example_is_left_out_by_every_plan_c6_3() {
             collection.call("query", &body)
         };
         for plan in PLANS {
-            forced::set(Some(plan));
-            let found = collection.call("query", &body);
-            forced::set(None);
+            let found = with_plan(&collection.engine, Some(plan), || collection.call("query", &body));
             assert!(found["points"].as_array().expect("a list").iter().all(|hit| hit["id"] != json!(id)));
             if plan != Plan::TwoHop {
                 assert_eq!(found, exact, "{plan:?}");
@@ -268,12 +279,9 @@ fn vectors_that_share_a_code_have_scores_of_their_own_where_codes_are_ignored_c7
     let engine = graph_over(config, &points);
     for plan in PLANS {
         let search = |params: Value| {
-            forced::set(Some(plan));
             let body =
                 json!({"vector": {"name": "v", "vector": [1, 5]}, "limit": points.len(), "params": params});
-            let hits = super::call(&engine, "c", "search", &body);
-            forced::set(None);
-            scores(&hits)
+            scores(&with_plan(&engine, Some(plan), || super::call(&engine, "c", "search", &body)))
         };
         let exact = search(json!({"exact": true}));
         assert_eq!(exact.len(), points.len());
@@ -298,10 +306,7 @@ fn equal_vectors_are_answered_by_id_whatever_the_plan_c2_4() {
             let hits = |quantization: Value| {
                 let params = json!({"quantization": quantization});
                 let body = json!({"vector": {"name": "v", "vector": vector}, "limit": K, "params": params});
-                forced::set(Some(plan));
-                let hits = super::call(&engine, "c", "search", &body);
-                forced::set(None);
-                scores(&hits)
+                scores(&with_plan(&engine, Some(plan), || super::call(&engine, "c", "search", &body)))
             };
             let lowest: Vec<(u64, f64)> = (0..K as u64).map(|id| (id, 0.0)).collect();
             for quantization in [json!({}), json!({"ignore": true}), json!({"oversampling": 3})] {
@@ -351,12 +356,9 @@ fn plans_agree_on_few_components_and_on_the_greatest_and_least_numbers() {
                 {
                     let query = vector(random);
                     let search = |plan: Option<Plan>, params: Value| {
-                        forced::set(plan);
                         let body = json!({"vector": {"name": "v", "vector": query}, "limit": K,
                             "filter": filter, "params": params});
-                        let hits = super::call(&engine, "c", "search", &body);
-                        forced::set(None);
-                        scores(&hits)
+                        scores(&with_plan(&engine, plan, || super::call(&engine, "c", "search", &body)))
                     };
                     let exact = search(None, json!({"exact": true}));
                     assert_eq!(exact.len(), K);
@@ -389,11 +391,8 @@ fn equal_multi_vectors_are_answered_by_id_whatever_the_plan_c2_4() {
                 "multivector_config": {"comparator": "max_sim"}});
             let engine = graph_over(json!({"vectors": {"v": params}}), &points);
             let search = |plan: Option<Plan>, params: Value| {
-                forced::set(plan);
                 let body = json!({"query": query, "using": "v", "limit": K, "params": params});
-                let hits = super::call(&engine, "c", "query", &body);
-                forced::set(None);
-                scores(&hits["points"])
+                scores(&with_plan(&engine, plan, || super::call(&engine, "c", "query", &body))["points"])
             };
             let exact = search(None, json!({"exact": true}));
             assert!(exact.iter().map(|(id, _)| *id).eq(0..K as u64));
