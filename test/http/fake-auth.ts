@@ -18,10 +18,12 @@ export const CREDENTIALS: Readonly<Record<string, Identity>> = {
 
 /** Authentication over a fixed set of tokens, answering at once or late. */
 export class FakeAuth implements Authenticator {
-  readonly isClosed = false;
+  isClosed = false;
   enabled = false;
   adminExists = true;
   late = false;
+  /** What the query for a token comes to, in place of an answer. */
+  failure: (() => Error) | undefined;
   asked = 0;
 
   identify(
@@ -29,6 +31,7 @@ export class FakeAuth implements Authenticator {
     apiKey: string | undefined,
   ): Identity | null | Promise<Identity | null> {
     this.asked += 1;
+    if (this.failure !== undefined) return Promise.reject(this.failure());
     const token = authorization === undefined ? apiKey : /^bearer +(.+)$/i.exec(authorization)?.[1];
     const found = CREDENTIALS[token ?? ''] ?? null;
     return this.late ? Promise.resolve(found) : found;

@@ -105,6 +105,30 @@ describe.each([
     expect(both.status).toBe(401);
   });
 
+  it('C3.8 calls the store damaged only where the query for a credential has found that', async () => {
+    service.auth.enabled = true;
+    const ask = async () => {
+      const headers = { authorization: 'Bearer token-read' };
+      const { status, body } = await send(service, 'POST', '/collections/c/points/count', { headers });
+      return [status, body.status.error];
+    };
+    try {
+      service.auth.failure = () => new Error('the store is busy');
+      expect(await ask()).toEqual([500, 'Internal server error']);
+      service.auth.failure = () => {
+        service.auth.isClosed = true;
+        return new Error('a row that is not as its digest says');
+      };
+      expect(await ask()).toEqual([
+        500,
+        'Authentication operation failed: the store of authentication is damaged',
+      ]);
+    } finally {
+      service.auth.failure = undefined;
+      service.auth.isClosed = false;
+    }
+  });
+
   it.each([
     ['Authorization: Bearer jwt', 'Authorization: Bearer jwt'],
     ['Authorization: Bearer jwt', 'authorization: Bearer nonsense'],
