@@ -1,0 +1,237 @@
+/**
+ * Mutants of TypeScript: made by Stryker's instrumenter, all at once, each behind a switch that an environment variable
+ * sets. Jest is started here and not by Stryker, for tests start servers in processes of their own, which must have
+ * the mutant too.
+ */
+import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { BuildError, mustRun, say } from '../build/process.mjs';
+import { root } from '../build/tree.mjs';
+import { attempt } from './attempt.mjs';
+import { copyOf, folder, strykerInstrumenter } from './tree.mjs';
+
+/** What is mutated. */
+const SOURCES = ['src/auth', 'src/http'];
+
+/** What must notice it, nearest first. */
+const TESTS = [
+  ...['test/auth', 'test/http', 'test/contract', 'test/cli'],
+  ...['test/operations/backup', 'test/operations/closed', 'test/operations/control'],
+];
+
+/** What `jest-environment.cjs` prints at the first failure. */
+const FAILED = /^FAILED (.*)$/m;
+
+/** The variable that Stryker's switches read. */
+const ACTIVE = '__STRYKER_ACTIVE_MUTANT__';
+
+/** How long the tests of a file may take, which without a mutant take less than a minute, and how long all. */
+const LIMIT_SECONDS = 600;
+const ALL_LIMIT_SECONDS = 7200;
+
+/** An answer that never comes fails a test sooner than in `npm test`, for it is what many mutants do. */
+const TEST_TIMEOUT_MS = 60_000;
+
+/** So many tests of a mutant's own folder, and of others, are run by name. */
+const MOST_NAMES = 200;
+const MOST_FAR_NAMES = 40;
+
+/** So many files of another folder that reach a mutant in no test, only as they start a server. */
+const MOST_IN_PASSING = 3;
+
+/** A copy of the commit with all its mutants behind switches, and which tests reach which. */
+export async function openTypescript(commit) {
+  const copy = await copyOf(commit, 'typescript');
+  const kept = join(folder, 'typescript.json');
+  if (copy.isNew) {
+    const mutants = await instrument(copy.path);
+    const tests = await measure(copy.path);
+    writeFileSync(kept, JSON.stringify({ mutants, tests }));
+    copy.finished();
+  }
+  const { mutants, tests } = JSON.parse(readFileSync(kept, 'utf8'));
+  return { mutants, test: (mutant) => testMutant(copy.path, mutant, tests) };
+}
+
+/** Puts the switches into the copy. */
+async function instrument(path) {
+  const { createInstrumenter } = await import(pathToFileURL(await strykerInstrumenter()).href);
+  const names = SOURCES.flatMap((source) =>
+    readdirSync(join(path, source), { recursive: true })
+      .filter((name) => name.endsWith('.ts'))
+      .map((name) => `${source}/${name.replaceAll('\\', '/')}`),
+  ).sort();
+  const texts = new Map(names.map((name) => [name, readFileSync(join(path, name), 'utf8')]));
+  const files = names.map((name) => ({ name, mutate: true, content: texts.get(name) }));
+  const options = { plugins: null, excludedMutations: [], ignorers: [] };
+  const done = await createInstrumenter(injector()).instrument(files, options);
+  for (const { name, content } of done.files) writeFileSync(join(path, name), content);
+  // What the tests start with bin/kithdb.js. The switches have types that no longer fit.
+  const compiler = join(root, 'node_modules', 'typescript', 'bin', 'tsc');
+  await mustRun(
+    'mutants-tsc',
+    process.execPath,
+    [compiler, '--project', 'tsconfig.build.json', '--noCheck'],
+    {
+      cwd: path,
+    },
+  );
+  return done.mutants.map(({ id, fileName, location: { start, end }, mutatorName, replacement }) => ({
+    id,
+    file: fileName,
+    line: start.line + 1,
+    endLine: end.line + 1,
+    column: start.column + 1,
+    mutant: `${mutatorName}: ${brief(textAt(texts.get(fileName), start, end))} → ${brief(replacement)}`,
+  }));
+}
+
+/** What Stryker passes to its classes, without its container: a logger that says nothing, and the parts themselves. */
+function injector() {
+  const silent = () => undefined;
+  const isOff = () => false;
+  const logger = {
+    ...{ trace: silent, debug: silent, info: silent, warn: silent, error: silent, fatal: silent },
+    ...{ isDebugEnabled: isOff, isTraceEnabled: isOff, isInfoEnabled: isOff },
+  };
+  const values = { logger };
+  const self = {
+    provideValue: (token, value) => {
+      values[token] = value;
+      return self;
+    },
+    injectClass: (made) => new made(...made.inject.map((token) => values[token])),
+  };
+  return self;
+}
+
+function textAt(text, start, end) {
+  const lines = text.split('\n').slice(start.line, end.line + 1);
+  lines[lines.length - 1] = lines.at(-1).slice(0, end.column);
+  lines[0] = lines[0].slice(start.column);
+  return lines.join('\n');
+}
+
+/** One line, with its beginning and its end. */
+function brief(text) {
+  const line = text.replaceAll(/\s+/g, ' ');
+  return line.length > 80 ? `${line.slice(0, 50)} … ${line.slice(-27)}` : line;
+}
+
+/** Runs all tests without a mutant: they must pass, and say which switches each passes by. */
+async function measure(path) {
+  say(`Tests without a mutant …`);
+  const reached = join(folder, 'reached');
+  rmSync(reached, { recursive: true, force: true });
+  mkdirSync(reached);
+  const report = join(reached, 'report');
+  const args = [...TESTS, '--json', `--outputFile=${report}`];
+  const { passed, text } = await runJest(path, args, { KITHDB_MUTANTS_REACHED: reached }, ALL_LIMIT_SECONDS);
+  if (!passed) throw new BuildError(`The tests fail without a mutant.\n${text.slice(-10_000)}`);
+  const { testResults } = JSON.parse(readFileSync(report, 'utf8'));
+  return testResults.map(({ name, startTime, endTime }) => {
+    const file = name.slice(path.length + 1).replaceAll('\\', '/');
+    const { static: always, perTest } = JSON.parse(
+      readFileSync(join(reached, `${file.replaceAll('/', '~')}.json`), 'utf8'),
+    );
+    return {
+      file,
+      seconds: (endTime - startTime) / 1000,
+      startsProcesses: startsProcesses(join(path, file)),
+      always: Object.keys(always),
+      named: Object.fromEntries(Object.entries(perTest).map(([test, ids]) => [test, Object.keys(ids)])),
+    };
+  });
+}
+
+/** Whether a test, or what it imports beside it, runs code in a process of its own, where nothing counts switches. */
+function startsProcesses(file) {
+  const text = readFileSync(file, 'utf8');
+  if (/child_process|\.cjs'/.test(text)) return true;
+  const imported = [...text.matchAll(/from '(\.\/[\w-]+)'/g)].map(([, name]) =>
+    join(file, '..', `${name}.ts`),
+  );
+  return imported.some((name) => existsSync(name) && /child_process|\.cjs'/.test(readFileSync(name, 'utf8')));
+}
+
+/** Runs the tests that reach a mutant until one fails. */
+async function testMutant(path, mutant, tests) {
+  let seconds = 0;
+  for (const { files, names } of roundsOf(mutant, tests)) {
+    const filter = names === undefined ? [] : ['-t', `^(${names.map(escaped).join('|')})$`];
+    const args = ['--runInBand', '--forceExit', '--bail=1', '--runTestsByPath', ...files, ...filter];
+    const ran = await runJest(path, args, { [ACTIVE]: mutant.id });
+    seconds += ran.seconds;
+    if (ran.isLate) return { outcome: 'timeout', by: files.join(' '), seconds };
+    if (!ran.passed) {
+      // A file that cannot even be loaded has no test that fails.
+      const by = FAILED.exec(ran.text)?.[1] ?? `the process ends with ${ran.end}`;
+      return { outcome: 'killed', by, seconds };
+    }
+  }
+  return { outcome: 'survived', seconds };
+}
+
+/**
+ * What is run for a mutant, in this order: of its own folder the tests that reach it, the files that reach it before
+ * or between tests, and those that start processes; then, of other folders, so many tests that reach it from as many
+ * files as possible, a few files that do so in passing, as every test that starts a server does, and those that start
+ * processes.
+ *
+ * @returns {{files: string[], names?: string[]}[]}
+ */
+function roundsOf({ id, file }, tests) {
+  const own = `${file.replace(/^src/, 'test').split('/').slice(0, 2).join('/')}/`;
+  const found = [...tests]
+    .sort((a, b) => a.seconds - b.seconds)
+    .map(({ named, always, ...test }) => ({
+      ...test,
+      names: Object.keys(named).filter((name) => named[name].includes(id)),
+      isReached: always.includes(id),
+    }));
+  const [near, far] = [true, false].map((isOwn) =>
+    found.filter((test) => test.file.startsWith(own) === isOwn),
+  );
+  const whole = near.filter(({ isReached }) => isReached);
+  const rest = near.filter(({ isReached }) => !isReached);
+  const passing = far.filter(({ isReached, names }) => isReached && names.length === 0);
+  return [
+    namedRound(rest, MOST_NAMES),
+    { files: filesOf(whole) },
+    { files: filesOf(rest.filter(({ startsProcesses }) => startsProcesses)) },
+    namedRound(far, MOST_FAR_NAMES),
+    { files: filesOf(passing.slice(0, MOST_IN_PASSING)) },
+    { files: filesOf(far.filter(({ startsProcesses }) => startsProcesses)) },
+  ].filter(({ files }) => files.length > 0);
+}
+
+/** At most so many tests by name: the first of each file, then the second of each, and so on. */
+function namedRound(tests, most) {
+  const ranked = tests.flatMap(({ file, names }) => names.map((name, rank) => ({ file, name, rank })));
+  const chosen = ranked.sort((a, b) => a.rank - b.rank).slice(0, most);
+  return { files: [...new Set(chosen.map(({ file }) => file))], names: chosen.map(({ name }) => name) };
+}
+
+function filesOf(tests) {
+  return tests.map(({ file }) => file);
+}
+
+function escaped(name) {
+  return name.replaceAll(/[\\^$.*+?()[\]{}|]/g, '\\$&');
+}
+
+function runJest(path, args, env, limitSeconds = LIMIT_SECONDS) {
+  const script = join(root, 'node_modules', 'jest', 'bin', 'jest.js');
+  const environment = join(root, 'scripts', 'mutants', 'jest-environment.cjs');
+  return attempt(
+    process.execPath,
+    [script, '--env', environment, '--testTimeout', String(TEST_TIMEOUT_MS), ...args],
+    {
+      cwd: path,
+      env: { FORCE_COLOR: '0', ...env },
+      limitSeconds,
+      failed: FAILED,
+    },
+  );
+}
