@@ -15,7 +15,7 @@ module.exports = {
   moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },
   transform: {
     '^.+\\.ts$': [
-      '@swc/jest',
+      '<rootDir>/test/faults/transform.cjs',
       {
         jsc: { parser: { syntax: 'typescript' }, target: 'es2022' },
         module: { type: 'commonjs' },
