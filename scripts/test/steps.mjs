@@ -9,6 +9,7 @@ import { buildTests } from '../build/tests.mjs';
 import { root } from '../build/tree.mjs';
 import { runSchemathesis } from '../schemathesis.mjs';
 import { runCargoTests, runModels } from './cargo.mjs';
+import { checkFaults } from './faults.mjs';
 import { runJest } from './jest.mjs';
 import { lintDescription } from './openapi-lint.mjs';
 import { checkPackedInstall } from './packed-install.mjs';
@@ -30,6 +31,7 @@ export const steps = {
   openapi: lintDescription,
   workflows: checkWorkflows,
   python: preparePython,
+  faults: checkFaults,
   jest: runJest,
   schemathesis: tryDescription,
   'packed-install': checkPackedInstall,
@@ -41,7 +43,7 @@ export const LANES = [
   ['build-tests', 'clippy', 'cargo-test', 'models'],
   [
     ...['cargo-fmt', 'prettier', 'tsc', 'eslint', 'openapi', 'workflows', 'python'],
-    ...['jest', 'schemathesis', 'packed-install'],
+    ...['faults', 'jest', 'schemathesis', 'packed-install'],
   ],
 ];
 
@@ -51,6 +53,7 @@ export const NEEDS = {
   tsc: ['packages'],
   eslint: ['packages'],
   openapi: ['packages'],
+  faults: ['build', 'build-tests'],
   jest: ['build', 'binding-types', 'build-tests'],
 };
 
