@@ -51,7 +51,7 @@ export const DETECTED_BY = {
   RollBackNotSynced: unit('wal::tests::crashes::records_that_recovery_did_not_find_never_come_back'),
   LsnsOfFailedSkipped: programs,
   IntervalNeverSynced: unit('wal::tests::group::interval_is_synced_without_further_writes'),
-  StopNotSynced: unit('wal::tests::group::a_failed_sync_refuses_everything'),
+  StopNotSynced: unit('wal::tests::group::closing_syncs_everything_and_refuses_more'),
   LevelInForceTooEarly: levels('a_patch_of_the_level_is_as_durable_as_the_stricter_of_the_two_c4_4'),
   LogCutTooFar: programs,
   LogCutUnderWrites: unit(

@@ -109,7 +109,9 @@ fn closing_syncs_everything_and_refuses_more() {
     let disk = SimDisk::new();
     let log = inline(&disk);
     append(&log, 1, Durability::Os).unwrap();
+    assert_eq!(log.durable_lsn(), lsn(0));
     log.close().unwrap();
+    assert_eq!(log.durable_lsn(), lsn(1));
     assert_eq!(append(&log, 1, Durability::Always), Err(LogError::Closed));
     log.close().unwrap();
     disk.power_cut(3);
