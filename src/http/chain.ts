@@ -217,7 +217,7 @@ export class Chain {
       network: networkOf(this.services.addresses.of(exchange.request)),
       credential: exchange.credential,
     };
-    const collection = params.values['collection'];
+    const collection = params.values['collection_name'];
     const proceed = (reservation: Reservation, body: IncomingBody | undefined): void => {
       this.#checkParameters({ exchange, route, engine, client, reservation, collection, body }, params);
     };

@@ -123,7 +123,7 @@ export class EngineCalls {
       this.services.requests.refused('engine');
     }
     const details =
-      exchange.params['collection'] === NO_COLLECTION && collection !== undefined
+      exchange.params['collection_name'] === NO_COLLECTION && collection !== undefined
         ? { ...error.details, name: collection }
         : error.details;
     const failure = engineFailure(error.code, details, route.failed);
@@ -146,7 +146,7 @@ function engineRequest(
   return {
     operation: route.operation,
     arrivedAt: exchange.arrivedAt,
-    collection: exchange.params['collection'],
+    collection: exchange.params['collection_name'],
     target: route.target === undefined ? undefined : exchange.params[route.target],
     wait,
     timeoutSeconds: timeout,

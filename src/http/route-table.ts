@@ -74,7 +74,7 @@ const PERMISSIONS: ReadonlySet<string> = new Set<RoutePermission>([
 ]);
 
 /** The start of every path of the points endpoints, which the hot lane serves. */
-export const POINTS_PATH = '/collections/:collection/points';
+export const POINTS_PATH = '/collections/:collection_name/points';
 
 /** Whether the hot lane serves this route. */
 export function isPointsRoute(route: Route): boolean {
