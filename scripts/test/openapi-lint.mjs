@@ -1,8 +1,9 @@
 /**
- * The description of the HTTP interface against a linter's rules, its examples against their schemas, and the names and
- * sentences that generated clients and their users need.
+ * The description of the HTTP interface against a linter's rules, its examples against their schemas, the names and
+ * sentences that generated clients and their users need, and the types that are generated from it.
  */
 import { join } from 'node:path';
+import { clientTypesAreCurrent } from '../build/client-types.mjs';
 import { description } from '../build/openapi.mjs';
 import { BuildError } from '../build/process.mjs';
 import { root } from '../build/tree.mjs';
@@ -26,6 +27,10 @@ export async function lintDescription() {
     ...missingWords(JSON.parse(await description())),
   ];
   if (problems.length > 0) throw new BuildError(`openapi/openapi.yaml:\n${problems.join('\n')}`);
+  if (await clientTypesAreCurrent()) return;
+  throw new BuildError(
+    'src/client/generated.ts is not what openapi/openapi.yaml gives: run `npm run client-types` and commit the file.',
+  );
 }
 
 /**
