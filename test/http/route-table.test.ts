@@ -119,7 +119,7 @@ describe('the route table', () => {
         expect(matcher.match(route.method, concretePath(route))?.route).toBe(route);
       }
       expect(matcher.match('GET', '/collections/a%2Fb/points/x%20y')?.rawParams).toEqual({
-        collection: 'a%2Fb',
+        collection_name: 'a%2Fb',
         id: 'x%20y',
       });
     });
