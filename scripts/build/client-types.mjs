@@ -1,16 +1,13 @@
-/**
- * The TypeScript types of the HTTP interface, `src/client/generated.ts`: a file that is committed, made of
- * `openapi/openapi.yaml` by `npm run client-types`.
- */
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
-import { fileURLToPath } from 'node:url';
+/** The types of the client: those of the schemas in `openapi/openapi.yaml`, in a file that is committed. */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { description } from './openapi.mjs';
 import { root } from './tree.mjs';
 
 const target = join(root, 'src', 'client', 'generated.ts');
 
 const HEADER = `/** Made of openapi/openapi.yaml by \`npm run client-types\`; \`npm test\` fails when it is out of date. */
+/* eslint-disable */
 `;
 
 /** Writes the file. */
@@ -20,45 +17,87 @@ export async function writeClientTypes() {
 
 /** Whether the committed file is what the description gives now. */
 export async function clientTypesAreCurrent() {
-  return existsSync(target) && readFileSync(target, 'utf8') === (await clientTypes());
+  return readFileSync(target, 'utf8') === (await clientTypes());
 }
 
-/** Integers that may be beyond 2^53 are `number | bigint`. A field that has a default may be left out. */
 async function clientTypes() {
-  const [{ default: openapiTS, astToString }, { default: ts }, { format, resolveConfig }] = await Promise.all(
-    [import('openapi-typescript'), import('typescript'), import('prettier')],
-  );
-  const { factory, SyntaxKind } = ts;
-  const integer = factory.createUnionTypeNode([
-    factory.createKeywordTypeNode(SyntaxKind.NumberKeyword),
-    factory.createKeywordTypeNode(SyntaxKind.BigIntKeyword),
-  ]);
-  const tree = await openapiTS(withoutChoices(JSON.parse(await description())), {
+  const { default: openapiTS, astToString } = await import('openapi-typescript');
+  const { default: typescript } = await import('typescript');
+  const { format, resolveConfig } = await import('prettier');
+  const tree = await openapiTS(typedDescription(JSON.parse(await description())), {
     defaultNonNullable: false,
-    silent: true,
-    transform: ({ type, maximum }) =>
-      type === 'integer' && maximum > Number.MAX_SAFE_INTEGER ? integer : undefined,
+    transform: (schema) => wideType(schema, typescript),
   });
-  return format(HEADER + astToString(tree), { ...(await resolveConfig(target)), filepath: target });
+  const options = await resolveConfig(target);
+  return format(HEADER + astToString(tree), { ...options, filepath: target });
 }
+
+/** Types that the schema cannot say: an integer that may be a BigInt, a vector that may be a `Float32Array`. */
+function wideType(schema, { factory, SyntaxKind }) {
+  const number = factory.createKeywordTypeNode(SyntaxKind.NumberKeyword);
+  if (schema.type === 'integer' && schema.maximum > Number.MAX_SAFE_INTEGER) {
+    return factory.createUnionTypeNode([number, factory.createKeywordTypeNode(SyntaxKind.BigIntKeyword)]);
+  }
+  if (schema.type === 'array' && schema.items?.$ref === FLOAT && !schema[ANSWERED]) {
+    return factory.createUnionTypeNode([
+      factory.createArrayTypeNode(number),
+      factory.createTypeReferenceNode('Float32Array'),
+    ]);
+  }
+  return undefined;
+}
+
+const SCHEMAS = '#/components/schemas/';
+const FLOAT = `${SCHEMAS}Float32`;
+/** Marks schemas of vectors in answers, which are never typed arrays. */
+const ANSWERED = 'x-answered';
 
 /**
- * A copy without the alternatives that only say which fields are needed, of which the generator makes `unknown`. The
- * server checks them.
+ * The schemas as types can say them. What is only about which of the fields are given is left out: it would become a
+ * union with `unknown`. Vectors in answers have schemas of their own. Paths are not needed.
  */
-function withoutChoices(part) {
-  if (typeof part !== 'object' || part === null) return part;
-  if (Array.isArray(part)) return part.map(withoutChoices);
-  const saysOnlyRequired = (schema) =>
-    Object.keys(schema).every((key) => key === 'required') ||
-    (Array.isArray(schema.anyOf) && schema.anyOf.every(saysOnlyRequired));
-  const kept = Object.entries(part).filter(
-    ([key, value]) =>
-      !(['anyOf', 'allOf'].includes(key) && Array.isArray(value) && value.every(saysOnlyRequired)),
-  );
-  return Object.fromEntries(kept.map(([key, value]) => [key, withoutChoices(value)]));
+function typedDescription(document) {
+  const { schemas } = document.components;
+  const answered = {};
+  for (const name of ['DenseVector', 'MultiVector', 'SparseVector']) {
+    answered[`${name}Answered`] = JSON.parse(
+      JSON.stringify(schemas[name]).replaceAll(`"${SCHEMAS}DenseVector"`, `"${SCHEMAS}DenseVectorAnswered"`),
+    );
+    schemas.VectorsAnswered = JSON.parse(
+      JSON.stringify(schemas.VectorsAnswered).replaceAll(
+        `"${SCHEMAS}${name}"`,
+        `"${SCHEMAS}${name}Answered"`,
+      ),
+    );
+  }
+  answered.DenseVectorAnswered[ANSWERED] = true;
+  answered.SparseVectorAnswered.properties.values[ANSWERED] = true;
+  return withoutPresence({
+    openapi: document.openapi,
+    info: document.info,
+    paths: {},
+    components: { schemas: { ...schemas, ...answered } },
+  });
 }
 
-if (process.argv[1] && resolve(process.argv[1]) === fileURLToPath(import.meta.url)) {
-  await writeClientTypes();
+/** Without alternatives that say nothing but which fields are required. */
+function withoutPresence(value) {
+  if (Array.isArray(value)) return value.map(withoutPresence);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value)
+      .filter(([name, field]) => !((name === 'anyOf' || name === 'allOf') && isPresence(field)))
+      .map(([name, field]) => [name, withoutPresence(field)]),
+  );
+}
+
+function isPresence(alternatives) {
+  return (
+    Array.isArray(alternatives) &&
+    alternatives.every((schema) =>
+      Object.entries(schema).every(
+        ([name, value]) => name === 'required' || (name === 'anyOf' && isPresence(value)),
+      ),
+    )
+  );
 }
