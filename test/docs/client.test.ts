@@ -14,7 +14,6 @@ describe('docs/client.md', () => {
     expect(blocks.length).toBeGreaterThan(3);
     const source = blocks.join('\n').replaceAll('http://127.0.0.1:6363', server.url);
     const expected = [...source.matchAll(/\/\/ → (.*)$/gm)].map(([, line]) => line);
-    const child = run(source);
     expect((await run(source)).trim().split('\n')).toEqual(expected);
     await server.stop();
   });
