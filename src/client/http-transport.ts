@@ -140,9 +140,12 @@ export class HttpTransport implements ByteTransport {
       ]);
       const fail = (error: Error): void => {
         stopWatching();
-        reject(error instanceof ConnectionError || signal?.aborted === true ? error : lostConnection(error));
+        // What ends the request may show as the end of its connection.
+        const reason = signal?.aborted === true ? (signal.reason as Error) : undefined;
+        reject(reason ?? (this.#closed.signal.aborted ? closedError(true) : lostConnection(error)));
       };
-      request.once('error', fail);
+      // A second error may follow the first one.
+      request.on('error', fail);
       request.once('response', (response) => {
         read(response).then((answer) => {
           stopWatching();
@@ -235,6 +238,9 @@ function closedError(outcomeUnknown: boolean): ConnectionError {
 }
 
 function lostConnection(error: Error): ConnectionError {
+  if (error instanceof ConnectionError) {
+    return error;
+  }
   const { code = '' } = error as NodeJS.ErrnoException;
   return new ConnectionError(
     `No answer: ${error.message === '' ? code : error.message}`,

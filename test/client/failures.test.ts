@@ -260,6 +260,15 @@ describe('deadlines', () => {
     await until(() => fake.requests.length === 1);
     controller.abort(reason);
     await expect(call).rejects.toBe(reason);
+
+    const half: Reaction = (_request, response) => response.writeHead(200).write('{"resu');
+    const reading = new AbortController();
+    const read = clientOf([half]).getCollections({ signal: reading.signal });
+    await until(() => fake.requests.length === 1);
+    setTimeout(() => {
+      reading.abort(reason);
+    }, 20);
+    await expect(read).rejects.toBe(reason);
   });
 
   it('and the end of the client ends calls and pauses', async () => {

@@ -14,6 +14,7 @@ import {
   NotImplementedError,
   PermissionError,
   startServer,
+  TooLargeError,
   type RemoteClient,
   type TemporaryServer,
 } from '../../src';
@@ -273,6 +274,17 @@ describe('methods of our own', () => {
     const { operation_id: first } = await upsert(10_000);
     expect((await upsert(10_001)).operation_id).toBe(first + 2);
     expect(await client.count('many')).toEqual({ count: 10_001 });
+  });
+
+  it('says that a body is too large, also where the server does not read it', async () => {
+    const strict = await startServer({ settings: { KITHDB_MAX_BODY_BYTES: '65536' } });
+    const db = connect(strict.url);
+    await db.createCollection('small', { vectors: { size: 1, distance: 'Dot' } });
+    const payload = { text: 'x'.repeat(3_000_000) };
+    const error = await failure(db.upsert('small', { points: [{ id: 1, vector: [1], payload }] }));
+    expect(error).toBeInstanceOf(TooLargeError);
+    await db.close();
+    await strict.stop();
   });
 
   it('says which request failed', async () => {
