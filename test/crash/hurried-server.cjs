@@ -7,7 +7,7 @@
 const { join } = require('node:path');
 const load = require('../../dist/engine/load.js');
 
-const addon = load.loadBinding(join(__dirname, '..', '..', 'native', 'testing'));
+const addon = load.loadBinding({ native: join(__dirname, '..', '..', 'native', 'testing') });
 const { CRASH_POINT: crashPoint, PANIC_IN: panicIn } = process.env;
 addon.setTestSwitches({ eager: true, ...(crashPoint && { crashPoint }), ...(panicIn && { panicIn }) });
 load.loadBinding = () => addon;
