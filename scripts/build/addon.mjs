@@ -2,7 +2,7 @@
 import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { announce, BuildError, mustRun, output } from './process.mjs';
-import { fingerprint, isCurrent, remember, root } from './tree.mjs';
+import { fingerprint, forget, isCurrent, remember, root } from './tree.mjs';
 
 const nativeDir = join(root, 'native');
 
@@ -40,6 +40,11 @@ export async function buildAddon() {
 /** Fails early, before anything else is built, when the addon has to be built and cannot be. */
 export async function requireBuildableAddon() {
   if (!addonIsCurrent()) await requireRust();
+}
+
+/** Makes the addon in `native/` one that was not built from these sources. */
+export function forgetAddon() {
+  forget('addon');
 }
 
 function addonIsCurrent() {

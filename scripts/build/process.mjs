@@ -23,7 +23,7 @@ if (existsSync(cargoBin) && !(process.env.PATH ?? '').split(delimiter).includes(
  * @param {string} name what the log is called
  * @param {string} command
  * @param {string[]} args
- * @param {{cwd?: string, env?: NodeJS.ProcessEnv}} [options]
+ * @param {{cwd?: string, env?: NodeJS.ProcessEnv, bare?: boolean}} [options] `bare`: with `env` alone, and not this process' too
  * @returns {Promise<{code: number, log: string}>} exit code (127: not found) and the path of the log
  */
 export function run(name, command, args, options = {}) {
@@ -34,7 +34,7 @@ export function run(name, command, args, options = {}) {
   return new Promise((resolve) => {
     const child = spawn(command, args, {
       cwd: options.cwd ?? root,
-      env: { ...process.env, ...options.env },
+      env: options.bare ? options.env : { ...process.env, ...options.env },
       stdio: ['ignore', out, out],
     });
     const finish = (code) => {
