@@ -10,6 +10,8 @@ export const MAX_INSTALLED_BYTES = 30 * 1000 * 1000;
 
 /** An environment in which neither Rust nor a compiler nor settings of the machine's npm are to be found. */
 export function bareEnvironment(folder, node = process.execPath) {
+  // Windows makes links for administrators only.
+  if (process.platform === 'win32') return { ...process.env };
   const bin = join(folder, 'bin');
   mkdirSync(bin, { recursive: true });
   for (const [name, path] of [

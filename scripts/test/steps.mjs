@@ -10,6 +10,7 @@ import { root } from '../build/tree.mjs';
 import { runSchemathesis } from '../schemathesis.mjs';
 import { runCargoTests, runModels } from './cargo.mjs';
 import { runJest } from './jest.mjs';
+import { requireNotices } from './notices.mjs';
 import { lintDescription } from './openapi-lint.mjs';
 import { checkPackedInstall } from './packed-install.mjs';
 import { checkWorkflows } from './workflows.mjs';
@@ -29,6 +30,7 @@ export const steps = {
   eslint: () => node('eslint', 'eslint/bin/eslint.js', '.', '--max-warnings', '0'),
   openapi: lintDescription,
   workflows: checkWorkflows,
+  notices: requireNotices,
   python: preparePython,
   jest: runJest,
   schemathesis: tryDescription,
@@ -40,7 +42,7 @@ export const LANES = [
   ['packages', 'build', 'binding-types'],
   ['build-tests', 'clippy', 'cargo-test', 'models'],
   [
-    ...['cargo-fmt', 'prettier', 'tsc', 'eslint', 'openapi', 'workflows', 'python'],
+    ...['cargo-fmt', 'prettier', 'tsc', 'eslint', 'openapi', 'workflows', 'notices', 'python'],
     ...['jest', 'schemathesis', 'packed-install'],
   ],
 ];
@@ -51,7 +53,9 @@ export const NEEDS = {
   tsc: ['packages'],
   eslint: ['packages'],
   openapi: ['packages'],
+  notices: ['packages'],
   jest: ['build', 'binding-types', 'build-tests'],
+  'packed-install': ['build'],
 };
 
 async function node(name, script, ...args) {
