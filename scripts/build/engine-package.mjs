@@ -27,27 +27,28 @@ export function enginePackagePath() {
 }
 
 /**
- * Puts the package's addon into `native/`.
+ * Puts the package's addon into a folder.
  *
  * @param {string} path of a tarball or folder
+ * @param {string} [target] where the loader looks for local builds
  * @throws {BuildError} when it is not the engine of this platform and version
  */
-export async function takeEnginePackage(path) {
+export async function takeEnginePackage(path, target = nativeDir) {
   if (!existsSync(path)) throw new BuildError(`KITHDB_ENGINE_PACKAGE: there is no ${path}.`);
   if (statSync(path).isDirectory()) {
-    takeFrom(path, path);
+    takeFrom(path, path, target);
     return;
   }
   const folder = mkdtempSync(join(tmpdir(), 'kithdb-engine-'));
   try {
     await mustRun('engine-package', 'tar', ['-xzf', path, '-C', folder]);
-    takeFrom(join(folder, 'package'), path);
+    takeFrom(join(folder, 'package'), path, target);
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
 }
 
-function takeFrom(folder, path) {
+function takeFrom(folder, path, target) {
   const platform = ownPlatform();
   if (platform === undefined)
     throw new BuildError(`There are no engine packages for ${process.platform}-${process.arch}.`);
@@ -61,9 +62,9 @@ function takeFrom(folder, path) {
         `and this needs ${packageOf(platform)} ${wanted} with ${file}.`,
     );
   }
-  mkdirSync(nativeDir, { recursive: true });
+  mkdirSync(target, { recursive: true });
   // A process may have the present one mapped, so it is replaced and not written over.
-  const next = join(nativeDir, `${file}.${process.pid}.tmp`);
+  const next = join(target, `${file}.${process.pid}.tmp`);
   copyFileSync(join(folder, file), next);
-  renameSync(next, join(nativeDir, file));
+  renameSync(next, join(target, file));
 }

@@ -35,7 +35,8 @@ export async function buildCross(platform, folder) {
         ...['--output-dir', folder, '--dts', join(root, '.build', `binding.${platform.name}.d.ts`)],
         ...['--', '--locked'],
       ],
-      { env: { PATH: `${join(venv, 'bin')}${delimiter}${process.env.PATH}` } },
+      // No flags of this machine, such as target-cpu=native: the engine runs on others.
+      { env: { PATH: `${join(venv, 'bin')}${delimiter}${process.env.PATH}`, RUSTFLAGS: '' } },
     ),
   );
   requireFloor(platform, addon);

@@ -3,14 +3,16 @@
  * install scripts, must be small and serve. From a registry, and on other platforms: see the suites of test:long.
  */
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { takeEnginePackage } from '../build/engine-package.mjs';
 import { BuildError, mustRun, npm } from '../build/process.mjs';
 import { hasNodeSqlite } from '../build/sqlite3.mjs';
 import { root } from '../build/tree.mjs';
+import { glibcOf, needsOf } from '../package/elf.mjs';
 import { addSqlite3, bareEnvironment, requireSmall, serveOnce } from '../package/installation.mjs';
-import { ownPlatform, platforms } from '../package/platforms.mjs';
+import { addonOf, ownPlatform, platforms } from '../package/platforms.mjs';
 import { enginesIn, packAll } from '../package/tarballs.mjs';
 
 /** What the package of the product may hold; what is not needed to run it is in the repository. */
@@ -29,6 +31,7 @@ export async function checkPackedInstall() {
       namesEngines: false,
     });
     requireContents(kithdb, engines[0], platform);
+    await requireEnginePackage(kithdb, engines[0], platform, join(folder, 'native'));
     const installed = join(folder, 'installed');
     const bytes = await install(installed, [kithdb.file, engines[0].file]);
     await requireServing(installed);
@@ -46,6 +49,23 @@ function requireContents(kithdb, engine, { name }) {
   const expected = ['LICENSE', 'README.md', 'THIRD-PARTY-NOTICES', `kithdb.${name}.node`, 'package.json'];
   if (engine.contents.join() !== expected.join())
     throw new BuildError(`The engine's package has ${engine.contents.join(', ')}.`);
+}
+
+/** KITHDB_ENGINE_PACKAGE takes the package of this platform, and no other. */
+async function requireEnginePackage(kithdb, engine, platform, folder) {
+  await takeEnginePackage(engine.file, folder);
+  const [taken, built] = [folder, join(root, 'native')].map((place) => join(place, addonOf(platform)));
+  if (!readFileSync(taken).equals(readFileSync(built))) throw new BuildError('The engine taken is another.');
+  const refusal = await takeEnginePackage(kithdb.file, folder).catch((error) => error);
+  if (!/is kithdb \S+, and this needs @kithdb\/engine-/.test(refusal?.message))
+    throw new BuildError(`A package of another name was taken: ${refusal?.message}`);
+  if (platform.system !== 'linux') return;
+  const needs = needsOf(taken);
+  const runtime = process.report.getReport().header.glibcVersionRuntime?.split('.').map(Number);
+  const [major, minor] = glibcOf(needs) ?? [0, 0];
+  const fits = runtime === undefined ? major === 0 : major === runtime[0] && minor <= runtime[1];
+  if (needs.machine !== platform.cpu || !fits)
+    throw new BuildError(`What the engine needs was not read: ${JSON.stringify(needs)}`);
 }
 
 async function install(folder, tarballs) {
