@@ -42,7 +42,7 @@ export async function checkPackedInstall() {
   }
 }
 
-/** Nothing that is not needed at run time; and no name that a registry would be asked for and does not have yet. */
+/** Nothing that is not needed at run time. */
 function requireContents(kithdb, engine, { name }) {
   const extra = kithdb.contents.filter((path) => !EXPECTED.test(path));
   if (extra.length > 0) throw new BuildError(`The package has ${extra.join(', ')}.`);
@@ -85,6 +85,9 @@ async function install(folder, tarballs) {
   });
   const own = platforms.filter(({ name }) => stdout.includes(`"@kithdb/engine-${name}"`)).length + 1;
   if (own !== wanted) throw new BuildError(`${own} packages of kithdb were installed, and not ${wanted}.`);
+  const manifest = readFileSync(join(folder, 'node_modules', 'kithdb', 'package.json'), 'utf8');
+  if (/optionalDependencies|devDependencies|"scripts"/.test(manifest))
+    throw new BuildError(`The package asks a registry for more than it needs: ${manifest}`);
   return requireSmall(folder);
 }
 
