@@ -69,7 +69,9 @@ function hasAddon() {
 async function requireRust() {
   const wanted =
     /^rust-version = "(.+)"$/m.exec(readFileSync(join(root, 'Cargo.toml'), 'utf8'))?.[1] ?? '1.0';
-  const howTo = `KithDB's engine is built from source here and needs Rust ${wanted} or newer: https://rustup.rs`;
+  const howTo =
+    `KithDB's engine is built from source here and needs Rust ${wanted} or newer: https://rustup.rs\n` +
+    'A machine without Rust takes the engine from a package: KITHDB_ENGINE_PACKAGE, see docs/packages.md.';
   const answer = await output('rustc', ['--version']);
   if (answer === null || (await output('cargo', ['--version'])) === null) {
     throw new BuildError(`No working Rust toolchain was found (rustc and cargo). ${howTo}`);
