@@ -26,7 +26,7 @@ export async function checkPlatforms() {
   return lines.join('\n');
 }
 
-async function serveOn(platform, addon) {
+export async function serveOn(platform, addon) {
   const folder = mkdtempSync(join(tmpdir(), 'kithdb-platform-'));
   try {
     const packed = { out: join(folder, 'tarballs'), stage: join(folder, 'stage'), namesEngines: false };
@@ -41,13 +41,13 @@ async function serveOn(platform, addon) {
   }
 }
 
-/** As npm would on that platform. */
+/** As npm would on that platform; forced, because a package that is asked for by name must fit the machine otherwise. */
 async function installFor({ system, cpu, libc }, folder, tarballs) {
   mkdirSync(folder);
   writeFileSync(join(folder, 'package.json'), JSON.stringify({ private: true }));
   const [command, leading] = npm();
   const platform = [`--os=${system}`, `--cpu=${cpu}`, `--libc=${libc === 'gnu' ? 'glibc' : libc}`];
-  const quiet = ['--ignore-scripts', '--no-audit', '--no-fund', '--prefer-offline'];
+  const quiet = ['--force', '--ignore-scripts', '--no-audit', '--no-fund', '--prefer-offline'];
   await mustRun('platform-install', command, [...leading, 'install', ...platform, ...quiet, ...tarballs], {
     cwd: folder,
   });

@@ -1,6 +1,6 @@
 /** Engines for every Linux, built on any Linux: zig links them, against glibc 2.17 or musl. */
 import { existsSync, mkdirSync, rmSync } from 'node:fs';
-import { delimiter, join } from 'node:path';
+import { delimiter, join, relative } from 'node:path';
 import { announce, BuildError, mustRun, output } from '../build/process.mjs';
 import { fingerprint, isCurrent, remember, root } from '../build/tree.mjs';
 import { glibcOf, needsOf } from './elf.mjs';
@@ -32,7 +32,12 @@ export async function buildCross(platform, folder) {
         join(root, 'node_modules', '@napi-rs', 'cli', 'dist', 'cli.js'),
         ...['build', '--platform', '--release', '--cross-compile', '--no-js', '--no-dts-header'],
         ...['--target', targetOf(platform), '--manifest-path', 'crates/node/Cargo.toml'],
-        ...['--output-dir', folder, '--dts', join(root, '.build', `binding.${platform.name}.d.ts`)],
+        ...[
+          '--output-dir',
+          folder,
+          '--dts',
+          relative(folder, join(root, '.build', `binding.${platform.name}.d.ts`)),
+        ],
         ...['--', '--locked'],
       ],
       // No flags of this machine, such as target-cpu=native: the engine runs on others.
