@@ -23,7 +23,8 @@ if (existsSync(cargoBin) && !(process.env.PATH ?? '').split(delimiter).includes(
  * @param {string} name what the log is called
  * @param {string} command
  * @param {string[]} args
- * @param {{cwd?: string, env?: NodeJS.ProcessEnv, limitMs?: number}} [options] `limitMs`: it is killed after so long
+ * @param {{cwd?: string, env?: NodeJS.ProcessEnv, bare?: boolean, limitMs?: number}} [options] `bare`: with `env` alone, and
+ *   not this process' too; `limitMs`: it is killed after so long
  * @returns {Promise<{code: number, log: string}>} exit code (124: killed, 127: not found) and the path of the log
  */
 export function run(name, command, args, options = {}) {
@@ -34,7 +35,7 @@ export function run(name, command, args, options = {}) {
   return new Promise((resolve) => {
     const child = spawn(command, args, {
       cwd: options.cwd ?? root,
-      env: { ...process.env, ...options.env },
+      env: options.bare ? options.env : { ...process.env, ...options.env },
       stdio: ['ignore', out, out],
     });
     let isLate = false;

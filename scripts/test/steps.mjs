@@ -11,6 +11,7 @@ import { runSchemathesis } from '../schemathesis.mjs';
 import { runCargoTests, runModels } from './cargo.mjs';
 import { checkFaults } from './faults.mjs';
 import { runJest } from './jest.mjs';
+import { requireNotices } from './notices.mjs';
 import { lintDescription } from './openapi-lint.mjs';
 import { checkPackedInstall } from './packed-install.mjs';
 import { checkWorkflows } from './workflows.mjs';
@@ -30,6 +31,7 @@ export const steps = {
   eslint: () => node('eslint', 'eslint/bin/eslint.js', '.', '--max-warnings', '0'),
   openapi: lintDescription,
   workflows: checkWorkflows,
+  notices: requireNotices,
   python: preparePython,
   faults: checkFaults,
   jest: runJest,
@@ -42,7 +44,7 @@ export const LANES = [
   ['packages', 'build', 'binding-types'],
   ['build-tests', 'clippy', 'cargo-test', 'models'],
   [
-    ...['cargo-fmt', 'prettier', 'tsc', 'eslint', 'openapi', 'workflows', 'python'],
+    ...['cargo-fmt', 'prettier', 'tsc', 'eslint', 'openapi', 'workflows', 'notices', 'python'],
     ...['faults', 'jest', 'schemathesis', 'packed-install'],
   ],
 ];
@@ -54,7 +56,9 @@ export const NEEDS = {
   eslint: ['packages'],
   openapi: ['packages'],
   faults: ['build', 'build-tests'],
+  notices: ['packages'],
   jest: ['build', 'binding-types', 'build-tests'],
+  'packed-install': ['build'],
 };
 
 async function node(name, script, ...args) {

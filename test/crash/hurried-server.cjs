@@ -8,7 +8,7 @@
 const { join } = require('node:path');
 const load = require('../../dist/engine/load.js');
 
-const addon = load.loadBinding(join(__dirname, '..', '..', 'native', 'testing'));
+const addon = load.loadBinding({ native: join(__dirname, '..', '..', 'native', 'testing') });
 const { CRASH_POINT: crashPoint, PANIC_IN: panicIn } = process.env;
 const eager = process.env.PLANTED_FAULT !== 'NotHurried';
 addon.setTestSwitches({ eager, ...(crashPoint && { crashPoint }), ...(panicIn && { panicIn }) });
