@@ -13,6 +13,7 @@ import {
 import type { Config } from './config';
 import type { Engine, EngineOptions } from './engine/types';
 import { DEFAULT_PACE } from './http/body';
+import { keepCertificate } from './http/certificate';
 import { ClientAddresses } from './http/client-address';
 import { Deferred } from './http/deferred';
 import { drain } from './http/drain';
@@ -47,6 +48,8 @@ export interface StartOptions {
   readonly print?: (line: string) => void;
   /** How long running requests may take to finish when the server stops. */
   readonly graceMs?: number;
+  /** Time between two looks at the files of the certificate. */
+  readonly certificateLookMs?: number;
   /** False leaves the signals and the exit of the process to the caller, as tests do. */
   readonly ownsProcess?: boolean;
 }
@@ -60,6 +63,8 @@ export interface RunningServer {
    * after listening.
    */
   readonly ready: Promise<void>;
+  /** Reads certificate and key again (C11.5); undefined without TLS. */
+  readonly readCertificateAgain: (() => Promise<void>) | undefined;
   /**
    * Stops accepting, lets running requests finish for `graceMs`, gives up the others, syncs, writes checkpoints while there
    * is time, and closes. Every call gives the same promise.
@@ -109,8 +114,18 @@ export async function startServer(config: Config, options: StartOptions = {}): P
       reportStart(await engine, { url, tookMs: performance.now() - startedAt, log, print, isClosed });
     }
   });
+  const certificate = keepCertificate(server, config.tls, log, options.certificateLookMs);
+  cleanUp.add('certificate', () => {
+    certificate?.close();
+  });
   drainAtStop(start, server, options.graceMs ?? GRACE_MS);
-  const running: RunningServer = { url, port, ready, stop: stopOnce(start) };
+  const running: RunningServer = {
+    url,
+    port,
+    ready,
+    readCertificateAgain: certificate && (() => certificate.readAgain()),
+    stop: stopOnce(start),
+  };
   if (owner === undefined) {
     ready.catch(() => undefined);
   } else {

@@ -14,8 +14,13 @@ export interface Config {
   readonly port: number;
   /** Absolute. */
   readonly dataDir: string;
-  /** Certificate chain and key as PEM text; absent without TLS. */
-  readonly tls?: { readonly cert: string; readonly key: string };
+  /** Certificate chain and key as PEM text, and the absolute paths of their files; absent without TLS. */
+  readonly tls?: {
+    readonly cert: string;
+    readonly key: string;
+    readonly certFile: string;
+    readonly keyFile: string;
+  };
   readonly corsOrigins: readonly string[];
   /** Blocks such as `10.0.0.0/8`. */
   readonly trustedProxies: readonly string[];
@@ -172,6 +177,8 @@ function readTls({ tlsCert, tlsKey }: SettingValues, problems: string[]): Config
   return {
     cert: readPem('KITHDB_TLS_CERT', tlsCert, problems),
     key: readPem('KITHDB_TLS_KEY', tlsKey, problems),
+    certFile: resolve(tlsCert),
+    keyFile: resolve(tlsKey),
   };
 }
 

@@ -74,7 +74,8 @@ export const SETTINGS = {
     fallback: undefined,
     fallbackText: 'none',
     placeholder: 'FILE',
-    about: 'The PEM file of the certificate chain; together with the key it turns TLS (1.2 or later) on.',
+    about:
+      'The PEM file of the certificate chain; together with the key it turns TLS (1.2 or later) on. Both are read again when they change, and on SIGHUP.',
   }),
   tlsKey: setting<string | undefined>({
     group: 'Server',
