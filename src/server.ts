@@ -286,12 +286,14 @@ async function openControlSocket(
       await store.rotateSecret();
       return true;
     };
-    const control = await openControl(config.dataDir, { staging, resetPassword, rotateSecret }, log);
+    const createAdmin = (password: string) => store.createAdmin(password);
+    const services = { staging, createAdmin, resetPassword, rotateSecret };
+    const control = await openControl(config.dataDir, services, log);
     cleanUp.add('control socket', () => control.close());
   } catch (error) {
     log.warn(
       { err: error },
-      'no socket for commands: kithdb backup, kithdb admin reset-password and kithdb admin rotate-secret need the server to be stopped',
+      'no socket for commands: kithdb backup and kithdb admin create, reset-password and rotate-secret need the server to be stopped',
     );
   }
 }

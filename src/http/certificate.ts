@@ -55,7 +55,7 @@ export function keepCertificate(
   log: Logger,
   lookMs = LOOK_MS,
 ): Certificate | undefined {
-  if (tls === undefined || !(server instanceof SecureServer)) {
+  if (tls === undefined || !isSecure(server)) {
     return undefined;
   }
   const kept = new KeptCertificate(server, tls, log);
@@ -184,4 +184,8 @@ async function pemOf(path: string): Promise<string> {
     throw new Error(`${path} is no file of at most ${MAX_PEM_BYTES} bytes`);
   }
   return readFile(path, 'utf8');
+}
+
+function isSecure(server: HttpServer): server is SecureServer {
+  return server instanceof SecureServer;
 }

@@ -9,7 +9,7 @@ export const MAX_LINE_BYTES = 8192;
 export type ControlRequest =
   | { readonly kind: 'backup' }
   | {
-      readonly kind: 'reset password';
+      readonly kind: 'reset password' | 'create admin';
       /** Identifies the data directory that the command was given: the address may be that of another server. */
       readonly folder: string;
       /** It has passed the policy. */
@@ -35,7 +35,7 @@ export interface BackupAnswer {
   readonly quarantined: readonly string[];
 }
 
-/** A server's answer to `reset password` and `rotate secret`: it is done, or the folder is not the one that is served. */
+/** A server's answer to `create admin`, `reset password` and `rotate secret`: it is done, or the folder is not the one that is served. */
 export interface ChangeAnswer {
   readonly change: 'done' | 'other folder';
 }
@@ -74,7 +74,8 @@ export function readRequest(line: string): ControlRequest | undefined {
   if (kind === 'rotate secret' && typeof folder === 'string') {
     return { kind, folder };
   }
-  return kind === 'reset password' && typeof folder === 'string' && typeof password === 'string'
+  const isOfPassword = kind === 'reset password' || kind === 'create admin';
+  return isOfPassword && typeof folder === 'string' && typeof password === 'string'
     ? { kind, folder, password }
     : undefined;
 }
