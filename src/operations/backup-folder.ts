@@ -1,5 +1,6 @@
 import { readdir, rename, rm, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
+import { explained } from '../files/explained';
 import { makeFolder, syncFolder } from '../files/folder';
 import { isWhole, makeBackup, type BackupOutcome } from './backup';
 import { FILES, readManifest } from './backup-manifest';
@@ -24,14 +25,17 @@ export class BackupFolder implements BackupPlace {
     const base = this.base === undefined ? {} : { base: this.base };
     const outcome = await makeBackup({ ...source, ...base, to: unfinished, removesPart: true });
     const to = join(this.#folder, isWhole(outcome) ? stamp : `${stamp}.damaged`);
-    await rename(unfinished, to);
+    await rename(unfinished, to).catch(async (error: unknown) => {
+      await rm(unfinished, { recursive: true, force: true });
+      throw error;
+    });
     await syncFolder(this.#folder);
     return { ...outcome, to };
   }
 
   async entries(): Promise<readonly BackupEntry[]> {
     const entries: BackupEntry[] = [];
-    for (const name of await readdir(this.#folder)) {
+    for (const name of await this.#names()) {
       const known = readName(name);
       if (known === undefined) {
         continue;
@@ -47,6 +51,15 @@ export class BackupFolder implements BackupPlace {
       }
     }
     return entries;
+  }
+
+  async #names(): Promise<readonly string[]> {
+    try {
+      return await readdir(this.#folder);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
+      throw new BackupError(`${this.#folder} cannot be read: ${explained(error)}`, { cause: error });
+    }
   }
 
   /** A kill in between leaves a name that says so, and the next run ends it. */

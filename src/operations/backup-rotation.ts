@@ -49,7 +49,7 @@ export async function rotateBackups(
   keep: number,
   now = new Date(),
 ): Promise<Rotation> {
-  const stamp = stampOf(now);
+  const stamp = freeStamp(await place.entries(), now);
   const outcome = await place.make(stamp, source);
   try {
     const entries = await place.entries();
@@ -91,6 +91,14 @@ export function expiredOf(
       }
     })
     .map(({ name }) => name);
+}
+
+/** The name for a backup of this moment: a later one where another has begun in the same second. */
+function freeStamp(entries: readonly BackupEntry[], now: Date): string {
+  const taken = new Set(entries.map(({ stamp }) => stamp));
+  let time = now.getTime();
+  while (taken.has(stampOf(new Date(time)))) time += 1000;
+  return stampOf(new Date(time));
 }
 
 /** A time as the name of a backup: names sort as times do. */

@@ -95,11 +95,11 @@ async function copyDataDir(request: BackupRequest): Promise<BackupOutcome> {
   try {
     return await copyInto(to, dataDir, base, request);
   } catch (error) {
-    if (await removedEmpty(join(to, FILES))) {
-      throw error;
-    }
     if (request.removesPart === true) {
       await rm(to, { recursive: true, force: true });
+      throw error;
+    }
+    if (await removedEmpty(join(to, FILES))) {
       throw error;
     }
     const advice = `${to} holds a part of it and is no backup: remove it before you try again`;

@@ -8,6 +8,8 @@ export const MAX_LINE_BYTES = 8192;
 /** What a command asks of a running server: one line. */
 export type ControlRequest =
   | { readonly kind: 'backup' }
+  /** Whether data endpoints are served: `crates/health` asks. */
+  | { readonly kind: 'health' }
   | {
       readonly kind: 'reset password' | 'create admin';
       /** Identifies the data directory that the command was given: the address may be that of another server. */
@@ -40,13 +42,18 @@ export interface ChangeAnswer {
   readonly change: 'done' | 'other folder';
 }
 
+/** A server's answer to `health`: `ready`, or what it is instead. */
+export interface HealthAnswer {
+  readonly health: string;
+}
+
 /** A refusal; after a `BackupAnswer`, why the server takes the files back. */
 export interface ControlRefusal {
   readonly error: string;
 }
 
 /** A line that a server sends. */
-export type ControlAnswer = BackupAnswer | ChangeAnswer | ControlRefusal;
+export type ControlAnswer = BackupAnswer | ChangeAnswer | HealthAnswer | ControlRefusal;
 
 /** Device and inode of a folder, unique on this machine. */
 export async function identityOf(folder: string): Promise<string> {
@@ -68,7 +75,7 @@ export function readRequest(line: string): ControlRequest | undefined {
     return undefined;
   }
   const { kind, folder, password } = (value ?? {}) as Record<string, unknown>;
-  if (kind === 'backup') {
+  if (kind === 'backup' || kind === 'health') {
     return { kind };
   }
   if (kind === 'rotate secret' && typeof folder === 'string') {

@@ -17,6 +17,8 @@ import { answer, StageLease, type Staging } from './stage-lease';
 /** What a running server does for commands on its own machine. */
 export interface ControlServices {
   readonly staging: Staging;
+  /** `ready` when data endpoints are served. */
+  readonly readiness: () => string;
   /** Creates the admin with a password that has passed the policy; false when there is one. */
   readonly createAdmin: (password: string) => Promise<boolean>;
   /** Gives the admin another password, which has passed the policy. */
@@ -95,6 +97,10 @@ async function serve(socket: Socket, work: Work): Promise<void> {
   switch (request?.kind) {
     case 'backup':
       await work.lease.grant(socket);
+      break;
+    case 'health':
+      answer(socket, { health: work.services.readiness() });
+      socket.end();
       break;
     case 'create admin':
       await change(socket, request.folder, work, async () =>

@@ -60,6 +60,7 @@ const staging = {
 async function open(silenceMs?: number, resetPassword?: () => Promise<PasswordReset>): Promise<void> {
   const services = {
     staging,
+    readiness: () => 'ready',
     createAdmin: () => Promise.resolve(true),
     resetPassword: resetPassword ?? (() => Promise.resolve('done' as const)),
     rotateSecret: () => Promise.resolve(true),
@@ -285,6 +286,7 @@ describe('C3.3, C11.4 kithdb admin reset-password beside a running server', () =
     const taken: string[] = [];
     const services = {
       staging,
+      readiness: () => 'ready',
       createAdmin: () => Promise.resolve(true),
       resetPassword: (password: string) => {
         taken.push(password);
