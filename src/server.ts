@@ -265,7 +265,7 @@ function openEngine(start: Start, auth: Deferred<AuthService>, making: Promise<E
 
 /** Opens the socket for commands on this machine. The server works without it. */
 async function openControlSocket(
-  { config, log }: Start,
+  { config, log, lifecycle }: Start,
   engine: Engine,
   store: AuthService,
   cleanUp: CleanUp,
@@ -287,7 +287,8 @@ async function openControlSocket(
       return true;
     };
     const createAdmin = (password: string) => store.createAdmin(password);
-    const services = { staging, createAdmin, resetPassword, rotateSecret };
+    const readiness = () => lifecycle.readiness;
+    const services = { staging, readiness, createAdmin, resetPassword, rotateSecret };
     const control = await openControl(config.dataDir, services, log);
     cleanUp.add('control socket', () => control.close());
   } catch (error) {
