@@ -196,6 +196,17 @@ describe('C11.4 a backup that is stopped', () => {
   });
 });
 
+it('says on the control socket whether data endpoints are served, for the health check of the image', async () => {
+  await open();
+  const { socket } = JSON.parse(readFileSync(join(dataDir, 'control'), 'utf8'));
+  const asking = connect(join(dataDir, socket));
+  asking.write('{"kind":"health"}\n');
+  const [answer] = (await once(asking, 'data')) as [Buffer];
+  // `crates/health` compares these bytes.
+  expect(answer.toString()).toBe('{"health":"ready"}\n');
+  asking.destroy();
+});
+
 describe('C11.2, C11.4 kithdb admin create', () => {
   const create = (password = PASSWORD) =>
     kithdbWith({ KITHDB_ADMIN_PASSWORD: password }, 'admin', 'create', '--data-dir', dataDir);
