@@ -8,7 +8,7 @@ import type { Console, ExitCode } from './console';
 import { health } from './health';
 import { overview } from './help';
 import { repair } from './repair';
-import { resetPassword } from './reset-password';
+import { createAdmin, resetPassword } from './admin-password';
 import { restore } from './restore';
 import { rotateSecret } from './rotate-secret';
 import { serve } from './serve';
@@ -43,6 +43,14 @@ export const VERBS: readonly Verb[] = [
     about: 'Serves the data directory over HTTP (the default).',
     usesSettings: true,
     run: serve,
+  },
+  {
+    name: 'admin create',
+    about:
+      'Creates the admin where there is none, also while a server serves the data directory; the password is from KITHDB_ADMIN_PASSWORD[_FILE], the terminal or standard input.',
+    settings: ['config', 'dataDir', 'tokenStore', 'adminPassword'],
+    usesSettings: true,
+    run: createAdmin,
   },
   {
     name: 'admin reset-password',
@@ -90,7 +98,29 @@ export const VERBS: readonly Verb[] = [
     exitCodes:
       'Exit codes: 0 made, 1 not made, 2 wrong arguments or settings, 3 made of data some of which are damaged.',
     flags: [
-      { name: 'to', placeholder: 'FOLDER', about: 'Where the backup goes: a new or empty folder.' },
+      {
+        name: 'to',
+        placeholder: 'FOLDER',
+        about:
+          'Where the backup goes: a new or empty folder. With --keep: a folder of backups, or s3://BUCKET/PREFIX (needs the package @aws-sdk/client-s3).',
+      },
+      {
+        name: 'keep',
+        placeholder: 'N',
+        about:
+          'Makes the backup in the folder of --to, under the time as its name, and then removes all whole ones but the newest N. Where data are damaged nothing is removed.',
+      },
+      {
+        name: 's3-endpoint',
+        placeholder: 'URL',
+        about: 'The server of s3://, where it is not of Amazon; AWS_ENDPOINT_URL_S3 is the same.',
+      },
+      {
+        name: 'work',
+        placeholder: 'FOLDER',
+        about:
+          'Where a backup for s3:// is made before it is sent: room for one; the folder for temporary files unless given.',
+      },
       {
         name: 'base',
         placeholder: 'FOLDER',
