@@ -59,10 +59,17 @@ export class StorageFullError extends KithError {}
 export class ConnectionError extends KithError {
   /** Whether the operation may have been executed. False when the request cannot have reached the engine. */
   readonly outcomeUnknown: boolean;
+  /** Whether another try would fail as well: the client is closed, the certificate is refused, the name is unknown. */
+  readonly isPermanent: boolean;
 
-  constructor(message: string, outcomeUnknown: boolean, details: FailureDetails = {}) {
+  constructor(
+    message: string,
+    outcomeUnknown: boolean,
+    { isPermanent = false, ...details }: FailureDetails & { readonly isPermanent?: boolean } = {},
+  ) {
     super(message, 0, details);
     this.outcomeUnknown = outcomeUnknown;
+    this.isPermanent = isPermanent;
   }
 }
 

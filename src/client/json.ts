@@ -31,7 +31,8 @@ function encode(value: unknown, depth: number): string | undefined {
       return undefined;
     case 'object':
       return value === null ? 'null' : encodeObject(value, depth);
-    default:
+    case 'function':
+    case 'symbol':
       throw new TypeError(`A ${typeof value} cannot be sent`);
   }
 }

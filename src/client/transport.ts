@@ -9,7 +9,7 @@ export interface Transport {
    * Executes one operation and resolves with its envelope, parsed: integers beyond 2^53 are BigInts
    * (`parseJson` of `./json` does it). Rejects
    * - with the `KithError` of the answer's status (`answerError` of `./errors`) when the operation is refused or fails,
-   * - with a `ConnectionError` when there is no answer; its `outcomeUnknown` is false when nothing was done for certain,
+   * - with a `ConnectionError` when there is no answer; its `outcomeUnknown` is false when certainly nothing was done,
    * - with `call.signal.reason` when the signal is aborted.
    *
    * It does not repeat what fails: `retrying` of `./retries` does that for any transport, and `isRepeatable` of
