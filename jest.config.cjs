@@ -13,8 +13,10 @@ module.exports = {
   testTimeout: 120_000,
   // TypeScript sources name their imports with `.js` where they need a suffix at all.
   moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },
+  // ES modules, which jest cannot load as they are on Node 20.
+  transformIgnorePatterns: ['/node_modules/(?!hyparquet)'],
   transform: {
-    '^.+\\.ts$': [
+    '^.+\\.ts$|/hyparquet.*\\.js$': [
       '@swc/jest',
       {
         jsc: { parser: { syntax: 'typescript' }, target: 'es2022' },

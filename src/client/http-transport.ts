@@ -103,7 +103,7 @@ export class HttpTransport implements Transport {
   }
 
   #send({ method, path, body, signal }: HttpRequest): Promise<RawAnswer> {
-    const text = body === undefined ? undefined : encodeJson(body);
+    const text = body === undefined || body instanceof Uint8Array ? body : encodeJson(body);
     const headers: Record<string, string | number> = { ...this.#headers };
     if (text !== undefined) {
       headers['content-type'] = 'application/json';

@@ -32,7 +32,7 @@ export interface Call {
   readonly flags?: CallFlags | undefined;
   /**
    * A JSON value that may hold `Float32Array`s where numbers are listed and BigInts where integers are; `encodeJson` of
-   * `./json` writes it. The transport does not change it. Absent where the operation reads no body.
+   * `./json` writes it; or a `Uint8Array` that has JSON text. The transport does not change it. Absent where the operation reads no body.
    */
   readonly body?: unknown;
   /** Aborted when nobody waits for the answer any more: by the caller, or because its deadline has passed. */
