@@ -5,7 +5,10 @@ import { connect, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import jwt from 'jsonwebtoken';
+import pino from 'pino';
+import { settleJwtSecret } from '../../src/auth/jwt-secret';
 import { LocalPasswordHasher } from '../../src/auth/password-hashing';
+import { MemoryStore } from '../../src/auth/store/memory';
 import { openStore } from '../../src/auth/store/open';
 import { bearer, PASSWORD, startAuth, type AuthServer } from './auth-server';
 
@@ -550,6 +553,22 @@ describe('C3.2 the life of the JWT secret', () => {
     const kept = await startedWith(undefined);
     expect(kept.accepts(configured.token)).toBe(true);
     expect(jwt.verify(kept.token, SECRET)).toBeTruthy();
+  });
+
+  it('of the settings is warned of when it is among the last 16 that were replaced, and one in force is not one', async () => {
+    const store = new MemoryStore();
+    const settle = async (number: number) => {
+      const warnings: string[] = [];
+      const log = pino({ level: 'warn' }, { write: (line: string) => warnings.push(line) });
+      await settleJwtSecret(`${SECRET} ${number}`, store, log);
+      return warnings.some((line) => line.includes('replaced since'));
+    };
+    for (let number = 0; number <= 16; number += 1) expect(await settle(number)).toBe(false);
+    // In force again, it leaves its place to the one that was replaced first.
+    expect(await settle(15)).toBe(true);
+    expect(await settle(0)).toBe(true);
+    expect(await settle(17)).toBe(false);
+    expect(await settle(1)).toBe(false);
   });
 
   it('is accepted with a warning when it is short', async () => {

@@ -190,6 +190,18 @@ describe.each(durableKinds)('the file of the %s store', (kind) => {
     expect(await storeExists(newFolder())).toBe(false);
   });
 
+  it('names the parts of its digest, by which a repair of another release finds what they count', async () => {
+    const folder = newFolder();
+    const store = await openStore(folder, kind);
+    await store.storeSetting('jwt_secret', 's');
+    await store.createAdmin({ passwordHash: 'h', generation: 'g' });
+    const { id } = await store.createToken(newToken());
+    await store.close();
+    const [line] = readFileSync(join(folder, DIGEST_FILE), 'utf8').split('\n');
+    const { parts } = JSON.parse(line!) as { parts: object };
+    expect(Object.keys(parts).sort()).toEqual(['admin', 'settings', `tokens/${id}`]);
+  });
+
   it('is used by one opener at a time, and free again after it', async () => {
     const folder = newFolder();
     const store = await openStore(folder, kind);
