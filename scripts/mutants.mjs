@@ -24,8 +24,8 @@ const USAGE = `npm run mutants -- rust|typescript [--seed S] [--sample N] [--sha
   --survivors    in place of the sample: those of the record that survived and have the same place in this commit
   --list         only print the mutants, and what the record has of them
 
-A mutant that docs/mutants.json has for the commit is not tested again. A commit has to be tested with a quiet machine
-in mind: tests that wait too long are counted as killed. The first run compiles the tools.`;
+A mutant that docs/mutants.json has for the commit is not tested again. A test has to fail twice, the second time alone,
+to have noticed a mutant; what does not end is counted apart. The first run compiles the tools.`;
 
 const LANGUAGES = {
   rust: { open: openRust, sample: 200 },

@@ -15,8 +15,8 @@ const RECORD = join(root, 'docs', 'mutants.json');
  * @property {number} line
  * @property {number} column
  * @property {string} mutant
- * @property {'killed' | 'timeout' | 'survived' | 'unviable'} outcome a timeout counts as killed; what does not compile
- *   is unviable, and counts for nothing
+ * @property {'killed' | 'timeout' | 'survived' | 'unviable'} outcome a timeout is counted apart; what does not
+ *   compile is unviable, and counts for nothing
  * @property {number} seconds that passed, on a machine that may have done other things
  * @property {string} [by] the test that failed
  * @property {string} [since] the commit whose tests killed what had survived
@@ -70,7 +70,7 @@ export function keyOf(entry) {
 }
 
 /**
- * How many mutants had which outcome, and the share of the killed among those that compile.
+ * How many mutants had which outcome, and the share of the killed among those that compile, without and with timeouts.
  *
  * @param {Entry[]} entries
  */
@@ -78,6 +78,8 @@ export function summaryOf(entries) {
   const count = (outcome) => entries.filter((entry) => entry.outcome === outcome).length;
   const [killed, timeout, survived, unviable] = ['killed', 'timeout', 'survived', 'unviable'].map(count);
   const viable = killed + timeout + survived;
-  const share = viable === 0 ? '' : `: ${((100 * (killed + timeout)) / viable).toFixed(1)} % killed`;
+  const shareOf = (part) => `${((100 * part) / viable).toFixed(1)} %`;
+  const share =
+    viable === 0 ? '' : `: ${shareOf(killed)} killed, ${shareOf(killed + timeout)} with those that timed out`;
   return `${entries.length} tested, ${killed} killed, ${timeout} timed out, ${survived} survived, ${unviable} unviable${share}`;
 }

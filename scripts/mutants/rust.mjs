@@ -36,6 +36,9 @@ const PROFILE = [
   'profile.mutants.package."*".opt-level=2',
 ].flatMap((line) => ['--config', line]);
 
+/** What a test program prints of a test that fails. */
+const FAILED = /^test (.*) \.\.\. FAILED$/m;
+
 const BUILD_LIMIT_SECONDS = 3600;
 
 /** How long tests may take: this, or five times what they take without a mutant. */
@@ -136,17 +139,29 @@ async function runPart(path, part, limit) {
   if (built.program === undefined) return { outcome: 'unviable', seconds: built.seconds };
   const baseline = existsSync(baselinePath()) ? JSON.parse(readFileSync(baselinePath(), 'utf8')) : {};
   const limitSeconds = limit ?? Math.max(LEAST_LIMIT_SECONDS, 5 * (baseline[keyOf(part)] ?? 0));
-  const ran = await attempt(built.program, part.tests, {
-    cwd: join(path, 'crates', 'engine'),
-    limitSeconds,
-    failed: /^test .* \.\.\. FAILED$/m,
-  });
+  const cwd = join(path, 'crates', 'engine');
+  const ran = await runTwice(
+    (tests) => attempt(built.program, tests, { cwd, limitSeconds, failed: FAILED }),
+    part.tests,
+  );
   const spent = { seconds: built.seconds + ran.seconds, testSeconds: ran.seconds };
   if (ran.passed) return { outcome: 'survived', ...spent };
   const program = part.target.at(-1).replace('--', '');
   if (ran.isLate) return { outcome: 'timeout', by: program, ...spent };
-  const by = /^test (.*) \.\.\. FAILED$/m.exec(ran.text)?.[1] ?? `the process ends with ${ran.end}`;
+  const by = FAILED.exec(ran.text)?.[1] ?? `the process ends with ${ran.end}`;
   return { outcome: 'killed', by: `${program}: ${by}`, ...spent };
+}
+
+/** A test that failed and then passes alone has not failed by the mutant: all run again, and that counts. */
+async function runTwice(run, tests) {
+  const first = await run(tests);
+  const failed = first.isLate ? undefined : FAILED.exec(first.text)?.[1];
+  if (failed === undefined) return first;
+  const alone = await run([failed, '--exact']);
+  if (!alone.passed) return { ...first, seconds: first.seconds + alone.seconds };
+  say(`Passes alone: ${failed}`);
+  const again = await run(tests);
+  return { ...again, seconds: first.seconds + alone.seconds + again.seconds };
 }
 
 /** Compiles a test program; none where the compiler refuses the mutant. */

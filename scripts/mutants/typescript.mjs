@@ -3,7 +3,7 @@
  * sets. Jest is started here and not by Stryker, for tests start servers in processes of their own, which must have
  * the mutant too.
  */
-import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { BuildError, mustRun, say } from '../build/process.mjs';
@@ -22,6 +22,8 @@ const TESTS = [
 
 /** What `jest-environment.cjs` prints at the first failure. */
 const FAILED = /^FAILED (.*)$/m;
+const FAILED_TEST = /^FAILED (\S+): (.*)$/m;
+const A_HOOK = 'a hook of the file';
 
 /** The variable that Stryker's switches read. */
 const ACTIVE = '__STRYKER_ACTIVE_MUTANT__';
@@ -67,7 +69,8 @@ async function instrument(path) {
   const options = { plugins: null, excludedMutations: [], ignorers: [] };
   const done = await createInstrumenter(injector()).instrument(files, options);
   for (const { name, content } of done.files) writeFileSync(join(path, name), content);
-  // What the tests start with bin/kithdb.js. The switches have types that no longer fit.
+  // What the tests start with bin/kithdb.js, and the description that they read. The switches have types that do not fit.
+  cpSync(join(root, 'dist'), join(path, 'dist'), { recursive: true });
   const compiler = join(root, 'node_modules', 'typescript', 'bin', 'tsc');
   await mustRun(
     'mutants-tsc',
@@ -159,9 +162,7 @@ function startsProcesses(file) {
 async function testMutant(path, mutant, tests) {
   let seconds = 0;
   for (const { files, names } of roundsOf(mutant, tests)) {
-    const filter = names === undefined ? [] : ['-t', `^(${names.map(escaped).join('|')})$`];
-    const args = ['--runInBand', '--forceExit', '--bail=1', '--runTestsByPath', ...files, ...filter];
-    const ran = await runJest(path, args, { [ACTIVE]: mutant.id });
+    const ran = await runTwice((...chosen) => runChosen(path, mutant, ...chosen), files, names);
     seconds += ran.seconds;
     if (ran.isLate) return { outcome: 'timeout', by: files.join(' '), seconds };
     if (!ran.passed) {
@@ -171,6 +172,24 @@ async function testMutant(path, mutant, tests) {
     }
   }
   return { outcome: 'survived', seconds };
+}
+
+function runChosen(path, mutant, files, names) {
+  const filter = names === undefined ? [] : ['-t', `^(${names.map(escaped).join('|')})$`];
+  const args = ['--runInBand', '--forceExit', '--bail=1', '--runTestsByPath', ...files, ...filter];
+  return runJest(path, args, { [ACTIVE]: mutant.id });
+}
+
+/** A test that failed and then passes alone has not failed by the mutant: all run again, and that counts. */
+async function runTwice(run, files, names) {
+  const first = await run(files, names);
+  const [, file, name] = FAILED_TEST.exec(first.text) ?? [];
+  if (first.isLate || file === undefined) return first;
+  const alone = await run([file], name === A_HOOK ? undefined : [name]);
+  if (!alone.passed) return { ...first, seconds: first.seconds + alone.seconds };
+  say(`Passes alone: ${name}`);
+  const again = await run(files, names);
+  return { ...again, seconds: first.seconds + alone.seconds + again.seconds };
 }
 
 /**
