@@ -2,16 +2,20 @@ import { settingsReference, type Config, type SettingKey, type VerbFlag } from '
 import { productVersion } from '../system/version';
 import { adminRepair } from './admin-repair';
 import { backup } from './backup';
+import { listCollections } from './collections';
 import { check } from './check';
 import { completionScript } from './completion';
 import type { Console, ExitCode } from './console';
+import { EXPORT_FLAGS, exportCollection } from './export';
 import { health } from './health';
 import { overview } from './help';
+import { IMPORT_FLAGS, importFile } from './import';
 import { repair } from './repair';
 import { createAdmin, resetPassword } from './admin-password';
 import { restore } from './restore';
 import { rotateSecret } from './rotate-secret';
 import { serve } from './serve';
+import { URL_FLAG } from './service';
 
 /** The flags of a verb that are not settings, with their values; true for a switch. */
 export type GivenFlags = ReadonlyMap<string, string | true>;
@@ -163,6 +167,33 @@ export const VERBS: readonly Verb[] = [
     settings: ['config', 'dataDir'],
     usesSettings: true,
     run: repair,
+  },
+  {
+    name: 'import',
+    about:
+      'Makes points of the rows of a file: JSONL, CSV, Parquet, .npy, .fvecs, .bvecs or .ivecs. Each request is all or nothing; a row with an id that exists replaces that point.',
+    exitCodes:
+      'Exit codes: 0 all rows are stored, 1 not imported or in part, 2 wrong arguments, 3 stored but for the rejected rows.',
+    flags: IMPORT_FLAGS,
+    settings: ['config', 'token'],
+    usesSettings: true,
+    run: importFile,
+  },
+  {
+    name: 'export',
+    about: 'Writes the points of a collection as JSON, one a line, as kithdb import reads it.',
+    flags: EXPORT_FLAGS,
+    settings: ['config', 'token'],
+    usesSettings: true,
+    run: exportCollection,
+  },
+  {
+    name: 'collections',
+    about: 'Lists the collections with their status and the number of their points.',
+    flags: [URL_FLAG, { name: 'json', about: 'Prints them as JSON.' }],
+    settings: ['config', 'token'],
+    usesSettings: true,
+    run: listCollections,
   },
   {
     name: 'health',

@@ -29,6 +29,8 @@ export interface Config {
   readonly memoryLimit: number | undefined;
   /** What was asked for, undefined when nothing was; the state itself is the authentication service's. */
   readonly authEnabled: boolean | undefined;
+  /** The access token with which commands call a server. */
+  readonly token: string | undefined;
   readonly adminPassword: string | undefined;
   /** Why the file of the admin password cannot be read: an error only for what needs the password. */
   readonly adminPasswordProblem: string | undefined;
@@ -227,6 +229,7 @@ function assemble(values: SettingValues, { tls, terminal, adminPasswordProblem }
     searchThreads: values.searchThreads,
     memoryLimit: values.memoryLimit,
     authEnabled: values.authEnabled,
+    token: values.token,
     adminPassword: values.adminPassword,
     adminPasswordProblem,
     generateAdminPassword: values.generateAdminPassword,

@@ -132,6 +132,16 @@ export const SETTINGS = {
       'Whether authentication starts enabled, which needs an admin password or an access token. Once the state has been stored (by this setting or by PATCH /auth/enabled), only PATCH /auth/enabled changes it.',
     isSwitch: true,
   }),
+  token: setting<string | undefined>({
+    group: 'Authentication',
+    parse: parseSecret,
+    fallback: undefined,
+    fallbackText: 'none',
+    placeholder: 'TOKEN',
+    about:
+      'The access token with which commands call the server of --url; the server itself does not read it.',
+    secret: true,
+  }),
   adminPassword: setting<string | undefined>({
     group: 'Authentication',
     parse: parseSecret,

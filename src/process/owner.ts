@@ -29,7 +29,8 @@ export class ProcessOwner {
   #timer: NodeJS.Timeout | undefined;
 
   constructor(private readonly processLog: ProcessLog) {
-    for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    // Windows has no SIGTERM from outside; SIGBREAK is what Ctrl-Break and service managers send there.
+    for (const signal of ['SIGTERM', 'SIGINT', 'SIGBREAK'] as const) {
       process.on(signal, () => {
         this.#onSignal(signal);
       });

@@ -91,7 +91,10 @@ describe('C11.2 the command line', () => {
   });
 
   it.each([
-    ['kithdb ', 'serve admin check backup restore repair health help completion version'],
+    [
+      'kithdb ',
+      'serve admin check backup restore repair import export collections health help completion version',
+    ],
     ['kithdb re', 'restore repair'],
     ['kithdb admin ', 'create reset-password rotate-secret repair'],
     ['kithdb help c', 'configuration'],

@@ -230,8 +230,8 @@ export async function sendRaw(service: { readonly port: number }, ...pieces: str
 /** The path of a route with something in place of each parameter. */
 export function concretePath(route: { readonly path: string }): string {
   return route.path
-    .replace(':collection', 'c')
-    .replace(':snapshot', 's')
-    .replace(':field', 'f')
+    .replace(':collection_name', 'c')
+    .replace(':snapshot_name', 's')
+    .replace(':field_name', 'f')
     .replace(':id', '7');
 }
