@@ -5,6 +5,7 @@ import { BuildError, run } from '../build/process.mjs';
 import { TEST_BUILD } from '../build/tests.mjs';
 import { root } from '../build/tree.mjs';
 import { runSchemathesis } from '../schemathesis.mjs';
+import { FAULTS, runFaults } from './faults/suite.mjs';
 import { checkPlatforms } from './platform-engines.mjs';
 import { checkRegistryInstall } from './registry-install.mjs';
 
@@ -135,6 +136,7 @@ const standard = {
     { count: 'KITHDB_SEEDS', first: 'KITHDB_FIRST_SEED' },
     { full: 40_000, slice: 4_000 },
   ),
+  faults: { full: FAULTS.length, slice: 8, isNumbered: true, run: runFaults },
   kills: { full: 400, slice: 100, isNumbered: false, run: runKills },
   'auth-flips': { full: 10_000, slice: 2_000, isNumbered: true, run: runAuthFlips },
   'auth-kills': { full: 1, isNumbered: false, run: runAuthKills },

@@ -9,6 +9,7 @@ import { buildTests } from '../build/tests.mjs';
 import { root } from '../build/tree.mjs';
 import { runSchemathesis } from '../schemathesis.mjs';
 import { runCargoTests, runModels } from './cargo.mjs';
+import { checkFaults } from './faults.mjs';
 import { runJest } from './jest.mjs';
 import { requireNotices } from './notices.mjs';
 import { lintDescription } from './openapi-lint.mjs';
@@ -32,6 +33,7 @@ export const steps = {
   workflows: checkWorkflows,
   notices: requireNotices,
   python: preparePython,
+  faults: checkFaults,
   jest: runJest,
   schemathesis: tryDescription,
   'packed-install': checkPackedInstall,
@@ -43,7 +45,7 @@ export const LANES = [
   ['build-tests', 'clippy', 'cargo-test', 'models'],
   [
     ...['cargo-fmt', 'prettier', 'tsc', 'eslint', 'openapi', 'workflows', 'notices', 'python'],
-    ...['jest', 'schemathesis', 'packed-install'],
+    ...['faults', 'jest', 'schemathesis', 'packed-install'],
   ],
 ];
 
@@ -53,6 +55,7 @@ export const NEEDS = {
   tsc: ['packages'],
   eslint: ['packages'],
   openapi: ['packages'],
+  faults: ['build', 'build-tests'],
   notices: ['packages'],
   jest: ['build', 'binding-types', 'build-tests'],
   'packed-install': ['build'],

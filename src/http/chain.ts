@@ -30,7 +30,7 @@ import { networkOf, type ClientAddresses } from './client-address';
 import type { Client } from './shares';
 import { StartQueue } from './start-queue';
 import type { PathParams } from './target';
-import type { EngineRoute, ReportRoute, Route } from './route-table';
+import { COLLECTION_PARAMETER, type EngineRoute, type ReportRoute, type Route } from './route-table';
 
 /** What the chain of checks needs. */
 export interface ChainServices extends EngineCallServices {
@@ -238,7 +238,7 @@ export class Chain {
 
   /** Takes what the request needs, and reads its body. */
   #start({ exchange, route, engine, client }: Admissible, params: PathParams): void {
-    const collection = params.values['collection'];
+    const collection = params.values[COLLECTION_PARAMETER];
     const proceed = (reservation: Reservation, body: IncomingBody | undefined): void => {
       this.#checkParameters({ exchange, route, engine, client, reservation, collection, body }, params);
     };
@@ -280,11 +280,12 @@ export class Chain {
       exchange.fail(failure);
     };
     const { values, undecodable } = params;
-    if (undecodable.some((name) => name !== 'collection' || route.createsCollection === true)) {
+    if (undecodable.some((name) => name !== COLLECTION_PARAMETER || route.createsCollection === true)) {
       refuse(malformedPath());
       return;
     }
-    exchange.params = undecodable.length === 0 ? values : { ...values, collection: NO_COLLECTION };
+    exchange.params =
+      undecodable.length === 0 ? values : { ...values, [COLLECTION_PARAMETER]: NO_COLLECTION };
     const result = this.#parameters.validate(route.parameters, exchange.queryString);
     const proceed = (validated: ParameterResult): void => {
       if (validated.failure !== undefined) {

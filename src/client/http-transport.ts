@@ -1,0 +1,269 @@
+import * as http from 'node:http';
+import * as https from 'node:https';
+import { answerError, ConnectionError, type FailureDetails, type KithError } from './errors';
+import { httpTarget } from './http-routes';
+import { encodeBody, parseJson } from './json';
+import { DEFAULT_RETRIES, retrying, type RetryPolicy } from './retries';
+import type { ByteTransport, Call, Envelope, VersionInfo } from './transport';
+
+/** How to reach a server. */
+export interface HttpOptions {
+  /** An access token, or the admin's JWT. */
+  readonly token?: string;
+  /** Further headers of every request. */
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Connections that are open at once; 64 when absent. Further calls wait for one. */
+  readonly maxConnections?: number;
+  /** Certificates that are trusted in place of those that Node knows, as PEM. */
+  readonly ca?: string;
+}
+
+/** How to reach a server that may be busy, starting or away for a moment. */
+export interface RetryingHttpOptions extends HttpOptions {
+  /** How failures that may pass are tried again; `{ retries: 0 }` for not at all. */
+  readonly retry?: Partial<RetryPolicy>;
+}
+
+/** One request under the base URL. */
+export interface HttpRequest {
+  readonly method: string;
+  /** With its query string. */
+  readonly path: string;
+  readonly body?: unknown;
+  readonly signal?: AbortSignal | undefined;
+}
+
+const MAX_CONNECTIONS = 64;
+/** Answers that are longer are refused; the server gives at most 256 MiB (C2.7). */
+const MOST_ANSWER_BYTES = 320 * 1024 * 1024;
+/** Failures of the network before a connection was made: nothing was sent. */
+const NOT_CONNECTED = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH']);
+/** Failures of a connection. All others, such as a refused certificate, come again. */
+const LOST = new Set(['ECONNRESET', 'ECONNABORTED', 'EPIPE', 'ETIMEDOUT']);
+
+interface RawAnswer {
+  readonly status: number;
+  readonly headers: http.IncomingHttpHeaders;
+  readonly body: Buffer;
+}
+
+/** The transport of a server, which repeats what fails and may pass. */
+export function httpTransport(url: string, { retry, ...options }: RetryingHttpOptions = {}): ByteTransport {
+  return retrying(new HttpTransport(url, options), { ...DEFAULT_RETRIES, ...retry });
+}
+
+/** Operations over HTTP/1.1, on connections that stay open. */
+export class HttpTransport implements ByteTransport {
+  readonly #base: URL;
+  readonly #prefix: string;
+  readonly #agent: http.Agent;
+  readonly #headers: Readonly<Record<string, string>>;
+  readonly #closed = new AbortController();
+
+  /** @throws TypeError when the URL is none of `http:` or `https:`. */
+  constructor(url: string, { token, headers, maxConnections = MAX_CONNECTIONS, ca }: HttpOptions = {}) {
+    this.#base = new URL(url);
+    const { protocol, pathname } = this.#base;
+    if (protocol !== 'http:' && protocol !== 'https:') {
+      throw new TypeError(`The URL of a server begins with http:// or https://, not ${protocol}`);
+    }
+    this.#prefix = pathname.replace(/\/+$/, '');
+    const pool = { keepAlive: true, maxSockets: maxConnections };
+    this.#agent =
+      protocol === 'https:'
+        ? new https.Agent({ ...pool, ...(ca !== undefined && { ca }) })
+        : new http.Agent(pool);
+    this.#headers = { ...headers, ...(token !== undefined && { authorization: `Bearer ${token}` }) };
+  }
+
+  async execute(call: Call): Promise<Envelope> {
+    return (await this.request(requestOf(call))) as Envelope;
+  }
+
+  async executeBytes(call: Call): Promise<Uint8Array> {
+    const answer = await this.#send(requestOf(call));
+    if (!isSuccess(answer)) {
+      throw failureOf(answer);
+    }
+    return answer.body;
+  }
+
+  async version(signal?: AbortSignal): Promise<VersionInfo> {
+    return (await this.request({ method: 'GET', path: '/', signal })) as VersionInfo;
+  }
+
+  close(): Promise<void> {
+    this.#closed.abort();
+    this.#agent.destroy();
+    return Promise.resolve();
+  }
+
+  /** The parsed body of a success; rejects as {@link Transport.execute} does. */
+  async request(request: HttpRequest): Promise<unknown> {
+    const answer = await this.#send(request);
+    if (!isSuccess(answer)) {
+      throw failureOf(answer);
+    }
+    try {
+      return parseJson(answer.body.toString());
+    } catch (error) {
+      throw new ConnectionError('The answer is not JSON', true, { ...detailsOf(answer), cause: error });
+    }
+  }
+
+  #send({ method, path, body, signal }: HttpRequest): Promise<RawAnswer> {
+    const bytes = body === undefined ? undefined : encodeBody(body);
+    const headers: Record<string, string | number> = { ...this.#headers };
+    if (bytes !== undefined) {
+      headers['content-type'] = 'application/json';
+      headers['content-length'] = bytes.length;
+    }
+    const { protocol, hostname, port } = this.#base;
+    const options: https.RequestOptions = {
+      // URL keeps the brackets of an IPv6 address, which are no part of the host.
+      hostname: hostname.replace(/^\[(.*)\]$/, '$1'),
+      ...(port !== '' && { port }),
+      path: this.#prefix + path,
+      method,
+      headers,
+      agent: this.#agent,
+    };
+    return new Promise((resolve, reject) => {
+      if (this.#closed.signal.aborted) {
+        reject(closedError(false));
+        return;
+      }
+      const request = protocol === 'https:' ? https.request(options) : http.request(options);
+      const stopWatching = watch(request, [
+        [signal, () => signal?.reason as Error],
+        [this.#closed.signal, () => closedError(true)],
+      ]);
+      const fail = (error: Error): void => {
+        stopWatching();
+        // What ends the request may show as the end of its connection.
+        const reason = signal?.aborted === true ? (signal.reason as Error) : undefined;
+        reject(reason ?? (this.#closed.signal.aborted ? closedError(true) : lostConnection(error)));
+      };
+      // A second error may follow the first one.
+      request.on('error', fail);
+      request.once('response', (response) => {
+        read(response).then((answer) => {
+          stopWatching();
+          resolve(answer);
+        }, fail);
+      });
+      request.end(bytes);
+    });
+  }
+}
+
+/** Destroys a request when one of the signals is aborted; gives what ends that. */
+function watch(
+  request: http.ClientRequest,
+  signals: readonly (readonly [AbortSignal | undefined, () => Error])[],
+): () => void {
+  const stops = signals.flatMap(([signal, reason]) => {
+    if (signal === undefined) {
+      return [];
+    }
+    const destroy = (): void => {
+      request.destroy(reason());
+    };
+    if (signal.aborted) {
+      destroy();
+    }
+    signal.addEventListener('abort', destroy, { once: true });
+    return [
+      () => {
+        signal.removeEventListener('abort', destroy);
+      },
+    ];
+  });
+  return () => {
+    for (const stop of stops) {
+      stop();
+    }
+  };
+}
+
+async function read(response: http.IncomingMessage): Promise<RawAnswer> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of response as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    if (bytes > MOST_ANSWER_BYTES) {
+      throw new ConnectionError(`The answer has more than ${MOST_ANSWER_BYTES} bytes`, true, {
+        isPermanent: true,
+      });
+    }
+    chunks.push(chunk);
+  }
+  return {
+    status: response.statusCode ?? 0,
+    headers: response.headers,
+    body: Buffer.concat(chunks, bytes),
+  };
+}
+
+function requestOf(call: Call): HttpRequest {
+  const { method, path, hasBody } = httpTarget(call);
+  return { method, path, signal: call.signal, body: hasBody ? (call.body ?? {}) : undefined };
+}
+
+function isSuccess({ status }: RawAnswer): boolean {
+  return status >= 200 && status < 300;
+}
+
+/** The error of an answer that is no success. */
+function failureOf(answer: RawAnswer): KithError {
+  let message: string | undefined;
+  try {
+    message = messageOf(parseJson(answer.body.toString()));
+  } catch {
+    // A proxy in between answers as it likes.
+  }
+  return answerError(answer.status, message ?? `The server answered ${answer.status}`, detailsOf(answer));
+}
+
+function detailsOf({ headers }: RawAnswer): FailureDetails {
+  const requestId = headers['x-request-id'];
+  return {
+    requestId: typeof requestId === 'string' ? requestId : undefined,
+    retryAfterSeconds: wholeSeconds(headers['retry-after']),
+  };
+}
+
+function closedError(outcomeUnknown: boolean): ConnectionError {
+  return new ConnectionError('The client is closed', outcomeUnknown, { isPermanent: true });
+}
+
+function lostConnection(error: Error): ConnectionError {
+  if (error instanceof ConnectionError) {
+    return error;
+  }
+  const { code = '' } = error as NodeJS.ErrnoException;
+  return new ConnectionError(
+    `No answer: ${error.message === '' ? code : error.message}`,
+    !NOT_CONNECTED.has(code),
+    {
+      cause: error,
+      isPermanent: code === 'ENOTFOUND' || !(NOT_CONNECTED.has(code) || LOST.has(code)),
+    },
+  );
+}
+
+/** The seconds of a `Retry-After`; a date is none. */
+function wholeSeconds(header: string | undefined): number | undefined {
+  return header !== undefined && /^\d{1,9}$/.test(header) ? Number(header) : undefined;
+}
+
+/** The sentence of a failure (C1.2, C1.3). */
+function messageOf(body: unknown): string | undefined {
+  const { status, message } = (body ?? {}) as { status?: { error?: unknown }; message?: unknown };
+  for (const sentence of [status?.error, message]) {
+    if (typeof sentence === 'string') {
+      return sentence;
+    }
+  }
+  return undefined;
+}
