@@ -6,12 +6,8 @@ import pino, { type Logger } from 'pino';
 import type { Engine } from '../../src/engine/types';
 import { DEFAULT_PACE } from '../../src/http/body';
 import { ClientAddresses } from '../../src/http/client-address';
-import {
-  createHttpServer,
-  DEFAULT_SERVER_LIMITS,
-  type ServerLimits,
-  type TlsMaterial,
-} from '../../src/http/http-server';
+import type { TlsMaterial } from '../../src/http/certificate';
+import { createHttpServer, DEFAULT_SERVER_LIMITS, type ServerLimits } from '../../src/http/http-server';
 import { Deferred } from '../../src/http/deferred';
 import { Lifecycle } from '../../src/http/lifecycle';
 import { httpListeners, type HttpServices } from '../../src/http/listener';

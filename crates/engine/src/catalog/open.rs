@@ -4,6 +4,7 @@ use super::file::{CatalogFile, Found};
 use super::replay::{Replay, Slot, StartDamage};
 use super::{Catalog, Ledger, OpenError, STAGING};
 use crate::collection::{IndexQueue, OpeningOptions, Shared};
+use crate::faults::PlantedFault;
 use crate::limits::{Limits, Thresholds};
 use crate::memory::{Memory, MemoryLimit};
 use crate::storage::{OTHER_IS_SOUND, Reserve, Storage, StorageError};
@@ -120,6 +121,7 @@ fn open_with(
         supervisor,
     });
     let (next_id, last_lsn, saved_lsn) = (replay.next_id, replay.last_lsn, replay.saved_lsn);
+    let operations = std::mem::take(&mut replay.operations);
     let (entries, mut damage) = replay.into_entries(&shared);
     // What cannot be written now is written with the next checkpoint.
     let is_stale = stale.is_some_and(|(dir, saved)| saved.store_in(&**storage, dir).is_err());
@@ -127,7 +129,7 @@ fn open_with(
         let done = if is_stale { "it is written with the next checkpoint" } else { "it is written again" };
         (path, format!("{what}; {OTHER_IS_SOUND}; {done}"))
     });
-    let ledger = Ledger { next_id, last_lsn, saved_lsn, is_stale, fault: None };
+    let ledger = Ledger { next_id, last_lsn, saved_lsn, operations, is_stale, fault: None };
     Ok(Opened { catalog: Arc::new(Catalog::new(shared, entries, ledger)), report, damage })
 }
 
@@ -186,7 +188,7 @@ fn remove_leftovers(
 ) -> Result<(), StorageError> {
     for name in storage.list("collections")? {
         let deleted = u64::from_str_radix(&name, 16).is_ok_and(|id| id < next_id && !slots.contains_key(&id));
-        if deleted {
+        if deleted && !PlantedFault::LeftoverFolderStays.is_on() {
             storage.remove_dir_all(&format!("collections/{name}"))?;
         }
     }

@@ -10,6 +10,7 @@ use super::{CheckpointFiles, Folder, file_path, sparse_file, unreadable_file};
 use crate::allocator::{catch, refusal};
 use crate::change;
 use crate::config::{CollectionConfig, Placement};
+use crate::faults::PlantedFault;
 use crate::field::graph::FieldGraph;
 use crate::field::table::stored_places;
 use crate::field::{FieldArena, FieldTable};
@@ -17,7 +18,7 @@ use crate::limits::Thresholds;
 use crate::payload::JsonPath;
 use crate::state::{DeclaredIndex, Head};
 use crate::storage::{Map, Storage, map_faults};
-use crate::types::{Lsn, OpNumber, PointOffset};
+use crate::types::{Lsn, OpNumber, OperationId, PointOffset};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -107,6 +108,7 @@ impl Opening {
             return Err(Unopened { what, cause: Cause::Unreadable });
         }
         head.op = manifest.op;
+        head.state.operations = manifest.operations.clone();
         Ok(Opening::loaded(id, head, files, manifest, graphs))
     }
 
@@ -154,11 +156,11 @@ impl Opening {
         }
     }
 
-    /// Applies a record of the log, unless the checkpoint has it.
+    /// Applies a record of the log, unless the checkpoint has it. `operation` is the identity that came with the call.
     ///
     /// # Errors
     /// A sentence when the record cannot follow what is here.
-    pub fn replay(&mut self, lsn: Lsn, body: &[u8]) -> Result<(), String> {
+    pub fn replay(&mut self, lsn: Lsn, operation: Option<OperationId>, body: &[u8]) -> Result<(), String> {
         let (op, changes) =
             change::decode(body).map_err(|_| "a record of the log cannot be decoded".to_string())?;
         if op <= self.head.op {
@@ -167,13 +169,14 @@ impl Opening {
         if op != OpNumber::FIRST && self.head.op == OpNumber::NONE && self.files.manifest.is_none() {
             return Err(NO_MANIFEST.to_string());
         }
-        if op != self.head.op.next() {
+        if op != self.head.op.next() && !PlantedFault::GapAccepted.is_on() {
             return Err(format!("operation {} is missing from the log", self.head.op.next()));
         }
         for change in &changes {
             self.head.apply(op, change)?;
         }
         self.head.op = op;
+        self.head.note(operation);
         self.head.settle(op);
         self.lsn = lsn;
         self.replayed_work += change::replay_work(body, &changes);
@@ -188,6 +191,7 @@ impl Opening {
     /// the creation of a collection until there is one.
     pub fn missing(&self, created: Lsn) -> Option<String> {
         let is_lost = self.files.manifest.is_none() && self.head.op == OpNumber::NONE;
+        let is_lost = is_lost && !PlantedFault::LostManifestIsEmpty.is_on();
         (is_lost && (self.has_strays || created == Lsn::NONE)).then(|| NO_MANIFEST.to_string())
     }
 
@@ -357,4 +361,29 @@ pub(super) fn load_indexes(head: &mut Head, manifest: &Manifest) -> Result<(), S
         Arc::make_mut(&mut head.state.indexes).push(index);
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::change::Change;
+    use crate::json::Reader;
+    use crate::limits::Limits;
+    use crate::storage::MemoryDisk;
+
+    #[test]
+    fn a_record_behind_one_that_is_missing_is_not_applied() {
+        let mut reader = Reader::new(br#"{"vectors":{"size":1,"distance":"Dot"}}"#).unwrap();
+        let config = Arc::new(CollectionConfig::parse(&mut reader, &Limits::default()).unwrap());
+        let loaded = Opening::load(1, &MemoryDisk::default(), &config, OpeningOptions::default());
+        let mut opening = loaded.unwrap_or_else(|fault| panic!("{}", fault.what));
+        let mut replay = |op: u64| {
+            let mut body = Vec::new();
+            change::encode(OpNumber::new(op), &[Change::Delete(Vec::new())], &mut body);
+            opening.replay(Lsn::new(op), &body)
+        };
+        assert_eq!(replay(1), Ok(()));
+        assert_eq!(replay(3), Err("operation 2 is missing from the log".to_string()));
+        assert_eq!(opening.op(), OpNumber::FIRST);
+    }
 }

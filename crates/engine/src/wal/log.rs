@@ -3,15 +3,16 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use crate::faults::PlantedFault;
 use crate::storage::{ErrorKind, Reserve, Storage, StorageError, StorageFile};
-use crate::types::Lsn;
+use crate::types::{Lsn, OperationId};
 
 use super::LogError;
 use super::continuation::{NewSegment, continue_after};
 use super::cut_mark::{self, CutMark, MarkFault};
 use super::entropy::Entropy;
 use super::format::{
-    CATALOG, MAX_BODY_BYTES, RECORD_HEADER_LEN, RecordHeader, SEGMENT_HEADER_LEN, Seeded, VERSION,
+    CATALOG, MAX_BODY_BYTES, NAMED, RECORD_HEADER_LEN, RecordHeader, SEGMENT_HEADER_LEN, Seeded, VERSION,
 };
 use super::recovery::{BehindDamage, recover};
 use super::report::{LogReport, Replayed};
@@ -50,6 +51,8 @@ impl Default for LogOptions {
 pub(super) struct Pending {
     pub(super) collection: u64,
     pub(super) kind: u8,
+    /// The identity that came with the call; the log makes one where there is none.
+    pub(super) operation: Option<OperationId>,
     pub(super) body: Vec<u8>,
 }
 
@@ -109,8 +112,9 @@ impl Log {
             storage.sync_dir(segment::DIR)
         };
         prepare().map_err(LogError::from_storage)?;
-        let found = recover(&*storage, from, options.highest_applied, BehindDamage::Listed, visit)?;
-        let next = found.next.max(options.highest_applied.max(found.covered).next());
+        let applied = PlantedFault::LsnUsedAgain.forgets(options.highest_applied);
+        let found = recover(&*storage, from, applied, BehindDamage::Listed, visit)?;
+        let next = found.next.max(applied.max(found.covered).next());
         let mut entropy = Entropy::new(options.entropy);
         let mut segments: VecDeque<Segment> = found.segments.iter().copied().collect();
         let (file, seeded) = continue_after(&*storage, &found, next, epoch, &mut entropy, &mut segments)?;
@@ -148,14 +152,19 @@ impl Log {
 
     /// Adds a record to the next write and returns its LSN. `kind` is the caller's own numbering.
     pub fn append(&mut self, collection: u64, kind: u8, body: impl Into<Vec<u8>>) -> Result<Lsn, LogError> {
+        self.append_record(Pending { collection, kind, operation: None, body: body.into() })
+    }
+
+    /// The same with a whole record.
+    pub(super) fn append_record(&mut self, record: Pending) -> Result<Lsn, LogError> {
         self.check()?;
-        let body = body.into();
+        let body = &record.body;
         if body.len() > MAX_BODY_BYTES {
             return Err(LogError::TooLarge { bytes: body.len() });
         }
         let lsn = self.next_lsn();
         self.pending_bytes += (RECORD_HEADER_LEN + body.len()) as u64;
-        self.pending.push(Pending { collection, kind, body });
+        self.pending.push(record);
         Ok(lsn)
     }
 
@@ -208,7 +217,9 @@ impl Log {
 
     /// Makes the mark durable before anything below it goes.
     fn mark_cut(&mut self, below: Lsn) -> Result<(), LogError> {
-        cut_mark::store(&*self.storage, below).map_err(LogError::from_storage)?;
+        PlantedFault::CutMarkLost
+            .skips(|| cut_mark::store(&*self.storage, below))
+            .map_err(LogError::from_storage)?;
         self.mark = Some(below);
         Ok(())
     }
@@ -272,7 +283,7 @@ impl Log {
     }
 
     fn poison(&mut self, cause: StorageError) -> LogError {
-        self.poison = Some(cause.clone());
+        self.poison = (!PlantedFault::FailedSyncTriedAgain.is_on()).then(|| cause.clone());
         LogError::Poisoned(cause)
     }
 
@@ -280,7 +291,7 @@ impl Log {
     pub(super) fn sync(&mut self) -> Result<(), LogError> {
         self.check()?;
         if self.durable < self.written {
-            self.file.sync().map_err(|e| self.poison(e))?;
+            PlantedFault::LogNotSynced.skips(|| self.file.sync()).map_err(|e| self.poison(e))?;
             self.durable = self.written;
         }
         Ok(())
@@ -303,7 +314,7 @@ impl Log {
 
     fn start_segment(&mut self) -> Result<(), LogError> {
         // A later segment proves that everything before it was durable.
-        self.sync()?;
+        PlantedFault::SegmentEndsUnsynced.skips(|| self.sync())?;
         self.give_back_zeros()?;
         let first = self.written.next();
         let (epoch, catalog) = (self.epoch, self.catalog);
@@ -358,12 +369,12 @@ impl Log {
                 body_len: record.body.len() as u32,
                 version: VERSION as u8,
                 kind: record.kind,
-                flags: 0,
+                flags: if record.operation.is_some() { NAMED } else { 0 },
                 epoch: self.epoch,
                 body_checksum: self.seeded.checksum(&record.body),
                 lsn,
                 synced_through: self.durable,
-                op_id: self.entropy.op_id(),
+                op_id: record.operation.map_or_else(|| self.entropy.op_id(), OperationId::get),
                 collection: record.collection,
             };
             self.encoded.extend_from_slice(&header.encode(self.seeded));
@@ -373,7 +384,9 @@ impl Log {
         let end = before + self.encoded.len() as u64;
         if let Err(error) = self.file.write_at(before, &self.encoded) {
             // Synced before the failure is reported: a record that was reported failed must never come back.
-            let undone = self.file.truncate(before).and_then(|()| self.file.sync());
+            let sync = |file: &mut dyn StorageFile| PlantedFault::RollBackNotSynced.skips(|| file.sync());
+            let undo = || self.file.truncate(before).and_then(|()| sync(&mut *self.file));
+            let undone = PlantedFault::AppendNotRolledBack.skips(undo);
             return match undone {
                 Ok(()) => {
                     self.durable = self.written;

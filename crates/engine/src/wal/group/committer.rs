@@ -1,8 +1,10 @@
 //! Moves groups from the queue to the log, and notifies their writers.
 
 use super::Completion;
+use crate::faults::PlantedFault;
 use crate::storage::{ErrorKind, StorageError};
 use crate::supervision::{Stop, Supervisor, Task};
+use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::{Condvar, Mutex, MutexGuard};
 use crate::types::Lsn;
 use crate::wal::LogError;
@@ -22,6 +24,8 @@ pub(super) struct Committer {
     /// Held while writers are notified, and taken before `log` is released: the writers of the next batch are notified
     /// later.
     pub(super) notifying: Mutex<()>,
+    /// The highest LSN of a group that is written and, where it asks for that, synced.
+    pub(super) settled: AtomicU64,
     pub(super) waiting_bytes: usize,
     pub(super) sync_interval: Duration,
     pub(super) supervisor: Arc<Supervisor>,
@@ -126,6 +130,7 @@ impl Committer {
         Self {
             queue: Mutex::new(queue),
             arrived: Condvar::new(),
+            settled: AtomicU64::new(log.next_lsn().previous().get()),
             log: Mutex::new(log),
             notifying: Mutex::new(()),
             waiting_bytes: options.waiting_bytes,
@@ -177,11 +182,12 @@ impl Committer {
         let written =
             self.supervisor.catch(Task::LogWriter, None, || self.write_groups(&mut log, &mut batch));
         let outcome = written.unwrap_or_else(|why| Err(log.poison_after_panic(&why.into_sentence())));
+        let outcome = PlantedFault::FailedSyncAnswered.skips(|| outcome);
         let outcomes = self.settle(&log, batch.groups, &batch.touched, &outcome);
         let _notifying = self.notifying.lock();
         drop(log);
         notify(outcomes);
-        wants_sync_soon && outcome.is_ok()
+        wants_sync_soon && outcome.is_ok() && !PlantedFault::IntervalNeverSynced.is_on()
     }
 
     /// Writes a batch, and syncs it if it says so. Groups that need no sync are taken out of it and notified before.
@@ -193,14 +199,15 @@ impl Committer {
             let collections = group.records.iter().map(|record| record.collection);
             if group.durability == Durability::Always {
                 awaited.extend(collections);
-                eager.push(false);
+                eager.push(PlantedFault::AnsweredBeforeSync.is_on());
             } else {
                 // A group behind one of the same collection that waits for the sync waits, too: its view contains both.
-                eager.push(!collections.into_iter().any(|collection| awaited.contains(&collection)));
+                let waits = collections.into_iter().any(|collection| awaited.contains(&collection));
+                eager.push(!waits || PlantedFault::AnsweredBeforeTheOneAhead.is_on());
             }
             for record in group.records.drain(..) {
                 if outcome.is_ok() {
-                    outcome = log.append(record.collection, record.kind, record.body).map(drop);
+                    outcome = log.append_record(record).map(drop);
                 }
             }
         }
@@ -245,6 +252,9 @@ impl Committer {
         let durable = log.durable_lsn();
         queue.bytes = queue.bytes.saturating_sub(batch.iter().map(|group| group.bytes).sum());
         let Err(error) = outcome else {
+            if let Some(last) = batch.iter().filter_map(|group| group.last).max() {
+                self.settled.fetch_max(last.get(), Ordering::AcqRel);
+            }
             let outcome_of =
                 |group: Group| Outcome { done: group.done, result: Ok(group.last.unwrap_or(durable)) };
             return batch.into_iter().map(outcome_of).collect();
@@ -253,8 +263,8 @@ impl Committer {
         queue.bytes = 0;
         queue.failed.extend(touched);
         queue.failed.extend(followers.iter().flat_map(|g| &g.records).map(|record| record.collection));
-        queue.next = log.next_lsn();
-        if matches!(error, LogError::Poisoned(_)) {
+        queue.next = if PlantedFault::LsnsOfFailedSkipped.is_on() { queue.next } else { log.next_lsn() };
+        if matches!(error, LogError::Poisoned(_)) && !PlantedFault::FailedSyncTriedAgain.is_on() {
             queue.poison = Some(error.clone());
         }
         let outcome_of = |group: Group| Outcome { done: group.done, result: Err(error.clone()) };
