@@ -13,10 +13,10 @@ ENV RUSTUP_HOME=/usr/local/rustup \
     PATH=/usr/local/cargo/bin:$PATH
 WORKDIR /build
 # Packages change seldom and sqlite3 compiles for a minute: a layer of their own. Its install script would fetch a binary
-# that nothing verifies, so it is compiled of the sources in its package.
+# that nothing verifies; this script of it compiles, with the headers of Node that the image has.
 COPY package.json package-lock.json ./
 RUN npm ci --ignore-scripts --no-audit --no-fund \
- && npm --prefix node_modules/sqlite3 run rebuild
+ && npm_config_nodedir=/usr/local npm --prefix node_modules/sqlite3 run rebuild
 COPY Cargo.toml Cargo.lock rust-toolchain.toml tsconfig.json tsconfig.build.json ./
 COPY crates crates
 COPY openapi openapi
