@@ -380,7 +380,7 @@ mod tests {
         let mut replay = |op: u64| {
             let mut body = Vec::new();
             change::encode(OpNumber::new(op), &[Change::Delete(Vec::new())], &mut body);
-            opening.replay(Lsn::new(op), &body)
+            opening.replay(Lsn::new(op), None, &body)
         };
         assert_eq!(replay(1), Ok(()));
         assert_eq!(replay(3), Err("operation 2 is missing from the log".to_string()));
