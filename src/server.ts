@@ -115,9 +115,7 @@ export async function startServer(config: Config, options: StartOptions = {}): P
     }
   });
   const certificate = keepCertificate(server, config.tls, log, options.certificateLookMs);
-  cleanUp.add('certificate', () => {
-    certificate?.close();
-  });
+  cleanUp.add('certificate', () => certificate?.close());
   drainAtStop(start, server, options.graceMs ?? GRACE_MS);
   const running: RunningServer = {
     url,

@@ -10,6 +10,8 @@ import { platforms } from './platforms.mjs';
 
 export const NOTICES = join(root, 'THIRD-PARTY-NOTICES');
 
+/** The crates of this workspace that users get compiled: the addon, and the health check of the image. */
+const PROGRAMS = ['kithdb-node', 'kithdb-health'];
 const LICENSE_FILE = /^(?:un)?(?:licen[cs]e|copying|copyright|notice)/i;
 const RULE = '='.repeat(80);
 
@@ -116,7 +118,7 @@ async function cratesOf(triple) {
   const nodes = new Map(resolve.nodes.map((node) => [node.id, node]));
   const isMacro = (id) => byId.get(id).targets.some(({ kind }) => kind.includes('proc-macro'));
   const linked = new Set();
-  const waiting = packages.filter(({ name }) => name === 'kithdb-node').map(({ id }) => id);
+  const waiting = packages.filter(({ name }) => PROGRAMS.includes(name)).map(({ id }) => id);
   for (let id; (id = waiting.pop()) !== undefined;) {
     if (linked.has(id) || isMacro(id)) continue;
     linked.add(id);

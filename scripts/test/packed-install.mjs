@@ -34,6 +34,7 @@ export async function checkPackedInstall() {
     await requireEnginePackage(kithdb, engines[0], platform, join(folder, 'native'));
     const installed = join(folder, 'installed');
     const bytes = await install(installed, [kithdb.file, engines[0].file]);
+    requireExports(installed, kithdb);
     await requireServing(installed);
     const packed = kithdb.bytes + engines[0].bytes;
     return `${(packed / 1e6).toFixed(1)} MB packed, ${(bytes / 1e6).toFixed(1)} MB installed`;
@@ -89,6 +90,23 @@ async function install(folder, tarballs) {
   if (/optionalDependencies|devDependencies|"scripts"/.test(manifest))
     throw new BuildError(`The package asks a registry for more than it needs: ${manifest}`);
   return requireSmall(folder);
+}
+
+/** What a program imports is there, with its types. */
+function requireExports(folder, { contents }) {
+  const path = join(folder, 'node_modules', 'kithdb', 'package.json');
+  const { types } = JSON.parse(readFileSync(path, 'utf8'));
+  if (!contents.includes(types.replace('./', ''))) throw new BuildError(`The package has no ${types}.`);
+  for (const program of [
+    "require('kithdb')",
+    "import('kithdb').then((module) => module.default ?? module)",
+  ]) {
+    const { status, stderr } = spawnSync(process.execPath, ['-e', program], {
+      cwd: folder,
+      encoding: 'utf8',
+    });
+    if (status !== 0) throw new BuildError(`${program} failed in an installation: ${stderr}`);
+  }
 }
 
 /** Where Node has no SQLite and there is no sqlite3 it says so; with one it serves. */

@@ -1,4 +1,4 @@
-import type { Transport } from '../client/transport';
+import type { ByteTransport } from '../client/transport';
 import type { Config, VerbFlag } from '../config';
 import { CommandError, EXIT } from './console';
 import { optionalFlag } from './flags';
@@ -16,7 +16,7 @@ export const URL_FLAG: VerbFlag = {
 export async function withService<T>(
   config: Config,
   flags: GivenFlags,
-  work: (service: Transport) => Promise<T>,
+  work: (service: ByteTransport) => Promise<T>,
 ): Promise<T> {
   const service = await openService(config, flags);
   try {
@@ -28,7 +28,7 @@ export async function withService<T>(
   }
 }
 
-async function openService({ token }: Config, flags: GivenFlags): Promise<Transport> {
+async function openService({ token }: Config, flags: GivenFlags): Promise<ByteTransport> {
   const url = optionalFlag(flags, 'url');
   if (url === undefined) {
     throw new CommandError('--url URL is required', EXIT.usage);

@@ -123,6 +123,7 @@ class Facade implements Engine {
       target,
       body,
       answerBytes,
+      operationId,
       whenAbandoned,
     } = request;
     const place = this.places.get(operation);
@@ -138,6 +139,7 @@ class Facade implements Engine {
         timeoutSeconds === undefined ? undefined : timeoutSeconds * 1000,
         target,
         answerBytes,
+        operationId,
       );
     });
     whenAbandoned?.(() => {

@@ -47,6 +47,8 @@ export interface EngineRequest {
   readonly timeoutSeconds?: number | undefined;
   /** The most bytes that the answer may have now; beyond them the request fails with `answer_room`. */
   readonly answerBytes?: number | undefined;
+  /** The identity of a write, a UUID: the engine applies it once, and answers a repeat as it answered the first (C25). */
+  readonly operationId?: string | undefined;
   /** The request's body, whole, from {@link Engine.receive} of the same engine. */
   readonly body?: IncomingBody | undefined;
   /** When the request arrived, in milliseconds of `performance.now()`; the envelope's `time` counts from here. */
@@ -76,6 +78,7 @@ export type EngineErrorCode =
   | 'answer_room' // the answer has more than `answerBytes` of the request
   | 'cancelled' // the client disconnected
   | 'overloaded' // details.message: a queue or a budget is full
+  | 'outcome_unknown' // a repeat of a write whose operation is not kept any more; nothing was done
   | 'storage_full'
   | 'memory_limit'
   | 'shutting_down'

@@ -40,7 +40,8 @@ export function secureOptions({ cert, key }: TlsMaterial): SecureContextOptions 
 export interface Certificate {
   /** Reads certificate and key now (SIGHUP), and logs what became of it. */
   readAgain(): Promise<void>;
-  close(): void;
+  /** Resolves when no look is under way any more. */
+  close(): Promise<void>;
 }
 
 /**
@@ -66,6 +67,7 @@ export function keepCertificate(
     readAgain: () => kept.readAgain(),
     close: () => {
       clearInterval(timer);
+      return kept.settled();
     },
   };
 }
@@ -119,6 +121,10 @@ class KeptCertificate {
       this.#take(found, text);
       this.#report();
     });
+  }
+
+  settled(): Promise<void> {
+    return this.#last;
   }
 
   #inTurn(work: () => Promise<void>): Promise<void> {

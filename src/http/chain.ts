@@ -25,7 +25,7 @@ import type { Exchange } from './exchange';
 import type { Deferred } from './deferred';
 import { abandon, EngineCalls, NO_COLLECTION, type EngineCallServices, type Work } from './engine-call';
 import type { Lifecycle } from './lifecycle';
-import { ParameterValidator, type ParameterResult } from './parameters';
+import { ParameterValidator, withOperationId, type ParameterResult } from './parameters';
 import { networkOf, type ClientAddresses } from './client-address';
 import type { Client } from './shares';
 import { StartQueue } from './start-queue';
@@ -286,12 +286,16 @@ export class Chain {
     }
     exchange.params =
       undecodable.length === 0 ? values : { ...values, [COLLECTION_PARAMETER]: NO_COLLECTION };
+    // Of a read it means nothing, as every other header.
+    const key = route.permission === 'write' ? exchange.request.headers['idempotency-key'] : undefined;
     const result = this.#parameters.validate(route.parameters, exchange.queryString);
     const proceed = (validated: ParameterResult): void => {
-      if (validated.failure !== undefined) {
-        refuse(validated.failure);
+      const checked =
+        validated.failure === undefined ? withOperationId(validated.parameters, key) : validated;
+      if (checked.failure !== undefined) {
+        refuse(checked.failure);
       } else {
-        this.#calls.execute(work, validated.parameters);
+        this.#calls.execute(work, checked.parameters);
       }
     };
     if (result instanceof Promise) {

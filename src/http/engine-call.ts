@@ -140,7 +140,7 @@ export class EngineCalls {
 
 function engineRequest(
   { exchange, route, body }: Work,
-  { wait, timeout }: Parameters,
+  { wait, timeout, operationId }: Parameters,
   room: AnswerRoom | undefined,
 ): EngineRequest {
   return {
@@ -151,6 +151,7 @@ function engineRequest(
     wait,
     timeoutSeconds: timeout,
     answerBytes: room?.bytes,
+    operationId,
     body,
     // Also called when the answer has been written, when there is nothing left to cancel.
     whenAbandoned: (callback) => {

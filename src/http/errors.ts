@@ -47,6 +47,10 @@ const ENGINE_ERRORS: Readonly<Record<EngineErrorCode, EngineRow>> = {
   cancelled: () => ({ status: 408, message: 'Timeout: the client has disconnected' }),
   answer_room: () => overloaded('Too many bytes of answers that are not read'),
   overloaded: (details) => overloaded(details.message ?? 'Too many requests in progress'),
+  outcome_unknown: () => ({
+    status: 409,
+    message: 'Outcome unknown: the operation of this call is not kept any more, and nothing was done',
+  }),
   storage_full: (_details, failed) => full(`${failed}: storage full`),
   memory_limit: (_details, failed) => full(`${failed}: memory limit`),
   shutting_down: () => shuttingDown(),

@@ -4,10 +4,12 @@ import { badRequest, type Failure } from './errors';
 /** Which query parameters a route honours. All others are ignored (C1.10). */
 export type ParameterKind = 'write' | 'read' | 'collection';
 
-/** Query parameters of a data endpoint, parsed. */
+/** Query parameters of a data endpoint, parsed, and what headers say about the operation. */
 export interface Parameters {
   readonly wait?: boolean;
   readonly timeout?: number;
+  /** C25 */
+  readonly operationId?: string;
 }
 
 /** The parameters of a query string, or why it is refused. */
@@ -63,6 +65,20 @@ const SCHEMAS: Readonly<Record<ParameterKind, Schema>> = {
     },
   },
 };
+
+/** A UUID in its hyphenated, simple or URN form, as ids of points are (C2.1). */
+const UUID = /^(?:(?:urn:uuid:)?[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}|[\da-f]{32})$/i;
+
+/** The parameters with the operation id that the header `Idempotency-Key` gives (C25). */
+export function withOperationId(parameters: Parameters, key: string | string[] | undefined): ParameterResult {
+  if (key === undefined) {
+    return { parameters };
+  }
+  // Node joins several headers of that name with commas.
+  return typeof key === 'string' && UUID.test(key)
+    ? { parameters: { ...parameters, operationId: key } }
+    : { failure: badRequest('Header Idempotency-Key must be a UUID') };
+}
 
 const NONE: ParameterResult = { parameters: {} };
 

@@ -1,11 +1,12 @@
 import { once } from 'node:events';
 import type { Writable } from 'node:stream';
-import { encodeJson } from '../client/json';
-import type { Transport } from '../client/transport';
+import { encodeJson, parseJson } from '../client/json';
+import type { ByteTransport } from '../client/transport';
+import { splitPage } from './page';
 
 /** What an export reads. */
 export interface ExportOptions {
-  readonly transport: Transport;
+  readonly transport: ByteTransport;
   readonly collection: string;
   /** A filter (C7), as JSON. */
   readonly filter: unknown;
@@ -15,39 +16,44 @@ export interface ExportOptions {
   readonly progressed: (points: number) => void;
 }
 
-interface Page {
-  readonly points: readonly Record<string, unknown>[];
-  readonly next_page_offset: unknown;
-}
-
-/** The pages of a collection in the order of its ids. */
-export async function* pagesOf(options: ExportOptions): AsyncGenerator<readonly Record<string, unknown>[]> {
+/** The points of a collection, page by page in the order of their ids, each as JSON. */
+export async function* pagesOf(options: ExportOptions): AsyncGenerator<readonly Buffer[]> {
   const { transport, collection, filter, withVectors, pagePoints } = options;
-  let offset: unknown;
+  let offset: string | undefined;
   let points = 0;
   do {
-    const { result } = await transport.execute({
+    const body = { limit: pagePoints, with_payload: true, with_vector: withVectors, filter };
+    const envelope = await transport.executeBytes({
       operation: 'scroll',
       collection,
-      body: { limit: pagePoints, with_payload: true, with_vector: withVectors, filter, offset },
+      body: offset === undefined ? body : { ...body, offset: parseJson(offset) },
     });
-    const page = result as Page;
+    const page = splitPage(envelope);
     yield page.points;
     points += page.points.length;
     options.progressed(points);
-    offset = page.next_page_offset;
-  } while (offset !== null && offset !== undefined);
+    offset = page.nextOffset;
+  } while (offset !== undefined);
 }
+
+const LINE_BREAK = Buffer.from('\n');
 
 /** Writes one point a line, as an import reads it. Resolves with their number. */
 export async function exportLines(options: ExportOptions, output: Writable): Promise<number> {
   let points = 0;
   for await (const page of pagesOf(options)) {
-    const lines = page.map(({ id, payload, vector }) => encodeJson({ id, vector: vector ?? {}, payload }));
+    const lines = options.withVectors ? page : page.map(withoutVector);
     points += lines.length;
-    if (lines.length > 0 && !output.write(`${lines.join('\n')}\n`)) {
+    const text = Buffer.concat(lines.flatMap((line) => [line, LINE_BREAK]));
+    if (!output.write(text)) {
       await once(output, 'drain');
     }
   }
   return points;
+}
+
+/** An import needs to be told that a point has no vectors. */
+function withoutVector(point: Buffer): Buffer {
+  const { id, payload } = parseJson(point.toString()) as { id: unknown; payload: unknown };
+  return Buffer.from(encodeJson({ id, vector: {}, payload }));
 }

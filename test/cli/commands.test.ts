@@ -180,7 +180,7 @@ describe('C11.2 the command line', () => {
   });
 });
 
-describe('C11.2 kithdb health, the health check of the image', () => {
+describe('C11.2 kithdb health', () => {
   const fixtures = join(__dirname, '..', 'fixtures');
   const [cert, key] = ['localhost-cert.pem', 'localhost-key.pem'].map((name) => join(fixtures, name));
 

@@ -88,6 +88,19 @@ describe('transfer', () => {
     ).toEqual([{ id: 1, vector: {}, payload: { a: [{ b: 1 }, { b: 2 }], text: 'x' } }]);
   });
 
+  it('an export of several pages has every point once, whatever its strings hold', async () => {
+    const tricky = ['}', '{"points":[', '"],"next_page_offset":7', '\\\\', '\\"}', 'é "quoted"', '\n]'];
+    const points = Array.from({ length: 2100 }, (_, id) => ({
+      id,
+      vector: [id, 0.1],
+      payload: { text: tricky[id % tricky.length] },
+    }));
+    const { name } = await imported(
+      file('tricky.jsonl', points.map((point) => JSON.stringify(point)).join('\n')),
+    );
+    expect(await exported(name)).toEqual(points);
+  });
+
   it('columns of CSV become ids, named vectors and payload, with integers beyond 2^53', async () => {
     const csv = 'key,title,emb,n,big,flag\n7,"One, two","[1,2]",3,9007199254740993,true\n8,,"[3,4]",1.5,,x\n';
     const { code, name } = await imported(
@@ -100,8 +113,8 @@ describe('transfer', () => {
     expect(code).toBe(0);
     const { out } = await kithdb('export', ...url(), '--collection', name);
     expect(out.split('\n')).toEqual([
-      '{"id":7,"vector":{"main":[1,2]},"payload":{"title":"One, two","n":3,"big":9007199254740993,"flag":true}}',
-      '{"id":8,"vector":{"main":[3,4]},"payload":{"n":1.5,"flag":"x"}}',
+      '{"id":7,"payload":{"title":"One, two","n":3,"big":9007199254740993,"flag":true},"vector":{"main":[1.0,2.0]}}',
+      '{"id":8,"payload":{"n":1.5,"flag":"x"},"vector":{"main":[3.0,4.0]}}',
       '',
     ]);
     const wrong = await imported(join(folder, 'rows.csv.gz'), '--vector', 'none');

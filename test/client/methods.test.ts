@@ -203,7 +203,7 @@ describe('methods of our own', () => {
       big: -9_007_199_254_740_993n,
       small: 9_007_199_254_740_991,
       text,
-      float: 0.1234567890123456789,
+      float: 0.12345678901234568,
     };
     await client.upsert('own', { points: [{ id, vector: [0, 0, 9], payload }] });
     expect(await client.getPoint('own', id)).toMatchObject({ id, payload });

@@ -45,11 +45,18 @@ interface Found {
 /** The server was gone before it had answered. */
 export class NoAnswer extends Error {}
 
-async function call(url: string, method: string, path: string, body?: unknown): Promise<Answer> {
+async function call(
+  url: string,
+  method: string,
+  path: string,
+  body?: unknown,
+  key?: string,
+): Promise<Answer> {
   const content =
     body === undefined ? {} : { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } };
+  const headers = { ...content.headers, ...(key !== undefined && { 'idempotency-key': key }) };
   try {
-    const response = await fetch(url + path, { method, ...content });
+    const response = await fetch(url + path, { method, ...content, headers });
     const { result } = (await response.json()) as { result?: unknown };
     return { status: response.status, result };
   } catch (cause) {
@@ -116,7 +123,7 @@ export class Chain {
   async #writeOnce(url: string, oracle: Oracle): Promise<boolean> {
     const write = oracle.choose();
     oracle.sent(write);
-    const { status } = await call(url, write.method, write.path, write.body);
+    const { status } = await call(url, write.method, write.path, write.body, write.key);
     oracle.answered(status === 200);
     if (status === 503) return false;
     expect(status).toBe(200);
@@ -188,6 +195,7 @@ export class Chain {
         expect(oracle.settle(new Map(mine.map(({ id, payload }) => [id, payload])))).toBeUndefined();
       }
       expect(points.every(({ id }) => clients.some((oracle) => oracle.owns(id)))).toBe(true);
+      for (const oracle of clients) points.push(...(await this.#repeat(url, oracle, points)));
       await verifyCounts(url, path, points);
       await verifySearches(url, path, shape, points);
     }
@@ -197,6 +205,28 @@ export class Chain {
     } else {
       expect(passing.status).toBe(404);
     }
+  }
+
+  /**
+   * Repeats the write of unknown fate of the server before, now that its effect is known: whether it was applied or not,
+   * then it is applied once (C25). Gives the points that it has added, and changes the others in place.
+   */
+  async #repeat(url: string, oracle: Oracle, points: Found[]): Promise<Found[]> {
+    const write = oracle.unanswered();
+    if (write === undefined) return [];
+    oracle.sent(write);
+    const { status } = await call(url, write.method, write.path, write.body, write.key);
+    expect(status).toBe(200);
+    const page = { limit: 10_000, with_vector: true };
+    const path = `/collections/${oracle.collection}/points`;
+    const found = (await ok(url, 'POST', `${path}/scroll`, page)) as { points: Found[] };
+    const mine = found.points.filter(({ id }) => oracle.owns(id));
+    expect(new Map(mine.map(({ id, payload }) => [id, payload]))).toEqual(write.after);
+    oracle.answered(true);
+    const others = points.filter(({ id }) => !oracle.owns(id));
+    points.length = 0;
+    points.push(...others);
+    return mine;
   }
 
   /** Some points are found by their own vectors, by walks through the graph. */

@@ -1,3 +1,5 @@
+import { randomUUID } from 'node:crypto';
+
 /** What one client wrote, and what of it the server acknowledged. */
 
 /** Length of the vectors: some forty of them outgrow the exact scan. */
@@ -18,6 +20,8 @@ export interface Write {
   readonly method: string;
   readonly path: string;
   readonly body: unknown;
+  /** Its `Idempotency-Key`. */
+  readonly key: string;
   readonly after: Points;
 }
 
@@ -56,6 +60,7 @@ export function vectorsOf(shape: Shape, id: number, number: number): unknown {
 export class Oracle {
   #known: Points = new Map();
   #maybe: Points | undefined;
+  #unanswered: Write | undefined;
   #number = 0;
 
   constructor(
@@ -72,6 +77,10 @@ export class Oracle {
 
   /** The next write. */
   choose(): Write {
+    return { ...this.#choose(), key: randomUUID() };
+  }
+
+  #choose(): Omit<Write, 'key'> {
     const after = new Map(this.#known);
     const number = ++this.#number;
     const base = `/collections/${this.collection}`;
@@ -129,12 +138,14 @@ export class Oracle {
   /** The write was sent; until {@link settle} its fate is unknown. */
   sent(write: Write): void {
     this.#maybe = write.after;
+    this.#unanswered = write;
   }
 
   /** The server answered. */
   answered(acknowledged: boolean): void {
     if (acknowledged && this.#maybe !== undefined) this.#known = this.#maybe;
     this.#maybe = undefined;
+    this.#unanswered = undefined;
   }
 
   /** Compares with what the server holds of these ids after a restart, and takes that as known. Says what is wrong. */
@@ -147,6 +158,13 @@ export class Oracle {
     this.#known = state;
     this.#maybe = undefined;
     return undefined;
+  }
+
+  /** The write that was not answered before the server died, once {@link settle} has found whether it was applied. */
+  unanswered(): Write | undefined {
+    const write = this.#unanswered;
+    this.#unanswered = undefined;
+    return write;
   }
 
   /** Whether an id belongs to this client. */

@@ -149,10 +149,34 @@ itUnless(missing)(
 );
 
 itUnless(missing).each([
-  ['another key', () => put('second', ['key']), /key values mismatch|does not belong/],
-  ['a key of another kind', () => put('rsa', ['key']), /does not belong to the certificate/],
-  ['no PEM', () => writeFileSync(join(folder, 'tls/crt'), 'nonsense'), /./],
-  ['no file', () => rmSync(join(folder, 'tls/key')), /ENOENT/],
+  [
+    'another key',
+    () => {
+      put('second', ['key']);
+    },
+    /key values mismatch|does not belong/,
+  ],
+  [
+    'a key of another kind',
+    () => {
+      put('rsa', ['key']);
+    },
+    /does not belong to the certificate/,
+  ],
+  [
+    'no PEM',
+    () => {
+      writeFileSync(join(folder, 'tls/crt'), 'nonsense');
+    },
+    /./,
+  ],
+  [
+    'no file',
+    () => {
+      rmSync(join(folder, 'tls/key'));
+    },
+    /ENOENT/,
+  ],
 ])('C11.5 keeps the pair that is in use, with an error, when it finds %s', async (_, change, reason) => {
   ['first', 'second'].forEach((name) => {
     makePair(name);

@@ -31,6 +31,7 @@ pub fn send(
         body: Box::new(body),
         start: Instant::now(),
         answer_room: None,
+        identity: None,
         cancellation: Cancellation::default(),
     };
     engine.execute(request, Box::new(move |result| drop(send.send(result))));

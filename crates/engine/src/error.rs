@@ -47,6 +47,8 @@ pub enum Error {
     Overloaded(String),
     /// The answer has more bytes than its caller can take at the moment.
     AnswerRoom,
+    /// A repeated call that may have been applied, and whose operation is not kept any more: nothing was done.
+    OutcomeUnknown,
     /// The disk is full for this write.
     StorageFull,
     /// The memory budget is used up.
@@ -59,9 +61,38 @@ pub enum Error {
     Internal(String),
     /// A panic was caught.
     Panic,
+    /// An error that another process answered: its code, and the fields of its details as JSON.
+    Relayed(&'static str, Vec<u8>),
     /// An error in one part of a batch: the part's path, and the error.
     Within(String, Box<Error>),
 }
+
+/// All codes, of which another process may answer any.
+const CODES: [&str; 23] = [
+    "bad_request",
+    "vectors_config_required",
+    "missing_field",
+    "filter_parse",
+    "dimension_mismatch",
+    "vector_not_found",
+    "collection_not_found",
+    "collection_exists",
+    "collection_deleted",
+    "point_not_found",
+    "point_without_vector",
+    "not_ready",
+    "timeout",
+    "cancelled",
+    "overloaded",
+    "answer_room",
+    "outcome_unknown",
+    "storage_full",
+    "memory_limit",
+    "shutting_down",
+    "collection_fault",
+    "internal",
+    "internal_panic",
+];
 
 /// Ids that a [`Error::PointNotFound`] names in its message (C1.4).
 const NAMED_IDS: usize = 10;
@@ -78,6 +109,15 @@ impl Error {
             // A parser's sentence names the place, and the deadline is that of the whole request.
             Error::BadRequest(_) | Error::FilterParse(_) | Error::MissingField(_) | Error::Timeout(_) => self,
             error => Error::Within(place, Box::new(error)),
+        }
+    }
+
+    /// The error that another process answered with that code and these details, a JSON object.
+    pub fn relayed(code: &str, details: &[u8]) -> Error {
+        let fields = details.strip_prefix(b"{").and_then(|rest| rest.strip_suffix(b"}"));
+        match CODES.iter().find(|known| **known == code) {
+            Some(known) => Error::Relayed(known, fields.unwrap_or_default().to_vec()),
+            None => Error::Internal("the owner of the folder answered an error of another release".into()),
         }
     }
 
@@ -100,12 +140,14 @@ impl Error {
             Error::Cancelled => "cancelled",
             Error::Overloaded(_) => "overloaded",
             Error::AnswerRoom => "answer_room",
+            Error::OutcomeUnknown => "outcome_unknown",
             Error::StorageFull => "storage_full",
             Error::MemoryLimit => "memory_limit",
             Error::ShuttingDown => "shutting_down",
             Error::CollectionFault(_) => "collection_fault",
             Error::Internal(_) => "internal",
             Error::Panic => "internal_panic",
+            Error::Relayed(code, _) => code,
             Error::Within(_, error) => error.code(),
         }
     }
@@ -143,12 +185,14 @@ impl Error {
             Error::PointNotFound(ids) => write_ids(out, ids),
             Error::VectorsConfigRequired
             | Error::NotReady
+            | Error::OutcomeUnknown
             | Error::StorageFull
             | Error::MemoryLimit
             | Error::ShuttingDown
             | Error::Cancelled
             | Error::AnswerRoom
             | Error::Panic => {}
+            Error::Relayed(_, fields) => out.extend_from_slice(fields),
             Error::Within(place, error) => {
                 error.write_details(out);
                 write_field(out, "place", place);

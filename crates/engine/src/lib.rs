@@ -52,6 +52,8 @@ pub mod point_set;
 #[doc(hidden)]
 pub mod query;
 #[doc(hidden)]
+pub mod recent_operations;
+#[doc(hidden)]
 pub mod scheduling;
 #[doc(hidden)]
 pub mod state;
@@ -83,8 +85,10 @@ pub use integrity::{
 pub use limits::{Limits, Thresholds};
 pub use memory::{MemoryLimit, MemoryUse};
 pub use query::Tally;
+pub use recent_operations::CallIdentity;
 #[cfg(feature = "testing")]
 pub use storage::CrashPoint;
 #[cfg(feature = "testing")]
 pub use supervision::PlantedPanic;
 pub use supervision::Task;
+pub use types::{Lsn, OperationId};

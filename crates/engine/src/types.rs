@@ -4,12 +4,14 @@
 mod lsn;
 mod node;
 mod op_number;
+mod operation_id;
 mod point_offset;
 mod row;
 
 pub use lsn::Lsn;
 pub use node::Node;
 pub use op_number::OpNumber;
+pub use operation_id::OperationId;
 pub use point_offset::PointOffset;
 pub use row::{Row, RowRange};
 

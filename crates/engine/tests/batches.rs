@@ -31,6 +31,7 @@ fn start(
         body: Box::new(body.to_string().into_bytes()),
         start: Instant::now(),
         answer_room: None,
+        identity: None,
         cancellation: Cancellation::default(),
     };
     engine.execute(request, Box::new(move |result| drop(send.send(result))));

@@ -34,6 +34,7 @@ fn start_cancellable(
         body: Box::new(body.to_string().into_bytes()),
         start: Instant::now(),
         answer_room: None,
+        identity: None,
         cancellation: cancellation.clone(),
     };
     engine.execute(request, Box::new(move |result| drop(send.send(result))));

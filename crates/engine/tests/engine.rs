@@ -52,7 +52,7 @@ fn collections_whose_name_is_refused_today_stay_c2_2() {
         assert_eq!(engine.refused("create_collection", name, config.clone()).0, "bad_request", "{name:?}");
         // As an earlier release made it, which did not ask.
         let parsed = kithdb_engine::api::create_collection(config.to_string().as_bytes(), &Limits::default());
-        engine.engine().catalog().create(name, parsed.expect("a configuration")).expect("it is made");
+        engine.engine().catalog().create(name, parsed.expect("a configuration"), None).expect("it is made");
         let point = json!({"points": [{"id": 1, "vector": [1.0, 0.0]}]});
         engine.ok("upsert_points", name, point.clone());
         engine.restart();
@@ -159,7 +159,7 @@ fn a_collection_that_is_quarantined_while_it_is_deleted_is_gone_c4_5() {
     })));
     let (send, receive) = mpsc::channel();
     let reply = move |result| drop(send.send(result));
-    catalog.delete("cities", Deadline::new(Instant::now(), Duration::ZERO, "Delete"), Box::new(reply));
+    catalog.delete("cities", None, Deadline::new(Instant::now(), Duration::ZERO, "Delete"), Box::new(reply));
     catalog.answer_overdue_deletions();
     assert!(receive.recv().expect("an answer").expect("a sound log"));
     engine.disk.take_turns(None);

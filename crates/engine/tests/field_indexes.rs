@@ -41,6 +41,7 @@ fn send(
         body: Box::new(body),
         start: Instant::now(),
         answer_room: None,
+        identity: None,
         cancellation: Cancellation::default(),
     };
     let reply = move |result: Result<_, Error>| {

@@ -32,6 +32,7 @@ fn start(engine: &Engine, operation: &str, collection: &str, body: &Value, gone:
         body: Box::new(if body.is_null() { Vec::new() } else { body.to_string().into_bytes() }),
         start: Instant::now(),
         answer_room: None,
+        identity: None,
         cancellation: gone.clone(),
     };
     engine.execute(request, Box::new(move |result| drop(send.send(result))));
@@ -276,7 +277,13 @@ fn a_small_write_does_not_wait_for_a_long_one_behind_it() {
         };
         let deadline = Deadline::new(Instant::now(), HOUR, "Upsert");
         let write = Write::Points { updates, batch: None };
-        let got = collection.enqueue(WriteRequest { write, deadline, bytes, reply: Box::new(reply) });
+        let got = collection.enqueue(WriteRequest {
+            write,
+            identity: None,
+            deadline,
+            bytes,
+            reply: Box::new(reply),
+        });
         turn = turn.or(got);
     }
     turn.expect("nobody else writes").run();
@@ -351,6 +358,7 @@ fn begin(collection: &Arc<Collection>, batch: &Value) -> Option<(HeavyWrite, mps
     let (send, answer) = mpsc::channel();
     let request = WriteRequest {
         write: Write::Points { updates, batch: None },
+        identity: None,
         deadline: Deadline::new(Instant::now(), HOUR, "Batch update"),
         bytes: 1,
         reply: Box::new(move |result| send.send(result.err()).expect("the test waits")),

@@ -75,7 +75,7 @@ fn append(log: &GroupCommit, outcomes: &Outcomes, collection: u64, name: &str) {
     let done = move |result| outcomes.lock().expect("no thread panics").push((group, result));
     if name.ends_with("second") {
         let twice = |log: &mut Appender<'_>| {
-            (0..2).try_for_each(|_| log.append(collection, 1, body.into()).map(drop))
+            (0..2).try_for_each(|_| log.append(collection, 1, None, body.into()).map(drop))
         };
         // The completion is called with a refusal too.
         if let Ok(((), pending)) = log.append(twice, durability, Box::new(done)) {
@@ -223,6 +223,7 @@ impl Server {
         let (send, receive) = mpsc::channel();
         let request = WriteRequest {
             write: Write::Points { updates: vec![update], batch: None },
+            identity: None,
             deadline: Deadline::new(Instant::now(), Duration::from_secs(3600), "Upsert"),
             bytes: body.len(),
             reply: Box::new(move |result| drop(send.send(result))),

@@ -34,6 +34,7 @@ fn call(engine: &Engine, operation: &str, collection: &str, body: &Value) -> Res
         body: Box::new(body),
         start: Instant::now(),
         answer_room: None,
+        identity: None,
         cancellation: kithdb_engine::Cancellation::default(),
     };
     engine.execute(request, Box::new(move |result| drop(send.send(result))));

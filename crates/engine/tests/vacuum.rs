@@ -260,7 +260,8 @@ fn an_indexer_that_was_delayed_inserts_no_row_that_was_dropped_meanwhile() {
         let ids = (0..200).map(PointId::Num).collect();
         let write = Write::Points { updates: vec![Update::Delete(Selection::Ids(ids))], batch: None };
         let deadline = Deadline::new(Instant::now(), Duration::from_secs(60), "Test");
-        if let Some(turn) = other.enqueue(WriteRequest { write, deadline, bytes: 1, reply: Box::new(|_| ()) })
+        if let Some(turn) =
+            other.enqueue(WriteRequest { write, identity: None, deadline, bytes: 1, reply: Box::new(|_| ()) })
         {
             turn.run();
         }
@@ -343,7 +344,7 @@ fn a_vacuum_does_not_write_for_other_requests() {
         if place.starts_with("log/") && answer.is_none() {
             let write = Write::Points { updates: Vec::new(), batch: None };
             let deadline = Deadline::new(Instant::now(), Duration::from_secs(60), "Test");
-            let request = WriteRequest { write, deadline, bytes: 1, reply: Box::new(|_| ()) };
+            let request = WriteRequest { write, identity: None, deadline, bytes: 1, reply: Box::new(|_| ()) };
             *answer = Some(client.enqueue(request));
         }
     })));

@@ -1,5 +1,5 @@
 //! `kithdb-health [FOLDER]`: whether the server of a data directory is ready (exit code 0) or not (1), asked through its
-//! control socket. So it needs neither port nor TLS, and takes a millisecond, where Node would take a third of a second.
+//! control socket. So it needs neither port nor TLS, and no Node is started for it.
 //! Without an argument the folder is that of `KITHDB_DATA_DIR`, else `./kithdb-data`.
 
 #[cfg(unix)]

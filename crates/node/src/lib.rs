@@ -17,7 +17,7 @@ pub mod test_switches;
 use bodies::Bodies;
 use calls::Calls;
 use completions::{Completion, Completions, lock};
-use kithdb_engine::{Body, Engine, Error, OpenError, Operation, Report, Request};
+use kithdb_engine::{Body, CallIdentity, Engine, Error, OpenError, Operation, OperationId, Report, Request};
 use napi::bindgen_prelude::{ArrayBuffer, BufferSlice, Function};
 use napi_derive::napi;
 use options::OpenOptions;
@@ -99,7 +99,8 @@ impl NativeEngine {
 
     /// Executes a request with the body that was appended under the same `id`; completes `id` with the envelope or an
     /// error. `operation` is the place of the operation in the list that both sides share, `timeoutMs` counts from
-    /// the request's arrival, which was `elapsedMs` ago. An answer above `answerRoom` bytes fails with `answer_room`.
+    /// the request's arrival, which was `elapsedMs` ago. An answer above `answerRoom` bytes fails with `answer_room`. A write
+    /// is applied at most once for an `operationId`, which is a UUID.
     #[napi(catch_unwind)]
     // The macro copies attributes to generated code, in which `expect` would be unfulfilled.
     #[allow(clippy::too_many_arguments, reason = "reading them from an object costs as much as all the rest")]
@@ -113,6 +114,7 @@ impl NativeEngine {
         timeout_ms: Option<f64>,
         target: Option<String>,
         answer_room: Option<u32>,
+        operation_id: Option<String>,
     ) {
         let body: Body = Box::new(self.bodies.take(id));
         let completions = Arc::clone(&self.completions);
@@ -122,6 +124,13 @@ impl NativeEngine {
         let Some(operation) = Operation::at(operation as usize) else {
             let error = Error::Internal(format!("there is no operation {operation}"));
             return completions.push(Completion::failure(id, &error));
+        };
+        let identity = match operation_id.map(|text| OperationId::parse(&text).ok_or(text)).transpose() {
+            Ok(id) => id.map(|id| CallIdentity { id, first_sent: None }),
+            Err(text) => {
+                let error = Error::BadRequest(format!("operation id '{text}' must be a UUID"));
+                return completions.push(Completion::failure(id, &error));
+            }
         };
         let now = Instant::now();
         let request = Request {
@@ -133,6 +142,7 @@ impl NativeEngine {
             body,
             start: now.checked_sub(milliseconds(elapsed_ms)).unwrap_or(now),
             answer_room: answer_room.map(|bytes| bytes as usize),
+            identity,
             cancellation: self.calls.begin(id),
         };
         let calls = Arc::clone(&self.calls);

@@ -7,6 +7,7 @@ use crate::deadline::Deadline;
 use crate::error::Error;
 use crate::faults::PlantedFault;
 use crate::limits::MAX_HEALTH_ISSUES;
+use crate::recent_operations::CallIdentity;
 use imbl::OrdMap;
 use std::sync::Arc;
 
@@ -20,16 +21,35 @@ pub(super) struct Detached {
     fault: Option<String>,
 }
 
+/// What a deletion found.
+enum Marked {
+    /// A collection, which is marked now.
+    Now(Arc<Entry>),
+    /// The same call has marked it before.
+    Before,
+    /// No collection.
+    Nothing,
+}
+
 impl Catalog {
     /// Deletes a collection. The mark is durable when this returns; then the requests that use it are cancelled. The
     /// reply is called when the last of them has ended and the name is free, or the deadline has passed; with false when
     /// there was no collection. No thread waits for that.
     ///
-    /// The reply's errors: `CollectionDeleted` when another request is deleting it, and the log's.
-    pub fn delete(self: &Arc<Self>, name: &str, deadline: Deadline, reply: DeletionReply) {
-        let entry = match self.mark_named(name) {
-            Ok(Some(entry)) => entry,
-            Ok(None) => return reply(Ok(false)),
+    /// A call that was applied before changes nothing.
+    ///
+    /// The reply's errors: `OutcomeUnknown`, `CollectionDeleted` when another request is deleting it, and the log's.
+    pub fn delete(
+        self: &Arc<Self>,
+        name: &str,
+        identity: Option<CallIdentity>,
+        deadline: Deadline,
+        reply: DeletionReply,
+    ) {
+        let entry = match self.mark_named(name, identity) {
+            Ok(Marked::Now(entry)) => entry,
+            Ok(Marked::Before) => return reply(Ok(true)),
+            Ok(Marked::Nothing) => return reply(Ok(false)),
             Err(error) => return reply(Err(error)),
         };
         entry.when_detached(deadline, reply);
@@ -57,17 +77,20 @@ impl Catalog {
         ended.iter().for_each(|entry| entry.answer_deletion());
     }
 
-    /// Marks the collection of that name for deletion, durably; none when there is none.
-    fn mark_named(&self, name: &str) -> Result<Option<Arc<Entry>>, Error> {
+    /// Marks the collection of that name for deletion, durably.
+    fn mark_named(&self, name: &str, identity: Option<CallIdentity>) -> Result<Marked, Error> {
         loop {
-            let Some(entry) = self.entries.load().get(name).cloned() else { return Ok(None) };
+            if self.was_applied(&self.ledger.lock(), identity)? {
+                return Ok(Marked::Before);
+            }
+            let Some(entry) = self.entries.load().get(name).cloned() else { return Ok(Marked::Nothing) };
             self.shared.storage.turn("before a collection is deleted");
             if !entry.start_deleting() {
                 return Err(Error::CollectionDeleted(name.to_string()));
             }
             self.shared.storage.turn("marking a collection for deletion");
-            match self.mark(&entry) {
-                Ok(true) => return Ok(Some(entry)),
+            match self.mark(&entry, identity) {
+                Ok(true) => return Ok(Marked::Now(entry)),
                 Ok(false) => entry.stop_deleting(),
                 Err(error) => {
                     entry.stop_deleting();
@@ -79,12 +102,12 @@ impl Catalog {
 
     /// Marks an entry for deletion, durably. Returns false when another entry has taken its place because the
     /// collection was quarantined.
-    fn mark(&self, entry: &Arc<Entry>) -> Result<bool, Error> {
+    fn mark(&self, entry: &Arc<Entry>, identity: Option<CallIdentity>) -> Result<bool, Error> {
         let mut ledger = self.ledger.lock();
         if !self.entries.load().get(&entry.name).is_some_and(|now| Arc::ptr_eq(now, entry)) {
             return Ok(false);
         }
-        ledger.last_lsn = self.append(DROP, &entry.id.to_le_bytes())?;
+        self.append(&mut ledger, DROP, identity, &entry.id.to_le_bytes())?;
         // Before the ledger is unlocked: the catalog's file must not include both the mark and the entry.
         entry.mark_durable();
         Ok(true)

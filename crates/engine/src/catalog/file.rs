@@ -2,8 +2,10 @@
 //!
 //! No other file has the names of the collections, so there is a copy of it.
 
+use crate::change::Input;
 use crate::checkpoint::Manifest;
 use crate::config::CollectionConfig;
+use crate::recent_operations::RecentOperations;
 use crate::storage::header::{BadBody, read_body, with_body_header};
 use crate::storage::{ErrorKind, OtherFormat, Storage, StorageError, make_dir, replace};
 use crate::types::Lsn;
@@ -22,8 +24,12 @@ pub const PATH: &str = "catalog/CATALOG";
 pub const COPY_PATH: &str = "collections/CATALOG";
 
 const MAGIC: &[u8; 8] = b"KITHCATA";
-/// Version of the format that this release writes and reads.
-const VERSION: u32 = 1;
+/// Version of the format that this release writes, where there are operations that came with an identity.
+const VERSION: u32 = 2;
+/// The version without them.
+const WITHOUT_OPERATIONS: u32 = 1;
+/// Follows the entries where operations come: no collection has that number.
+const END_OF_ENTRIES: [u8; 8] = [0; 8];
 
 /// Number, name and configuration at creation of a collection.
 pub type SavedEntry = (u64, String, Arc<CollectionConfig>);
@@ -37,6 +43,8 @@ pub struct CatalogFile {
     pub next_id: u64,
     /// The collections.
     pub entries: Vec<SavedEntry>,
+    /// The last operations on the catalog that came with an identity, each with its LSN.
+    pub operations: RecentOperations,
 }
 
 /// The body of a creation: number, then lengths and bytes of name and configuration.
@@ -86,6 +94,11 @@ pub struct Found {
 }
 
 impl CatalogFile {
+    /// Version of its format.
+    fn version(&self) -> u32 {
+        if self.operations.is_empty() { WITHOUT_OPERATIONS } else { VERSION }
+    }
+
     /// Replaces both files, the copy first: it is never behind the other.
     ///
     /// # Errors
@@ -100,7 +113,7 @@ impl CatalogFile {
     /// The error of the disk.
     pub fn store_in(&self, storage: &dyn Storage, dir: &str) -> Result<(), StorageError> {
         make_dir(storage, dir)?;
-        replace(storage, dir, NAME, &with_body_header(MAGIC, VERSION, &self.encode()))
+        replace(storage, dir, NAME, &with_body_header(MAGIC, self.version(), &self.encode()))
     }
 
     /// Reads the file, or its copy where the file cannot be used; an empty catalog when there is neither, as before the
@@ -144,7 +157,7 @@ impl CatalogFile {
                 // The log is cut only behind what the file has.
                 match wal::was_cut(storage) {
                     Ok(false) => Ok(Found {
-                        file: CatalogFile { lsn: Lsn::NONE, next_id: 1, entries: Vec::new() },
+                        file: CatalogFile { next_id: 1, ..CatalogFile::default() },
                         fault: None,
                         stale: None,
                     }),
@@ -161,7 +174,7 @@ impl CatalogFile {
     /// # Errors
     /// The error of the disk.
     pub fn from_folders(storage: &dyn Storage) -> Result<CatalogFile, StorageError> {
-        let mut file = CatalogFile { lsn: Lsn::NONE, next_id: 1, entries: Vec::new() };
+        let mut file = CatalogFile { next_id: 1, ..CatalogFile::default() };
         for name in storage.list(COPY_DIR)? {
             let Ok(id) = u64::from_str_radix(&name, 16) else { continue };
             file.next_id = file.next_id.max(id.saturating_add(1));
@@ -182,6 +195,10 @@ impl CatalogFile {
         for (id, name, config) in &self.entries {
             body.extend_from_slice(&encode_entry(*id, name, config));
         }
+        if self.version() == VERSION {
+            body.extend_from_slice(&END_OF_ENTRIES);
+            self.operations.encode(&mut body);
+        }
         body
     }
 
@@ -189,8 +206,17 @@ impl CatalogFile {
     pub(crate) fn decode(body: &[u8]) -> Option<CatalogFile> {
         let (lsn, body) = body.split_first_chunk()?;
         let (next_id, mut rest) = body.split_first_chunk()?;
-        let mut entries = Vec::new();
+        let (mut entries, mut operations) = (Vec::new(), RecentOperations::default());
         while !rest.is_empty() {
+            if let Some(after) = rest.strip_prefix(&END_OF_ENTRIES) {
+                let mut input = Input(after);
+                operations = RecentOperations::decode(&mut input).ok()?;
+                // A file without operations ends before them.
+                if operations.is_empty() || !input.0.is_empty() {
+                    return None;
+                }
+                break;
+            }
             let (entry, after) = decode_entry(rest)?;
             entries.push(entry);
             rest = after;
@@ -199,6 +225,7 @@ impl CatalogFile {
             lsn: Lsn::new(u64::from_le_bytes(*lsn)),
             next_id: u64::from_le_bytes(*next_id),
             entries,
+            operations,
         })
     }
 }
@@ -257,18 +284,18 @@ fn read(storage: &dyn Storage, dir: &str) -> Result<Option<CatalogFile>, Unusabl
     };
     // As for a manifest: the log is cut because this file has its records, so its name must be durable.
     storage.sync_dir(dir).map_err(Unusable::Storage)?;
-    read_body(&bytes, MAGIC, VERSION..=VERSION, |body| Some((VERSION, CatalogFile::decode(body)?)))
-        .map(Some)
-        .map_err(|bad| match bad {
-            BadBody::Undecodable => Unusable::Damaged("cannot be decoded".to_string()),
-            BadBody::Header { version, .. } if version != VERSION => Unusable::Damaged(format!(
-                "is damaged: it has format version {version} and the body of version {VERSION}"
-            )),
-            BadBody::Damaged | BadBody::Header { .. } => Unusable::Damaged("is damaged".to_string()),
-            BadBody::OtherFormat { version: found } => {
-                Unusable::OtherFormat(OtherFormat { file: NAME.to_string(), found, known: VERSION })
-            }
-        })
+    let decode = |body: &[u8]| CatalogFile::decode(body).map(|file| (file.version(), file));
+    read_body(&bytes, MAGIC, WITHOUT_OPERATIONS..=VERSION, decode).map(Some).map_err(|bad| match bad {
+        BadBody::Undecodable => Unusable::Damaged("cannot be decoded".to_string()),
+        BadBody::Header { version, body } if version != body.version() => Unusable::Damaged(format!(
+            "is damaged: it has format version {version} and the body of version {}",
+            body.version()
+        )),
+        BadBody::Damaged | BadBody::Header { .. } => Unusable::Damaged("is damaged".to_string()),
+        BadBody::OtherFormat { version: found } => {
+            Unusable::OtherFormat(OtherFormat { file: NAME.to_string(), found, known: VERSION })
+        }
+    })
 }
 
 #[cfg(test)]
@@ -278,7 +305,7 @@ mod tests {
     use crate::storage::header::BODY_HEADER_BYTES;
 
     fn file(lsn: u64) -> CatalogFile {
-        CatalogFile { lsn: Lsn::new(lsn), next_id: 7, entries: Vec::new() }
+        CatalogFile { lsn: Lsn::new(lsn), next_id: 7, ..CatalogFile::default() }
     }
 
     fn spoil(disk: &SimDisk, path: &str, at: usize) {

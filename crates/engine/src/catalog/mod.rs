@@ -31,9 +31,10 @@ use crate::config::CollectionConfig;
 use crate::deadline::Gone;
 use crate::error::Error;
 use crate::faults::PlantedFault;
+use crate::recent_operations::{CallIdentity, Known, RecentOperations};
 use crate::storage::{StorageError, map_faults};
 use crate::types::Lsn;
-use crate::wal::{Durability, LogError};
+use crate::wal::{Appender, Durability, LogError};
 use arc_swap::ArcSwap;
 use deletion::Detached;
 use entry::EntryState;
@@ -77,6 +78,8 @@ struct Ledger {
     last_lsn: Lsn,
     /// LSN that the catalog's file includes.
     saved_lsn: Lsn,
+    /// The last operations that came with an identity, each with its LSN.
+    operations: RecentOperations,
     /// The file or its copy is damaged or out of date: both are to be written again.
     is_stale: bool,
     /// Why the last attempt to write it failed.
@@ -134,12 +137,20 @@ impl Catalog {
         }
     }
 
-    /// Creates a collection; durable when it returns.
+    /// Creates a collection; durable when it returns. A call that was applied before changes nothing.
     ///
     /// # Errors
-    /// `CollectionExists`, `CollectionDeleted`, `BadRequest` at the limit of collections, and the log's.
-    pub fn create(&self, name: &str, config: CollectionConfig) -> Result<(), Error> {
+    /// `OutcomeUnknown`, `CollectionExists`, `CollectionDeleted`, `BadRequest` at the limit of collections, and the log's.
+    pub fn create(
+        &self,
+        name: &str,
+        config: CollectionConfig,
+        identity: Option<CallIdentity>,
+    ) -> Result<(), Error> {
         let mut ledger = self.ledger.lock();
+        if self.was_applied(&ledger, identity)? {
+            return Ok(());
+        }
         if self.exists(name)? {
             return Err(Error::CollectionExists(name.to_string()));
         }
@@ -150,7 +161,7 @@ impl Catalog {
         self.shared.admit_growth(EMPTY_BYTES)?;
         let id = ledger.next_id;
         let body = file::encode_entry(id, name, &config);
-        ledger.last_lsn = self.append(CREATE, &body)?;
+        self.append(&mut ledger, CREATE, identity, &body)?;
         ledger.next_id = id + 1;
         // Without it a full disk refuses deletions as well; the next round of background work tries again.
         let _ = self.shared.reserve.keep_for_data(self.shared.log.size_bytes());
@@ -299,6 +310,7 @@ impl Catalog {
             lsn: ledger.last_lsn,
             next_id: ledger.next_id,
             entries: entries.map(|entry| (entry.id, entry.name.clone(), Arc::clone(&entry.config))).collect(),
+            operations: ledger.operations.clone(),
         };
         let stored = file.store(&*self.shared.storage);
         ledger.fault = stored.as_ref().err().map(ToString::to_string);
@@ -308,15 +320,42 @@ impl Catalog {
         Ok(())
     }
 
-    /// Appends a record of the catalog and waits until it is durable.
-    fn append(&self, kind: u8, body: &[u8]) -> Result<Lsn, Error> {
+    /// Whether a call was applied already.
+    ///
+    /// # Errors
+    /// `OutcomeUnknown` where that cannot be told.
+    fn was_applied(&self, ledger: &Ledger, identity: Option<CallIdentity>) -> Result<bool, Error> {
+        let Some(call) = identity else { return Ok(false) };
+        match ledger.operations.find(&call, self.shared.log.next_lsn()) {
+            Known::New => Ok(false),
+            Known::Applied(_) => Ok(true),
+            Known::Unknown => Err(Error::OutcomeUnknown),
+        }
+    }
+
+    /// Appends a record of the catalog, waits until it is durable, and takes note of it.
+    fn append(
+        &self,
+        ledger: &mut Ledger,
+        kind: u8,
+        identity: Option<CallIdentity>,
+        body: &[u8],
+    ) -> Result<(), Error> {
+        let operation = identity.map(|call| call.id);
         let (send, receive) = mpsc::channel::<Result<Lsn, LogError>>();
         let done = Box::new(move |result| {
             let _ = send.send(result);
         });
-        self.shared.log.append_group(&[(CATALOG, kind, body)], Durability::Always, done);
+        let body = body.to_vec();
+        let fill = move |log: &mut Appender<'_>| log.append(CATALOG, kind, operation, body).map(drop);
+        // A refusal was reported to `done`.
+        drop(self.shared.log.append(fill, Durability::Always, done));
         match receive.recv() {
-            Ok(Ok(lsn)) => Ok(lsn),
+            Ok(Ok(lsn)) => {
+                ledger.last_lsn = lsn;
+                operation.iter().for_each(|id| ledger.operations.note(*id, lsn.get()));
+                Ok(())
+            }
             Ok(Err(error)) => {
                 // This record has changed nothing yet, so the next one does not depend on it.
                 self.shared.log.resume(CATALOG);

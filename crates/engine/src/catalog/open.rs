@@ -121,6 +121,7 @@ fn open_with(
         supervisor,
     });
     let (next_id, last_lsn, saved_lsn) = (replay.next_id, replay.last_lsn, replay.saved_lsn);
+    let operations = std::mem::take(&mut replay.operations);
     let (entries, mut damage) = replay.into_entries(&shared);
     // What cannot be written now is written with the next checkpoint.
     let is_stale = stale.is_some_and(|(dir, saved)| saved.store_in(&**storage, dir).is_err());
@@ -128,7 +129,7 @@ fn open_with(
         let done = if is_stale { "it is written with the next checkpoint" } else { "it is written again" };
         (path, format!("{what}; {OTHER_IS_SOUND}; {done}"))
     });
-    let ledger = Ledger { next_id, last_lsn, saved_lsn, is_stale, fault: None };
+    let ledger = Ledger { next_id, last_lsn, saved_lsn, operations, is_stale, fault: None };
     Ok(Opened { catalog: Arc::new(Catalog::new(shared, entries, ledger)), report, damage })
 }
 

@@ -157,7 +157,7 @@ pub fn salvage_catalog(
         saved.next_id = saved.next_id.max(folders.next_id);
     }
     let visit = &mut |item: Replayed<'_>| {
-        let Replayed::Record { lsn, collection, kind, body, .. } = item else { return };
+        let Replayed::Record { lsn, operation, collection, kind, body, .. } = item else { return };
         // A number that is in use is not given out again, even if parts of the catalog are lost.
         saved.next_id = saved.next_id.max(collection + 1);
         if collection != CATALOG {
@@ -169,6 +169,7 @@ pub fn salvage_catalog(
             return;
         }
         saved.lsn = lsn;
+        operation.iter().for_each(|id| saved.operations.note(*id, lsn.get()));
         if let Some((entry, [])) = creation {
             saved.next_id = saved.next_id.max(entry.0 + 1);
             nameless.remove(&entry.0);

@@ -10,6 +10,7 @@ use crate::collection::{
 };
 use crate::config::CollectionConfig;
 use crate::faults::PlantedFault;
+use crate::recent_operations::RecentOperations;
 use crate::storage::Storage;
 use crate::types::Lsn;
 use crate::wal::{DamageKind, LogReport, Replayed};
@@ -53,6 +54,8 @@ pub(super) struct Replay {
     pub(super) next_id: u64,
     pub(super) saved_lsn: Lsn,
     pub(super) last_lsn: Lsn,
+    /// The last operations on the catalog that came with an identity.
+    pub(super) operations: RecentOperations,
     /// The highest number of a collection that has a record in the log.
     highest_id: u64,
     /// What makes the whole directory unusable.
@@ -83,6 +86,7 @@ impl Replay {
             next_id: saved.next_id,
             saved_lsn: saved.lsn,
             last_lsn: saved.lsn,
+            operations: saved.operations,
             highest_id: 0,
             fault: None,
             damage,
@@ -101,9 +105,10 @@ impl Replay {
             self.damage.records.push(DamagedRecord { lsn, collection });
         }
         match item {
-            Replayed::Record { lsn, collection: CATALOG, kind, body, .. } => {
+            Replayed::Record { lsn, operation, collection: CATALOG, kind, body, .. } => {
                 if lsn > self.saved_lsn {
                     self.last_lsn = lsn;
+                    operation.iter().for_each(|id| self.operations.note(*id, lsn.get()));
                     if self.catalog_record(lsn, kind, body).is_none() {
                         self.fault =
                             Some("the log holds a catalog record that cannot be decoded".to_string());
@@ -115,13 +120,13 @@ impl Replay {
                     slot.created = lsn;
                 }
             }
-            Replayed::Record { lsn, collection, kind: CHANGES, body, .. } => {
+            Replayed::Record { lsn, operation, collection, kind: CHANGES, body, .. } => {
                 // The collection of a record may have been deleted, or its creation may be lost.
                 self.highest_id = self.highest_id.max(collection);
                 if let Some(Slot { opening, .. }) = self.slots.get_mut(&collection)
                     && let Ok(open) = opening
                 {
-                    let replayed = catch(|| open.replay(lsn, body).map_err(Unopened::from));
+                    let replayed = catch(|| open.replay(lsn, operation, body).map_err(Unopened::from));
                     if let Err(fault) = replayed.unwrap_or_else(|refused| Err(refused.into())) {
                         *opening = Err(fault);
                     }

@@ -6,15 +6,18 @@ use super::extents::Extent;
 use super::graph_file::GraphManifest;
 use crate::change::{Input, Undecodable};
 use crate::faults::PlantedFault;
+use crate::recent_operations::RecentOperations;
 use crate::storage::header::{BadBody, read_body, with_body_header};
 use crate::storage::{OtherFormat, Storage, StorageError, replace};
 use crate::types::{Lsn, OpNumber};
 use std::fmt;
 
 const MAGIC: &[u8; 8] = b"KITHMANI";
-/// Version of the format that this release writes.
-const VERSION: u32 = 3;
-/// The version before: it does not say whose the manifest is.
+/// Version of the format that this release writes, where there are operations that came with an identity.
+const VERSION: u32 = 4;
+/// The version without them.
+const WITHOUT_OPERATIONS: u32 = 3;
+/// The version before that: it does not say whose the manifest is.
 const WITHOUT_COLLECTION: u32 = 2;
 
 /// Stands for a chunk of rows that was dropped. No file has the number 0.
@@ -43,6 +46,8 @@ pub struct Manifest {
     pub payloads: Vec<Extent>,
     /// Vector fields in the order of the configuration.
     pub fields: Vec<FieldManifest>,
+    /// The last operations that came with an identity.
+    pub operations: RecentOperations,
 }
 
 /// What is kept of a vector field.
@@ -73,7 +78,11 @@ impl FieldManifest {
 impl Manifest {
     /// Version of its format.
     fn version(&self) -> u32 {
-        if self.collection.is_some() { VERSION } else { WITHOUT_COLLECTION }
+        match self.collection {
+            None => WITHOUT_COLLECTION,
+            Some(_) if self.operations.is_empty() => WITHOUT_OPERATIONS,
+            Some(_) => VERSION,
+        }
     }
 
     /// Files that the manifest names.
@@ -126,6 +135,9 @@ impl Manifest {
             }
         }
         out.extend(self.collection.iter().flat_map(|number| number.to_le_bytes()));
+        if self.version() == VERSION {
+            self.operations.encode(&mut out);
+        }
         out
     }
 
@@ -163,6 +175,13 @@ impl Manifest {
         }
         if !input.0.is_empty() {
             manifest.collection = Some(u64::from_le_bytes(input.array()?));
+        }
+        if !input.0.is_empty() {
+            manifest.operations = RecentOperations::decode(input)?;
+            // A manifest without operations ends before them.
+            if manifest.operations.is_empty() {
+                return Err(Undecodable);
+            }
         }
         if input.0.is_empty() { Ok(manifest) } else { Err(Undecodable) }
     }

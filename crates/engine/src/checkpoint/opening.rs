@@ -18,7 +18,7 @@ use crate::limits::Thresholds;
 use crate::payload::JsonPath;
 use crate::state::{DeclaredIndex, Head};
 use crate::storage::{Map, Storage, map_faults};
-use crate::types::{Lsn, OpNumber, PointOffset};
+use crate::types::{Lsn, OpNumber, OperationId, PointOffset};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -108,6 +108,7 @@ impl Opening {
             return Err(Unopened { what, cause: Cause::Unreadable });
         }
         head.op = manifest.op;
+        head.state.operations = manifest.operations.clone();
         Ok(Opening::loaded(id, head, files, manifest, graphs))
     }
 
@@ -155,11 +156,11 @@ impl Opening {
         }
     }
 
-    /// Applies a record of the log, unless the checkpoint has it.
+    /// Applies a record of the log, unless the checkpoint has it. `operation` is the identity that came with the call.
     ///
     /// # Errors
     /// A sentence when the record cannot follow what is here.
-    pub fn replay(&mut self, lsn: Lsn, body: &[u8]) -> Result<(), String> {
+    pub fn replay(&mut self, lsn: Lsn, operation: Option<OperationId>, body: &[u8]) -> Result<(), String> {
         let (op, changes) =
             change::decode(body).map_err(|_| "a record of the log cannot be decoded".to_string())?;
         if op <= self.head.op {
@@ -175,6 +176,7 @@ impl Opening {
             self.head.apply(op, change)?;
         }
         self.head.op = op;
+        self.head.note(operation);
         self.head.settle(op);
         self.lsn = lsn;
         self.replayed_work += change::replay_work(body, &changes);
@@ -378,7 +380,7 @@ mod tests {
         let mut replay = |op: u64| {
             let mut body = Vec::new();
             change::encode(OpNumber::new(op), &[Change::Delete(Vec::new())], &mut body);
-            opening.replay(Lsn::new(op), &body)
+            opening.replay(Lsn::new(op), None, &body)
         };
         assert_eq!(replay(1), Ok(()));
         assert_eq!(replay(3), Err("operation 2 is missing from the log".to_string()));

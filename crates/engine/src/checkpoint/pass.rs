@@ -87,6 +87,7 @@ pub(crate) fn write_view(
         point_chunks,
         payloads: pass.payloads,
         fields,
+        operations: view.state.operations.clone(),
     };
     Ok(Written { manifest, payloads: pass.moved, rows: pass.rows })
 }

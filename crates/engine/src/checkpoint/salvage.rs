@@ -16,7 +16,7 @@ use crate::field::sparse_table::SparseArena;
 use crate::limits::MAX_REPORTED_IDS;
 use crate::state::{Head, Payload, Point, Rows};
 use crate::storage::{Map, Storage};
-use crate::types::{Lsn, OpNumber, PointId, PointOffset};
+use crate::types::{Lsn, OpNumber, OperationId, PointId, PointOffset};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
@@ -96,7 +96,13 @@ impl Opening {
     }
 
     /// Applies a record whatever is missing before it, and takes note of what is.
-    pub fn replay_anyway(&mut self, lsn: Lsn, body: &[u8], losses: &mut Losses) {
+    pub fn replay_anyway(
+        &mut self,
+        lsn: Lsn,
+        operation: Option<OperationId>,
+        body: &[u8],
+        losses: &mut Losses,
+    ) {
         let Ok((op, changes)) = change::decode(body) else {
             losses.notes.push(format!("record {lsn} of the log cannot be decoded"));
             return;
@@ -114,6 +120,7 @@ impl Opening {
             }
         }
         self.head.op = op;
+        self.head.note(operation);
         self.head.settle(op);
         self.lsn = lsn;
     }
@@ -173,6 +180,7 @@ fn load(
     head.sparse.iter_mut().for_each(SparseArena::index_loaded);
     load_indexes(&mut head, &manifest)?;
     head.op = manifest.op;
+    head.state.operations = manifest.operations.clone();
     Ok(head)
 }
 

@@ -19,7 +19,7 @@ pub struct MemoryReport {
     pub codes: u64,
     /// Links of the graphs, which node stands for which row, and the inverted indexes of sparse fields.
     pub links: u64,
-    /// Points, ids, owners and deaths of rows.
+    /// Points, ids, owners and deaths of rows, and the operations that came with an identity.
     pub points: u64,
     /// Payloads that no checkpoint has written yet.
     pub payloads: u64,
@@ -121,7 +121,7 @@ impl Collection {
         let points = view.state.points.len() as u64;
         report.points += points * size_of::<Point>() as u64;
         report.points += ordered_map_bytes(view.state.ids.len(), size_of::<(PointId, PointOffset)>());
-        report.points += view.state.live.memory_bytes();
+        report.points += view.state.live.memory_bytes() + view.state.operations.memory_bytes();
         report
     }
 }

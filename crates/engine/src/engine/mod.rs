@@ -41,8 +41,10 @@ use crate::error::Error;
 use crate::field::IndexScratch;
 use crate::limits::{Limits, MAX_REPORTED_DAMAGES};
 use crate::query::Totals;
+use crate::recent_operations::CallIdentity;
 use crate::scheduling::{ActiveRead, lane};
 use crate::storage::{LockGuard, Storage};
+use crate::types::Lsn;
 use answer_budget::AnswersInProgress;
 use background::Background;
 use heavy_lane::HeavyLane;
@@ -93,6 +95,8 @@ pub struct Request {
     pub timeout: Option<Duration>,
     /// The body as it came; empty when there was none.
     pub body: Body,
+    /// The identity of a write that may be repeated (C25).
+    pub identity: Option<CallIdentity>,
     /// The most bytes that the answer may have at the moment; no bound of the caller when absent.
     pub answer_room: Option<usize>,
     /// When the request arrived: the envelope's `time` counts from here.
@@ -298,6 +302,11 @@ impl Engine {
         if let Err((Job::Request(_, reply, _), error)) = submitted {
             reply(Err(error));
         }
+    }
+
+    /// The LSN that the next record of the log would get after a kill at this moment: see [`CallIdentity::first_sent`].
+    pub fn log_position(&self) -> Lsn {
+        self.core.catalog.shared().log.settled_lsn()
     }
 
     /// What the engine serves now: walks all collections.

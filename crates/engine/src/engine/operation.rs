@@ -71,6 +71,11 @@ impl Operation {
         NAMES.get(place).map(|(operation, ..)| *operation)
     }
 
+    /// Its place: see [`Operation::at`].
+    pub fn place(self) -> usize {
+        NAMES.iter().position(|(operation, ..)| *operation == self).unwrap_or_default()
+    }
+
     /// The names on the boundary, in the order that [`Operation::at`] counts.
     pub fn names() -> impl Iterator<Item = &'static str> {
         NAMES.iter().map(|(_, name, _)| *name)

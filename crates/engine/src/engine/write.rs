@@ -63,13 +63,13 @@ pub fn run(core: &Core, request: Request, deadline: Deadline, reply: Reply) {
     });
     match catch(|| prepare(core, &request)).unwrap_or(Err(Error::MemoryLimit)) {
         Ok(Prepared::Creation(config)) => {
-            let created = core.catalog.create(&request.collection, *config);
+            let created = core.catalog.create(&request.collection, *config, request.identity);
             reply(created.map(|()| bool_envelope(true, start)));
         }
         Ok(Prepared::Deletion) => {
             let answer =
                 move |result: Result<bool, Error>| reply(result.map(|found| bool_envelope(found, start)));
-            core.catalog.delete(&request.collection, deadline, Box::new(answer));
+            core.catalog.delete(&request.collection, request.identity, deadline, Box::new(answer));
         }
         Ok(Prepared::Collection(write, shape)) => {
             if let Err(refused) = enqueue(core, request, write, shape, &deadline, reply) {
@@ -193,7 +193,8 @@ fn enqueue(
             (_, result) => answer(result, status),
         }
     };
-    let request = WriteRequest { write, deadline, bytes, reply: Box::new(answer) };
+    let identity = request.identity;
+    let request = WriteRequest { write, identity, deadline, bytes, reply: Box::new(answer) };
     match collection.classify(request) {
         Class::Light(request) => {
             if let Some(turn) = collection.enqueue(request) {

@@ -87,7 +87,7 @@ fn write(
     files: &[Vec<u8>],
 ) -> Result<(), StorageError> {
     let entries = vec![(ID, NAME.to_string(), Arc::new(config.clone()))];
-    CatalogFile { lsn: Lsn::FIRST, next_id: ID + 1, entries }.store(disk)?;
+    CatalogFile { lsn: Lsn::FIRST, next_id: ID + 1, entries, ..CatalogFile::default() }.store(disk)?;
     let dir = directory(ID);
     make_dir(disk, &dir)?;
     for (number, bytes) in (1..).zip(files) {
@@ -115,6 +115,7 @@ fn call(engine: &Engine, operation: Operation, body: &str) -> Result<Vec<u8>, Er
         body: Box::new(body.as_bytes().to_vec()),
         start: Instant::now(),
         answer_room: None,
+        identity: None,
         cancellation: Cancellation::default(),
     };
     let put = move |result| *slot.lock().expect("the lock is not poisoned") = Some(result);

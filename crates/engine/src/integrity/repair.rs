@@ -267,11 +267,11 @@ impl Run {
                 unread.entry(collection).or_default().push(lsn);
             }
             // Any other is of a collection that was deleted, or that has the record already.
-            if let Replayed::Record { lsn, collection, body, .. } = item
+            if let Replayed::Record { lsn, operation, collection, body, .. } = item
                 && let Some(opening) = openings.get_mut(&collection)
                 && let Some(repaired) = repaired.get_mut(&collection)
             {
-                opening.replay_anyway(lsn, body, &mut repaired.losses);
+                opening.replay_anyway(lsn, operation, body, &mut repaired.losses);
             }
         });
         for (id, lsns) in unread {

@@ -6,7 +6,8 @@ use crate::vectors::VectorValue;
 
 impl View {
     /// A digest of all that clients and replay can tell two states apart by: number of the last operation,
-    /// configuration, declared field indexes, and of each point id, version, payload and vectors. How it is laid out
+    /// configuration, declared field indexes, the operations that came with an identity, and of each point id, version,
+    /// payload and vectors. How it is laid out
     /// in memory and on the disk, and what is derived from it, does not matter: equal states have equal digests in
     /// every process and after every restart.
     ///
@@ -21,6 +22,10 @@ impl View {
             index.schema().write_json(&mut schema);
             digest.add(index.path().to_string().as_bytes());
             digest.add(&schema);
+        }
+        for (id, number) in self.state.operations.iter() {
+            digest.add(&id.get().to_le_bytes());
+            digest.add(&number.to_le_bytes());
         }
         for (id, &offset) in &self.state.ids {
             let point = self.state.at(offset);

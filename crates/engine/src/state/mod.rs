@@ -24,6 +24,7 @@ use crate::config::CollectionConfig;
 use crate::filter::{IndexSet, PointView};
 use crate::payload::{FieldIndex, JsonPath, Tokenizer};
 use crate::point_set::PointSet;
+use crate::recent_operations::RecentOperations;
 use crate::types::{OpNumber, PointId, PointOffset};
 use imbl::{OrdMap, Vector};
 use last_changes::LastChanges;
@@ -50,6 +51,8 @@ pub struct State {
     pub indexes: Arc<Vec<DeclaredIndex>>,
     /// Bytes of payloads that no data file holds yet.
     pub payload_bytes: u64,
+    /// The last operations that came with an identity.
+    pub operations: RecentOperations,
 }
 
 impl State {
@@ -65,6 +68,7 @@ impl State {
             last_changes: LastChanges::default(),
             indexes: Arc::new(Vec::new()),
             payload_bytes: 0,
+            operations: RecentOperations::default(),
         }
     }
 

@@ -23,6 +23,9 @@ pub(super) fn is_lsn(number: u64) -> bool {
     (1..=u64::MAX / 2).contains(&number)
 }
 
+/// Record flag: the identity of the operation came with the call, so that the call may be repeated.
+pub(super) const NAMED: u8 = 2;
+
 /// Segment flag: damage before this segment was reported when it was started, and dealt with.
 const AFTER_DAMAGE: u32 = 1;
 
@@ -127,7 +130,7 @@ pub(super) struct RecordHeader {
     pub(super) body_len: u32,
     pub(super) version: u8,
     pub(super) kind: u8,
-    /// Bit 0 is reserved for a frame that is continued by the next record; none is written yet.
+    /// [`NAMED`]. Bit 0 is reserved for a frame that is continued by the next record; none is written yet.
     pub(super) flags: u8,
     pub(super) epoch: u32,
     pub(super) body_checksum: u32,

@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use crate::faults::PlantedFault;
 use crate::storage::{ErrorKind, Reserve, Storage, StorageError, StorageFile};
-use crate::types::Lsn;
+use crate::types::{Lsn, OperationId};
 
 use super::LogError;
 use super::continuation::{NewSegment, continue_after};
 use super::cut_mark::{self, CutMark, MarkFault};
 use super::entropy::Entropy;
 use super::format::{
-    CATALOG, MAX_BODY_BYTES, RECORD_HEADER_LEN, RecordHeader, SEGMENT_HEADER_LEN, Seeded, VERSION,
+    CATALOG, MAX_BODY_BYTES, NAMED, RECORD_HEADER_LEN, RecordHeader, SEGMENT_HEADER_LEN, Seeded, VERSION,
 };
 use super::recovery::{BehindDamage, recover};
 use super::report::{LogReport, Replayed};
@@ -51,6 +51,8 @@ impl Default for LogOptions {
 pub(super) struct Pending {
     pub(super) collection: u64,
     pub(super) kind: u8,
+    /// The identity that came with the call; the log makes one where there is none.
+    pub(super) operation: Option<OperationId>,
     pub(super) body: Vec<u8>,
 }
 
@@ -150,14 +152,19 @@ impl Log {
 
     /// Adds a record to the next write and returns its LSN. `kind` is the caller's own numbering.
     pub fn append(&mut self, collection: u64, kind: u8, body: impl Into<Vec<u8>>) -> Result<Lsn, LogError> {
+        self.append_record(Pending { collection, kind, operation: None, body: body.into() })
+    }
+
+    /// The same with a whole record.
+    pub(super) fn append_record(&mut self, record: Pending) -> Result<Lsn, LogError> {
         self.check()?;
-        let body = body.into();
+        let body = &record.body;
         if body.len() > MAX_BODY_BYTES {
             return Err(LogError::TooLarge { bytes: body.len() });
         }
         let lsn = self.next_lsn();
         self.pending_bytes += (RECORD_HEADER_LEN + body.len()) as u64;
-        self.pending.push(Pending { collection, kind, body });
+        self.pending.push(record);
         Ok(lsn)
     }
 
@@ -362,12 +369,12 @@ impl Log {
                 body_len: record.body.len() as u32,
                 version: VERSION as u8,
                 kind: record.kind,
-                flags: 0,
+                flags: if record.operation.is_some() { NAMED } else { 0 },
                 epoch: self.epoch,
                 body_checksum: self.seeded.checksum(&record.body),
                 lsn,
                 synced_through: self.durable,
-                op_id: self.entropy.op_id(),
+                op_id: record.operation.map_or_else(|| self.entropy.op_id(), OperationId::get),
                 collection: record.collection,
             };
             self.encoded.extend_from_slice(&header.encode(self.seeded));

@@ -1,12 +1,12 @@
 //! Recovery: reads the records from the files of a log, and finds the segment for the next records.
 
 use crate::storage::Storage;
-use crate::types::Lsn;
+use crate::types::{Lsn, OperationId};
 
 use super::LogError;
 use super::cut_mark::{self, CutMark};
 use super::format::{
-    CATALOG, HeaderFault, RECORD_HEADER_LEN, RecordHeader, SEGMENT_HEADER_LEN, SegmentHeader,
+    CATALOG, HeaderFault, NAMED, RECORD_HEADER_LEN, RecordHeader, SEGMENT_HEADER_LEN, SegmentHeader,
 };
 use super::report::{Damage, DamageKind, LogReport, Replayed};
 use super::scan::{Item, scan};
@@ -164,7 +164,8 @@ impl Replay<'_> {
     }
 
     fn record(&mut self, header: &RecordHeader, body: Option<&[u8]>) {
-        let &RecordHeader { lsn, epoch, op_id, collection, kind, .. } = header;
+        let &RecordHeader { lsn, epoch, op_id, flags, collection, kind, .. } = header;
+        let operation = (flags & NAMED != 0).then(|| OperationId::new(op_id));
         if collection == CATALOG {
             self.catalog = lsn;
         }
@@ -180,7 +181,7 @@ impl Replay<'_> {
         }
         self.report.visited += 1;
         (self.visit)(match body {
-            Some(body) => Replayed::Record { lsn, epoch, op_id, collection, kind, body },
+            Some(body) => Replayed::Record { lsn, epoch, operation, collection, kind, body },
             None => Replayed::BadBody { lsn, collection, kind },
         });
     }

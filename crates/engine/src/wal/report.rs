@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::storage::OTHER_IS_SOUND;
-use crate::types::Lsn;
+use crate::types::{Lsn, OperationId};
 
 use super::cut_mark::{self, MarkFault};
 use super::segment;
@@ -18,8 +18,8 @@ pub enum Replayed<'a> {
         lsn: Lsn,
         /// Epoch of the server that wrote it.
         epoch: u32,
-        /// Identity of the operation.
-        op_id: u128,
+        /// Identity of the operation, where it came with the call.
+        operation: Option<OperationId>,
         /// The collection it belongs to.
         collection: u64,
         /// What the body is; the owner's own numbering.

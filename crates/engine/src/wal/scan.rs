@@ -1,7 +1,7 @@
 //! Reading one segment, damaged or not.
 
 use super::LogError;
-use super::format::{RECORD_HEADER_LEN, RecordHeader, SEGMENT_HEADER_LEN, Seeded, VERSION};
+use super::format::{NAMED, RECORD_HEADER_LEN, RecordHeader, SEGMENT_HEADER_LEN, Seeded, VERSION};
 use super::segment;
 use crate::faults::PlantedFault;
 use crate::types::Lsn;
@@ -65,7 +65,7 @@ pub(super) fn scan(
                 }
             }
         };
-        if u32::from(header.version) != VERSION || header.flags != 0 {
+        if u32::from(header.version) != VERSION || header.flags & !NAMED != 0 {
             let version = u32::from(header.version).max(VERSION + 1);
             return Err(LogError::Unsupported { file: segment::path(first), version });
         }

@@ -9,7 +9,9 @@ use kithdb_engine::deadline::Cancellation;
 use kithdb_engine::engine::{Engine, Operation, Options, Request};
 use kithdb_engine::error::Error;
 use kithdb_engine::limits::{Limits, Thresholds};
+use kithdb_engine::recent_operations::CallIdentity;
 use kithdb_engine::storage::SimDisk;
+use kithdb_engine::types::OperationId;
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
@@ -54,6 +56,19 @@ impl Client {
         wait: bool,
         body: Vec<u8>,
     ) -> Result<Vec<u8>, Error> {
+        self.answer_named(None, operation, collection, target, wait, body)
+    }
+
+    /// The same, of a request with an operation id.
+    pub fn answer_named(
+        &self,
+        id: Option<u128>,
+        operation: &str,
+        collection: &str,
+        target: Option<&str>,
+        wait: bool,
+        body: Vec<u8>,
+    ) -> Result<Vec<u8>, Error> {
         let answer = Arc::new(Mutex::new(None));
         let slot = Arc::clone(&answer);
         let request = Request {
@@ -65,6 +80,7 @@ impl Client {
             body: Box::new(body),
             start: Instant::now(),
             answer_room: None,
+            identity: id.map(|id| CallIdentity { id: OperationId::new(id), first_sent: None }),
             cancellation: Cancellation::default(),
         };
         self.0.execute(request, Box::new(move |result| *slot.lock().unwrap() = Some(result)));
@@ -81,11 +97,7 @@ impl Client {
         wait: bool,
         body: Vec<u8>,
     ) -> Result<Value, Error> {
-        self.answer(operation, collection, target, wait, body).map(|envelope| {
-            let mut envelope: Value = serde_json::from_slice(&envelope).expect("envelopes are JSON");
-            assert_eq!((&envelope["status"], &envelope["usage"]), (&json!("ok"), &json!({})));
-            envelope["result"].take()
-        })
+        self.answer(operation, collection, target, wait, body).map(|envelope| result_of(&envelope))
     }
 
     /// The answer to a request, or its error.
@@ -98,6 +110,13 @@ impl Client {
     pub fn ok(&self, operation: &str, collection: &str, body: Value) -> Value {
         self.call(operation, collection, body).unwrap_or_else(|error| panic!("{operation}: {error}"))
     }
+}
+
+/// The result in an envelope.
+pub fn result_of(envelope: &[u8]) -> Value {
+    let mut envelope: Value = serde_json::from_slice(envelope).expect("envelopes are JSON");
+    assert_eq!((&envelope["status"], &envelope["usage"]), (&json!("ok"), &json!({})));
+    envelope["result"].take()
 }
 
 impl TestEngine {

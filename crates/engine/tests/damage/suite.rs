@@ -26,10 +26,25 @@ struct Directory {
     expected: BTreeMap<String, Value>,
 }
 
+/// Gives each collection and the catalog operations with ids, so that their files have the lists of these.
+fn name_operations(engine: &TestEngine) {
+    let client = engine.client();
+    let send = |id, operation, name, body: &str| {
+        let body = body.as_bytes().to_vec();
+        client.answer_named(Some(id), operation, name, None, true, body).expect("it is accepted");
+    };
+    for (id, name) in (1..).zip(NAMES) {
+        send(id, "delete_points", name, "{\"points\":[18446744073709551615]}");
+    }
+    send(1, "create_collection", "gone", "{\"vectors\":{\"size\":1,\"distance\":\"Dot\"}}");
+    send(2, "delete_collection", "gone", "");
+}
+
 impl Directory {
     fn new(seed: u64) -> Directory {
         let mut engine = TestEngine::with(SimDisk::new(), seed, THRESHOLDS).expect("an empty disk opens");
         specimen::write(&mut engine, Sizes { points: 50, sparse: 60 }, seed);
+        name_operations(&engine);
         specimen::scramble(&mut engine, &mut Random(seed), seed % 4 * 10);
         let expected = specimen::all_shown(&engine);
         engine.kill();

@@ -103,6 +103,7 @@ fn run(trial: Trial, engine: &TestEngine, model: &Model) -> bool {
         let client = left.client();
         session.settle(&client);
         session.answers_agree(&client);
+        session.repeat_unanswered(&client);
         Kind::Create.run(&mut session, &client, 90);
         Kind::Upsert.run(&mut session, &client, 95);
     }

@@ -226,6 +226,8 @@ impl Run {
             self.open_and_check();
             assert_eq!(verify::digests(&self.engine.client()), digests, "what a recovery showed stays");
         }
+        let client = self.engine.client();
+        self.session().repeat_unanswered(&client);
     }
 
     fn open_and_check(&mut self) {

@@ -1,6 +1,6 @@
 //! A client's side of a program: what was sent, acknowledged, refused, and is of unknown fate.
 
-use crate::common::{Client, Random};
+use crate::common::{Client, Random, result_of};
 use crate::model::{Level, Model};
 use crate::program::{self, Step};
 use crate::verify;
@@ -26,10 +26,43 @@ pub struct Session {
     pub poisoned: bool,
     /// Background work, which writes to the log too, has met a planned fault or may have: the log may take no writes.
     pub may_be_poisoned: bool,
+    /// Boots so far: the log may be shorter after one, and a repeat have an id of the longer one.
+    boots: u64,
+    /// Requests that were applied, of which a client may think that they were not.
+    repeatable: Vec<Sent>,
+    /// The request of unknown fate.
+    unanswered: Option<Sent>,
+    /// The same once what it may have left is settled, with the state that a repeat of it leaves.
+    to_repeat: Option<(Sent, Model)>,
     /// Background work is under way and waits for this.
     pub in_turn: bool,
     /// A failure during a turn. Background work, which catches panics, must not hide it.
     pub failure: Option<Box<dyn Any + Send>>,
+}
+
+/// A request as it was sent.
+#[derive(Clone)]
+struct Sent {
+    id: Option<u128>,
+    operation: &'static str,
+    collection: String,
+    target: Option<String>,
+    wait: bool,
+    body: String,
+}
+
+impl Sent {
+    fn send(&self, client: &Client) -> Result<Value, Error> {
+        let (target, body) = (self.target.as_deref(), self.body.clone().into_bytes());
+        client
+            .answer_named(self.id, self.operation, &self.collection, target, self.wait, body)
+            .map(|envelope| result_of(&envelope))
+    }
+
+    /// Whether it makes or removes a collection.
+    fn is_of_catalog(&self) -> bool {
+        matches!(self.operation, "create_collection" | "delete_collection")
+    }
 }
 
 impl Session {
@@ -43,13 +76,20 @@ impl Session {
             armed: false,
             poisoned: false,
             may_be_poisoned: false,
+            boots: 1,
+            repeatable: Vec::new(),
+            unanswered: None,
+            to_repeat: None,
             in_turn: false,
             failure: None,
         }
     }
 
-    /// Sends a random request: see [`request`](Self::request).
+    /// Sends a random request: see [`request`](Self::request). Now and then one is repeated that was acknowledged.
     pub fn random_request(&mut self, client: &Client) -> Option<Error> {
+        if !self.armed && !self.poisoned && !self.may_be_poisoned && self.random.chance(8) {
+            self.repeat_acknowledged(client);
+        }
         let step = program::step(&mut self.random, &self.model);
         self.request(client, step)
     }
@@ -59,13 +99,21 @@ impl Session {
         let Step { operation, collection, target, wait, body, outcome } = step;
         // The index may be the one that is being built: the answer would come only after the end of the turn.
         let wait = wait && !(self.in_turn && operation == "create_field_index");
-        match (client.execute(operation, &collection, target.as_deref(), wait, body.into_bytes()), outcome) {
+        self.to_repeat = None;
+        // No two operations of a directory have it, and every run of a program the same.
+        let id = self
+            .random
+            .chance(40)
+            .then(|| u128::from(self.boots) << 64 | u128::from(client.0.log_position().get()));
+        let sent = Sent { id, operation, collection: collection.clone(), target, wait, body };
+        match (sent.send(client), outcome) {
             (Ok(result), Ok(after)) => {
                 assert!(!self.poisoned, "{operation} was acknowledged by a log that takes no writes");
                 if let Some(status) = result.get("status") {
                     assert_eq!(status, if wait { "completed" } else { "acknowledged" }, "{operation}");
                 }
                 self.acknowledged(&collection, after);
+                self.keep(sent);
                 // C5: a write that was acknowledged is seen by what follows.
                 self.counts_agree(client, &collection);
                 None
@@ -76,11 +124,39 @@ impl Session {
                     self.armed || self.poisoned || self.may_be_poisoned,
                     "{operation} failed without a reason: {error}"
                 );
+                let was_poisoned = self.poisoned;
                 self.failed(operation, &error, outcome.ok());
+                if self.maybe.is_some() && !was_poisoned {
+                    self.unanswered = Some(sent);
+                }
                 Some(error)
             }
             (Ok(_), Err(code)) => panic!("{operation} must be refused with {code}"),
         }
+    }
+
+    /// Keeps a request to repeat it. What was sent to a collection that is made or removed is none of the next one of its
+    /// name.
+    fn keep(&mut self, sent: Sent) {
+        if sent.is_of_catalog() {
+            self.repeatable.retain(|kept| kept.collection != sent.collection || kept.is_of_catalog());
+        }
+        if sent.id.is_some() {
+            self.repeatable.push(sent);
+        }
+    }
+
+    /// C25: a repeat of a request that was acknowledged is acknowledged, and changes nothing.
+    fn repeat_acknowledged(&mut self, client: &Client) {
+        let Some(at) = self.repeatable.len().checked_sub(1).map(|most| self.random.below(most as u64 + 1))
+        else {
+            return;
+        };
+        let sent = &self.repeatable[at as usize];
+        let answer = sent.send(client);
+        assert!(answer.is_ok(), "a repeat of {} in {}: {answer:?}", sent.operation, sent.collection);
+        let collection = sent.collection.clone();
+        self.counts_agree(client, &collection);
     }
 
     /// A request on a collection was acknowledged: as durable as the stricter of the levels before and after it; what
@@ -108,6 +184,8 @@ impl Session {
             unsynced: self.unsynced.clone(),
             lost_power,
             maybe: self.maybe.clone(),
+            boots: self.boots,
+            unanswered: self.unanswered.clone(),
             may_be_poisoned: self.may_be_poisoned || self.poisoned,
             ..Session::new(seed, self.model.clone())
         }
@@ -152,13 +230,32 @@ impl Session {
     /// what a start has shown is durable.
     pub fn settle(&mut self, client: &Client) {
         let may_be_gone = self.lost_power || self.poisoned || self.may_be_poisoned;
+        let may_have_lost = may_be_gone && !self.unsynced.is_empty();
         let gone = std::mem::take(&mut self.unsynced).into_iter().filter(|_| may_be_gone);
         let mut candidates = vec![std::mem::take(&mut self.model)];
+        let has_maybe = self.maybe.is_some();
         candidates.extend(self.maybe.take());
         candidates.extend(gone.rev());
         let place = verify::one_of(client, &candidates.iter().collect::<Vec<_>>());
-        self.model = candidates.swap_remove(place);
         (self.lost_power, self.poisoned, self.may_be_poisoned) = (false, false, false);
+        let unanswered = self.unanswered.take().filter(|sent| has_maybe && place < 2 && sent.id.is_some());
+        self.to_repeat = unanswered.map(|sent| (sent, candidates[1].clone()));
+        if may_have_lost {
+            // A repeat of what was acknowledged without a sync, and is gone, would be applied.
+            self.repeatable.clear();
+        }
+        self.model = candidates.swap_remove(place);
+        self.boots += 1;
+    }
+
+    /// C25: whether a request of unknown fate was applied or not, a repeat of it leaves it applied once.
+    pub fn repeat_unanswered(&mut self, client: &Client) {
+        let Some((sent, after)) = self.to_repeat.take() else { return };
+        self.model = after;
+        let answer = sent.send(client);
+        assert!(answer.is_ok(), "a repeat of {} in {}: {answer:?}", sent.operation, sent.collection);
+        verify::one_of(client, &[&self.model]);
+        self.keep(sent);
     }
 
     /// Counts, pages and searches agree with what the engine must show.

@@ -78,6 +78,7 @@ impl Churn<'_> {
             body: Box::new(body.into_bytes()),
             start: Instant::now(),
             answer_room: None,
+            identity: None,
             cancellation: Cancellation::default(),
         };
         // The receiver waits for exactly this answer.

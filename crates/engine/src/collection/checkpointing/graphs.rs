@@ -3,7 +3,6 @@
 use super::FreshGraph;
 use crate::checkpoint::Manifest;
 use crate::collection::Collection;
-use crate::faults::PlantedFault;
 use crate::field::FieldGraph;
 use crate::state::View;
 use crate::types::Row;
@@ -75,8 +74,7 @@ impl Collection {
             };
             if indexed.get() >= written.get().saturating_add(step) && graph.file_bytes() <= room {
                 room -= graph.file_bytes();
-                let claims_all = PlantedFault::GraphClaimsOtherRows.is_on();
-                wanted.push((field, graph, if claims_all { view.fields[field].end() } else { indexed }));
+                wanted.push((field, graph, indexed));
             }
         }
         wanted

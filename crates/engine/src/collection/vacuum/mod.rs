@@ -144,6 +144,7 @@ impl Collection {
             let (send, receive) = sync_channel(1);
             let request = WriteRequest {
                 write: Write::MoveRows { field, chunk },
+                identity: None,
                 deadline: Deadline::new(Instant::now(), MOVE_TIMEOUT, "Vacuum"),
                 bytes: MOVED_BYTES,
                 reply: Box::new(move |result| {

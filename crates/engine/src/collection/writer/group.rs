@@ -8,11 +8,12 @@ use crate::collection::Collection;
 use crate::error::Error;
 use crate::faults::PlantedFault;
 use crate::field::{FieldGraph, IndexScratch};
+use crate::recent_operations::Known;
 use crate::state::{Head, View};
 use crate::supervision::{Failed, Task};
 use crate::sync::MutexGuard;
 use crate::sync::atomic::{AtomicBool, Ordering};
-use crate::types::Lsn;
+use crate::types::{Lsn, OpNumber, OperationId};
 use crate::wal::{Appender, Durability, LogError, PendingFlush};
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -49,7 +50,9 @@ thread_local! {
 
 /// What a group puts into the log, and its answers.
 struct Accepted {
-    bodies: Vec<Vec<u8>>,
+    /// Bodies of records, each with the identity that came with its call.
+    records: Vec<(Option<OperationId>, Vec<u8>)>,
+    /// The answers; more than records where calls were repeated.
     answers: Vec<(WriteReply, WriteDone)>,
     /// The strictest level that was in force during the group.
     durability: Durability,
@@ -146,7 +149,7 @@ impl Collection {
     /// changed, nothing of the group can be kept, and all are answered. Likewise where a map could not be read.
     fn accept_group(&self, head: &mut Head, group: &mut VecDeque<WriteRequest>) -> Option<Accepted> {
         let mut accepted = Accepted {
-            bodies: Vec::with_capacity(group.len()),
+            records: Vec::with_capacity(group.len()),
             answers: Vec::with_capacity(group.len()),
             // A group may change the level; what was sent under the stricter one keeps to that.
             durability: head.state.config.wal.durability,
@@ -159,7 +162,9 @@ impl Collection {
             if begun && (started.elapsed() >= GROUP_TIME || group.front().is_some_and(is_long)) {
                 break;
             }
-            let Some(WriteRequest { write, deadline, bytes, reply }) = group.pop_front() else { break };
+            let Some(request) = group.pop_front() else { break };
+            let Some(request) = self.unless_repeated(head, request, &mut accepted.answers) else { continue };
+            let WriteRequest { write, identity, deadline, bytes, reply } = request;
             let room = if write.grows() {
                 self.admit_growth(write.growth(bytes, head.state.indexes.len()))
             } else {
@@ -175,7 +180,9 @@ impl Collection {
                     accepted.work += cost;
                     record_bytes += body.len();
                     accepted.answers.push((reply, WriteDone { operation_id: head.op }));
-                    accepted.bodies.push(body);
+                    let operation = identity.map(|call| call.id);
+                    head.note(operation);
+                    accepted.records.push((operation, body));
                     let level = head.state.config.wal.durability;
                     let later = PlantedFault::LevelInForceTooEarly.is_on();
                     accepted.durability = if later { level } else { accepted.durability.min(level) };
@@ -194,6 +201,25 @@ impl Collection {
             return None;
         }
         Some(accepted)
+    }
+
+    /// The request, unless it repeats a call that was applied before or may have been: then it is answered. The head has
+    /// what is not durable yet, too, and the answers of a group come behind that.
+    fn unless_repeated(
+        &self,
+        head: &Head,
+        request: WriteRequest,
+        answers: &mut Vec<(WriteReply, WriteDone)>,
+    ) -> Option<WriteRequest> {
+        let Some(call) = request.identity else { return Some(request) };
+        match head.state.operations.find(&call, self.shared.log.next_lsn()) {
+            Known::New => return Some(request),
+            Known::Applied(number) => {
+                answers.push((request.reply, WriteDone { operation_id: OpNumber::new(number) }));
+            }
+            Known::Unknown => (request.reply)(Err(Error::OutcomeUnknown)),
+        }
+        None
     }
 
     /// The error of a write that a panic ended. For want of memory the collection takes writes again; any other panic is a
@@ -233,7 +259,10 @@ impl Collection {
     /// Queues a group's records for the log; the view is published and the callers are answered when they are as durable
     /// as asked.
     fn append<'c>(self: &'c Arc<Self>, head: &Head, accepted: Accepted) -> Option<PendingFlush<'c>> {
-        let Accepted { bodies, answers, durability, work } = accepted;
+        let Accepted { records, answers, durability, work } = accepted;
+        if records.is_empty() {
+            return self.answer_again(answers);
+        }
         let view = head.view(Lsn::NONE);
         let in_flight = InFlightGuard::start(self);
         let done = move |result: Result<Lsn, LogError>| {
@@ -253,10 +282,26 @@ impl Collection {
         };
         let id = self.id;
         let fill = move |log: &mut Appender<'_>| {
-            bodies.into_iter().try_for_each(|body| log.append(id, CHANGES, body).map(drop))
+            records
+                .into_iter()
+                .try_for_each(|(operation, body)| log.append(id, CHANGES, operation, body).map(drop))
         };
         // `done` was called with a refusal.
         self.shared.log.append(fill, durability, Box::new(done)).ok().map(|((), pending)| pending)
+    }
+
+    /// Answers calls that were applied before, when what the log holds of the collection is durable. There is no record and
+    /// no other view: the last one may be that of a group that is not durable yet.
+    fn answer_again(&self, answers: Vec<(WriteReply, WriteDone)>) -> Option<PendingFlush<'_>> {
+        let id = self.id;
+        let done = move |result: Result<Lsn, LogError>| {
+            let error = result.err().map(|error| refused(&error));
+            for (reply, done) in answers {
+                reply(error.clone().map_or(Ok(done), Err));
+            }
+        };
+        let fill = move |log: &mut Appender<'_>| log.follow(id);
+        self.shared.log.append(fill, Durability::Always, Box::new(done)).ok().map(|((), pending)| pending)
     }
 
     fn publish(self: &Arc<Self>, view: View, work: usize) {

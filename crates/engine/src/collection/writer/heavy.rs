@@ -5,6 +5,7 @@ use crate::collection::Collection;
 use crate::collection::update::{Resolution, Slice, Update, Updates, edited_bytes, filter_work};
 use crate::deadline::Deadline;
 use crate::error::Error;
+use crate::recent_operations::CallIdentity;
 use std::sync::Arc;
 
 /// A byte of a payload that is edited, in bytes that a filter looks at: editing copies, and hardly compares.
@@ -23,6 +24,7 @@ pub struct HeavyWrite {
     updates: Vec<Update>,
     batch: Option<Vec<&'static str>>,
     resolution: Box<Resolution>,
+    identity: Option<CallIdentity>,
     deadline: Deadline,
     bytes: usize,
     /// The ids that it names have much to edit.
@@ -51,20 +53,34 @@ pub enum Step {
 impl Collection {
     /// Decides whether a write is to be resolved beside the writer.
     pub fn classify(self: &Arc<Self>, request: WriteRequest) -> Class {
-        let WriteRequest { write: Write::Points { updates, batch }, deadline, bytes, reply } = request else {
+        let WriteRequest { write: Write::Points { updates, batch }, identity, deadline, bytes, reply } =
+            request
+        else {
             return Class::Light(request);
         };
         let view = self.view();
+        // One that was applied before only needs its answer.
+        let is_repeat = identity.is_some_and(|call| view.state.operations.number_of(call.id).is_some());
         let light = self.shared.limits.light_filter_work;
         let edited = edited_bytes(&view.state, &updates, light.saturating_mul(LOOKS_PER_EDIT));
         let is_long = edited / LOOKS_PER_EDIT >= light.max(1);
-        if filter_work(&view.state, &updates, light) <= light && !is_long {
+        if is_repeat || filter_work(&view.state, &updates, light) <= light && !is_long {
             let write = Write::Points { updates, batch };
-            return Class::Light(WriteRequest { write, deadline, bytes, reply });
+            return Class::Light(WriteRequest { write, identity, deadline, bytes, reply });
         }
         let resolution = Box::new(Resolution::new(view));
         let collection = Arc::clone(self);
-        Class::Heavy(HeavyWrite { collection, updates, batch, resolution, deadline, bytes, is_long, reply })
+        Class::Heavy(HeavyWrite {
+            collection,
+            updates,
+            batch,
+            resolution,
+            identity,
+            deadline,
+            bytes,
+            is_long,
+            reply,
+        })
     }
 }
 
@@ -108,9 +124,10 @@ impl HeavyWrite {
     /// Applies it to the head, and has it logged. It does not wait in the queue: it is in order with what was written before it was resolved,
     /// and has no order with what waits.
     pub fn write(self) {
-        let HeavyWrite { collection, updates, batch, resolution, deadline, bytes, reply, .. } = self;
+        let HeavyWrite { collection, updates, batch, resolution, identity, deadline, bytes, reply, .. } =
+            self;
         let write = Write::Resolved { updates, batch, resolution };
-        collection.write_unqueued(WriteRequest { write, deadline, bytes, reply });
+        collection.write_unqueued(WriteRequest { write, identity, deadline, bytes, reply });
     }
 
     /// Whether it is to be given up.

@@ -5,6 +5,7 @@ use crate::config::CollectionPatch;
 use crate::deadline::Deadline;
 use crate::error::Error;
 use crate::payload::{FieldSchema, JsonPath};
+use crate::recent_operations::CallIdentity;
 use crate::types::OpNumber;
 use crate::wal::LogError;
 
@@ -104,6 +105,8 @@ pub type WriteReply = Box<dyn FnOnce(Result<WriteDone, Error>) + Send>;
 pub struct WriteRequest {
     /// What to do.
     pub write: Write,
+    /// The identity that came with the call.
+    pub identity: Option<CallIdentity>,
     /// When it is given up, as long as nothing of it has happened.
     pub deadline: Deadline,
     /// Size of the request's body, for the bounds of the queue.

@@ -43,6 +43,7 @@ fn send(
         body: Box::new(body.to_string().into_bytes()),
         start: Instant::now(),
         answer_room: None,
+        identity: None,
         cancellation: Cancellation::default(),
     };
     engine.execute(request, Box::new(move |result| *slot.lock().unwrap() = Some(result)));

@@ -16,7 +16,7 @@ use crate::error::Error;
 use crate::faults::PlantedFault;
 use crate::field::arena::{FieldArena, FieldCounts};
 use crate::field::sparse_table::{SparseArena, SparseMark};
-use crate::types::{Lsn, OpNumber, Row};
+use crate::types::{Lsn, OpNumber, OperationId, Row};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -112,6 +112,13 @@ impl Head {
             state: self.state.clone(),
             fields: self.fields.iter().map(FieldArena::table).collect(),
             sparse: self.sparse.iter().map(SparseArena::table).collect(),
+        }
+    }
+
+    /// Takes note of the identity that came with the call of the last operation applied.
+    pub fn note(&mut self, operation: Option<OperationId>) {
+        if let Some(id) = operation {
+            self.state.operations.note(id, self.op.get());
         }
     }
 

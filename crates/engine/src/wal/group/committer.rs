@@ -4,6 +4,7 @@ use super::Completion;
 use crate::faults::PlantedFault;
 use crate::storage::{ErrorKind, StorageError};
 use crate::supervision::{Stop, Supervisor, Task};
+use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::{Condvar, Mutex, MutexGuard};
 use crate::types::Lsn;
 use crate::wal::LogError;
@@ -23,6 +24,8 @@ pub(super) struct Committer {
     /// Held while writers are notified, and taken before `log` is released: the writers of the next batch are notified
     /// later.
     pub(super) notifying: Mutex<()>,
+    /// The highest LSN of a group that is written and, where it asks for that, synced.
+    pub(super) settled: AtomicU64,
     pub(super) waiting_bytes: usize,
     pub(super) sync_interval: Duration,
     pub(super) supervisor: Arc<Supervisor>,
@@ -127,6 +130,7 @@ impl Committer {
         Self {
             queue: Mutex::new(queue),
             arrived: Condvar::new(),
+            settled: AtomicU64::new(log.next_lsn().previous().get()),
             log: Mutex::new(log),
             notifying: Mutex::new(()),
             waiting_bytes: options.waiting_bytes,
@@ -203,7 +207,7 @@ impl Committer {
             }
             for record in group.records.drain(..) {
                 if outcome.is_ok() {
-                    outcome = log.append(record.collection, record.kind, record.body).map(drop);
+                    outcome = log.append_record(record).map(drop);
                 }
             }
         }
@@ -248,6 +252,9 @@ impl Committer {
         let durable = log.durable_lsn();
         queue.bytes = queue.bytes.saturating_sub(batch.iter().map(|group| group.bytes).sum());
         let Err(error) = outcome else {
+            if let Some(last) = batch.iter().filter_map(|group| group.last).max() {
+                self.settled.fetch_max(last.get(), Ordering::AcqRel);
+            }
             let outcome_of =
                 |group: Group| Outcome { done: group.done, result: Ok(group.last.unwrap_or(durable)) };
             return batch.into_iter().map(outcome_of).collect();

@@ -10,9 +10,10 @@ use super::log::{Log, Pending};
 use super::{LogError, MAX_BODY_BYTES, MarkFault};
 use crate::faults::PlantedFault;
 use crate::supervision::Task;
+use crate::sync::atomic::Ordering;
 use crate::sync::thread::{self, JoinHandle};
 use crate::sync::{Mutex, mpsc};
-use crate::types::Lsn;
+use crate::types::{Lsn, OperationId};
 use committer::{Committer, Duty, Group, Queue};
 use std::sync::Arc;
 
@@ -67,7 +68,7 @@ impl GroupCommit {
         let fill = |log: &mut Appender<'_>| {
             records
                 .into_iter()
-                .try_for_each(|(collection, kind, body)| log.append(collection, kind, body).map(drop))
+                .try_for_each(|(collection, kind, body)| log.append(collection, kind, None, body).map(drop))
         };
         // A refusal was reported to `done`; what was appended is flushed here.
         drop(self.append(fill, durability, done));
@@ -166,6 +167,12 @@ impl GroupCommit {
         self.shared.queue.lock().next
     }
 
+    /// The LSN that the next record would get after a kill of the process at this moment, or a lower one: behind it is
+    /// everything that was answered.
+    pub fn settled_lsn(&self) -> Lsn {
+        Lsn::new(self.shared.settled.load(Ordering::Acquire)).next()
+    }
+
     /// The last LSN that is durable; waits for a running sync.
     pub fn durable_lsn(&self) -> Lsn {
         self.shared.log.lock().durable_lsn()
@@ -247,20 +254,30 @@ impl Appender<'_> {
         self.queue.next.plus(self.records.len() as u64)
     }
 
-    /// Adds a record to the group and returns its LSN.
-    pub fn append(&mut self, collection: u64, kind: u8, body: Vec<u8>) -> Result<Lsn, LogError> {
+    /// Fails where records of `collection` are refused until it is [resumed](GroupCommit::resume): what its state holds may
+    /// have failed. A group without a record that answers for earlier ones of the collection asks this.
+    pub fn follow(&self, collection: u64) -> Result<(), LogError> {
+        if self.queue.failed.contains(&collection) { Err(LogError::Superseded) } else { Ok(()) }
+    }
+
+    /// Adds a record to the group and returns its LSN. `operation` is the identity that came with the call, if one did.
+    pub fn append(
+        &mut self,
+        collection: u64,
+        kind: u8,
+        operation: Option<OperationId>,
+        body: Vec<u8>,
+    ) -> Result<Lsn, LogError> {
         if body.len() > MAX_BODY_BYTES {
             return Err(LogError::TooLarge { bytes: body.len() });
         }
-        if self.queue.failed.contains(&collection) {
-            return Err(LogError::Superseded);
-        }
+        self.follow(collection)?;
         if self.queue.bytes > 0 && self.queue.bytes + self.bytes + body.len() > self.limit {
             return Err(LogError::Overloaded);
         }
         let lsn = self.next_lsn();
         self.bytes += body.len();
-        self.records.push(Pending { collection, kind, body });
+        self.records.push(Pending { collection, kind, operation, body });
         Ok(lsn)
     }
 }
