@@ -51,7 +51,7 @@ fn a_writer_sees_its_lsn_before_it_encodes() {
     let outcomes = Outcomes::default();
     let fill = |log: &mut crate::wal::Appender<'_>| {
         let lsn = log.next_lsn();
-        log.append(1, 1, format!("I am {lsn}").into_bytes())
+        log.append(1, 1, None, format!("I am {lsn}").into_bytes())
     };
     assert_eq!(log.append(fill, Durability::Always, note(&outcomes)).map(|(lsn, _)| lsn), Ok(lsn(2)));
     drop(log);
@@ -63,7 +63,7 @@ fn a_writer_that_gives_up_uses_no_lsn() {
     let log = inline(&SimDisk::new());
     let outcomes = Outcomes::default();
     let fill = |log: &mut crate::wal::Appender<'_>| -> Result<(), LogError> {
-        log.append(1, 1, vec![1])?;
+        log.append(1, 1, None, vec![1])?;
         Err(LogError::Overloaded)
     };
     let refused = log.append(fill, Durability::Always, note(&outcomes)).map(drop);
@@ -297,7 +297,7 @@ fn a_lone_writer_syncs_inline_and_is_notified_in_its_own_thread() {
     for number in 1..=20 {
         let (sender, receiver) = mpsc::channel();
         let done = Box::new(move |outcome| sender.send((outcome, std::thread::current().id())).unwrap());
-        log.append(|log| log.append(1, 1, vec![1; 40]), Durability::Always, done).unwrap().1.finish();
+        log.append(|log| log.append(1, 1, None, vec![1; 40]), Durability::Always, done).unwrap().1.finish();
         let notified = receiver.try_recv().expect("notified before the call returns");
         assert_eq!(notified, (Ok(lsn(number)), std::thread::current().id()));
         assert_eq!(log.durable_lsn(), lsn(number));
@@ -309,7 +309,7 @@ fn a_long_group_is_left_to_the_thread_of_the_log() {
     let log = GroupCommit::threaded(open(&SimDisk::new()).0, &GroupOptions::default()).unwrap();
     let (sender, receiver) = mpsc::channel();
     let done = Box::new(move |outcome| sender.send((outcome, std::thread::current().id())).unwrap());
-    log.append(|log| log.append(1, 1, vec![1; 1 << 20]), Durability::Always, done).unwrap().1.finish();
+    log.append(|log| log.append(1, 1, None, vec![1; 1 << 20]), Durability::Always, done).unwrap().1.finish();
     let (outcome, thread) = receiver.recv().unwrap();
     assert_eq!(outcome, Ok(lsn(1)));
     assert_ne!(thread, std::thread::current().id());
@@ -326,7 +326,7 @@ fn writers_that_sync_inline_are_notified_in_the_order_of_their_lsns() {
         for _ in 0..4 {
             scope.spawn(|| {
                 for _ in 0..100 {
-                    let body = |log: &mut crate::wal::Appender<'_>| log.append(1, 1, vec![1; 20]);
+                    let body = |log: &mut crate::wal::Appender<'_>| log.append(1, 1, None, vec![1; 20]);
                     log.append(body, Durability::Always, note(&outcomes)).unwrap().1.finish();
                 }
             });
