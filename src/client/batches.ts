@@ -1,0 +1,151 @@
+import { encodeJson } from './json';
+import type { Schemas } from './types';
+
+type Upsert = Schemas['UpsertPoints'];
+
+/** What one request may have. */
+export interface BatchLimits {
+  readonly maxPoints: number;
+  /** Of the points in JSON. */
+  readonly maxBytes: number;
+}
+
+/** What a server takes at most with its default settings (C2.7): only what it would refuse is split. */
+export const DEFAULT_BATCH_LIMITS: BatchLimits = { maxPoints: 10_000, maxBytes: 64 * 1024 * 1024 - 4096 };
+
+/** A part of an upsert. */
+export interface Batch {
+  readonly body: Upsert;
+  readonly points: number;
+}
+
+/**
+ * Splits an upsert into requests that keep to the limits, in the order of its points; undefined when it is within them, or
+ * when it is malformed, so that the server says how.
+ */
+export function splitUpsert(body: Upsert, limits: BatchLimits): readonly Batch[] | undefined {
+  const rows = rowsOf(body);
+  if (rows === undefined || !isBeyond(rows, limits)) {
+    return undefined;
+  }
+  const batches: Batch[] = [];
+  let from = 0;
+  let bytes = 0;
+  for (let at = 0; at < rows.count; at += 1) {
+    const size = encodedBytes(rows.row(at));
+    if (at > from && (at - from >= limits.maxPoints || bytes + size > limits.maxBytes)) {
+      batches.push({ body: rows.slice(from, at), points: at - from });
+      from = at;
+      bytes = 0;
+    }
+    bytes += size;
+  }
+  batches.push({ body: rows.slice(from, rows.count), points: rows.count - from });
+  return batches.length === 1 ? undefined : batches;
+}
+
+/** The points of an upsert, in either form. */
+interface Rows {
+  readonly count: number;
+  /** What a point brings to the body. */
+  row(at: number): unknown;
+  /** The upsert of some of the points. */
+  slice(from: number, to: number): Upsert;
+}
+
+function rowsOf(body: Upsert): Rows | undefined {
+  const { points, batch } = body;
+  if (Array.isArray(points) && (batch === undefined || batch === null)) {
+    return {
+      count: points.length,
+      row: (at) => points[at],
+      slice: (from, to) => ({ ...body, points: points.slice(from, to) }),
+    };
+  }
+  return batch !== undefined && batch !== null && (points === undefined || points === null)
+    ? rowsOfColumns(body, batch)
+    : undefined;
+}
+
+function rowsOfColumns(body: Upsert, batch: Schemas['PointColumns']): Rows | undefined {
+  const { ids, vectors, payloads } = batch;
+  const columns: readonly unknown[] = [
+    ids,
+    ...(Array.isArray(vectors) ? [vectors] : Object.values(vectors)),
+    ...(payloads === undefined || payloads === null ? [] : [payloads]),
+  ].filter((column) => column !== null);
+  if (!columns.every((column) => Array.isArray(column) && column.length === ids.length)) {
+    return undefined;
+  }
+  const slice = <T>(column: readonly T[] | null, from: number, to: number): T[] | null =>
+    column === null ? null : column.slice(from, to);
+  return {
+    count: ids.length,
+    row: (at) => columns.map((column) => (column as readonly unknown[])[at]),
+    slice: (from, to) => ({
+      ...body,
+      batch: {
+        ...batch,
+        ids: ids.slice(from, to),
+        vectors: Array.isArray(vectors)
+          ? vectors.slice(from, to)
+          : Object.fromEntries(
+              Object.entries(vectors).map(([name, column]) => [name, slice(column, from, to)]),
+            ),
+        ...(payloads !== undefined && { payloads: slice(payloads, from, to) }),
+      },
+    }),
+  };
+}
+
+/** Whether the points are beyond the limits. They are encoded only where a quick bound does not decide it. */
+function isBeyond(rows: Rows, { maxPoints, maxBytes }: BatchLimits): boolean {
+  if (rows.count > maxPoints) {
+    return true;
+  }
+  let atMost = 0;
+  for (let at = 0; at < rows.count; at += 1) {
+    atMost += mostBytes(rows.row(at));
+  }
+  if (atMost <= maxBytes) {
+    return false;
+  }
+  let bytes = 0;
+  for (let at = 0; at < rows.count && bytes <= maxBytes; at += 1) {
+    bytes += encodedBytes(rows.row(at));
+  }
+  return bytes > maxBytes;
+}
+
+/** The bytes of a value in a list. */
+function encodedBytes(value: unknown): number {
+  return Buffer.byteLength(encodeJson(value)) + 1;
+}
+
+/** No number is longer in JSON, its comma included. */
+const NUMBER_BYTES = 26;
+/** Of a character in JSON: an escape. */
+const CHARACTER_BYTES = 6;
+
+/** A bound of the bytes that a value takes in JSON, without writing it. */
+function mostBytes(value: unknown): number {
+  if (typeof value === 'string') {
+    return value.length * CHARACTER_BYTES + 3;
+  }
+  if (typeof value !== 'object' || value === null) {
+    return NUMBER_BYTES;
+  }
+  if (ArrayBuffer.isView(value)) {
+    return value.byteLength * NUMBER_BYTES + 3;
+  }
+  if (Array.isArray(value)) {
+    return typeof value[0] === 'number'
+      ? value.length * NUMBER_BYTES + 3
+      : value.reduce((sum: number, item) => sum + mostBytes(item), 3);
+  }
+  let sum = 3;
+  for (const [name, field] of Object.entries(value)) {
+    sum += name.length * CHARACTER_BYTES + 4 + mostBytes(field);
+  }
+  return sum;
+}

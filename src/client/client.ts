@@ -1,0 +1,335 @@
+import type { Operation } from '../engine/types';
+import { notImplemented } from '../http/errors';
+import { DEFAULT_BATCH_LIMITS, splitUpsert, type BatchLimits } from './batches';
+import { withDeadline } from './deadline';
+import { answerError, BadRequestError, KithError } from './errors';
+import type { CallFlags, Transport, VersionInfo } from './transport';
+import type { CallOptions, ChangeFlags, CollectionFlags, PointId, ReadFlags, Result, Schemas } from './types';
+
+/** How a client behaves over any transport. */
+export interface ClientOptions {
+  /** Milliseconds until a call is given up, where it does not say otherwise; 300,000 when absent, 0 for never. */
+  readonly timeoutMs?: number;
+  /**
+   * Up to how many points and bytes an upsert is one request; a larger one is sent as several, one after the other.
+   * When absent, what a server takes at most with its default settings.
+   */
+  readonly batch?: Partial<BatchLimits>;
+}
+
+const TIMEOUT_MS = 300_000;
+
+type Flags = ChangeFlags & ReadFlags;
+type Update = Schemas['UpdateResult'];
+
+/** What identifies a call besides its body. */
+interface Address {
+  readonly collection?: string;
+  readonly target?: string;
+}
+
+/**
+ * A database: methods and arguments are those of `QdrantClient` of `@qdrant/js-client-rest`, with the call's options as a
+ * last argument of each. Every method rejects with a `KithError`, or with the reason of `options.signal`.
+ *
+ * Vectors may be `Float32Array`s. Integers beyond 2^53 are BigInts, in arguments and in results.
+ */
+export class KithClient {
+  readonly #transport: Transport;
+  readonly #timeoutMs: number;
+  readonly #batch: BatchLimits;
+
+  constructor(transport: Transport, { timeoutMs = TIMEOUT_MS, batch }: ClientOptions = {}) {
+    this.#transport = transport;
+    this.#timeoutMs = timeoutMs;
+    this.#batch = { ...DEFAULT_BATCH_LIMITS, ...batch };
+  }
+
+  /** Releases what the client holds. Calls that are under way and later ones reject with a `ConnectionError`. */
+  close(): Promise<void> {
+    return this.#transport.close();
+  }
+
+  /** What the client is connected to. */
+  versionInfo(options?: CallOptions): Promise<VersionInfo> {
+    return this.timed(options, (signal) => this.#transport.version(signal));
+  }
+
+  // Collections
+
+  getCollections(options?: CallOptions): Promise<Result<'CollectionsAnswer'>> {
+    return this.#run('list_collections', {}, {}, options);
+  }
+
+  getCollection(collection: string, options?: CallOptions): Promise<Schemas['CollectionInfo']> {
+    return this.#run('collection_info', { collection }, {}, options);
+  }
+
+  /** `{exists}`. */
+  collectionExists(collection: string, options?: CallOptions): Promise<Result<'ExistsAnswer'>> {
+    return this.#run('collection_exists', { collection }, {}, options);
+  }
+
+  /** True. A name that is taken is a `ConflictError`. */
+  createCollection(
+    collection: string,
+    config: Schemas['CreateCollection'] & CollectionFlags,
+    options?: CallOptions,
+  ): Promise<boolean> {
+    return this.#run('create_collection', { collection }, config, options);
+  }
+
+  /** Deletes the collection of this name, if there is one, then creates it. */
+  async recreateCollection(
+    collection: string,
+    config: Schemas['CreateCollection'] & CollectionFlags,
+    options?: CallOptions,
+  ): Promise<boolean> {
+    const { timeout } = config;
+    await this.deleteCollection(collection, timeout === undefined ? {} : { timeout }, options);
+    return this.createCollection(collection, config, options);
+  }
+
+  updateCollection(
+    collection: string,
+    changes: Schemas['UpdateCollection'] & CollectionFlags = {},
+    options?: CallOptions,
+  ): Promise<boolean> {
+    return this.#run('update_collection', { collection }, changes, options);
+  }
+
+  /** Whether there was one. */
+  deleteCollection(collection: string, args: CollectionFlags = {}, options?: CallOptions): Promise<boolean> {
+    return this.#run('delete_collection', { collection }, args, options);
+  }
+
+  // Points
+
+  /**
+   * Inserts or replaces points. What is larger than a server takes is sent in several batches, one after the other, each
+   * all or nothing by itself; the result is that of the last one. When one of them fails, `storedPoints` of the error says
+   * how many points the ones before it have stored.
+   */
+  async upsert(
+    collection: string,
+    args: Schemas['UpsertPoints'] & ChangeFlags,
+    options?: CallOptions,
+  ): Promise<Update> {
+    const batches = splitUpsert(args, this.#batch);
+    if (batches === undefined) {
+      return this.#run('upsert_points', { collection }, args, options);
+    }
+    return this.timed(options, async (signal) => {
+      let result: Update = { operation_id: 0, status: 'completed' };
+      let stored = 0;
+      for (const { body, points } of batches) {
+        try {
+          result = await this.#call<Update>('upsert_points', { collection }, body, signal);
+        } catch (error) {
+          if (error instanceof KithError) {
+            error.storedPoints = stored;
+          }
+          throw error;
+        }
+        stored += points;
+      }
+      return result;
+    });
+  }
+
+  retrieve(
+    collection: string,
+    args: Schemas['RetrievePoints'] & ReadFlags,
+    options?: CallOptions,
+  ): Promise<Schemas['Record'][]> {
+    return this.#run('retrieve_points', { collection }, args, options);
+  }
+
+  /** One point with its payload and its vectors. */
+  getPoint(
+    collection: string,
+    id: PointId,
+    args: ReadFlags = {},
+    options?: CallOptions,
+  ): Promise<Schemas['Record']> {
+    return this.#run('get_point', { collection, target: String(id) }, args, options);
+  }
+
+  delete(
+    collection: string,
+    args: Schemas['SelectPoints'] & ChangeFlags,
+    options?: CallOptions,
+  ): Promise<Update> {
+    return this.#run('delete_points', { collection }, args, options);
+  }
+
+  updateVectors(
+    collection: string,
+    args: Schemas['UpdateVectors'] & ChangeFlags,
+    options?: CallOptions,
+  ): Promise<Update> {
+    return this.#run('update_vectors', { collection }, args, options);
+  }
+
+  deleteVectors(
+    collection: string,
+    args: Schemas['DeleteVectors'] & ChangeFlags,
+    options?: CallOptions,
+  ): Promise<Update> {
+    return this.#run('delete_vectors', { collection }, args, options);
+  }
+
+  setPayload(
+    collection: string,
+    args: Schemas['SetPayload'] & ChangeFlags,
+    options?: CallOptions,
+  ): Promise<Update> {
+    return this.#run('set_payload', { collection }, args, options);
+  }
+
+  overwritePayload(
+    collection: string,
+    args: Schemas['SetPayload'] & ChangeFlags,
+    options?: CallOptions,
+  ): Promise<Update> {
+    return this.#run('overwrite_payload', { collection }, args, options);
+  }
+
+  deletePayload(
+    collection: string,
+    args: Schemas['DeletePayload'] & ChangeFlags,
+    options?: CallOptions,
+  ): Promise<Update> {
+    return this.#run('delete_payload', { collection }, args, options);
+  }
+
+  clearPayload(
+    collection: string,
+    args: Schemas['SelectPoints'] & ChangeFlags,
+    options?: CallOptions,
+  ): Promise<Update> {
+    return this.#run('clear_payload', { collection }, args, options);
+  }
+
+  /** Several changes in their order, all or nothing together. */
+  batchUpdate(
+    collection: string,
+    args: Schemas['BatchUpdate'] & ChangeFlags,
+    options?: CallOptions,
+  ): Promise<Update[]> {
+    return this.#run('batch_update', { collection }, args, options);
+  }
+
+  createPayloadIndex(
+    collection: string,
+    args: Schemas['CreateFieldIndex'] & ChangeFlags,
+    options?: CallOptions,
+  ): Promise<Update> {
+    return this.#run('create_field_index', { collection }, args, options);
+  }
+
+  deletePayloadIndex(
+    collection: string,
+    field: string,
+    args: ChangeFlags = {},
+    options?: CallOptions,
+  ): Promise<Update> {
+    return this.#run('delete_field_index', { collection, target: field }, args, options);
+  }
+
+  // Reads
+
+  query(
+    collection: string,
+    args: Schemas['QueryRequest'] & ReadFlags,
+    options?: CallOptions,
+  ): Promise<Schemas['QueryResult']> {
+    return this.#run('query', { collection }, args, options);
+  }
+
+  queryBatch(
+    collection: string,
+    args: Schemas['QueryBatch'] & ReadFlags,
+    options?: CallOptions,
+  ): Promise<Schemas['QueryResult'][]> {
+    return this.#run('query_batch', { collection }, args, options);
+  }
+
+  /** The hits, best first; `query` can do more. */
+  search(
+    collection: string,
+    args: Schemas['SearchRequest'] & ReadFlags,
+    options?: CallOptions,
+  ): Promise<Schemas['Hits']> {
+    return this.#run('search', { collection }, args, options);
+  }
+
+  searchBatch(
+    collection: string,
+    args: Schemas['SearchBatch'] & ReadFlags,
+    options?: CallOptions,
+  ): Promise<Schemas['Hits'][]> {
+    return this.#run('search_batch', { collection }, args, options);
+  }
+
+  /** A page of points, and the offset of the next one or null. */
+  scroll(
+    collection: string,
+    args: Schemas['ScrollRequest'] & ReadFlags = {},
+    options?: CallOptions,
+  ): Promise<Result<'PageAnswer'>> {
+    return this.#run('scroll', { collection }, args, options);
+  }
+
+  count(
+    collection: string,
+    args: Schemas['CountRequest'] & ReadFlags = {},
+    options?: CallOptions,
+  ): Promise<Result<'CountAnswer'>> {
+    return this.#run('count', { collection }, args, options);
+  }
+
+  // What this release does not have (C8): each rejects with the `NotImplementedError` that the server answers.
+
+  readonly getAliases: Refused = refused('aliases');
+  readonly getCollectionAliases: Refused = refused('aliases');
+  readonly updateCollectionAliases: Refused = refused('aliases');
+  readonly listSnapshots: Refused = refused('snapshots');
+  readonly createSnapshot: Refused = refused('snapshots');
+  readonly deleteSnapshot: Refused = refused('snapshots');
+  readonly recoverSnapshot: Refused = refused('snapshot recovery');
+  readonly queryGroups: Refused = refused('grouped search');
+
+  /** Runs work under the deadline and the signal of a call. */
+  protected timed<T>(
+    options: CallOptions | undefined,
+    work: (signal: AbortSignal) => Promise<T>,
+  ): Promise<T> {
+    return withDeadline({ timeoutMs: this.#timeoutMs, ...options }, work);
+  }
+
+  #run<T>(operation: Operation, address: Address, args: object, options?: CallOptions): Promise<T> {
+    return this.timed(options, (signal) => this.#call<T>(operation, address, args, signal));
+  }
+
+  /** Executes an operation whose flags stand among its arguments, and gives the `result` of its envelope. */
+  async #call<T>(operation: Operation, address: Address, args: object, signal: AbortSignal): Promise<T> {
+    for (const [what, name] of Object.entries(address)) {
+      if (typeof name !== 'string' || name === '') {
+        throw new BadRequestError(`The ${what} of a call must be a string of at least one character`, 400);
+      }
+    }
+    const { wait, ordering, consistency, timeout, ...body } = args as Flags;
+    const flags: CallFlags = { wait, ordering, consistency, timeout };
+    return (await this.#transport.execute({ operation, ...address, flags, body, signal })).result as T;
+  }
+}
+
+/** A method of a group that this release does not have, whatever its arguments. */
+export type Refused = (...args: readonly unknown[]) => Promise<never>;
+
+/** Rejects as the server answers the endpoints of the group. */
+function refused(group: string): Refused {
+  const { status, message } = notImplemented(group);
+  return () => Promise.reject(answerError(status, message));
+}

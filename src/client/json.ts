@@ -1,0 +1,131 @@
+import { randomUUID } from 'node:crypto';
+
+/**
+ * JSON as the client writes and reads it: `Float32Array`s are lists of numbers, and integers beyond 2^53 are BigInts in
+ * both directions. JSON.rawJSON and the source text in JSON.parse would do it, but Node 20 lacks them.
+ */
+
+/** Deeper values are refused: the server takes far less, and a cycle ends here. */
+const MOST_DEPTH = 512;
+
+/**
+ * Writes a value as JSON. Objects lose their undefined fields; what `toJSON` gives stands for what has it; numbers that
+ * are not finite are null, which the server refuses with their place.
+ * @throws TypeError for a function, a symbol, and what is nested deeper than 512 or in itself.
+ */
+export function encodeJson(value: unknown): string {
+  return encode(value, 0) ?? 'null';
+}
+
+/** Undefined where JSON has no place for the value. */
+function encode(value: unknown, depth: number): string | undefined {
+  switch (typeof value) {
+    case 'string':
+      return JSON.stringify(value);
+    case 'number':
+      return Number.isFinite(value) ? String(value) : 'null';
+    case 'bigint':
+    case 'boolean':
+      return String(value);
+    case 'undefined':
+      return undefined;
+    case 'object':
+      return value === null ? 'null' : encodeObject(value, depth);
+    case 'function':
+    case 'symbol':
+      throw new TypeError(`A ${typeof value} cannot be sent`);
+  }
+}
+
+function encodeObject(value: object, depth: number): string | undefined {
+  if (depth > MOST_DEPTH) {
+    throw new TypeError(`A value that is nested deeper than ${MOST_DEPTH} cannot be sent`);
+  }
+  if (Array.isArray(value)) {
+    return encodeArray(value, depth);
+  }
+  if (ArrayBuffer.isView(value) && !(value instanceof DataView)) {
+    return encodeArray(Array.from(value as unknown as ArrayLike<unknown>), depth);
+  }
+  if ('toJSON' in value && typeof value.toJSON === 'function') {
+    return encode((value.toJSON as (key: string) => unknown)(''), depth + 1);
+  }
+  const fields: string[] = [];
+  for (const [name, field] of Object.entries(value)) {
+    const text = encode(field, depth + 1);
+    if (text !== undefined) {
+      fields.push(`${JSON.stringify(name)}:${text}`);
+    }
+  }
+  return `{${fields.join(',')}}`;
+}
+
+function encodeArray(items: readonly unknown[], depth: number): string {
+  // Vectors are most of what is sent, and JSON.stringify is several times as fast for numbers alone.
+  if (items.every((item) => typeof item === 'number')) {
+    return JSON.stringify(items);
+  }
+  return `[${items.map((item) => encode(item, depth + 1) ?? 'null').join(',')}]`;
+}
+
+/** Whether there may be an integer that a number cannot hold; a quick look that most answers do not pass. */
+const LONG_DIGITS = /\d{16}/;
+/** The start of a string, or an integer of 16 digits or more that is no part of another number. */
+const QUOTE_OR_LONG_INTEGER = /"|(?<![\d.])-?\d{16,}(?![\d.eE])/g;
+
+/**
+ * Reads JSON. Integers beyond 2^53 become BigInts, all others numbers.
+ * @throws SyntaxError when it is not JSON.
+ */
+export function parseJson(text: string): unknown {
+  if (!LONG_DIGITS.test(text)) {
+    return JSON.parse(text);
+  }
+  // No string of the answer begins with what is random.
+  const mark = randomUUID();
+  const marked = markLongIntegers(text, mark);
+  if (marked === text) {
+    return JSON.parse(text);
+  }
+  return JSON.parse(marked, (_name, value: unknown) =>
+    typeof value === 'string' && value.startsWith(mark) ? BigInt(value.slice(mark.length)) : value,
+  );
+}
+
+/** Makes strings that begin with `mark` of the integers that a number cannot hold. */
+function markLongIntegers(text: string, mark: string): string {
+  let marked = '';
+  let copied = 0;
+  QUOTE_OR_LONG_INTEGER.lastIndex = 0;
+  for (
+    let found = QUOTE_OR_LONG_INTEGER.exec(text);
+    found !== null;
+    found = QUOTE_OR_LONG_INTEGER.exec(text)
+  ) {
+    const [token] = found;
+    if (token === '"') {
+      // Strings are skipped by hand: a pattern for a whole one needs a stack as long as the string.
+      QUOTE_OR_LONG_INTEGER.lastIndex = endOfString(text, found.index + 1);
+    } else if (!Number.isSafeInteger(Number(token))) {
+      marked += `${text.slice(copied, found.index)}"${mark}${token}"`;
+      copied = found.index + token.length;
+    }
+  }
+  return marked + text.slice(copied);
+}
+
+/** The place after the quote that ends a string; the end of the text where there is none. */
+function endOfString(text: string, from: number): number {
+  let quote = text.indexOf('"', from);
+  while (quote !== -1) {
+    let escapes = 0;
+    while (text[quote - 1 - escapes] === '\\') {
+      escapes += 1;
+    }
+    if (escapes % 2 === 0) {
+      return quote + 1;
+    }
+    quote = text.indexOf('"', quote + 1);
+  }
+  return text.length;
+}

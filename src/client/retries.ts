@@ -1,0 +1,111 @@
+import { ConnectionError, NotReadyError, OverloadedError, UnavailableError } from './errors';
+import { isRepeatable } from './repeatable';
+import type { Call, Envelope, Transport, VersionInfo } from './transport';
+
+/** How often and after how long a failed call is tried again. */
+export interface RetryPolicy {
+  /** Tries after the first one. */
+  readonly retries: number;
+  /** Before the second try; each later pause is twice as long. */
+  readonly firstPauseMs: number;
+}
+
+/** What the specification advises for 412 (C10.1). */
+export const DEFAULT_RETRIES: RetryPolicy = { retries: 5, firstPauseMs: 500 };
+
+/** A server that asks for a longer pause is not waited for: data endpoints ask for 9 seconds at most (C1.5). */
+const LONGEST_RETRY_AFTER_SECONDS = 10;
+
+/**
+ * How long to pause before the next try, in milliseconds; undefined when the failure is final.
+ *
+ * 412 and 429 are given before anything is done. A 503 may come when a server stops and the request was executed, so it
+ * counts like a lost connection: only what is repeatable is tried again. A request that never reached the server is, too.
+ */
+export function pauseBefore(
+  error: unknown,
+  attempt: number,
+  repeatable: boolean,
+  { retries, firstPauseMs }: RetryPolicy,
+): number | undefined {
+  if (attempt >= retries) {
+    return undefined;
+  }
+  const pauseMs = firstPauseMs * 2 ** attempt;
+  if (error instanceof NotReadyError) {
+    return pauseMs;
+  }
+  if (error instanceof ConnectionError) {
+    return error.isPermanent || (error.outcomeUnknown && !repeatable) ? undefined : pauseMs;
+  }
+  if (error instanceof OverloadedError || (error instanceof UnavailableError && repeatable)) {
+    const seconds = error.retryAfterSeconds;
+    if (seconds === undefined) {
+      return pauseMs;
+    }
+    return seconds > LONGEST_RETRY_AFTER_SECONDS ? undefined : seconds * 1000;
+  }
+  return undefined;
+}
+
+/** Tries work again while its failures are not final. */
+export class Retries {
+  readonly #closed = new AbortController();
+
+  constructor(private readonly policy: RetryPolicy) {}
+
+  async run<T>(repeatable: boolean, signal: AbortSignal | undefined, work: () => Promise<T>): Promise<T> {
+    for (let attempt = 0; ; attempt += 1) {
+      try {
+        return await work();
+      } catch (error) {
+        const pauseMs = pauseBefore(error, attempt, repeatable, this.policy);
+        if (pauseMs === undefined) {
+          throw error;
+        }
+        await pause(pauseMs, [this.#closed.signal, ...(signal === undefined ? [] : [signal])]);
+        signal?.throwIfAborted();
+      }
+    }
+  }
+
+  /** Ends the pauses. */
+  close(): void {
+    this.#closed.abort();
+  }
+}
+
+/** Resolves after a time, or at once when one of the signals is aborted. */
+function pause(ms: number, signals: readonly AbortSignal[]): Promise<void> {
+  return new Promise((resolve) => {
+    const end = (): void => {
+      clearTimeout(timer);
+      for (const signal of signals) {
+        signal.removeEventListener('abort', end);
+      }
+      resolve();
+    };
+    const timer = setTimeout(end, ms);
+    for (const signal of signals) {
+      signal.addEventListener('abort', end, { once: true });
+      if (signal.aborted) {
+        end();
+      }
+    }
+  });
+}
+
+/** A transport that repeats the calls of another one. */
+export function retrying(transport: Transport, policy: RetryPolicy = DEFAULT_RETRIES): Transport {
+  const retries = new Retries(policy);
+  return {
+    execute: (call: Call): Promise<Envelope> =>
+      retries.run(isRepeatable(call.operation), call.signal, () => transport.execute(call)),
+    version: (signal?: AbortSignal): Promise<VersionInfo> =>
+      retries.run(true, signal, () => transport.version(signal)),
+    close: async (): Promise<void> => {
+      retries.close();
+      await transport.close();
+    },
+  };
+}

@@ -1,0 +1,66 @@
+import type { Operation } from '../engine/types';
+
+/**
+ * What a client stands on: something that executes operations of the engine, over HTTP, over a socket or in the same
+ * process. It knows operations, not methods and paths.
+ */
+export interface Transport {
+  /**
+   * Executes one operation and resolves with its envelope, parsed: integers beyond 2^53 are BigInts
+   * (`parseJson` of `./json` does it). Rejects
+   * - with the `KithError` of the answer's status (`answerError` of `./errors`) when the operation is refused or fails,
+   * - with a `ConnectionError` when there is no answer; its `outcomeUnknown` is false when certainly nothing was done,
+   * - with `call.signal.reason` when the signal is aborted.
+   *
+   * It does not repeat what fails: `retrying` of `./retries` does that for any transport, and `isRepeatable` of
+   * `./repeatable` says which operations may be executed twice.
+   */
+  execute(call: Call): Promise<Envelope>;
+  /** What is at the other end (C9.2). */
+  version(signal?: AbortSignal): Promise<VersionInfo>;
+  /** Releases what the transport holds, once. Calls that are under way and later ones reject with a `ConnectionError`. */
+  close(): Promise<void>;
+}
+
+/** One operation of the engine. */
+export interface Call {
+  readonly operation: Operation;
+  /** Absent only for `list_collections`. */
+  readonly collection?: string | undefined;
+  /** The point id (`get_point`) or the field name (`delete_field_index`) as text, not percent-encoded. */
+  readonly target?: string | undefined;
+  readonly flags?: CallFlags | undefined;
+  /**
+   * A JSON value that may hold `Float32Array`s where numbers are listed and BigInts where integers are; `encodeJson` of
+   * `./json` writes it. The transport does not change it. Absent where the operation reads no body.
+   */
+  readonly body?: unknown;
+  /** Aborted when nobody waits for the answer any more: by the caller, or because its deadline has passed. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** The parameters of an operation that HTTP has in the query string (C1.10, C5). Absent ones are the engine's defaults. */
+export interface CallFlags {
+  readonly wait?: boolean | undefined;
+  /** Seconds until the engine gives the request up (408). */
+  readonly timeout?: number | undefined;
+  /** `weak`, `medium` or `strong`; has no effect on one node. */
+  readonly ordering?: string | undefined;
+  /** A number, `majority`, `quorum` or `all`; has no effect on one node. */
+  readonly consistency?: string | number | undefined;
+}
+
+/** The envelope of a success (C1.1). */
+export interface Envelope {
+  readonly result: unknown;
+  /** Seconds that the server took. */
+  readonly time?: number | undefined;
+}
+
+/** What `GET /` answers (C9.2), with the names that `@qdrant/js-client-rest` has. */
+export interface VersionInfo {
+  readonly title: string;
+  /** The level of Qdrant's API that is served. */
+  readonly version: string;
+  readonly kithdb_version: string;
+}

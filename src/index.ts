@@ -1,0 +1,9 @@
+/** What `import … from 'kithdb'` gives. */
+export { KithClient, type ClientOptions } from './client/client';
+export * from './client/errors';
+export { connect, RemoteClient, type ConnectOptions, type NewAccessToken } from './client/remote-client';
+export type { BatchLimits } from './client/batches';
+export type { RetryPolicy } from './client/retries';
+export type { Call, CallFlags, Envelope, Transport, VersionInfo } from './client/transport';
+export type { CallOptions, ChangeFlags, CollectionFlags, PointId, ReadFlags, Schemas } from './client/types';
+export { startServer, type TemporaryServer, type TemporaryServerOptions } from './temporary-server';
