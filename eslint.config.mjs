@@ -36,6 +36,7 @@ export default tseslint.config(
       '.build/',
       'kithdb-data/',
       'src/engine/binding.d.ts',
+      'src/client/generated.ts',
     ],
   },
   { linterOptions: { reportUnusedDisableDirectives: 'error' } },

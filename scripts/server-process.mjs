@@ -11,14 +11,24 @@ const START_TIMEOUT_MS = 120_000;
  * @param {string[]} flags
  * @param {Record<string, string>} [env] its settings in the environment; those of this process are not its own
  * @param {string[]} [prefix] a command that becomes the server's: it ends with `exec "$@"`
+ * @param {string[]} [node] the Node that runs it, another than this one: behind an emulator, or of another C library
+ * @param {string} [cwd] its working folder
  * @returns {Promise<{url: string, pid: number, readyAfterMs: number, stop: () => Promise<number>, kill: () => Promise<number>}>}
  *   `stop` ends it gracefully and resolves with its exit code; `kill` does not ask it
  */
-export async function startServer(launcher, flags, env = {}, prefix = []) {
+export async function startServer(
+  launcher,
+  flags,
+  env = {},
+  prefix = [],
+  node = [process.execPath],
+  cwd = undefined,
+) {
   const startedAt = performance.now();
-  const [command, ...args] = [...prefix, process.execPath, launcher, ...flags];
+  const [command, ...args] = [...prefix, ...node, launcher, ...flags];
   const child = spawn(command, args, {
     env: { ...withoutSettings(process.env), ...env },
+    cwd,
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const exited = new Promise((resolve) => child.once('close', resolve));

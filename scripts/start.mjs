@@ -10,6 +10,8 @@ import { pathsFrom } from './caller-paths.mjs';
 
 try {
   await buildEverything();
+  // It is for the build; a server refuses variables that are no settings of its own.
+  delete process.env.KITHDB_ENGINE_PACKAGE;
   const { isPathFlag } = createRequire(import.meta.url)('../dist/config/index.js');
   const folder = process.env.INIT_CWD ?? process.cwd();
   process.exitCode = await serve(pathsFrom(process.argv.slice(2), folder, isPathFlag));

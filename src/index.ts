@@ -5,6 +5,7 @@ export { connect, RemoteClient, type ConnectOptions, type NewAccessToken } from 
 export { EmbeddedClient, open, type EmbeddedOptions } from './embedded/client';
 export type { BatchLimits } from './client/batches';
 export type { RetryPolicy } from './client/retries';
-export type { Call, CallFlags, Envelope, Transport, VersionInfo } from './client/transport';
+export type { HttpOptions, RetryingHttpOptions } from './client/http-transport';
+export type { ByteTransport, Call, CallFlags, Envelope, Transport, VersionInfo } from './client/transport';
 export type { CallOptions, ChangeFlags, CollectionFlags, PointId, ReadFlags, Schemas } from './client/types';
 export { startServer, type TemporaryServer, type TemporaryServerOptions } from './temporary-server';

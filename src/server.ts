@@ -13,6 +13,7 @@ import {
 import type { Config } from './config';
 import type { Engine, EngineOptions } from './engine/types';
 import { DEFAULT_PACE } from './http/body';
+import { keepCertificate } from './http/certificate';
 import { ClientAddresses } from './http/client-address';
 import { Deferred } from './http/deferred';
 import { drain } from './http/drain';
@@ -47,6 +48,8 @@ export interface StartOptions {
   readonly print?: (line: string) => void;
   /** How long running requests may take to finish when the server stops. */
   readonly graceMs?: number;
+  /** Time between two looks at the files of the certificate. */
+  readonly certificateLookMs?: number;
   /** False leaves the signals and the exit of the process to the caller, as tests do. */
   readonly ownsProcess?: boolean;
 }
@@ -60,6 +63,8 @@ export interface RunningServer {
    * after listening.
    */
   readonly ready: Promise<void>;
+  /** Reads certificate and key again (C11.5); undefined without TLS. */
+  readonly readCertificateAgain: (() => Promise<void>) | undefined;
   /**
    * Stops accepting, lets running requests finish for `graceMs`, gives up the others, syncs, writes checkpoints while there
    * is time, and closes. Every call gives the same promise.
@@ -109,8 +114,16 @@ export async function startServer(config: Config, options: StartOptions = {}): P
       reportStart(await engine, { url, tookMs: performance.now() - startedAt, log, print, isClosed });
     }
   });
+  const certificate = keepCertificate(server, config.tls, log, options.certificateLookMs);
+  cleanUp.add('certificate', () => certificate?.close());
   drainAtStop(start, server, options.graceMs ?? GRACE_MS);
-  const running: RunningServer = { url, port, ready, stop: stopOnce(start) };
+  const running: RunningServer = {
+    url,
+    port,
+    ready,
+    readCertificateAgain: certificate && (() => certificate.readAgain()),
+    stop: stopOnce(start),
+  };
   if (owner === undefined) {
     ready.catch(() => undefined);
   } else {
@@ -255,7 +268,7 @@ function openEngine(start: Start, auth: Deferred<AuthService>, making: Promise<E
 
 /** Opens the socket for commands on this machine. The server works without it. */
 async function openControlSocket(
-  { config, log }: Start,
+  { config, log, lifecycle }: Start,
   engine: Engine,
   store: AuthService,
   cleanUp: CleanUp,
@@ -276,12 +289,15 @@ async function openControlSocket(
       await store.rotateSecret();
       return true;
     };
-    const control = await openControl(config.dataDir, { staging, resetPassword, rotateSecret }, log);
+    const createAdmin = (password: string) => store.createAdmin(password);
+    const readiness = () => lifecycle.readiness;
+    const services = { staging, readiness, createAdmin, resetPassword, rotateSecret };
+    const control = await openControl(config.dataDir, services, log);
     cleanUp.add('control socket', () => control.close());
   } catch (error) {
     log.warn(
       { err: error },
-      'no socket for commands: kithdb backup, kithdb admin reset-password and kithdb admin rotate-secret need the server to be stopped',
+      'no socket for commands: kithdb backup and kithdb admin create, reset-password and rotate-secret need the server to be stopped',
     );
   }
 }

@@ -43,6 +43,16 @@ export function describeUnless(missing: Missing): (name: string, tests: () => vo
   };
 }
 
+/** Why no certificate can be made. */
+export function whyNoOpenssl(): Missing {
+  try {
+    execFileSync('openssl', ['version'], { stdio: 'pipe' });
+    return undefined;
+  } catch {
+    return 'there is no openssl';
+  }
+}
+
 /** Why no tmpfs can be mounted. */
 export function whyNoTmpfs(): Missing {
   const path = mkdtempSync(join(tmpdir(), 'kithdb-mount-'));

@@ -5,24 +5,22 @@ import { atLeast, atMost } from './verdict.mjs';
 export const BYSTANDER_RATE = 200;
 
 /**
- * Measures the bystander for a while.
+ * Starts to measure the bystander, whose connection then stands.
  *
  * @param {import('./session.mjs').Session} session
  * @param {{warmUpSeconds?: number}} [how]
- * @returns {Promise<import('./generator.mjs').Report>}
+ * @returns {Promise<{report: Promise<import('./generator.mjs').Report>}>}
  */
-export function watch(session, { warmUpSeconds = 0 } = {}) {
+function start(session, { warmUpSeconds = 0 } = {}) {
   const { generator, server, requests, seconds } = session;
   const traffic = { kind: 'probe', per_second: BYSTANDER_RATE, source: server.bystander.source };
-  return generator.run(server, traffic, requests.lightSearches(), {
-    token: server.bystander.token,
-    seconds,
-    warmUpSeconds,
-  });
+  const how = { token: server.bystander.token, seconds, warmUpSeconds };
+  return generator.start(server, traffic, requests.lightSearches(), how);
 }
 
 /**
- * Measures the bystander alone, and then beside what `attack` starts.
+ * Measures the bystander alone, and then beside what `attack` starts. Its connection is older than the attack, and its
+ * searches are measured from before the attack begins: connections that are opened beside it are figures of their own.
  *
  * @param {import('./session.mjs').Session} session
  * @param {() => Promise<{stop: () => Promise<any>}[]>} attack resolves when all attackers have begun
@@ -30,10 +28,11 @@ export function watch(session, { warmUpSeconds = 0 } = {}) {
  */
 export async function watchBeside(session, attack, meanwhile = () => Promise.resolve()) {
   // The first searches after a start meet code that V8 has not compiled yet.
-  const idle = await watch(session, { warmUpSeconds: session.scale.warmUpSeconds });
+  const idle = await (await start(session, { warmUpSeconds: session.scale.warmUpSeconds })).report;
+  const bystander = await start(session);
   const attackers = await attack();
   try {
-    const [during, beside] = await Promise.all([watch(session), meanwhile()]);
+    const [during, beside] = await Promise.all([bystander.report, meanwhile()]);
     return { idle, during, beside, attackers: await stopAll(attackers) };
   } catch (error) {
     await stopAll(attackers).catch(() => undefined);

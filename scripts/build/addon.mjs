@@ -2,7 +2,7 @@
 import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { announce, BuildError, mustRun, output } from './process.mjs';
-import { fingerprint, isCurrent, remember, root } from './tree.mjs';
+import { fingerprint, forget, isCurrent, remember, root } from './tree.mjs';
 
 const nativeDir = join(root, 'native');
 
@@ -42,6 +42,11 @@ export async function requireBuildableAddon() {
   if (!addonIsCurrent()) await requireRust();
 }
 
+/** Makes the addon in `native/` one that was not built from these sources. */
+export function forgetAddon() {
+  forget('addon');
+}
+
 function addonIsCurrent() {
   return hasAddon() && existsSync(generatedTypes) && isCurrent('addon', sourceDigest());
 }
@@ -64,7 +69,9 @@ function hasAddon() {
 async function requireRust() {
   const wanted =
     /^rust-version = "(.+)"$/m.exec(readFileSync(join(root, 'Cargo.toml'), 'utf8'))?.[1] ?? '1.0';
-  const howTo = `KithDB's engine is built from source here and needs Rust ${wanted} or newer: https://rustup.rs`;
+  const howTo =
+    `KithDB's engine is built from source here and needs Rust ${wanted} or newer: https://rustup.rs\n` +
+    'A machine without Rust takes the engine from a package: KITHDB_ENGINE_PACKAGE, see docs/packages.md.';
   const answer = await output('rustc', ['--version']);
   if (answer === null || (await output('cargo', ['--version'])) === null) {
     throw new BuildError(`No working Rust toolchain was found (rustc and cargo). ${howTo}`);

@@ -23,8 +23,9 @@ if (existsSync(cargoBin) && !(process.env.PATH ?? '').split(delimiter).includes(
  * @param {string} name what the log is called
  * @param {string} command
  * @param {string[]} args
- * @param {{cwd?: string, env?: NodeJS.ProcessEnv}} [options]
- * @returns {Promise<{code: number, log: string}>} exit code (127: not found) and the path of the log
+ * @param {{cwd?: string, env?: NodeJS.ProcessEnv, bare?: boolean, limitMs?: number}} [options] `bare`: with `env` alone, and
+ *   not this process' too; `limitMs`: it is killed after so long
+ * @returns {Promise<{code: number, log: string}>} exit code (124: killed, 127: not found) and the path of the log
  */
 export function run(name, command, args, options = {}) {
   const logDir = join(root, '.build', 'logs');
@@ -34,12 +35,19 @@ export function run(name, command, args, options = {}) {
   return new Promise((resolve) => {
     const child = spawn(command, args, {
       cwd: options.cwd ?? root,
-      env: { ...process.env, ...options.env },
+      env: options.bare ? options.env : { ...process.env, ...options.env },
       stdio: ['ignore', out, out],
     });
+    let isLate = false;
+    const kill = () => {
+      isLate = true;
+      child.kill('SIGKILL');
+    };
+    const limit = options.limitMs && setTimeout(kill, options.limitMs);
     const finish = (code) => {
+      clearTimeout(limit);
       closeSync(out);
-      resolve({ code, log });
+      resolve({ code: isLate ? 124 : code, log });
     };
     child.once('error', () => finish(127));
     child.once('close', (code, signal) => finish(code ?? (signal ? 1 : 0)));

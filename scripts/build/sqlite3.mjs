@@ -1,23 +1,16 @@
 /**
- * sqlite3's own addon. Its package brings no binary: its install script looks for a prebuilt one and else
- * compiles, which takes more than a minute. So the compiled addon is kept in the cache that the script
- * reads first, and the next fresh clone on this machine takes seconds.
+ * sqlite3's own addon, compiled from the sources in its package. Its install script would first fetch a binary that
+ * nothing verifies, so it never runs here. Compiling takes more than a minute: the result is kept in the user's cache,
+ * and the next fresh clone on this machine takes seconds.
  */
 import { existsSync, mkdirSync, readFileSync, renameSync } from 'node:fs';
+import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { announce, BuildError, npm, output, run, say, tail } from './process.mjs';
+import { announce, BuildError, mustRun, npm, run, say, tail } from './process.mjs';
 import { isCurrent, remember, root } from './tree.mjs';
 
 const packageDir = join(root, 'node_modules', 'sqlite3');
 const addon = join('build', 'Release', 'node_sqlite3.node');
-
-/** Asks prebuild-install for the name of its cache file, with the arguments that sqlite3's script gives it. */
-const ASK_FOR_CACHE_PATH = `
-  const { cachedPrebuild, getDownloadUrl } = require('prebuild-install/util');
-  const pkg = require('./package.json');
-  const settings = { ...require('prebuild-install/rc')(pkg), pkg };
-  console.log(cachedPrebuild(getDownloadUrl(settings)));
-`;
 
 /**
  * Makes `require('sqlite3')` work, or finds that the runtime's own `node:sqlite` can be used instead.
@@ -26,27 +19,21 @@ const ASK_FOR_CACHE_PATH = `
  */
 export async function prepareSqlite3() {
   if (existsSync(join(packageDir, addon))) return;
-  const version = JSON.parse(readFileSync(join(packageDir, 'package.json'), 'utf8')).version;
+  const { version } = JSON.parse(readFileSync(join(packageDir, 'package.json'), 'utf8'));
   const attempt = `${version} on Node ${process.version}`;
   // A compile that failed fails again: do not spend a minute on it at every start.
   if (hasNodeSqlite() && isCurrent('sqlite3-unavailable', attempt)) return;
-
-  const cached = await output(process.execPath, ['-e', ASK_FOR_CACHE_PATH, '--', '-r', 'napi'], {
-    cwd: packageDir,
-  });
-  const known = cached !== null && existsSync(cached);
-  const what = known ? 'Unpacking sqlite3' : 'Compiling sqlite3 (once on this machine, more than a minute)';
-  await announce(what, async () => {
+  const kept = keptAddon(version);
+  if (existsSync(kept)) {
+    await mustRun('sqlite3-unpack', 'tar', ['-xzf', kept, '-C', packageDir]);
+    return;
+  }
+  await announce('Compiling sqlite3 (once on this machine, more than a minute)', async () => {
+    // Through npm, because its settings say where the headers of Node are.
     const [command, leading] = npm();
-    const { code, log } = await run('sqlite3', command, [
-      ...leading,
-      'rebuild',
-      'sqlite3',
-      '--ignore-scripts=false',
-      '--foreground-scripts',
-    ]);
+    const { code, log } = await run('sqlite3', command, [...leading, 'run', 'rebuild'], { cwd: packageDir });
     if (code === 0 && existsSync(join(packageDir, addon))) {
-      if (cached !== null && !known) await keep(cached);
+      await keep(kept);
     } else if (hasNodeSqlite()) {
       say(`sqlite3 could not be compiled; tokens will be kept by node:sqlite instead (log: ${log})`);
       remember('sqlite3-unavailable', attempt);
@@ -61,15 +48,24 @@ export async function prepareSqlite3() {
 }
 
 /** Whether this Node has SQLite built in and usable without a flag. */
-function hasNodeSqlite() {
+export function hasNodeSqlite() {
   const [major, minor] = process.versions.node.split('.').map(Number);
   return major > 22 || (major === 22 && minor >= 13);
 }
 
+/** Where the compiled addon of a version is kept: it uses Node-API, and so fits every Node of a platform and C library. */
+function keptAddon(version) {
+  process.report.excludeNetwork = true;
+  const { glibcVersionCompiler } = process.report.getReport().header;
+  const libc = process.platform === 'linux' ? (glibcVersionCompiler === undefined ? '-musl' : '-gnu') : '';
+  const cache = process.env.XDG_CACHE_HOME || join(homedir(), '.cache');
+  return join(cache, 'kithdb', `sqlite3-${version}-${process.platform}-${process.arch}${libc}.tar.gz`);
+}
+
 /** Puts the compiled addon into the cache, under a temporary name first: two clones may build at once. */
-async function keep(cached) {
-  mkdirSync(dirname(cached), { recursive: true });
-  const partial = `${cached}.${process.pid}.tmp`;
+async function keep(kept) {
+  mkdirSync(dirname(kept), { recursive: true, mode: 0o700 });
+  const partial = `${kept}.${process.pid}.tmp`;
   const { code } = await run('sqlite3-cache', 'tar', ['-czf', partial, '-C', packageDir, addon]);
-  if (code === 0) renameSync(partial, cached);
+  if (code === 0) renameSync(partial, kept);
 }

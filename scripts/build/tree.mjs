@@ -1,6 +1,6 @@
 /** The source tree: where it is, and fingerprints that show whether a build product is out of date. */
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -49,6 +49,11 @@ export function isCurrent(name, digest) {
 export function remember(name, digest) {
   mkdirSync(buildDir, { recursive: true });
   writeFileSync(stampPath(name), digest);
+}
+
+/** Makes whatever `name` is now out of date. */
+export function forget(name) {
+  rmSync(stampPath(name), { force: true });
 }
 
 function stampPath(name) {

@@ -5,6 +5,9 @@ import { BuildError, run } from '../build/process.mjs';
 import { TEST_BUILD } from '../build/tests.mjs';
 import { root } from '../build/tree.mjs';
 import { runSchemathesis } from '../schemathesis.mjs';
+import { FAULTS, runFaults } from './faults/suite.mjs';
+import { checkPlatforms } from './platform-engines.mjs';
+import { checkRegistryInstall } from './registry-install.mjs';
 
 const FUZZ_SECONDS = 300;
 
@@ -105,6 +108,21 @@ async function runRequests(seed, count) {
   }
 }
 
+/** A check that answers lines on what it found, and fails with a BuildError. */
+function check(name, work) {
+  return async () => {
+    const log = join(root, '.build', 'logs', `long-${name}.log`);
+    try {
+      writeFileSync(log, `${await work()}\n`);
+      return { code: 0, log, count: 1 };
+    } catch (error) {
+      if (!(error instanceof BuildError)) throw error;
+      writeFileSync(log, `${error.message}\n`);
+      return { code: 1, log, count: 1 };
+    }
+  };
+}
+
 function fuzz(target) {
   return {
     full: 1,
@@ -130,6 +148,7 @@ const standard = {
     { count: 'KITHDB_SEEDS', first: 'KITHDB_FIRST_SEED' },
     { full: 40_000, slice: 4_000 },
   ),
+  faults: { full: FAULTS.length, slice: 8, isNumbered: true, run: runFaults },
   kills: { full: 400, slice: 100, isNumbered: false, run: runKills },
   'owner-kills': { full: 120, slice: 12, isNumbered: false, run: runOwnerKills },
   'auth-flips': { full: 10_000, slice: 2_000, isNumbered: true, run: runAuthFlips },
@@ -171,6 +190,9 @@ const standard = {
     { full: 1_024, slice: 128 },
   ),
   'failing-calls': { full: 8, slice: 1, isNumbered: true, run: runFailingCalls },
+  registry: { full: 1, slice: 1, isNumbered: false, run: check('registry', checkRegistryInstall) },
+  // Four engines are built: in full only.
+  platforms: { full: 1, isNumbered: false, run: check('platforms', checkPlatforms) },
   'every-call': exhaustive('every-call', ['--test', 'power_cut', 'every_nth']),
   'every-program': exhaustive('every-program', ['--test', 'power_cut', 'no_crash']),
 };

@@ -1,61 +1,127 @@
-/** What a user gets from npm: the packed tarball, installed into an empty folder, must serve without Rust. */
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+/**
+ * What a user gets: the tarballs of `npm run pack`, installed together into an empty folder without Rust, a compiler or
+ * install scripts, must be small and serve. From a registry, and on other platforms: see the suites of test:long.
+ */
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { takeEnginePackage } from '../build/engine-package.mjs';
 import { BuildError, mustRun, npm } from '../build/process.mjs';
+import { hasNodeSqlite } from '../build/sqlite3.mjs';
 import { root } from '../build/tree.mjs';
-import { startServer } from '../server-process.mjs';
+import { glibcOf, needsOf } from '../package/elf.mjs';
+import { addSqlite3, bareEnvironment, requireSmall, serveOnce } from '../package/installation.mjs';
+import { addonOf, ownPlatform, platforms } from '../package/platforms.mjs';
+import { enginesIn, packAll } from '../package/tarballs.mjs';
 
-/** A larger package holds something that does not belong to it, such as a data set or a debug build. */
-const MAX_PACKED_BYTES = 20 * 1024 * 1024;
+/** What the package of the product may hold; what is not needed to run it is in the repository. */
+const EXPECTED =
+  /^(?:bin\/kithdb\.js|dist\/.+\.(?:js|d\.ts)|dist\/openapi\.json|LICENSE|README\.md|THIRD-PARTY-NOTICES|package\.json)$/;
 
-/** @returns {Promise<string>} the size of the tarball, for the step's line */
+/** @returns {Promise<string>} the sizes, for the step's line */
 export async function checkPackedInstall() {
-  const [command, leading] = npm();
-  const packDir = join(root, '.build', 'pack');
-  rmSync(packDir, { recursive: true, force: true });
-  mkdirSync(packDir, { recursive: true });
-  await mustRun('pack', command, [...leading, 'pack', '--pack-destination', packDir]);
-  const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
-  const tarball = join(packDir, `kithdb-${version}.tgz`);
-  const bytes = readFileSync(tarball).length;
-  if (bytes > MAX_PACKED_BYTES)
-    throw new BuildError(`The package has ${bytes} bytes, limit ${MAX_PACKED_BYTES}.`);
-
+  const platform = ownPlatform();
+  if (platform === undefined) return `skipped: there is no package for ${process.platform}-${process.arch}`;
   const folder = mkdtempSync(join(tmpdir(), 'kithdb-packed-'));
   try {
-    writeFileSync(
-      join(folder, 'package.json'),
-      JSON.stringify({ private: true, allowScripts: { sqlite3: true } }),
-    );
-    await mustRun('packed-install', command, [...leading, 'install', '--no-audit', '--no-fund', tarball], {
-      cwd: folder,
+    const { kithdb, engines } = await packAll({
+      out: join(folder, 'tarballs'),
+      engines: enginesIn(join(root, 'native'), [platform]),
+      namesEngines: false,
     });
-    requireNoTestSwitches(join(folder, 'node_modules', 'kithdb', 'native'));
-    await serveOnce(folder);
+    requireContents(kithdb, engines[0], platform);
+    await requireEnginePackage(kithdb, engines[0], platform, join(folder, 'native'));
+    const installed = join(folder, 'installed');
+    const bytes = await install(installed, [kithdb.file, engines[0].file]);
+    requireExports(installed, kithdb);
+    await requireServing(installed);
+    const packed = kithdb.bytes + engines[0].bytes;
+    return `${(packed / 1e6).toFixed(1)} MB packed, ${(bytes / 1e6).toFixed(1)} MB installed`;
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
-  return `${(bytes / 1024 / 1024).toFixed(1)} MB packed`;
 }
 
-/** The addon that tests load is built beside the product and must not be packed. */
-function requireNoTestSwitches(native) {
-  const extra = readdirSync(native).filter((name) => !name.endsWith('.node'));
-  if (extra.length > 0) throw new BuildError(`The package has native/${extra.join(', ')}.`);
+/** Nothing that is not needed at run time. */
+function requireContents(kithdb, engine, { name }) {
+  const extra = kithdb.contents.filter((path) => !EXPECTED.test(path));
+  if (extra.length > 0) throw new BuildError(`The package has ${extra.join(', ')}.`);
+  const expected = ['LICENSE', 'README.md', 'THIRD-PARTY-NOTICES', `kithdb.${name}.node`, 'package.json'];
+  if (engine.contents.join() !== expected.join())
+    throw new BuildError(`The engine's package has ${engine.contents.join(', ')}.`);
 }
 
-/** Starts the installed server, creates a collection over HTTP, and stops it gracefully. */
-async function serveOnce(folder) {
-  const launcher = join(folder, 'node_modules', 'kithdb', 'bin', 'kithdb.js');
-  const server = await startServer(launcher, ['--port', '0', '--data-dir', join(folder, 'data')]);
-  const created = await fetch(`${server.url}/collections/packed`, {
-    method: 'PUT',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ vectors: { size: 4, distance: 'Cosine' } }),
+/** KITHDB_ENGINE_PACKAGE takes the package of this platform, and no other. */
+async function requireEnginePackage(kithdb, engine, platform, folder) {
+  await takeEnginePackage(engine.file, folder);
+  const [taken, built] = [folder, join(root, 'native')].map((place) => join(place, addonOf(platform)));
+  if (!readFileSync(taken).equals(readFileSync(built))) throw new BuildError('The engine taken is another.');
+  const refusal = await takeEnginePackage(kithdb.file, folder).catch((error) => error);
+  if (!/is kithdb \S+, and this needs @kithdb\/engine-/.test(refusal?.message))
+    throw new BuildError(`A package of another name was taken: ${refusal?.message}`);
+  if (platform.system !== 'linux') return;
+  const needs = needsOf(taken);
+  const runtime = process.report.getReport().header.glibcVersionRuntime?.split('.').map(Number);
+  const [major, minor] = glibcOf(needs) ?? [0, 0];
+  const fits = runtime === undefined ? major === 0 : major === runtime[0] && minor <= runtime[1];
+  if (needs.machine !== platform.cpu || !fits)
+    throw new BuildError(`What the engine needs was not read: ${JSON.stringify(needs)}`);
+}
+
+async function install(folder, tarballs) {
+  const env = bareEnvironment(folder);
+  writeFileSync(join(folder, 'package.json'), JSON.stringify({ private: true }));
+  const [command, leading] = npm();
+  const quiet = ['--ignore-scripts', '--no-audit', '--no-fund', '--prefer-offline'];
+  await mustRun('packed-install', command, [...leading, 'install', ...quiet, ...tarballs], {
+    cwd: folder,
+    env,
+    bare: true,
   });
-  const answer = await created.text();
-  const code = await server.stop();
-  if (!created.ok) throw new BuildError(`Creating a collection failed: ${answer}`);
-  if (code !== 0) throw new BuildError(`The installed server stopped with exit code ${code}.`);
+  const wanted = tarballs.length;
+  const { stdout } = spawnSync(command, [...leading, 'ls', '--json', '--long', '--all'], {
+    cwd: folder,
+    encoding: 'utf8',
+  });
+  const own = platforms.filter(({ name }) => stdout.includes(`"@kithdb/engine-${name}"`)).length + 1;
+  if (own !== wanted) throw new BuildError(`${own} packages of kithdb were installed, and not ${wanted}.`);
+  const manifest = readFileSync(join(folder, 'node_modules', 'kithdb', 'package.json'), 'utf8');
+  if (/optionalDependencies|devDependencies|"scripts"/.test(manifest))
+    throw new BuildError(`The package asks a registry for more than it needs: ${manifest}`);
+  return requireSmall(folder);
+}
+
+/** What a program imports is there, with its types. */
+function requireExports(folder, { contents }) {
+  const path = join(folder, 'node_modules', 'kithdb', 'package.json');
+  const { types } = JSON.parse(readFileSync(path, 'utf8'));
+  if (!contents.includes(types.replace('./', ''))) throw new BuildError(`The package has no ${types}.`);
+  for (const program of [
+    "require('kithdb')",
+    "import('kithdb').then((module) => module.default ?? module)",
+  ]) {
+    const { status, stderr } = spawnSync(process.execPath, ['-e', program], {
+      cwd: folder,
+      encoding: 'utf8',
+    });
+    if (status !== 0) throw new BuildError(`${program} failed in an installation: ${stderr}`);
+  }
+}
+
+/** Where Node has no SQLite and there is no sqlite3 it says so; with one it serves. */
+async function requireServing(folder) {
+  if (!hasNodeSqlite()) {
+    const launcher = join(folder, 'node_modules', 'kithdb', 'bin', 'kithdb.js');
+    const args = [launcher, '--port', '0', '--data-dir', join(folder, 'refused')];
+    const { status, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' });
+    if (
+      status !== 1 ||
+      !stderr.includes('Run Node.js 22.13 or newer') ||
+      !stderr.includes(`--prefix "${folder}"`)
+    )
+      throw new BuildError(`Without a SQLite it ended with ${status} and said: ${stderr}`);
+    addSqlite3(folder);
+  }
+  await serveOnce(folder);
 }

@@ -9,7 +9,9 @@ import { buildTests } from '../build/tests.mjs';
 import { root } from '../build/tree.mjs';
 import { runSchemathesis } from '../schemathesis.mjs';
 import { runCargoTests, runModels } from './cargo.mjs';
+import { checkFaults } from './faults.mjs';
 import { runJest } from './jest.mjs';
+import { requireNotices } from './notices.mjs';
 import { lintDescription } from './openapi-lint.mjs';
 import { checkPackedInstall } from './packed-install.mjs';
 import { checkWorkflows } from './workflows.mjs';
@@ -29,7 +31,9 @@ export const steps = {
   eslint: () => node('eslint', 'eslint/bin/eslint.js', '.', '--max-warnings', '0'),
   openapi: lintDescription,
   workflows: checkWorkflows,
+  notices: requireNotices,
   python: preparePython,
+  faults: checkFaults,
   jest: runJest,
   schemathesis: tryDescription,
   'packed-install': checkPackedInstall,
@@ -40,8 +44,8 @@ export const LANES = [
   ['packages', 'build', 'binding-types'],
   ['build-tests', 'clippy', 'cargo-test', 'models'],
   [
-    ...['cargo-fmt', 'prettier', 'tsc', 'eslint', 'openapi', 'workflows', 'python'],
-    ...['jest', 'schemathesis', 'packed-install'],
+    ...['cargo-fmt', 'prettier', 'tsc', 'eslint', 'openapi', 'workflows', 'notices', 'python'],
+    ...['faults', 'jest', 'schemathesis', 'packed-install'],
   ],
 ];
 
@@ -51,7 +55,10 @@ export const NEEDS = {
   tsc: ['packages'],
   eslint: ['packages'],
   openapi: ['packages'],
+  faults: ['build', 'build-tests'],
+  notices: ['packages'],
   jest: ['build', 'binding-types', 'build-tests'],
+  'packed-install': ['build'],
 };
 
 async function node(name, script, ...args) {

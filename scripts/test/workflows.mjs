@@ -1,10 +1,11 @@
 /** The workflows of CI against actionlint, which `go install` builds once into `.build/bin`. */
-import { existsSync, readdirSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { BuildError, mustRun, output, run, tail } from '../build/process.mjs';
 import { isCurrent, remember, root } from '../build/tree.mjs';
 
 const ACTIONLINT = 'github.com/rhysd/actionlint/cmd/actionlint@v1.7.12';
+const folder = join(root, '.github', 'workflows');
 const binDir = join(root, '.build', 'bin');
 const actionlint = join(binDir, process.platform === 'win32' ? 'actionlint.exe' : 'actionlint');
 
@@ -14,16 +15,27 @@ const actionlint = join(binDir, process.platform === 'win32' ? 'actionlint.exe' 
  * @returns {Promise<string | undefined>} a note when there is no actionlint
  */
 export async function checkWorkflows() {
+  requirePinned();
   const missing = await installActionlint();
   if (missing !== undefined) {
     if (process.env.CI) throw new BuildError(`The workflows cannot be checked: ${missing}`);
     return `skipped: ${missing}`;
   }
-  const folder = join(root, '.github', 'workflows');
   const workflows = readdirSync(folder).map((file) => join(folder, file));
   // Whether a machine has shellcheck or pyflakes must not change the result.
   await mustRun('workflows', actionlint, ['-shellcheck=', '-pyflakes=', ...workflows]);
   return undefined;
+}
+
+/** A tag of an action can be moved to other code; a commit cannot. */
+function requirePinned() {
+  for (const file of readdirSync(folder)) {
+    const uses = [...readFileSync(join(folder, file), 'utf8').matchAll(/\buses: *(\S+)/g)].map(
+      ([, name]) => name,
+    );
+    const loose = uses.filter((name) => !name.startsWith('./') && !/@[0-9a-f]{40}$/.test(name));
+    if (loose.length > 0) throw new BuildError(`${file}: not pinned by commit: ${loose.join(', ')}`);
+  }
 }
 
 /** Why there is none, or undefined when there is. */

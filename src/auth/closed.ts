@@ -11,6 +11,7 @@ export class ClosedAuthService implements AuthService {
   readonly enabled = true;
   readonly decided = true;
   readonly adminExists = false;
+  readonly hasInitialToken = false;
 
   constructor(private readonly fault: StoreDamaged) {}
 

@@ -8,4 +8,4 @@ export { AUTH_BODY_BYTES } from './routes/request-body';
 export type { AuthService } from './service';
 export { StoreDamaged, StoreInUse, type TokenStore } from './store/port';
 export { storeExists, StoreUnavailable } from './store/open';
-export { resetPasswordOffline, type OfflineReset } from './offline-reset';
+export { resetPasswordOffline, type OfflineReset } from './offline-admin';

@@ -4,6 +4,7 @@ import type { Config } from '../config';
 import { diskFull, isDiskFull } from '../files/explained';
 import { AdminJwt } from './admin-jwt';
 import { ClosedAuthService } from './closed';
+import { settleInitialToken, ValueInUse } from './initial-token';
 import { settleJwtSecret } from './jwt-secret';
 import { refusePassword } from './password-policy';
 import { StoredAuthService, type AuthParts, type AuthService } from './service';
@@ -21,6 +22,8 @@ export type AuthConfig = Pick<
   | 'adminPassword'
   | 'adminPasswordProblem'
   | 'generateAdminPassword'
+  | 'accessToken'
+  | 'accessTokenPermission'
 >;
 
 /** The start is refused: settings contradict what is stored, or the policy refuses the password. */
@@ -40,8 +43,8 @@ export interface AuthSurroundings {
 }
 
 /**
- * Opens the store of the data directory and settles what a first start has to: the JWT secret (C3.2), the admin
- * (C3.3) and whether authentication starts enabled (C3.8). With a store that does not verify, authentication is closed.
+ * Opens the store of the data directory and settles what a first start has to: the JWT secret (C3.2), the access token of
+ * the settings (C11.2), the admin (C3.3) and whether authentication starts enabled (C3.8). With a store that does not verify, authentication is closed.
  * @throws StoreInUse when a server runs on the data directory
  * @throws AuthStartError
  */
@@ -81,6 +84,7 @@ async function openService(
 ): Promise<AuthService> {
   try {
     const secret = await settleJwtSecret(config.jwtSecret, store, log);
+    await settleInitialToken(config, store, now(), log);
     const auth = await StoredAuthService.over({
       store,
       jwt: new AdminJwt(secret, config.jwtTtlSeconds, now),
@@ -96,6 +100,9 @@ async function openService(
     return auth;
   } catch (error) {
     await store.close();
+    if (error instanceof ValueInUse) {
+      throw new AuthStartError(error.message, { cause: error });
+    }
     throw isDiskFull(error) ? new AuthStartError(diskFull(config.dataDir), { cause: error }) : error;
   }
 }
@@ -119,6 +126,7 @@ async function settleAdmin(
     await auth.createAdmin(config.adminPassword);
   } else if (
     config.generateAdminPassword &&
+    !auth.hasInitialToken &&
     (auth.enabled || (!auth.decided && config.authEnabled === true))
   ) {
     const password = generatePassword();
@@ -129,7 +137,11 @@ async function settleAdmin(
 
 async function settleSetting(auth: AuthService, config: AuthConfig, log: Logger): Promise<void> {
   if (auth.decided) {
-    if (config.authEnabled !== undefined && config.authEnabled !== auth.enabled) {
+    if (config.accessToken !== undefined && !auth.enabled) {
+      log.warn(
+        'KITHDB_ACCESS_TOKEN does not enable authentication: it was disabled, and only PATCH /auth/enabled changes that now',
+      );
+    } else if (config.authEnabled !== undefined && config.authEnabled !== auth.enabled) {
       log.warn(
         `KITHDB_AUTH_ENABLED=${String(config.authEnabled)} has no effect: authentication is ${auth.enabled ? 'enabled' : 'disabled'}, and only PATCH /auth/enabled changes it now`,
       );
@@ -137,7 +149,7 @@ async function settleSetting(auth: AuthService, config: AuthConfig, log: Logger)
   } else if (config.authEnabled === true) {
     if (!auth.adminExists) {
       throw new AuthStartError(
-        'KITHDB_AUTH_ENABLED=true needs an admin: give KITHDB_ADMIN_PASSWORD or KITHDB_ADMIN_PASSWORD_FILE, or KITHDB_GENERATE_ADMIN_PASSWORD=true to have a password made and printed once',
+        'KITHDB_AUTH_ENABLED=true needs an admin: give KITHDB_ADMIN_PASSWORD or KITHDB_ADMIN_PASSWORD_FILE, or KITHDB_GENERATE_ADMIN_PASSWORD=true to have a password made and printed once; or give KITHDB_ACCESS_TOKEN or KITHDB_ACCESS_TOKEN_FILE, which needs none',
       );
     }
     await auth.setEnabled(true);

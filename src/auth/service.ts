@@ -11,6 +11,7 @@ import { ADMIN_IDENTITY, formatPermissions, parsePermissions } from './permissio
 import {
   parseAuthState,
   type AuthState,
+  type InitialToken,
   type StoredAdmin,
   type StoredToken,
   type TokenStore,
@@ -49,6 +50,8 @@ export interface AuthService {
   /** Whether somebody has decided on the setting; otherwise it counts as disabled (C3.8). */
   readonly decided: boolean;
   readonly adminExists: boolean;
+  /** Whether the settings gave an access token once (C11.2): then only a command on this machine creates the admin. */
+  readonly hasInitialToken: boolean;
   /**
    * The identity behind the headers: at once from memory, or a promise when the store must be queried. Null for a missing
    * or bad credential. With both headers, `Authorization` counts (C3.1).
@@ -103,7 +106,8 @@ export interface AuthParts {
 const UNKNOWN_PROXY =
   '; this address passes on requests of others, who share its limit: if it is a proxy of yours, name it in KITHDB_TRUSTED_PROXIES';
 
-const BEARER = /^bearer +([^\s]+) *$/i;
+/** A token that an operator chose may have spaces in it. */
+const BEARER = /^bearer +(\S(?:.*\S)?) *$/i;
 
 /** Authentication over a store. */
 export class StoredAuthService implements AuthService {
@@ -115,6 +119,7 @@ export class StoredAuthService implements AuthService {
     private readonly parts: AuthParts,
     private admin: StoredAdmin | undefined,
     private state: AuthState,
+    private readonly initialToken: InitialToken | undefined,
   ) {}
 
   /** The service over an open store. @throws Error where the setting has no value that is known. */
@@ -123,7 +128,8 @@ export class StoredAuthService implements AuthService {
     if (state === undefined) {
       throw new Error('the setting auth_enabled has no value that is known');
     }
-    return new StoredAuthService(parts, await parts.store.admin(), state);
+    const [admin, initialToken] = [await parts.store.admin(), await parts.store.initialToken()];
+    return new StoredAuthService(parts, admin, state, initialToken);
   }
 
   get isClosed(): boolean {
@@ -142,6 +148,10 @@ export class StoredAuthService implements AuthService {
     return this.admin !== undefined;
   }
 
+  get hasInitialToken(): boolean {
+    return this.initialToken !== undefined;
+  }
+
   identify(
     authorization: string | undefined,
     apiKey: string | undefined,
@@ -150,11 +160,16 @@ export class StoredAuthService implements AuthService {
     if (token === undefined) {
       return null;
     }
-    if (isWellFormedToken(token)) {
+    if (isWellFormedToken(token) || this.#isInitialToken(token)) {
       return this.#identifyAccessToken(token);
     }
     const { admin } = this;
     return admin !== undefined && this.parts.jwt.verify(token, admin.generation) ? ADMIN_IDENTITY : null;
+  }
+
+  /** Whether a token is the last value that a setting gave, which has any form. It may not be in force any more. */
+  #isInitialToken(token: string): boolean {
+    return this.initialToken?.digest.equals(digestOf(token)) === true;
   }
 
   #identifyAccessToken(token: string): Identity | null | Promise<Identity | null> {

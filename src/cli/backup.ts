@@ -1,23 +1,119 @@
+import { tmpdir } from 'node:os';
 import type { Config } from '../config';
-import { counted, EXIT, type Console, type ExitCode } from './console';
+import type { BackupOutcome } from '../operations/backup';
+import type { BackupPlace, BackupSource } from '../operations/backup-rotation';
+import { CommandError, counted, EXIT, type Console, type ExitCode } from './console';
 import { optionalFlag, requiredFlag } from './flags';
 import type { GivenFlags } from './verbs';
 
 /** `kithdb backup`: a consistent copy of a data directory, whether a server has it open or not. */
 export async function backup(config: Config, console: Console, flags: GivenFlags): Promise<ExitCode> {
   const to = requiredFlag(flags, 'to', 'FOLDER');
-  const { makeBackup } = await import('../operations/backup.js');
+  const { dataDir, tokenStore } = config;
   const base = optionalFlag(flags, 'base');
-  const outcome = await makeBackup({
-    dataDir: config.dataDir,
-    to,
-    tokenStore: config.tokenStore,
-    ...(base !== undefined && { base }),
-  });
+  const keep = keptNumber(optionalFlag(flags, 'keep'));
+  if (keep !== undefined) {
+    return rotate({ dataDir, tokenStore }, await placeOf(to, base, console, flags), keep, console, flags);
+  }
+  if (to.startsWith('s3://')) {
+    throw new CommandError('--to s3://… needs --keep N', EXIT.usage);
+  }
+  refuseBucketFlags(flags);
+  const { makeBackup } = await import('../operations/backup.js');
+  const outcome = await makeBackup({ dataDir, to, tokenStore, ...(base !== undefined && { base }) });
+  return report(outcome, outcome, console, flags);
+}
+
+const MOST_KEPT = 10_000;
+
+function keptNumber(text: string | undefined): number | undefined {
+  const number = text !== undefined && /^\d{1,5}$/.test(text) ? Number(text) : NaN;
+  if (text !== undefined && !(number >= 1 && number <= MOST_KEPT)) {
+    throw new CommandError(
+      `--keep must be a whole number from 1 to ${MOST_KEPT}, not ${JSON.stringify(text)}`,
+      EXIT.usage,
+    );
+  }
+  return text === undefined ? undefined : number;
+}
+
+function refuseBucketFlags(flags: GivenFlags): void {
+  for (const name of ['s3-endpoint', 'work']) {
+    if (flags.has(name)) {
+      throw new CommandError(`--${name} is for --to s3://… only`, EXIT.usage);
+    }
+  }
+}
+
+/** Where `--to` is, with what has to be closed afterwards. */
+interface OpenedPlace {
+  readonly place: BackupPlace;
+  readonly close: () => void;
+}
+
+async function placeOf(
+  to: string,
+  base: string | undefined,
+  { env }: Console,
+  flags: GivenFlags,
+): Promise<OpenedPlace> {
+  const { parseS3, S3Bucket } = await import('../operations/s3-bucket.js');
+  const address = parseS3(to);
+  if (address === undefined) {
+    refuseBucketFlags(flags);
+    const { BackupFolder } = await import('../operations/backup-folder.js');
+    return { place: new BackupFolder(to, base), close: () => undefined };
+  }
+  if (base !== undefined) {
+    throw new CommandError('--base is for folders: nothing can be linked in a bucket', EXIT.usage);
+  }
+  // The SDK reads these too, but does not tell that a server of one's own has its buckets in the path.
+  const endpoint =
+    optionalFlag(flags, 's3-endpoint') ?? env['AWS_ENDPOINT_URL_S3'] ?? env['AWS_ENDPOINT_URL'];
+  if (endpoint !== undefined && !/^https?:\/\//.test(endpoint)) {
+    throw new CommandError(`--s3-endpoint must be a URL, not ${JSON.stringify(endpoint)}`, EXIT.usage);
+  }
+  const region =
+    env['AWS_REGION'] ?? env['AWS_DEFAULT_REGION'] ?? (endpoint === undefined ? undefined : 'us-east-1');
+  const access = { ...(endpoint !== undefined && { endpoint }), ...(region !== undefined && { region }) };
+  const bucket = await S3Bucket.open(address.bucket, access);
+  const { BackupBucket } = await import('../operations/backup-s3.js');
+  const place = new BackupBucket(bucket, address, optionalFlag(flags, 'work') ?? tmpdir());
+  return {
+    place,
+    close: () => {
+      bucket.close();
+    },
+  };
+}
+
+async function rotate(
+  source: BackupSource,
+  { place, close }: OpenedPlace,
+  keep: number,
+  console: Console,
+  flags: GivenFlags,
+): Promise<ExitCode> {
+  try {
+    const { rotateBackups } = await import('../operations/backup-rotation.js');
+    const { outcome, removed, whole } = await rotateBackups(place, source, keep);
+    const code = report(outcome, { ...outcome, removed, whole }, console, flags);
+    if (!flags.has('json')) {
+      const gone = removed.length === 0 ? 'nothing was removed' : `removed: ${removed.join(', ')}`;
+      console.stdout.write(`Whole backups there: ${whole}; ${gone}\n`);
+    }
+    return code;
+  } finally {
+    close();
+  }
+}
+
+/** Says what became of a backup, and gives the exit code. */
+function report(outcome: BackupOutcome, json: object, console: Console, flags: GivenFlags): ExitCode {
   const { damaged, quarantined, unverified } = outcome;
   const code = damaged.length + quarantined.length + unverified.length > 0 ? EXIT.damaged : EXIT.success;
   if (flags.has('json')) {
-    console.stdout.write(`${JSON.stringify(outcome, undefined, 2)}\n`);
+    console.stdout.write(`${JSON.stringify(json, undefined, 2)}\n`);
     return code;
   }
   for (const name of quarantined) {

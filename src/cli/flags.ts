@@ -15,3 +15,24 @@ export function optionalFlag(flags: GivenFlags, name: string): string | undefine
   const value = flags.get(name);
   return typeof value === 'string' ? value : undefined;
 }
+
+/** The whole number of a flag. @throws CommandError when it is none, or out of its bounds */
+export function numberFlag(
+  flags: GivenFlags,
+  name: string,
+  {
+    lowest,
+    highest,
+    fallback,
+  }: { readonly lowest: number; readonly highest: number; readonly fallback: number },
+): number {
+  const value = optionalFlag(flags, name);
+  if (value === undefined) {
+    return fallback;
+  }
+  const number = /^\d{1,9}$/.test(value) ? Number(value) : NaN;
+  if (!(number >= lowest && number <= highest)) {
+    throw new CommandError(`--${name} must be a whole number from ${lowest} to ${highest}`, EXIT.usage);
+  }
+  return number;
+}

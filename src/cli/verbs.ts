@@ -2,16 +2,20 @@ import { settingsReference, type Config, type SettingKey, type VerbFlag } from '
 import { productVersion } from '../system/version';
 import { adminRepair } from './admin-repair';
 import { backup } from './backup';
+import { listCollections } from './collections';
 import { check } from './check';
 import { completionScript } from './completion';
 import type { Console, ExitCode } from './console';
+import { EXPORT_FLAGS, exportCollection } from './export';
 import { health } from './health';
 import { overview } from './help';
+import { IMPORT_FLAGS, importFile } from './import';
 import { repair } from './repair';
-import { resetPassword } from './reset-password';
+import { createAdmin, resetPassword } from './admin-password';
 import { restore } from './restore';
 import { rotateSecret } from './rotate-secret';
 import { serve } from './serve';
+import { URL_FLAG } from './service';
 
 /** The flags of a verb that are not settings, with their values; true for a switch. */
 export type GivenFlags = ReadonlyMap<string, string | true>;
@@ -43,6 +47,14 @@ export const VERBS: readonly Verb[] = [
     about: 'Serves the data directory over HTTP (the default).',
     usesSettings: true,
     run: serve,
+  },
+  {
+    name: 'admin create',
+    about:
+      'Creates the admin where there is none, also while a server serves the data directory; the password is from KITHDB_ADMIN_PASSWORD[_FILE], the terminal or standard input.',
+    settings: ['config', 'dataDir', 'tokenStore', 'adminPassword'],
+    usesSettings: true,
+    run: createAdmin,
   },
   {
     name: 'admin reset-password',
@@ -90,7 +102,29 @@ export const VERBS: readonly Verb[] = [
     exitCodes:
       'Exit codes: 0 made, 1 not made, 2 wrong arguments or settings, 3 made of data some of which are damaged.',
     flags: [
-      { name: 'to', placeholder: 'FOLDER', about: 'Where the backup goes: a new or empty folder.' },
+      {
+        name: 'to',
+        placeholder: 'FOLDER',
+        about:
+          'Where the backup goes: a new or empty folder. With --keep: a folder of backups, or s3://BUCKET/PREFIX (needs the package @aws-sdk/client-s3).',
+      },
+      {
+        name: 'keep',
+        placeholder: 'N',
+        about:
+          'Makes the backup in the folder of --to, under the time as its name, and then removes all whole ones but the newest N. Where data are damaged nothing is removed.',
+      },
+      {
+        name: 's3-endpoint',
+        placeholder: 'URL',
+        about: 'The server of s3://, where it is not of Amazon; AWS_ENDPOINT_URL_S3 is the same.',
+      },
+      {
+        name: 'work',
+        placeholder: 'FOLDER',
+        about:
+          'Where a backup for s3:// is made before it is sent: room for one; the folder for temporary files unless given.',
+      },
       {
         name: 'base',
         placeholder: 'FOLDER',
@@ -133,6 +167,33 @@ export const VERBS: readonly Verb[] = [
     settings: ['config', 'dataDir'],
     usesSettings: true,
     run: repair,
+  },
+  {
+    name: 'import',
+    about:
+      'Makes points of the rows of a file: JSONL, CSV, Parquet, .npy, .fvecs, .bvecs or .ivecs. Each request is all or nothing; a row with an id that exists replaces that point.',
+    exitCodes:
+      'Exit codes: 0 all rows are stored, 1 not imported or in part, 2 wrong arguments, 3 stored but for the rejected rows.',
+    flags: IMPORT_FLAGS,
+    settings: ['config', 'token'],
+    usesSettings: true,
+    run: importFile,
+  },
+  {
+    name: 'export',
+    about: 'Writes the points of a collection as JSON, one a line, as kithdb import reads it.',
+    flags: EXPORT_FLAGS,
+    settings: ['config', 'token'],
+    usesSettings: true,
+    run: exportCollection,
+  },
+  {
+    name: 'collections',
+    about: 'Lists the collections with their status and the number of their points.',
+    flags: [URL_FLAG, { name: 'json', about: 'Prints them as JSON.' }],
+    settings: ['config', 'token'],
+    usesSettings: true,
+    run: listCollections,
   },
   {
     name: 'health',

@@ -104,7 +104,7 @@ function isBeyond(rows: Rows, { maxPoints, maxBytes }: BatchLimits): boolean {
     return true;
   }
   let atMost = 0;
-  for (let at = 0; at < rows.count; at += 1) {
+  for (let at = 0; at < rows.count && atMost <= maxBytes; at += 1) {
     atMost += mostBytes(rows.row(at));
   }
   if (atMost <= maxBytes) {
@@ -127,8 +127,11 @@ const NUMBER_BYTES = 26;
 /** Of a character in JSON: an escape. */
 const CHARACTER_BYTES = 6;
 
-/** A bound of the bytes that a value takes in JSON, without writing it. */
-function mostBytes(value: unknown): number {
+/** Of what is nested deeper the encoder decides. */
+const MOST_DEPTH = 100;
+
+/** A bound of the bytes that a value takes in JSON, without writing it; infinite where only writing it tells. */
+function mostBytes(value: unknown, depth = 0): number {
   if (typeof value === 'string') {
     return value.length * CHARACTER_BYTES + 3;
   }
@@ -138,14 +141,17 @@ function mostBytes(value: unknown): number {
   if (ArrayBuffer.isView(value)) {
     return value.byteLength * NUMBER_BYTES + 3;
   }
+  if (depth > MOST_DEPTH || 'toJSON' in value) {
+    return Infinity;
+  }
   if (Array.isArray(value)) {
-    return typeof value[0] === 'number'
+    return value.every((item) => typeof item === 'number')
       ? value.length * NUMBER_BYTES + 3
-      : value.reduce((sum: number, item) => sum + mostBytes(item), 3);
+      : value.reduce((sum: number, item) => sum + mostBytes(item, depth + 1), 3);
   }
   let sum = 3;
   for (const [name, field] of Object.entries(value)) {
-    sum += name.length * CHARACTER_BYTES + 4 + mostBytes(field);
+    sum += name.length * CHARACTER_BYTES + 4 + mostBytes(field, depth + 1);
   }
   return sum;
 }

@@ -6,66 +6,117 @@ export interface components {
   schemas: {
     /** @description Seconds that the server worked on the request. */
     Seconds: number;
+    /** @description A failure outside `/auth`. */
     Error: {
       time: components['schemas']['Seconds'];
+      /** @description Says what went wrong. */
       status: {
+        /** @description One sentence; it names the place in the body where there is one. */
         error: string;
       };
     };
+    /** @description A failure under `/auth`. */
     AuthError: {
-      /** @constant */
+      /**
+       * @description Always `error`.
+       * @constant
+       */
       status: 'error';
+      /** @description One sentence that says what went wrong. */
       message: string;
     };
+    /** @description The service and its versions. */
     Welcome: {
-      /** @constant */
+      /**
+       * @description The name of the service.
+       * @constant
+       */
       title: 'kithdb - vector database';
       /** @description The level of Qdrant's API that is served. */
       version: string;
+      /** @description The version of KithDB. */
       kithdb_version: string;
-      /** @constant */
+      /**
+       * @description Always `ok`.
+       * @constant
+       */
       status: 'ok';
       time: components['schemas']['Seconds'];
     };
+    /** @description The outcome of a login. */
     LoginResult: {
+      /** @description The JWT; null after a failure. */
       token: string | null;
+      /** @description One sentence about the outcome. */
       message: string;
+      /** @description Seconds for which the JWT is good; 0 after a failure. */
       expires_in: number;
     };
+    /** @description What an access token is made from. */
     NewAccessToken: {
       /** @description Need not be unique. */
       name: string;
       /** @description Some of `read`, `write` and `admin`, comma-separated. None of them implies another. */
       permission: string;
+      /** @description What the token is for. */
       description?: string | null;
-      /** @default false */
+      /**
+       * @description Whether the token expires.
+       * @default false
+       */
       will_expire?: boolean | null;
       /** @description Needed when `will_expire` is true and ignored otherwise; then a whole number from 1 to 315360000. */
       expires_in_seconds?: unknown;
     };
+    /** @description An access token without its value. */
     AccessToken: {
+      /** @description The number by which it is rotated and deleted. */
       id: number;
+      /** @description The name that was given to it. */
       name: string;
+      /** @description What the token is for. */
       description: string | null;
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When it was made.
+       */
       created_at: string;
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When it expires; null when it does not.
+       */
       expired_at: string | null;
+      /** @description Whether it expires. */
       will_expire: boolean;
+      /** @description Some of `read`, `write` and `admin`, comma-separated. */
       permission: string;
     };
+    /** @description An access token with its value. */
     IssuedAccessToken: {
+      /** @description The number by which it is rotated and deleted. */
       id: number;
+      /** @description The name that was given to it. */
       name: string;
+      /** @description What the token is for. */
       description: string | null;
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When it was made.
+       */
       created_at: string;
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When it expires; null when it does not.
+       */
       expired_at: string | null;
+      /** @description Whether it expires. */
       will_expire: boolean;
+      /** @description Some of `read`, `write` and `admin`, comma-separated. */
       permission: string;
+      /** @description The value; no later answer shows it. */
       token: string;
     };
+    /** @description The name of a new collection. */
     CollectionName: string;
     /** @description The empty name is that of the unnamed vector. */
     VectorName: string;
@@ -78,15 +129,19 @@ export interface components {
     ShardKey: null;
     /** @description An unsigned 64-bit integer, or a UUID in hyphenated, simple or URN form. */
     PointId: (number | bigint) | components['schemas']['Uuid'];
+    /** @description A UUID in hyphenated, simple or URN form. */
     Uuid: string;
     /** @description A number within the range of 32-bit floats. */
     Float32: number;
+    /** @description As many numbers as the vector's `size`. */
     DenseVector: number[] | Float32Array;
     /** @description Rows of one length. */
     MultiVector: components['schemas']['DenseVector'][];
     /** @description As many values as indices; the indices are distinct. */
     SparseVector: {
+      /** @description The positions of the components that are not 0. */
       indices: number[];
+      /** @description The components at these positions. */
       values: number[] | Float32Array;
     };
     /** @description The unnamed vector, or vectors by name. `{}` is a point without vectors. */
@@ -104,46 +159,83 @@ export interface components {
     Payload: {
       [key: string]: unknown;
     };
-    /** @enum {unknown} */
+    /**
+     * @description How two vectors are compared. `Cosine` and `Dot` are similarities, `Euclid` and `Manhattan` distances.
+     * @enum {unknown}
+     */
     Distance: 'Cosine' | 'Euclid' | 'Dot' | 'Manhattan';
-    /** @enum {unknown} */
+    /**
+     * @description How components are stored; `float32` when absent.
+     * @enum {unknown}
+     */
     Datatype: 'float32' | 'float16' | 'uint8' | null;
     /** @description The graph over the vectors. What is absent keeps its default, in a change its value. */
     HnswConfig: {
       /** @description Links of a node; 0 for no graph. */
       m?: number | null;
+      /** @description Candidates that are kept while a node is inserted. */
       ef_construct?: number | null;
+      /** @description Candidates that a search keeps when it does not say. */
       ef_search?: number | null;
       /** @description In KB of vectors. */
       full_scan_threshold?: number | null;
-      /** @deprecated */
+      /**
+       * @deprecated
+       * @description The same as `full_scan_threshold`.
+       */
       full_scan_threshold_kb?: number | null;
+      /** @description Threads that index this collection at a time; 0 for the server's choice. */
       max_indexing_threads?: number | null;
+      /** @description Stored and shown, without effect. The graph stays in memory. */
       on_disk?: boolean | null;
+      /** @description Stored and shown, without effect. Filtered searches need no extra links. */
       payload_m?: number | null;
+      /** @description Stored and shown, without effect. */
       inline_storage?: boolean | null;
     } | null;
+    /** @description Background maintenance. What is absent keeps its default, in a change its value. */
     OptimizersConfig: {
+      /** @description Share of dead rows from which they are vacuumed. */
       deleted_threshold?: number | null;
+      /** @description Dead rows of a graph below which it is not vacuumed. */
       vacuum_min_vector_number?: number | null;
+      /** @description Stored and shown, without effect. */
       default_segment_number?: number | null;
+      /** @description Stored and shown, without effect. */
       max_segment_size?: number | null;
-      /** @deprecated */
+      /**
+       * @deprecated
+       * @description The same as `max_segment_size`.
+       */
       max_segment_size_kb?: number | null;
+      /** @description Stored and shown, without effect. */
       memmap_threshold?: number | null;
-      /** @deprecated */
+      /**
+       * @deprecated
+       * @description The same as `memmap_threshold`.
+       */
       memmap_threshold_kb?: number | null;
       /** @description In KB of vectors; 0 for no graph. */
       indexing_threshold?: number | null;
-      /** @deprecated */
+      /**
+       * @deprecated
+       * @description The same as `indexing_threshold`.
+       */
       indexing_threshold_kb?: number | null;
+      /** @description Stored and shown, without effect. Every write is synced as `durability` says. */
       flush_interval_sec?: number | null;
+      /** @description Threads that work on this collection's graphs at a time; `auto` for the server's choice, 0 for none. */
       max_optimization_threads?: number | ('auto' | null);
+      /** @description Stored and shown, without effect. */
       prevent_unoptimized?: boolean | null;
     } | null;
+    /** @description The log of writes. What is absent keeps its default, in a change its value. */
     WalConfig: {
+      /** @description Stored and shown, without effect. The server has one log. */
       wal_capacity_mb?: number | null;
+      /** @description Stored and shown, without effect. */
       wal_segments_ahead?: number | null;
+      /** @description Stored and shown, without effect. */
       wal_retain_closed?: number | null;
       /**
        * @description When a change is acknowledged. `always`: after the sync; it survives a power cut. `interval`: when the operating system has it; it survives the end of the process, and a power cut from a second later on. `os`: likewise, without a promise of when it is synced. What a power cut takes is always the last of a collection's changes.
@@ -152,50 +244,85 @@ export interface components {
        */
       durability?: 'always' | 'interval' | 'os' | null;
     } | null;
+    /** @description Shorter codes of the vectors, by which the graph is walked. */
     Quantization:
       | {
+          /** @description Eight bits a component. */
           scalar: {
-            /** @constant */
+            /**
+             * @description Always `int8`.
+             * @constant
+             */
             type: 'int8';
+            /** @description Share of the values that the range of the codes covers. */
             quantile?: number | null;
+            /** @description Stored and shown. Codes are always in memory. */
             always_ram?: boolean | null;
           };
+          /** @description Absent or null beside `scalar`. */
           product?: null;
+          /** @description Absent or null beside `scalar`. */
           binary?: null;
         }
       | {
+          /** @description Product quantisation. */
           product: {
-            /** @enum {unknown} */
+            /**
+             * @description How many times shorter a code is than 32-bit floats.
+             * @enum {unknown}
+             */
             compression: 'x4' | 'x8' | 'x16' | 'x32' | 'x64';
+            /** @description Stored and shown. Codes are always in memory. */
             always_ram?: boolean | null;
           };
+          /** @description Absent or null beside `product`. */
           scalar?: null;
+          /** @description Absent or null beside `product`. */
           binary?: null;
         }
       | {
+          /** @description One or two bits a component. */
           binary: {
+            /** @description Stored and shown. Codes are always in memory. */
             always_ram?: boolean | null;
-            /** @enum {unknown} */
+            /**
+             * @description Bits of a component; one when absent.
+             * @enum {unknown}
+             */
             encoding?: 'one_bit' | 'two_bits' | 'one_and_half_bits' | null;
-            /** @enum {unknown} */
+            /**
+             * @description Stored and shown, without effect. Queries keep 8 bits or more a component.
+             * @enum {unknown}
+             */
             query_encoding?: 'default' | 'binary' | 'scalar4bits' | 'scalar8bits' | null;
           };
+          /** @description Absent or null beside `binary`. */
           scalar?: null;
+          /** @description Absent or null beside `binary`. */
           product?: null;
         };
+    /** @description A quantisation; null for the server's choice. */
     MaybeQuantization: components['schemas']['Quantization'] | null;
+    /** @description Another quantisation, or `Disabled` for none. */
     QuantizationChange: components['schemas']['Quantization'] | ('Disabled' | null);
+    /** @description What a collection declares of a vector. */
     VectorParams: {
+      /** @description Components of the vector. */
       size: number;
       distance: components['schemas']['Distance'];
       hnsw_config?: components['schemas']['HnswConfig'];
       quantization_config?: components['schemas']['MaybeQuantization'];
       /** @deprecated */
       quantization?: components['schemas']['MaybeQuantization'];
+      /** @description Whether the original vectors may leave memory. With false they stay in it; when absent the system decides by use. */
       on_disk?: boolean | null;
       datatype?: components['schemas']['Datatype'];
+      /** @description Makes the vector a list of rows that are compared together. */
       multivector_config?: {
-        /** @constant */
+        /**
+         * @description `max_sim` adds up, over the rows of the query, the best similarity to a row of the point.
+         * @constant
+         */
         comparator: 'max_sim';
       } | null;
     };
@@ -206,48 +333,82 @@ export interface components {
           [key: string]: components['schemas']['VectorParams'] | null;
         }
       | null;
+    /** @description What a collection declares of a sparse vector. */
     SparseVectorParams: {
+      /** @description How it is stored. */
       index?: {
+        /** @description Stored and shown, without effect. Every sparse search is exact. */
         full_scan_threshold?: number | null;
-        /** @deprecated */
+        /**
+         * @deprecated
+         * @description The same as `full_scan_threshold`.
+         */
         full_scan_threshold_kb?: number | null;
+        /** @description Whether the original vectors may leave memory. With false they stay in it; when absent the system decides by use. */
         on_disk?: boolean | null;
         datatype?: components['schemas']['Datatype'];
       } | null;
-      /** @enum {unknown} */
+      /**
+       * @description `idf` multiplies the weights of a query with the inverse document frequency of their index.
+       * @enum {unknown}
+       */
       modifier?: 'none' | 'idf' | null;
     } | null;
+    /** @description Sparse vectors by name. */
     SparseVectorsConfig: {
       [key: string]: components['schemas']['SparseVectorParams'];
     } | null;
     /** @description Kept and shown; not enforced. */
     StrictModeConfig: {
-      /** @enum {unknown} */
+      /**
+       * @description Limits cannot be enforced yet, so true is a 400.
+       * @enum {unknown}
+       */
       enabled?: false | null;
+      /** @description The largest `limit` of a read. */
       max_query_limit?: number | null;
+      /** @description The largest `timeout`, in seconds. */
       max_timeout?: number | null;
+      /** @description Whether reads may filter by fields without an index. */
       unindexed_filtering_retrieve?: boolean | null;
+      /** @description Whether writes may filter by fields without an index. */
       unindexed_filtering_update?: boolean | null;
+      /** @description The largest `hnsw_ef`. */
       search_max_hnsw_ef?: number | null;
+      /** @description Whether searches may be exact. */
       search_allow_exact?: boolean | null;
+      /** @description The largest `oversampling`. */
       search_max_oversampling?: number | null;
+      /** @description Points of an upsert. */
       upsert_max_batchsize?: number | null;
+      /** @description Searches of a batch. */
       search_max_batchsize?: number | null;
+      /** @description Bytes of vectors of the collection. */
       max_collection_vector_size_bytes?: number | null;
+      /** @description Bytes of payloads of the collection. */
       max_collection_payload_size_bytes?: number | null;
+      /** @description Reads a minute. */
       read_rate_limit?: number | null;
+      /** @description Writes a minute. */
       write_rate_limit?: number | null;
+      /** @description Points of the collection. */
       max_points_count?: number | null;
+      /** @description Conditions of a filter. */
       filter_max_conditions?: number | null;
+      /** @description Values of a condition. */
       condition_max_size?: number | null;
+      /** @description Limits of multi-vectors by name. */
       multivector_config?: {
         [key: string]: Record<string, never>;
       } | null;
+      /** @description Limits of sparse vectors by name. */
       sparse_config?: {
         [key: string]: Record<string, never>;
       } | null;
+      /** @description Field indexes of the collection. */
       max_payload_index_count?: number | null;
     } | null;
+    /** @description The vectors and the settings of a new collection. */
     CreateCollection: {
       vectors?: components['schemas']['VectorsConfig'];
       /** @description The same as `vectors`. */
@@ -261,17 +422,26 @@ export interface components {
       quantization_config?: components['schemas']['MaybeQuantization'];
       /** @deprecated */
       quantization?: components['schemas']['MaybeQuantization'];
+      /** @description Stored and shown; false is without effect. */
       on_disk_payload?: boolean | null;
+      /** @description Any JSON object of the user's own. */
       metadata?: {
         [key: string]: unknown;
       } | null;
       strict_mode_config?: components['schemas']['StrictModeConfig'];
+      /** @description Stored and shown, without effect on one node. */
       shard_number?: number | null;
-      /** @enum {unknown} */
+      /**
+       * @description Only `auto`.
+       * @enum {unknown}
+       */
       sharding_method?: 'auto' | null;
+      /** @description Stored and shown, without effect on one node. */
       replication_factor?: number | null;
+      /** @description Stored and shown, without effect on one node. */
       write_consistency_factor?: number | null;
     };
+    /** @description The settings to change; what is absent stays. */
     UpdateCollection: {
       /** @description By name; the unnamed vector is under `""`. */
       vectors?: {
@@ -280,6 +450,7 @@ export interface components {
           quantization_config?: components['schemas']['QuantizationChange'];
           /** @deprecated */
           quantization?: components['schemas']['QuantizationChange'];
+          /** @description Whether the original vectors may leave memory. */
           on_disk?: boolean | null;
         } | null;
       } | null;
@@ -289,11 +460,17 @@ export interface components {
       /** @deprecated */
       optimizer_config?: components['schemas']['OptimizersConfig'];
       wal_config?: components['schemas']['WalConfig'];
+      /** @description Settings of the whole collection. */
       params?: {
+        /** @description Stored and shown, without effect on one node. */
         replication_factor?: number | null;
+        /** @description Stored and shown, without effect on one node. */
         write_consistency_factor?: number | null;
+        /** @description Stored and shown, without effect on one node. */
         read_fan_out_factor?: number | null;
+        /** @description Stored and shown, without effect on one node. */
         read_fan_out_delay_ms?: number | null;
+        /** @description Stored and shown; false is without effect. */
         on_disk_payload?: boolean | null;
       } | null;
       quantization_config?: components['schemas']['QuantizationChange'];
@@ -305,32 +482,48 @@ export interface components {
       } | null;
       strict_mode_config?: components['schemas']['StrictModeConfig'];
     };
+    /** @description The state of a collection, its counts and its configuration. */
     CollectionInfo: {
       /**
        * @description Green means that nothing awaits indexing; yellow that something does; red that there is a fault.
        * @enum {unknown}
        */
       status: 'green' | 'yellow' | 'grey' | 'red';
+      /** @description `ok`, or what is wrong with the collection. */
       optimizer_status:
         | 'ok'
         | {
+            /** @description The fault. */
             error: string;
           };
+      /** @description Settings that were accepted and have no effect. */
       warnings: {
+        /** @description One sentence about one setting. */
         message: string;
       }[];
+      /** @description Vectors that do not await indexing. */
       indexed_vectors_count: number;
+      /** @description Points of the collection. */
       points_count: number;
+      /** @description Always 1; 0 when the collection cannot be opened. */
       segments_count: number;
+      /** @description The settings with their effective values. */
       config: {
+        /** @description The vectors and the settings of the whole collection. */
         params: {
           vectors: components['schemas']['VectorsConfig'];
           sparse_vectors?: components['schemas']['SparseVectorsConfig'];
+          /** @description Without effect on one node. */
           shard_number: number;
+          /** @description Without effect on one node. */
           replication_factor: number;
+          /** @description Without effect on one node. */
           write_consistency_factor: number;
+          /** @description Without effect on one node. */
           read_fan_out_factor?: number;
+          /** @description Without effect on one node. */
           read_fan_out_delay_ms?: number;
+          /** @description As it was set. */
           on_disk_payload: boolean;
         };
         hnsw_config: components['schemas']['HnswConfig'];
@@ -338,6 +531,7 @@ export interface components {
         wal_config: components['schemas']['WalConfig'];
         quantization_config: components['schemas']['MaybeQuantization'];
         strict_mode_config?: components['schemas']['StrictModeConfig'];
+        /** @description The user's own JSON object. */
         metadata?: {
           [key: string]: unknown;
         };
@@ -346,88 +540,156 @@ export interface components {
       payload_schema: {
         [key: string]: {
           data_type: components['schemas']['FieldType'];
+          /** @description The options of the index; null when it was made from a type alone. */
           params: components['schemas']['FieldParams'] | null;
           /** @description Points with at least one indexed value. */
           points: number;
         };
       };
     };
-    /** @enum {unknown} */
+    /**
+     * @description Which values of the field are indexed.
+     * @enum {unknown}
+     */
     FieldType: 'keyword' | 'integer' | 'float' | 'bool' | 'geo' | 'datetime' | 'text' | 'uuid';
+    /** @description A type with its options. Only those of a text index change answers, none changes what an index can serve. */
     FieldParams:
       | {
-          /** @constant */
+          /**
+           * @description Strings, compared whole.
+           * @constant
+           */
           type: 'keyword';
+          /** @description Stored and shown, without effect. */
           is_tenant?: boolean | null;
+          /** @description Stored and shown, without effect. Every keyword index serves prefixes. */
           prefix?: boolean | null;
+          /** @description Stored and shown, without effect. */
           on_disk?: boolean | null;
+          /** @description Stored and shown, without effect. */
           enable_hnsw?: boolean | null;
         }
       | {
-          /** @constant */
+          /**
+           * @description Whole numbers of 64 bits.
+           * @constant
+           */
           type: 'integer';
-          /** @default true */
+          /**
+           * @description Stored and shown, without effect. Every integer index serves `match`.
+           * @default true
+           */
           lookup?: boolean | null;
-          /** @default true */
+          /**
+           * @description Stored and shown, without effect. Every integer index serves `range`.
+           * @default true
+           */
           range?: boolean | null;
+          /** @description Stored and shown, without effect. */
           is_principal?: boolean | null;
+          /** @description Stored and shown, without effect. */
           on_disk?: boolean | null;
+          /** @description Stored and shown, without effect. */
           enable_hnsw?: boolean | null;
         }
       | {
-          /** @enum {unknown} */
+          /**
+           * @description Numbers of either form, or strings that are date-times.
+           * @enum {unknown}
+           */
           type: 'float' | 'datetime';
+          /** @description Stored and shown, without effect. */
           is_principal?: boolean | null;
+          /** @description Stored and shown, without effect. */
           on_disk?: boolean | null;
+          /** @description Stored and shown, without effect. */
           enable_hnsw?: boolean | null;
         }
       | {
-          /** @enum {unknown} */
+          /**
+           * @description Booleans, or places on the globe.
+           * @enum {unknown}
+           */
           type: 'bool' | 'geo';
+          /** @description Stored and shown, without effect. */
           on_disk?: boolean | null;
+          /** @description Stored and shown, without effect. */
           enable_hnsw?: boolean | null;
         }
       | {
-          /** @constant */
+          /**
+           * @description Strings that are UUIDs.
+           * @constant
+           */
           type: 'uuid';
+          /** @description Stored and shown, without effect. */
           is_tenant?: boolean | null;
+          /** @description Stored and shown, without effect. */
           on_disk?: boolean | null;
+          /** @description Stored and shown, without effect. */
           enable_hnsw?: boolean | null;
         }
       | components['schemas']['TextIndexParams'];
+    /** @description The words of strings, and how they are cut. */
     TextIndexParams: {
-      /** @constant */
+      /**
+       * @description Always `text`.
+       * @constant
+       */
       type: 'text';
       /**
+       * @description How a text is cut into words.
        * @default word
        * @enum {unknown}
        */
       tokenizer?: 'word' | 'whitespace' | 'prefix' | 'multilingual' | null;
+      /** @description Shorter words are left out. */
       min_token_len?: number | null;
+      /** @description Longer words are left out. */
       max_token_len?: number | null;
-      /** @default true */
+      /**
+       * @description Whether words are compared in lower case.
+       * @default true
+       */
       lowercase?: boolean | null;
-      /** @default false */
+      /**
+       * @description Whether letters with accents count as those without.
+       * @default false
+       */
       ascii_folding?: boolean | null;
-      /** @default false */
+      /**
+       * @description Whether `phrase` is expected to be used. It works without it.
+       * @default false
+       */
       phrase_matching?: boolean | null;
       /** @description A language, or languages and words of one's own. */
       stopwords?:
         | components['schemas']['StopWordLanguage']
         | null
         | {
+            /** @description Languages whose stop words are left out. */
             languages?: components['schemas']['StopWordLanguage'][] | null;
+            /** @description Further words that are left out. */
             custom?: string[] | null;
           };
+      /** @description Reduces words to their stems. */
       stemmer?: {
-        /** @constant */
+        /**
+         * @description Always `snowball`.
+         * @constant
+         */
         type: 'snowball';
         language: components['schemas']['StemmerLanguage'];
       } | null;
+      /** @description Stored and shown, without effect. */
       on_disk?: boolean | null;
+      /** @description Stored and shown, without effect. */
       enable_hnsw?: boolean | null;
     };
-    /** @enum {unknown} */
+    /**
+     * @description A language with a list of stop words.
+     * @enum {unknown}
+     */
     StopWordLanguage:
       | 'arabic'
       | 'ar'
@@ -489,7 +751,10 @@ export interface components {
       | 'tg'
       | 'turkish'
       | 'tr';
-    /** @enum {unknown} */
+    /**
+     * @description A language with a stemmer.
+     * @enum {unknown}
+     */
     StemmerLanguage:
       | 'arabic'
       | 'ar'
@@ -529,13 +794,16 @@ export interface components {
       | 'ta'
       | 'turkish'
       | 'tr';
+    /** @description A type alone, or a type with its options. */
     FieldSchema: components['schemas']['FieldType'] | components['schemas']['FieldParams'];
+    /** @description A field, and how it is indexed. */
     CreateFieldIndex: {
       field_name: components['schemas']['Path'];
       field_schema?: components['schemas']['FieldSchema'];
       /** @deprecated */
       field_type?: components['schemas']['FieldSchema'];
     };
+    /** @description Points with their vectors and payloads. */
     PointList: {
       id: components['schemas']['PointId'];
       vector?: components['schemas']['PointVectors'];
@@ -545,14 +813,18 @@ export interface components {
     }[];
     /** @description As many vectors, and payloads if there are any, as ids. */
     PointColumns: {
+      /** @description The ids. */
       ids: components['schemas']['PointId'][];
+      /** @description The vectors in the order of the ids, or such lists by name. */
       vectors:
         | components['schemas']['VectorColumn']
         | {
             [key: string]: components['schemas']['VectorColumn'] | null;
           };
+      /** @description The payloads in the order of the ids; null for none. */
       payloads?: (components['schemas']['Payload'] | null)[] | null;
     };
+    /** @description Vectors in the order of the ids. */
     VectorColumn: (
       | components['schemas']['DenseVector']
       | components['schemas']['MultiVector']
@@ -560,6 +832,7 @@ export interface components {
     )[];
     /** @description Either `points` or `batch`. */
     UpsertPoints: {
+      /** @description The points, one object each. */
       points?: components['schemas']['PointList'] | null;
       batch?: components['schemas']['PointColumns'] | null;
       /**
@@ -572,6 +845,7 @@ export interface components {
       update_filter?: components['schemas']['MaybeFilter'];
       shard_key?: components['schemas']['ShardKey'];
     };
+    /** @description Ids of points. */
     PointIds: components['schemas']['PointId'][] | null;
     /** @description By id or by filter; the ids count when both are given. */
     SelectPoints: {
@@ -579,18 +853,22 @@ export interface components {
       filter?: components['schemas']['MaybeFilter'];
       shard_key?: components['schemas']['ShardKey'];
     };
+    /** @description The vectors to replace. */
     UpdateVectors: {
       points: components['schemas']['PointVectorList'];
       update_filter?: components['schemas']['MaybeFilter'];
       shard_key?: components['schemas']['ShardKey'];
     };
+    /** @description Points with the vectors that they get. */
     PointVectorList: {
       id: components['schemas']['PointId'];
       vector?: components['schemas']['PointVectors'];
       /** @deprecated */
       vectors?: components['schemas']['PointVectors'];
     }[];
+    /** @description Names of vectors. */
     VectorNames: components['schemas']['VectorName'][];
+    /** @description The vectors to remove, and from which points. */
     DeleteVectors: {
       points?: components['schemas']['PointIds'];
       filter?: components['schemas']['MaybeFilter'];
@@ -599,6 +877,7 @@ export interface components {
       /** @deprecated */
       vectors?: components['schemas']['VectorNames'];
     };
+    /** @description The payload, and which points get it. */
     SetPayload: {
       points?: components['schemas']['PointIds'];
       filter?: components['schemas']['MaybeFilter'];
@@ -606,13 +885,17 @@ export interface components {
       payload: components['schemas']['Payload'];
       key?: components['schemas']['Path'] | null;
     };
+    /** @description The paths to remove, and from which points. */
     DeletePayload: {
       points?: components['schemas']['PointIds'];
       filter?: components['schemas']['MaybeFilter'];
       shard_key?: components['schemas']['ShardKey'];
+      /** @description Paths into the payload. */
       keys: components['schemas']['Path'][];
     };
+    /** @description Changes that are made together. */
     BatchUpdate: {
+      /** @description The changes in their order; a later one sees what an earlier one did. */
       operations: components['schemas']['UpdateOperation'][];
     };
     /** @description Each holds the body of the endpoint that it stands for. */
@@ -641,10 +924,14 @@ export interface components {
       | {
           delete_vectors: components['schemas']['DeleteVectors'];
         };
+    /** @description How far a change has come. */
     UpdateResult: {
       /** @description Grows with every change of the collection. */
       operation_id: number;
-      /** @enum {unknown} */
+      /**
+       * @description `completed` when the next read sees it, `acknowledged` when it is durable and will be seen.
+       * @enum {unknown}
+       */
       status: 'completed' | 'acknowledged';
     };
     /** @description All of `must`, at least one of `should`, none of `must_not`. An empty filter matches everything. */
@@ -652,14 +939,19 @@ export interface components {
       must?: components['schemas']['Conditions'];
       should?: components['schemas']['Conditions'];
       must_not?: components['schemas']['Conditions'];
+      /** @description At least some of several conditions. */
       min_should?: {
+        /** @description The conditions of which some must hold. */
         conditions: components['schemas']['Condition'] | components['schemas']['Condition'][];
+        /** @description How many of them must hold. */
         min_count: number;
       } | null;
     };
+    /** @description A filter; null for none. */
     MaybeFilter: components['schemas']['Filter'] | null;
     /** @description One condition or a list of them. */
     Conditions: components['schemas']['Condition'] | components['schemas']['Condition'][] | null;
+    /** @description A condition on a field, on the id or on the vectors, or a filter. */
     Condition:
       | components['schemas']['FieldCondition']
       | {
@@ -669,6 +961,7 @@ export interface components {
           is_null: components['schemas']['KeyObject'];
         }
       | {
+          /** @description The ids of which the point has one. */
           has_id: components['schemas']['PointId'][];
         }
       | {
@@ -682,6 +975,7 @@ export interface components {
           };
         }
       | components['schemas']['Filter'];
+    /** @description Names a field by its path. */
     KeyObject: {
       key: components['schemas']['Path'];
     };
@@ -690,28 +984,40 @@ export interface components {
       key: components['schemas']['Path'];
       match?: components['schemas']['Match'];
       range?: components['schemas']['Range'];
+      /** @description Holds for a place within the box. */
       geo_bounding_box?: {
         top_left: components['schemas']['GeoPoint'];
         bottom_right: components['schemas']['GeoPoint'];
       } | null;
+      /** @description Holds for a place within a distance of the centre. */
       geo_radius?: {
         center: components['schemas']['GeoPoint'];
         /** @description In metres. */
         radius: number;
       } | null;
+      /** @description Holds for a place within the outer ring and outside the inner ones. */
       geo_polygon?: {
         exterior: components['schemas']['Ring'];
+        /** @description Rings that are cut out. */
         interiors?: components['schemas']['Ring'][] | null;
       } | null;
+      /** @description Bounds on how many values the field has. */
       values_count?: {
+        /** @description More than this. */
         gt?: number | null;
+        /** @description This or more. */
         gte?: number | null;
+        /** @description Fewer than this. */
         lt?: number | null;
+        /** @description This or fewer. */
         lte?: number | null;
       } | null;
+      /** @description Whether the field is absent, null or an empty list. */
       is_empty?: boolean | null;
+      /** @description Whether the field is null. */
       is_null?: boolean | null;
     };
+    /** @description Equality with a value, or the words of a text. */
     Match:
       | {
           value: components['schemas']['MatchValue'];
@@ -723,41 +1029,58 @@ export interface components {
           except: components['schemas']['MatchList'];
         }
       | {
+          /** @description The string begins so. */
           prefix: string;
         }
       | {
+          /** @description Every word of this text occurs. */
           text: string;
         }
       | {
+          /** @description Some word of this text occurs. */
           text_any: string;
         }
       | {
+          /** @description The words of this text occur in a row. */
           phrase: string;
         }
       | null;
+    /** @description A string, a boolean or an integer of 64 bits. */
     MatchValue: (string | boolean) | (number | bigint);
     /** @description All strings or all integers. */
     MatchList: string[] | (number | bigint)[];
     /** @description Bounds that are all numbers, or all RFC 3339 date-times. */
     Range:
       | ({
+          /** @description Above this number. */
           gt?: number | null;
+          /** @description This number or above. */
           gte?: number | null;
+          /** @description Below this number. */
           lt?: number | null;
+          /** @description This number or below. */
           lte?: number | null;
         } | null)
       | {
+          /** @description After this date-time. */
           gt?: string | null;
+          /** @description At this date-time or after. */
           gte?: string | null;
+          /** @description Before this date-time. */
           lt?: string | null;
+          /** @description At this date-time or before. */
           lte?: string | null;
         };
+    /** @description A place on the globe. */
     GeoPoint: {
+      /** @description Degrees of longitude. */
       lon: number;
+      /** @description Degrees of latitude. */
       lat: number;
     };
     /** @description A closed line; the last point is the first. */
     Ring: {
+      /** @description The corners in their order. */
       points: components['schemas']['GeoPoint'][];
     };
     /** @description What of the payload is answered. True for retrieve and scroll, false for search and query. */
@@ -766,15 +1089,19 @@ export interface components {
       | components['schemas']['Paths']
       | {
           include: components['schemas']['Paths'];
+          /** @description Absent or null beside `include`. */
           exclude?: null;
         }
       | {
           exclude: components['schemas']['Paths'];
+          /** @description Absent or null beside `exclude`. */
           include?: null;
         };
+    /** @description Paths into the payload. */
     Paths: components['schemas']['Path'][];
     /** @description Which vectors are answered. */
     WithVector: (boolean | null) | components['schemas']['VectorName'][];
+    /** @description How the search is done. */
     SearchParams: {
       /** @description Width of the walk through the graph. */
       hnsw_ef?: number | null;
@@ -783,18 +1110,31 @@ export interface components {
        * @default false
        */
       exact?: boolean | null;
-      /** @default false */
+      /**
+       * @description Leave out vectors that are not in the graph yet.
+       * @default false
+       */
       indexed_only?: boolean | null;
+      /** @description How codes are used. */
       quantization?: {
-        /** @default false */
+        /**
+         * @description Walk over the originals instead of the codes.
+         * @default false
+         */
         ignore?: boolean | null;
-        /** @default true */
+        /**
+         * @description Rank the candidates by their originals.
+         * @default true
+         */
         rescore?: boolean | null;
+        /** @description At least this many times `limit` candidates are ranked by their originals. */
         oversampling?: number | null;
       } | null;
       /** @description Without effect; the planner decides. */
       acorn?: {
+        /** @description Without effect. */
         enable?: boolean | null;
+        /** @description Without effect. */
         max_selectivity?: number | null;
       } | null;
     } | null;
@@ -803,11 +1143,16 @@ export interface components {
      * @default 10
      */
     Limit: number | null;
-    /** @default 0 */
+    /**
+     * @description How many of the first hits are left out.
+     * @default 0
+     */
     Offset: number | null;
     /** @description Only scores that are equal or better, in the direction of the distance. */
     ScoreThreshold: components['schemas']['Float32'] | null;
+    /** @description Which points are read, and what of them. */
     RetrievePoints: {
+      /** @description The ids in the order of the answer. */
       ids: components['schemas']['PointId'][];
       with_payload?: components['schemas']['WithPayload'];
       with_vector?: components['schemas']['WithVector'];
@@ -815,11 +1160,14 @@ export interface components {
       with_vectors?: components['schemas']['WithVector'];
       shard_key?: components['schemas']['ShardKey'];
     };
+    /** @description A vector, and what is wanted of the points near it. */
     SearchRequest: {
+      /** @description The vector to search with; in an object with its name where it is not the unnamed one. */
       vector:
         | components['schemas']['DenseVector']
         | {
             name: components['schemas']['VectorName'];
+            /** @description The vector to search with. */
             vector: components['schemas']['DenseVector'] | components['schemas']['SparseVector'];
           };
       filter?: components['schemas']['MaybeFilter'];
@@ -835,14 +1183,18 @@ export interface components {
       with_vectors?: components['schemas']['WithVector'];
       shard_key?: components['schemas']['ShardKey'];
     };
+    /** @description Several searches. */
     SearchBatch: {
+      /** @description The searches in the order of the answer. */
       searches: components['schemas']['SearchRequest'][];
     };
+    /** @description A field to order by, alone or with options. */
     OrderBy:
       | components['schemas']['Path']
       | {
           key: components['schemas']['Path'];
           /**
+           * @description Ascending or descending.
            * @default asc
            * @enum {unknown}
            */
@@ -850,11 +1202,13 @@ export interface components {
           /** @description The first value of the page, a number or an RFC 3339 date-time. */
           start_from?: number | string | null;
         };
+    /** @description Which points are read, and from where on. */
     ScrollRequest: {
       filter?: components['schemas']['MaybeFilter'];
       limit?: components['schemas']['Limit'];
       /** @description The first id of the page. Not together with `order_by`. */
       offset?: components['schemas']['PointId'] | null;
+      /** @description Orders by a field instead of the id. */
       order_by?: components['schemas']['OrderBy'] | null;
       with_payload?: components['schemas']['WithPayload'];
       with_vector?: components['schemas']['WithVector'];
@@ -862,13 +1216,19 @@ export interface components {
       with_vectors?: components['schemas']['WithVector'];
       shard_key?: components['schemas']['ShardKey'];
     };
+    /** @description Which points are counted. */
     CountRequest: {
       filter?: components['schemas']['MaybeFilter'];
-      /** @default true */
+      /**
+       * @description Accepted; counts are always exact.
+       * @default true
+       */
       exact?: boolean | null;
       shard_key?: components['schemas']['ShardKey'];
     };
+    /** @description A universal query. */
     QueryRequest: {
+      /** @description What is ranked by; absent, points are read by id, or the hits of the prefetch are answered. */
       query?: components['schemas']['Query'] | null;
       /** @description Queries whose hits this one ranks anew or merges. */
       prefetch?: components['schemas']['Prefetch'] | components['schemas']['Prefetch'][] | null;
@@ -886,13 +1246,18 @@ export interface components {
       lookup_from?: components['schemas']['LookupFrom'];
       shard_key?: components['schemas']['ShardKey'];
     };
+    /** @description Several queries. */
     QueryBatch: {
+      /** @description The queries in the order of the answer. */
       searches: components['schemas']['QueryRequest'][];
     };
     /** @description Nested at most 64 deep, and 64 in one query. The outer filter holds in it, too. */
     Prefetch: {
+      /** @description What is ranked by. */
       query?: components['schemas']['Query'] | null;
+      /** @description Queries whose hits this one ranks anew or merges. */
       prefetch?: components['schemas']['Prefetch'] | components['schemas']['Prefetch'][] | null;
+      /** @description The vector's name; the unnamed one when absent. */
       using?: string | null;
       filter?: components['schemas']['MaybeFilter'];
       params?: components['schemas']['SearchParams'];
@@ -903,10 +1268,13 @@ export interface components {
     };
     /** @description Where the vectors of ids are looked up. */
     LookupFrom: {
+      /** @description The collection that has the points. */
       collection: string;
+      /** @description The vector's name there; that of `using` when absent. */
       vector?: string | null;
       shard_key?: components['schemas']['ShardKey'];
     } | null;
+    /** @description What the points are ranked by. */
     Query:
       | components['schemas']['VectorInput']
       | components['schemas']['NearestQuery']
@@ -924,59 +1292,91 @@ export interface components {
       | components['schemas']['MultiVector']
       | components['schemas']['SparseVector']
       | components['schemas']['PointId'];
+    /** @description Vectors, or ids of points. */
     VectorInputs: components['schemas']['VectorInput'][] | null;
+    /** @description Ranks by the distance to a vector. */
     NearestQuery: {
       nearest: components['schemas']['VectorInput'];
       /** @description Among the nearest, prefers those that are unlike the ones chosen already. */
       mmr?: {
-        /** @default 0.5 */
+        /**
+         * @description 0 for nearness alone, 1 for unlikeness alone.
+         * @default 0.5
+         */
         diversity?: number | null;
+        /** @description How many of the nearest are considered. */
         candidates_limit?: number | null;
       } | null;
     };
+    /** @description Ranks by examples that are wanted and examples that are not. */
     RecommendQuery: {
+      /** @description The examples, and how they are combined. */
       recommend: {
+        /** @description Examples that are wanted. */
         positive?: components['schemas']['VectorInputs'];
+        /** @description Examples that are not wanted. */
         negative?: components['schemas']['VectorInputs'];
         /**
+         * @description How the examples are combined.
          * @default average_vector
          * @enum {unknown}
          */
         strategy?: 'average_vector' | 'best_score' | 'sum_scores' | null;
       };
     };
+    /** @description Ranks by a target within a context of pairs. */
     DiscoverQuery: {
+      /** @description The target and the context. */
       discover: {
         target: components['schemas']['VectorInput'];
+        /** @description Pairs that say on which side a point should be. */
         context?: components['schemas']['ContextPair'] | components['schemas']['ContextPair'][] | null;
       };
     };
+    /** @description Ranks by a context of pairs alone. */
     ContextQuery: {
+      /** @description Pairs that say on which side a point should be. */
       context: components['schemas']['ContextPair'] | components['schemas']['ContextPair'][];
     };
+    /** @description An example that is wanted, and one that is not. */
     ContextPair: {
       positive: components['schemas']['VectorInput'];
       negative: components['schemas']['VectorInput'];
     };
+    /** @description Orders by a field. */
     OrderByQuery: {
       order_by: components['schemas']['OrderBy'];
     };
+    /** @description Merges the hits of the prefetches. */
     FusionQuery: {
-      /** @enum {unknown} */
+      /**
+       * @description By reciprocal ranks (`rrf`) or by normalised scores (`dbsf`).
+       * @enum {unknown}
+       */
       fusion: 'rrf' | 'dbsf';
     };
+    /** @description Merges the hits of the prefetches by reciprocal ranks. */
     RrfQuery: {
+      /** @description The parameters of the fusion. */
       rrf: {
-        /** @default 2 */
+        /**
+         * @description A larger one lets the first ranks count less.
+         * @default 2
+         */
         k?: number | null;
         /** @description One for each prefetch. */
         weights?: number[] | null;
       };
     };
+    /** @description Answers points by chance. */
     SampleQuery: {
-      /** @constant */
+      /**
+       * @description Each subset and each order is equally likely.
+       * @constant
+       */
       sample: 'random';
     };
+    /** @description Ranks by a formula over scores and payload. */
     FormulaQuery: {
       formula: components['schemas']['Expression'];
       /** @description Values of variables, `$score[i]` included, where a point has none. */
@@ -1017,13 +1417,16 @@ export interface components {
           log10: components['schemas']['Expression'];
         }
       | {
+          /** @description Divides one expression by another. */
           div: {
             left: components['schemas']['Expression'];
             right: components['schemas']['Expression'];
+            /** @description The value where only the divisor is 0; without it that is an error. */
             by_zero_default?: number | null;
           };
         }
       | {
+          /** @description Raises one expression to the power of another. */
           pow: {
             base: components['schemas']['Expression'];
             exponent: components['schemas']['Expression'];
@@ -1037,6 +1440,7 @@ export interface components {
           };
         }
       | {
+          /** @description A date-time, as seconds since 1970. */
           datetime: string;
         }
       | {
@@ -1051,15 +1455,22 @@ export interface components {
       | {
           gauss_decay: components['schemas']['Decay'];
         };
+    /** @description Several expressions. */
     Expressions: components['schemas']['Expression'][];
     /** @description 1 where `x` is `target`, `midpoint` at a distance of `scale` from it. */
     Decay: {
       x: components['schemas']['Expression'];
       /** @default 0 */
       target?: components['schemas']['Expression'] | null;
-      /** @default 1 */
+      /**
+       * @description The distance at which the value is `midpoint`.
+       * @default 1
+       */
       scale?: number | null;
-      /** @default 0.5 */
+      /**
+       * @description The value at a distance of `scale`.
+       * @default 0.5
+       */
       midpoint?: number | null;
     };
     /** @description The unnamed vector alone, or vectors by name; `{}` when the point has none. */
@@ -1072,6 +1483,7 @@ export interface components {
             | components['schemas']['MultiVectorAnswered']
             | components['schemas']['SparseVectorAnswered'];
         };
+    /** @description A point as it is read. */
     Record: {
       id: components['schemas']['PointId'];
       payload?: components['schemas']['Payload'];
@@ -1079,6 +1491,7 @@ export interface components {
       /** @description What it was ordered by; date-times in microseconds. */
       order_value?: number;
     };
+    /** @description A point that was found. */
     Hit: {
       id: components['schemas']['PointId'];
       payload?: components['schemas']['Payload'];
@@ -1087,141 +1500,217 @@ export interface components {
       order_value?: number;
       /** @description The `operation_id` of the point's last change. */
       version: number;
+      /** @description Larger is better, but for `Euclid` and `Manhattan`, where it is a distance. */
       score: number;
     };
+    /** @description The points that were found, best first. */
     Hits: components['schemas']['Hit'][];
+    /** @description What a query has found. */
     QueryResult: {
       points: components['schemas']['Hits'];
     };
+    /** @description The envelope of a boolean. */
     BooleanAnswer: {
       /** @description Always empty. */
       usage: Record<string, never>;
       time: components['schemas']['Seconds'];
-      /** @constant */
+      /**
+       * @description Always `ok`.
+       * @constant
+       */
       status: 'ok';
+      /** @description Whether it is so, or was done. */
       result: boolean;
     };
+    /** @description The envelope of a change. */
     UpdateAnswer: {
       /** @description Always empty. */
       usage: Record<string, never>;
       time: components['schemas']['Seconds'];
-      /** @constant */
+      /**
+       * @description Always `ok`.
+       * @constant
+       */
       status: 'ok';
       result: components['schemas']['UpdateResult'];
     };
+    /** @description The envelope of several changes. */
     UpdatesAnswer: {
       /** @description Always empty. */
       usage: Record<string, never>;
       time: components['schemas']['Seconds'];
-      /** @constant */
+      /**
+       * @description Always `ok`.
+       * @constant
+       */
       status: 'ok';
+      /** @description How far each change has come, in their order. */
       result: components['schemas']['UpdateResult'][];
     };
+    /** @description The envelope of the collections. */
     CollectionsAnswer: {
       /** @description Always empty. */
       usage: Record<string, never>;
       time: components['schemas']['Seconds'];
-      /** @constant */
+      /**
+       * @description Always `ok`.
+       * @constant
+       */
       status: 'ok';
+      /** @description The collections. */
       result: {
+        /** @description One object for each collection, by name. */
         collections: {
+          /** @description The collection's name. */
           name: string;
         }[];
       };
     };
+    /** @description The envelope of a collection's description. */
     CollectionInfoAnswer: {
       /** @description Always empty. */
       usage: Record<string, never>;
       time: components['schemas']['Seconds'];
-      /** @constant */
+      /**
+       * @description Always `ok`.
+       * @constant
+       */
       status: 'ok';
       result: components['schemas']['CollectionInfo'];
     };
+    /** @description The envelope of whether a collection exists. */
     ExistsAnswer: {
       /** @description Always empty. */
       usage: Record<string, never>;
       time: components['schemas']['Seconds'];
-      /** @constant */
+      /**
+       * @description Always `ok`.
+       * @constant
+       */
       status: 'ok';
+      /** @description Whether it exists. */
       result: {
+        /** @description Whether there is a collection of that name. */
         exists: boolean;
       };
     };
+    /** @description The envelope of points. */
     RecordsAnswer: {
       /** @description Always empty. */
       usage: Record<string, never>;
       time: components['schemas']['Seconds'];
-      /** @constant */
+      /**
+       * @description Always `ok`.
+       * @constant
+       */
       status: 'ok';
+      /** @description The points in the order of the ids. */
       result: components['schemas']['Record'][];
     };
+    /** @description The envelope of a point. */
     RecordAnswer: {
       /** @description Always empty. */
       usage: Record<string, never>;
       time: components['schemas']['Seconds'];
-      /** @constant */
+      /**
+       * @description Always `ok`.
+       * @constant
+       */
       status: 'ok';
       result: components['schemas']['Record'];
     };
+    /** @description The envelope of a search. */
     HitsAnswer: {
       /** @description Always empty. */
       usage: Record<string, never>;
       time: components['schemas']['Seconds'];
-      /** @constant */
+      /**
+       * @description Always `ok`.
+       * @constant
+       */
       status: 'ok';
       result: components['schemas']['Hits'];
     };
+    /** @description The envelope of several searches. */
     HitListsAnswer: {
       /** @description Always empty. */
       usage: Record<string, never>;
       time: components['schemas']['Seconds'];
-      /** @constant */
+      /**
+       * @description Always `ok`.
+       * @constant
+       */
       status: 'ok';
+      /** @description The hits of each search, in their order. */
       result: components['schemas']['Hits'][];
     };
+    /** @description The envelope of a query. */
     QueryAnswer: {
       /** @description Always empty. */
       usage: Record<string, never>;
       time: components['schemas']['Seconds'];
-      /** @constant */
+      /**
+       * @description Always `ok`.
+       * @constant
+       */
       status: 'ok';
       result: components['schemas']['QueryResult'];
     };
+    /** @description The envelope of several queries. */
     QueryAnswers: {
       /** @description Always empty. */
       usage: Record<string, never>;
       time: components['schemas']['Seconds'];
-      /** @constant */
+      /**
+       * @description Always `ok`.
+       * @constant
+       */
       status: 'ok';
+      /** @description What each query has found, in their order. */
       result: components['schemas']['QueryResult'][];
     };
+    /** @description The envelope of a page. */
     PageAnswer: {
       /** @description Always empty. */
       usage: Record<string, never>;
       time: components['schemas']['Seconds'];
-      /** @constant */
+      /**
+       * @description Always `ok`.
+       * @constant
+       */
       status: 'ok';
+      /** @description The page. */
       result: {
+        /** @description The points in their order. */
         points: components['schemas']['Record'][];
         next_page_offset: components['schemas']['PointId'] | null;
       };
     };
+    /** @description The envelope of a count. */
     CountAnswer: {
       /** @description Always empty. */
       usage: Record<string, never>;
       time: components['schemas']['Seconds'];
-      /** @constant */
+      /**
+       * @description Always `ok`.
+       * @constant
+       */
       status: 'ok';
+      /** @description The count. */
       result: {
+        /** @description How many points there are. */
         count: number;
       };
     };
+    /** @description As many numbers as the vector's `size`. */
     DenseVectorAnswered: components['schemas']['Float32'][];
     /** @description Rows of one length. */
     MultiVectorAnswered: components['schemas']['DenseVectorAnswered'][];
     /** @description As many values as indices; the indices are distinct. */
     SparseVectorAnswered: {
+      /** @description The positions of the components that are not 0. */
       indices: number[];
+      /** @description The components at these positions. */
       values: components['schemas']['Float32'][];
     };
   };

@@ -1,9 +1,10 @@
 import * as http from 'node:http';
 import * as https from 'node:https';
-import { answerError, ConnectionError, type FailureDetails } from './errors';
+import { answerError, ConnectionError, type FailureDetails, type KithError } from './errors';
 import { httpTarget } from './http-routes';
-import { encodeJson, parseJson } from './json';
-import type { Call, Envelope, Transport, VersionInfo } from './transport';
+import { encodeBody, parseJson } from './json';
+import { DEFAULT_RETRIES, retrying, type RetryPolicy } from './retries';
+import type { ByteTransport, Call, Envelope, VersionInfo } from './transport';
 
 /** How to reach a server. */
 export interface HttpOptions {
@@ -15,6 +16,12 @@ export interface HttpOptions {
   readonly maxConnections?: number;
   /** Certificates that are trusted in place of those that Node knows, as PEM. */
   readonly ca?: string;
+}
+
+/** How to reach a server that may be busy, starting or away for a moment. */
+export interface RetryingHttpOptions extends HttpOptions {
+  /** How failures that may pass are tried again; `{ retries: 0 }` for not at all. */
+  readonly retry?: Partial<RetryPolicy>;
 }
 
 /** One request under the base URL. */
@@ -37,11 +44,16 @@ const LOST = new Set(['ECONNRESET', 'ECONNABORTED', 'EPIPE', 'ETIMEDOUT']);
 interface RawAnswer {
   readonly status: number;
   readonly headers: http.IncomingHttpHeaders;
-  readonly text: string;
+  readonly body: Buffer;
+}
+
+/** The transport of a server, which repeats what fails and may pass. */
+export function httpTransport(url: string, { retry, ...options }: RetryingHttpOptions = {}): ByteTransport {
+  return retrying(new HttpTransport(url, options), { ...DEFAULT_RETRIES, ...retry });
 }
 
 /** Operations over HTTP/1.1, on connections that stay open. */
-export class HttpTransport implements Transport {
+export class HttpTransport implements ByteTransport {
   readonly #base: URL;
   readonly #prefix: string;
   readonly #agent: http.Agent;
@@ -65,9 +77,15 @@ export class HttpTransport implements Transport {
   }
 
   async execute(call: Call): Promise<Envelope> {
-    const { method, path, hasBody } = httpTarget(call);
-    const body = hasBody ? (call.body ?? {}) : undefined;
-    return (await this.request({ method, path, body, signal: call.signal })) as Envelope;
+    return (await this.request(requestOf(call))) as Envelope;
+  }
+
+  async executeBytes(call: Call): Promise<Uint8Array> {
+    const answer = await this.#send(requestOf(call));
+    if (!isSuccess(answer)) {
+      throw failureOf(answer);
+    }
+    return answer.body;
   }
 
   async version(signal?: AbortSignal): Promise<VersionInfo> {
@@ -82,32 +100,23 @@ export class HttpTransport implements Transport {
 
   /** The parsed body of a success; rejects as {@link Transport.execute} does. */
   async request(request: HttpRequest): Promise<unknown> {
-    const { status, headers, text } = await this.#send(request);
-    const requestId = headers['x-request-id'];
-    const details: FailureDetails = {
-      requestId: typeof requestId === 'string' ? requestId : undefined,
-      retryAfterSeconds: wholeSeconds(headers['retry-after']),
-    };
-    let body: unknown;
+    const answer = await this.#send(request);
+    if (!isSuccess(answer)) {
+      throw failureOf(answer);
+    }
     try {
-      body = parseJson(text);
+      return parseJson(answer.body.toString());
     } catch (error) {
-      if (status >= 200 && status < 300) {
-        throw new ConnectionError('The answer is not JSON', true, { ...details, cause: error });
-      }
+      throw new ConnectionError('The answer is not JSON', true, { ...detailsOf(answer), cause: error });
     }
-    if (status < 200 || status >= 300) {
-      throw answerError(status, messageOf(body) ?? `The server answered ${status}`, details);
-    }
-    return body;
   }
 
   #send({ method, path, body, signal }: HttpRequest): Promise<RawAnswer> {
-    const text = body === undefined ? undefined : encodeJson(body);
+    const bytes = body === undefined ? undefined : encodeBody(body);
     const headers: Record<string, string | number> = { ...this.#headers };
-    if (text !== undefined) {
+    if (bytes !== undefined) {
       headers['content-type'] = 'application/json';
-      headers['content-length'] = Buffer.byteLength(text);
+      headers['content-length'] = bytes.length;
     }
     const { protocol, hostname, port } = this.#base;
     const options: https.RequestOptions = {
@@ -131,16 +140,19 @@ export class HttpTransport implements Transport {
       ]);
       const fail = (error: Error): void => {
         stopWatching();
-        reject(error instanceof ConnectionError || signal?.aborted === true ? error : lostConnection(error));
+        // What ends the request may show as the end of its connection.
+        const reason = signal?.aborted === true ? (signal.reason as Error) : undefined;
+        reject(reason ?? (this.#closed.signal.aborted ? closedError(true) : lostConnection(error)));
       };
-      request.once('error', fail);
+      // A second error may follow the first one.
+      request.on('error', fail);
       request.once('response', (response) => {
         read(response).then((answer) => {
           stopWatching();
           resolve(answer);
         }, fail);
       });
-      request.end(text);
+      request.end(bytes);
     });
   }
 }
@@ -189,7 +201,35 @@ async function read(response: http.IncomingMessage): Promise<RawAnswer> {
   return {
     status: response.statusCode ?? 0,
     headers: response.headers,
-    text: Buffer.concat(chunks, bytes).toString('utf8'),
+    body: Buffer.concat(chunks, bytes),
+  };
+}
+
+function requestOf(call: Call): HttpRequest {
+  const { method, path, hasBody } = httpTarget(call);
+  return { method, path, signal: call.signal, body: hasBody ? (call.body ?? {}) : undefined };
+}
+
+function isSuccess({ status }: RawAnswer): boolean {
+  return status >= 200 && status < 300;
+}
+
+/** The error of an answer that is no success. */
+function failureOf(answer: RawAnswer): KithError {
+  let message: string | undefined;
+  try {
+    message = messageOf(parseJson(answer.body.toString()));
+  } catch {
+    // A proxy in between answers as it likes.
+  }
+  return answerError(answer.status, message ?? `The server answered ${answer.status}`, detailsOf(answer));
+}
+
+function detailsOf({ headers }: RawAnswer): FailureDetails {
+  const requestId = headers['x-request-id'];
+  return {
+    requestId: typeof requestId === 'string' ? requestId : undefined,
+    retryAfterSeconds: wholeSeconds(headers['retry-after']),
   };
 }
 
@@ -198,6 +238,9 @@ function closedError(outcomeUnknown: boolean): ConnectionError {
 }
 
 function lostConnection(error: Error): ConnectionError {
+  if (error instanceof ConnectionError) {
+    return error;
+  }
   const { code = '' } = error as NodeJS.ErrnoException;
   return new ConnectionError(
     `No answer: ${error.message === '' ? code : error.message}`,

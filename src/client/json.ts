@@ -17,6 +17,11 @@ export function encodeJson(value: unknown): string {
   return encode(value, 0) ?? 'null';
 }
 
+/** The body of a call as it is sent: a `Uint8Array` is JSON text already. */
+export function encodeBody(body: unknown): Uint8Array {
+  return body instanceof Uint8Array ? body : Buffer.from(encodeJson(body));
+}
+
 /** Undefined where JSON has no place for the value. */
 function encode(value: unknown, depth: number): string | undefined {
   switch (typeof value) {

@@ -1,13 +1,10 @@
 import { KithClient, type ClientOptions } from './client';
-import { HttpTransport, type HttpOptions } from './http-transport';
-import { DEFAULT_RETRIES, Retries, retrying, type RetryPolicy } from './retries';
+import { HttpTransport, type RetryingHttpOptions } from './http-transport';
+import { DEFAULT_RETRIES, Retries, retrying } from './retries';
 import type { CallOptions, Schemas } from './types';
 
 /** How to reach a server and how the client behaves. */
-export interface ConnectOptions extends HttpOptions, ClientOptions {
-  /** How failures that may pass are tried again; `{ retries: 0 }` for not at all. */
-  readonly retry?: Partial<RetryPolicy>;
-}
+export type ConnectOptions = RetryingHttpOptions & ClientOptions;
 
 /** What a new access token may do and how long it lives. */
 export type NewAccessToken = Schemas['NewAccessToken'] & { readonly expires_in_seconds?: number };

@@ -1,6 +1,6 @@
 import { ConnectionError, NotReadyError, OverloadedError, UnavailableError } from './errors';
 import { isRepeatable } from './repeatable';
-import type { Call, Envelope, Transport, VersionInfo } from './transport';
+import type { ByteTransport, Call, Envelope, Transport, VersionInfo } from './transport';
 
 /** How often and after how long a failed call is tried again. */
 export interface RetryPolicy {
@@ -95,17 +95,49 @@ function pause(ms: number, signals: readonly AbortSignal[]): Promise<void> {
   });
 }
 
+/** Repeats the calls of another transport. */
+class RetryingTransport<T extends Transport> implements Transport {
+  readonly #retries: Retries;
+
+  constructor(
+    protected readonly inner: T,
+    policy: RetryPolicy,
+  ) {
+    this.#retries = new Retries(policy);
+  }
+
+  execute(call: Call): Promise<Envelope> {
+    return this.repeated(call, () => this.inner.execute(call));
+  }
+
+  version(signal?: AbortSignal): Promise<VersionInfo> {
+    return this.#retries.run(true, signal, () => this.inner.version(signal));
+  }
+
+  close(): Promise<void> {
+    this.#retries.close();
+    return this.inner.close();
+  }
+
+  protected repeated<R>({ operation, signal }: Call, work: () => Promise<R>): Promise<R> {
+    return this.#retries.run(isRepeatable(operation), signal, work);
+  }
+}
+
+class RetryingByteTransport extends RetryingTransport<ByteTransport> implements ByteTransport {
+  executeBytes(call: Call): Promise<Uint8Array> {
+    return this.repeated(call, () => this.inner.executeBytes(call));
+  }
+}
+
 /** A transport that repeats the calls of another one. */
-export function retrying(transport: Transport, policy: RetryPolicy = DEFAULT_RETRIES): Transport {
-  const retries = new Retries(policy);
-  return {
-    execute: (call: Call): Promise<Envelope> =>
-      retries.run(isRepeatable(call.operation), call.signal, () => transport.execute(call)),
-    version: (signal?: AbortSignal): Promise<VersionInfo> =>
-      retries.run(true, signal, () => transport.version(signal)),
-    close: async (): Promise<void> => {
-      retries.close();
-      await transport.close();
-    },
-  };
+export function retrying(transport: ByteTransport, policy?: RetryPolicy): ByteTransport;
+export function retrying(transport: Transport, policy?: RetryPolicy): Transport;
+export function retrying(
+  transport: Transport | ByteTransport,
+  policy: RetryPolicy = DEFAULT_RETRIES,
+): Transport {
+  return 'executeBytes' in transport
+    ? new RetryingByteTransport(transport, policy)
+    : new RetryingTransport(transport, policy);
 }

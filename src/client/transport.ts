@@ -22,6 +22,12 @@ export interface Transport {
   close(): Promise<void>;
 }
 
+/** A transport that can also give an answer as it came, for those who copy points and need not look at them. */
+export interface ByteTransport extends Transport {
+  /** As {@link Transport.execute}; resolves with the whole envelope as JSON text in UTF-8. */
+  executeBytes(call: Call): Promise<Uint8Array>;
+}
+
 /** One operation of the engine. */
 export interface Call {
   readonly operation: Operation;
@@ -32,7 +38,8 @@ export interface Call {
   readonly flags?: CallFlags | undefined;
   /**
    * A JSON value that may hold `Float32Array`s where numbers are listed and BigInts where integers are; `encodeJson` of
-   * `./json` writes it. The transport does not change it. Absent where the operation reads no body.
+   * `./json` writes it. Or JSON text in UTF-8, as a `Uint8Array`. The transport does not change it. Absent where the
+   * operation reads no body.
    */
   readonly body?: unknown;
   /** Aborted when nobody waits for the answer any more: by the caller, or because its deadline has passed. */

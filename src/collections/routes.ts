@@ -17,7 +17,7 @@ export const collectionRoutes: readonly EngineRoute[] = [
   {
     kind: 'engine',
     method: 'GET',
-    path: '/collections/:collection',
+    path: '/collections/:collection_name',
     permission: 'read',
     operation: 'collection_info',
     parameters: 'collection',
@@ -27,7 +27,7 @@ export const collectionRoutes: readonly EngineRoute[] = [
   {
     kind: 'engine',
     method: 'PUT',
-    path: '/collections/:collection',
+    path: '/collections/:collection_name',
     permission: 'write',
     operation: 'create_collection',
     parameters: 'collection',
@@ -38,7 +38,7 @@ export const collectionRoutes: readonly EngineRoute[] = [
   {
     kind: 'engine',
     method: 'PATCH',
-    path: '/collections/:collection',
+    path: '/collections/:collection_name',
     permission: 'write',
     operation: 'update_collection',
     parameters: 'collection',
@@ -48,7 +48,7 @@ export const collectionRoutes: readonly EngineRoute[] = [
   {
     kind: 'engine',
     method: 'DELETE',
-    path: '/collections/:collection',
+    path: '/collections/:collection_name',
     permission: 'write',
     operation: 'delete_collection',
     parameters: 'collection',
@@ -58,7 +58,7 @@ export const collectionRoutes: readonly EngineRoute[] = [
   {
     kind: 'engine',
     method: 'GET',
-    path: '/collections/:collection/exists',
+    path: '/collections/:collection_name/exists',
     permission: 'read',
     operation: 'collection_exists',
     parameters: 'collection',

@@ -14,8 +14,13 @@ export interface Config {
   readonly port: number;
   /** Absolute. */
   readonly dataDir: string;
-  /** Certificate chain and key as PEM text; absent without TLS. */
-  readonly tls?: { readonly cert: string; readonly key: string };
+  /** Certificate chain and key as PEM text, and the absolute paths of their files; absent without TLS. */
+  readonly tls?: {
+    readonly cert: string;
+    readonly key: string;
+    readonly certFile: string;
+    readonly keyFile: string;
+  };
   readonly corsOrigins: readonly string[];
   /** Blocks such as `10.0.0.0/8`. */
   readonly trustedProxies: readonly string[];
@@ -24,10 +29,16 @@ export interface Config {
   readonly memoryLimit: number | undefined;
   /** What was asked for, undefined when nothing was; the state itself is the authentication service's. */
   readonly authEnabled: boolean | undefined;
+  /** The access token with which commands call a server. */
+  readonly token: string | undefined;
   readonly adminPassword: string | undefined;
   /** Why the file of the admin password cannot be read: an error only for what needs the password. */
   readonly adminPasswordProblem: string | undefined;
   readonly generateAdminPassword: boolean;
+  /** The raw access token of a first start. */
+  readonly accessToken: string | undefined;
+  /** In canonical order. */
+  readonly accessTokenPermission: SettingValues['accessTokenPermission'];
   readonly insecureNoAuth: boolean;
   readonly jwtSecret: string | undefined;
   readonly jwtTtlSeconds: number;
@@ -87,6 +98,11 @@ export function loadConfig({ commandLine, env, terminal, only }: ConfigSources):
   const values = Object.fromEntries(
     SETTING_KEYS.map((key) => [key, understand(key, sources, { problems, unread, isUsed })]),
   ) as SettingValues;
+  if (values.accessToken !== undefined && values.authEnabled === false) {
+    problems.push(
+      'KITHDB_ACCESS_TOKEN enables authentication, and KITHDB_AUTH_ENABLED is false: give one of them',
+    );
+  }
   const tls = isUsed('tlsCert') ? readTls(values, problems) : undefined;
   if (problems.length > 0) {
     throw new ConfigError(problems);
@@ -120,7 +136,7 @@ function understand<K extends SettingKey>(
       if (!(error instanceof BadValue)) {
         throw error;
       }
-      const mayWait = one.isSecretFile && describe(key).onceOnly === true;
+      const mayWait = error instanceof Unreadable && describe(key).onceOnly === true;
       (mayWait ? unread : problems).push(describeBadValue(key, one, error));
     }
   }
@@ -135,11 +151,16 @@ function understand<K extends SettingKey>(
 
 function describeBadValue(key: SettingKey, given: Given, error: BadValue): string {
   if (given.isSecretFile) {
-    return `${given.origin} must name a readable file: ${error.message}`;
+    return error instanceof Unreadable
+      ? `${given.origin} must name a readable file: ${error.message}`
+      : `${given.origin} must name a file that holds ${error.message}`;
   }
   const shown = describe(key).secret === true ? '' : `, not ${JSON.stringify(given.raw)}`;
   return `${given.origin} must be ${error.message}${shown}`;
 }
+
+/** Why a file of a secret cannot be read. */
+class Unreadable extends BadValue {}
 
 /** A secret from a file, less the one newline that editors put at the end (C3.2). */
 function readSecret({ raw }: Given): string {
@@ -147,17 +168,17 @@ function readSecret({ raw }: Given): string {
   try {
     bytes = readFileSync(String(raw));
   } catch (error) {
-    throw new BadValue(`${String(raw)} cannot be read (${reason(error)})`);
+    throw new Unreadable(`${String(raw)} cannot be read (${reason(error)})`);
   }
   let text: string;
   try {
     text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch {
-    throw new BadValue(`${String(raw)} is not UTF-8 text`);
+    throw new Unreadable(`${String(raw)} is not UTF-8 text`);
   }
   const secret = text.replace(/\r?\n$/, '');
   if (secret === '') {
-    throw new BadValue(`${String(raw)} is empty`);
+    throw new Unreadable(`${String(raw)} is empty`);
   }
   return secret;
 }
@@ -174,6 +195,8 @@ function readTls({ tlsCert, tlsKey }: SettingValues, problems: string[]): Config
   return {
     cert: readPem('KITHDB_TLS_CERT', tlsCert, problems),
     key: readPem('KITHDB_TLS_KEY', tlsKey, problems),
+    certFile: resolve(tlsCert),
+    keyFile: resolve(tlsKey),
   };
 }
 
@@ -208,9 +231,12 @@ function assemble(values: SettingValues, { tls, terminal, adminPasswordProblem }
     searchThreads: values.searchThreads,
     memoryLimit: values.memoryLimit,
     authEnabled: values.authEnabled,
+    token: values.token,
     adminPassword: values.adminPassword,
     adminPasswordProblem,
     generateAdminPassword: values.generateAdminPassword,
+    accessToken: values.accessToken,
+    accessTokenPermission: values.accessTokenPermission,
     insecureNoAuth: values.insecureNoAuth,
     jwtSecret: values.jwtSecret,
     jwtTtlSeconds: values.jwtTtlSeconds,

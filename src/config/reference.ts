@@ -89,6 +89,6 @@ command line is visible to every user of the machine. Each has a second form tha
 newline at its end. Giving a secret twice with different values is an error. Files of secrets and certificates are read by
 the commands that use them; that of an admin password may be gone once there is an admin.
 
-In Kubernetes, a service named \`kithdb\` makes the cluster inject \`KITHDB_SERVICE_*\`, \`KITHDB_PORT_*\` and
-\`KITHDB_PORT=tcp://…\` into pods: these are ignored.
+In Kubernetes, a service named \`kithdb\`, or whose name begins so, makes the cluster inject variables such as
+\`KITHDB_SERVICE_HOST\`, \`KITHDB_PORT=tcp://…\` and \`KITHDB_HEADLESS_PORT_6363_TCP_ADDR\` into pods: these are ignored.
 `;

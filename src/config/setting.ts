@@ -157,6 +157,31 @@ function originOf(text: string): string | undefined {
     : undefined;
 }
 
+/**
+ * A raw access token that an operator chose. It is sent in a header, which has no spaces at its ends.
+ */
+export function parseAccessToken(raw: RawValue): string {
+  requireText(raw);
+  if (!/^[\x20-\x7e]{24,256}$/.test(raw) || raw !== raw.trim()) {
+    throw new BadValue('24 to 256 printable characters of ASCII, with no space at either end');
+  }
+  return raw;
+}
+
+/** What such a token may do: `read`, `write`, or both. */
+export function parseTokenPermission(raw: RawValue): 'read' | 'write' | 'read,write' {
+  switch ([...new Set(parseList(raw))].sort().join(',')) {
+    case 'read':
+      return 'read';
+    case 'write':
+      return 'write';
+    case 'read,write':
+      return 'read,write';
+    default:
+      throw new BadValue('read, write, or read,write');
+  }
+}
+
 /** A secret, byte for byte: spaces belong to it. Not every store can hold a NUL. */
 export function parseSecret(raw: RawValue): string {
   requireText(raw);

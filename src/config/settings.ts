@@ -1,12 +1,14 @@
 import { availableParallelism } from 'node:os';
 import {
   oneOf,
+  parseAccessToken,
   parseBlocks,
   parseFileSystems,
   parseOrigins,
   parseSecret,
   parseSwitch,
   parseText,
+  parseTokenPermission,
   wholeNumber,
   type Setting,
 } from './setting';
@@ -75,7 +77,8 @@ export const SETTINGS = {
     fallback: undefined,
     fallbackText: 'none',
     placeholder: 'FILE',
-    about: 'The PEM file of the certificate chain; together with the key it turns TLS (1.2 or later) on.',
+    about:
+      'The PEM file of the certificate chain; together with the key it turns TLS (1.2 or later) on. Both are read again when they change, and on SIGHUP.',
   }),
   tlsKey: setting<string | undefined>({
     group: 'Server',
@@ -127,8 +130,18 @@ export const SETTINGS = {
     fallbackText: 'false',
     placeholder: 'true|false',
     about:
-      'Whether authentication starts enabled, which needs an admin password. Once the state has been stored (by this setting or by PATCH /auth/enabled), only PATCH /auth/enabled changes it.',
+      'Whether authentication starts enabled, which needs an admin password or an access token. Once the state has been stored (by this setting or by PATCH /auth/enabled), only PATCH /auth/enabled changes it.',
     isSwitch: true,
+  }),
+  token: setting<string | undefined>({
+    group: 'Authentication',
+    parse: parseSecret,
+    fallback: undefined,
+    fallbackText: 'none',
+    placeholder: 'TOKEN',
+    about:
+      'The access token with which commands call the server of --url; the server itself does not read it.',
+    secret: true,
   }),
   adminPassword: setting<string | undefined>({
     group: 'Authentication',
@@ -147,8 +160,26 @@ export const SETTINGS = {
     fallbackText: 'false',
     placeholder: 'true|false',
     about:
-      'When authentication is enabled, there is no admin yet and no password is given: makes one and prints it once.',
+      'When authentication is enabled, there is no admin yet, and neither a password nor an access token was given: makes a password and prints it once.',
     isSwitch: true,
+  }),
+  accessToken: setting<string | undefined>({
+    group: 'Authentication',
+    parse: parseAccessToken,
+    fallback: undefined,
+    fallbackText: 'none',
+    placeholder: 'TOKEN',
+    about:
+      'An access token of 24 to 256 printable characters, named initial: a first start makes it and enables authentication, with or without an admin. A later start with another value rotates it. The same value never brings back a token that was deleted or rotated since.',
+    secret: true,
+  }),
+  accessTokenPermission: setting<'read' | 'write' | 'read,write'>({
+    group: 'Authentication',
+    parse: parseTokenPermission,
+    fallback: 'read,write',
+    fallbackText: 'read,write',
+    placeholder: 'LIST',
+    about: 'What that access token may do when it is made: read, write, or both; never admin.',
   }),
   insecureNoAuth: setting({
     group: 'Authentication',

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { isIP } from 'node:net';
 import { isMap, isScalar, parseDocument } from 'yaml';
 import { isNear, nearest } from './nearest';
 import { describe, environmentName, fileKey, flagName, SETTING_KEYS, type SettingKey } from './settings';
@@ -39,10 +40,10 @@ export function readEnvironment(env: Readonly<Record<string, string | undefined>
   const settings = new Map<SettingKey, Given[]>();
   const problems: string[] = [];
   for (const [variable, raw] of Object.entries(env)) {
-    if (raw === undefined || isInjectedByKubernetes(variable, raw)) {
+    const name = names.get(variable);
+    if (raw === undefined || isInjectedByKubernetes(variable, raw, name !== undefined)) {
       continue;
     }
-    const name = names.get(variable);
     if (name !== undefined) {
       add(settings, name, variable, raw);
     } else if (variable.startsWith('KITHDB_')) {
@@ -52,12 +53,26 @@ export function readEnvironment(env: Readonly<Record<string, string | undefined>
   return { settings, problems };
 }
 
-/** A Kubernetes service named `kithdb` puts its address into every pod of its namespace, under our prefix. */
-function isInjectedByKubernetes(variable: string, value: string): boolean {
+const SERVICE_URL = /^(?:tcp|udp|sctp):\/\//;
+/** What the variables of each port of a service hold: a URL, a protocol, a port or an address. */
+const SERVICE_PORT_VALUE = /^(?:(?:tcp|udp|sctp)(?::\/\/.*)?|\d{1,5})$/;
+
+/**
+ * Whether a variable is one that Kubernetes puts into every pod of a namespace for a service named `kithdb`, or whose
+ * name begins so (`kithdb-headless`): under our prefix, and no setting (C11.2).
+ */
+function isInjectedByKubernetes(variable: string, value: string, isSetting: boolean): boolean {
+  if (variable === 'KITHDB_PORT') {
+    return SERVICE_URL.test(value);
+  }
+  if (isSetting || !variable.startsWith('KITHDB_')) {
+    return false;
+  }
   return (
-    variable.startsWith('KITHDB_SERVICE_') ||
-    variable.startsWith('KITHDB_PORT_') ||
-    (variable === 'KITHDB_PORT' && /^(?:tcp|udp|sctp):\/\//.test(value))
+    /^KITHDB_(?:SERVICE|PORT)_/.test(variable) ||
+    /^KITHDB_.+_SERVICE_(?:HOST$|PORT(?:_|$))/.test(variable) ||
+    (/^KITHDB_.+_PORT$/.test(variable) && SERVICE_URL.test(value)) ||
+    (/^KITHDB_.+_PORT_\d+_/.test(variable) && (SERVICE_PORT_VALUE.test(value) || isIP(value) !== 0))
   );
 }
 

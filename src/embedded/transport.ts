@@ -1,6 +1,6 @@
 import { answerError, ConnectionError } from '../client/errors';
 import { encodeJson, parseJson } from '../client/json';
-import type { Call, Envelope, Transport, VersionInfo } from '../client/transport';
+import type { ByteTransport, Call, Envelope, VersionInfo } from '../client/transport';
 import { EngineError, type Answer, type Engine } from '../engine/types';
 import { engineFailure } from '../http/errors';
 import { QDRANT_API_LEVEL } from '../system/plain';
@@ -14,7 +14,7 @@ const CLOSE_MS = 1000;
 const EMPTY = Buffer.alloc(0);
 
 /** Executes the operations of a client in the engine of a folder, which is in this process or in the owner's (C18). */
-export class EmbeddedTransport implements Transport {
+export class EmbeddedTransport implements ByteTransport {
   readonly #engine: Engine;
   #underWay = 0;
   #alive: NodeJS.Timeout | undefined;
@@ -26,15 +26,19 @@ export class EmbeddedTransport implements Transport {
   }
 
   async execute(call: Call): Promise<Envelope> {
+    return parseJson((await this.executeBytes(call)).toString()) as Envelope;
+  }
+
+  async executeBytes(call: Call): Promise<Buffer> {
     if (this.#closed !== undefined) {
       throw new ConnectionError('The database is closed', false, { isPermanent: true });
     }
     call.signal?.throwIfAborted();
     // Written before anything is counted: a value that cannot be sent throws.
-    const json = call.body === undefined ? EMPTY : Buffer.from(encodeJson(call.body));
+    const json = jsonOf(call.body);
     this.#begin();
     try {
-      return parseJson(textOf(await this.#run(call, json))) as Envelope;
+      return bytesOf(await this.#run(call, json));
     } catch (error) {
       throw this.#translate(call, error);
     } finally {
@@ -110,7 +114,13 @@ export class EmbeddedTransport implements Transport {
   }
 }
 
-function textOf(answer: Answer): string {
-  // A short answer has a character for each byte.
-  return (typeof answer === 'string' ? Buffer.from(answer, 'latin1') : answer).toString();
+/** The body as JSON text, in memory that the engine may take. */
+function jsonOf(body: unknown): Buffer {
+  if (body === undefined) return EMPTY;
+  return body instanceof Uint8Array ? Buffer.from(body) : Buffer.from(encodeJson(body));
+}
+
+/** A short answer has a character for each byte. */
+function bytesOf(answer: Answer): Buffer {
+  return typeof answer === 'string' ? Buffer.from(answer, 'latin1') : answer;
 }

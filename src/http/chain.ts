@@ -28,8 +28,9 @@ import type { Lifecycle } from './lifecycle';
 import { ParameterValidator, withOperationId, type ParameterResult } from './parameters';
 import { networkOf, type ClientAddresses } from './client-address';
 import type { Client } from './shares';
+import { StartQueue } from './start-queue';
 import type { PathParams } from './target';
-import type { EngineRoute, ReportRoute, Route } from './route-table';
+import { COLLECTION_PARAMETER, type EngineRoute, type ReportRoute, type Route } from './route-table';
 
 /** What the chain of checks needs. */
 export interface ChainServices extends EngineCallServices {
@@ -47,6 +48,9 @@ export interface ChainServices extends EngineCallServices {
   readonly bodyPace: BodyPace;
 }
 
+/** A request that may be admitted. */
+type Admissible = Pick<Work, 'exchange' | 'route' | 'engine' | 'client'>;
+
 type Verdict = Failure | undefined;
 
 /**
@@ -58,6 +62,7 @@ export class Chain {
   readonly #bodies: BodyReader;
   readonly #calls: EngineCalls;
   readonly #parameters = new ParameterValidator();
+  readonly #starts = new StartQueue();
 
   constructor(private readonly services: ChainServices) {
     const { admission, limits, bodyPace } = services;
@@ -217,7 +222,23 @@ export class Chain {
       network: networkOf(this.services.addresses.of(exchange.request)),
       credential: exchange.credential,
     };
-    const collection = params.values['collection'];
+    this.#starts.add(client, {
+      start: () => {
+        try {
+          this.#start({ exchange, route, engine, client }, params);
+        } catch (error) {
+          this.fault(exchange, error);
+        }
+      },
+      whenOver: (callback) => {
+        exchange.whenOver(callback);
+      },
+    });
+  }
+
+  /** Takes what the request needs, and reads its body. */
+  #start({ exchange, route, engine, client }: Admissible, params: PathParams): void {
+    const collection = params.values[COLLECTION_PARAMETER];
     const proceed = (reservation: Reservation, body: IncomingBody | undefined): void => {
       this.#checkParameters({ exchange, route, engine, client, reservation, collection, body }, params);
     };
@@ -259,11 +280,12 @@ export class Chain {
       exchange.fail(failure);
     };
     const { values, undecodable } = params;
-    if (undecodable.some((name) => name !== 'collection' || route.createsCollection === true)) {
+    if (undecodable.some((name) => name !== COLLECTION_PARAMETER || route.createsCollection === true)) {
       refuse(malformedPath());
       return;
     }
-    exchange.params = undecodable.length === 0 ? values : { ...values, collection: NO_COLLECTION };
+    exchange.params =
+      undecodable.length === 0 ? values : { ...values, [COLLECTION_PARAMETER]: NO_COLLECTION };
     // Of a read it means nothing, as every other header.
     const key = route.permission === 'write' ? exchange.request.headers['idempotency-key'] : undefined;
     const result = this.#parameters.validate(route.parameters, exchange.queryString);

@@ -12,7 +12,7 @@ import type { Exchange } from './exchange';
 import type { Parameters } from './parameters';
 import type { Refusal } from './refusal';
 import type { RequestCounts } from './request-counts';
-import type { EngineRoute } from './route-table';
+import { COLLECTION_PARAMETER, type EngineRoute } from './route-table';
 import type { Client } from './shares';
 import type { AnswerRoom } from './unread-answers';
 
@@ -123,7 +123,7 @@ export class EngineCalls {
       this.services.requests.refused('engine');
     }
     const details =
-      exchange.params['collection'] === NO_COLLECTION && collection !== undefined
+      exchange.params[COLLECTION_PARAMETER] === NO_COLLECTION && collection !== undefined
         ? { ...error.details, name: collection }
         : error.details;
     const failure = engineFailure(error.code, details, route.failed);
@@ -146,7 +146,7 @@ function engineRequest(
   return {
     operation: route.operation,
     arrivedAt: exchange.arrivedAt,
-    collection: exchange.params['collection'],
+    collection: exchange.params[COLLECTION_PARAMETER],
     target: route.target === undefined ? undefined : exchange.params[route.target],
     wait,
     timeoutSeconds: timeout,

@@ -2,6 +2,7 @@ import { createServer, type RequestListener, type Server } from 'node:http';
 import { createServer as createSecureServer } from 'node:https';
 import type { Duplex } from 'node:stream';
 import type { Socket } from 'node:net';
+import { secureOptions, type TlsMaterial } from './certificate';
 import { trackConnections } from './drain';
 import { ConnectionLimit } from './connection-limit';
 import { endThenCut, outstandingOn } from './connection';
@@ -32,12 +33,6 @@ export const DEFAULT_SERVER_LIMITS: ServerLimits = {
   maxConnections: 2048,
 };
 
-/** Certificate and key, as PEM text. */
-export interface TlsMaterial {
-  readonly cert: string;
-  readonly key: string;
-}
-
 /** A server that is not listening yet, over TLS (1.2 or later) when there is a certificate. */
 export function createHttpServer(
   listeners: HttpListeners,
@@ -66,7 +61,7 @@ export function createHttpServer(
     tls === undefined
       ? createServer(options, counted(listeners.request))
       : createSecureServer(
-          { ...options, ...tls, minVersion: 'TLSv1.2', handshakeTimeout: limits.headersTimeoutMs },
+          { ...options, ...secureOptions(tls), handshakeTimeout: limits.headersTimeoutMs },
           counted(listeners.request),
         );
   connections.watch(server);

@@ -73,8 +73,11 @@ const PERMISSIONS: ReadonlySet<string> = new Set<RoutePermission>([
   'local',
 ]);
 
+/** The path parameter that names a collection, in every path that has one. */
+export const COLLECTION_PARAMETER = 'collection_name';
+
 /** The start of every path of the points endpoints, which the hot lane serves. */
-export const POINTS_PATH = '/collections/:collection/points';
+export const POINTS_PATH = `/collections/:${COLLECTION_PARAMETER}/points`;
 
 /** Whether the hot lane serves this route. */
 export function isPointsRoute(route: Route): boolean {

@@ -70,6 +70,15 @@ export async function readManifest(folder: string): Promise<BackupManifest> {
       ? new BackupError(`${folder} holds no finished backup: there is no ${MANIFEST} in it`)
       : new BackupError(explained(error));
   }
+  return parseManifest(text, path);
+}
+
+/**
+ * The manifest of its text, checked.
+ * @param path names it in errors.
+ * @throws BackupError as {@link readManifest} does.
+ */
+export function parseManifest(text: string, path: string): BackupManifest {
   let manifest: BackupManifest & { readonly checksum?: unknown };
   try {
     manifest = JSON.parse(text) as typeof manifest;

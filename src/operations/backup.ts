@@ -1,4 +1,4 @@
-import { link, mkdir, rmdir } from 'node:fs/promises';
+import { link, mkdir, rm, rmdir } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import type { Config } from '../config';
 import { copyStoreAtRest } from '../auth/store/copy';
@@ -29,6 +29,8 @@ export interface BackupRequest {
   readonly to: string;
   /** An earlier backup; what has not changed since is linked to it. */
   readonly base?: string;
+  /** Removes what was copied when there is no backup in the end; otherwise it is left for whoever looks into it. */
+  readonly removesPart?: boolean;
   readonly tokenStore: Config['tokenStore'];
 }
 
@@ -51,6 +53,11 @@ export interface BackupOutcome {
   readonly damaged: readonly { readonly file: string; readonly what: string; readonly missing: boolean }[];
   /** Files of a later release: they were copied and read back, and what is in them this one cannot verify. */
   readonly unverified: readonly { readonly file: string; readonly what: string }[];
+}
+
+/** Whether all data are in a backup as they were written: whether it is more than what could be saved. */
+export function isWhole({ damaged, quarantined, unverified }: BackupOutcome): boolean {
+  return damaged.length + quarantined.length + unverified.length === 0;
 }
 
 /** An earlier backup, by path. */
@@ -88,6 +95,10 @@ async function copyDataDir(request: BackupRequest): Promise<BackupOutcome> {
   try {
     return await copyInto(to, dataDir, base, request);
   } catch (error) {
+    if (request.removesPart === true) {
+      await rm(to, { recursive: true, force: true });
+      throw error;
+    }
     if (await removedEmpty(join(to, FILES))) {
       throw error;
     }

@@ -97,6 +97,15 @@ export function resetPasswordLive(dataDir: string, password: string): Promise<st
 }
 
 /**
+ * Lets the server that runs on a data directory create the admin with a password that has passed the policy; undefined
+ * when none runs.
+ * @returns as {@link resetPasswordLive}.
+ */
+export function createAdminLive(dataDir: string, password: string): Promise<string | undefined> {
+  return changeLive(dataDir, (folder) => ({ kind: 'create admin', folder, password }), 'admin');
+}
+
+/**
  * Lets the server that runs on a data directory replace the JWT secret; undefined when none runs.
  * @returns as {@link resetPasswordLive}.
  */
@@ -116,7 +125,7 @@ async function changeLive(
   const answer = await connection.ask(requestFor(await identityOf(dataDir)));
   connection.close();
   if (answer === undefined) {
-    return `it ended before it answered, and the ${what} may be either: try again`;
+    return `it ended before it answered, and the ${what} may have changed or not: try again`;
   }
   if ('error' in answer) {
     return answer.error;

@@ -8,8 +8,10 @@ export const MAX_LINE_BYTES = 8192;
 /** What a command asks of a running server: one line. */
 export type ControlRequest =
   | { readonly kind: 'backup' }
+  /** Whether data endpoints are served: `crates/health` asks. */
+  | { readonly kind: 'health' }
   | {
-      readonly kind: 'reset password';
+      readonly kind: 'reset password' | 'create admin';
       /** Identifies the data directory that the command was given: the address may be that of another server. */
       readonly folder: string;
       /** It has passed the policy. */
@@ -35,9 +37,14 @@ export interface BackupAnswer {
   readonly quarantined: readonly string[];
 }
 
-/** A server's answer to `reset password` and `rotate secret`: it is done, or the folder is not the one that is served. */
+/** A server's answer to `create admin`, `reset password` and `rotate secret`: it is done, or the folder is not the one that is served. */
 export interface ChangeAnswer {
   readonly change: 'done' | 'other folder';
+}
+
+/** A server's answer to `health`: `ready`, or what it is instead. */
+export interface HealthAnswer {
+  readonly health: string;
 }
 
 /** A refusal; after a `BackupAnswer`, why the server takes the files back. */
@@ -46,7 +53,7 @@ export interface ControlRefusal {
 }
 
 /** A line that a server sends. */
-export type ControlAnswer = BackupAnswer | ChangeAnswer | ControlRefusal;
+export type ControlAnswer = BackupAnswer | ChangeAnswer | HealthAnswer | ControlRefusal;
 
 /** Device and inode of a folder, unique on this machine. */
 export async function identityOf(folder: string): Promise<string> {
@@ -68,13 +75,14 @@ export function readRequest(line: string): ControlRequest | undefined {
     return undefined;
   }
   const { kind, folder, password } = (value ?? {}) as Record<string, unknown>;
-  if (kind === 'backup') {
+  if (kind === 'backup' || kind === 'health') {
     return { kind };
   }
   if (kind === 'rotate secret' && typeof folder === 'string') {
     return { kind, folder };
   }
-  return kind === 'reset password' && typeof folder === 'string' && typeof password === 'string'
+  const isOfPassword = kind === 'reset password' || kind === 'create admin';
+  return isOfPassword && typeof folder === 'string' && typeof password === 'string'
     ? { kind, folder, password }
     : undefined;
 }

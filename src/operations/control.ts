@@ -17,6 +17,10 @@ import { answer, StageLease, type Staging } from './stage-lease';
 /** What a running server does for commands on its own machine. */
 export interface ControlServices {
   readonly staging: Staging;
+  /** `ready` when data endpoints are served. */
+  readonly readiness: () => string;
+  /** Creates the admin with a password that has passed the policy; false when there is one. */
+  readonly createAdmin: (password: string) => Promise<boolean>;
   /** Gives the admin another password, which has passed the policy. */
   readonly resetPassword: (password: string) => Promise<PasswordReset>;
   /** Replaces the JWT secret; false where it comes from a setting. */
@@ -36,7 +40,8 @@ const SILENCE_MS = 60_000;
 
 const SECRET_OF_SETTING =
   'its JWT secret comes from a setting, KITHDB_JWT_SECRET[_FILE], SERVICE_JWT_SECRET[_FILE] or jwt_secret in the file of --config: replace it there, and start the server again';
-const NO_ADMIN = 'there is no admin yet: POST /auth/admin from this machine creates it';
+const NO_ADMIN = 'there is no admin yet: kithdb admin create makes it';
+const AN_ADMIN = 'there is an admin already: kithdb admin reset-password gives it another password';
 
 /** What the socket works with. */
 interface Work {
@@ -47,8 +52,8 @@ interface Work {
 }
 
 /**
- * Listens on a socket in the data directory, so that exactly the users who may read the data may back them up and replace
- * the admin's password and the JWT secret. The caller holds the lock of the directory, so a socket that is left there belongs to no running
+ * Listens on a socket in the data directory, so that exactly the users who may read the data may back them up, create the
+ * admin, and replace its password and the JWT secret. The caller holds the lock of the directory, so a socket that is left there belongs to no running
  * process.
  */
 export async function openControl(
@@ -92,6 +97,15 @@ async function serve(socket: Socket, work: Work): Promise<void> {
   switch (request?.kind) {
     case 'backup':
       await work.lease.grant(socket);
+      break;
+    case 'health':
+      answer(socket, { health: work.services.readiness() });
+      socket.end();
+      break;
+    case 'create admin':
+      await change(socket, request.folder, work, async () =>
+        (await work.services.createAdmin(request.password)) ? undefined : AN_ADMIN,
+      );
       break;
     case 'reset password':
       await change(socket, request.folder, work, async () =>

@@ -7,7 +7,7 @@ function change(method: Method, rest: string, operation: Operation, failed: stri
   return {
     kind: 'engine',
     method,
-    path: `/collections/:collection${rest}`,
+    path: `/collections/:collection_name${rest}`,
     permission: 'write',
     operation,
     parameters: 'write',
@@ -21,7 +21,7 @@ function read(rest: string, operation: Operation, failed: string): EngineRoute {
   return {
     kind: 'engine',
     method: 'POST',
-    path: `/collections/:collection${rest}`,
+    path: `/collections/:collection_name${rest}`,
     permission: 'read',
     operation,
     parameters: 'read',
@@ -49,7 +49,11 @@ export const changeRoutes: readonly EngineRoute[] = [
   change('POST', '/points/payload/clear', 'clear_payload', PAYLOAD),
   change('POST', '/points/batch', 'batch_update', UPSERT),
   change('PUT', '/index', 'create_field_index', INDEX),
-  { ...change('DELETE', '/index/:field', 'delete_field_index', INDEX), body: false, target: 'field' },
+  {
+    ...change('DELETE', '/index/:field_name', 'delete_field_index', INDEX),
+    body: false,
+    target: 'field_name',
+  },
 ];
 
 /** The endpoints that read points (C5.2, C5.3, C6). */

@@ -8,8 +8,13 @@ const SAME_SIGNAL_MS = 100;
 export interface OwnedServer {
   /** Rejects when the start failed after listening. */
   readonly ready: Promise<void>;
+  /** Reads certificate and key again; undefined without TLS. */
+  readonly readCertificateAgain: (() => Promise<void>) | undefined;
   stop(): Promise<void>;
 }
+
+/** Windows sends SIGHUP when a console is closed, and ends the process soon after. */
+const CLOSES_CONSOLE = process.platform === 'win32';
 
 /**
  * Ties a server to its process: signals, errors that nothing caught, the exit code. It handles signals as soon as it is
@@ -24,11 +29,15 @@ export class ProcessOwner {
   #timer: NodeJS.Timeout | undefined;
 
   constructor(private readonly processLog: ProcessLog) {
-    for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    // Windows has no SIGTERM from outside; SIGBREAK is what Ctrl-Break and service managers send there.
+    for (const signal of ['SIGTERM', 'SIGINT', 'SIGBREAK'] as const) {
       process.on(signal, () => {
         this.#onSignal(signal);
       });
     }
+    process.on('SIGHUP', () => {
+      this.#onHangUp();
+    });
   }
 
   /** Takes over the server, from now to the end of the process. */
@@ -74,6 +83,21 @@ export class ProcessOwner {
     }
     this.#first = { signal, at };
     this.#stopAndExit(server, 0);
+  }
+
+  /**
+   * Reads the certificate again (C11.5). A server without one stops where its terminal was closed, and goes on where
+   * a service manager asks it to read its configuration again.
+   */
+  #onHangUp(): void {
+    const again = CLOSES_CONSOLE ? undefined : this.#server?.readCertificateAgain;
+    if (again !== undefined) {
+      void again();
+    } else if (CLOSES_CONSOLE || process.stdin.isTTY) {
+      this.#onSignal('SIGHUP');
+    } else if (this.#server !== undefined) {
+      this.processLog.log.info('SIGHUP: there is no certificate to read again');
+    }
   }
 
   #stopAndExit(server: OwnedServer, code: number): void {

@@ -6,34 +6,34 @@ const GROUPS: Readonly<Record<string, readonly (readonly [Method, string])[]>> =
   aliases: [
     ['GET', '/aliases'],
     ['POST', '/aliases'],
-    ['GET', '/collections/:collection/aliases'],
+    ['GET', '/collections/:collection_name/aliases'],
     // Where Qdrant's clients send a change of aliases (C9.1): a clearer answer than 405.
     ['POST', '/collections/aliases'],
   ],
   snapshots: [
-    ['POST', '/collections/:collection/snapshots'],
-    ['GET', '/collections/:collection/snapshots'],
-    ['DELETE', '/collections/:collection/snapshots/:snapshot'],
+    ['POST', '/collections/:collection_name/snapshots'],
+    ['GET', '/collections/:collection_name/snapshots'],
+    ['DELETE', '/collections/:collection_name/snapshots/:snapshot_name'],
   ],
-  'snapshot recovery': [['PUT', '/collections/:collection/snapshots/:snapshot/recover']],
+  'snapshot recovery': [['PUT', '/collections/:collection_name/snapshots/:snapshot_name/recover']],
   maintenance: [
-    ['POST', '/collections/:collection/operations/flush'],
-    ['POST', '/collections/:collection/operations/optimize'],
-    ['POST', '/collections/:collection/operations/rebuild_index'],
+    ['POST', '/collections/:collection_name/operations/flush'],
+    ['POST', '/collections/:collection_name/operations/optimize'],
+    ['POST', '/collections/:collection_name/operations/rebuild_index'],
   ],
-  'collection status': [['GET', '/collections/:collection/status']],
+  'collection status': [['GET', '/collections/:collection_name/status']],
   'grouped search': [
-    ['POST', '/collections/:collection/points/search/groups'],
-    ['POST', '/collections/:collection/points/query/groups'],
+    ['POST', '/collections/:collection_name/points/search/groups'],
+    ['POST', '/collections/:collection_name/points/query/groups'],
   ],
   recommendations: [
-    ['POST', '/collections/:collection/points/recommend'],
-    ['POST', '/collections/:collection/points/recommend/batch'],
-    ['POST', '/collections/:collection/points/recommend/groups'],
+    ['POST', '/collections/:collection_name/points/recommend'],
+    ['POST', '/collections/:collection_name/points/recommend/batch'],
+    ['POST', '/collections/:collection_name/points/recommend/groups'],
   ],
   discovery: [
-    ['POST', '/collections/:collection/points/discover'],
-    ['POST', '/collections/:collection/points/discover/batch'],
+    ['POST', '/collections/:collection_name/points/discover'],
+    ['POST', '/collections/:collection_name/points/discover/batch'],
   ],
 };
 

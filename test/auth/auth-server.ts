@@ -35,6 +35,8 @@ export const AUTH_CONFIG: AuthConfig = {
   adminPassword: undefined,
   adminPasswordProblem: undefined,
   generateAdminPassword: false,
+  accessToken: undefined,
+  accessTokenPermission: 'read,write',
 };
 
 /** What authentication counts for the whole process, with nothing counted yet. */

@@ -98,6 +98,8 @@ describe('C3.8 a change', () => {
       // The first start, and that with a store of the former schema.
       const cases: [string, Files][] = [
         ...(KILL_STEP === 1 ? all : few),
+        // The access token of the settings at a first start: token, record and setting are one change.
+        ['an initial token', states[0]!],
         ['none', new Map()],
         ['none', former],
       ];

@@ -32,12 +32,23 @@ export function digest(name: string): Buffer {
 }
 
 /** The tokens that work at the end of the history, and those that worked once. */
-export const LIVE = ['kept', 'rotated, after', 'reader 0', 'reader 1', 'reader 2', 'last'];
-export const REVOKED = ['deleted', 'rotated, before', 'expired and deleted'];
+export const LIVE = ['kept', 'rotated, after', 'reader 0', 'reader 1', 'reader 2', 'initial, after', 'last'];
+export const REVOKED = ['deleted', 'rotated, before', 'expired and deleted', 'initial, before'];
 
 async function create(store: TokenStore, name: string, expiresAt: number | null = null): Promise<number> {
   const fields = { name, description: null, permission: 'read,write', createdAt: 1000, expiresAt };
   return (await store.createToken({ ...fields, digest: digest(name) })).id;
+}
+
+function putInitial(store: TokenStore, value: string): Promise<unknown> {
+  const fields = {
+    name: 'initial',
+    description: null,
+    permission: 'read,write',
+    createdAt: 1000,
+    expiresAt: null,
+  };
+  return store.putInitialToken({ ...fields, digest: digest(value) });
 }
 
 async function idOf(store: TokenStore, name: string): Promise<number> {
@@ -61,6 +72,8 @@ export const CHANGES: Readonly<Record<string, (store: TokenStore) => Promise<unk
   'more tokens': async (store) => {
     for (const at of [0, 1, 2]) await create(store, `reader ${at}`);
   },
+  'an initial token': (store) => putInitial(store, 'initial, before'),
+  'its rotation': (store) => putInitial(store, 'initial, after'),
   'one more token': (store) => create(store, 'last'),
 };
 
@@ -72,6 +85,7 @@ export async function contentOf(store: TokenStore): Promise<unknown> {
   }
   return {
     enabled: await store.setting('auth_enabled'),
+    initial: await store.initialToken(),
     admin: await store.admin(),
     tokens: await store.tokens(),
     works,

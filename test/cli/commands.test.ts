@@ -91,9 +91,12 @@ describe('C11.2 the command line', () => {
   });
 
   it.each([
-    ['kithdb ', 'serve admin check backup restore repair health help completion version'],
+    [
+      'kithdb ',
+      'serve admin check backup restore repair import export collections health help completion version',
+    ],
     ['kithdb re', 'restore repair'],
-    ['kithdb admin ', 'reset-password rotate-secret repair'],
+    ['kithdb admin ', 'create reset-password rotate-secret repair'],
     ['kithdb help c', 'configuration'],
     ['kithdb --da', '--data-dir'],
     ['kithdb serve --insecure', '--insecure-no-auth'],
@@ -124,8 +127,8 @@ describe('C11.2 the command line', () => {
     [['start'], /^kithdb: Unknown verb start\. There are: serve, /],
     [['serve', 'now'], /^kithdb: kithdb serve takes no argument now: kithdb serve --help lists its flags\n$/],
     [['restore', '/some/backup'], /^kithdb: kithdb restore takes no argument \/some\/backup: /],
-    [['admin'], /^kithdb: Unknown verb admin\. Did you mean admin reset-password\?/],
-    [['admin', '--help'], /^kithdb: Unknown verb admin\. Did you mean admin reset-password\?/],
+    [['admin'], /^kithdb: Unknown verb admin\. Did you mean admin create\?/],
+    [['admin', '--help'], /^kithdb: Unknown verb admin\. Did you mean admin create\?/],
     [['help', 'chekc'], /^kithdb: Unknown verb chekc\. Did you mean check\?/],
     [['--prot', '1'], /^kithdb: Unknown flag --prot\. Did you mean --port\?\n$/],
     [['--data-dri=x'], /^kithdb: Unknown flag --data-dri\. Did you mean --data-dir\?\n$/],
@@ -177,7 +180,7 @@ describe('C11.2 the command line', () => {
   });
 });
 
-describe('C11.2 kithdb health, the health check of the image', () => {
+describe('C11.2 kithdb health', () => {
   const fixtures = join(__dirname, '..', 'fixtures');
   const [cert, key] = ['localhost-cert.pem', 'localhost-key.pem'].map((name) => join(fixtures, name));
 

@@ -316,6 +316,54 @@ describe('C11.2 mistakes are errors that name what is right', () => {
     expect(problems(['--port', 'tcp://10.0.0.1:6363'])).toHaveLength(1);
   });
 
+  it('ignores what Kubernetes injects for a service whose name begins so, and nothing else', () => {
+    const injected = {
+      KITHDB_HEADLESS_SERVICE_HOST: '10.0.0.1',
+      KITHDB_HEADLESS_SERVICE_PORT: '6363',
+      KITHDB_HEADLESS_SERVICE_PORT_HTTP: '6363',
+      KITHDB_HEADLESS_PORT: 'tcp://10.0.0.1:6363',
+      KITHDB_HEADLESS_PORT_6363_TCP: 'tcp://10.0.0.1:6363',
+      KITHDB_HEADLESS_PORT_6363_TCP_PROTO: 'tcp',
+      KITHDB_HEADLESS_PORT_6363_TCP_PORT: '6363',
+      KITHDB_HEADLESS_PORT_6363_TCP_ADDR: 'fd00::1',
+    };
+    expect(load([], injected)).toEqual(load());
+    const unknown = { KITHDB_HEADLESS_PORT: '6363', KITHDB_MY_HOST: 'x', KITHDB_MY_PORT_6363_TCP: 'other' };
+    expect(problems([], unknown)).toHaveLength(3);
+    // Names of settings are settings, whatever they hold.
+    expect(load([], { KITHDB_HOST: '10.0.0.1' }).host).toBe('10.0.0.1');
+  });
+
+  it('takes an access token of 24 to 256 printable characters, which never has the permission admin', () => {
+    for (const token of ['x'.repeat(24), '~ '.repeat(127) + '~!']) {
+      expect(load([], { KITHDB_ACCESS_TOKEN: token }).accessToken).toBe(token);
+      expect(load(['--access-token-file', file('token', `${token}\n`)]).accessToken).toBe(token);
+    }
+    for (const token of [
+      'x'.repeat(23),
+      'x'.repeat(257),
+      ` ${'x'.repeat(24)}`,
+      `${'x'.repeat(24)}é`,
+      `${'x'.repeat(24)}\t`,
+    ]) {
+      const must = '24 to 256 printable characters of ASCII, with no space at either end';
+      expect(problems([], { KITHDB_ACCESS_TOKEN: token })).toEqual([`KITHDB_ACCESS_TOKEN must be ${must}`]);
+      expect(problems([], { KITHDB_ACCESS_TOKEN_FILE: file('token', token) })).toEqual([
+        `KITHDB_ACCESS_TOKEN_FILE must name a file that holds ${must}`,
+      ]);
+    }
+    const permission = (list: string) =>
+      load([], { KITHDB_ACCESS_TOKEN_PERMISSION: list }).accessTokenPermission;
+    expect(['read', 'write', 'write, read'].map(permission)).toEqual(['read', 'write', 'read,write']);
+    for (const list of ['admin', 'read,admin', '', 'reed']) {
+      expect(problems([], { KITHDB_ACCESS_TOKEN_PERMISSION: list })).toHaveLength(1);
+    }
+    const both = { KITHDB_ACCESS_TOKEN: 'x'.repeat(24), KITHDB_AUTH_ENABLED: 'false' };
+    expect(problems([], both)).toEqual([
+      expect.stringMatching(/enables authentication, and KITHDB_AUTH_ENABLED is false/),
+    ]);
+  });
+
   it.each([
     ['data-dri', 'data-dir'],
     ['data_dir', 'data-dir'],
@@ -473,6 +521,8 @@ function exampleOf(key: (typeof SETTING_KEYS)[number]): string {
     tlsCert: pem(),
     tlsKey: pem(),
     tokenStore: 'memory',
+    accessToken: 'a token of 24 characters',
+    accessTokenPermission: 'read',
     logLevel: 'debug',
     logFormat: 'pretty',
     maxBodyBytes: '4096',

@@ -156,8 +156,8 @@ function written(body: Json): string {
 
 /** Sends a body to an endpoint. What it creates is removed again. */
 async function ask({ method, path }: Operation, collection: string, body: Json): Promise<Answer> {
-  const creates = path === '/collections/{collection}' && method === 'PUT';
-  const target = path.replace('{collection}', creates ? 'made' : collection);
+  const creates = path === '/collections/{collection_name}' && method === 'PUT';
+  const target = path.replace('{collection_name}', creates ? 'made' : collection);
   const answer = await server.raw(method, target, written(body));
   if (creates && answer.status === 200) await server.ok('DELETE', target);
   return answer;

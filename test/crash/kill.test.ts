@@ -1,4 +1,6 @@
-import { sleep } from '../until';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { sleep, until } from '../until';
 import { Chain, NoAnswer } from './chain';
 import { type Exit, HURRIED, NotReady, ServerChild } from './server-child';
 
@@ -130,6 +132,25 @@ test(
     report(`met ${[...met].map(([during, times]) => `${during} ${times} times`).join(', ')}`);
     expect([...met.keys()]).toEqual(expect.arrayContaining([...ALWAYS_MET]));
   },
+  TIMEOUT_MS,
+);
+
+test(
+  'a server of these tests is hurried: it has made checkpoints and cut the log before it has much to do',
+  () =>
+    withChain(async (chain) => {
+      const server = new ServerChild(chain.dataDir, { launcher: HURRIED });
+      const url = await server.ready;
+      await chain.create(url);
+      const load = chain.load(url);
+      // Written before the first segment of the log is removed.
+      const mark = join(chain.dataDir, 'log', 'cut');
+      // A hurried server does so within some hundred writes, another one not within some hundred thousand.
+      await until(() => existsSync(mark) || chain.acknowledged > 4_000);
+      expect(existsSync(mark)).toBe(true);
+      server.signal('SIGKILL');
+      await Promise.all([server.exit, load]);
+    }),
   TIMEOUT_MS,
 );
 

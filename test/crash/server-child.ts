@@ -41,8 +41,9 @@ export class ServerChild {
   #output = '';
 
   constructor(dataDir: string, { launcher = LAUNCHER, env: added = {} }: Launch = {}) {
-    const usual = { PATH: process.env['PATH'], KITHDB_LOG_LEVEL: 'warn', KITHDB_LOG_FORMAT: 'json' };
-    const env = { ...usual, ...added };
+    const { PATH, PLANTED_FAULT: fault } = process.env;
+    const usual = { PATH, KITHDB_LOG_LEVEL: 'warn', KITHDB_LOG_FORMAT: 'json' };
+    const env = { ...usual, ...(fault !== undefined && { PLANTED_FAULT: fault }), ...added };
     const child = spawn(process.execPath, [launcher, '--port', '0', '--data-dir', dataDir], {
       env,
       stdio: ['ignore', 'pipe', 'pipe'],

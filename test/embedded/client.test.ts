@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { openFolder } from '../../src/embedded/open';
 import {
   BadRequestError,
   ConflictError,
@@ -75,4 +76,19 @@ test('C18 a folder that is opened twice in a process', async () => {
 test('C18 options that exclude each other, and a folder that cannot be one', async () => {
   await expect(open(folder, { exclusive: true, readOnly: true })).rejects.toThrow(TypeError);
   await expect(open(__filename)).rejects.toThrow(/Cannot open the data directory/);
+});
+
+test('C18 a body that is JSON already, and an answer as it came', async () => {
+  const transport = await openFolder(folder);
+  try {
+    await transport.execute({ operation: 'create_collection', collection: 'c', body: CONFIG });
+    const body = new TextEncoder().encode('{"points":[{"id":1,"vector":[1,2,3]}]}');
+    await transport.execute({ operation: 'upsert_points', collection: 'c', body });
+    // The engine takes the memory of what it is given, and this is the caller's.
+    expect(body.byteLength).toBeGreaterThan(0);
+    const answer = await transport.executeBytes({ operation: 'count', collection: 'c', body: {} });
+    expect(JSON.parse(answer.toString())).toMatchObject({ result: { count: 1 }, status: 'ok' });
+  } finally {
+    await transport.close();
+  }
 });

@@ -20,5 +20,5 @@ interface TestingAddon {
 /** Takes the place of the function in `src/engine/load`: `jest.mock('…/src/engine/load', () => require('…/testing-addon'))`. */
 export function loadBinding(): typeof Binding & TestingAddon {
   const load = jest.requireActual<typeof Load>('../../src/engine/load');
-  return load.loadBinding(FOLDER) as typeof Binding & TestingAddon;
+  return load.loadBinding({ native: FOLDER }) as typeof Binding & TestingAddon;
 }

@@ -6,12 +6,8 @@ import pino, { type Logger } from 'pino';
 import type { Engine } from '../../src/engine/types';
 import { DEFAULT_PACE } from '../../src/http/body';
 import { ClientAddresses } from '../../src/http/client-address';
-import {
-  createHttpServer,
-  DEFAULT_SERVER_LIMITS,
-  type ServerLimits,
-  type TlsMaterial,
-} from '../../src/http/http-server';
+import type { TlsMaterial } from '../../src/http/certificate';
+import { createHttpServer, DEFAULT_SERVER_LIMITS, type ServerLimits } from '../../src/http/http-server';
 import { Deferred } from '../../src/http/deferred';
 import { Lifecycle } from '../../src/http/lifecycle';
 import { httpListeners, type HttpServices } from '../../src/http/listener';
@@ -234,8 +230,8 @@ export async function sendRaw(service: { readonly port: number }, ...pieces: str
 /** The path of a route with something in place of each parameter. */
 export function concretePath(route: { readonly path: string }): string {
   return route.path
-    .replace(':collection', 'c')
-    .replace(':snapshot', 's')
-    .replace(':field', 'f')
+    .replace(':collection_name', 'c')
+    .replace(':snapshot_name', 's')
+    .replace(':field_name', 'f')
     .replace(':id', '7');
 }

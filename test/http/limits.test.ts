@@ -174,7 +174,7 @@ describe('the access log', () => {
       principal,
     ]);
     expect(lines).toEqual([
-      ['POST', '/collections/:collection/points/search', 200, 'access-token'],
+      ['POST', '/collections/:collection_name/points/search', 200, 'access-token'],
       ['GET', 'none', 404, 'none'],
       ['PATCH', '/auth/enabled', 200, 'admin-jwt'],
     ]);

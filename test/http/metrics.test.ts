@@ -173,7 +173,7 @@ describe('C3.16 GET /metrics', () => {
   });
 
   it('counts requests of both lanes by route and class of status, and how long they took', async () => {
-    const search = { method: 'POST', route: '/collections/:collection/points/search' };
+    const search = { method: 'POST', route: '/collections/:collection_name/points/search' };
     for (const collection of ['a', 'b', 'c']) {
       await send(service, 'POST', `/collections/${collection}/points/search`, { json: {} });
     }

@@ -5,56 +5,56 @@ import { concretePath, send, startService, type Service } from './harness';
 
 /** Written from the contract, not from the table. */
 const LINES = [
-  'DELETE /collections/:collection write',
-  'DELETE /collections/:collection/index/:field write',
-  'DELETE /collections/:collection/snapshots/:snapshot any',
+  'DELETE /collections/:collection_name write',
+  'DELETE /collections/:collection_name/index/:field_name write',
+  'DELETE /collections/:collection_name/snapshots/:snapshot_name any',
   'GET / none',
   'GET /aliases any',
   'GET /collections read',
-  'GET /collections/:collection read',
-  'GET /collections/:collection/aliases any',
-  'GET /collections/:collection/exists read',
-  'GET /collections/:collection/points/:id read',
-  'GET /collections/:collection/snapshots any',
-  'GET /collections/:collection/status any',
+  'GET /collections/:collection_name read',
+  'GET /collections/:collection_name/aliases any',
+  'GET /collections/:collection_name/exists read',
+  'GET /collections/:collection_name/points/:id read',
+  'GET /collections/:collection_name/snapshots any',
+  'GET /collections/:collection_name/status any',
   'GET /healthz none',
   'GET /livez none',
   'GET /metrics read',
   'GET /openapi.json none',
   'GET /readyz none',
-  'PATCH /collections/:collection write',
+  'PATCH /collections/:collection_name write',
   'POST /aliases any',
-  'POST /collections/:collection/operations/flush any',
-  'POST /collections/:collection/operations/optimize any',
-  'POST /collections/:collection/operations/rebuild_index any',
-  'POST /collections/:collection/points read',
-  'POST /collections/:collection/points/batch write',
-  'POST /collections/:collection/points/count read',
-  'POST /collections/:collection/points/delete write',
-  'POST /collections/:collection/points/discover any',
-  'POST /collections/:collection/points/discover/batch any',
-  'POST /collections/:collection/points/payload write',
-  'POST /collections/:collection/points/payload/clear write',
-  'POST /collections/:collection/points/payload/delete write',
-  'POST /collections/:collection/points/query read',
-  'POST /collections/:collection/points/query/batch read',
-  'POST /collections/:collection/points/query/groups any',
-  'POST /collections/:collection/points/recommend any',
-  'POST /collections/:collection/points/recommend/batch any',
-  'POST /collections/:collection/points/recommend/groups any',
-  'POST /collections/:collection/points/scroll read',
-  'POST /collections/:collection/points/search read',
-  'POST /collections/:collection/points/search/batch read',
-  'POST /collections/:collection/points/search/groups any',
-  'POST /collections/:collection/points/vectors/delete write',
-  'POST /collections/:collection/snapshots any',
+  'POST /collections/:collection_name/operations/flush any',
+  'POST /collections/:collection_name/operations/optimize any',
+  'POST /collections/:collection_name/operations/rebuild_index any',
+  'POST /collections/:collection_name/points read',
+  'POST /collections/:collection_name/points/batch write',
+  'POST /collections/:collection_name/points/count read',
+  'POST /collections/:collection_name/points/delete write',
+  'POST /collections/:collection_name/points/discover any',
+  'POST /collections/:collection_name/points/discover/batch any',
+  'POST /collections/:collection_name/points/payload write',
+  'POST /collections/:collection_name/points/payload/clear write',
+  'POST /collections/:collection_name/points/payload/delete write',
+  'POST /collections/:collection_name/points/query read',
+  'POST /collections/:collection_name/points/query/batch read',
+  'POST /collections/:collection_name/points/query/groups any',
+  'POST /collections/:collection_name/points/recommend any',
+  'POST /collections/:collection_name/points/recommend/batch any',
+  'POST /collections/:collection_name/points/recommend/groups any',
+  'POST /collections/:collection_name/points/scroll read',
+  'POST /collections/:collection_name/points/search read',
+  'POST /collections/:collection_name/points/search/batch read',
+  'POST /collections/:collection_name/points/search/groups any',
+  'POST /collections/:collection_name/points/vectors/delete write',
+  'POST /collections/:collection_name/snapshots any',
   'POST /collections/aliases any',
-  'PUT /collections/:collection write',
-  'PUT /collections/:collection/index write',
-  'PUT /collections/:collection/points write',
-  'PUT /collections/:collection/points/payload write',
-  'PUT /collections/:collection/points/vectors write',
-  'PUT /collections/:collection/snapshots/:snapshot/recover any',
+  'PUT /collections/:collection_name write',
+  'PUT /collections/:collection_name/index write',
+  'PUT /collections/:collection_name/points write',
+  'PUT /collections/:collection_name/points/payload write',
+  'PUT /collections/:collection_name/points/vectors write',
+  'PUT /collections/:collection_name/snapshots/:snapshot_name/recover any',
 ];
 
 describe('the route table', () => {
@@ -109,7 +109,7 @@ describe('the route table', () => {
   it('serves by the hot lane what is under /collections/{c}/points, and nothing else', () => {
     const hot = service.routes.filter(isPointsRoute);
     expect(hot.length).toBe(24);
-    expect(hot.every((route) => route.path.startsWith('/collections/:collection/points'))).toBe(true);
+    expect(hot.every((route) => route.path.startsWith('/collections/:collection_name/points'))).toBe(true);
   });
 
   describe('the matcher', () => {
@@ -119,7 +119,7 @@ describe('the route table', () => {
         expect(matcher.match(route.method, concretePath(route))?.route).toBe(route);
       }
       expect(matcher.match('GET', '/collections/a%2Fb/points/x%20y')?.rawParams).toEqual({
-        collection: 'a%2Fb',
+        collection_name: 'a%2Fb',
         id: 'x%20y',
       });
     });
@@ -127,7 +127,7 @@ describe('the route table', () => {
     it('falls back to a parameter when the literal has no such method', () => {
       const matcher = new RouteMatcher(service.routes);
       expect(matcher.match('GET', '/collections/c/points/search')?.route.path).toBe(
-        '/collections/:collection/points/:id',
+        '/collections/:collection_name/points/:id',
       );
       expect(matcher.methods('/collections/c/points/search')).toEqual(['POST', 'GET', 'HEAD']);
     });

@@ -51,7 +51,7 @@ function send({ port }: { port: number }, method: string, path: string, sent?: S
 const SEARCH = '/collections/c/points/search';
 
 /** What a server that owns its process listens to. */
-const EVENTS = ['SIGTERM', 'SIGINT', 'uncaughtException', 'unhandledRejection'];
+const EVENTS = ['SIGTERM', 'SIGINT', 'SIGHUP', 'uncaughtException', 'unhandledRejection'];
 
 describe('startServer', () => {
   it('C10.1 listens before the engine is open, and says when it is ready (C11.3)', async () => {

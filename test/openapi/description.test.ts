@@ -15,6 +15,53 @@ const routes = allRoutes(
   '0.1.0',
 );
 
+/** The endpoints that Qdrant's own description has too, with the operation ids that they have there (1.16 and 1.19). */
+const QDRANT_IDS: Readonly<Record<string, string>> = {
+  'GET /': 'root',
+  'GET /livez': 'livez',
+  'GET /readyz': 'readyz',
+  'GET /healthz': 'healthz',
+  'GET /metrics': 'metrics',
+  'GET /collections': 'get_collections',
+  'GET /collections/{collection_name}': 'get_collection',
+  'PUT /collections/{collection_name}': 'create_collection',
+  'PATCH /collections/{collection_name}': 'update_collection',
+  'DELETE /collections/{collection_name}': 'delete_collection',
+  'GET /collections/{collection_name}/exists': 'collection_exists',
+  'PUT /collections/{collection_name}/index': 'create_field_index',
+  'DELETE /collections/{collection_name}/index/{field_name}': 'delete_field_index',
+  'PUT /collections/{collection_name}/points': 'upsert_points',
+  'POST /collections/{collection_name}/points': 'get_points',
+  'GET /collections/{collection_name}/points/{id}': 'get_point',
+  'POST /collections/{collection_name}/points/delete': 'delete_points',
+  'PUT /collections/{collection_name}/points/vectors': 'update_vectors',
+  'POST /collections/{collection_name}/points/vectors/delete': 'delete_vectors',
+  'POST /collections/{collection_name}/points/payload': 'set_payload',
+  'PUT /collections/{collection_name}/points/payload': 'overwrite_payload',
+  'POST /collections/{collection_name}/points/payload/delete': 'delete_payload',
+  'POST /collections/{collection_name}/points/payload/clear': 'clear_payload',
+  'POST /collections/{collection_name}/points/batch': 'batch_update',
+  'POST /collections/{collection_name}/points/search': 'search_points',
+  'POST /collections/{collection_name}/points/search/batch': 'search_batch_points',
+  'POST /collections/{collection_name}/points/search/groups': 'search_point_groups',
+  'POST /collections/{collection_name}/points/query': 'query_points',
+  'POST /collections/{collection_name}/points/query/batch': 'query_batch_points',
+  'POST /collections/{collection_name}/points/query/groups': 'query_points_groups',
+  'POST /collections/{collection_name}/points/recommend': 'recommend_points',
+  'POST /collections/{collection_name}/points/recommend/batch': 'recommend_batch_points',
+  'POST /collections/{collection_name}/points/recommend/groups': 'recommend_point_groups',
+  'POST /collections/{collection_name}/points/discover': 'discover_points',
+  'POST /collections/{collection_name}/points/discover/batch': 'discover_batch_points',
+  'POST /collections/{collection_name}/points/scroll': 'scroll_points',
+  'POST /collections/{collection_name}/points/count': 'count_points',
+  'GET /aliases': 'get_collections_aliases',
+  'POST /collections/aliases': 'update_aliases',
+  'GET /collections/{collection_name}/aliases': 'get_collection_aliases',
+  'GET /collections/{collection_name}/snapshots': 'list_snapshots',
+  'POST /collections/{collection_name}/snapshots': 'create_snapshot',
+  'DELETE /collections/{collection_name}/snapshots/{snapshot_name}': 'delete_snapshot',
+};
+
 /** Endpoints as the description writes them. */
 const described = description().operations.map(({ method, path }) => `${method} ${path}`);
 
@@ -22,6 +69,13 @@ describe('the description of the HTTP interface', () => {
   it('has every route of the table, and nothing else', () => {
     const served = routes.map(({ method, path }) => `${method} ${path.replaceAll(/:(\w+)/g, '{$1}')}`);
     expect([...described].sort()).toEqual([...served].sort());
+  });
+
+  it("C9.3 has Qdrant's operation ids and names of path parameters, so that generated clients can be exchanged", () => {
+    const ids = new Map(description().operations.map(({ method, path, id }) => [`${method} ${path}`, id]));
+    const here = Object.keys(QDRANT_IDS).map((endpoint) => [endpoint, ids.get(endpoint)]);
+    expect(here).toEqual(Object.entries(QDRANT_IDS));
+    expect(new Set(ids.values()).size).toBe(ids.size);
   });
 
   it('says of each route which credentials it needs, and of the groups of C8 that they answer 501', () => {

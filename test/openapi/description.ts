@@ -10,7 +10,7 @@ type Json = any; // eslint-disable-line @typescript-eslint/no-explicit-any -- th
 /** One endpoint of the description. */
 export interface Operation {
   readonly method: string;
-  /** As it is written there: `/collections/{collection}`. */
+  /** As it is written there: `/collections/{collection_name}`. */
   readonly path: string;
   readonly id: string;
   readonly responses: Readonly<Record<string, Json>>;

@@ -208,6 +208,8 @@ describe('C11.4 backup and restore', () => {
       };
       const services = {
         staging: granted,
+        readiness: () => 'ready',
+        createAdmin: () => Promise.resolve(true),
         resetPassword: () => Promise.resolve('no admin' as const),
         rotateSecret: () => Promise.resolve(false),
       };

@@ -60,6 +60,8 @@ const staging = {
 async function open(silenceMs?: number, resetPassword?: () => Promise<PasswordReset>): Promise<void> {
   const services = {
     staging,
+    readiness: () => 'ready',
+    createAdmin: () => Promise.resolve(true),
     resetPassword: resetPassword ?? (() => Promise.resolve('done' as const)),
     rotateSecret: () => Promise.resolve(true),
   };
@@ -194,6 +196,48 @@ describe('C11.4 a backup that is stopped', () => {
   });
 });
 
+it('says on the control socket whether data endpoints are served, for the health check of the image', async () => {
+  await open();
+  const { socket } = JSON.parse(readFileSync(join(dataDir, 'control'), 'utf8'));
+  const asking = connect(join(dataDir, socket));
+  asking.write('{"kind":"health"}\n');
+  const [answer] = (await once(asking, 'data')) as [Buffer];
+  // `crates/health` compares these bytes.
+  expect(answer.toString()).toBe('{"health":"ready"}\n');
+  asking.destroy();
+});
+
+describe('C11.2, C11.4 kithdb admin create', () => {
+  const create = (password = PASSWORD) =>
+    kithdbWith({ KITHDB_ADMIN_PASSWORD: password }, 'admin', 'create', '--data-dir', dataDir);
+  const created = { code: 0, out: 'The admin is created.\n', err: '' };
+
+  it('creates the admin beside a running server, once', async () => {
+    server = await Served.on(dataDir);
+    expect(await create()).toEqual(created);
+    await server.call('POST', '/auth/admin/login', { password: PASSWORD });
+    expect(await create(NEW_PASSWORD)).toMatchObject({
+      code: 1,
+      err: 'kithdb: The server cannot create the admin: there is an admin already: kithdb admin reset-password gives it another password\n',
+    });
+    await server.call('POST', '/auth/admin/login', { password: PASSWORD });
+  });
+
+  it('creates it while no server runs, once', async () => {
+    expect(await create()).toMatchObject({ code: 1, err: expect.stringMatching(/No server has run on/) });
+    server = await Served.on(dataDir);
+    await server.stop();
+    expect(await create('short')).toMatchObject({ code: 1, err: expect.stringMatching(/12 characters/) });
+    expect(await create()).toEqual(created);
+    expect(await create(NEW_PASSWORD)).toMatchObject({
+      code: 1,
+      err: expect.stringMatching(/There is an admin already/),
+    });
+    server = await Served.on(dataDir);
+    await server.call('POST', '/auth/admin/login', { password: PASSWORD });
+  });
+});
+
 describe('C3.3, C11.4 kithdb admin reset-password beside a running server', () => {
   const reset = (dir = dataDir) =>
     kithdbWith({ KITHDB_ADMIN_PASSWORD: NEW_PASSWORD }, 'admin', 'reset-password', '--data-dir', dir);
@@ -202,7 +246,7 @@ describe('C3.3, C11.4 kithdb admin reset-password beside a running server', () =
     server = await Served.on(dataDir);
     expect(await reset()).toMatchObject({
       code: 1,
-      err: 'kithdb: The server cannot reset the password: there is no admin yet: POST /auth/admin from this machine creates it\n',
+      err: 'kithdb: The server cannot reset the password: there is no admin yet: kithdb admin create makes it\n',
     });
     await server.call('POST', '/auth/admin', { password: PASSWORD });
     const { token } = await server.call('POST', '/auth/admin/login', { password: PASSWORD });
@@ -253,6 +297,8 @@ describe('C3.3, C11.4 kithdb admin reset-password beside a running server', () =
     const taken: string[] = [];
     const services = {
       staging,
+      readiness: () => 'ready',
+      createAdmin: () => Promise.resolve(true),
       resetPassword: (password: string) => {
         taken.push(password);
         return Promise.resolve('done' as const);

@@ -27,6 +27,7 @@ pub mod deadline;
 pub mod engine;
 #[doc(hidden)]
 pub mod error;
+mod faults;
 #[doc(hidden)]
 pub mod field;
 #[doc(hidden)]

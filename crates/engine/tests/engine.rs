@@ -4,6 +4,7 @@ mod common;
 
 use common::TestEngine;
 use kithdb_engine::catalog::Mode;
+use kithdb_engine::collection::GraphPolicy;
 use kithdb_engine::deadline::Deadline;
 use kithdb_engine::engine::{Engine, Options};
 use kithdb_engine::error::Error;
@@ -211,6 +212,33 @@ fn a_graph_and_a_scan_agree_and_survive_a_restart() {
         if round == 1 {
             engine.restart();
         }
+    }
+}
+
+/// As at a stop under load.
+#[test]
+fn a_graph_that_is_written_while_rows_wait_for_it_claims_none_of_them() {
+    const INDEXED: usize = 3000;
+    let mut engine = TestEngine::new(8);
+    let hnsw = json!({"m": 8, "ef_construct": 64, "full_scan_threshold": 10});
+    let vectors = json!({"size": 8, "distance": "Euclid"});
+    engine.ok("create_collection", "g", json!({"vectors": vectors, "hnsw_config": hnsw}));
+    let mut random = common::Random(9);
+    let vectors: Vec<Vec<f32>> = (0..INDEXED + 50).map(|_| random.vector(8)).collect();
+    let upsert = |engine: &TestEngine, ids: std::ops::Range<usize>| {
+        let points: Vec<_> = ids.map(|id| json!({"id": id, "vector": vectors[id]})).collect();
+        engine.ok("upsert_points", "g", json!({"points": points}));
+    };
+    upsert(&engine, 0..INDEXED);
+    engine.work(GraphPolicy::Never);
+    upsert(&engine, INDEXED..vectors.len());
+    let collection = Arc::clone(&engine.engine().catalog().collections()[0]);
+    collection.checkpoint(GraphPolicy::Always).expect("the disk works");
+    drop(collection);
+    engine.restart();
+    for (id, vector) in vectors.iter().enumerate().skip(INDEXED) {
+        let search = || engine.ok("search", "g", json!({"vector": vector, "limit": 1}));
+        assert_eq!(engine.client().walked(search)[0]["id"], json!(id));
     }
 }
 

@@ -42,9 +42,26 @@ export function adminExists(auth: OpeningAuth): readonly RequestHandler[] {
   ];
 }
 
+/**
+ * Refuses to create the admin of a server whose first credential came from its settings (C11.2): such a server runs
+ * behind forwarders, whose clients cannot be told from local ones.
+ */
+function refusingByNetwork(auth: OpeningAuth): RequestHandler {
+  return (_request, response, next) => {
+    auth.then(({ hasInitialToken, adminExists }) => {
+      if (hasInitialToken && !adminExists) {
+        answerFailure(response, 403, 'The admin of this server is created with kithdb admin create');
+      } else {
+        next();
+      }
+    }, next);
+  };
+}
+
 /** `POST /auth/admin` (C3.3). */
 export function createAdmin(auth: OpeningAuth): readonly RequestHandler[] {
   return [
+    refusingByNetwork(auth),
     jsonBody,
     checked(goodPassword()),
     answering(async (request, response) => {

@@ -48,9 +48,11 @@ export async function openConnection(path: string, kind?: SqlKind): Promise<SqlC
   throw new StoreUnavailable(
     [
       `The token store could not be opened (${failures.join('; ')}).`,
-      `Compile sqlite3 with: npm rebuild sqlite3 --foreground-scripts --prefix ${project}`,
-      `Where npm blocks install scripts, allow it first: npm install-scripts approve sqlite3 --prefix ${project}`,
-      'Or run Node.js 22.13 or newer, which has node-sqlite built in.',
+      'Run Node.js 22.13 or newer, which has node-sqlite built in.',
+      'Or compile sqlite3, which needs Python 3, make and a C++ compiler. Its own script would fetch a binary that nothing',
+      'verifies, and npm may block that script:',
+      `  npm install sqlite3@6 --ignore-scripts --prefix ${project}`,
+      `  npm explore sqlite3 --prefix ${project} -- npx --no node-gyp rebuild`,
     ].join('\n'),
   );
 }

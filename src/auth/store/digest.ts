@@ -11,6 +11,8 @@ const SUM = /^[0-9a-f]{32}$/;
 /** What a setting of each name counts in. */
 const SETTINGS = 'settings';
 const ADMIN = 'admin';
+/** A setting that is a part of its own, so that a repair can keep it where another setting is damaged. */
+const INITIAL_TOKEN = 'initial_token';
 
 /** A row of the store, as the digest counts it. */
 export interface CountedRow {
@@ -30,7 +32,7 @@ export interface RowChanges {
 
 /** The row of a setting. */
 export function settingRow(name: string, value: string): CountedRow {
-  return counted(SETTINGS, ['setting', name, value]);
+  return counted(name === INITIAL_TOKEN ? INITIAL_TOKEN : SETTINGS, ['setting', name, value]);
 }
 
 /** The row of the admin. */
@@ -131,7 +133,9 @@ export class StoreDigest {
   differences(other: StoreDigest): readonly string[] {
     const parts = new Set([...this.sums.keys(), ...other.sums.keys()]);
     const differing = [...parts].filter((part) => !this.agreesIn(part, other));
-    const kinds = differing.map((part) => (part.startsWith('tokens/') ? 'the access tokens' : `the ${part}`));
+    const kinds = differing.map((part) =>
+      part.startsWith('tokens/') ? 'the access tokens' : `the ${part.replace('_', ' ')}`,
+    );
     return [...new Set(kinds)];
   }
 

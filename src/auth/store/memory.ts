@@ -1,4 +1,13 @@
-import type { NewToken, StoredAdmin, StoredSetting, StoredToken, TokenStore } from './port';
+import {
+  initialTokenText,
+  parseInitialToken,
+  type InitialToken,
+  type NewToken,
+  type StoredAdmin,
+  type StoredSetting,
+  type StoredToken,
+  type TokenStore,
+} from './port';
 
 /** A store that forgets everything when the process ends: for tests, and only on request. */
 export class MemoryStore implements TokenStore {
@@ -41,6 +50,25 @@ export class MemoryStore implements TokenStore {
     const token = { id: this.#lastId, ...rest };
     this.#tokens.set(token.id, { token, digest });
     return Promise.resolve(token);
+  }
+
+  initialToken(): Promise<InitialToken | undefined> {
+    const text = this.#settings.get('initial_token');
+    return Promise.resolve(text === undefined ? undefined : parseInitialToken(text));
+  }
+
+  async putInitialToken(token: NewToken): Promise<StoredToken> {
+    const { id } = (await this.initialToken()) ?? { id: 0 };
+    const entry = this.#tokens.get(id);
+    if (entry !== undefined) {
+      entry.digest = token.digest;
+    }
+    const stored = entry?.token ?? (await this.createToken(token));
+    this.#settings.set('initial_token', initialTokenText({ id: stored.id, digest: token.digest }));
+    if (this.#settings.get('auth_enabled') === 'undecided') {
+      this.#settings.set('auth_enabled', 'true');
+    }
+    return stored;
   }
 
   tokens(): Promise<readonly StoredToken[]> {

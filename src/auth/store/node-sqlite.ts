@@ -18,7 +18,7 @@ const requireModule = createRequire(__filename);
  * @throws when this Node.js has no `node:sqlite`, or the file does not open.
  */
 export function connectNodeSqlite(path: string): Promise<SqlConnection> {
-  const { DatabaseSync } = requireModule('node:sqlite') as SqliteModule;
+  const { DatabaseSync } = loadQuietly();
   const database = new DatabaseSync(path);
   return Promise.resolve({
     kind: 'node-sqlite',
@@ -32,6 +32,17 @@ export function connectNodeSqlite(path: string): Promise<SqlConnection> {
         database.close();
       }),
   });
+}
+
+/** Node.js warns of `node:sqlite` as experimental at each start; the tests of the store cover what is used of it. */
+function loadQuietly(): SqliteModule {
+  const emitWarning = process.emitWarning.bind(process);
+  process.emitWarning = () => undefined;
+  try {
+    return requireModule('node:sqlite') as SqliteModule;
+  } finally {
+    process.emitWarning = emitWarning;
+  }
 }
 
 /** Makes an exception of synchronous work the rejection that callers expect. */

@@ -32,7 +32,7 @@ export interface NewToken extends Omit<StoredToken, 'id'> {
  * Values that are stored under a name. `replaced_jwt_secrets` has the SHA-256 of the secrets before the present one, in
  * hexadecimal, newest first, separated by spaces.
  */
-export type StoredSetting = 'jwt_secret' | 'replaced_jwt_secrets' | 'auth_enabled';
+export type StoredSetting = 'jwt_secret' | 'replaced_jwt_secrets' | 'auth_enabled' | 'initial_token';
 
 /** Settings that no backup has and that the digest of the store leaves out: without them a new secret is made (C3.5). */
 export const SECRET_SETTINGS: ReadonlySet<string> = new Set<StoredSetting>([
@@ -47,6 +47,27 @@ export type AuthState = (typeof AUTH_STATES)[number];
 /** The value of `auth_enabled` as it is stored; undefined for any other text, and where there is none. */
 export function parseAuthState(text: string | undefined): AuthState | undefined {
   return AUTH_STATES.find((state) => state === text);
+}
+
+/** The access token that the settings gave (C11.2), which may have been rotated or deleted since. */
+export interface InitialToken {
+  readonly id: number;
+  /** SHA-256 of the last value that a setting gave it. */
+  readonly digest: Buffer;
+}
+
+/** The value of `initial_token` as it is stored: the id, and the digest in hexadecimal. */
+export function initialTokenText({ id, digest }: InitialToken): string {
+  return `${id} ${digest.toString('hex')}`;
+}
+
+/** The token of such a text. @throws Error for any other one. */
+export function parseInitialToken(text: string): InitialToken {
+  const [, id, digest] = /^([1-9]\d{0,15}) ([0-9a-f]{64})$/.exec(text) ?? [];
+  if (id === undefined || digest === undefined) {
+    throw new Error('the setting initial_token has no value that is known');
+  }
+  return { id: Number(id), digest: Buffer.from(digest, 'hex') };
 }
 
 /**
@@ -68,6 +89,13 @@ export interface TokenStore {
   storeSetting(name: StoredSetting, value: string): Promise<void>;
 
   createToken(token: NewToken): Promise<StoredToken>;
+  /** The access token that the settings gave; undefined where they never gave one. */
+  initialToken(): Promise<InitialToken | undefined>;
+  /**
+   * Gives the access token of the settings the value of `token`, or makes it where there is none (any more), and
+   * remembers both. Where nobody has decided on authentication it is enabled. All of this is one change.
+   */
+  putInitialToken(token: NewToken): Promise<StoredToken>;
   /** Oldest first. */
   tokens(): Promise<readonly StoredToken[]>;
   token(id: number): Promise<StoredToken | undefined>;

@@ -1,12 +1,15 @@
 import { rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { isBusy, isDamage, isReadOnly, type SqlConnection, type SqlRow } from './connection';
-import { adminRow, settingRow, tokenRow, type RowChanges, type StoreDigest } from './digest';
+import { adminRow, settingRow, tokenRow, type CountedRow, type RowChanges, type StoreDigest } from './digest';
 import { DigestFile } from './digest-file';
 import { settle, type OpenedFile } from './opening';
 import {
+  initialTokenText,
+  parseInitialToken,
   StoreDamaged,
   StoreInUse,
+  type InitialToken,
   type NewToken,
   type StoredAdmin,
   type StoredSetting,
@@ -35,6 +38,8 @@ import { writeStore } from './writing';
 interface Changed<T> extends RowChanges {
   readonly result: T;
 }
+
+type TokenRow = StoredRow & { readonly kind: 'token' };
 
 /** The store in a SQLite file. Both libraries write the same file. */
 export class SqlStore implements TokenStore {
@@ -119,34 +124,42 @@ export class SqlStore implements TokenStore {
 
   async storeSetting(name: StoredSetting, value: string): Promise<void> {
     await this.#change(async (): Promise<Changed<undefined>> => {
-      const before = await this.#settingRow(name);
       if (!isCounted(name)) {
         await putSetting(this.connection, name, value, null);
         return { result: undefined };
       }
-      const row = settingRow(name, value);
-      await putSetting(this.connection, name, value, row.digest);
-      return { result: undefined, removed: before === undefined ? [] : [before.counted], added: [row] };
+      return { result: undefined, ...(await this.#putSetting(name, value)) };
     });
   }
 
   createToken(token: NewToken): Promise<StoredToken> {
-    const { name, description, digest, permission, createdAt, expiresAt } = token;
+    return this.#change(() => this.#insertToken(token));
+  }
+
+  initialToken(): Promise<InitialToken | undefined> {
+    return this.#inTurn(() => this.#initialToken());
+  }
+
+  putInitialToken(token: NewToken): Promise<StoredToken> {
     return this.#change(async () => {
-      const [row] = await this.connection.rows(
-        `INSERT INTO access_token (name, description, digest, permission, created_at, expires_at)
-         VALUES (?, ?, ?, ?, ?, ?) RETURNING ${TOKEN_COLUMNS}`,
-        [name, description, digest, permission, createdAt, expiresAt],
-      );
-      if (row === undefined) {
-        throw new Error('the store returned no row for a new access token');
+      const known = await this.#initialToken();
+      const before = known && (await this.#tokenRow('id = ?', known.id));
+      const changes: Changed<StoredToken>[] = [
+        await (before === undefined ? this.#insertToken(token) : this.#setDigest(before, token.digest)),
+      ];
+      const [{ result }] = changes as [Changed<StoredToken>];
+      const kept = initialTokenText({ id: result.id, digest: token.digest });
+      changes.push({ result, ...(await this.#putSetting('initial_token', kept)) });
+      if ((await this.#settingRow('auth_enabled'))?.value === 'undecided') {
+        changes.push({ result, ...(await this.#putSetting('auth_enabled', 'true')) });
       }
-      const stored = tokenOf(row);
-      if (stored.id <= this.digest.lastTokenId) {
-        throw this.#found(`the id ${stored.id} of a deleted access token came again`);
-      }
-      const added = await this.#setRowDigest(row);
-      return { result: stored, added: [added], lastTokenId: stored.id };
+      const lastTokenId = Math.max(this.digest.lastTokenId, result.id);
+      return {
+        result,
+        removed: changes.flatMap(({ removed = [] }) => removed),
+        added: changes.flatMap(({ added = [] }) => added),
+        lastTokenId,
+      };
     });
   }
 
@@ -174,13 +187,7 @@ export class SqlStore implements TokenStore {
       if (before === undefined || (before.token.expiresAt !== null && before.token.expiresAt <= now)) {
         return { result: undefined };
       }
-      const row = tokenRow(before.token, digest);
-      await this.connection.rows('UPDATE access_token SET digest = ?, row_digest = ? WHERE id = ?', [
-        digest,
-        row.digest,
-        id,
-      ]);
-      return { result: before.token, removed: [before.counted], added: [row] };
+      return this.#setDigest(before, digest);
     });
   }
 
@@ -221,6 +228,49 @@ export class SqlStore implements TokenStore {
     }
   }
 
+  /** Inserts a token, within a change. */
+  async #insertToken(token: NewToken): Promise<Changed<StoredToken>> {
+    const { name, description, digest, permission, createdAt, expiresAt } = token;
+    const [row] = await this.connection.rows(
+      `INSERT INTO access_token (name, description, digest, permission, created_at, expires_at)
+       VALUES (?, ?, ?, ?, ?, ?) RETURNING ${TOKEN_COLUMNS}`,
+      [name, description, digest, permission, createdAt, expiresAt],
+    );
+    if (row === undefined) {
+      throw new Error('the store returned no row for a new access token');
+    }
+    const stored = tokenOf(row);
+    if (stored.id <= this.digest.lastTokenId) {
+      throw this.#found(`the id ${stored.id} of a deleted access token came again`);
+    }
+    const added = await this.#setRowDigest(row);
+    return { result: stored, added: [added], lastTokenId: stored.id };
+  }
+
+  /** Replaces the digest of a token, within a change. */
+  async #setDigest(before: TokenRow, digest: Buffer): Promise<Changed<StoredToken>> {
+    const row = tokenRow(before.token, digest);
+    await this.connection.rows('UPDATE access_token SET digest = ?, row_digest = ? WHERE id = ?', [
+      digest,
+      row.digest,
+      before.token.id,
+    ]);
+    return { result: before.token, removed: [before.counted], added: [row] };
+  }
+
+  /** Stores a setting that the digest counts, within a change. */
+  async #putSetting(name: StoredSetting, value: string): Promise<RowChanges> {
+    const before = await this.#settingRow(name);
+    const row = settingRow(name, value);
+    await putSetting(this.connection, name, value, row.digest);
+    return { removed: before === undefined ? [] : [before.counted], added: [row] };
+  }
+
+  async #initialToken(): Promise<InitialToken | undefined> {
+    const row = await this.#settingRow('initial_token');
+    return row && parseInitialToken(row.value);
+  }
+
   async #adminRow(): Promise<(StoredRow & { readonly kind: 'admin' }) | undefined> {
     const [row] = await this.connection.rows(`SELECT ${ADMIN_COLUMNS}, row_digest FROM admin`);
     return row && this.#sound(storedAdmin(row));
@@ -234,10 +284,7 @@ export class SqlStore implements TokenStore {
     return found === undefined || !isCounted(name) ? found : this.#sound(found);
   }
 
-  async #tokenRow(
-    where: 'id = ?' | 'digest = ?',
-    value: number | Buffer,
-  ): Promise<(StoredRow & { readonly kind: 'token' }) | undefined> {
+  async #tokenRow(where: 'id = ?' | 'digest = ?', value: number | Buffer): Promise<TokenRow | undefined> {
     const [row] = await this.connection.rows(
       `SELECT ${TOKEN_COLUMNS}, row_digest FROM access_token WHERE ${where}`,
       [value],
@@ -254,7 +301,7 @@ export class SqlStore implements TokenStore {
   }
 
   /** Gives a row of a token that was just inserted its digest, which has its id. */
-  async #setRowDigest(row: SqlRow): Promise<ReturnType<typeof tokenRow>> {
+  async #setRowDigest(row: SqlRow): Promise<CountedRow> {
     const stored = tokenOf(row);
     const counted = tokenRow(stored, bytesOf(row, 'digest'));
     await this.connection.rows('UPDATE access_token SET row_digest = ? WHERE id = ?', [

@@ -5,6 +5,7 @@ use super::{Catalog, DROP};
 use crate::collection::directory;
 use crate::deadline::Deadline;
 use crate::error::Error;
+use crate::faults::PlantedFault;
 use crate::limits::MAX_HEALTH_ISSUES;
 use crate::recent_operations::CallIdentity;
 use imbl::OrdMap;
@@ -137,10 +138,11 @@ impl Catalog {
         for id in ids {
             let entry =
                 self.detached.lock().iter_mut().find(|one| one.id == id).and_then(|one| one.entry.take());
-            let removed = match entry.as_ref().and_then(|entry| entry.collection()) {
+            let remove = || match entry.as_ref().and_then(|entry| entry.collection()) {
                 Some(collection) => collection.remove_files(),
                 None => self.shared.storage.remove_dir_all(&directory(id)),
             };
+            let removed = PlantedFault::DeletedFolderStays.skips(remove);
             let mut detached = self.detached.lock();
             let Some(at) = detached.iter().position(|one| one.id == id) else { continue };
             match removed {

@@ -30,6 +30,7 @@ use crate::collection::{Collection, Shared, Unopened};
 use crate::config::CollectionConfig;
 use crate::deadline::Gone;
 use crate::error::Error;
+use crate::faults::PlantedFault;
 use crate::recent_operations::{CallIdentity, Known, RecentOperations};
 use crate::storage::{StorageError, map_faults};
 use crate::types::Lsn;
@@ -261,6 +262,7 @@ impl Catalog {
         self.shared.storage.turn("finding what pins the log");
         let pinned = self.pinned_lsn().unwrap_or(bound);
         self.shared.storage.turn("cutting the log");
+        let pinned = pinned.plus(u64::from(PlantedFault::LogCutTooFar.is_on()));
         let cut = log.cut(bound.min(pinned));
         *self.cut_fault.lock() = cut.err().map(|error| error.to_string());
     }
@@ -301,7 +303,9 @@ impl Catalog {
             return Ok(());
         }
         let entries = self.entries.load();
-        let entries = entries.values().filter(|entry| !entry.is_mark_durable());
+        let too_early = PlantedFault::DeletionListedTooEarly.is_on();
+        let is_gone = |entry: &Entry| if too_early { entry.is_deleting() } else { entry.is_mark_durable() };
+        let entries = entries.values().filter(|entry| !is_gone(entry));
         let file = CatalogFile {
             lsn: ledger.last_lsn,
             next_id: ledger.next_id,

@@ -4,6 +4,7 @@ use super::file::{CatalogFile, Found};
 use super::replay::{Replay, Slot, StartDamage};
 use super::{Catalog, Ledger, OpenError, STAGING};
 use crate::collection::{IndexQueue, OpeningOptions, Shared};
+use crate::faults::PlantedFault;
 use crate::limits::{Limits, Thresholds};
 use crate::memory::{Memory, MemoryLimit};
 use crate::storage::{OTHER_IS_SOUND, Reserve, Storage, StorageError};
@@ -187,7 +188,7 @@ fn remove_leftovers(
 ) -> Result<(), StorageError> {
     for name in storage.list("collections")? {
         let deleted = u64::from_str_radix(&name, 16).is_ok_and(|id| id < next_id && !slots.contains_key(&id));
-        if deleted {
+        if deleted && !PlantedFault::LeftoverFolderStays.is_on() {
             storage.remove_dir_all(&format!("collections/{name}"))?;
         }
     }

@@ -9,6 +9,7 @@ use crate::collection::{
     CHANGES, Cause, Collection, Opening, OpeningOptions, Shared, Unopened, is_manifest_damaged,
 };
 use crate::config::CollectionConfig;
+use crate::faults::PlantedFault;
 use crate::recent_operations::RecentOperations;
 use crate::storage::Storage;
 use crate::types::Lsn;
@@ -156,7 +157,7 @@ impl Replay {
                     self.damage.blame(&*self.storage, id, &opening);
                     self.slots.insert(id, Slot { name, config, created: lsn, opening });
                 }
-                self.next_id = self.next_id.max(id + 1);
+                self.next_id = self.next_id.max(PlantedFault::NumberUsedAgain.forgets(id + 1));
             }
             DROP => {
                 let id = u64::from_le_bytes(body.try_into().ok()?);

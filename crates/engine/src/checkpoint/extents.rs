@@ -4,6 +4,7 @@
 
 use super::cause::Unopened;
 use crate::change::{Input, Undecodable};
+use crate::faults::PlantedFault;
 use crate::storage::header::{Sealed, seal, unseal};
 use crate::storage::{Map, OtherFormat, Storage, StorageError, StorageFile};
 use std::fmt;
@@ -142,7 +143,7 @@ impl ExtentWriter {
 
     /// Makes the file durable. Its directory entry is the caller's to sync.
     pub fn finish(mut self) -> Result<(), StorageError> {
-        self.file.sync()
+        PlantedFault::DataNotSynced.skips(|| self.file.sync())
     }
 }
 

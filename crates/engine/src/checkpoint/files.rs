@@ -3,6 +3,7 @@
 use super::extents::file_name;
 use super::manifest::Manifest;
 use super::{directory, file_path};
+use crate::faults::PlantedFault;
 use crate::storage::{ErrorKind, Storage, StorageError};
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
@@ -94,10 +95,11 @@ impl CheckpointFiles {
 
     /// Removes the files that no manifest names: leftovers of failed checkpoints, and files that were copied forward.
     pub fn remove_strays(&self, storage: &dyn Storage) -> Result<(), StorageError> {
-        if self.keeps_strays {
+        if self.keeps_strays && !PlantedFault::RepairRemovesSources.is_on() {
             return Ok(());
         }
-        let manifests = self.manifest.iter().chain(&self.doubtful);
+        let doubtful = self.doubtful.iter().filter(|_| !PlantedFault::DoubtfulFilesRemoved.is_on());
+        let manifests = self.manifest.iter().chain(doubtful);
         let named: BTreeSet<String> = manifests.flat_map(Manifest::files).map(file_name).collect();
         for name in storage.list(&self.dir)? {
             if name.ends_with(".data") && !named.contains(&name) {

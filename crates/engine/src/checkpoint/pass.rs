@@ -5,6 +5,7 @@ use super::manifest::{FieldManifest, Manifest};
 use super::point_column::{StoredPlace, encode_point};
 use super::{Folder, file_path};
 use crate::allocator::buffer;
+use crate::faults::PlantedFault;
 use crate::state::{DeclaredIndex, Payload, Point, View};
 use crate::storage::StorageError;
 use crate::types::{PointOffset, Row, RowRange};
@@ -148,7 +149,8 @@ impl Pass<'_> {
             }
         }
         self.flush_payloads(&mut gathered, &mut waiting, &mut places)?;
-        self.payloads.extend(self.previous.payloads.iter().filter(|extent| used.contains(&extent.file)));
+        let is_used = |file: &u32| used.contains(file) && !PlantedFault::KeptPayloadsNotNamed.is_on();
+        self.payloads.extend(self.previous.payloads.iter().filter(|extent| is_used(&extent.file)));
         let mut extents: Vec<Option<Extent>> = self.previous.point_chunks.iter().copied().map(Some).collect();
         extents.resize(chunks, None);
         for chunk in dirty {
@@ -199,8 +201,8 @@ impl Pass<'_> {
                     chunks.push(None);
                     continue;
                 }
-                let old = old
-                    .filter(|extent| range.end.get() <= kept.rows && !self.compacted.contains(&extent.file));
+                let is_whole = range.end.get() <= kept.rows || PlantedFault::AddedRowsLeftOut.is_on();
+                let old = old.filter(|extent| is_whole && !self.compacted.contains(&extent.file));
                 chunks.push(Some(match old {
                     Some(extent) => extent,
                     None => {
@@ -228,7 +230,8 @@ impl Pass<'_> {
 /// or the payload, which is in none of the files that were `kept`.
 pub(crate) fn is_changed(point: &Point, previous: &Manifest, kept: &BTreeSet<u32>) -> bool {
     let is_new_row = |(field, kept): (usize, &FieldManifest)| {
-        point.rows.row(field).is_some_and(|row| row >= Row::new(kept.rows))
+        !PlantedFault::MovedRowsLeftOut.is_on()
+            && point.rows.row(field).is_some_and(|row| row >= Row::new(kept.rows))
     };
     let is_new_payload = || match &point.payload {
         Payload::Empty => false,

@@ -6,6 +6,7 @@
 use super::cause::{Cause, Unopened};
 use super::extents::{Extent, file_name};
 use super::file_path;
+use crate::faults::PlantedFault;
 use crate::storage::{Storage, StorageError};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -76,7 +77,11 @@ pub(crate) fn verify_extent(
             return Err(Unsound::Stopped);
         }
     }
-    if crc == extent.crc { Ok(()) } else { Err(Unsound::Damaged) }
+    if crc == extent.crc || PlantedFault::ChecksumsNotCompared.is_on() {
+        Ok(())
+    } else {
+        Err(Unsound::Damaged)
+    }
 }
 
 /// Compares extents of a folder with their checksums, on several threads.

@@ -1,6 +1,7 @@
 //! The position of a collection in the log.
 
 use super::unsaved::Unsaved;
+use crate::faults::PlantedFault;
 use crate::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use crate::types::Lsn;
 use std::sync::Arc;
@@ -61,11 +62,26 @@ impl LogPosition {
             return Some(self.created.max(Lsn::FIRST));
         }
         let saved = self.checkpointed();
+        let is_in_flight = is_in_flight && !PlantedFault::LogCutUnderWrites.is_on();
         (is_in_flight || Lsn::new(self.last.load(Ordering::Acquire)) > saved).then(|| saved.next())
     }
 
     /// What replaying the records since the last checkpoint costs, in bytes.
     pub fn unsaved(&self) -> &Unsaved {
         &self.unsaved
+    }
+}
+
+#[cfg(all(test, not(feature = "shuttle")))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_log_is_kept_for_a_write_that_no_view_has_yet() {
+        let saved = Lsn::new(7);
+        let position = LogPosition::new(Lsn::FIRST, saved, Some(saved), &Arc::default());
+        assert_eq!([position.pinned(false), position.pinned(true)], [None, Some(saved.next())]);
+        position.advance(saved.next(), 1);
+        assert_eq!(position.pinned(false), Some(saved.next()));
     }
 }

@@ -2,6 +2,7 @@
 
 use super::graph::{FieldGraph, NodeCodes};
 use super::reranking::{Ranked, Reranking};
+use crate::faults::PlantedFault;
 use crate::field::table::FieldTable;
 use crate::index::{Candidate, Codes, Distance, Space, Stopped, TopK, WalkParams, WalkScratch, flat};
 use crate::types::{Node, Row};
@@ -98,7 +99,7 @@ impl GraphSearch<'_> {
         };
         QUERY.with_borrow_mut(|code| {
             codes.encoder.query(self.query, code);
-            let rescore = self.quantization.rescore;
+            let rescore = self.quantization.rescore && !PlantedFault::OriginalsNotRead.is_on();
             let most = self.oversampled().filter(|_| rescore);
             let params = WalkParams { ef: most.map_or(params.ef, |most| params.ef.max(most)), ..*params };
             let found = hnsw.walk(&Codes::new(&codes.table), code, &params, accept, scratch, stop)?;

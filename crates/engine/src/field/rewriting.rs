@@ -2,6 +2,7 @@
 
 use super::graph::{FieldGraph, IndexScratch, NodeCodes, NodesOfRows};
 use super::table::FieldTable;
+use crate::faults::PlantedFault;
 use crate::index::{Codes, Stopped};
 use crate::types::{OpNumber, Row};
 use crate::vectors::CodeTable;
@@ -38,11 +39,15 @@ impl FieldGraph {
             }
             NodeCodes { encoder: Arc::clone(&codes.encoder), table: copy }
         });
-        let mut rewritten = FieldGraph::with(hnsw, self.recipe, self.metric, codes, boundary);
+        let end = if PlantedFault::RewriteClaimsTail.is_on() { table.end() } else { boundary };
+        let mut rewritten = FieldGraph::with(hnsw, self.recipe, self.metric, codes, end);
         // Nodes that no link led to are missing in the new graph.
         let mut is_kept = vec![false; nodes.len()];
         for &node in &old {
             is_kept.get_mut(node.index()).into_iter().for_each(|kept| *kept = true);
+        }
+        if PlantedFault::RewriteLosesRows.is_on() {
+            is_kept.fill(true);
         }
         let lost = nodes.filter(|&node| !is_kept[node.index()] && keep(node));
         let lost: Vec<Row> = lost.map(|node| self.hnsw.row_of(node)).collect();
@@ -54,5 +59,47 @@ impl FieldGraph {
         }
         rewritten.ordered = rewritten.hnsw.len();
         Ok(rewritten)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Recipe, VectorParams};
+    use crate::field::FieldArena;
+    use crate::index::{Hnsw, HnswParams};
+    use crate::types::{Metric, PointOffset};
+
+    /// An indexer that ends between the claim of a node and its links leaves one that no walk meets.
+    #[test]
+    fn a_row_whose_node_no_link_leads_to_is_in_the_rewritten_graph() {
+        const ROWS: u32 = 64;
+        let params = VectorParams::new(1, Metric::Euclid);
+        let mut arena = FieldArena::new(&params, 4 << 10);
+        let mut bytes = Vec::new();
+        for owner in 0..ROWS {
+            bytes.clear();
+            params.row_format().encode(&[owner as f32], &mut bytes);
+            arena.push(&bytes, PointOffset::new(owner));
+        }
+        let table = arena.table();
+        let recipe = Recipe { m: 4, ef_construct: 16, codes: None };
+        let hnsw = Hnsw::new(HnswParams { m: recipe.m, ef_construct: recipe.ef_construct, seed: 1 });
+        hnsw.provide(ROWS);
+        let graph = FieldGraph::with(hnsw, recipe, Metric::Euclid, None, Row::new(ROWS));
+        let mut scratch = IndexScratch::default();
+        let unlinked = Row::new(40);
+        for row in (0..ROWS).map(Row::new) {
+            if row == unlinked {
+                let _slot = graph.hnsw.claim(row);
+            } else {
+                graph.insert(&table, row, &mut scratch);
+            }
+        }
+        let rewritten = graph.rewritten(&table, OpNumber::FIRST, &mut scratch, &|| false);
+        let rewritten = rewritten.unwrap_or_else(|_| panic!("nobody stops it"));
+        let missing: Vec<Row> =
+            (0..ROWS).map(Row::new).filter(|&row| rewritten.node_of(row).is_none()).collect();
+        assert_eq!((missing, rewritten.indexed()), (Vec::new(), Row::new(ROWS)));
     }
 }

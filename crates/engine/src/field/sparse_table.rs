@@ -4,6 +4,7 @@ use super::arena::{ALIVE, clear_dropped};
 use super::sparse_rows::SparseRows;
 use crate::arena::{AtomicColumn64, ColumnTable};
 use crate::config::SparseParams;
+use crate::faults::PlantedFault;
 use crate::index::sparse::{Block, BlockSizes, Blocks};
 use crate::storage::Map;
 use crate::types::{OpNumber, PointOffset, Row, RowRange};
@@ -100,7 +101,8 @@ impl SparseArena {
     /// Indexes the rows that were loaded, except those that were not revived.
     pub fn index_loaded(&mut self) {
         let SparseArena { format, rows, blocks, deaths, .. } = self;
-        let row = |row: Row| (deaths.load(row.get()) == ALIVE).then(|| format.row(rows.row(row)));
+        let is_taken = |row: Row| deaths.load(row.get()) == ALIVE && !PlantedFault::SparseIndexLost.is_on();
+        let row = |row: Row| is_taken(row).then(|| format.row(rows.row(row)));
         blocks.take_in(*format, rows.len(), row);
     }
 

@@ -4,6 +4,7 @@ use super::arena::FieldCounts;
 use super::run::{RunPlace, run_of};
 use crate::arena::{ColumnTable, RowTable};
 use crate::config::VectorParams;
+use crate::faults::PlantedFault;
 use crate::types::{Datatype, Metric, OpNumber, PointOffset, Row, RowRange};
 use crate::vectors::RowFormat;
 use kithdb_kernels::normalise;
@@ -108,7 +109,7 @@ impl FieldTable {
 
     /// Whether a row is alive at operation `op`, at which this table was taken or later.
     pub fn alive(&self, row: Row, op: OpNumber) -> bool {
-        self.deaths.load(row.get()) > op.get()
+        self.deaths.load(row.get()) > op.get() || PlantedFault::DeadRowsFound.is_on()
     }
 
     /// Replaces `out` by a row as it is searched.

@@ -4,6 +4,7 @@ use super::Hit;
 use super::matching::Matching;
 use crate::deadline::Deadline;
 use crate::error::Error;
+use crate::faults::PlantedFault;
 use std::collections::HashSet;
 
 /// `count` different points that match, in a random order. Each set of that size and each of its orders is equally likely
@@ -21,7 +22,8 @@ pub fn sample(matching: &Matching<'_>, count: usize, deadline: &Deadline) -> Res
         chosen.insert(rank);
         ranks.push(rank);
     }
-    for end in (1..wanted).rev() {
+    let order = if PlantedFault::SampleNotShuffled.is_on() { 0 } else { wanted };
+    for end in (1..order).rev() {
         ranks.swap(end as usize, random.below(end + 1)? as usize);
     }
     Ok(ranks.into_iter().filter_map(|rank| offsets.nth(rank)).map(Hit::unscored).collect())

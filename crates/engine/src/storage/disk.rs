@@ -1,5 +1,6 @@
 //! The real file system.
 
+use crate::faults::PlantedFault;
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
@@ -216,7 +217,10 @@ impl Storage for RealDisk {
 
     fn sync_dir(&self, dir: &str) -> Result<()> {
         let full = self.at("sync directory", dir)?;
-        sync_directory(&full).map_err(|e| StorageError::from_io("sync directory", dir, &e))
+        let sync = || sync_directory(&full);
+        PlantedFault::SyncDirDoesNothing
+            .skips(sync)
+            .map_err(|e| StorageError::from_io("sync directory", dir, &e))
     }
 
     fn truncate(&self, path: &str, len: u64) -> Result<()> {

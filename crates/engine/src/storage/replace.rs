@@ -1,6 +1,7 @@
 //! Small files that are replaced as a whole.
 
 use super::{ErrorKind, Result, Storage};
+use crate::faults::PlantedFault;
 
 /// The message about a damaged file that has a copy.
 pub const OTHER_IS_SOUND: &str = "there are two of this file, and the other is sound";
@@ -11,6 +12,9 @@ pub const OTHER_IS_SOUND: &str = "there are two of this file, and the other is s
 /// The error of the disk.
 pub fn make_dir(storage: &dyn Storage, dir: &str) -> Result<()> {
     storage.create_dir_all(dir)?;
+    if PlantedFault::NewFolderNotSynced.is_on() {
+        return Ok(());
+    }
     storage.sync_dir("")?;
     dir.match_indices('/').try_for_each(|(end, _)| storage.sync_dir(&dir[..end]))
 }
@@ -28,8 +32,8 @@ pub fn replace(storage: &dyn Storage, dir: &str, name: &str, bytes: &[u8]) -> Re
     }
     let mut file = storage.create(&temporary)?;
     file.append(bytes)?;
-    file.sync()?;
+    PlantedFault::ReplacementNotSynced.skips(|| file.sync())?;
     drop(file);
     storage.rename(&temporary, &path)?;
-    storage.sync_dir(dir)
+    PlantedFault::ReplacementNameNotSynced.skips(|| storage.sync_dir(dir))
 }

@@ -11,6 +11,7 @@
 //! only checkpoints free space.
 
 use super::{ErrorKind, Result, Storage, StorageFile};
+use crate::faults::PlantedFault;
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -77,7 +78,8 @@ impl Reserve {
     pub fn release(&self) -> bool {
         let mut held = self.held.lock();
         self.spent.store(true, Ordering::Release);
-        let released = self.remove(PATH, &mut held.usual);
+        let kept = PlantedFault::ReserveNotReleased.is_on();
+        let released = if kept { 0 } else { self.remove(PATH, &mut held.usual) };
         if released > 0 {
             self.wanted.store(released, Ordering::Release);
         }
@@ -170,7 +172,8 @@ impl Reserve {
 
     fn has_room_again(&self) -> bool {
         let wanted = self.wanted.load(Ordering::Acquire);
-        self.storage.free_bytes().is_none_or(|free| free >= 2 * wanted)
+        let never = PlantedFault::WritesDoNotResume.is_on();
+        !never && self.storage.free_bytes().is_none_or(|free| free >= 2 * wanted)
     }
 
     /// [`keep`](Self::keep), before there are data, because the next writes may fill a small disk at once.

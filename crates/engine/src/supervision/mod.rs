@@ -14,6 +14,7 @@ pub use task::Task;
 pub use threads::join;
 
 use crate::allocator;
+use crate::faults::PlantedFault;
 use parking_lot::Mutex;
 use std::any::Any;
 use std::collections::VecDeque;
@@ -88,7 +89,7 @@ impl Supervisor {
                 self.setbacks.succeeded(task);
                 return;
             };
-            if stop.is_requested() {
+            if stop.is_requested() || PlantedFault::PanicEndsThread.is_on() {
                 return;
             }
             stop.wait(self.setbacks.failed(task, why.into_sentence()));

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use crate::faults::PlantedFault;
 use crate::storage::{ErrorKind, Reserve, Storage, StorageError, StorageFile};
 use crate::types::{Lsn, OperationId};
 
@@ -111,8 +112,9 @@ impl Log {
             storage.sync_dir(segment::DIR)
         };
         prepare().map_err(LogError::from_storage)?;
-        let found = recover(&*storage, from, options.highest_applied, BehindDamage::Listed, visit)?;
-        let next = found.next.max(options.highest_applied.max(found.covered).next());
+        let applied = PlantedFault::LsnUsedAgain.forgets(options.highest_applied);
+        let found = recover(&*storage, from, applied, BehindDamage::Listed, visit)?;
+        let next = found.next.max(applied.max(found.covered).next());
         let mut entropy = Entropy::new(options.entropy);
         let mut segments: VecDeque<Segment> = found.segments.iter().copied().collect();
         let (file, seeded) = continue_after(&*storage, &found, next, epoch, &mut entropy, &mut segments)?;
@@ -215,7 +217,9 @@ impl Log {
 
     /// Makes the mark durable before anything below it goes.
     fn mark_cut(&mut self, below: Lsn) -> Result<(), LogError> {
-        cut_mark::store(&*self.storage, below).map_err(LogError::from_storage)?;
+        PlantedFault::CutMarkLost
+            .skips(|| cut_mark::store(&*self.storage, below))
+            .map_err(LogError::from_storage)?;
         self.mark = Some(below);
         Ok(())
     }
@@ -279,7 +283,7 @@ impl Log {
     }
 
     fn poison(&mut self, cause: StorageError) -> LogError {
-        self.poison = Some(cause.clone());
+        self.poison = (!PlantedFault::FailedSyncTriedAgain.is_on()).then(|| cause.clone());
         LogError::Poisoned(cause)
     }
 
@@ -287,7 +291,7 @@ impl Log {
     pub(super) fn sync(&mut self) -> Result<(), LogError> {
         self.check()?;
         if self.durable < self.written {
-            self.file.sync().map_err(|e| self.poison(e))?;
+            PlantedFault::LogNotSynced.skips(|| self.file.sync()).map_err(|e| self.poison(e))?;
             self.durable = self.written;
         }
         Ok(())
@@ -310,7 +314,7 @@ impl Log {
 
     fn start_segment(&mut self) -> Result<(), LogError> {
         // A later segment proves that everything before it was durable.
-        self.sync()?;
+        PlantedFault::SegmentEndsUnsynced.skips(|| self.sync())?;
         self.give_back_zeros()?;
         let first = self.written.next();
         let (epoch, catalog) = (self.epoch, self.catalog);
@@ -380,7 +384,9 @@ impl Log {
         let end = before + self.encoded.len() as u64;
         if let Err(error) = self.file.write_at(before, &self.encoded) {
             // Synced before the failure is reported: a record that was reported failed must never come back.
-            let undone = self.file.truncate(before).and_then(|()| self.file.sync());
+            let sync = |file: &mut dyn StorageFile| PlantedFault::RollBackNotSynced.skips(|| file.sync());
+            let undo = || self.file.truncate(before).and_then(|()| sync(&mut *self.file));
+            let undone = PlantedFault::AppendNotRolledBack.skips(undo);
             return match undone {
                 Ok(()) => {
                     self.durable = self.written;

@@ -1,6 +1,7 @@
 //! Segment files: their names and their creation.
 
 use super::format::is_lsn;
+use crate::faults::PlantedFault;
 use crate::storage::{ErrorKind, Storage, StorageError, StorageFile};
 use crate::types::Lsn;
 
@@ -62,7 +63,7 @@ pub(super) fn create(
     let write = || -> Result<(), StorageError> {
         let mut file = storage.create(UNFINISHED)?;
         file.append(content)?;
-        file.sync()
+        PlantedFault::SegmentNotSynced.skips(|| file.sync())
     };
     if let Err(error) = write() {
         // Best effort, to give the space back; the next creation removes it otherwise.
@@ -72,7 +73,7 @@ pub(super) fn create(
     let path = path(first);
     let publish = || {
         storage.rename(UNFINISHED, &path)?;
-        storage.sync_dir(DIR)?;
+        PlantedFault::SegmentNameNotSynced.skips(|| storage.sync_dir(DIR))?;
         storage.open_append(&path)
     };
     publish().map_err(CreateError::Unknown)

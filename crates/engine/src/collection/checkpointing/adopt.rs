@@ -3,6 +3,7 @@
 use crate::checkpoint::{MovedPayload, WrittenRows};
 use crate::collection::Collection;
 use crate::config::Placement;
+use crate::faults::PlantedFault;
 use crate::state::{Payload, Point, StoredPayload};
 use crate::storage::Map;
 use std::sync::Arc;
@@ -19,7 +20,7 @@ impl Collection {
             for MovedPayload { offset, from, extent_offset, len } in batch {
                 let state = &mut head.state;
                 let Some(point) = state.points.get(offset.index()) else { continue };
-                if is_same_payload(&point.payload, from) {
+                if is_same_payload(&point.payload, from) || PlantedFault::ChangedPayloadMovedBack.is_on() {
                     let stored = StoredPayload { file, map: map.clone(), offset: *extent_offset, len: *len };
                     let point = Point { payload: Payload::Stored(stored), ..point.clone() };
                     state.set(*offset, point);

@@ -12,6 +12,7 @@ use crate::checkpoint::{
     CheckpointError, CheckpointFiles, Extent, Folder, Manifest, MovedPayload, RoomNeeded, Survey, Unsound,
     WrittenRows, directory, link_folder, verify_extent, write_graph, write_view,
 };
+use crate::faults::PlantedFault;
 use crate::field::FieldGraph;
 use crate::state::{EditedPayloads, View};
 use crate::storage::{ErrorKind, StorageError, make_dir};
@@ -207,8 +208,8 @@ impl Collection {
         for (number, (field, graph, indexed)) in (number + 1..).zip(std::mem::take(&mut plan.graphs)) {
             written.manifest.fields[field].graph = Some(write_graph(&folder, number, &graph, indexed)?);
         }
-        folder.storage.sync_dir(folder.dir)?;
-        if log.durable_lsn() < plan.view.lsn {
+        PlantedFault::DataNamesNotSynced.skips(|| folder.storage.sync_dir(folder.dir))?;
+        if log.durable_lsn() < plan.view.lsn && !PlantedFault::CheckpointAheadOfLog.is_on() {
             // Neither data nor graph may be ahead of the log: a graph leaves out rows that died in what readers see.
             log.sync().map_err(CheckpointError::Log)?;
         }
@@ -226,7 +227,7 @@ impl Collection {
     ) -> Result<WrittenCheckpoint, CheckpointError> {
         let survey = Survey::of(view, previous, folder.storage, folder.dir);
         let compacted = self.files_to_compact(&survey, self.shared.reserve.worth_freeing().unwrap_or(0));
-        self.verify_copied(previous, &compacted, edited)?;
+        PlantedFault::DecayGetsChecksum.skips(|| self.verify_copied(previous, &compacted, edited))?;
         let written = write_view(folder, number, view, previous, compacted)?;
         let crate::checkpoint::Written { manifest, payloads, rows } = written;
         Ok(WrittenCheckpoint { number, manifest, payloads, rows })

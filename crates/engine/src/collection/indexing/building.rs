@@ -4,6 +4,7 @@
 //! moments. Searches and writes go on as if the index was not declared.
 
 use crate::collection::Collection;
+use crate::faults::PlantedFault;
 use crate::payload::FieldIndex;
 use crate::point_set::PointSet;
 use crate::state::{DeclaredIndex, IndexDraft, State, View};
@@ -92,7 +93,9 @@ impl Collection {
         let mut head = self.quiet_head();
         let state = &mut head.state;
         let Some((at, current)) = draft.in_state(&state.indexes) else { return };
-        catch_up(&mut index, view, state, current.touched());
+        if !PlantedFault::IndexWithoutCatchUp.is_on() {
+            catch_up(&mut index, view, state, current.touched());
+        }
         Arc::make_mut(&mut state.indexes)[at] = DeclaredIndex::Built(index);
         // The head is what readers see, but for the index.
         self.publish_settled(&head);

@@ -11,6 +11,7 @@ use super::Collection;
 use super::writer::{Write, WriteRequest};
 use crate::checkpoint::CheckpointError;
 use crate::deadline::Deadline;
+use crate::faults::PlantedFault;
 use crate::field::FieldGraph;
 use crate::state::{MOVED_BYTES, View};
 use crate::sync::Mutex;
@@ -63,7 +64,9 @@ impl Collection {
                     if least_live.is_none_or(|(.., least)| bytes < least) {
                         least_live = Some((position, chunk, bytes));
                     }
-                } else if self.graphs_have_no_node_of(position, chunk_range(table, chunk)) {
+                } else if PlantedFault::ChunkDroppedUnderNodes.is_on()
+                    || self.graphs_have_no_node_of(position, chunk_range(table, chunk))
+                {
                     empty.push((position, chunk));
                 }
             }

@@ -6,6 +6,7 @@ use super::in_flight::InFlightGuard;
 use super::request::{WriteDone, WriteReply, WriteRequest, refused};
 use crate::collection::Collection;
 use crate::error::Error;
+use crate::faults::PlantedFault;
 use crate::field::{FieldGraph, IndexScratch};
 use crate::recent_operations::Known;
 use crate::state::{Head, View};
@@ -182,7 +183,9 @@ impl Collection {
                     let operation = identity.map(|call| call.id);
                     head.note(operation);
                     accepted.records.push((operation, body));
-                    accepted.durability = accepted.durability.min(head.state.config.wal.durability);
+                    let level = head.state.config.wal.durability;
+                    let later = PlantedFault::LevelInForceTooEarly.is_on();
+                    accepted.durability = if later { level } else { accepted.durability.min(level) };
                 }
                 Ok(Err(error)) => reply(Err(error)),
                 Err(why) => {
@@ -270,7 +273,8 @@ impl Collection {
                     answers.into_iter().for_each(|(reply, done)| reply(Ok(done)));
                 }
                 Err(error) => {
-                    collection.writer.head_is_stale.store(true, Ordering::Release);
+                    let is_stale = !PlantedFault::RefusedGroupStays.is_on();
+                    collection.writer.head_is_stale.store(is_stale, Ordering::Release);
                     let error = refused(&error);
                     answers.into_iter().for_each(|(reply, _)| reply(Err(error.clone())));
                 }

@@ -3,7 +3,7 @@
 use super::{Random, call, engine, send};
 use crate::engine::Engine;
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 const SIZE: usize = 4;
 const POINTS: u64 = 50;
@@ -205,6 +205,16 @@ fn a_query_over_prefetches_scores_exactly_what_they_found_c6_3() {
     assert_eq!(sampled, union);
     let page = json!({"query": {"sample": "random"}, "prefetch": sources, "limit": 100, "offset": 2});
     assert_eq!(query(&engine, &page).len(), union.len() - 2);
+}
+
+#[test]
+fn a_sample_of_all_points_has_each_of_their_orders_c6_3() {
+    let engine = collection();
+    let sample =
+        json!({"query": {"sample": "random"}, "filter": {"must": {"has_id": [1, 2, 3]}}, "limit": 3});
+    // Of 600 samples, each of the six orders is missing with a probability below 1e-47.
+    let orders: BTreeSet<Vec<u64>> = (0..600).map(|_| ids(&query(&engine, &sample))).collect();
+    assert_eq!(orders.len(), 6, "{orders:?}");
 }
 
 #[test]

@@ -13,6 +13,7 @@ use super::edited_payloads::EditedPayloads;
 use super::{State, View};
 use crate::config::CollectionConfig;
 use crate::error::Error;
+use crate::faults::PlantedFault;
 use crate::field::arena::{FieldArena, FieldCounts};
 use crate::field::sparse_table::{SparseArena, SparseMark};
 use crate::types::{Lsn, OpNumber, OperationId, Row};
@@ -123,7 +124,8 @@ impl Head {
 
     /// Goes back to a view: everything after it was never durable.
     pub fn restore(&mut self, view: &View) {
-        while self.deaths.back().is_some_and(|(op, ..)| *op > view.op) {
+        let stays = PlantedFault::RefusedGroupLeavesDeaths.is_on();
+        while self.deaths.back().is_some_and(|(op, ..)| *op > view.op && !stays) {
             self.take_back_last_death();
         }
         for (arena, table) in self.fields.iter_mut().zip(view.fields.iter()) {
@@ -164,13 +166,14 @@ impl Head {
 
     /// Comes back to a savepoint of the operation being applied.
     pub fn roll_back(&mut self, savepoint: Savepoint) {
-        while self.deaths.len() > savepoint.deaths {
+        while self.deaths.len() > savepoint.deaths && !PlantedFault::RefusedRequestLeavesDeaths.is_on() {
             self.take_back_last_death();
         }
         for (arena, counts) in self.fields.iter_mut().zip(savepoint.counts) {
             arena.truncate(counts);
         }
-        for (arena, mark) in self.sparse.iter_mut().zip(savepoint.sparse) {
+        let stays = PlantedFault::RefusedRequestLeavesPostings.is_on();
+        for (arena, mark) in self.sparse.iter_mut().zip(savepoint.sparse).filter(|_| !stays) {
             arena.go_back(mark);
         }
         self.state = savepoint.state;

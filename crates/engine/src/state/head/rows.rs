@@ -1,6 +1,7 @@
 //! Rows of the head's points: writing, deaths, moves, and loading from a checkpoint.
 
 use super::Head;
+use crate::faults::PlantedFault;
 use crate::state::point::{NO_ROW, Point};
 use crate::storage::Map;
 use crate::types::{OpNumber, PointOffset, Row, RowRange};
@@ -182,6 +183,8 @@ impl Head {
         let Some(point) = self.state.points.get_mut(owner.index()) else { return };
         arena.copy(first, bytes);
         point.rows.set(field, arena.push(bytes, owner));
-        self.kill(op, field as u16, first);
+        if !PlantedFault::MovedRowStaysAlive.is_on() {
+            self.kill(op, field as u16, first);
+        }
     }
 }

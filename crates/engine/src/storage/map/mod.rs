@@ -73,6 +73,8 @@ impl Map {
             // SAFETY: the map is shared and its file is never written, so the pages come back unchanged.
             let _ = unsafe { map.unchecked_advise_range(advice, range.start, range.len()) };
         }
+        #[cfg(not(unix))]
+        let _ = range;
     }
 
     /// Bytes in memory in place of a map, for simulated disks and tests.

@@ -93,6 +93,7 @@ impl Drop for Registration {
 ///
 /// The thread that reads the address keeps its map alive, so that its place is stable. Another place may change while
 /// it is looked at; then its start does.
+#[cfg_attr(not(unix), allow(dead_code, reason = "only unix tells a process of such a page by a signal"))]
 pub(super) fn mark(address: usize) -> Option<(usize, usize)> {
     (0..USED.load(Ordering::Acquire)).filter_map(at).find_map(|place| {
         let start = place.start.load(Ordering::Acquire);

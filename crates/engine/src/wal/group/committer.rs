@@ -1,6 +1,7 @@
 //! Moves groups from the queue to the log, and notifies their writers.
 
 use super::Completion;
+use crate::faults::PlantedFault;
 use crate::storage::{ErrorKind, StorageError};
 use crate::supervision::{Stop, Supervisor, Task};
 use crate::sync::atomic::{AtomicU64, Ordering};
@@ -181,11 +182,12 @@ impl Committer {
         let written =
             self.supervisor.catch(Task::LogWriter, None, || self.write_groups(&mut log, &mut batch));
         let outcome = written.unwrap_or_else(|why| Err(log.poison_after_panic(&why.into_sentence())));
+        let outcome = PlantedFault::FailedSyncAnswered.skips(|| outcome);
         let outcomes = self.settle(&log, batch.groups, &batch.touched, &outcome);
         let _notifying = self.notifying.lock();
         drop(log);
         notify(outcomes);
-        wants_sync_soon && outcome.is_ok()
+        wants_sync_soon && outcome.is_ok() && !PlantedFault::IntervalNeverSynced.is_on()
     }
 
     /// Writes a batch, and syncs it if it says so. Groups that need no sync are taken out of it and notified before.
@@ -197,10 +199,11 @@ impl Committer {
             let collections = group.records.iter().map(|record| record.collection);
             if group.durability == Durability::Always {
                 awaited.extend(collections);
-                eager.push(false);
+                eager.push(PlantedFault::AnsweredBeforeSync.is_on());
             } else {
                 // A group behind one of the same collection that waits for the sync waits, too: its view contains both.
-                eager.push(!collections.into_iter().any(|collection| awaited.contains(&collection)));
+                let waits = collections.into_iter().any(|collection| awaited.contains(&collection));
+                eager.push(!waits || PlantedFault::AnsweredBeforeTheOneAhead.is_on());
             }
             for record in group.records.drain(..) {
                 if outcome.is_ok() {
@@ -260,8 +263,8 @@ impl Committer {
         queue.bytes = 0;
         queue.failed.extend(touched);
         queue.failed.extend(followers.iter().flat_map(|g| &g.records).map(|record| record.collection));
-        queue.next = log.next_lsn();
-        if matches!(error, LogError::Poisoned(_)) {
+        queue.next = if PlantedFault::LsnsOfFailedSkipped.is_on() { queue.next } else { log.next_lsn() };
+        if matches!(error, LogError::Poisoned(_)) && !PlantedFault::FailedSyncTriedAgain.is_on() {
             queue.poison = Some(error.clone());
         }
         let outcome_of = |group: Group| Outcome { done: group.done, result: Err(error.clone()) };

@@ -8,6 +8,7 @@ pub use pending_flush::PendingFlush;
 use super::durability::{Durability, GroupOptions};
 use super::log::{Log, Pending};
 use super::{LogError, MAX_BODY_BYTES, MarkFault};
+use crate::faults::PlantedFault;
 use crate::supervision::Task;
 use crate::sync::atomic::Ordering;
 use crate::sync::thread::{self, JoinHandle};
@@ -225,9 +226,9 @@ impl GroupCommit {
             // The thread catches its panics; what it has not written is written below.
             let _ = thread.join();
         }
-        self.shared.write_batch(self.shared.log.lock(), true);
+        self.shared.write_batch(self.shared.log.lock(), !PlantedFault::StopNotSynced.is_on());
         let mut log = self.shared.log.lock();
-        log.sync()?;
+        PlantedFault::StopNotSynced.skips(|| log.sync())?;
         log.give_back_zeros()
     }
 }

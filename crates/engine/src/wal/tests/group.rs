@@ -2,7 +2,7 @@
 
 use std::sync::mpsc;
 use std::sync::{Arc, Barrier};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
@@ -97,7 +97,9 @@ fn interval_is_synced_without_further_writes() {
     let done = Box::new(move |outcome| sender.send(outcome).unwrap());
     log.append_group(&[(1, 1, b"body")], Durability::Interval, done);
     assert_eq!(receiver.recv().unwrap(), Ok(lsn(1)));
+    let started = Instant::now();
     while log.durable_lsn() < lsn(1) {
+        assert!(started.elapsed() < Duration::from_secs(60), "the sync does not come");
         std::thread::sleep(Duration::from_millis(5));
     }
 }
@@ -107,7 +109,9 @@ fn closing_syncs_everything_and_refuses_more() {
     let disk = SimDisk::new();
     let log = inline(&disk);
     append(&log, 1, Durability::Os).unwrap();
+    assert_eq!(log.durable_lsn(), lsn(0));
     log.close().unwrap();
+    assert_eq!(log.durable_lsn(), lsn(1));
     assert_eq!(append(&log, 1, Durability::Always), Err(LogError::Closed));
     log.close().unwrap();
     disk.power_cut(3);

@@ -1,4 +1,4 @@
-import { resetPasswordOffline } from '../auth/offline-reset';
+import { createAdminOffline, resetPasswordOffline } from '../auth/offline-admin';
 import { refusePassword } from '../auth/password-policy';
 import { StoreInUse } from '../auth/store/port';
 import type { Config } from '../config';
@@ -11,6 +11,40 @@ import { readNewPassword } from './password-input';
  * password itself.
  */
 export async function resetPassword(config: Config, console: Console): Promise<undefined> {
+  const password = await newPassword(config, console);
+  await replacePassword(config, password);
+  console.stdout.write('The admin password is reset; every login from before is invalid.\n');
+}
+
+/**
+ * `kithdb admin create`: the admin of a server, also of one that answers `POST /auth/admin` to nobody (C11.2). A server
+ * that runs on the data directory creates it itself.
+ */
+export async function createAdmin(config: Config, console: Console): Promise<undefined> {
+  const { dataDir, tokenStore } = config;
+  const password = await newPassword(config, console);
+  const { createAdminLive } = await import('../operations/control-client.js');
+  const live = await createAdminLive(dataDir, password);
+  if (live !== undefined && live !== 'done') {
+    throw new CommandError(`The server cannot create the admin: ${live}`);
+  }
+  if (live === undefined) {
+    switch (await createAdminOffline(dataDir, password, tokenStore).catch(explainedInUse)) {
+      case 'done':
+        break;
+      case 'no store':
+        throw new CommandError(`No server has run on ${dataDir} yet: is --data-dir right?`);
+      case 'an admin':
+        throw new CommandError(
+          'There is an admin already: kithdb admin reset-password gives it another password',
+        );
+    }
+  }
+  console.stdout.write('The admin is created.\n');
+}
+
+/** The password that a command is given, which has passed the policy. @throws CommandError */
+async function newPassword(config: Config, console: Console): Promise<string> {
   if (config.tokenStore === 'memory') {
     throw new CommandError('KITHDB_TOKEN_STORE=memory keeps no password between starts');
   }
@@ -26,8 +60,7 @@ export async function resetPassword(config: Config, console: Console): Promise<u
   if (refused !== undefined) {
     throw new CommandError(refused);
   }
-  await replacePassword(config, password);
-  console.stdout.write('The admin password is reset; every login from before is invalid.\n');
+  return password;
 }
 
 /** @throws Error that says why the password is as it was. */
@@ -46,9 +79,7 @@ async function replacePassword({ dataDir, tokenStore }: Config, password: string
     case 'no store':
       throw new CommandError(`No server has run on ${dataDir} yet: is --data-dir right?`);
     case 'no admin':
-      throw new CommandError(
-        'There is no admin yet: start the server with KITHDB_ADMIN_PASSWORD, or call POST /auth/admin from this machine',
-      );
+      throw new CommandError('There is no admin yet: kithdb admin create makes it');
   }
 }
 

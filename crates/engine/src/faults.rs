@@ -1,0 +1,204 @@
+//! Faults that tests plant into the engine, one at a time, to see that a test detects each: see docs/faults.md.
+//!
+//! They are switches of the build with the feature `testing`, chosen when the process starts by the name in the variable
+//! [`VARIABLE`], so that one compile serves all of them. In the product none is ever planted: the conditions are constants
+//! there, and the compiler leaves the faults out.
+
+/// Says which fault is planted into this process. Any other text than the name of a fault plants none.
+#[cfg(feature = "testing")]
+const VARIABLE: &str = "PLANTED_FAULT";
+
+macro_rules! planted_faults {
+    ($($(#[$what:meta])+ $name:ident,)+) => {
+        /// A fault that can be planted; what it is stands beside its name.
+        #[derive(Clone, Copy, PartialEq, Eq)]
+        pub enum PlantedFault {
+            $($(#[$what])+ $name,)+
+        }
+
+        #[cfg(feature = "testing")]
+        impl PlantedFault {
+            const NAMES: &[(&str, PlantedFault)] = &[$((stringify!($name), PlantedFault::$name),)+];
+        }
+    };
+}
+
+planted_faults! {
+    // The log.
+    /// The log is not synced.
+    LogNotSynced,
+    /// The name of a new segment of the log is not synced.
+    SegmentNameNotSynced,
+    /// A new segment of the log is not synced before it gets its name.
+    SegmentNotSynced,
+    /// A segment of the log is not synced before the next one begins.
+    SegmentEndsUnsynced,
+    /// A write is answered before the sync that it asked for.
+    AnsweredBeforeSync,
+    /// A write that needs no sync is answered before one of its collection that waits for it.
+    AnsweredBeforeTheOneAhead,
+    /// A write whose sync failed is answered with success.
+    FailedSyncAnswered,
+    /// After a failed sync the log takes further writes.
+    FailedSyncTriedAgain,
+    /// What a failed append has written stays in the segment.
+    AppendNotRolledBack,
+    /// A failed append is taken back without a sync.
+    RollBackNotSynced,
+    /// The numbers of records that failed are left out.
+    LsnsOfFailedSkipped,
+    /// A log under `interval` is not synced unless something else asks for it.
+    IntervalNeverSynced,
+    /// The log is not synced when it is closed.
+    StopNotSynced,
+    /// A change of the level of durability counts for itself.
+    LevelInForceTooEarly,
+    /// One record more is cut from the log than is durable elsewhere.
+    LogCutTooFar,
+    /// The log is cut under a write that no view has yet.
+    LogCutUnderWrites,
+    /// The mark of how far the log was cut is not written.
+    CutMarkLost,
+    // Recovery.
+    /// The body of a record is taken although its checksum is wrong.
+    WrongBodyAccepted,
+    /// The last group of the log is relied on without being written again.
+    LastGroupTrusted,
+    /// The end of a log that was cut shorter is relied on without a sync.
+    TruncationTrusted,
+    /// Numbers of records that only a checkpoint knows are given again.
+    LsnUsedAgain,
+    /// The number of a collection that only the log knows is given again.
+    NumberUsedAgain,
+    /// A record is applied although the one before it is missing.
+    GapAccepted,
+    /// A collection whose manifest is lost opens empty.
+    LostManifestIsEmpty,
+    /// A manifest that is perhaps in the page cache only is relied on.
+    CachedManifestTrusted,
+    /// The index of a sparse field is not built again at a start.
+    SparseIndexLost,
+    // Checkpoints.
+    /// A data file is not synced.
+    DataNotSynced,
+    /// The names of data files are not synced before the manifest.
+    DataNamesNotSynced,
+    /// A manifest, catalog or mark is not synced before it takes the place of the one before.
+    ReplacementNotSynced,
+    /// The name of a manifest, catalog or mark is not synced.
+    ReplacementNameNotSynced,
+    /// The names of new folders are not synced.
+    NewFolderNotSynced,
+    /// A checkpoint has writes that the log may lose.
+    CheckpointAheadOfLog,
+    /// The files of a manifest that may be in force are removed.
+    DoubtfulFilesRemoved,
+    /// A payload that was changed while a checkpoint was written becomes what it was before.
+    ChangedPayloadMovedBack,
+    /// Payloads that stay in an older file are not in the manifest.
+    KeptPayloadsNotNamed,
+    /// Rows that were added to a chunk since the last checkpoint are left out.
+    AddedRowsLeftOut,
+    /// The new places of rows that a vacuum moved are left out.
+    MovedRowsLeftOut,
+    /// Bytes are copied forward without being verified, and get a fresh checksum.
+    DecayGetsChecksum,
+    // Writes, indexes, vacuum.
+    /// A change of the configuration is not in the log.
+    PatchNotLogged,
+    /// Deaths of a group that the log refused stay.
+    RefusedGroupLeavesDeaths,
+    /// A group that the log refused stays in the head.
+    RefusedGroupStays,
+    /// Deaths of a request that was refused stay.
+    RefusedRequestLeavesDeaths,
+    /// Postings of a request that was refused stay in the index of a sparse field.
+    RefusedRequestLeavesPostings,
+    /// A field index is used without what was changed while it was built.
+    IndexWithoutCatchUp,
+    /// A graph that was rewritten claims the rows behind it.
+    RewriteClaimsTail,
+    /// Rows that a rewrite of a graph did not reach are not put into it again.
+    RewriteLosesRows,
+    /// A row that a vacuum moved stays alive in its old place.
+    MovedRowStaysAlive,
+    /// A chunk of rows is dropped while a graph has nodes of it.
+    ChunkDroppedUnderNodes,
+    // Catalog, disk, commands.
+    /// The files of a deleted collection stay.
+    DeletedFolderStays,
+    /// The files of a collection stay that was deleted before a crash.
+    LeftoverFolderStays,
+    /// The catalog leaves out a collection whose deletion may still fail.
+    DeletionListedTooEarly,
+    /// The reserve of the disk is not given back when the disk is full.
+    ReserveNotReleased,
+    /// Writes do not go on when a full disk has room again.
+    WritesDoNotResume,
+    /// A backup has only the last segment of the log.
+    BackupLacksSegments,
+    /// A repair removes the files that it is made of before its checkpoint is in force.
+    RepairRemovesSources,
+    /// The sync of a folder of the real disk does nothing.
+    SyncDirDoesNothing,
+    /// What is read at a start, or by a scrub, is not compared with its checksum.
+    ChecksumsNotCompared,
+    // Reads.
+    /// Every search is a scan.
+    EverySearchScans,
+    /// Rows that are not in the graph yet are not searched.
+    TailNotScanned,
+    /// Rows of vectors that were replaced or deleted are found.
+    DeadRowsFound,
+    /// Hits of a walk over codes are answered by their estimates.
+    OriginalsNotRead,
+    /// A random sample comes in the order in which it was drawn.
+    SampleNotShuffled,
+    /// No request is given up: not at its deadline, not without its client, not for a stop.
+    NothingGivenUp,
+    // Health.
+    /// A background task that failed halfway through a change leaves its collection open to writes.
+    BackgroundPoisonDropped,
+    /// Zeros in place of a page that could not be read are taken for data.
+    MapFaultsIgnored,
+    /// A background thread ends with its first panic.
+    PanicEndsThread,
+    /// The limit of memory refuses no growth.
+    MemoryNotLimited,
+}
+
+impl PlantedFault {
+    /// Whether this fault is planted.
+    #[cfg(feature = "testing")]
+    pub fn is_on(self) -> bool {
+        use std::sync::OnceLock;
+        static CHOSEN: OnceLock<Option<PlantedFault>> = OnceLock::new();
+        let choose = || {
+            let name = std::env::var(VARIABLE).ok()?;
+            PlantedFault::NAMES.iter().find(|(known, _)| *known == name).map(|(_, fault)| *fault)
+        };
+        *CHOSEN.get_or_init(choose) == Some(self)
+    }
+
+    /// Whether this fault is planted: never in the product.
+    #[cfg(not(feature = "testing"))]
+    #[inline(always)]
+    pub const fn is_on(self) -> bool {
+        false
+    }
+
+    /// Does a step, unless this fault leaves it out.
+    ///
+    /// # Errors
+    /// Those of the step.
+    #[inline(always)]
+    pub fn skips<E>(self, step: impl FnOnce() -> Result<(), E>) -> Result<(), E> {
+        if self.is_on() { Ok(()) } else { step() }
+    }
+
+    /// The value, or the default where this fault forgets it.
+    #[inline(always)]
+    pub fn forgets<T: Default>(self, value: T) -> T {
+        if self.is_on() { T::default() } else { value }
+    }
+}

@@ -1,0 +1,86 @@
+/** The faults that `npm run test:long -- faults` plants: code, table and page agree, and the product has none. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { BuildError } from '../build/process.mjs';
+import { root } from '../build/tree.mjs';
+import { recordedFaults } from '../long/faults/page.mjs';
+import { allFaults, DETECTED_BY, engineFaults } from '../long/faults/table.mjs';
+
+const { TYPESCRIPT_FAULTS, withReplacement } = createRequire(import.meta.url)(
+  '../../test/faults/typescript.cjs',
+);
+
+const VARIABLE = 'PLANTED_FAULT';
+const engine = join(root, 'crates', 'engine');
+
+/** @returns {string} a note for the line of the step */
+export function checkFaults() {
+  const problems = [...wrongNames(), ...withoutPlace(), ...withoutTest(), ...inProduct()];
+  if (problems.length > 0) throw new BuildError(`Planted faults (docs/faults.md):\n${problems.join('\n')}`);
+  return `${Object.keys(DETECTED_BY).length} faults`;
+}
+
+/** Faults that are in the code, the table or the page, and not in all three. */
+function wrongNames() {
+  const known = new Set(Object.keys(allFaults()));
+  const tabled = new Set(Object.keys(DETECTED_BY));
+  const recorded = recordedFaults();
+  return [
+    ...[...known].filter((fault) => !tabled.has(fault)).map((fault) => `${fault}: no test is named for it`),
+    ...[...tabled].filter((fault) => !known.has(fault)).map((fault) => `${fault}: there is no such fault`),
+    ...[...tabled].filter((fault) => !recorded.has(fault)).map((fault) => `${fault}: the page lacks it`),
+    ...[...recorded.keys()]
+      .filter((fault) => !tabled.has(fault))
+      .map((fault) => `${fault}: only in the page`),
+  ];
+}
+
+/** Faults that change nothing: no place in the engine asks for them, or the piece of a source is not there once. */
+function withoutPlace() {
+  const sources = textsIn(join(engine, 'src'), '.rs').join('\n');
+  const used = new Set([...sources.matchAll(/PlantedFault::(\w+)\s*\./g)].map(([, fault]) => fault));
+  const unused = Object.keys(engineFaults()).filter((fault) => !used.has(fault));
+  const problems = unused.map((fault) => `${fault}: no place in the engine asks for it`);
+  for (const [name, fault] of Object.entries(TYPESCRIPT_FAULTS)) {
+    try {
+      withReplacement(readFileSync(join(root, fault.file), 'utf8'), fault);
+    } catch (error) {
+      problems.push(`${name}: ${error.message}`);
+    }
+  }
+  return problems;
+}
+
+function withoutTest() {
+  const exists = (test) => {
+    if (test.kind === 'jest') return readFileSync(join(root, test.file), 'utf8').includes(test.name);
+    const folder = test.program === 'lib' ? join(engine, 'src') : join(engine, 'tests');
+    const path = test.name.split('::');
+    return textsIn(folder, '.rs').some((text) => text.includes(`fn ${path.at(-1)}(`));
+  };
+  const missing = Object.entries(DETECTED_BY).filter(([, test]) => !exists(test));
+  return missing.map(([fault, { name }]) => `${fault}: there is no test '${name}'`);
+}
+
+/** The variable that plants them is in the addon of the tests, and in nothing that is shipped. */
+function inProduct() {
+  const inFolder = (folder, suffix) => textsIn(folder, suffix).some((text) => text.includes(VARIABLE));
+  const native = join(root, 'native');
+  const inShipped = readdirSync(native)
+    .filter((name) => name.endsWith('.node'))
+    .some((name) => readFileSync(join(native, name)).includes(VARIABLE));
+  return [
+    ...(inShipped ? ['the shipped addon has them'] : []),
+    ...(inFolder(join(root, 'dist'), '.js') || inFolder(join(root, 'src'), '.ts')
+      ? ['what is shipped of TypeScript has them']
+      : []),
+    ...(inFolder(join(native, 'testing'), '.node') ? [] : ['the addon of the tests does not have them']),
+  ];
+}
+
+/** The files below a folder whose names end so. */
+function textsIn(folder, suffix) {
+  const names = readdirSync(folder, { recursive: true }).filter((name) => name.endsWith(suffix));
+  return names.map((name) => readFileSync(join(folder, name), 'latin1'));
+}

@@ -1,0 +1,62 @@
+import type { Config } from '../config';
+import { EXIT, type Console, type ExitCode } from './console';
+import { withService } from './service';
+import type { GivenFlags } from './verbs';
+
+interface Info {
+  readonly status: string;
+  readonly points_count: number;
+  readonly indexed_vectors_count: number;
+}
+
+/** `kithdb collections`: which collections there are, and what is in them. */
+export async function listCollections(
+  config: Config,
+  console: Console,
+  flags: GivenFlags,
+): Promise<ExitCode> {
+  const rows = await withService(config, flags, async (service) => {
+    const { result } = await service.execute({ operation: 'list_collections' });
+    const { collections } = result as { collections: readonly { name: string }[] };
+    const infos = [];
+    for (const { name } of collections) {
+      const info = (await service.execute({ operation: 'collection_info', collection: name })).result as Info;
+      const { status, points_count, indexed_vectors_count } = info;
+      infos.push({ name, status, points: points_count, indexed_vectors: indexed_vectors_count });
+    }
+    return infos;
+  });
+  if (flags.has('json')) {
+    console.stdout.write(`${JSON.stringify(rows)}\n`);
+    return EXIT.success;
+  }
+  if (rows.length === 0) {
+    console.stdout.write('There are no collections.\n');
+    return EXIT.success;
+  }
+  const table = [
+    ['NAME', 'STATUS', 'POINTS', 'INDEXED VECTORS'],
+    ...rows.map(({ name, status, points, indexed_vectors: indexed }) => [
+      name,
+      status,
+      String(points),
+      String(indexed),
+    ]),
+  ];
+  console.stdout.write(tableOf(table));
+  return EXIT.success;
+}
+
+/** Columns side by side, two spaces apart. */
+function tableOf(rows: readonly (readonly string[])[]): string {
+  const widths = (rows[0] ?? []).map((_, at) => Math.max(...rows.map((row) => (row[at] ?? '').length)));
+  return rows
+    .map(
+      (row) =>
+        `${row
+          .map((cell, at) => cell.padEnd(widths[at] ?? 0))
+          .join('  ')
+          .trimEnd()}\n`,
+    )
+    .join('');
+}

@@ -1,0 +1,93 @@
+import { createWriteStream, rmSync } from 'node:fs';
+import { rename } from 'node:fs/promises';
+import type { Writable } from 'node:stream';
+import { finished } from 'node:stream/promises';
+import type { Config, VerbFlag } from '../config';
+import { counted, CommandError, EXIT, type Console, type ExitCode } from './console';
+import { optionalFlag, requiredFlag } from './flags';
+import { Progress } from './progress';
+import { URL_FLAG, withService } from './service';
+import type { GivenFlags } from './verbs';
+
+const PAGE_POINTS = 1000;
+
+/** The flags of `kithdb export`. */
+export const EXPORT_FLAGS: readonly VerbFlag[] = [
+  URL_FLAG,
+  { name: 'collection', placeholder: 'NAME', about: 'The collection whose points are written.' },
+  {
+    name: 'to',
+    placeholder: 'FILE',
+    about: 'Where they go, one point a line (JSONL); to standard output otherwise.',
+  },
+  { name: 'filter', placeholder: 'JSON', about: 'Only the points that match this filter.' },
+  { name: 'without-vectors', about: 'Leaves the vectors out.' },
+];
+
+/** `kithdb export`: the points of a collection as JSON, one a line. */
+export async function exportCollection(
+  config: Config,
+  console: Console,
+  flags: GivenFlags,
+): Promise<ExitCode> {
+  const collection = requiredFlag(flags, 'collection', 'NAME');
+  const to = optionalFlag(flags, 'to');
+  const filter = filterOf(optionalFlag(flags, 'filter'));
+  const { exportLines } = await import('../transfer/export.js');
+  const progress = new Progress(console, 0);
+  const write = (output: Writable): Promise<number> =>
+    withService(config, flags, (transport) =>
+      exportLines(
+        {
+          transport,
+          collection,
+          filter,
+          withVectors: !flags.has('without-vectors'),
+          pagePoints: PAGE_POINTS,
+          progressed: (points) => {
+            progress.show(points);
+          },
+        },
+        output,
+      ),
+    ).finally(() => {
+      progress.end();
+    });
+  if (to === undefined) {
+    await write(console.stdout);
+    return EXIT.success;
+  }
+  const points = await writeWhole(to, write);
+  console.stdout.write(
+    `${counted(points, 'point')} of ${collection} in ${to}. Writes during the export may be in it or not: the pages are no single view.\n`,
+  );
+  return EXIT.success;
+}
+
+/** A file appears under its name when it is whole. */
+async function writeWhole(to: string, write: (output: Writable) => Promise<number>): Promise<number> {
+  const partial = `${to}.partial`;
+  const output = createWriteStream(partial, { highWaterMark: 1 << 20 });
+  const failed = new Promise<never>((_, reject) => output.once('error', reject));
+  try {
+    const points = await Promise.race([write(output), failed]);
+    output.end();
+    await finished(output);
+    await rename(partial, to);
+    return points;
+  } catch (error) {
+    output.destroy();
+    rmSync(partial, { force: true });
+    const { code, message } = error as NodeJS.ErrnoException;
+    throw code === undefined ? error : new CommandError(message);
+  }
+}
+
+function filterOf(text: string | undefined): unknown {
+  if (text === undefined) return undefined;
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    throw new CommandError(`--filter must be JSON, not ${text}`, EXIT.usage);
+  }
+}

@@ -1,0 +1,324 @@
+import {
+  createWriteStream,
+  existsSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import type { Transport } from '../client/transport';
+import type { Config, VerbFlag } from '../config';
+import { parseVectorColumns, VECTOR_COLUMN, type Mapping } from '../transfer/mapping';
+import type { Rejected, Source } from '../transfer/row';
+import { counted, CommandError, EXIT, type Console, type ExitCode } from './console';
+import { numberFlag, optionalFlag, requiredFlag } from './flags';
+import { Progress } from './progress';
+import { URL_FLAG, withService } from './service';
+import type { GivenFlags } from './verbs';
+
+const FORMATS = ['jsonl', 'csv', 'parquet', 'npy', 'fvecs', 'bvecs', 'ivecs'] as const;
+type Format = (typeof FORMATS)[number];
+
+/** Other endings of file names that stand for a format. */
+const ENDINGS: Readonly<Record<string, Format>> = { ndjson: 'jsonl', json: 'jsonl' };
+
+const BATCH_POINTS = 500;
+const BATCH_BYTES = 4 * 1024 * 1024;
+const PARALLEL = 4;
+/** Rejected rows that are named on the terminal; all of them are in the file of --rejects. */
+const NAMED_REJECTS = 10;
+
+/** The flags of `kithdb import`. */
+export const IMPORT_FLAGS: readonly VerbFlag[] = [
+  URL_FLAG,
+  { name: 'collection', placeholder: 'NAME', about: 'The collection that the points go to.' },
+  {
+    name: 'file',
+    placeholder: 'FILE',
+    about: 'What is imported. JSONL and CSV may be packed by gzip (.gz).',
+  },
+  {
+    name: 'format',
+    placeholder: 'FORMAT',
+    about: `One of ${FORMATS.join(', ')}; the ending of the file's name says it otherwise.`,
+  },
+  {
+    name: 'distance',
+    placeholder: 'DISTANCE',
+    about:
+      'Creates the collection when it does not exist, with the dimensions of the first row: Cosine, Euclid, Dot or Manhattan.',
+  },
+  {
+    name: 'id',
+    placeholder: 'COLUMN',
+    about: 'The column, or the field of a JSON object, that has the id; the number of the row otherwise.',
+  },
+  {
+    name: 'vector',
+    placeholder: 'COLUMNS',
+    about:
+      'The column of the vector, or FIELD=COLUMN for each named vector, separated by commas: a list of numbers, or base64 of 32-bit floats. Lines of JSONL are points when neither this flag nor --id is given.',
+  },
+  {
+    name: 'payload',
+    placeholder: 'COLUMNS',
+    about:
+      'The columns of the payload, separated by commas; all others otherwise. Of .npy and .vecs: a JSONL file with the payloads.',
+  },
+  {
+    name: 'rejects',
+    placeholder: 'FILE',
+    about:
+      'Rows that are refused go to this file, with the reason, and the import goes on; without it the first one ends the import.',
+  },
+  {
+    name: 'parallel',
+    placeholder: 'N',
+    about: 'Requests under way at the same time, 4 otherwise; 1 keeps the order of rows with the same id.',
+  },
+  {
+    name: 'resume',
+    about: 'Goes on where an import of the same file into the same collection was interrupted.',
+  },
+  { name: 'dry-run', about: 'Reads every row, says what would be rejected, and sends nothing.' },
+  { name: 'json', about: 'Prints the outcome as JSON.' },
+];
+
+/** What an import was asked for. */
+interface Order {
+  readonly file: string;
+  readonly format: Format;
+  readonly collection: string;
+  readonly mapping: Mapping | undefined;
+  readonly payloads: string | undefined;
+}
+
+/** `kithdb import`: the rows of a file become points. */
+export async function importFile(config: Config, console: Console, flags: GivenFlags): Promise<ExitCode> {
+  const order = orderOf(flags);
+  const source = await sourceOf(order);
+  const rejects = new Rejects(console, optionalFlag(flags, 'rejects'), flags.has('dry-run'));
+  const started = performance.now();
+  const stored = flags.has('dry-run')
+    ? await readAll(source, rejects)
+    : await withService(config, flags, (service) => send(service, order, source, rejects, console, flags));
+  await rejects.close();
+  const seconds = (performance.now() - started) / 1000;
+  const outcome = { points: stored, rejected: rejects.count, seconds };
+  if (flags.has('json')) {
+    console.stdout.write(`${JSON.stringify(outcome)}\n`);
+  } else {
+    const what = flags.has('dry-run') ? 'would be sent' : `are in ${order.collection}`;
+    const refused = rejects.count === 0 ? '' : `, ${counted(rejects.count, 'row')} rejected`;
+    console.stdout.write(`${counted(stored, 'point')} ${what}${refused} (${seconds.toFixed(1)} s)\n`);
+  }
+  return rejects.count === 0 ? EXIT.success : EXIT.damaged;
+}
+
+function orderOf(flags: GivenFlags): Order {
+  const file = requiredFlag(flags, 'file', 'FILE');
+  const collection = requiredFlag(flags, 'collection', 'NAME');
+  if (!existsSync(file) || !statSync(file).isFile()) {
+    throw new CommandError(`There is no file ${file}`);
+  }
+  const ending = /\.([a-z]+)(?:\.gz)?$/i.exec(file)?.[1]?.toLowerCase() ?? '';
+  const given = optionalFlag(flags, 'format') ?? ENDINGS[ending] ?? ending;
+  const format = FORMATS.find((one) => one === given);
+  if (format === undefined) {
+    throw new CommandError(
+      `--format must be one of ${FORMATS.join(', ')}, not ${given || 'nothing'}`,
+      EXIT.usage,
+    );
+  }
+  const payload = optionalFlag(flags, 'payload');
+  const isVectors = !['jsonl', 'csv', 'parquet'].includes(format);
+  return {
+    file,
+    format,
+    collection,
+    mapping: isVectors ? undefined : mappingOf(flags, format, payload),
+    payloads: isVectors ? payload : undefined,
+  };
+}
+
+function mappingOf(flags: GivenFlags, format: Format, payload: string | undefined): Mapping | undefined {
+  const [id, vector] = [optionalFlag(flags, 'id'), optionalFlag(flags, 'vector')];
+  if (format === 'jsonl' && id === undefined && vector === undefined) {
+    if (payload !== undefined) {
+      throw new CommandError('--payload needs --vector: without it each line is a whole point', EXIT.usage);
+    }
+    return undefined;
+  }
+  const vectors = parseVectorColumns(vector ?? VECTOR_COLUMN);
+  if (vectors === undefined) {
+    throw new CommandError(
+      `--vector must be COLUMN, or FIELD=COLUMN,FIELD=COLUMN, not ${vector ?? ''}`,
+      EXIT.usage,
+    );
+  }
+  return { id, vectors, payload: payload?.split(',').map((name) => name.trim()) };
+}
+
+async function sourceOf({ file, format, mapping, payloads }: Order): Promise<Source> {
+  if (mapping === undefined && format !== 'jsonl') {
+    const { VectorFile } = await import('../transfer/vectors.js');
+    return explainedSource(() => new VectorFile(file, format, payloads));
+  }
+  if (mapping !== undefined && format === 'csv') {
+    const { CsvFile } = await import('../transfer/csv.js');
+    return new CsvFile(file, mapping);
+  }
+  if (mapping !== undefined && format === 'parquet') {
+    const { ParquetFile } = await import('../transfer/parquet.js');
+    return new ParquetFile(file, mapping);
+  }
+  const { JsonLines } = await import('../transfer/jsonl.js');
+  return new JsonLines(file, mapping);
+}
+
+function explainedSource(make: () => Source): Source {
+  try {
+    return make();
+  } catch (error) {
+    throw new CommandError((error as Error).message);
+  }
+}
+
+/** Reads every row. Resolves with the number of those that are points, as far as that can be said without the service. */
+async function readAll(source: Source, rejects: Rejects): Promise<number> {
+  let points = 0;
+  for await (const row of source.rows(0)) {
+    if ('reason' in row) {
+      rejects.add(row);
+      continue;
+    }
+    try {
+      JSON.parse(row.json);
+      points += 1;
+    } catch {
+      rejects.add({ ...row, text: row.json, reason: 'it is not JSON' });
+    }
+  }
+  return points;
+}
+
+async function send(
+  service: Transport,
+  order: Order,
+  source: Source,
+  rejects: Rejects,
+  console: Console,
+  flags: GivenFlags,
+): Promise<number> {
+  const { prepareCollection } = await import('../transfer/prepare.js');
+  const { importPoints } = await import('../transfer/import.js');
+  const { file, collection } = order;
+  const state = new ResumeState(order);
+  const from = flags.has('resume') ? state.read() : 0;
+  await prepareCollection(service, collection, await sourceOf(order), optionalFlag(flags, 'distance'));
+  const progress = new Progress(console, source.bytes);
+  try {
+    const stored = await importPoints({
+      transport: service,
+      collection,
+      source,
+      from,
+      batchPoints: BATCH_POINTS,
+      batchBytes: BATCH_BYTES,
+      parallel: numberFlag(flags, 'parallel', { lowest: 1, highest: 64, fallback: PARALLEL }),
+      reject: (row) => {
+        rejects.add(row);
+      },
+      progressed: (points, next) => {
+        state.write(next);
+        progress.show(points, source.bytesRead());
+      },
+    });
+    state.remove();
+    return stored;
+  } catch (error) {
+    if (state.isWritten) {
+      console.stderr.write(`kithdb: ${file} is imported in part; the same command with --resume goes on\n`);
+    }
+    throw error;
+  } finally {
+    progress.end();
+  }
+}
+
+/** Milliseconds between two writes of the state of an import. */
+const STATE_MS = 500;
+
+/** Which rows of a file are stored, in a file beside it, so that an interrupted import can go on. */
+class ResumeState {
+  readonly #path: string;
+  readonly #identity: string;
+  #writtenAt = -Infinity;
+
+  constructor({ file, collection }: Order) {
+    const { size, mtimeMs } = statSync(file);
+    this.#path = `${file}.kithdb-import`;
+    this.#identity = `${size} ${mtimeMs} ${collection}`;
+  }
+
+  get isWritten(): boolean {
+    return existsSync(this.#path);
+  }
+
+  /** The ordinal of the first row that may not be stored. @throws CommandError when the state is of something else */
+  read(): number {
+    if (!this.isWritten) return 0;
+    const [next = '', identity] = readFileSync(this.#path, 'utf8').split('\n');
+    if (identity !== this.#identity || !/^\d+$/.test(next)) {
+      throw new CommandError(
+        `${this.#path} is of an import of another collection, or the file has changed since: import it without --resume`,
+      );
+    }
+    return Number(next);
+  }
+
+  write(next: number): void {
+    if (performance.now() - this.#writtenAt < STATE_MS) return;
+    this.#writtenAt = performance.now();
+    writeFileSync(`${this.#path}.tmp`, `${next}\n${this.#identity}\n`);
+    renameSync(`${this.#path}.tmp`, this.#path);
+  }
+
+  remove(): void {
+    rmSync(this.#path, { force: true });
+  }
+}
+
+/** The rows that are refused. */
+class Rejects {
+  count = 0;
+  readonly #output;
+
+  constructor(
+    private readonly console: Console,
+    path: string | undefined,
+    private readonly goesOn: boolean,
+  ) {
+    this.#output = path === undefined ? undefined : createWriteStream(path);
+  }
+
+  /** @throws CommandError when nobody has asked for a file of them */
+  add({ place, reason, text }: Rejected): void {
+    if (this.#output === undefined && !this.goesOn) {
+      throw new CommandError(`${place}: ${reason}\n--rejects FILE puts such rows aside and goes on`);
+    }
+    this.count += 1;
+    if (this.count <= NAMED_REJECTS) {
+      this.console.stderr.write(`kithdb: ${place}: ${reason}\n`);
+    }
+    this.#output?.write(`${JSON.stringify({ place, reason, text })}\n`);
+  }
+
+  close(): Promise<void> {
+    return new Promise((resolve) => {
+      if (this.#output === undefined) resolve();
+      else this.#output.end(resolve);
+    });
+  }
+}

@@ -1,0 +1,96 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { isWhole, makeBackup, type BackupOutcome } from './backup';
+import { FILES, MANIFEST, parseManifest, readManifest } from './backup-manifest';
+import { readName, type BackupEntry, type BackupPlace, type BackupSource } from './backup-rotation';
+import { isSame } from './copying';
+import { BackupError } from './failure';
+import type { S3Address, S3Bucket } from './s3-bucket';
+
+/**
+ * A place in a bucket with backups. The layout of each is that of a folder, and the manifest comes last and goes first:
+ * without it there is no backup.
+ */
+export class BackupBucket implements BackupPlace {
+  readonly #prefix: string;
+
+  constructor(
+    private readonly bucket: S3Bucket,
+    private readonly address: S3Address,
+    /** A folder with room for one backup, which is made there first. */
+    private readonly workFolder: string,
+  ) {
+    this.#prefix = address.prefix === '' ? '' : `${address.prefix}/`;
+  }
+
+  async make(stamp: string, source: BackupSource): Promise<BackupOutcome> {
+    const work = await mkdtemp(join(this.workFolder, 'kithdb-backup-'));
+    try {
+      const local = await makeBackup({ ...source, to: join(work, stamp), removesPart: true });
+      const name = isWhole(local) ? stamp : `${stamp}.damaged`;
+      await this.#upload(local.to, name);
+      return { ...local, to: `s3://${this.address.bucket}/${this.#prefix}${name}` };
+    } finally {
+      await rm(work, { recursive: true, force: true });
+    }
+  }
+
+  /** Uploads a backup, and reads every object back before the manifest makes it one. */
+  async #upload(folder: string, name: string): Promise<void> {
+    const at = `${this.#prefix}${name}/`;
+    if ((await this.bucket.list(at)).length > 0) {
+      throw new BackupError(`s3://${this.address.bucket}/${at} is not empty: another backup is made there`);
+    }
+    const { files } = await readManifest(folder);
+    for (const file of files) {
+      const key = `${at}${FILES}/${file.path}`;
+      await this.bucket.put(key, join(folder, FILES, file.path));
+      if (!isSame(await this.bucket.digestOf(key), file)) {
+        throw new BackupError(`s3://${this.address.bucket}/${key} is not what was sent`);
+      }
+    }
+    await this.bucket.put(`${at}${MANIFEST}`, join(folder, MANIFEST));
+    await this.#manifest(name);
+  }
+
+  async #manifest(name: string): ReturnType<typeof readManifest> {
+    const key = `${this.#prefix}${name}/${MANIFEST}`;
+    return parseManifest(await this.bucket.text(key), `s3://${this.address.bucket}/${key}`);
+  }
+
+  async entries(): Promise<readonly BackupEntry[]> {
+    const entries: BackupEntry[] = [];
+    for (const name of await this.bucket.names(this.#prefix)) {
+      const known = readName(name);
+      if (known !== undefined) {
+        entries.push({ name, stamp: known.stamp, state: await this.#stateOf(name, known.suffix) });
+      }
+    }
+    return entries;
+  }
+
+  async #stateOf(name: string, suffix: string | undefined): Promise<BackupEntry['state']> {
+    const at = `${this.#prefix}${name}/`;
+    const objects = new Map(
+      (await this.bucket.list(at)).map(({ key, bytes }) => [key.slice(at.length), bytes]),
+    );
+    if (!objects.has(MANIFEST)) {
+      return 'unfinished';
+    }
+    if (suffix !== undefined) {
+      return 'damaged';
+    }
+    const { files } = await this.#manifest(name);
+    const isComplete = files.every(({ path, bytes }) => objects.get(`${FILES}/${path}`) === bytes);
+    return isComplete ? 'whole' : 'damaged';
+  }
+
+  async remove(name: string): Promise<void> {
+    const at = `${this.#prefix}${name}/`;
+    const keys = (await this.bucket.list(at)).map(({ key }) => key);
+    const manifest = `${at}${MANIFEST}`;
+    for (const key of [manifest, ...keys.filter((other) => other !== manifest)]) {
+      await this.bucket.remove(key);
+    }
+  }
+}

@@ -1,0 +1,237 @@
+import { createHash } from 'node:crypto';
+import { open } from 'node:fs/promises';
+import type { Readable } from 'node:stream';
+import type { Digest } from './copying';
+import { BackupError } from './failure';
+
+/** A place in a bucket: `s3://BUCKET/PREFIX`. */
+export interface S3Address {
+  readonly bucket: string;
+  /** Without a slash at its ends; empty for the whole bucket. */
+  readonly prefix: string;
+}
+
+/** How a bucket is reached, beside the credentials, which the SDK finds as all of its programs do. */
+export interface S3Access {
+  /** Of a server that is not Amazon's. */
+  readonly endpoint?: string;
+  readonly region?: string;
+}
+
+/** The package with the client; it is installed by whoever needs it. */
+const PACKAGE = '@aws-sdk/client-s3';
+const ADVICE = `s3:// needs the package ${PACKAGE}: npm install ${PACKAGE} beside kithdb (with --global where kithdb is installed so)`;
+/** Bytes of a part; larger files have larger ones, because a file has at most 10,000. */
+const PART_BYTES = 16 * 1024 * 1024;
+const MOST_PARTS = 10_000;
+const CONNECT_MS = 10_000;
+const SILENCE_MS = 60_000;
+
+/** An object of a listing. */
+export interface S3Object {
+  readonly key: string;
+  readonly bytes: number;
+}
+
+/** What is used of the package. */
+interface Sdk {
+  readonly S3Client: new (config: object) => Client;
+  readonly PutObjectCommand: CommandOf;
+  readonly GetObjectCommand: CommandOf;
+  readonly DeleteObjectCommand: CommandOf;
+  readonly ListObjectsV2Command: CommandOf;
+  readonly CreateMultipartUploadCommand: CommandOf;
+  readonly UploadPartCommand: CommandOf;
+  readonly CompleteMultipartUploadCommand: CommandOf;
+  readonly AbortMultipartUploadCommand: CommandOf;
+}
+type CommandOf = new (input: object) => object;
+interface Client {
+  send(command: object): Promise<Answer>;
+  destroy(): void;
+}
+interface Answer {
+  readonly Body?: Readable;
+  readonly UploadId?: string;
+  readonly ETag?: string;
+  readonly Contents?: readonly { readonly Key?: string; readonly Size?: number }[];
+  readonly CommonPrefixes?: readonly { readonly Prefix?: string }[];
+  readonly NextContinuationToken?: string;
+}
+
+/** Reads `s3://BUCKET/PREFIX`; undefined for a folder. @throws BackupError */
+export function parseS3(text: string): S3Address | undefined {
+  if (!text.startsWith('s3://')) {
+    return undefined;
+  }
+  const [, bucket, path = ''] = /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:\/(.*))?$/.exec(text) ?? [];
+  const parts = path.split('/').filter((part) => part !== '');
+  if (bucket === undefined || parts.some((part) => part === '.' || part === '..')) {
+    throw new BackupError(`${text} must be s3://BUCKET or s3://BUCKET/PREFIX`);
+  }
+  return { bucket, prefix: parts.join('/') };
+}
+
+/** A bucket behind the S3 interface. Errors are BackupErrors that name the object. */
+export class S3Bucket {
+  private constructor(
+    private readonly sdk: Sdk,
+    private readonly client: Client,
+    private readonly bucket: string,
+  ) {}
+
+  /** @throws BackupError that says how to install the package, where it is missing. */
+  static async open(bucket: string, { endpoint, region }: S3Access): Promise<S3Bucket> {
+    const sdk = await loadSdk();
+    const client = new sdk.S3Client({
+      ...(endpoint !== undefined && { endpoint, forcePathStyle: true }),
+      ...(region !== undefined && { region }),
+      requestHandler: { connectionTimeout: CONNECT_MS, socketTimeout: SILENCE_MS },
+    });
+    return new S3Bucket(sdk, client, bucket);
+  }
+
+  close(): void {
+    this.client.destroy();
+  }
+
+  /** Uploads a file, in parts where it is large. */
+  async put(key: string, path: string): Promise<void> {
+    const file = await open(path, 'r');
+    try {
+      const { size } = await file.stat();
+      const partBytes = Math.max(PART_BYTES, Math.ceil(size / MOST_PARTS));
+      const read = async (from: number): Promise<Buffer> => {
+        const part = Buffer.alloc(Math.min(partBytes, size - from));
+        let filled = 0;
+        while (filled < part.length) {
+          const { bytesRead } = await file.read(part, filled, part.length - filled, from + filled);
+          if (bytesRead === 0) throw new BackupError(`${path} became shorter while it was read`);
+          filled += bytesRead;
+        }
+        return part;
+      };
+      if (size <= partBytes) {
+        await this.#send(key, new this.sdk.PutObjectCommand({ ...this.#at(key), Body: await read(0) }));
+      } else {
+        await this.#putParts(key, size, partBytes, read);
+      }
+    } finally {
+      await file.close();
+    }
+  }
+
+  async #putParts(
+    key: string,
+    size: number,
+    partBytes: number,
+    read: (from: number) => Promise<Buffer>,
+  ): Promise<void> {
+    const { UploadId } = await this.#send(key, new this.sdk.CreateMultipartUploadCommand(this.#at(key)));
+    const upload = { ...this.#at(key), UploadId };
+    try {
+      const parts: object[] = [];
+      for (let from = 0; from < size; from += partBytes) {
+        const PartNumber = parts.length + 1;
+        const command = new this.sdk.UploadPartCommand({ ...upload, PartNumber, Body: await read(from) });
+        const { ETag } = await this.#send(key, command);
+        parts.push({ PartNumber, ETag });
+      }
+      const MultipartUpload = { Parts: parts };
+      await this.#send(key, new this.sdk.CompleteMultipartUploadCommand({ ...upload, MultipartUpload }));
+    } catch (error) {
+      await this.client.send(new this.sdk.AbortMultipartUploadCommand(upload)).catch(() => undefined);
+      throw error;
+    }
+  }
+
+  /** Reads an object to its end. */
+  async digestOf(key: string): Promise<Digest> {
+    const hash = createHash('sha256');
+    let bytes = 0;
+    await this.#read(key, (piece) => {
+      hash.update(piece);
+      bytes += piece.length;
+    });
+    return { bytes, sha256: hash.digest('hex') };
+  }
+
+  /** A small text. */
+  async text(key: string): Promise<string> {
+    const pieces: Buffer[] = [];
+    await this.#read(key, (piece) => {
+      pieces.push(piece);
+    });
+    return Buffer.concat(pieces).toString('utf8');
+  }
+
+  async #read(key: string, take: (piece: Buffer) => void): Promise<void> {
+    const { Body } = await this.#send(key, new this.sdk.GetObjectCommand(this.#at(key)));
+    try {
+      for await (const piece of Body ?? []) take(piece as Buffer);
+    } catch (error) {
+      throw refused(this.bucket, key, error);
+    }
+  }
+
+  /** The objects whose keys begin so. */
+  async list(prefix: string): Promise<readonly S3Object[]> {
+    const objects: S3Object[] = [];
+    for await (const { Contents = [] } of this.#pages({ Prefix: prefix })) {
+      objects.push(...Contents.map(({ Key = '', Size = 0 }) => ({ key: Key, bytes: Size })));
+    }
+    return objects;
+  }
+
+  /** The names right below a prefix, which ends with a slash or is empty. */
+  async names(prefix: string): Promise<readonly string[]> {
+    const names: string[] = [];
+    for await (const { CommonPrefixes = [] } of this.#pages({ Prefix: prefix, Delimiter: '/' })) {
+      names.push(...CommonPrefixes.map(({ Prefix = '' }) => Prefix.slice(prefix.length, -1)));
+    }
+    return names;
+  }
+
+  async *#pages(input: { readonly Prefix: string; readonly Delimiter?: string }): AsyncGenerator<Answer> {
+    let ContinuationToken: string | undefined;
+    do {
+      const command = new this.sdk.ListObjectsV2Command({ ...input, Bucket: this.bucket, ContinuationToken });
+      const page = await this.#send(input.Prefix, command);
+      yield page;
+      ContinuationToken = page.NextContinuationToken;
+    } while (ContinuationToken !== undefined);
+  }
+
+  async remove(key: string): Promise<void> {
+    await this.#send(key, new this.sdk.DeleteObjectCommand(this.#at(key)));
+  }
+
+  #at(key: string): { readonly Bucket: string; readonly Key: string } {
+    return { Bucket: this.bucket, Key: key };
+  }
+
+  async #send(key: string, command: object): Promise<Answer> {
+    try {
+      return await this.client.send(command);
+    } catch (error) {
+      throw refused(this.bucket, key, error);
+    }
+  }
+}
+
+function refused(bucket: string, key: string, error: unknown): BackupError {
+  const { name, message } = error as Error;
+  return new BackupError(`s3://${bucket}/${key}: ${[name, message].filter(Boolean).join(': ')}`, {
+    cause: error,
+  });
+}
+
+async function loadSdk(): Promise<Sdk> {
+  // Not a literal: the package is none of this one's.
+  const name: string = PACKAGE;
+  try {
+    return (await import(name)) as Sdk;
+  } catch (error) {
+    throw new BackupError(ADVICE, { cause: error });
+  }
+}

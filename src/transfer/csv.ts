@@ -1,0 +1,106 @@
+import { statSync } from 'node:fs';
+import { openFile, type OpenFile } from './lines';
+import { pointOf, type Columns, type Mapping } from './mapping';
+import { SourceError, type Row, type Source } from './row';
+
+/** A longer record is none. */
+const MAX_RECORD_BYTES = 64 * 1024 * 1024;
+
+/**
+ * A file of comma-separated values (RFC 4180) whose first line names the columns. Numbers, `true` and `false` become JSON
+ * values when they are written as JSON writes them; an empty value is left out.
+ */
+export class CsvFile implements Source {
+  readonly bytes: number;
+  #file: OpenFile | undefined;
+
+  constructor(
+    private readonly path: string,
+    private readonly mapping: Mapping,
+  ) {
+    this.bytes = statSync(path).size;
+  }
+
+  bytesRead(): number {
+    return this.#file?.bytesRead() ?? 0;
+  }
+
+  async *rows(from: number): AsyncGenerator<Row> {
+    const { parse } = await import('csv-parse');
+    const parser = parse({
+      bom: true,
+      skip_empty_lines: true,
+      relax_column_count: true,
+      max_record_size: MAX_RECORD_BYTES,
+      info: true,
+    });
+    this.#file = openFile(this.path);
+    const file = this.#file.content;
+    file.on('error', (error) => parser.destroy(error));
+    let names: readonly string[] | undefined;
+    let ordinal = -1;
+    try {
+      for await (const { record, info } of file.pipe(parser) as AsyncIterable<CsvRecord>) {
+        if (names === undefined) {
+          names = this.#header(record);
+          continue;
+        }
+        ordinal += 1;
+        if (ordinal < from) continue;
+        yield this.#row(names, record, ordinal, `line ${info.lines}`);
+      }
+    } catch (error) {
+      if ((error as { code?: string }).code?.startsWith('CSV_') === true) {
+        throw new SourceError(`The file is not CSV: ${(error as Error).message}`);
+      }
+      throw error;
+    }
+  }
+
+  #header(names: readonly string[]): readonly string[] {
+    const wanted = [...this.mapping.vectors.values(), ...(this.mapping.payload ?? [])];
+    const missing = [...wanted, ...(this.mapping.id === undefined ? [] : [this.mapping.id])].find(
+      (name) => !names.includes(name),
+    );
+    if (missing !== undefined) {
+      throw new SourceError(`The first line has no column ${missing}: it has ${names.join(', ')}`);
+    }
+    return names;
+  }
+
+  #row(names: readonly string[], record: readonly string[], ordinal: number, place: string): Row {
+    try {
+      if (record.length !== names.length) {
+        throw new Error(`it has ${record.length} values for ${names.length} columns`);
+      }
+      const special = new Set([...this.mapping.vectors.values(), this.mapping.id]);
+      const columns: Columns = Object.fromEntries(
+        names.flatMap((name, at) => {
+          const text = record[at] ?? '';
+          return text === '' ? [] : [[name, special.has(name) ? text : valueOf(text)]];
+        }),
+      );
+      return { ordinal, place, json: pointOf(columns, ordinal, this.mapping) };
+    } catch (error) {
+      return { ordinal, place, text: record.join(','), reason: (error as Error).message };
+    }
+  }
+}
+
+interface CsvRecord {
+  readonly record: readonly string[];
+  readonly info: { readonly lines: number };
+}
+
+const JSON_NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
+
+function valueOf(text: string): unknown {
+  if (text === 'true' || text === 'false') {
+    return text === 'true';
+  }
+  if (!JSON_NUMBER.test(text)) {
+    return text;
+  }
+  const number = Number(text);
+  return Number.isSafeInteger(number) || !/^-?\d+$/.test(text) ? number : BigInt(text);
+}

@@ -1,0 +1,108 @@
+import { encodeJson } from '../client/json';
+
+/** Which columns of a row become what. */
+export interface Mapping {
+  /** The column of the point id; the number of the row when absent. */
+  readonly id: string | undefined;
+  /** For each vector field its column; `''` is the unnamed field. */
+  readonly vectors: ReadonlyMap<string, string>;
+  /** The columns of the payload; all others when absent. */
+  readonly payload: readonly string[] | undefined;
+}
+
+/** The columns of one row by name. */
+export type Columns = Readonly<Record<string, unknown>>;
+
+/** The column of a vector that is named by no flag. */
+export const VECTOR_COLUMN = 'vector';
+
+/**
+ * Reads `--vector`: `COLUMN` for the unnamed vector, or `FIELD=COLUMN` for each named one, separated by commas.
+ * Undefined for anything else.
+ */
+export function parseVectorColumns(text: string): ReadonlyMap<string, string> | undefined {
+  const vectors = new Map<string, string>();
+  for (const part of text.split(',')) {
+    const equals = part.indexOf('=');
+    const [field, column] = equals < 0 ? ['', part] : [part.slice(0, equals), part.slice(equals + 1)];
+    if (column === '' || vectors.has(field)) {
+      return undefined;
+    }
+    vectors.set(field, column);
+  }
+  return vectors;
+}
+
+/** The point of a row, in JSON. @throws Error that says what is wrong with the row */
+export function pointOf(columns: Columns, ordinal: number, mapping: Mapping): string {
+  const id = idOf(columns, ordinal, mapping.id);
+  const taken = new Set([...mapping.vectors.values(), ...(mapping.id === undefined ? [] : [mapping.id])]);
+  const payload: Record<string, unknown> = {};
+  for (const name of mapping.payload ?? Object.keys(columns)) {
+    const value = columns[name];
+    if (value !== undefined && (mapping.payload !== undefined || !taken.has(name))) {
+      payload[name] = value;
+    }
+  }
+  return encodeJson({ id, vector: vectorsOf(columns, mapping.vectors), payload });
+}
+
+function idOf(columns: Columns, ordinal: number, column: string | undefined): unknown {
+  if (column === undefined) {
+    return ordinal;
+  }
+  const value = columns[column];
+  if (value === undefined || value === null || value === '') {
+    throw new Error(`it has no id in the column ${column}`);
+  }
+  return typeof value === 'string' && /^\d{1,20}$/.test(value) ? BigInt(value) : value;
+}
+
+function vectorsOf(columns: Columns, vectors: ReadonlyMap<string, string>): unknown {
+  const unnamed = vectors.get('');
+  if (unnamed !== undefined && vectors.size === 1) {
+    return vectorOf(columns[unnamed], unnamed);
+  }
+  const named: Record<string, unknown> = {};
+  for (const [field, column] of vectors) {
+    // A point may lack any of its named vectors.
+    if (columns[column] !== undefined && columns[column] !== null && columns[column] !== '') {
+      named[field] = vectorOf(columns[column], column);
+    }
+  }
+  return named;
+}
+
+/** A vector as it is sent: a list of numbers as it is, its text in JSON, or base64 of little-endian 32-bit floats. */
+export function vectorOf(value: unknown, column: string): unknown {
+  if (value === undefined || value === null || value === '') {
+    throw new Error(`it has no vector in the column ${column}`);
+  }
+  if (typeof value !== 'string') {
+    return value;
+  }
+  const text = value.trim();
+  if (text.startsWith('[') || text.startsWith('{')) {
+    try {
+      return JSON.parse(text) as unknown;
+    } catch {
+      throw new Error(`the vector in the column ${column} is not JSON`);
+    }
+  }
+  return floatsOf(text, column);
+}
+
+const FLOAT_BYTES = 4;
+
+function floatsOf(base64: string, column: string): Float32Array {
+  const bytes = Buffer.from(base64, 'base64');
+  const isBase64 = /^[A-Za-z0-9+/]+={0,2}$/.test(base64) && bytes.length % FLOAT_BYTES === 0;
+  if (!isBase64 || bytes.length === 0) {
+    throw new Error(
+      `the vector in the column ${column} is neither a list of numbers nor base64 of 32-bit floats (little-endian)`,
+    );
+  }
+  return Float32Array.from({ length: bytes.length / FLOAT_BYTES }, (_, at) =>
+    bytes.readFloatLE(at * FLOAT_BYTES),
+  );
+}

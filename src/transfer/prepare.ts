@@ -1,0 +1,67 @@
+import { NotFoundError } from '../client/errors';
+import type { Transport } from '../client/transport';
+import { isRejected, SourceError, type Source } from './row';
+
+/**
+ * Sees that a collection exists. With a distance a missing one is created, with the vectors of the first row of `source`.
+ * @throws SourceError when it is missing and cannot be created
+ */
+export async function prepareCollection(
+  transport: Transport,
+  collection: string,
+  source: Source,
+  distance: string | undefined,
+): Promise<void> {
+  try {
+    await transport.execute({ operation: 'collection_info', collection });
+  } catch (error) {
+    if (!(error instanceof NotFoundError)) throw error;
+    if (distance === undefined) {
+      throw new SourceError(`Collection not found: ${collection}. --distance DISTANCE creates it`);
+    }
+    const vectors = vectorsOf(await firstVector(source), distance);
+    await transport.execute({ operation: 'create_collection', collection, body: vectors });
+  }
+}
+
+async function firstVector(source: Source): Promise<unknown> {
+  for await (const row of source.rows(0)) {
+    if (isRejected(row)) continue;
+    try {
+      const { vector, vectors } = JSON.parse(row.json) as { vector?: unknown; vectors?: unknown };
+      return vector ?? vectors;
+    } catch {
+      continue;
+    }
+  }
+  throw new SourceError('No row is a point, so the dimension of a new collection is not known');
+}
+
+function vectorsOf(vector: unknown, distance: string): unknown {
+  const dense = sizeOf(vector);
+  if (dense !== undefined) {
+    return { vectors: { size: dense, distance } };
+  }
+  const fields = Object.entries((vector ?? {}) as Record<string, unknown>);
+  const sparse = fields.filter(([, value]) => isSparse(value)).map(([name]) => [name, {}] as const);
+  const named = fields
+    .filter(([, value]) => !isSparse(value))
+    .map(([name, value]) => {
+      const size = sizeOf(value);
+      if (size === undefined)
+        throw new SourceError(`The vector ${name} of the first row is neither dense nor sparse`);
+      return [name, { size, distance }] as const;
+    });
+  if (fields.length === 0) {
+    throw new SourceError('The first row has no vector, so the dimension of a new collection is not known');
+  }
+  return { vectors: Object.fromEntries(named), sparse_vectors: Object.fromEntries(sparse) };
+}
+
+function sizeOf(vector: unknown): number | undefined {
+  return Array.isArray(vector) && typeof vector[0] === 'number' ? vector.length : undefined;
+}
+
+function isSparse(vector: unknown): boolean {
+  return typeof vector === 'object' && vector !== null && 'indices' in vector;
+}

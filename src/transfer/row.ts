@@ -1,0 +1,40 @@
+/** One row of a source: a point in JSON, or why there is none. */
+export type Row = Point | Rejected;
+
+/** A point as an upsert takes it. */
+export interface Point {
+  /** Counts the rows of the source from 0, the rejected ones too. */
+  readonly ordinal: number;
+  /** How a message names the row, such as `line 7`. */
+  readonly place: string;
+  readonly json: string;
+}
+
+/** A row that is no point. */
+export interface Rejected {
+  readonly ordinal: number;
+  readonly place: string;
+  readonly reason: string;
+  /** The row as it was read, as far as it is text. */
+  readonly text?: string;
+}
+
+/** Whether a row is none. */
+export function isRejected(row: Row): row is Rejected {
+  return 'reason' in row;
+}
+
+/** A failure that is of the input and not of a row: the import cannot go on. */
+export class SourceError extends Error {
+  override readonly name = 'SourceError';
+}
+
+/** Where the rows of an import come from. */
+export interface Source {
+  /** Bytes of all files of it, for the progress. */
+  readonly bytes: number;
+  /** Bytes that have been read. */
+  bytesRead(): number;
+  /** The rows in their order, from the one with this ordinal on. @throws SourceError */
+  rows(from: number): AsyncIterable<Row>;
+}

@@ -1,0 +1,247 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync, existsSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { PassThrough, Readable } from 'node:stream';
+import { gzipSync } from 'node:zlib';
+import { run } from '../../src/cli/run';
+import { ContractServer } from '../contract/contract-server';
+
+/** `kithdb import`, `export` and `collections` (C11.4), beside a whole server. */
+describe('transfer', () => {
+  let server: ContractServer;
+  let folder: string;
+  let made = 0;
+
+  beforeAll(async () => {
+    server = await ContractServer.start();
+    folder = mkdtempSync(join(tmpdir(), 'kithdb-transfer-'));
+  });
+  afterAll(async () => {
+    await server.stop();
+    rmSync(folder, { recursive: true });
+  });
+
+  interface Outcome {
+    readonly code: number | undefined;
+    readonly out: string;
+    readonly err: string;
+  }
+
+  async function kithdb(...argv: string[]): Promise<Outcome> {
+    const streams = { stdout: new PassThrough(), stderr: new PassThrough() };
+    const [out, err] = [streams.stdout, streams.stderr].map((stream) => {
+      const chunks: Buffer[] = [];
+      stream.on('data', (chunk: Buffer) => chunks.push(chunk));
+      return chunks;
+    });
+    const code = await run(argv, { env: {}, stdin: Readable.from([]), ...streams });
+    await new Promise(setImmediate);
+    const text = (chunks: readonly Buffer[] = []): string => Buffer.concat(chunks).toString();
+    return { code, out: text(out), err: text(err) };
+  }
+
+  const url = (): string[] => ['--url', `http://127.0.0.1:${server.port}`];
+
+  function file(name: string, content: string | Buffer): string {
+    const path = join(folder, name);
+    writeFileSync(path, content);
+    return path;
+  }
+
+  /** Imports a file into a new collection. */
+  async function imported(path: string, ...flags: string[]): Promise<Outcome & { readonly name: string }> {
+    made += 1;
+    const name = `imported-${made}`;
+    const all = ['--collection', name, '--file', path, '--distance', 'Dot', ...flags];
+    return { ...(await kithdb('import', ...url(), ...all)), name };
+  }
+
+  async function exported(name: string, ...flags: string[]): Promise<unknown[]> {
+    const { code, out } = await kithdb('export', ...url(), '--collection', name, ...flags);
+    expect(code).toBe(0);
+    return out
+      .split('\n')
+      .filter(Boolean)
+      .map((line) => JSON.parse(line) as unknown);
+  }
+
+  it('C11.4 lines of JSON go in and come out, blank lines and vectors in base64 included', async () => {
+    const base64 = Buffer.from(Float32Array.of(0.5, -2).buffer).toString('base64');
+    const lines = [
+      '{"id":1,"vector":[1,2],"payload":{"a":[{"b":1},{"b":2}],"text":"x"}}',
+      '',
+      `{"id":"8f1f1a9c-1c5d-4a53-9f0e-0b6c9f0e1a2b","vector":"${base64}"}`,
+    ];
+    const { code, out, name } = await imported(file('points.jsonl', lines.join('\r\n')));
+    expect([code, out]).toEqual([0, expect.stringMatching(/^2 points are in imported-\d+ \(/)]);
+    expect(await exported(name)).toEqual([
+      { id: 1, vector: [1, 2], payload: { a: [{ b: 1 }, { b: 2 }], text: 'x' } },
+      { id: '8f1f1a9c-1c5d-4a53-9f0e-0b6c9f0e1a2b', vector: [0.5, -2], payload: {} },
+    ]);
+    expect(
+      await exported(
+        name,
+        '--without-vectors',
+        '--filter',
+        '{"must":[{"key":"text","match":{"value":"x"}}]}',
+      ),
+    ).toEqual([{ id: 1, vector: {}, payload: { a: [{ b: 1 }, { b: 2 }], text: 'x' } }]);
+  });
+
+  it('an export of several pages has every point once, whatever its strings hold', async () => {
+    const tricky = ['}', '{"points":[', '"],"next_page_offset":7', '\\\\', '\\"}', 'é "quoted"', '\n]'];
+    const points = Array.from({ length: 2100 }, (_, id) => ({
+      id,
+      vector: [id, 0.1],
+      payload: { text: tricky[id % tricky.length] },
+    }));
+    const { name } = await imported(
+      file('tricky.jsonl', points.map((point) => JSON.stringify(point)).join('\n')),
+    );
+    expect(await exported(name)).toEqual(points);
+  });
+
+  it('columns of CSV become ids, named vectors and payload, with integers beyond 2^53', async () => {
+    const csv = 'key,title,emb,n,big,flag\n7,"One, two","[1,2]",3,9007199254740993,true\n8,,"[3,4]",1.5,,x\n';
+    const { code, name } = await imported(
+      file('rows.csv.gz', gzipSync(csv)),
+      '--id',
+      'key',
+      '--vector',
+      'main=emb',
+    );
+    expect(code).toBe(0);
+    const { out } = await kithdb('export', ...url(), '--collection', name);
+    expect(out.split('\n')).toEqual([
+      '{"id":7,"payload":{"title":"One, two","n":3,"big":9007199254740993,"flag":true},"vector":{"main":[1.0,2.0]}}',
+      '{"id":8,"payload":{"n":1.5,"flag":"x"},"vector":{"main":[3.0,4.0]}}',
+      '',
+    ]);
+    const wrong = await imported(join(folder, 'rows.csv.gz'), '--vector', 'none');
+    expect([wrong.code, wrong.err]).toEqual([
+      1,
+      expect.stringContaining('has no column none: it has key, title'),
+    ]);
+  });
+
+  it('files of vectors have the number of the row as id, and payloads from another file', async () => {
+    const floats = Buffer.from(Float32Array.of(1, 2, 3, 4, 5, 6).buffer);
+    const header = `{'descr': '<f4', 'fortran_order': False, 'shape': (3, 2), }`.padEnd(117) + '\n';
+    const head = Buffer.concat([
+      Buffer.from('\x93NUMPY\x01\x00', 'latin1'),
+      Buffer.from([118, 0]),
+      Buffer.from(header),
+    ]);
+    const payloads = file('payloads.jsonl', '{"n":0}\n{"n":1}\n{"n":2}\n');
+    const npy = await imported(file('vectors.npy', Buffer.concat([head, floats])), '--payload', payloads);
+    expect([npy.code, npy.err]).toEqual([0, '']);
+    expect(await exported(npy.name)).toEqual([
+      { id: 0, vector: [1, 2], payload: { n: 0 } },
+      { id: 1, vector: [3, 4], payload: { n: 1 } },
+      { id: 2, vector: [5, 6], payload: { n: 2 } },
+    ]);
+    const rows = [
+      [1, 2],
+      [3, 4],
+    ].map(([a = 0, b = 0]) => Buffer.from([2, 0, 0, 0, a, b]));
+    const bvecs = await imported(file('vectors.bvecs', Buffer.concat(rows)));
+    expect(await exported(bvecs.name)).toEqual([
+      { id: 0, vector: [1, 2], payload: {} },
+      { id: 1, vector: [3, 4], payload: {} },
+    ]);
+    const cut = await imported(file('cut.fvecs', Buffer.from([2, 0, 0, 0, 1])));
+    expect([cut.code, cut.err]).toEqual([1, expect.stringContaining('is not a file of .fvecs')]);
+  });
+
+  it('columns of Parquet are read', async () => {
+    const { parquetWriteBuffer } = await import('hyparquet-writer');
+    const columnData = [
+      { name: 'id', data: [5, 6], type: 'INT32' as const },
+      {
+        name: 'vector',
+        data: [
+          [1, 2],
+          [3, 4],
+        ],
+        type: 'JSON' as const,
+      },
+      { name: 'title', data: ['a', null], type: 'STRING' as const },
+    ];
+    const path = file('rows.parquet', Buffer.from(parquetWriteBuffer({ columnData })));
+    const { code, err, name } = await imported(path, '--id', 'id');
+    expect([code, err]).toEqual([0, '']);
+    expect(await exported(name)).toEqual([
+      { id: 5, vector: [1, 2], payload: { title: 'a' } },
+      { id: 6, vector: [3, 4], payload: {} },
+    ]);
+  });
+
+  const MIXED = [
+    '{"id":1,"vector":[1,2]}',
+    '{"id":2,"vector":[1,2,3]}',
+    '{"id":3,"vector":[1,2]}},{"id":9,"vector":[1,2]}',
+    '{"id":4,"vector":[1,2]',
+    '{"id":5,"vector":[1,2],"payload":{"deep":"}, {"}}',
+    '{"id":"six","vector":[1,2]}',
+    '{"id":7,"vector":[3,4]}',
+  ].join('\n');
+
+  it('the first row that is refused ends an import; with --rejects each goes to the file with its reason', async () => {
+    const path = file('mixed.jsonl', MIXED);
+    const ended = await imported(path);
+    expect([ended.code, ended.err]).toEqual([
+      1,
+      expect.stringMatching(/^kithdb: line \d: .*\n.*--rejects FILE/),
+    ]);
+    const rejects = join(folder, 'rejects.jsonl');
+    const { code, out, name } = await imported(path, '--rejects', rejects);
+    expect([code, out]).toEqual([3, expect.stringMatching(/^3 points are in .*, 4 rows rejected/)]);
+    const places = readFileSync(rejects, 'utf8')
+      .trim()
+      .split('\n')
+      .map((line) => (JSON.parse(line) as { place: string }).place);
+    expect(places.sort()).toEqual(['line 2', 'line 3', 'line 4', 'line 6']);
+    expect((await exported(name)).map((point) => (point as { id: number }).id)).toEqual([1, 5, 7]);
+    const dry = await kithdb('import', '--dry-run', '--collection', 'none', '--file', path, '--json');
+    expect(JSON.parse(dry.out)).toMatchObject({ points: 5, rejected: 2 });
+  });
+
+  it('an import that was interrupted goes on where it was, if the file is the same', async () => {
+    const lines = Array.from({ length: 1200 }, (_, id) => `{"id":${id},"vector":[${id},1]}`);
+    lines[1100] = '{"id":1100,"vector":[1,2,3]}';
+    const path = file('long.jsonl', lines.join('\n'));
+    const { code, err, name } = await imported(path, '--parallel', '1');
+    expect([code, err]).toEqual([1, expect.stringContaining('the same command with --resume goes on')]);
+    expect(Number(readFileSync(`${path}.kithdb-import`, 'utf8').split('\n')[0])).toBe(500);
+    const again = ['import', ...url(), '--collection', name, '--file', path, '--resume'];
+    const rest = await kithdb(...again, '--rejects', join(folder, 'rest.jsonl'), '--json');
+    expect(JSON.parse(rest.out)).toMatchObject({ points: 699, rejected: 1 });
+    expect(existsSync(`${path}.kithdb-import`)).toBe(false);
+    expect(await exported(name)).toHaveLength(1199);
+    writeFileSync(`${path}.kithdb-import`, '500\nother\n');
+    expect((await kithdb(...again)).err).toContain('or the file has changed since');
+  });
+
+  it('collections are listed with their points; an unknown server, collection or format is an error', async () => {
+    const { name } = await imported(file('one.jsonl', '{"id":1,"vector":[1]}'));
+    const { out } = await kithdb('collections', ...url());
+    expect(out).toMatch(/^NAME +STATUS +POINTS +INDEXED VECTORS\n/);
+    expect(out).toMatch(new RegExp(`^${name} +green +1 +\\d\n`, 'm'));
+    const json = await kithdb('collections', ...url(), '--json');
+    expect(JSON.parse(json.out)).toContainEqual(expect.objectContaining({ name, points: 1 }));
+    expect(await kithdb('export', ...url(), '--collection', 'none')).toMatchObject({
+      code: 1,
+      err: 'kithdb: Collection not found: none\n',
+    });
+    expect(
+      await kithdb('import', ...url(), '--collection', 'none', '--file', join(folder, 'one.jsonl')),
+    ).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('Collection not found: none. --distance DISTANCE creates it') as string,
+    });
+    expect(await kithdb('import', '--collection', 'x', '--file', file('x.txt', ''))).toMatchObject({
+      code: 2,
+    });
+    expect(await kithdb('collections', '--url', 'ftp://x')).toMatchObject({ code: 2 });
+  });
+});

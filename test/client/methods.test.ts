@@ -1,0 +1,400 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import type * as qdrant from '@qdrant/js-client-rest' with { 'resolution-mode': 'import' };
+import {
+  AuthenticationError,
+  BadRequestError,
+  ConflictError,
+  connect,
+  ConnectionError,
+  KithClient,
+  KithError,
+  NotFoundError,
+  NotImplementedError,
+  PermissionError,
+  startServer,
+  TooLargeError,
+  type RemoteClient,
+  type TemporaryServer,
+} from '../../src';
+
+type JsClient = qdrant.QdrantClient;
+
+/** Methods of `QdrantClient` that KithDB has no endpoint for (docs/client.md), and `api`, which is about HTTP. */
+const ABSENT = [
+  ...['api', 'clusterTelemetry', 'collectionClusterInfo', 'updateCollectionCluster', 'getOptimizations'],
+  ...['listShardKeys', 'createShardKey', 'deleteShardKey', 'recoverShardFromSnapshot', 'listShardSnapshots'],
+  ...['createShardSnapshot', 'deleteShardSnapshot', 'listFullSnapshots', 'createFullSnapshot'],
+  ...['deleteFullSnapshot', 'getQuotas', 'updateQuotas', 'createVectorName', 'deleteVectorName', 'facet'],
+  ...['searchMatrixPairs', 'searchMatrixOffsets'],
+];
+const NOT_IMPLEMENTED = {
+  aliases: ['getAliases', 'getCollectionAliases', 'updateCollectionAliases'],
+  snapshots: ['listSnapshots', 'createSnapshot', 'deleteSnapshot'],
+  'snapshot recovery': ['recoverSnapshot'],
+  'grouped search': ['queryGroups'],
+} as const;
+
+let server: TemporaryServer;
+let client: RemoteClient;
+
+beforeAll(async () => {
+  server = await startServer();
+  client = connect(server.url);
+});
+
+afterAll(async () => {
+  await client.close();
+  await server.stop();
+  expect(existsSync(server.dataDir)).toBe(false);
+});
+
+/** The rejection of a call. */
+async function failure(call: Promise<unknown>): Promise<KithError> {
+  const error: unknown = await call.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  expect(error).toBeInstanceOf(KithError);
+  return error as KithError;
+}
+
+async function connectQdrant(url: string): Promise<JsClient> {
+  // The package declares itself an ES module, and TypeScript refuses a static import of one here.
+  const { QdrantClient } = await import('@qdrant/js-client-rest');
+  return new QdrantClient({ url, checkCompatibility: false });
+}
+
+/** Calls with the same names and arguments in both clients; gives what each resolves with. */
+async function program(db: RemoteClient | JsClient, name: string): Promise<unknown[]> {
+  const use = db as JsClient;
+  const results: unknown[] = [];
+  const keep = async (call: Promise<unknown>): Promise<void> => {
+    results.push(await call);
+  };
+  await keep(use.collectionExists(name));
+  await keep(use.createCollection(name, { vectors: { size: 2, distance: 'Dot' }, hnsw_config: { m: 8 } }));
+  await keep(use.updateCollection(name, { hnsw_config: { ef_construct: 50 } }));
+  await keep(use.recreateCollection(name, { vectors: { '': { size: 2, distance: 'Dot' } } }));
+  const points = [1, 2, 3].map((id) => ({ id, vector: [id, 1], payload: { n: id, tags: ['a'] } }));
+  await keep(use.upsert(name, { points }));
+  await keep(use.upsert(name, { wait: true, batch: { ids: [4], vectors: [[4, 1]], payloads: [{ n: 4 }] } }));
+  await keep(use.createPayloadIndex(name, { field_name: 'n', field_schema: 'integer', wait: true }));
+  await keep(use.setPayload(name, { payload: { seen: true }, points: [1, 2] }));
+  await keep(
+    use.overwritePayload(name, { payload: { n: 20 }, filter: { must: [{ key: 'n', match: { value: 2 } }] } }),
+  );
+  await keep(use.deletePayload(name, { keys: ['tags'], points: [3] }));
+  await keep(use.clearPayload(name, { points: [4] }));
+  await keep(use.updateVectors(name, { points: [{ id: 4, vector: [0, 0.5] }] }));
+  await keep(use.deleteVectors(name, { points: [3], vector: [''] }));
+  await keep(
+    use.batchUpdate(name, {
+      operations: [{ delete: { points: [3] } }, { set_payload: { payload: { b: 1 }, points: [1] } }],
+    }),
+  );
+  await keep(use.retrieve(name, { ids: [4, 1], with_vector: true, consistency: 'majority' }));
+  await keep(use.scroll(name));
+  await keep(use.scroll(name, { limit: 1, with_vector: true, order_by: 'n' }));
+  await keep(use.count(name));
+  await keep(
+    use.count(name, { filter: { must: [{ key: 'n', range: { gte: 2 } }] }, exact: true, timeout: 9 }),
+  );
+  await keep(use.query(name, { query: [1, 0], with_payload: true, limit: 2, timeout: 30 }));
+  await keep(use.query(name, { query: 1 }));
+  await keep(
+    use.queryBatch(name, {
+      searches: [
+        { query: [1, 0], limit: 1 },
+        { query: [0, 1], limit: 1 },
+      ],
+    }),
+  );
+  await keep(use.deletePayloadIndex(name, 'n'));
+  await keep(use.delete(name, { wait: true, points: [1] }));
+  await keep(use.getCollection(name));
+  await keep(use.getCollections());
+  await keep(use.deleteCollection(name, { timeout: 10 }));
+  await keep(use.deleteCollection(name));
+  return results;
+}
+
+describe('the client beside @qdrant/js-client-rest (C9.1)', () => {
+  it('has its methods, apart from those without an endpoint', async () => {
+    const { QdrantClient } = await import('@qdrant/js-client-rest');
+    const theirs = Object.getOwnPropertyNames(QdrantClient.prototype).filter(
+      (name) => name !== 'constructor',
+    );
+    const missing = theirs.filter((name) => typeof Reflect.get(client, name) !== 'function');
+    expect(missing.sort()).toEqual([...ABSENT].sort());
+  });
+
+  it('gives the same results for the same calls', async () => {
+    const theirs = await program(await connectQdrant(server.url), 'parity');
+    const ours = await program(client, 'parity');
+    expect(ours).toEqual(theirs);
+    const { title, version } = await client.versionInfo();
+    expect(await (await connectQdrant(server.url)).versionInfo()).toMatchObject({ title, version });
+  });
+
+  it.each(Object.entries(NOT_IMPLEMENTED))('refuses %s as the server does (C8)', async (group, methods) => {
+    for (const method of methods) {
+      const error = await failure(client[method]('any', {}));
+      expect(error).toBeInstanceOf(NotImplementedError);
+      expect([error.status, error.message]).toEqual([501, `Not implemented in this build: ${group}`]);
+    }
+    if (group === 'aliases') {
+      const answer = await fetch(`${server.url}/aliases`);
+      const { message } = await failure(client.getAliases());
+      expect(await answer.json()).toMatchObject({ status: { error: message } });
+    }
+  });
+});
+
+describe('methods of our own', () => {
+  beforeAll(() => client.createCollection('own', { vectors: { size: 3, distance: 'Euclid' } }));
+
+  it('takes Float32Arrays wherever there is a vector', async () => {
+    const vector = Float32Array.of(0.1, 0.25, 1e-7);
+    await client.upsert('own', {
+      points: [
+        { id: 1, vector },
+        { id: 2, vector: { '': vector } },
+      ],
+    });
+    await client.upsert('own', { batch: { ids: [3], vectors: [vector] } });
+    await client.updateVectors('own', { points: [{ id: 3, vector }] });
+    for (const { vector: stored } of await client.retrieve('own', { ids: [1, 2, 3], with_vector: true })) {
+      expect(Float32Array.from(stored as number[])).toEqual(vector);
+    }
+    const expected = [1, 2, 3].map((id) => expect.objectContaining({ id, score: 0 }));
+    expect(await client.search('own', { vector })).toEqual(expected);
+    expect(await client.searchBatch('own', { searches: [{ vector: { name: '', vector } }] })).toEqual([
+      expected,
+    ]);
+    expect(await client.query('own', { query: vector })).toEqual({ points: expected });
+    expect(await client.query('own', { query: { nearest: vector } })).toEqual({ points: expected });
+    expect(await client.queryBatch('own', { searches: [{ query: vector }] })).toEqual([{ points: expected }]);
+
+    await client.createCollection('forms', {
+      vectors: { rows: { size: 3, distance: 'Dot', multivector_config: { comparator: 'max_sim' } } },
+      sparse_vectors: { words: {} },
+    });
+    const values = Float32Array.of(0.5, 2);
+    await client.upsert('forms', {
+      points: [{ id: 1, vector: { rows: [vector, vector], words: { indices: [1, 7], values } } }],
+    });
+    expect((await client.getPoint('forms', 1)).vector).toEqual({
+      rows: [vector, vector].map((row) => Array.from(row, (component) => expect.closeTo(component, 6))),
+      words: { indices: [1, 7], values: [0.5, 2] },
+    });
+    expect((await client.query('forms', { query: [vector], using: 'rows' })).points).toHaveLength(1);
+    expect(
+      (await client.query('forms', { query: { indices: [7], values: Float32Array.of(1) }, using: 'words' }))
+        .points,
+    ).toEqual([expect.objectContaining({ score: 2 })]);
+  });
+
+  it('keeps integers beyond 2^53 exact, as ids and in payloads (C1.8, C2.1)', async () => {
+    const id = 18_446_744_073_709_551_615n;
+    const text = 'not 9007199254740993 but "9007199254740993\\" text';
+    const payload = {
+      big: -9_007_199_254_740_993n,
+      small: 9_007_199_254_740_991,
+      text,
+      float: 0.12345678901234568,
+    };
+    await client.upsert('own', { points: [{ id, vector: [0, 0, 9], payload }] });
+    expect(await client.getPoint('own', id)).toMatchObject({ id, payload });
+    expect(await client.retrieve('own', { ids: [id] })).toMatchObject([{ id, payload }]);
+    const filter = { must: [{ key: 'big', match: { value: payload.big } }] };
+    expect(await client.scroll('own', { filter })).toMatchObject({
+      points: [{ id }],
+      next_page_offset: null,
+    });
+    expect(await client.scroll('own', { limit: 3 })).toMatchObject({ next_page_offset: id });
+    await client.delete('own', { points: [id] });
+    expect(await client.count('own')).toEqual({ count: 3 });
+  });
+
+  it('names collections, fields and ids as they are', async () => {
+    const name = 'Ünï ço%20de+&=?#'.replace('?', '');
+    await client.createCollection(name, { vectors: { size: 1, distance: 'Dot' } });
+    expect(await client.collectionExists(name)).toEqual({ exists: true });
+    const id = '5c56c793-69f3-4fbf-87e6-c4bf54c28c26';
+    await client.upsert(name, { points: [{ id, vector: [1], payload: { 'a b/c': 1 } }] });
+    await client.createPayloadIndex(name, { field_name: '"a b/c"', field_schema: 'integer' });
+    expect((await client.getCollection(name)).payload_schema).toHaveProperty(['"a b/c"', 'points'], 1);
+    await client.deletePayloadIndex(name, '"a b/c"', { wait: true });
+    expect((await client.getCollection(name)).payload_schema).toEqual({});
+    expect(await client.getPoint(name, id)).toMatchObject({ id });
+    expect(await failure(client.getCollection('..'))).toBeInstanceOf(NotFoundError);
+    expect(await failure(client.getCollection(''))).toBeInstanceOf(BadRequestError);
+  });
+
+  it('sends an upsert beyond the limits in batches, in the order of its points', async () => {
+    const small = connect(server.url, { batch: { maxPoints: 40, maxBytes: 2000 } });
+    await small.createCollection('batched', { vectors: { size: 1, distance: 'Dot' } });
+    const point = (id: number) => ({
+      id,
+      vector: [id],
+      payload: { text: 'x'.repeat(id % 7 === 0 ? 900 : 3) },
+    });
+    const points = Array.from({ length: 100 }, (_, at) => point(at + 1));
+    // Of an id that is named twice the last counts, across batches too.
+    const { operation_id } = await small.upsert('batched', { points: [...points, { id: 1, vector: [500] }] });
+    expect(operation_id).toBeGreaterThan(3);
+    expect(await small.count('batched')).toEqual({ count: 100 });
+    expect(await small.getPoint('batched', 1)).toMatchObject({ vector: [500] });
+
+    const ids = Array.from({ length: 100 }, (_, at) => at + 200);
+    const columns = { ids, vectors: { '': ids.map((id) => [id]) }, payloads: ids.map((n) => ({ n })) };
+    await small.upsert('batched', { batch: columns, update_mode: 'insert_only' });
+    expect(await small.count('batched')).toEqual({ count: 200 });
+    expect(await small.getPoint('batched', 299)).toMatchObject({ vector: [299], payload: { n: 299 } });
+
+    const bad = [...points.slice(0, 50), { id: 51, vector: [1, 2] }];
+    const error = await failure(small.upsert('batched', { points: bad }));
+    expect(error).toBeInstanceOf(BadRequestError);
+    expect(error.storedPoints).toBeGreaterThan(0);
+    expect(error.storedPoints).toBeLessThanOrEqual(50);
+    const uneven = { ids, vectors: [[1]] };
+    expect((await failure(small.upsert('batched', { batch: uneven }))).storedPoints).toBeUndefined();
+    await small.close();
+  });
+
+  it('sends 10,000 points as one request, and more as several', async () => {
+    await client.createCollection('many', { vectors: { size: 1, distance: 'Dot' } });
+    const ids = Array.from({ length: 10_001 }, (_, at) => at);
+    const upsert = (count: number) =>
+      client.upsert('many', {
+        points: ids.slice(0, count).map((id) => ({ id, vector: Float32Array.of(id) })),
+      });
+    const { operation_id: first } = await upsert(10_000);
+    expect((await upsert(10_001)).operation_id).toBe(first + 2);
+    expect(await client.count('many')).toEqual({ count: 10_001 });
+  });
+
+  it('says that a body is too large, also where the server does not read it', async () => {
+    const strict = await startServer({ settings: { KITHDB_MAX_BODY_BYTES: '65536' } });
+    const db = connect(strict.url);
+    await db.createCollection('small', { vectors: { size: 1, distance: 'Dot' } });
+    const payload = { text: 'x'.repeat(3_000_000) };
+    const error = await failure(db.upsert('small', { points: [{ id: 1, vector: [1], payload }] }));
+    expect(error).toBeInstanceOf(TooLargeError);
+    await db.close();
+    await strict.stop();
+  });
+
+  it('says which request failed', async () => {
+    await client.createCollection('taken', { vectors: { size: 1, distance: 'Dot' } });
+    const named = connect(server.url, { headers: { 'x-request-id': 'mine' } });
+    const error = await failure(named.createCollection('taken', { vectors: { size: 1, distance: 'Dot' } }));
+    expect(error).toBeInstanceOf(ConflictError);
+    expect(error).toMatchObject({ status: 409, requestId: 'mine', name: 'ConflictError' });
+    expect(error.message).toBe('Collection already exists: taken');
+    await named.close();
+  });
+
+  it('refuses values that are no JSON before it sends them', async () => {
+    const cycle: Record<string, unknown> = {};
+    cycle['self'] = cycle;
+    const upsert = (payload: Record<string, unknown>) =>
+      client.upsert('own', { points: [{ id: 9, vector: [1, 1, 1], payload }] });
+    await expect(upsert(cycle)).rejects.toThrow(TypeError);
+    await expect(upsert({ call: () => 1 })).rejects.toThrow(TypeError);
+    await upsert({ date: new Date(0), absent: undefined, list: [undefined, 1n] });
+    expect((await client.getPoint('own', 9)).payload).toEqual({
+      date: '1970-01-01T00:00:00.000Z',
+      list: [null, 1],
+    });
+    const error = await failure(
+      client.upsert('own', { points: [{ id: 9, vector: Float32Array.of(1, NaN, 1) }] }),
+    );
+    expect(error.message).toContain('points[0].vector[1]');
+  });
+});
+
+describe('authentication over the client (C3)', () => {
+  const PASSWORD = 'Correct-horse-7-staple';
+
+  it('makes the admin, logs in, and makes, rotates and deletes tokens', async () => {
+    const guarded = await startServer();
+    const anonymous = connect(guarded.url);
+    expect(await anonymous.adminExists()).toBe(false);
+    expect(await anonymous.createAdmin(PASSWORD)).toMatchObject({ status: 'success' });
+    expect(await failure(anonymous.createAdmin(PASSWORD))).toBeInstanceOf(ConflictError);
+    const wrong = await failure(anonymous.login('Wrong-horse-7-staple'));
+    expect(wrong).toBeInstanceOf(AuthenticationError);
+    expect(wrong.message).toBe('Invalid username or password');
+    const admin = connect(guarded.url, { token: (await anonymous.login(PASSWORD)).token });
+    expect(await admin.setAuthEnabled(true)).toBe(true);
+    expect(await failure(anonymous.getCollections())).toBeInstanceOf(AuthenticationError);
+
+    const made = await admin.createAccessToken({
+      name: 'reader',
+      permission: 'read',
+      will_expire: true,
+      expires_in_seconds: 60,
+    });
+    const reader = connect(guarded.url, { token: made.token });
+    expect(await reader.getCollections()).toEqual({ collections: [] });
+    expect(await failure(reader.deleteCollection('any'))).toBeInstanceOf(PermissionError);
+    const rotated = await admin.rotateAccessToken(made.id);
+    expect(rotated.token).not.toBe(made.token);
+    expect(await failure(reader.getCollections())).toBeInstanceOf(AuthenticationError);
+    expect(await admin.listAccessTokens()).toMatchObject([{ id: made.id, name: 'reader' }]);
+    expect(await admin.deleteAccessToken(made.id)).toMatchObject({ status: 'success' });
+    expect(await admin.listAccessTokens()).toEqual([]);
+    expect(await failure(admin.deleteAccessToken(made.id))).toBeInstanceOf(NotFoundError);
+    expect(await admin.resetPassword('Another-horse-8-staple')).toMatchObject({ status: 'success' });
+    await Promise.all([anonymous, admin, reader].map((each) => each.close()));
+    await guarded.stop();
+  });
+});
+
+describe('the package', () => {
+  it('is loaded by require and by import, and a client alone loads no server', () => {
+    const root = join(__dirname, '..', '..');
+    const script = 'console.log([connect, open2].map((it) => typeof it).join());'.replace(
+      'open2',
+      'startServer',
+    );
+    const run = (...args: string[]): string =>
+      execFileSync(process.execPath, args, { cwd: root, encoding: 'utf8' }).trim();
+    expect(run('-e', `const { connect, startServer } = require('kithdb'); ${script}`)).toBe(
+      'function,function',
+    );
+    expect(run('--input-type=module', '-e', `import { connect, startServer } from 'kithdb'; ${script}`)).toBe(
+      'function,function',
+    );
+    const loaded = run(
+      '-e',
+      `require('kithdb'); console.log(Object.keys(require.cache).filter((file) => /node_modules/.test(file)).length)`,
+    );
+    expect(loaded).toBe('0');
+  });
+
+  it('keeps the folder that it was given, and says why a server cannot start', async () => {
+    const first = await startServer();
+    await expect(startServer({ dataDir: first.dataDir })).rejects.toThrow(/lock|use|another/i);
+    await expect(startServer({ settings: { KITHDB_PROT: '1' } })).rejects.toThrow(/KITHDB_PORT/);
+    const folder = join(first.dataDir, 'inner');
+    const second = await startServer({ dataDir: folder });
+    await second.stop();
+    expect(existsSync(folder)).toBe(true);
+    await Promise.all([first.stop(), first.stop()]);
+  });
+
+  it('ends calls when the client is closed', async () => {
+    const one = connect(server.url);
+    await one.getCollections();
+    await one.close();
+    const error = await failure(one.getCollections());
+    expect(error).toBeInstanceOf(ConnectionError);
+    expect(error).toMatchObject({ status: 0, message: 'The client is closed', outcomeUnknown: false });
+    expect(() => connect('ftp://somewhere')).toThrow(TypeError);
+    expect(one).toBeInstanceOf(KithClient);
+  });
+});

@@ -1,0 +1,106 @@
+import { spawnSync } from 'node:child_process';
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { parseAllDocuments } from 'yaml';
+import { environmentNames } from '../../src/config/sources';
+import { itUnless, type Missing } from '../missing';
+
+const DEPLOY = join(__dirname, '..', '..', 'deploy');
+const CHART = join(DEPLOY, 'helm', 'kithdb');
+
+function whyNo(command: string, ...argv: string[]): Missing {
+  return spawnSync(command, argv).error === undefined ? undefined : `there is no ${command}`;
+}
+
+function helm(
+  verb: readonly string[],
+  settings: readonly string[],
+): { code: number | null; out: string; err: string } {
+  const set = settings.flatMap((setting) => ['--set', setting]);
+  const argv = [...verb, CHART, '--kube-version', '1.31.0', ...set];
+  const { status, stdout, stderr } = spawnSync('helm', argv, { encoding: 'utf8' });
+  return { code: status, out: stdout, err: stderr };
+}
+
+const IMAGE = 'image.repository=registry.example/kithdb';
+const ALL = [
+  IMAGE,
+  'tls.secretName=certificate',
+  'serviceMonitor.enabled=true',
+  'backup.enabled=true',
+  'networkPolicy.enabled=true',
+  'networkPolicy.from[0].podSelector.matchLabels.app=web',
+  'settings.memory_limit=2147483648',
+  'auth.adminPassword=Correct-horse-7-staple',
+  'auth.accessToken=0123456789012345678901234',
+];
+
+/** What the chart makes, by kind and name. */
+// eslint-disable-next-line @typescript-eslint/no-explicit-any -- Kubernetes' own types are not here
+function objects(...settings: string[]): Map<string, any> {
+  const { code, out, err } = helm(['template', 'demo'], settings);
+  expect({ code, err }).toEqual({ code: 0, err: '' });
+  const made = parseAllDocuments(out).map((document) => document.toJS());
+  return new Map(made.filter(Boolean).map((object) => [`${object.kind} ${object.metadata.name}`, object]));
+}
+
+describe('the Helm chart', () => {
+  const withHelm = itUnless(whyNo('helm', 'version'));
+
+  withHelm('is accepted by helm lint', () => {
+    for (const settings of [[IMAGE], ALL]) {
+      expect(helm(['lint', '--strict'], settings)).toMatchObject({ code: 0 });
+    }
+    expect(helm(['template', 'demo'], [])).toMatchObject({
+      code: 1,
+      err: expect.stringMatching(/image.repository is needed/),
+    });
+    const open = [IMAGE, 'networkPolicy.enabled=true'];
+    expect(helm(['template', 'demo'], open)).toMatchObject({
+      code: 1,
+      err: expect.stringMatching(/networkPolicy.from is needed/),
+    });
+  });
+
+  withHelm('sets only settings, and passes no secret but in a file', () => {
+    const made = objects(...ALL);
+    const [container] = made.get('StatefulSet demo-kithdb').spec.template.spec.containers;
+    const env: { name: string; value: string }[] = container.env;
+    expect(env.filter(({ name }) => !environmentNames().has(name))).toEqual([]);
+    expect(env.map(({ value }) => value).join()).not.toMatch(/staple|0123456789/);
+    expect(env).toContainEqual({ name: 'KITHDB_MEMORY_LIMIT', value: '2147483648' });
+    expect(container.readinessProbe.httpGet).toEqual({ path: '/readyz', port: 'http', scheme: 'HTTPS' });
+    expect(container.livenessProbe.httpGet.path).toBe('/livez');
+    expect([...made.keys()].sort()).toEqual([
+      'CronJob demo-kithdb-backup',
+      'NetworkPolicy demo-kithdb',
+      'PersistentVolumeClaim demo-kithdb-backups',
+      'PodDisruptionBudget demo-kithdb',
+      'Secret demo-kithdb',
+      'Service demo-kithdb',
+      'Service demo-kithdb-headless',
+      'ServiceMonitor demo-kithdb',
+      'StatefulSet demo-kithdb',
+    ]);
+  });
+
+  withHelm('makes an access token and no admin where no credential is given', () => {
+    const made = objects(IMAGE);
+    const { data } = made.get('Secret demo-kithdb');
+    expect(Object.keys(data)).toEqual(['access-token']);
+    expect(Buffer.from(data['access-token'], 'base64').toString()).toMatch(/^[0-9A-Za-z]{43}$/);
+    const [container] = made.get('StatefulSet demo-kithdb').spec.template.spec.containers;
+    expect(container.env.map(({ name }: { name: string }) => name)).toEqual([
+      'KITHDB_ACCESS_TOKEN_FILE',
+      'KITHDB_ACCESS_TOKEN_PERMISSION',
+    ]);
+    expect(objects(IMAGE, 'auth.existingSecret=mine').has('Secret demo-kithdb')).toBe(false);
+  });
+});
+
+const units = readdirSync(join(DEPLOY, 'systemd')).map((name) => join(DEPLOY, 'systemd', name));
+
+itUnless(whyNo('systemd-analyze', '--version'))('the systemd units are accepted by systemd-analyze', () => {
+  const { status, stderr } = spawnSync('systemd-analyze', ['verify', ...units], { encoding: 'utf8' });
+  expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+});

@@ -1,0 +1,115 @@
+'use strict';
+
+/**
+ * Faults that tests plant into the TypeScript sources, one at a time: see docs/faults.md. A fault is a piece of a source
+ * that is replaced when a test loads it, so nothing of it is in the sources or in `dist/`. The variable `PLANTED_FAULT`
+ * names the one that is planted.
+ */
+const { join } = require('node:path');
+
+const root = join(__dirname, '..', '..');
+
+/** @type {Record<string, {what: string, file: string, find: string, replace: string}>} */
+const TYPESCRIPT_FAULTS = {
+  StoreNotSynced: {
+    what: 'The store of authentication has `synchronous = OFF`.',
+    file: 'src/auth/store/schema.ts',
+    find: 'PRAGMA synchronous = FULL;',
+    replace: 'PRAGMA synchronous = OFF;',
+  },
+  StoreHasLog: {
+    what: 'The store of authentication has a log in place of a rollback journal.',
+    file: 'src/auth/store/schema.ts',
+    find: 'PRAGMA journal_mode = TRUNCATE;',
+    replace: 'PRAGMA journal_mode = WAL;',
+  },
+  DigestNotSynced: {
+    what: 'The digest of the store is not synced before the store commits.',
+    file: 'src/auth/store/digest-file.ts',
+    find: 'await file.sync();',
+    replace: '',
+  },
+  DigestNameNotSynced: {
+    what: 'The name of the digest of the store is not synced.',
+    file: 'src/auth/store/digest-file.ts',
+    find: 'await syncFolder(this.folder);',
+    replace: '',
+  },
+  DigestNotCompared: {
+    what: 'A store is not compared with the digest beside it.',
+    file: 'src/auth/store/verification.ts',
+    find: 'const { digest } = recorded;',
+    replace: 'return undefined; const { digest } = recorded;',
+  },
+  UnknownStateOpens: {
+    what: 'A setting that has no known value disables authentication.',
+    file: 'src/auth/store/port.ts',
+    find: 'AUTH_STATES.find((state) => state === text)',
+    replace: "(AUTH_STATES.find((state) => state === text) ?? 'false')",
+  },
+  FailuresNotCounted: {
+    what: 'Wrong passwords are not counted.',
+    file: 'src/auth/login-throttle.ts',
+    find: 'this.#failures.push(now);',
+    replace: '',
+  },
+  DeletedTokenKnown: {
+    what: 'A token that was deleted or replaced stays known.',
+    file: 'src/auth/service.ts',
+    find: 'this.parts.identities.clear();',
+    replace: '',
+  },
+  ExpiredTokenTaken: {
+    what: 'A token that has expired is taken.',
+    file: 'src/auth/service.ts',
+    find: 'nowMs >= expiresAt * 1000',
+    replace: 'false',
+  },
+  LongJwtTaken: {
+    what: 'A JWT that lives longer than the setting is taken.',
+    file: 'src/auth/admin-jwt.ts',
+    find: 'payload.exp - payload.iat <= this.lifetimeSeconds &&',
+    replace: '',
+  },
+  OldJwtTaken: {
+    what: 'A JWT from before the last change of the password is taken.',
+    file: 'src/auth/admin-jwt.ts',
+    find: 'payload[GENERATION] === generation',
+    replace: 'true',
+  },
+  ForwardedIsLocal: {
+    what: 'A caller behind a proxy on this machine counts as local.',
+    file: 'src/auth/origin-guard.ts',
+    find: 'PROXY_HEADERS.has(name) || name.startsWith(FORWARDED_PREFIX)',
+    replace: 'false',
+  },
+  SecondCredentialTaken: {
+    what: 'Of two credentials of a kind the first counts.',
+    file: 'src/http/authorization.ts',
+    find: 'return authorizations > 1 || apiKeys > 1;',
+    replace: 'return false;',
+  },
+  BodyNotLimited: {
+    what: 'The size that a body announces is not limited.',
+    file: 'src/http/body.ts',
+    find: '(exchange.announcedBytes ?? 0) > limitBytes',
+    replace: 'false',
+  },
+};
+
+const planted = TYPESCRIPT_FAULTS[process.env.PLANTED_FAULT ?? ''];
+
+/** The source of a file, with the fault that is planted where it is in that file. */
+function withFault(source, path) {
+  if (planted === undefined || path !== join(root, planted.file)) return source;
+  return withReplacement(source, planted);
+}
+
+/** @throws Error unless the source has the piece exactly once. */
+function withReplacement(source, { file, find, replace }) {
+  const parts = source.split(find);
+  if (parts.length !== 2) throw new Error(`${file} has ${parts.length - 1} times: ${find}`);
+  return parts.join(replace);
+}
+
+module.exports = { TYPESCRIPT_FAULTS, withFault, withReplacement };

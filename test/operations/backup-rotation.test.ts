@@ -1,0 +1,263 @@
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
+import { createServer, type AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expiredOf, type BackupEntry } from '../../src/operations/backup-rotation';
+import { parseS3, S3Bucket } from '../../src/operations/s3-bucket';
+import { itUnless, type Missing } from '../missing';
+import { until } from '../until';
+import { kithdb, kithdbWith } from './command';
+import { Served } from './served';
+
+let folder: string;
+let dataDir: string;
+let server: Served | undefined;
+const processes: ChildProcess[] = [];
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'kithdb-rotation-'));
+  dataDir = join(folder, 'data');
+  server = undefined;
+});
+afterEach(async () => {
+  await server?.kill();
+  processes.splice(0).forEach((child) => child.kill());
+  rmSync(folder, { recursive: true });
+});
+
+describe('C11.4 which backups a new one replaces', () => {
+  const NOW = new Date('2026-07-20T02:00:00Z');
+  const NEW = '20260720T020000Z';
+  const day = (number: number): string => `202607${String(number).padStart(2, '0')}T020000Z`;
+  const entry = (stamp: string, state: BackupEntry['state'] = 'whole'): BackupEntry => ({
+    name: state === 'whole' ? stamp : `${stamp}.${state}`,
+    stamp,
+    state,
+  });
+
+  it.each<[string, BackupEntry[], number, string[]]>([
+    ['none at first', [entry(NEW)], 1, []],
+    ['the oldest', [entry(day(17)), entry(NEW), entry(day(19)), entry(day(18))], 2, [day(17), day(18)]],
+    ['none while there are too few', [entry(day(19)), entry(NEW)], 3, []],
+    ['no whole one for damaged ones', [entry(day(18)), entry(day(19), 'damaged'), entry(NEW)], 2, []],
+    [
+      'damaged ones that are older than all that are kept',
+      [entry(day(16), 'damaged'), entry(day(17)), entry(day(18), 'damaged'), entry(NEW)],
+      2,
+      [`${day(16)}.damaged`],
+    ],
+    [
+      'what was begun a week ago and not ended',
+      [entry(day(12), 'unfinished'), entry(day(14), 'unfinished'), entry(NEW)],
+      5,
+      [`${day(12)}.unfinished`],
+    ],
+    ['never itself, where the clock was set back', [entry('20270101T000000Z'), entry(NEW)], 1, []],
+  ])('%s', (_, entries, keep, expired) => {
+    expect(expiredOf(entries, NEW, keep, NOW)).toEqual(expired);
+  });
+});
+
+/** Runs a backup that keeps some. */
+async function kept(to: string, ...flags: string[]) {
+  const { code, out, err } = await kithdbWith(
+    S3_ENV,
+    'backup',
+    '--data-dir',
+    dataDir,
+    '--to',
+    to,
+    '--json',
+    ...flags,
+  );
+  return { code, err, report: out === '' ? undefined : JSON.parse(out) };
+}
+
+/** Lets a backup be an earlier one. */
+function age(to: string, name: string, stamp: string): void {
+  renameSync(join(to, name), join(to, name.replace(/^[^.]*/, stamp)));
+}
+
+describe('C11.4 kithdb backup --keep beside a running server', () => {
+  const to = (): string => join(folder, 'backups');
+  const names = (): string[] => readdirSync(to()).sort();
+
+  it('keeps the newest whole ones, and what is none of its own', async () => {
+    server = await Served.on(dataDir);
+    await server.create('points');
+    await server.upsert('points', 0, 100);
+    mkdirSync(to());
+    writeFileSync(join(to(), 'notes'), '');
+    mkdirSync(join(to(), '20200101T000000Z.removing'));
+    for (const stamp of ['20260101T000000Z', '20260102T000000Z']) {
+      expect(await kept(to(), '--keep', '2')).toMatchObject({ code: 0, err: '' });
+      age(to(), names().at(-2)!, stamp);
+    }
+    // One that lacks a part is not counted, and none is removed for it.
+    mkdirSync(join(to(), '20260103T000000Z', 'data'), { recursive: true });
+    const { code, report } = await kept(to(), '--keep', '2');
+    expect({ code, removed: report.removed, whole: report.whole }).toEqual({
+      code: 0,
+      removed: ['20260101T000000Z'],
+      whole: 2,
+    });
+    const last = names().at(-2)!;
+    expect(names()).toEqual(['20260102T000000Z', '20260103T000000Z', last, 'notes']);
+    expect(report.to).toBe(join(to(), last));
+    const restored = await kithdb('restore', '--from', report.to, '--data-dir', join(folder, 'restored'));
+    expect(restored.code).toBe(0);
+  });
+
+  it('removes nothing for one of damaged data, and nothing is left of one that fails', async () => {
+    server = await Served.on(dataDir);
+    await server.create('points');
+    // Two in one second get two names.
+    expect((await kept(to(), '--keep', '2')).code).toBe(0);
+    expect((await kept(to(), '--keep', '2')).code).toBe(0);
+    expect(names()).toHaveLength(2);
+    expect((await kept(to(), '--keep', '1')).report.removed).toHaveLength(2);
+    age(to(), names()[0]!, '20260101T000000Z');
+    await server.stop();
+    // A store of authentication that is gone: the rest is saved.
+    truncateSync(join(dataDir, 'auth.sqlite3'));
+    const { code, report } = await kept(to(), '--keep', '1');
+    expect({ code, removed: report.removed, whole: report.whole }).toEqual({
+      code: 3,
+      removed: [],
+      whole: 1,
+    });
+    expect(names()).toEqual(['20260101T000000Z', expect.stringMatching(/^\d{8}T\d{6}Z\.damaged$/)]);
+
+    const before = names();
+    rmSync(dataDir, { recursive: true });
+    expect((await kept(to(), '--keep', '1')).code).toBe(1);
+    expect(names()).toEqual(before);
+  });
+
+  it.each([
+    [['--to', 'x', '--keep', '0'], /--keep must be a whole number from 1/],
+    [['--to', 'x', '--keep', 'all'], /--keep must be a whole number from 1/],
+    [['--to', 's3://bucket/x'], /needs --keep N/],
+    [['--to', 'x', '--keep', '1', '--work', 'y'], /--work is for --to s3:/],
+    [['--to', 'x', '--s3-endpoint', 'http://x'], /--s3-endpoint is for --to s3:/],
+    [['--to', 's3://bucket', '--keep', '1', '--base', 'x'], /--base is for folders/],
+    [['--to', 's3://bucket', '--keep', '1', '--s3-endpoint', 'x'], /--s3-endpoint must be a URL/],
+  ])('refuses %j', async (flags, message) => {
+    expect(await kithdb('backup', '--data-dir', dataDir, ...flags)).toMatchObject({
+      code: 2,
+      err: expect.stringMatching(message),
+    });
+  });
+});
+
+describe('the address of a bucket', () => {
+  it('is read, or refused', () => {
+    expect(parseS3('/var/backups')).toBeUndefined();
+    expect(parseS3('s3://my-bucket')).toEqual({ bucket: 'my-bucket', prefix: '' });
+    expect(parseS3('s3://my-bucket/a//b/')).toEqual({ bucket: 'my-bucket', prefix: 'a/b' });
+    for (const text of ['s3://', 's3:///x', 's3://Bad_Name/x', 's3://my-bucket/../x']) {
+      expect(() => parseS3(text)).toThrow(/must be s3:/);
+    }
+  });
+});
+
+const S3_ENV = { AWS_ACCESS_KEY_ID: 'tester', AWS_SECRET_ACCESS_KEY: 'secret-of-the-tester' };
+
+/** A server with the S3 interface: `go install github.com/versity/versitygw/cmd/versitygw@latest`. */
+const GATEWAY = process.env['KITHDB_TEST_S3_GATEWAY'] ?? 'versitygw';
+
+function whyNoGateway(): Missing {
+  const { error } = spawnSync(GATEWAY, ['--version']);
+  return error === undefined ? undefined : 'there is no versitygw';
+}
+
+/** Starts it over a folder with one bucket; gives its address. */
+async function gateway(): Promise<string> {
+  const buckets = join(folder, 'buckets');
+  mkdirSync(join(buckets, 'my-bucket'), { recursive: true });
+  mkdirSync(join(folder, 'sidecar'));
+  const free = createServer().listen(0, '127.0.0.1');
+  await new Promise((resolve) => free.once('listening', resolve));
+  const { port } = free.address() as AddressInfo;
+  await new Promise((resolve) => free.close(resolve));
+  const credentials = ['--access', S3_ENV.AWS_ACCESS_KEY_ID, '--secret', S3_ENV.AWS_SECRET_ACCESS_KEY];
+  const argv = [
+    ...credentials,
+    '--port',
+    `127.0.0.1:${port}`,
+    'posix',
+    '--sidecar',
+    join(folder, 'sidecar'),
+    buckets,
+  ];
+  processes.push(spawn(GATEWAY, argv, { stdio: 'ignore' }));
+  const url = `http://127.0.0.1:${port}`;
+  await until(
+    () =>
+      fetch(url).then(
+        () => true,
+        () => false,
+      ),
+    50,
+  );
+  return url;
+}
+
+itUnless(whyNoGateway())('C11.4 keeps backups in a bucket of an S3 interface, each read back', async () => {
+  server = await Served.on(dataDir);
+  await server.create('points');
+  await server.upsert('points', 0, 1000);
+  const endpoint = await gateway();
+  const at = join(folder, 'buckets', 'my-bucket', 'db');
+  const work = join(folder, 'work');
+  mkdirSync(work);
+  const run = () => kept('s3://my-bucket/db', '--keep', '1', '--s3-endpoint', endpoint, '--work', work);
+
+  const first = await run();
+  expect(first).toMatchObject({ code: 0, report: { removed: [], whole: 1 } });
+  age(at, readdirSync(at)[0]!, '20260101T000000Z');
+  expect(await run()).toMatchObject({ code: 0, report: { removed: ['20260101T000000Z'], whole: 1 } });
+  const [name, ...others] = readdirSync(at).filter((entry) => existsSync(join(at, entry, 'BACKUP.json')));
+  expect(others).toEqual([]);
+  expect(readdirSync(work)).toEqual([]);
+  // The layout is that of a folder.
+  const restored = join(folder, 'restored');
+  expect((await kithdb('restore', '--from', join(at, name!), '--data-dir', restored)).code).toBe(0);
+  await server.stop();
+  server = await Served.on(restored);
+  expect(await server.points('points')).toHaveLength(1000);
+
+  await server.stop();
+  dataDir = restored;
+  expect(await kept('s3://other-bucket', '--keep', '1', '--s3-endpoint', endpoint)).toMatchObject({
+    code: 1,
+    err: expect.stringMatching(/s3:\/\/other-bucket\/.*NoSuchBucket/),
+  });
+  expect(await kept('s3://my-bucket/db', '--keep', '1', '--s3-endpoint', 'http://127.0.0.1:1')).toMatchObject(
+    {
+      code: 1,
+      err: expect.stringMatching(/ECONNREFUSED/),
+    },
+  );
+});
+
+itUnless(whyNoGateway())('a large file is sent to a bucket in parts', async () => {
+  const endpoint = await gateway();
+  Object.entries(S3_ENV).forEach(([name, value]) => (process.env[name] = value));
+  const bucket = await S3Bucket.open('my-bucket', { endpoint, region: 'us-east-1' });
+  const path = join(folder, 'large');
+  writeFileSync(path, Buffer.alloc(40 * 1024 * 1024 + 17, 'abcdefg'));
+  await bucket.put('large', path);
+  expect(await bucket.digestOf('large')).toMatchObject({ bytes: 40 * 1024 * 1024 + 17 });
+  expect(await bucket.list('')).toEqual([{ key: 'large', bytes: 40 * 1024 * 1024 + 17 }]);
+  bucket.close();
+});
