@@ -218,10 +218,14 @@ async function nativeEngine(options: EngineOptions): Promise<Engine> {
 /** Makes the engine without opening it. */
 function makeEngine({ config, log, lifecycle, cleanUp }: Start, factory: EngineFactory): Promise<Engine> {
   const { dataDir, searchThreads, memoryLimit, limits, scrubMbPerSecond, scrubIntervalHours } = config;
+  const { allowFilesystem: allowedFileSystems } = config;
   const memory = { machineBytes: totalmem(), ...(memoryLimit !== undefined && { limitBytes: memoryLimit }) };
   const scrub = { bytesPerSecond: scrubMbPerSecond * 1e6, intervalSeconds: scrubIntervalHours * 3600 };
   const make = async (): Promise<Engine> =>
-    factory({ dataDir, searchThreads, memory, limits, ...(scrubMbPerSecond > 0 && { scrub }) });
+    factory({
+      ...{ dataDir, searchThreads, memory, limits, allowedFileSystems },
+      ...(scrubMbPerSecond > 0 && { scrub }),
+    });
   const engine = make();
   engine.catch(() => undefined);
   cleanUp.add('engine', () => {
@@ -243,7 +247,8 @@ function openEngine(start: Start, auth: Deferred<AuthService>, making: Promise<E
     const store = await auth.ready;
     const engine = await making;
     if (lifecycle.phase !== 'stopping') {
-      await engine.open();
+      const warning = await engine.open();
+      if (warning !== undefined) log.warn(warning);
     }
     if (!lifecycle.becomeReady(engine)) {
       return false;

@@ -60,6 +60,18 @@ function runKills(_, count) {
   return runJest('kills', ['test/crash/kill'], { KITHDB_KILLS: count }, count);
 }
 
+/** Kills of the owner of a folder that eight processes write into, one every five seconds. */
+function runOwnerKills(_, count) {
+  const variables = {
+    KITHDB_OWNER_KILLS: count,
+    KITHDB_OWNER_KILL_EVERY_MS: 5000,
+    KITHDB_OWNER_PROCESSES: 8,
+    KITHDB_OWNER_POINTS: 60_000,
+    KITHDB_OWNER_PAUSE_MS: 200,
+  };
+  return runJest('owner-kills', ['test/embedded/processes', '-t', 'kills of the owner'], variables, count);
+}
+
 /** Flips of bits in the store of authentication and its journal. */
 function runAuthFlips(first, count) {
   const variables = { KITHDB_AUTH_FLIPS: count, KITHDB_FIRST_AUTH_FLIP: first };
@@ -138,6 +150,7 @@ const standard = {
   ),
   faults: { full: FAULTS.length, slice: 8, isNumbered: true, run: runFaults },
   kills: { full: 400, slice: 100, isNumbered: false, run: runKills },
+  'owner-kills': { full: 120, slice: 12, isNumbered: false, run: runOwnerKills },
   'auth-flips': { full: 10_000, slice: 2_000, isNumbered: true, run: runAuthFlips },
   'auth-kills': { full: 1, isNumbered: false, run: runAuthKills },
   // One server takes some minutes to meet its limit again and again: in full only.

@@ -44,6 +44,8 @@ export interface Config {
   readonly jwtTtlSeconds: number;
   /** Undefined takes the first that loads, memory excepted. */
   readonly tokenStore: SettingValues['tokenStore'];
+  /** Names of file systems that are allowed for new data directories. */
+  readonly allowFilesystem: readonly string[];
   /** 0 for no scrub. */
   readonly scrubMbPerSecond: number;
   readonly scrubIntervalHours: number;
@@ -239,6 +241,7 @@ function assemble(values: SettingValues, { tls, terminal, adminPasswordProblem }
     jwtSecret: values.jwtSecret,
     jwtTtlSeconds: values.jwtTtlSeconds,
     tokenStore: values.tokenStore,
+    allowFilesystem: Object.freeze(values.allowFilesystem),
     scrubMbPerSecond: values.scrubMbPerSecond,
     scrubIntervalHours: values.scrubIntervalHours,
     logLevel: values.logLevel,

@@ -123,6 +123,15 @@ export function parseBlocks(raw: RawValue): readonly string[] {
   return [...new Set(blocks)];
 }
 
+/** Names of file systems such as `nfs` or `fuse.sshfs`: separated by commas, or a list in the file. */
+export function parseFileSystems(raw: RawValue): readonly string[] {
+  const names = parseList(raw).map((name) => name.toLowerCase());
+  if (!names.every((name) => /^[a-z0-9][a-z0-9._-]{0,63}$/.test(name))) {
+    throw new BadValue('a list of names of file systems such as nfs or fuse.sshfs');
+  }
+  return [...new Set(names)];
+}
+
 /** Web origins such as `https://app.example.com`: separated by commas, or a list in the file. */
 export function parseOrigins(raw: RawValue): readonly string[] {
   const origins = parseList(raw);

@@ -3,6 +3,7 @@ import {
   oneOf,
   parseAccessToken,
   parseBlocks,
+  parseFileSystems,
   parseOrigins,
   parseSecret,
   parseSwitch,
@@ -217,6 +218,15 @@ export const SETTINGS = {
     placeholder: 'KIND',
     about:
       'What keeps the admin, the access tokens and the authentication setting: sqlite3 or node-sqlite (the same file format), or memory, which forgets everything at exit.',
+  }),
+  allowFilesystem: setting<readonly string[]>({
+    group: 'Data',
+    parse: parseFileSystems,
+    fallback: [],
+    fallbackText: 'none',
+    placeholder: 'NAMES',
+    about:
+      'File systems on which a new data directory may be made although they are not known to keep locks, renames, syncs and maps as a database needs them (nfs, smb, 9p, drvfs, any FUSE), separated by commas. The error of a start names the one.',
   }),
   scrubMbPerSecond: setting({
     group: 'Data',

@@ -22,8 +22,8 @@ export declare class NativeEngine {
    */
   constructor(onCompletions: (arg: Array<Completion>) => void)
   /**
-   * Opens the data directory on a thread of its own; completes `id` with an empty body, or with the code
-   * `open_failed`.
+   * Opens the data directory on a thread of its own; completes `id` with a warning about its file system, which is
+   * mostly empty, or with the code `open_failed`.
    */
   open(id: number, options: OpenOptions): void
   /**
@@ -55,6 +55,11 @@ export declare class NativeEngine {
    * little-endian), and returns how many bytes it has written; 0 when none is left. `frame` holds at least 64 KiB.
    */
   take(frame: Buffer): number
+  /**
+   * What this process is in the folder: `owner`, `attached to process 7` or `waiting for an owner`; nothing while it is
+   * not open.
+   */
+  role(): string | null
   /**
    * The number of the last report of what the engine serves; 0 while it is not open. What the calls below return
    * changes only with it.
@@ -355,6 +360,16 @@ export interface NativeScrubOptions {
   intervalSeconds: number
 }
 
+/** How a directory is shared with other processes by one that is no server. */
+export interface NativeSharing {
+  /** Only this process has it, or none. */
+  exclusive: boolean
+  /** It is never the owner, and writes nothing. */
+  readOnly: boolean
+  /** How long opening may wait for another process. */
+  patienceMs: number
+}
+
 /** Counts over searches. */
 export interface NativeSearches {
   /** Exact scans of originals. */
@@ -425,6 +440,10 @@ export interface OpenOptions {
   limits?: NativeLimits
   /** How files are read in the background for signs of decay; not at all when absent. */
   scrub?: NativeScrubOptions
+  /** How the directory is shared with other processes; as a server has it when absent. */
+  sharing?: NativeSharing
+  /** Names of file systems on which a new directory may be made although they do not keep the promises of one. */
+  allowedFileSystems?: Array<string>
 }
 
 /**

@@ -75,7 +75,7 @@ class Facade implements Engine {
 
   constructor(private readonly options: EngineOptions) {}
 
-  async open(): Promise<void> {
+  async open(): Promise<string | undefined> {
     if (this.state !== 'closed') throw new Error('The engine was opened already.');
     this.state = 'opening';
     try {
@@ -86,21 +86,28 @@ class Facade implements Engine {
       });
       this.native = native;
       this.places = new Map(binding.NativeEngine.operations().map((name, place) => [name, place]));
-      const { dataDir, searchThreads, memory, limits, scrub } = this.options;
-      await this.awake((id) => {
+      const { dataDir, searchThreads, memory, limits, scrub, sharing, allowedFileSystems } = this.options;
+      const warning = await this.awake((id) => {
         native.open(id, {
           dataDir,
           ...(searchThreads === undefined ? {} : { searchThreads }),
           ...(memory === undefined ? {} : { memory }),
           ...(limits === undefined ? {} : { limits }),
           ...(scrub === undefined ? {} : { scrub }),
+          ...(sharing === undefined ? {} : { sharing }),
+          ...(allowedFileSystems === undefined ? {} : { allowedFileSystems: [...allowedFileSystems] }),
         });
       });
       this.state = 'ready';
+      return warning.length === 0 ? undefined : warning.toString();
     } catch (error) {
       this.state = 'closed';
       throw error;
     }
+  }
+
+  role(): string | undefined {
+    return this.native?.role() ?? undefined;
   }
 
   receive(): IncomingBody {
@@ -256,11 +263,11 @@ class Facade implements Engine {
   }
 
   /** A call that keeps the event loop alive, so that the process does not end while it runs. */
-  private async awake(start: (id: number) => void): Promise<void> {
+  private async awake(start: (id: number) => void): Promise<Answer> {
     const timer = setInterval(() => undefined, KEEP_ALIVE_MS);
     const id = this.nextCall();
     try {
-      await this.call(id, () => {
+      return await this.call(id, () => {
         start(id);
       });
     } finally {

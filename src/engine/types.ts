@@ -260,8 +260,22 @@ export interface EngineOptions {
   };
   /** The limits of C2.7 that are settings. */
   readonly limits?: Partial<EngineLimits>;
+  /** How the folder is shared with other processes (C18); as a server has it when absent. */
+  readonly sharing?: Sharing;
+  /** Names of file systems on which a new folder may be made although they do not keep the promises of one (C18). */
+  readonly allowedFileSystems?: readonly string[];
   /** How files are read in the background for signs of decay; not at all when absent. */
   readonly scrub?: { readonly bytesPerSecond: number; readonly intervalSeconds: number };
+}
+
+/** How a process that is no server shares a folder with others (C18). */
+export interface Sharing {
+  /** Only this process has it, or none. */
+  readonly exclusive: boolean;
+  /** It is never the owner, and writes nothing. */
+  readonly readOnly: boolean;
+  /** How long opening may wait for another process. */
+  readonly patienceMs: number;
 }
 
 /** The limits of C2.7. */
@@ -289,8 +303,13 @@ export interface IncomingBody {
 
 /** The engine as the server uses it. */
 export interface Engine {
-  /** Opens the data directory and replays the log; resolves when ready, rejects when the directory is unusable. */
-  open(): Promise<void>;
+  /**
+   * Opens the data directory and replays the log; resolves when ready, rejects when the directory is unusable. A warning
+   * about its file system, where there is one (C18).
+   */
+  open(): Promise<string | undefined>;
+  /** What this process is in the folder: `owner`, `attached to process 7`, `waiting for an owner`; undefined while not open. */
+  role?(): string | undefined;
   /** An empty body, to be filled and then passed to {@link Engine.execute} or discarded. */
   receive(): IncomingBody;
   /** The whole success envelope as JSON bytes; rejects with an {@link EngineError}. */

@@ -58,6 +58,7 @@ describe('C11.2 defaults', () => {
       corsOrigins: [],
       trustedProxies: [],
       tokenStore: undefined,
+      allowFilesystem: [],
       scrubMbPerSecond: 20,
       scrubIntervalHours: 24,
       logLevel: 'info',

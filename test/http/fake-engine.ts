@@ -82,8 +82,8 @@ export class FakeEngine implements Engine {
   refreshes = 0;
   issues: readonly HealthIssue[] = [];
 
-  open(): Promise<void> {
-    return this.opening;
+  async open(): Promise<undefined> {
+    await this.opening;
   }
 
   receive(): FakeBody {

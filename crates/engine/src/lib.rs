@@ -10,6 +10,8 @@ pub mod api;
 #[doc(hidden)]
 pub mod arena;
 #[doc(hidden)]
+pub mod attach;
+#[doc(hidden)]
 pub mod catalog;
 #[doc(hidden)]
 pub mod change;
@@ -69,6 +71,7 @@ pub mod vectors;
 #[doc(hidden)]
 pub mod wal;
 
+pub use attach::{Membership, NotOpened, OpenEngine, PROTOCOL_VERSION, Purpose, SharedFolder};
 pub use catalog::OpenError;
 pub use collection::{Losses, MemoryReport};
 pub use deadline::Cancellation;
@@ -87,7 +90,8 @@ pub use memory::{MemoryLimit, MemoryUse};
 pub use query::Tally;
 pub use recent_operations::CallIdentity;
 #[cfg(feature = "testing")]
-pub use storage::CrashPoint;
+pub use storage::{CrashPoint, CrashPoints};
+pub use storage::{Decision, LockGuard, Storage, decide_for};
 #[cfg(feature = "testing")]
 pub use supervision::PlantedPanic;
 pub use supervision::Task;

@@ -17,20 +17,24 @@ pub mod test_switches;
 use bodies::Bodies;
 use calls::Calls;
 use completions::{Completion, Completions, lock};
-use kithdb_engine::{Body, CallIdentity, Engine, Error, OpenError, Operation, OperationId, Report, Request};
+use kithdb_engine::{
+    Body, CallIdentity, Decision, Engine, Error, OpenEngine, Operation, OperationId, Report, Request,
+    SharedFolder, decide_for,
+};
 use napi::bindgen_prelude::{ArrayBuffer, BufferSlice, Function};
 use napi_derive::napi;
 use options::OpenOptions;
 use status::{NativeHealthIssue, NativePanics, NativeScrub, NativeStatus};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// An engine over one data directory.
+/// An engine over one data directory, in this process or in the one that owns the directory.
 #[napi]
 pub struct NativeEngine {
     /// `None` before `open` has succeeded and after `close`.
-    engine: Arc<Mutex<Option<Arc<Engine>>>>,
+    folder: Arc<Mutex<Option<Arc<SharedFolder>>>>,
     completions: Arc<Completions>,
     bodies: Bodies,
     calls: Arc<Calls>,
@@ -44,26 +48,26 @@ impl NativeEngine {
     pub fn new(on_completions: Function<'_, Vec<Completion>, ()>) -> napi::Result<NativeEngine> {
         let completions = Completions::new(on_completions)?;
         Ok(NativeEngine {
-            engine: Arc::default(),
+            folder: Arc::default(),
             completions,
             bodies: Bodies::default(),
             calls: Arc::default(),
         })
     }
 
-    /// Opens the data directory on a thread of its own; completes `id` with an empty body, or with the code
-    /// `open_failed`.
+    /// Opens the data directory on a thread of its own; completes `id` with a warning about its file system, which is mostly
+    /// empty, or with the code `open_failed`.
     #[napi(catch_unwind)]
     pub fn open(&self, id: u32, options: OpenOptions) -> napi::Result<()> {
-        let (slot, completions) = (Arc::clone(&self.engine), Arc::clone(&self.completions));
+        let (slot, completions) = (Arc::clone(&self.folder), Arc::clone(&self.completions));
         on_own_thread("kith-open", move || {
             let opened = catch_unwind(AssertUnwindSafe(|| open(&options)));
             completions.push(match opened {
-                Ok(Ok(engine)) => {
-                    *lock(&slot) = Some(Arc::new(engine));
-                    Completion::success(id, Vec::new())
+                Ok(Ok((folder, warning))) => {
+                    *lock(&slot) = Some(Arc::new(folder));
+                    Completion::success(id, warning.into_bytes())
                 }
-                Ok(Err(error)) => Completion::open_failed(id, &error.to_string()),
+                Ok(Err(why)) => Completion::open_failed(id, &why),
                 Err(_) => Completion::open_failed(id, "the engine failed while opening the data directory"),
             });
         })
@@ -118,7 +122,7 @@ impl NativeEngine {
     ) {
         let body: Body = Box::new(self.bodies.take(id));
         let completions = Arc::clone(&self.completions);
-        let Some(engine) = lock(&self.engine).clone() else {
+        let Some(folder) = lock(&self.folder).clone() else {
             return completions.push(Completion::failure(id, &Error::NotReady));
         };
         let Some(operation) = Operation::at(operation as usize) else {
@@ -146,7 +150,7 @@ impl NativeEngine {
             cancellation: self.calls.begin(id),
         };
         let calls = Arc::clone(&self.calls);
-        engine.execute(
+        folder.execute(
             request,
             Box::new(move |result| {
                 calls.end(id);
@@ -178,6 +182,13 @@ impl NativeEngine {
         self.completions.take(&mut frame) as u32
     }
 
+    /// What this process is in the folder: `owner`, `attached to process 7` or `waiting for an owner`; nothing while it is not
+    /// open.
+    #[napi(catch_unwind)]
+    pub fn role(&self) -> Option<String> {
+        lock(&self.folder).as_ref().map(|folder| folder.role())
+    }
+
     /// The number of the last report of what the engine serves; 0 while it is not open. What the calls below return
     /// changes only with it.
     #[napi(catch_unwind)]
@@ -188,7 +199,7 @@ impl NativeEngine {
     /// Completes `id` when the last report is at most so old.
     #[napi(catch_unwind)]
     pub fn refresh(&self, id: u32, max_age_ms: f64) {
-        let engine = lock(&self.engine).clone();
+        let engine = self.engine();
         let completions = Arc::clone(&self.completions);
         let done = Box::new(move || completions.push(Completion::success(id, Vec::new())));
         match engine {
@@ -219,8 +230,7 @@ impl NativeEngine {
     /// What the scrub did; nothing while the engine is not open.
     #[napi(catch_unwind)]
     pub fn scrub(&self) -> NativeScrub {
-        let engine = lock(&self.engine).clone();
-        engine.map(|engine| engine.scrub_report()).unwrap_or_default().into()
+        self.engine().map(|engine| engine.scrub_report()).unwrap_or_default().into()
     }
 
     /// Links every file that is served into the folder `staging` of the data directory, for a backup to copy; completes
@@ -239,8 +249,8 @@ impl NativeEngine {
     /// Cancels running requests that have not been written to the log. Further ones are refused.
     #[napi(catch_unwind)]
     pub fn give_up_requests(&self) {
-        if let Some(engine) = lock(&self.engine).clone() {
-            engine.give_up_requests();
+        if let Some(folder) = lock(&self.folder).clone() {
+            folder.give_up_requests();
         }
     }
 
@@ -248,12 +258,12 @@ impl NativeEngine {
     /// directory, and then completes `id`. A second call only completes.
     #[napi(catch_unwind)]
     pub fn close(&self, id: u32, time_ms: f64) -> napi::Result<()> {
-        let engine = lock(&self.engine).take();
+        let folder = lock(&self.folder).take();
         let completions = Arc::clone(&self.completions);
         let time = milliseconds(time_ms);
         on_own_thread("kith-close", move || {
-            if let Some(engine) = engine {
-                let _ = catch_unwind(AssertUnwindSafe(|| engine.close_within(time)));
+            if let Some(folder) = folder {
+                let _ = catch_unwind(AssertUnwindSafe(|| folder.close_within(time)));
             }
             completions.push(Completion::success(id, Vec::new()));
         })
@@ -261,8 +271,13 @@ impl NativeEngine {
 }
 
 impl NativeEngine {
+    /// The engine, while this process has it.
+    fn engine(&self) -> Option<Arc<Engine>> {
+        lock(&self.folder).as_ref().and_then(|folder| folder.engine())
+    }
+
     fn report(&self) -> Option<Arc<Report>> {
-        lock(&self.engine).as_ref().map(|engine| engine.report())
+        self.engine().map(|engine| engine.report())
     }
 
     /// Runs `work` with the open engine on a thread of its own, and completes `id` with an empty body or the error.
@@ -272,7 +287,7 @@ impl NativeEngine {
         id: u32,
         work: impl FnOnce(&Engine) -> Result<(), Error> + Send + 'static,
     ) -> napi::Result<()> {
-        let engine = lock(&self.engine).clone();
+        let engine = self.engine();
         let completions = Arc::clone(&self.completions);
         on_own_thread(thread, move || {
             let done = match engine {
@@ -288,11 +303,21 @@ impl NativeEngine {
     }
 }
 
-fn open(options: &OpenOptions) -> Result<Engine, OpenError> {
+/// Opens the folder; with a warning about its file system, or why it is not opened.
+fn open(options: &OpenOptions) -> Result<(SharedFolder, String), String> {
+    let path = Path::new(&options.data_dir);
+    let warning = match decide_for(path, options.allowed_file_systems()) {
+        Decision::Open => String::new(),
+        Decision::Warn(why) => why,
+        Decision::Refuse(why) => return Err(why),
+    };
+    let of_engine = options.engine_options();
     #[cfg(feature = "testing")]
-    return test_switches::open(&options.data_dir, options.engine_options());
+    let open: OpenEngine = Box::new(move |storage, lock| test_switches::open(storage, lock, of_engine));
     #[cfg(not(feature = "testing"))]
-    Engine::open_directory(&options.data_dir, options.engine_options())
+    let open: OpenEngine = Box::new(move |storage, lock| Engine::open_held(storage, lock, of_engine));
+    let folder = SharedFolder::open(path, options.membership(), open).map_err(|error| error.to_string())?;
+    Ok((folder, warning))
 }
 
 /// A duration from JavaScript's milliseconds, between zero (also for what is not a finite number) and a day.

@@ -1,8 +1,12 @@
 //! Options of `open`, as they come from JavaScript.
 
-use kithdb_engine::{Limits, MemoryLimit, Options, ScrubOptions};
+use crate::milliseconds;
+use kithdb_engine::{Limits, Membership, MemoryLimit, Options, Purpose, ScrubOptions};
 use napi_derive::napi;
 use std::time::Duration;
+
+/// How long a server that starts waits for a process that is opening the directory, or hands it over.
+const SERVER_PATIENCE: Duration = Duration::from_secs(60);
 
 /// How to open a data directory.
 #[napi(object, object_to_js = false)]
@@ -17,6 +21,21 @@ pub struct OpenOptions {
     pub limits: Option<NativeLimits>,
     /// How files are read in the background for signs of decay; not at all when absent.
     pub scrub: Option<NativeScrubOptions>,
+    /// How the directory is shared with other processes; as a server has it when absent.
+    pub sharing: Option<NativeSharing>,
+    /// Names of file systems on which a new directory may be made although they do not keep the promises of one.
+    pub allowed_file_systems: Option<Vec<String>>,
+}
+
+/// How a directory is shared with other processes by one that is no server.
+#[napi(object, object_to_js = false)]
+pub struct NativeSharing {
+    /// Only this process has it, or none.
+    pub exclusive: bool,
+    /// It is never the owner, and writes nothing.
+    pub read_only: bool,
+    /// How long opening may wait for another process.
+    pub patience_ms: f64,
 }
 
 /// How much memory there is.
@@ -60,6 +79,29 @@ pub struct NativeLimits {
 }
 
 impl OpenOptions {
+    /// How this process takes part in the directory.
+    pub fn membership(&self) -> Membership {
+        match &self.sharing {
+            None => Membership {
+                purpose: Purpose::Server,
+                exclusive: false,
+                read_only: false,
+                patience: SERVER_PATIENCE,
+            },
+            Some(sharing) => Membership {
+                purpose: Purpose::Embedded,
+                exclusive: sharing.exclusive,
+                read_only: sharing.read_only,
+                patience: milliseconds(sharing.patience_ms),
+            },
+        }
+    }
+
+    /// See the field.
+    pub fn allowed_file_systems(&self) -> &[String] {
+        self.allowed_file_systems.as_deref().unwrap_or_default()
+    }
+
     /// The engine's options.
     pub fn engine_options(&self) -> Options {
         let defaults = Options::default();

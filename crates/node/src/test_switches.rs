@@ -1,9 +1,9 @@
 //! Switches that only tests set. An addon with the feature `testing` exports `setTestSwitches`; the product does not.
 
 use crate::completions::lock;
-use kithdb_engine::{CrashPoint, Engine, OpenError, Options, PlantedPanic};
+use kithdb_engine::{CrashPoint, CrashPoints, Engine, LockGuard, OpenError, Options, PlantedPanic, Storage};
 use napi_derive::napi;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 /// Switches for the engines that this process opens from now on.
 #[napi(object, object_to_js = false)]
@@ -38,7 +38,7 @@ pub fn set_test_switches(switches: TestSwitches) -> napi::Result<()> {
 }
 
 /// Opens an engine as the switches say.
-pub fn open(data_dir: &str, options: Options) -> Result<Engine, OpenError> {
+pub fn open(storage: Arc<dyn Storage>, held: LockGuard, options: Options) -> Result<Engine, OpenError> {
     let (options, crash_point) = {
         let switches = lock(&SWITCHES);
         let options = if switches.eager.unwrap_or(false) { options.eager() } else { options };
@@ -46,10 +46,11 @@ pub fn open(data_dir: &str, options: Options) -> Result<Engine, OpenError> {
         let panics_in = panic_in(&switches).ok().flatten();
         (Options { panics_on_request, panics_in, ..options }, crash_point(&switches).ok().flatten())
     };
-    match crash_point {
-        Some(point) => Engine::open_directory_to_crash(data_dir, options, point),
-        None => Engine::open_directory(data_dir, options),
-    }
+    let storage = match crash_point {
+        Some(point) => Arc::new(CrashPoints::new(storage, point)),
+        None => storage,
+    };
+    Engine::open_held(storage, held, options)
 }
 
 fn crash_point(switches: &TestSwitches) -> Result<Option<CrashPoint>, String> {

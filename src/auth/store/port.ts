@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 /** The admin as it is stored. There is one or none. */
 export interface StoredAdmin {
   /** A PHC string. */
@@ -119,7 +121,7 @@ export class StoreInUse extends Error {
   override readonly name = 'StoreInUse';
 
   constructor(path: string) {
-    super(`${path} is in use: another KithDB process runs on this data directory`);
+    super(`${path} is in use: another KithDB process runs on this data directory${holderOf(path)}`);
   }
 }
 
@@ -164,4 +166,14 @@ export function damageOf(error: unknown): string {
     return error.message;
   }
   throw error;
+}
+
+/** Names the process that holds the data directory of a store, where its lock file says so (C18). */
+function holderOf(path: string): string {
+  try {
+    const pid = readFileSync(join(dirname(path), 'lock'), 'utf8').trim();
+    return /^\d{1,10}$/.test(pid) ? ` (process ${pid})` : '';
+  } catch {
+    return '';
+  }
 }

@@ -5,8 +5,6 @@ use super::{Engine, Options};
 use crate::catalog::{OpenError, claim, claim_to_read};
 use crate::collection::OpeningOptions;
 use crate::integrity::{self, CheckReport, LogEnd, RepairReport, UnsoundFile};
-#[cfg(feature = "testing")]
-use crate::storage::{CrashPoint, CrashPoints};
 use crate::storage::{LockGuard, RealDisk, Storage};
 use std::sync::Arc;
 
@@ -17,19 +15,6 @@ impl Engine {
     /// As [`Engine::open`].
     pub fn open_directory(path: &str, options: Options) -> Result<Engine, OpenError> {
         Engine::open(disk_at(path)?, options)
-    }
-
-    /// The same, with a process that ends at `point`.
-    ///
-    /// # Errors
-    /// As [`Engine::open`].
-    #[cfg(feature = "testing")]
-    pub fn open_directory_to_crash(
-        path: &str,
-        options: Options,
-        point: CrashPoint,
-    ) -> Result<Engine, OpenError> {
-        Engine::open(Arc::new(CrashPoints::new(disk_at(path)?, point)), options)
     }
 }
 

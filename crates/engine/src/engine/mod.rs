@@ -74,12 +74,12 @@ const LARGE_BODY_BYTES: usize = 256 << 10;
 /// Threads that create and delete collections. Each waits for the log, one at a time.
 const CATALOG_THREADS: usize = 2;
 /// The greatest timeout of a request. A longer one is shortened to this.
-const LONGEST_REQUEST: Duration = Duration::from_secs(3600);
+pub(crate) const LONGEST_REQUEST: Duration = Duration::from_secs(3600);
 /// Time that a request has when it does not say how much.
-const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
+pub(crate) const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The bytes of a body.
-pub type Body = Box<dyn AsRef<[u8]> + Send>;
+pub type Body = Box<dyn AsRef<[u8]> + Send + Sync>;
 
 /// One request.
 pub struct Request {
@@ -229,6 +229,18 @@ impl Engine {
     /// [`OpenError`] when nothing can be served. A collection that cannot be opened is no error: it is quarantined.
     pub fn open(storage: Arc<dyn Storage>, options: Options) -> Result<Engine, OpenError> {
         let lock = catalog::claim(&*storage)?;
+        Engine::open_held(storage, lock, options)
+    }
+
+    /// The same with a directory that this process has claimed already.
+    ///
+    /// # Errors
+    /// As [`Engine::open`].
+    pub fn open_held(
+        storage: Arc<dyn Storage>,
+        lock: LockGuard,
+        options: Options,
+    ) -> Result<Engine, OpenError> {
         let Opened { catalog, report, damage } = catalog::open(
             Arc::clone(&storage),
             options.limits,

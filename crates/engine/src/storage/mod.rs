@@ -15,6 +15,7 @@
 mod crash_points;
 mod disk;
 mod error;
+mod file_system;
 pub mod header;
 mod map;
 mod memory;
@@ -30,6 +31,7 @@ pub mod sim;
 pub use crash_points::{CrashPoint, CrashPoints};
 pub use disk::RealDisk;
 pub use error::{ErrorKind, StorageError};
+pub use file_system::{Decision, decide_for};
 pub use map::{Map, map_faults};
 pub use memory::MemoryDisk;
 pub use other_format::OtherFormat;
@@ -38,6 +40,8 @@ pub use replace::{OTHER_IS_SOUND, make_dir, replace};
 pub use reserve::Reserve;
 #[cfg(feature = "testing")]
 pub use sim::{Call, Fault, SimDisk, Turn};
+
+use std::sync::Arc;
 
 /// Shorthand for what every storage call returns.
 pub type Result<T> = std::result::Result<T, StorageError>;
@@ -164,12 +168,17 @@ pub trait StorageFile: Send {
 
 /// Holds the data directory for one process until it is dropped.
 pub struct LockGuard {
-    _held: Box<dyn Send + Sync>,
+    _held: Arc<dyn Send + Sync>,
 }
 
 impl LockGuard {
     fn new(held: impl Send + Sync + 'static) -> Self {
-        Self { _held: Box::new(held) }
+        Self { _held: Arc::new(held) }
+    }
+
+    /// The same claim once more: it ends with the last of them.
+    pub fn share(&self) -> LockGuard {
+        Self { _held: Arc::clone(&self._held) }
     }
 }
 

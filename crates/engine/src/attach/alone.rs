@@ -1,0 +1,67 @@
+//! A folder on a system without Unix sockets: one process has it, and all others get the error that says so. The named pipe
+//! that is to take the place of the socket is designed in `docs/embedding.md`.
+
+use super::membership::{Membership, NotOpened, OpenEngine};
+use crate::catalog::claim;
+use crate::engine::{Engine, Reply, Request};
+use crate::error::Error;
+use crate::storage::RealDisk;
+use parking_lot::Mutex;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A folder that this process owns.
+pub struct SharedFolder {
+    engine: Mutex<Option<Arc<Engine>>>,
+}
+
+impl SharedFolder {
+    /// Opens a folder, which is created when it is missing.
+    ///
+    /// # Errors
+    /// [`NotOpened`]; also where another process has it, and for one that is to be open for reading only.
+    pub fn open(path: &Path, membership: Membership, open: OpenEngine) -> Result<SharedFolder, NotOpened> {
+        if membership.read_only {
+            return Err(NotOpened::InUse(
+                "readOnly needs Unix sockets, which this system does not have".into(),
+            ));
+        }
+        let disk = RealDisk::open(path).map_err(|error| NotOpened::Folder(error.into()))?;
+        let lock = claim(&disk)?;
+        let engine = open(Arc::new(disk), lock)?;
+        Ok(SharedFolder { engine: Mutex::new(Some(Arc::new(engine))) })
+    }
+
+    /// Executes a request; the reply is called exactly once.
+    pub fn execute(&self, request: Request, reply: Reply) {
+        match self.engine() {
+            Some(engine) => engine.execute(request, reply),
+            None => reply(Err(Error::ShuttingDown)),
+        }
+    }
+
+    /// The engine, until it is closed.
+    pub fn engine(&self) -> Option<Arc<Engine>> {
+        self.engine.lock().clone()
+    }
+
+    /// What this process is, in words.
+    pub fn role(&self) -> String {
+        "owner".to_string()
+    }
+
+    /// Gives up the requests that run and are not written.
+    pub fn give_up_requests(&self) {
+        if let Some(engine) = self.engine() {
+            engine.give_up_requests();
+        }
+    }
+
+    /// Closes the engine in about that time.
+    pub fn close_within(&self, time: Duration) {
+        if let Some(engine) = self.engine.lock().take() {
+            engine.close_within(time);
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! Calls of this process that wait for an owner, or for its answer.
+
+use super::frame::CallFrame;
+use super::outgoing::SharedBytes;
+use crate::deadline::{Cancellation, Deadline};
+use crate::engine::{Body, DEFAULT_TIMEOUT, LONGEST_REQUEST, Operation, Reply, Request};
+use crate::error::Error;
+use crate::recent_operations::CallIdentity;
+use crate::types::{Lsn, OperationId};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Calls that may wait; more are refused.
+const MOST_CALLS: usize = 65_536;
+/// Bytes of bodies that may wait; more are refused.
+const MOST_BYTES: usize = 1 << 30;
+/// An owner answers a call at its deadline. After this time it is taken to be stopped.
+const GRACE: Duration = Duration::from_millis(1000);
+
+/// A call, as often as it is sent.
+pub struct Call {
+    operation: Operation,
+    collection: String,
+    target: Option<String>,
+    wait: bool,
+    start: Instant,
+    allowed: Duration,
+    pub body: SharedBytes,
+    answer_room: Option<usize>,
+    cancellation: Cancellation,
+    /// The operation id, of a write that has one.
+    id: Option<OperationId>,
+    /// The position of the log when it was sent to an owner for the first time.
+    first_sent: Option<Lsn>,
+    /// The owner was told that nobody waits for it.
+    is_cancelled: bool,
+}
+
+/// A body that is sent again if need be.
+struct Kept(SharedBytes);
+
+impl AsRef<[u8]> for Kept {
+    fn as_ref(&self) -> &[u8] {
+        (*self.0).as_ref()
+    }
+}
+
+impl Call {
+    /// A call from a request.
+    pub fn new(request: Request) -> Call {
+        let Request { operation, collection, target, wait, timeout, body, start, identity, .. } = request;
+        let body: Box<dyn AsRef<[u8]> + Send + Sync> = body;
+        Call {
+            operation,
+            collection,
+            target,
+            wait,
+            start,
+            allowed: timeout.unwrap_or(DEFAULT_TIMEOUT).min(LONGEST_REQUEST),
+            body: Arc::from(body),
+            answer_room: request.answer_room,
+            cancellation: request.cancellation,
+            id: identity.map(|call| call.id).filter(|_| operation.is_write()),
+            first_sent: identity.and_then(|call| call.first_sent),
+            is_cancelled: false,
+        }
+    }
+
+    /// The request to the engine of this process.
+    pub fn request(&self) -> Request {
+        let body: Body = Box::new(Kept(Arc::clone(&self.body)));
+        Request {
+            operation: self.operation,
+            collection: self.collection.clone(),
+            target: self.target.clone(),
+            wait: self.wait,
+            timeout: Some(self.allowed),
+            body,
+            start: self.start,
+            identity: self.id.map(|id| CallIdentity { id, first_sent: self.first_sent }),
+            answer_room: self.answer_room,
+            cancellation: self.cancellation.clone(),
+        }
+    }
+
+    /// The frame to the owner; `position` is that of its log. A write has an operation id from then on.
+    pub fn frame(&mut self, call: u64, position: Lsn) -> Vec<u8> {
+        if self.operation.is_write() {
+            self.id.get_or_insert_with(|| OperationId::new(random()));
+        }
+        let first_sent = self.first_sent.filter(|_| self.id.is_some());
+        self.first_sent.get_or_insert(position);
+        let left = (self.start + self.allowed).saturating_duration_since(Instant::now());
+        super::frame::call_head(&CallFrame {
+            call,
+            operation: self.operation,
+            collection: &self.collection,
+            target: self.target.as_deref(),
+            wait: self.wait,
+            timeout_ms: u64::try_from(left.as_millis()).unwrap_or(u64::MAX),
+            answer_room: self.answer_room.map(|room| room as u64),
+            id: self.id,
+            first_sent,
+            body: (*self.body).as_ref(),
+        })
+    }
+
+    fn bytes(&self) -> usize {
+        (*self.body).as_ref().len()
+    }
+
+    /// What is to be done about it now; `is_sent` when an owner has it.
+    fn due(&mut self, now: Instant, is_sent: bool) -> Due {
+        let deadline = self.start + self.allowed + if is_sent { GRACE } else { Duration::ZERO };
+        if self.cancellation.is_cancelled() && !is_sent {
+            return Due::Fail(Error::Cancelled);
+        }
+        if now >= deadline {
+            let was_sent = self.id.is_some() && self.first_sent.is_some();
+            let late = || Deadline::new(self.start, self.allowed, self.operation.title()).error();
+            return Due::Fail(if was_sent { Error::OutcomeUnknown } else { late() });
+        }
+        let tell = self.cancellation.is_cancelled() && !std::mem::replace(&mut self.is_cancelled, true);
+        if tell { Due::Cancel } else { Due::Nothing }
+    }
+}
+
+/// What is to be done about a call.
+enum Due {
+    Nothing,
+    /// The owner is to be told that nobody waits for it.
+    Cancel,
+    Fail(Error),
+}
+
+/// What a look at all calls found.
+#[derive(Default)]
+pub struct Overdue {
+    pub failed: Vec<(Reply, Error)>,
+    pub cancelled: Vec<u64>,
+}
+
+/// The calls of this process that are not answered, by their numbers.
+#[derive(Default)]
+pub struct Calls {
+    waiting: BTreeMap<u64, (Call, Reply)>,
+    bytes: usize,
+    last: u64,
+}
+
+impl Calls {
+    /// Adds a call and returns its number.
+    ///
+    /// # Errors
+    /// The reply, where too many wait.
+    pub fn add(&mut self, call: Call, reply: Reply) -> Result<u64, Reply> {
+        let bytes = call.bytes();
+        let is_full = self.waiting.len() >= MOST_CALLS || self.bytes.saturating_add(bytes) > MOST_BYTES;
+        if is_full && !self.waiting.is_empty() {
+            return Err(reply);
+        }
+        self.bytes += bytes;
+        self.last += 1;
+        self.waiting.insert(self.last, (call, reply));
+        Ok(self.last)
+    }
+
+    /// Takes a call out.
+    pub fn take(&mut self, number: u64) -> Option<(Call, Reply)> {
+        let taken = self.waiting.remove(&number)?;
+        self.bytes -= taken.0.bytes();
+        Some(taken)
+    }
+
+    /// Takes all calls out, in their order.
+    pub fn take_all(&mut self) -> impl Iterator<Item = (Call, Reply)> + use<> {
+        self.bytes = 0;
+        std::mem::take(&mut self.waiting).into_values()
+    }
+
+    /// All calls, in their order.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = (u64, &mut Call)> {
+        self.waiting.iter_mut().map(|(number, (call, _))| (*number, call))
+    }
+
+    /// The call of that number.
+    pub fn get_mut(&mut self, number: u64) -> Option<&mut Call> {
+        self.waiting.get_mut(&number).map(|(call, _)| call)
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    /// Takes out what is overdue or cancelled; `is_sent` when an owner has the calls.
+    pub fn overdue(&mut self, is_sent: bool) -> Overdue {
+        let now = Instant::now();
+        let mut overdue = Overdue::default();
+        let mut failed = Vec::new();
+        for (number, (call, _)) in &mut self.waiting {
+            match call.due(now, is_sent) {
+                Due::Nothing => {}
+                Due::Cancel => overdue.cancelled.push(*number),
+                Due::Fail(error) => failed.push((*number, error)),
+            }
+        }
+        for (number, error) in failed {
+            overdue.failed.extend(self.take(number).map(|(_, reply)| (reply, error)));
+        }
+        overdue
+    }
+}
+
+/// A random number. Where the system has none, the clock and a counter: two calls must not have the same.
+fn random() -> u128 {
+    use std::sync::atomic::{AtomicU64, Ordering};
+    static COUNTER: AtomicU64 = AtomicU64::new(0);
+    let mut bytes = [0; 16];
+    if getrandom::fill(&mut bytes).is_ok() {
+        // The version and the variant of a random UUID (RFC 9562).
+        let number = u128::from_be_bytes(bytes);
+        return number & !(0xf << 76) & !(0b11 << 62) | (4 << 76) | (0b10 << 62);
+    }
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    let own = u128::from(std::process::id()) << 96;
+    now.as_nanos() << 32 ^ own ^ u128::from(COUNTER.fetch_add(1, Ordering::Relaxed))
+}

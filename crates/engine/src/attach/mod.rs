@@ -1,0 +1,33 @@
+//! One folder, many processes: the owner of a data directory has the engine, others attach to it through a socket and use
+//! the same interface (C18). `docs/embedding.md` has the design.
+//!
+//! [`SharedFolder`] is what a process opens. It is the owner or attached, and changes by itself. `frame` has the messages,
+//! `outgoing` sends them without ever blocking the caller, `server` is the owner's side, `attachment` that of an attached
+//! process, `address` says where the socket is and who holds the folder, `takeover` how a process gets in, `calls` keeps
+//! what waits for an owner. Where there are no Unix sockets a folder has one process (`alone`).
+
+#[cfg(unix)]
+mod address;
+#[cfg(not(unix))]
+mod alone;
+#[cfg(unix)]
+mod attachment;
+#[cfg(unix)]
+mod calls;
+#[cfg(unix)]
+mod folder;
+mod frame;
+mod membership;
+#[cfg(unix)]
+mod outgoing;
+#[cfg(unix)]
+mod server;
+#[cfg(unix)]
+mod takeover;
+
+#[cfg(not(unix))]
+pub use alone::SharedFolder;
+#[cfg(unix)]
+pub use folder::SharedFolder;
+pub use frame::{PROTOCOL_VERSION, Purpose};
+pub use membership::{Membership, NotOpened, OpenEngine};

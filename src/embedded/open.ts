@@ -1,0 +1,52 @@
+import { resolve } from 'node:path';
+import { totalmem } from 'node:os';
+import type { EngineOptions } from '../engine/types';
+import { openNativeEngine } from '../engine';
+import { EmbeddedTransport } from './transport';
+
+/** How to open a folder (C18). */
+export interface OpenOptions {
+  /** Only this process has the folder: opening fails where another one has it, and others get an error until it is closed. */
+  readonly exclusive?: boolean;
+  /** This process is never the owner: it attaches to one, or waits for one, and writes nothing. */
+  readonly readOnly?: boolean;
+  /** Milliseconds that opening may wait for another process; 60,000 when absent. */
+  readonly timeoutMs?: number;
+  /** Threads that answer reads while this process is the owner; the number of cores when absent. */
+  readonly searchThreads?: number;
+  /** Bytes that this process may hold while it is the owner; those of its control group or of the machine when absent. */
+  readonly memoryLimit?: number;
+  /** Names of file systems on which a new folder may be made although they do not keep the promises of one. */
+  readonly allowFilesystem?: readonly string[];
+}
+
+const TIMEOUT_MS = 60_000;
+
+/**
+ * Opens a folder, which is created when it is missing: as its owner, or attached to the process that is.
+ * @throws Error that says why it cannot be opened.
+ * @throws TypeError for options that exclude each other.
+ */
+export async function openFolder(folder: string, options: OpenOptions = {}): Promise<EmbeddedTransport> {
+  const engine = openNativeEngine(engineOptions(folder, options));
+  const warning = await engine.open();
+  if (warning !== undefined) {
+    process.emitWarning(warning, { code: 'KITHDB_FILE_SYSTEM' });
+  }
+  return new EmbeddedTransport(engine);
+}
+
+function engineOptions(folder: string, options: OpenOptions): EngineOptions {
+  const { exclusive = false, readOnly = false, timeoutMs = TIMEOUT_MS } = options;
+  const { searchThreads, memoryLimit, allowFilesystem } = options;
+  if (exclusive && readOnly) {
+    throw new TypeError('exclusive and readOnly exclude each other');
+  }
+  return {
+    dataDir: resolve(folder),
+    ...(searchThreads !== undefined && { searchThreads }),
+    memory: { machineBytes: totalmem(), ...(memoryLimit !== undefined && { limitBytes: memoryLimit }) },
+    sharing: { exclusive, readOnly, patienceMs: timeoutMs },
+    ...(allowFilesystem !== undefined && { allowedFileSystems: allowFilesystem }),
+  };
+}

@@ -1,0 +1,126 @@
+import { answerError, ConnectionError } from '../client/errors';
+import { encodeJson, parseJson } from '../client/json';
+import type { ByteTransport, Call, Envelope, VersionInfo } from '../client/transport';
+import { EngineError, type Answer, type Engine } from '../engine/types';
+import { engineFailure } from '../http/errors';
+import { QDRANT_API_LEVEL } from '../system/plain';
+import { productVersion } from '../system/version';
+import { failurePrefix } from './failure-prefix';
+
+/** Interval of the timer that keeps the process alive while calls are under way. */
+const KEEP_ALIVE_MS = 60_000;
+/** What closing may take: what is not checkpointed then stays in the log. Calls of other processes wait meanwhile. */
+const CLOSE_MS = 1000;
+const EMPTY = Buffer.alloc(0);
+
+/** Executes the operations of a client in the engine of a folder, which is in this process or in the owner's (C18). */
+export class EmbeddedTransport implements ByteTransport {
+  readonly #engine: Engine;
+  #underWay = 0;
+  #alive: NodeJS.Timeout | undefined;
+  #closed: Promise<void> | undefined;
+
+  /** `engine` is open; it is closed with the transport. */
+  constructor(engine: Engine) {
+    this.#engine = engine;
+  }
+
+  async execute(call: Call): Promise<Envelope> {
+    return parseJson((await this.executeBytes(call)).toString()) as Envelope;
+  }
+
+  async executeBytes(call: Call): Promise<Buffer> {
+    if (this.#closed !== undefined) {
+      throw new ConnectionError('The database is closed', false, { isPermanent: true });
+    }
+    call.signal?.throwIfAborted();
+    // Written before anything is counted: a value that cannot be sent throws.
+    const json = jsonOf(call.body);
+    this.#begin();
+    try {
+      return bytesOf(await this.#run(call, json));
+    } catch (error) {
+      throw this.#translate(call, error);
+    } finally {
+      this.#end();
+    }
+  }
+
+  #run({ operation, collection, target, flags, signal }: Call, json: Buffer): Promise<Answer> {
+    const body = json.length === 0 ? undefined : this.#engine.receive();
+    body?.append(json, json.length);
+    return this.#engine.execute({
+      operation,
+      collection,
+      target,
+      wait: flags?.wait,
+      timeoutSeconds: flags?.timeout,
+      body,
+      whenAbandoned: (callback) => {
+        signal?.addEventListener('abort', callback, { once: true });
+      },
+    });
+  }
+
+  #translate({ operation, signal }: Call, error: unknown): unknown {
+    if (signal?.aborted === true) {
+      return signal.reason;
+    }
+    if (!(error instanceof EngineError)) {
+      return error;
+    }
+    if (error.code === 'shutting_down') {
+      return new ConnectionError('The database was closed before the answer', true, {
+        isPermanent: true,
+        cause: error,
+      });
+    }
+    const { status, message, retryAfterSeconds } = engineFailure(
+      error.code,
+      error.details,
+      failurePrefix(operation),
+    );
+    return answerError(status, message, { retryAfterSeconds, cause: error });
+  }
+
+  /** What this process is in the folder: `owner`, `attached to process 7` or `waiting for an owner`. */
+  role(): string | undefined {
+    return this.#engine.role?.();
+  }
+
+  version(): Promise<VersionInfo> {
+    return Promise.resolve({
+      title: 'kithdb - vector database',
+      version: QDRANT_API_LEVEL,
+      kithdb_version: productVersion(),
+    });
+  }
+
+  close(): Promise<void> {
+    this.#closed ??= this.#engine.close(CLOSE_MS);
+    return this.#closed;
+  }
+
+  /** The native binding does not keep the event loop alive; a call whose answer is awaited does. */
+  #begin(): void {
+    this.#underWay += 1;
+    this.#alive ??= setInterval(() => undefined, KEEP_ALIVE_MS);
+    this.#alive.ref();
+  }
+
+  #end(): void {
+    this.#underWay -= 1;
+    if (this.#underWay === 0) this.#alive?.unref();
+  }
+}
+
+/** The body as JSON text, in memory that the engine may take. */
+function jsonOf(body: unknown): Buffer {
+  if (body === undefined) return EMPTY;
+  return body instanceof Uint8Array ? Buffer.from(body) : Buffer.from(encodeJson(body));
+}
+
+/** A short answer has a character for each byte. */
+function bytesOf(answer: Answer): Buffer {
+  return typeof answer === 'string' ? Buffer.from(answer, 'latin1') : answer;
+}

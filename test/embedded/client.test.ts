@@ -1,0 +1,94 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { openFolder } from '../../src/embedded/open';
+import {
+  BadRequestError,
+  ConflictError,
+  ConnectionError,
+  NotFoundError,
+  open,
+  type EmbeddedClient,
+} from '../../src/index';
+
+let folder: string;
+const opened: EmbeddedClient[] = [];
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'kithdb-embedded-client-'));
+});
+afterEach(async () => {
+  await Promise.all(opened.splice(0).map((db) => db.close()));
+  rmSync(folder, { recursive: true, force: true });
+});
+
+async function opening(...args: Parameters<typeof open>): Promise<EmbeddedClient> {
+  const db = await open(...args);
+  opened.push(db);
+  return db;
+}
+
+const CONFIG = { vectors: { size: 3, distance: 'Dot' } } as const;
+
+test('C18 the methods of the client, without a server', async () => {
+  const db = await opening(folder);
+  expect(db.role).toBe('owner');
+  await db.createCollection('c', CONFIG);
+  const vector = Float32Array.of(0.5, 1, -2);
+  await db.upsert('c', {
+    points: [
+      {
+        id: 1,
+        vector: vector,
+        payload: { a: 'ä', big: (2n ** 60n) as unknown as number },
+      },
+      { id: 2, vector: [1, 0, 0] },
+    ],
+  });
+  const { points } = await db.query('c', {
+    query: vector,
+    limit: 1,
+    with_payload: true,
+  });
+  expect(points).toEqual([
+    expect.objectContaining({ id: 1, score: 5.25, payload: { a: 'ä', big: 2n ** 60n } }),
+  ]);
+  expect(await db.count('c', {})).toEqual({ count: 2 });
+  expect((await db.versionInfo()).title).toContain('kithdb');
+  await expect(db.createCollection('c', CONFIG)).rejects.toThrow(ConflictError);
+  await expect(db.count('none', {})).rejects.toThrow(NotFoundError);
+  await expect(db.upsert('c', { points: [{ id: 1, vector: [1] }] })).rejects.toThrow(BadRequestError);
+  await db.close();
+  await expect(db.count('c', {})).rejects.toThrow(ConnectionError);
+  const again = await opening(folder);
+  expect(await again.count('c', {})).toEqual({ count: 2 });
+});
+
+test('C18 a folder that is opened twice in a process', async () => {
+  const [first, second] = [await opening(folder), await opening(folder)];
+  expect(second.role).toBe(`attached to process ${process.pid}`);
+  await second.createCollection('c', CONFIG);
+  expect(await first.count('c', {})).toEqual({ count: 0 });
+  await first.close();
+  expect(await second.count('c', {})).toEqual({ count: 0 });
+  expect(second.role).toBe('owner');
+});
+
+test('C18 options that exclude each other, and a folder that cannot be one', async () => {
+  await expect(open(folder, { exclusive: true, readOnly: true })).rejects.toThrow(TypeError);
+  await expect(open(__filename)).rejects.toThrow(/Cannot open the data directory/);
+});
+
+test('C18 a body that is JSON already, and an answer as it came', async () => {
+  const transport = await openFolder(folder);
+  try {
+    await transport.execute({ operation: 'create_collection', collection: 'c', body: CONFIG });
+    const body = new TextEncoder().encode('{"points":[{"id":1,"vector":[1,2,3]}]}');
+    await transport.execute({ operation: 'upsert_points', collection: 'c', body });
+    // The engine takes the memory of what it is given, and this is the caller's.
+    expect(body.byteLength).toBeGreaterThan(0);
+    const answer = await transport.executeBytes({ operation: 'count', collection: 'c', body: {} });
+    expect(JSON.parse(answer.toString())).toMatchObject({ result: { count: 1 }, status: 'ok' });
+  } finally {
+    await transport.close();
+  }
+});
