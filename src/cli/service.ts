@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import type { ByteTransport } from '../client/transport';
 import type { Config, VerbFlag } from '../config';
 import { CommandError, EXIT } from './console';
@@ -9,16 +10,20 @@ export const URL_FLAG: VerbFlag = {
   name: 'url',
   placeholder: 'URL',
   about:
-    'The server to ask, such as http://127.0.0.1:6363; its access token is KITHDB_TOKEN or KITHDB_TOKEN_FILE.',
+    'The server to ask, such as http://127.0.0.1:6363; its access token is KITHDB_TOKEN or KITHDB_TOKEN_FILE. Without it the data directory is opened, beside a server that has it open too.',
 };
 
-/** Runs work on the server of `--url`. Connections are closed afterwards. */
+/** The settings of every command that works on collections. */
+export const SERVICE_SETTINGS = ['config', 'dataDir', 'token'] as const;
+
+/** Runs work on the server of `--url`, or in the data directory. What is opened is closed afterwards. */
 export async function withService<T>(
   config: Config,
   flags: GivenFlags,
   work: (service: ByteTransport) => Promise<T>,
 ): Promise<T> {
-  const service = await openService(config, flags);
+  const url = optionalFlag(flags, 'url');
+  const service = await (url === undefined ? openFolder(config) : openServer(config, url));
   try {
     return await work(service);
   } catch (error) {
@@ -28,17 +33,25 @@ export async function withService<T>(
   }
 }
 
-async function openService({ token }: Config, flags: GivenFlags): Promise<ByteTransport> {
-  const url = optionalFlag(flags, 'url');
-  if (url === undefined) {
-    throw new CommandError('--url URL is required', EXIT.usage);
-  }
+async function openServer({ token }: Config, url: string): Promise<ByteTransport> {
   if (!URL.canParse(url) || !/^https?:/.test(url)) {
     throw new CommandError(`--url must be a URL such as http://127.0.0.1:6363, not ${url}`, EXIT.usage);
   }
-  const { HttpTransport } = await import('../client/http-transport.js');
-  const { DEFAULT_RETRIES, retrying } = await import('../client/retries.js');
-  return retrying(new HttpTransport(url, token === undefined ? {} : { token }), DEFAULT_RETRIES);
+  const { httpTransport } = await import('../client/http-transport.js');
+  return httpTransport(url, token === undefined ? {} : { token });
+}
+
+/** Its owner's engine does the work where another process has the folder open (C18). */
+async function openFolder({ dataDir }: Config): Promise<ByteTransport> {
+  if (!existsSync(dataDir)) {
+    throw new CommandError(
+      `There is no data directory ${dataDir}: name one with --data-dir, or a server with --url`,
+    );
+  }
+  const embedded = await import('../embedded/open.js');
+  return embedded.openFolder(dataDir).catch((error: unknown) => {
+    throw new CommandError(error instanceof Error ? error.message : String(error));
+  });
 }
 
 /** A failure of a call is explained by its message; a defect keeps its stack. */

@@ -15,7 +15,7 @@ import { createAdmin, resetPassword } from './admin-password';
 import { restore } from './restore';
 import { rotateSecret } from './rotate-secret';
 import { serve } from './serve';
-import { URL_FLAG } from './service';
+import { SERVICE_SETTINGS, URL_FLAG } from './service';
 
 /** The flags of a verb that are not settings, with their values; true for a switch. */
 export type GivenFlags = ReadonlyMap<string, string | true>;
@@ -175,7 +175,7 @@ export const VERBS: readonly Verb[] = [
     exitCodes:
       'Exit codes: 0 all rows are stored, 1 not imported or in part, 2 wrong arguments, 3 stored but for the rejected rows.',
     flags: IMPORT_FLAGS,
-    settings: ['config', 'token'],
+    settings: SERVICE_SETTINGS,
     usesSettings: true,
     run: importFile,
   },
@@ -183,7 +183,7 @@ export const VERBS: readonly Verb[] = [
     name: 'export',
     about: 'Writes the points of a collection as JSON, one a line, as kithdb import reads it.',
     flags: EXPORT_FLAGS,
-    settings: ['config', 'token'],
+    settings: SERVICE_SETTINGS,
     usesSettings: true,
     run: exportCollection,
   },
@@ -191,7 +191,7 @@ export const VERBS: readonly Verb[] = [
     name: 'collections',
     about: 'Lists the collections with their status and the number of their points.',
     flags: [URL_FLAG, { name: 'json', about: 'Prints them as JSON.' }],
-    settings: ['config', 'token'],
+    settings: SERVICE_SETTINGS,
     usesSettings: true,
     run: listCollections,
   },

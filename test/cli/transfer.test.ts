@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync, existsSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync, existsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough, Readable } from 'node:stream';
@@ -220,6 +220,22 @@ describe('transfer', () => {
     expect(await exported(name)).toHaveLength(1199);
     writeFileSync(`${path}.kithdb-import`, '500\nother\n');
     expect((await kithdb(...again)).err).toContain('or the file has changed since');
+  });
+
+  it('C11.4, C18 without --url the data directory is opened, beside its server too', async () => {
+    const lines = file('folder.jsonl', '{"id":1,"vector":[1,2],"payload":{}}\n');
+    const dataDir = join(folder, 'data');
+    const flags = ['--collection', 'notes', '--data-dir', dataDir];
+    expect(await kithdb('export', ...flags)).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('There is no data directory') as string,
+    });
+    mkdirSync(dataDir);
+    expect(await kithdb('import', ...flags, '--file', lines, '--distance', 'Dot')).toMatchObject({ code: 0 });
+    expect((await kithdb('export', ...flags)).out).toBe('{"id":1,"payload":{},"vector":[1.0,2.0]}\n');
+    const { name } = await imported(lines);
+    const beside = await kithdb('export', '--collection', name, '--data-dir', server.dataDir);
+    expect([beside.code, beside.out]).toEqual([0, '{"id":1,"payload":{},"vector":[1.0,2.0]}\n']);
   });
 
   it('collections are listed with their points; an unknown server, collection or format is an error', async () => {
