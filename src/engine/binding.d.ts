@@ -14,7 +14,7 @@ export declare class NativeClaim {
   release(): void
 }
 
-/** An engine over one data directory. */
+/** An engine over one data directory, in this process or in the one that owns the directory. */
 export declare class NativeEngine {
   /**
    * An engine that is not open yet. `onCompletions` gets the answers that are long or failures, in batches, and
@@ -22,8 +22,8 @@ export declare class NativeEngine {
    */
   constructor(onCompletions: (arg: Array<Completion>) => void)
   /**
-   * Opens the data directory on a thread of its own; completes `id` with a warning about its file system, which is
-   * mostly empty, or with the code `open_failed`.
+   * Opens the data directory on a thread of its own; completes `id` with a warning about its file system, which is mostly
+   * empty, or with the code `open_failed`.
    */
   open(id: number, options: OpenOptions): void
   /**
@@ -56,8 +56,8 @@ export declare class NativeEngine {
    */
   take(frame: Buffer): number
   /**
-   * What this process is in the folder: `owner`, `attached to process 7` or `waiting for an owner`; nothing while it is
-   * not open.
+   * What this process is in the folder: `owner`, `attached to process 7` or `waiting for an owner`; nothing while it is not
+   * open.
    */
   role(): string | null
   /**
@@ -360,16 +360,6 @@ export interface NativeScrubOptions {
   intervalSeconds: number
 }
 
-/** How a directory is shared with other processes by one that is no server. */
-export interface NativeSharing {
-  /** Only this process has it, or none. */
-  exclusive: boolean
-  /** It is never the owner, and writes nothing. */
-  readOnly: boolean
-  /** How long opening may wait for another process. */
-  patienceMs: number
-}
-
 /** Counts over searches. */
 export interface NativeSearches {
   /** Exact scans of originals. */
@@ -390,6 +380,16 @@ export interface NativeSearches {
   scanned: number
   /** Rows that were compared again by their originals. */
   reranked: number
+}
+
+/** How a directory is shared with other processes by one that is no server. */
+export interface NativeSharing {
+  /** Only this process has it, or none. */
+  exclusive: boolean
+  /** It is never the owner, and writes nothing. */
+  readOnly: boolean
+  /** How long opening may wait for another process. */
+  patienceMs: number
 }
 
 /** What an engine serves. */
