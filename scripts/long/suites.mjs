@@ -148,7 +148,8 @@ const standard = {
     { count: 'KITHDB_SEEDS', first: 'KITHDB_FIRST_SEED' },
     { full: 40_000, slice: 4_000 },
   ),
-  faults: { full: FAULTS.length, slice: 8, isNumbered: true, run: runFaults },
+  // No slices before a full run has shown that each fault is detected: docs/faults.md.
+  faults: { full: FAULTS.length, isNumbered: true, run: runFaults },
   kills: { full: 400, slice: 100, isNumbered: false, run: runKills },
   'owner-kills': { full: 120, slice: 12, isNumbered: false, run: runOwnerKills },
   'auth-flips': { full: 10_000, slice: 2_000, isNumbered: true, run: runAuthFlips },
