@@ -9,6 +9,7 @@ import { openRust } from './mutants/rust.mjs';
 import { changedIn, nameOf, sampleOf, shardOf } from './mutants/sample.mjs';
 import { commitOf, diffOf } from './mutants/tree.mjs';
 import { openTypescript } from './mutants/typescript.mjs';
+import { numberOf } from './number-flag.mjs';
 
 const USAGE = `npm run mutants -- rust|typescript [--seed S] [--sample N] [--shard K/N] [--commit REV] [--diff REV]
                                  [--minutes M] [--survivors] [--list]
@@ -139,13 +140,6 @@ function readArguments() {
     process.exitCode = 2;
     return undefined;
   }
-}
-
-function numberOf(flag, text, isAllowed) {
-  if (text === undefined) return undefined;
-  const number = Number(text);
-  if (text === '' || !isAllowed(number)) throw new Error(`--${flag} ${text}: expected a number, see below`);
-  return number;
 }
 
 function partOf(text) {

@@ -9,6 +9,7 @@ import { preparePython } from './build/python.mjs';
 import { buildTests } from './build/tests.mjs';
 import { keep, nextOf, readRecord, testedCommit, totalOf } from './long/record.mjs';
 import { DEFAULT_SUITES, FUZZ_SUITES, suites } from './long/suites.mjs';
+import { numberOf } from './number-flag.mjs';
 
 const USAGE = `npm run test:long [-- SUITE …] [-- --minutes N] [-- --seed S]
 
@@ -146,11 +147,4 @@ function readArguments() {
     process.exitCode = 2;
     return undefined;
   }
-}
-
-function numberOf(flag, text, isAllowed) {
-  if (text === undefined) return undefined;
-  const number = Number(text);
-  if (text === '' || !isAllowed(number)) throw new Error(`--${flag} ${text}: expected a number, see below`);
-  return number;
 }

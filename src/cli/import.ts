@@ -10,7 +10,7 @@ import {
 import type { Transport } from '../client/transport';
 import type { Config, VerbFlag } from '../config';
 import { parseVectorColumns, VECTOR_COLUMN, type Mapping } from '../transfer/mapping';
-import type { Rejected, Source } from '../transfer/row';
+import { isRejected, type Rejected, type Source } from '../transfer/row';
 import { counted, CommandError, EXIT, type Console, type ExitCode } from './console';
 import { numberFlag, optionalFlag, requiredFlag } from './flags';
 import { Progress } from './progress';
@@ -189,7 +189,7 @@ function explainedSource(make: () => Source): Source {
 async function readAll(source: Source, rejects: Rejects): Promise<number> {
   let points = 0;
   for await (const row of source.rows(0)) {
-    if ('reason' in row) {
+    if (isRejected(row)) {
       rejects.add(row);
       continue;
     }
