@@ -1,7 +1,6 @@
 /** The table of docs/faults.md: which test has detected which fault, of which commit, in how many seconds. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import prettier from 'prettier';
 import { root } from '../../build/tree.mjs';
 import { testedCommit } from '../record.mjs';
 import { allFaults, DETECTED_BY } from './table.mjs';
@@ -25,6 +24,8 @@ export async function noteDetected(detected) {
   const [before] = page.split(BEGIN);
   const [, after] = page.split(END);
   const text = `${before}${BEGIN}\n\n${table(known)}\n\n${END}${after}`;
+  // Loaded here, because `npm test` imports this file before the packages are installed.
+  const { default: prettier } = await import('prettier');
   const options = await prettier.resolveConfig(PAGE);
   writeFileSync(PAGE, await prettier.format(text, { ...options, parser: 'markdown' }));
 }
