@@ -72,6 +72,11 @@ function runOwnerKills(_, count) {
   return runJest('owner-kills', ['test/embedded/processes', '-t', 'kills of the owner'], variables, count);
 }
 
+/** Every release of Qdrant's clients that there is a folder or a package of. */
+function runClients() {
+  return runJest('clients', ['test/clients/releases'], { KITHDB_CLIENTS: 'all' }, 1);
+}
+
 /** Flips of bits in the store of authentication and its journal. */
 function runAuthFlips(first, count) {
   const variables = { KITHDB_AUTH_FLIPS: count, KITHDB_FIRST_AUTH_FLIP: first };
@@ -191,6 +196,7 @@ const standard = {
     { full: 1_024, slice: 128 },
   ),
   'failing-calls': { full: 8, slice: 1, isNumbered: true, run: runFailingCalls },
+  clients: { full: 1, slice: 1, isNumbered: false, run: runClients },
   registry: { full: 1, slice: 1, isNumbered: false, run: check('registry', checkRegistryInstall) },
   // Four engines are built: in full only.
   platforms: { full: 1, isNumbered: false, run: check('platforms', checkPlatforms) },

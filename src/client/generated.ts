@@ -855,7 +855,9 @@ export interface components {
     };
     /** @description The vectors to replace. */
     UpdateVectors: {
-      points: components['schemas']['PointVectorList'];
+      points?: components['schemas']['PointVectorList'];
+      /** @deprecated */
+      vectors?: components['schemas']['PointVectorList'];
       update_filter?: components['schemas']['MaybeFilter'];
       shard_key?: components['schemas']['ShardKey'];
     };
@@ -1205,7 +1207,11 @@ export interface components {
     /** @description Which points are read, and from where on. */
     ScrollRequest: {
       filter?: components['schemas']['MaybeFilter'];
-      limit?: components['schemas']['Limit'];
+      /**
+       * @description Beyond 100000 a page by id has 100000 points, and the offset of the next page; with `order_by` it is refused.
+       * @default 10
+       */
+      limit?: number | null;
       /** @description The first id of the page. Not together with `order_by`. */
       offset?: components['schemas']['PointId'] | null;
       /** @description Orders by a field instead of the id. */
@@ -1511,8 +1517,6 @@ export interface components {
     };
     /** @description The envelope of a boolean. */
     BooleanAnswer: {
-      /** @description Always empty. */
-      usage: Record<string, never>;
       time: components['schemas']['Seconds'];
       /**
        * @description Always `ok`.
@@ -1522,10 +1526,21 @@ export interface components {
       /** @description Whether it is so, or was done. */
       result: boolean;
     };
-    /** @description The envelope of a change. */
-    UpdateAnswer: {
+    /** @description The envelope of a state of authentication. */
+    AuthBooleanAnswer: {
       /** @description Always empty. */
       usage: Record<string, never>;
+      time: components['schemas']['Seconds'];
+      /**
+       * @description Always `ok`.
+       * @constant
+       */
+      status: 'ok';
+      /** @description Whether it is so. */
+      result: boolean;
+    };
+    /** @description The envelope of a change. */
+    UpdateAnswer: {
       time: components['schemas']['Seconds'];
       /**
        * @description Always `ok`.
@@ -1536,8 +1551,6 @@ export interface components {
     };
     /** @description The envelope of several changes. */
     UpdatesAnswer: {
-      /** @description Always empty. */
-      usage: Record<string, never>;
       time: components['schemas']['Seconds'];
       /**
        * @description Always `ok`.
@@ -1549,8 +1562,6 @@ export interface components {
     };
     /** @description The envelope of the collections. */
     CollectionsAnswer: {
-      /** @description Always empty. */
-      usage: Record<string, never>;
       time: components['schemas']['Seconds'];
       /**
        * @description Always `ok`.
@@ -1568,8 +1579,6 @@ export interface components {
     };
     /** @description The envelope of a collection's description. */
     CollectionInfoAnswer: {
-      /** @description Always empty. */
-      usage: Record<string, never>;
       time: components['schemas']['Seconds'];
       /**
        * @description Always `ok`.
@@ -1580,8 +1589,6 @@ export interface components {
     };
     /** @description The envelope of whether a collection exists. */
     ExistsAnswer: {
-      /** @description Always empty. */
-      usage: Record<string, never>;
       time: components['schemas']['Seconds'];
       /**
        * @description Always `ok`.
@@ -1596,8 +1603,6 @@ export interface components {
     };
     /** @description The envelope of points. */
     RecordsAnswer: {
-      /** @description Always empty. */
-      usage: Record<string, never>;
       time: components['schemas']['Seconds'];
       /**
        * @description Always `ok`.
@@ -1609,8 +1614,6 @@ export interface components {
     };
     /** @description The envelope of a point. */
     RecordAnswer: {
-      /** @description Always empty. */
-      usage: Record<string, never>;
       time: components['schemas']['Seconds'];
       /**
        * @description Always `ok`.
@@ -1621,8 +1624,6 @@ export interface components {
     };
     /** @description The envelope of a search. */
     HitsAnswer: {
-      /** @description Always empty. */
-      usage: Record<string, never>;
       time: components['schemas']['Seconds'];
       /**
        * @description Always `ok`.
@@ -1633,8 +1634,6 @@ export interface components {
     };
     /** @description The envelope of several searches. */
     HitListsAnswer: {
-      /** @description Always empty. */
-      usage: Record<string, never>;
       time: components['schemas']['Seconds'];
       /**
        * @description Always `ok`.
@@ -1646,8 +1645,6 @@ export interface components {
     };
     /** @description The envelope of a query. */
     QueryAnswer: {
-      /** @description Always empty. */
-      usage: Record<string, never>;
       time: components['schemas']['Seconds'];
       /**
        * @description Always `ok`.
@@ -1658,8 +1655,6 @@ export interface components {
     };
     /** @description The envelope of several queries. */
     QueryAnswers: {
-      /** @description Always empty. */
-      usage: Record<string, never>;
       time: components['schemas']['Seconds'];
       /**
        * @description Always `ok`.
@@ -1671,8 +1666,6 @@ export interface components {
     };
     /** @description The envelope of a page. */
     PageAnswer: {
-      /** @description Always empty. */
-      usage: Record<string, never>;
       time: components['schemas']['Seconds'];
       /**
        * @description Always `ok`.
@@ -1688,8 +1681,6 @@ export interface components {
     };
     /** @description The envelope of a count. */
     CountAnswer: {
-      /** @description Always empty. */
-      usage: Record<string, never>;
       time: components['schemas']['Seconds'];
       /**
        * @description Always `ok`.

@@ -51,8 +51,15 @@ pub(super) fn read_scroll(reader: &mut Reader<'_>, limits: &Limits) -> Result<Sc
         }
         Ok(())
     })?;
-    let limit = limit.unwrap_or(DEFAULT_LIMIT);
-    check_window(reader, limits, limit, 0)?;
+    let limit = match order {
+        // There is no next page to continue with.
+        Some(_) => {
+            let limit = limit.unwrap_or(DEFAULT_LIMIT);
+            check_window(reader, limits, limit, 0)?;
+            limit
+        }
+        None => limit.unwrap_or(DEFAULT_LIMIT).min(limits.max_result_window),
+    };
     if order.is_some() && offset.is_some() {
         let why =
             "Cannot use an offset when using order_by. Page with start_from and a filter on the ids seen.";

@@ -115,7 +115,7 @@ impl Client {
 /// The result in an envelope.
 pub fn result_of(envelope: &[u8]) -> Value {
     let mut envelope: Value = serde_json::from_slice(envelope).expect("envelopes are JSON");
-    assert_eq!((&envelope["status"], &envelope["usage"]), (&json!("ok"), &json!({})));
+    assert_eq!((&envelope["status"], envelope.get("usage")), (&json!("ok"), None));
     envelope["result"].take()
 }
 
