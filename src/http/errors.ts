@@ -133,8 +133,29 @@ export function bodyTooLarge(limitBytes: number): Failure {
   return { status: 413, message: `Request body too large: limit ${limitBytes} bytes` };
 }
 
+/** A compressed body that is more than so many times its size (C1.12). */
+export function inflatedTooLarge(times: number): Failure {
+  return { status: 413, message: `Request body too large: limit ${times} times its compressed size` };
+}
+
+export function malformedGzip(): Failure {
+  return badRequest('The body is not valid gzip');
+}
+
 export function unsupportedBody(message: string): Failure {
   return { status: 415, message };
+}
+
+/** Characters of an unknown coding that its refusal repeats. */
+const MOST_ECHOED = 64;
+
+/** A `Content-Encoding` that is not read (C1.12). */
+export function unsupportedCoding(coding: string): Failure {
+  return {
+    status: 415,
+    message: `Unsupported content encoding: ${coding.slice(0, MOST_ECHOED)} (gzip or identity)`,
+    headers: { 'Accept-Encoding': 'gzip' },
+  };
 }
 
 /** The body arrived too slowly, or not at all. */
