@@ -65,16 +65,23 @@ const ENGINE_ERRORS: Readonly<Record<EngineErrorCode, EngineRow>> = {
   internal_panic: (_details, failed) => ({ status: 500, message: `${failed}: internal error` }),
 };
 
-/** The HTTP failure of an engine error. `operationFailed` is the route's prefix, such as `Search failed`. */
+/**
+ * The HTTP failure of an engine error. `operationFailed` is the route's prefix, such as `Search failed`; `sentence` is what
+ * the dialect says in place of the table, if it does.
+ */
 export function engineFailure(
   code: EngineErrorCode,
   details: EngineErrorDetails,
   operationFailed: string,
+  sentence?: string,
 ): Failure {
   const failure = Object.hasOwn(ENGINE_ERRORS, code)
     ? ENGINE_ERRORS[code](details, operationFailed)
     : // A code of an engine of another version: its details are not known to be safe.
       ENGINE_ERRORS.internal({}, operationFailed);
+  if (sentence !== undefined) {
+    return { ...failure, message: sentence };
+  }
   return details.place === undefined
     ? failure
     : { ...failure, message: `${details.place}: ${failure.message}` };

@@ -253,7 +253,7 @@ impl CollectionConfig {
             }
             match key {
                 "sharding_method" => refuse_custom_sharding(r),
-                _ => r.unknown(),
+                _ => r.unknown_in_body(),
             }
         })?;
         config.check_fields(limits)?;

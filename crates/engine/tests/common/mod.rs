@@ -76,6 +76,7 @@ impl Client {
             collection: collection.to_string(),
             target: target.map(str::to_string),
             wait,
+            manner: Default::default(),
             timeout: None,
             body: Box::new(body),
             start: Instant::now(),
