@@ -21,6 +21,7 @@ mod scrub;
 mod search;
 mod shared_work;
 mod status;
+mod strict;
 mod tuning;
 mod upkeep;
 mod write;

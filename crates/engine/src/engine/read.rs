@@ -1,6 +1,7 @@
 //! Reads: parse, find the collection, run on a snapshot, write the answer.
 
 use super::answer_budget::AnswerBudget;
+use super::strict::Strict;
 use super::{Core, Operation, Request, info, search};
 use crate::api::{self, MannerlyBody, response, summaries};
 use crate::catalog::Use;
@@ -126,6 +127,9 @@ impl Read<'_> {
         let is_list = self.request.operation != Operation::Query;
         let held = self.enter()?;
         let snapshot = Arc::new(held.collection()?.snapshot());
+        if let Some(strict) = Strict::of(&snapshot.view.state, self.request)? {
+            strict.check_queries(std::slice::from_ref(&parsed), false)?;
+        }
         let hits = search::one(self.core, &snapshot, &parsed, self.deadline)?;
         let writer = PointWriter::new(&snapshot.view, &parsed.with, &mut self.budget, hits.len());
         write_hits(self.out, writer, &hits, is_list);
@@ -143,6 +147,9 @@ impl Read<'_> {
         let is_list = self.request.operation != Operation::QueryBatch;
         let held = self.enter()?;
         let (snapshot, parsed) = (Arc::new(held.collection()?.snapshot()), Arc::new(parsed));
+        if let Some(strict) = Strict::of(&snapshot.view.state, self.request)? {
+            strict.check_queries(&parsed, true)?;
+        }
         let results = search::batch(self.core, &snapshot, &parsed, self.deadline)?;
         response::write_list(self.out, parsed.iter().zip(results), |out, (one, hits)| {
             let writer = PointWriter::new(&snapshot.view, &one.with, &mut self.budget, hits.len());
@@ -156,6 +163,9 @@ impl Read<'_> {
         let held = self.enter()?;
         let view = held.collection()?.view();
         check_names(&view, &parsed.with.vector)?;
+        if let Some(strict) = Strict::of(&view.state, self.request)? {
+            strict.check_read(Some(parsed.limit), parsed.filter.as_ref())?;
+        }
         let page = query::scroll(&view, &parsed, self.deadline)?;
         let mut writer = PointWriter::new(&view, &parsed.with, &mut self.budget, page.hits.len());
         response::write_page(self.out, page.next, |out| {
@@ -168,6 +178,9 @@ impl Read<'_> {
         let parsed = api::count(self.body, &self.core.limits)?;
         let held = self.enter()?;
         let view = held.collection()?.view();
+        if let Some(strict) = Strict::of(&view.state, self.request)? {
+            strict.check_read(None, parsed.filter.as_ref())?;
+        }
         response::write_count(self.out, query::count(&view, &parsed, self.deadline)?);
         Ok(())
     }
@@ -178,6 +191,10 @@ impl Read<'_> {
         let parsed = api::facet(self.body, &self.core.limits)?;
         let held = self.enter()?;
         let view = held.collection()?.view();
+        if let Some(strict) = Strict::of(&view.state, self.request)? {
+            strict.check_read(Some(parsed.limit), parsed.filter.as_ref())?;
+            strict.check_key(&parsed.key)?;
+        }
         let hits = query::facet(&view, &parsed, self.deadline)?;
         summaries::write_facet(self.out, &hits);
         Ok(())
@@ -187,6 +204,9 @@ impl Read<'_> {
         let parsed = api::matrix(self.body, &self.core.limits)?;
         let held = self.enter()?;
         let snapshot = held.collection()?.snapshot();
+        if let Some(strict) = Strict::of(&snapshot.view.state, self.request)? {
+            strict.check_read(Some(parsed.limit.max(parsed.sample)), parsed.filter.as_ref())?;
+        }
         let rows = query::matrix(&snapshot, &parsed, self.deadline)?;
         let id = |offset| snapshot.view.state.at(offset).id;
         if self.request.operation == Operation::MatrixPairs {

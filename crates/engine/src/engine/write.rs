@@ -1,5 +1,6 @@
 //! Writes: parse, find the collection, queue, answer when the log says so.
 
+use super::strict::Strict;
 use super::{Core, LONGEST_REQUEST, Operation, Reply, Request};
 use crate::allocator::catch;
 use crate::api::{
@@ -178,6 +179,13 @@ fn enqueue(
         Ok(collection) => Arc::clone(collection),
         Err(error) => return Err(refuse(reply, error)),
     };
+    let view = collection.view();
+    let allowed = Strict::of(&view.state, &request)
+        .and_then(|strict| strict.map_or(Ok(()), |strict| strict.check_write(&view, &write)));
+    drop(view);
+    if let Err(error) = allowed {
+        return Err(refuse(reply, error));
+    }
     let status = if request.wait { UpdateStatus::Completed } else { UpdateStatus::Acknowledged };
     let start = request.start;
     let bytes = (*request.body).as_ref().len();
