@@ -103,6 +103,8 @@ planted_faults! {
     MovedRowsLeftOut,
     /// Bytes are copied forward without being verified, and get a fresh checksum.
     DecayGetsChecksum,
+    /// A graph on disk claims rows that it does not have.
+    GraphClaimsOtherRows,
     // Writes, indexes, vacuum.
     /// A change of the configuration is not in the log.
     PatchNotLogged,

@@ -85,6 +85,7 @@ export const DETECTED_BY = {
   DecayGetsChecksum: program('damage')(
     'served::bytes_that_are_copied_forward_are_verified_and_decay_quarantines_the_collection',
   ),
+  GraphClaimsOtherRows: engine('a_graph_that_is_written_while_rows_wait_for_it_claims_none_of_them'),
   PatchNotLogged: programs,
   RefusedGroupLeavesDeaths: programs,
   RefusedGroupStays: directed('a_full_disk_refuses_writes_until_there_is_room_and_serves_reads_c1_5'),
