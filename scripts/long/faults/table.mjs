@@ -24,9 +24,10 @@ const programs = powerCut('nothing_acknowledged_is_lost_and_nothing_refused_appe
 const levels = (name) => program('durability')(`levels::${name}`);
 const [graphs, supervision, engine] = ['graphs', 'supervision', 'engine'].map(program);
 const order = jest('disk/order');
-const [storeChange, storeDamage, tokens, admin] = [
+const [storeChange, storeDamage, catalog, tokens, admin] = [
   'auth/store-change',
   'auth/store-damage',
+  'auth/catalog',
   'auth/tokens',
   'auth/admin',
 ].map(jest);
@@ -68,6 +69,9 @@ export const DETECTED_BY = {
   CachedManifestTrusted: directed(
     'a_manifest_that_only_the_cache_knows_is_made_durable_before_the_log_is_cut',
   ),
+  CachedCatalogTrusted: directed(
+    'a_catalog_that_only_the_cache_knows_is_made_durable_before_it_is_relied_on_c3_8',
+  ),
   SparseIndexLost: programs,
   DataNotSynced: directed('a_first_checkpoint_survives_a_power_cut_whole'),
   DataNamesNotSynced: order('syncs the data files of a checkpoint, and their names, before its manifest'),
@@ -98,6 +102,9 @@ export const DETECTED_BY = {
   ),
   MovedRowStaysAlive: programs,
   ChunkDroppedUnderNodes: programs,
+  GenerationNotNoted: directed(
+    'a_generation_of_the_store_of_authentication_is_noted_whole_or_not_at_all_c3_8',
+  ),
   DeletedFolderStays: program('durability')(
     'health_issues::files_that_cannot_be_removed_are_reported_and_tried_again',
   ),
@@ -129,6 +136,8 @@ export const DETECTED_BY = {
   DigestNotSynced: storeChange('is synced, the digest before the commit and its name after it'),
   DigestNameNotSynced: storeChange('is synced, the digest before the commit and its name after it'),
   DigestNotCompared: storeDamage('is closed by every older copy of the store, whatever stands beside it'),
+  CatalogNotCompared: catalog('is refused, and so is a copy, where the store is older'),
+  CatalogNotNoted: catalog('is noted when it is durable, and a comparison notes what was changed before'),
   UnknownStateOpens: storeDamage(
     'is closed by the digest file of other changes, and by a state that nobody knows',
   ),
