@@ -35,8 +35,7 @@ export function linksOf(markdown) {
 function problemOf(href, file) {
   if (/^[a-z][a-z+.-]*:/i.test(href)) return undefined;
   const [path, anchor] = href.split('#');
-  // From the root of the site, as pages of the site's own layout write it.
-  const target = path.startsWith('/') ? join('docs', path) : join(dirname(file), decodeURI(path));
+  const target = path.startsWith('/') ? fromSiteRoot(path) : join(dirname(file), decodeURI(path));
   const name = normalize(path === '' ? file : target);
   if (name.startsWith('..')) return 'outside of the repository';
   if (!existsSync(join(root, name))) return 'no such file';
@@ -45,4 +44,10 @@ function problemOf(href, file) {
     return 'an anchor in what is no page';
   const anchors = anchorsOf(readFileSync(join(root, name), 'utf8'));
   return anchors.includes(decodeURIComponent(anchor)) ? undefined : 'no such heading';
+}
+
+/** A path from the root of the site, as its home page has them: a page, or a file of its own. */
+function fromSiteRoot(path) {
+  const own = join('site', 'public', path);
+  return existsSync(join(root, own)) ? own : join('docs', path);
 }
