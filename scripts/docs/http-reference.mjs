@@ -10,16 +10,36 @@ const ADDRESS = 'http://127.0.0.1:6363';
 const GENERATED = '<!-- Generated from openapi/openapi.yaml by npm run docs. -->';
 
 /**
- * @param {object} description of OpenAPI 3.1, its own references included
+ * @param {object} source of OpenAPI 3.1, its own references included
  * @returns {Record<string, string>} pages by the name of their file
  */
-export function httpReference(description) {
+export function httpReference(source) {
+  const description = withDescriptions(source, source.components.schemas);
   const groups = description.tags.map((tag) => ({ ...tag, operations: operationsOf(description, tag.name) }));
   return {
     'index.md': overview(description, groups),
     ...Object.fromEntries(groups.map((group) => [fileOf(group.name), groupPage(description, group)])),
     'schemas.md': schemasPage(description.components.schemas),
   };
+}
+
+/** Fields that only name a schema get its description. */
+function withDescriptions(value, schemas) {
+  if (Array.isArray(value)) return value.map((item) => withDescriptions(item, schemas));
+  if (typeof value !== 'object' || value === null) return value;
+  const inner = Object.entries(value).map(([key, item]) => {
+    const inside = withDescriptions(item, schemas);
+    return [key, key === 'properties' ? namedFields(inside, schemas) : inside];
+  });
+  return Object.fromEntries(inner);
+}
+
+function namedFields(properties, schemas) {
+  const described = Object.entries(properties).map(([name, field]) => {
+    const text = field?.description ?? schemas[field?.$ref?.split('/').at(-1)]?.description;
+    return [name, text === undefined ? field : { ...field, description: text }];
+  });
+  return Object.fromEntries(described);
 }
 
 function fileOf(group) {

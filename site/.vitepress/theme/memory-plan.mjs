@@ -13,7 +13,7 @@ const LINK_SLACK = 1.11;
 const OWNER_BYTES = 17;
 const POINT_BYTES = 168;
 
-/** A value as a bit in a set, in an ordered tree and in a zone. */
+/** An estimate: a value as a bit in a set, in an ordered tree and in a zone. Distinct strings come on top. */
 const INDEXED_VALUE_BYTES = 40;
 
 /** Node.js and its part of the server. */
