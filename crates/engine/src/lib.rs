@@ -24,6 +24,8 @@ pub mod config;
 #[doc(hidden)]
 pub mod deadline;
 #[doc(hidden)]
+pub mod embedding;
+#[doc(hidden)]
 pub mod engine;
 #[doc(hidden)]
 pub mod error;
