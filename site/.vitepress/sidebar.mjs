@@ -16,6 +16,7 @@ export const sidebar = [
     text: 'Guides',
     items: [
       page('Filters', '/guides/filters'),
+      page('Keyword and hybrid search', '/guides/text'),
       page('A document and its chunks', '/guides/document-chunks'),
       page('RAG with LangChain', '/guides/langchain'),
       page('Embedded, and many processes', '/guides/embedded'),
