@@ -4,7 +4,9 @@ import { basename, join } from 'node:path';
 import { BuildError, run } from '../build/process.mjs';
 import { TEST_BUILD } from '../build/tests.mjs';
 import { root } from '../build/tree.mjs';
+import { buildSite } from '../docs/build.mjs';
 import { runSchemathesis } from '../schemathesis.mjs';
+import { checkDeployment } from './deployment.mjs';
 import { FAULTS, runFaults } from './faults/suite.mjs';
 import { checkPlatforms } from './platform-engines.mjs';
 import { checkRegistryInstall } from './registry-install.mjs';
@@ -89,6 +91,11 @@ function runAuthKills() {
   return runJest('auth-kills', ['test/auth/store-change', '-t', 'killed at any call'], variables, 1);
 }
 
+/** All that pages say to run, what takes long included. */
+function runSnippets() {
+  return runJest('snippets', ['test/docs/snippets'], { KITHDB_SLOW_SNIPPETS: 1 }, 1);
+}
+
 /** Upserts that never end in 256 MiB, for that many minutes: in a control group where one can be made. */
 async function runMemory(_, minutes) {
   const args = [join(root, 'bench', 'memory.mjs'), '--limit-mib', '256', '--minutes', String(minutes)];
@@ -153,8 +160,7 @@ const standard = {
     { count: 'KITHDB_SEEDS', first: 'KITHDB_FIRST_SEED' },
     { full: 40_000, slice: 4_000 },
   ),
-  // No slices before a full run has shown that each fault is detected: docs/faults.md.
-  faults: { full: FAULTS.length, isNumbered: true, run: runFaults },
+  faults: { full: FAULTS.length, slice: 8, isNumbered: true, run: runFaults },
   kills: { full: 400, slice: 100, isNumbered: false, run: runKills },
   'owner-kills': { full: 120, slice: 12, isNumbered: false, run: runOwnerKills },
   'auth-flips': { full: 10_000, slice: 2_000, isNumbered: true, run: runAuthFlips },
@@ -198,6 +204,10 @@ const standard = {
   'failing-calls': { full: 8, slice: 1, isNumbered: true, run: runFailingCalls },
   clients: { full: 1, slice: 1, isNumbered: false, run: runClients },
   registry: { full: 1, slice: 1, isNumbered: false, run: check('registry', checkRegistryInstall) },
+  site: { full: 1, slice: 1, isNumbered: false, run: check('site', buildSite) },
+  snippets: { full: 1, isNumbered: false, run: runSnippets },
+  // Two programs of Go are built, which takes minutes: in full only.
+  deployment: { full: 1, isNumbered: false, run: check('deployment', checkDeployment) },
   // Four engines are built: in full only.
   platforms: { full: 1, isNumbered: false, run: check('platforms', checkPlatforms) },
   'every-call': exhaustive('every-call', ['--test', 'power_cut', 'every_nth']),

@@ -20,6 +20,7 @@ mod selectors;
 pub mod summaries;
 #[cfg(test)]
 mod tests;
+mod text_input;
 mod update;
 mod upsert;
 mod vector;
