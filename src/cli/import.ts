@@ -1,19 +1,12 @@
-import {
-  createWriteStream,
-  existsSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs';
+import { existsSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import type { Transport } from '../client/transport';
 import type { Config, VerbFlag } from '../config';
 import { parseVectorColumns, VECTOR_COLUMN, type Mapping } from '../transfer/mapping';
-import { isRejected, type Rejected, type Source } from '../transfer/row';
+import { isRejected, type Source } from '../transfer/row';
 import { counted, CommandError, EXIT, type Console, type ExitCode } from './console';
 import { numberFlag, optionalFlag, requiredFlag } from './flags';
 import { Progress } from './progress';
+import { Rejects } from './rejects';
 import { URL_FLAG, withService } from './service';
 import type { GivenFlags } from './verbs';
 
@@ -26,8 +19,6 @@ const ENDINGS: Readonly<Record<string, Format>> = { ndjson: 'jsonl', json: 'json
 const BATCH_POINTS = 500;
 const BATCH_BYTES = 4 * 1024 * 1024;
 const PARALLEL = 4;
-/** Rejected rows that are named on the terminal; all of them are in the file of --rejects. */
-const NAMED_REJECTS = 10;
 
 /** The flags of `kithdb import`. */
 export const IMPORT_FLAGS: readonly VerbFlag[] = [
@@ -287,38 +278,5 @@ class ResumeState {
 
   remove(): void {
     rmSync(this.#path, { force: true });
-  }
-}
-
-/** The rows that are refused. */
-class Rejects {
-  count = 0;
-  readonly #output;
-
-  constructor(
-    private readonly console: Console,
-    path: string | undefined,
-    private readonly goesOn: boolean,
-  ) {
-    this.#output = path === undefined ? undefined : createWriteStream(path);
-  }
-
-  /** @throws CommandError when nobody has asked for a file of them */
-  add({ place, reason, text }: Rejected): void {
-    if (this.#output === undefined && !this.goesOn) {
-      throw new CommandError(`${place}: ${reason}\n--rejects FILE puts such rows aside and goes on`);
-    }
-    this.count += 1;
-    if (this.count <= NAMED_REJECTS) {
-      this.console.stderr.write(`kithdb: ${place}: ${reason}\n`);
-    }
-    this.#output?.write(`${JSON.stringify({ place, reason, text })}\n`);
-  }
-
-  close(): Promise<void> {
-    return new Promise((resolve) => {
-      if (this.#output === undefined) resolve();
-      else this.#output.end(resolve);
-    });
   }
 }
