@@ -49,7 +49,7 @@ export const IMPORT_FLAGS: readonly VerbFlag[] = [
     name: 'vector',
     placeholder: 'COLUMNS',
     about:
-      'The column of the vector, or FIELD=COLUMN for each named vector, separated by commas: a list of numbers, or base64 of 32-bit floats. Lines of JSONL are points when neither this flag nor --id is given.',
+      'The column of the vector, or FIELD=COLUMN for each named vector, separated by commas: a list of numbers, or base64 of 32-bit floats. Lines of JSONL, and rows of Parquet that kithdb export has written, are points when neither this flag nor --id is given.',
   },
   {
     name: 'payload',
@@ -82,6 +82,8 @@ interface Order {
   readonly format: Format;
   readonly collection: string;
   readonly mapping: Mapping | undefined;
+  /** Whether flags say what the columns are. */
+  readonly isMapped: boolean;
   readonly payloads: string | undefined;
 }
 
@@ -129,6 +131,7 @@ function orderOf(flags: GivenFlags): Order {
     format,
     collection,
     mapping: isVectors ? undefined : mappingOf(flags, format, payload),
+    isMapped: ['id', 'vector', 'payload'].some((name) => flags.has(name)),
     payloads: isVectors ? payload : undefined,
   };
 }
@@ -151,7 +154,7 @@ function mappingOf(flags: GivenFlags, format: Format, payload: string | undefine
   return { id, vectors, payload: payload?.split(',').map((name) => name.trim()) };
 }
 
-async function sourceOf({ file, format, mapping, payloads }: Order): Promise<Source> {
+async function sourceOf({ file, format, mapping, isMapped, payloads }: Order): Promise<Source> {
   if (mapping === undefined && format !== 'jsonl') {
     const { VectorFile } = await import('../transfer/vectors.js');
     return explainedSource(() => new VectorFile(file, format, payloads));
@@ -162,7 +165,7 @@ async function sourceOf({ file, format, mapping, payloads }: Order): Promise<Sou
   }
   if (mapping !== undefined && format === 'parquet') {
     const { ParquetFile } = await import('../transfer/parquet.js');
-    return new ParquetFile(file, mapping);
+    return new ParquetFile(file, mapping, isMapped);
   }
   const { JsonLines } = await import('../transfer/jsonl.js');
   return new JsonLines(file, mapping);

@@ -186,7 +186,7 @@ export const VERBS: readonly Verb[] = [
   },
   {
     name: 'export',
-    about: 'Writes the points of a collection as JSON, one a line, as kithdb import reads it.',
+    about: 'Writes the points of a collection as JSONL or Parquet, as kithdb import reads it.',
     flags: EXPORT_FLAGS,
     settings: SERVICE_SETTINGS,
     usesSettings: true,

@@ -6,13 +6,14 @@ export interface PageBytes {
 }
 
 const POINTS = Buffer.from('"points":[');
-const [QUOTE, BACKSLASH, OPEN, CLOSE, END] = [...Buffer.from('"\\{}]')] as [
-  number,
-  number,
-  number,
-  number,
-  number,
-];
+const QUOTE = 0x22;
+const COMMA = 0x2c;
+const COLON = 0x3a;
+const BEGIN = 0x5b;
+const BACKSLASH = 0x5c;
+const END = 0x5d;
+const OPEN = 0x7b;
+const CLOSE = 0x7d;
 
 /**
  * Takes the envelope of a scroll apart without parsing its points, so that numbers stay as the server wrote them.
@@ -42,6 +43,39 @@ export function splitPage(envelope: Uint8Array): PageBytes {
     throw new Error('The answer is no page of points');
   }
   return { points, nextOffset: nextOffset === 'null' ? undefined : nextOffset };
+}
+
+/** The fields of an object as their bytes, by the names that no escape is in. */
+export function fieldsOf(object: Buffer): ReadonlyMap<string, Buffer> {
+  const fields = new Map<string, Buffer>();
+  for (let at = object.indexOf(QUOTE); at >= 0 && at < object.length;) {
+    const nameEnd = endOfString(object, at + 1);
+    const name = object.toString('utf8', at + 1, nameEnd);
+    const from = object.indexOf(COLON, nameEnd) + 1;
+    const to = endOfValue(object, from);
+    fields.set(name, object.subarray(from, to));
+    at = object.indexOf(QUOTE, to);
+  }
+  return fields;
+}
+
+/** The place behind the value that begins at `from`: that of the comma or the bracket that follows it. */
+function endOfValue(bytes: Buffer, from: number): number {
+  let depth = 0;
+  for (let at = from; at < bytes.length; at += 1) {
+    const byte = bytes[at];
+    if (byte === QUOTE) {
+      at = endOfString(bytes, at + 1);
+    } else if (byte === OPEN || byte === BEGIN) {
+      depth += 1;
+    } else if (byte === CLOSE || byte === END) {
+      if (depth === 0) return at;
+      depth -= 1;
+    } else if (byte === COMMA && depth === 0) {
+      return at;
+    }
+  }
+  return bytes.length;
 }
 
 /** The place behind the object that begins at `from`. */
