@@ -188,10 +188,10 @@ async function readAll(source: Source, rejects: Rejects): Promise<number> {
       continue;
     }
     try {
-      JSON.parse(row.json);
+      JSON.parse(String(row.json));
       points += 1;
     } catch {
-      rejects.add({ ...row, text: row.json, reason: 'it is not JSON' });
+      rejects.add({ ...row, text: String(row.json), reason: 'it is not JSON' });
     }
   }
   return points;

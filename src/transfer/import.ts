@@ -118,7 +118,7 @@ class Import {
   /** Stores points; of those that the service refuses each is rejected by itself. */
   async #store(points: readonly Point[]): Promise<void> {
     if (points.length === 0) return;
-    const body = Buffer.from(`{"points":[${points.map(({ json }) => json).join(',\n')}]}`);
+    const body = bodyOf(points);
     const { transport, collection } = this.options;
     try {
       await transport.execute({ operation: 'upsert_points', collection, flags: { wait: true }, body });
@@ -132,14 +132,18 @@ class Import {
   async #storeWithout(points: readonly Point[], reason: string): Promise<void> {
     const [only, ...others] = points;
     if (only !== undefined && others.length === 0) {
-      this.options.reject({ ...only, text: only.json, reason });
+      this.options.reject({ ...only, text: String(only.json), reason });
       return;
     }
     const named = /\bpoints\[(\d+)\]/.exec(reason)?.[1];
     const at = named === undefined || brokenJson(points) ? undefined : Number(named);
     const bad = at === undefined ? undefined : points[at];
     if (bad !== undefined) {
-      this.options.reject({ ...bad, text: bad.json, reason: reason.replace(/\bpoints\[\d+\]\.?/, '') });
+      this.options.reject({
+        ...bad,
+        text: String(bad.json),
+        reason: reason.replace(/\bpoints\[\d+\]\.?/, ''),
+      });
       await this.#store(points.filter((point) => point !== bad));
       return;
     }
@@ -149,11 +153,23 @@ class Import {
   }
 }
 
+const BEFORE = Buffer.from('{"points":[');
+const BETWEEN = Buffer.from(',\n');
+const BEHIND = Buffer.from(']}');
+
+function bodyOf(points: readonly Point[]): Buffer {
+  const parts = points.flatMap(({ json }, at) => {
+    const bytes = typeof json === 'string' ? Buffer.from(json) : json;
+    return at === 0 ? [bytes] : [BETWEEN, bytes];
+  });
+  return Buffer.concat([BEFORE, ...parts, BEHIND]);
+}
+
 /** Whether a text is no JSON: then the places of a message may not be those of the rows. */
 function brokenJson(points: readonly Point[]): boolean {
   return points.some(({ json }) => {
     try {
-      JSON.parse(json);
+      JSON.parse(String(json));
       return false;
     } catch {
       return true;

@@ -26,8 +26,13 @@ export function openFile(path: string): OpenFile {
   return { content: file.pipe(unpacked), bytesRead };
 }
 
-/** The lines of a stream without their ends. @throws SourceError for one that is too long */
+/** The lines of a stream without their ends, as text. @throws SourceError for one that is too long */
 export async function* linesOf(stream: Readable): AsyncGenerator<string> {
+  for await (const line of byteLinesOf(stream)) yield line.toString();
+}
+
+/** The lines of a stream without their ends. @throws SourceError for one that is too long */
+export async function* byteLinesOf(stream: Readable): AsyncGenerator<Buffer> {
   let rest: Buffer[] = [];
   let restBytes = 0;
   for await (const chunk of stream as AsyncIterable<Buffer>) {
@@ -52,7 +57,6 @@ export async function* linesOf(stream: Readable): AsyncGenerator<string> {
   }
 }
 
-function lineOf(bytes: Buffer): string {
-  const end = bytes.at(-1) === 13 ? bytes.length - 1 : bytes.length;
-  return bytes.toString('utf8', 0, end);
+function lineOf(bytes: Buffer): Buffer {
+  return bytes[bytes.length - 1] === 13 ? bytes.subarray(0, bytes.length - 1) : bytes;
 }
