@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs';
 import { parseJson } from '../client/json';
-import { byteLinesOf, openFile, type OpenFile } from './lines';
+import { byteLinesOf, openPieces, type OpenPieces } from './lines';
 import { pointOf, type Columns, type Mapping } from './mapping';
 import type { Row, Source } from './row';
 
@@ -10,7 +10,7 @@ import type { Row, Source } from './row';
  */
 export class JsonLines implements Source {
   readonly bytes: number;
-  #file: OpenFile | undefined;
+  #file: OpenPieces | undefined;
 
   constructor(
     private readonly path: string,
@@ -26,8 +26,8 @@ export class JsonLines implements Source {
   async *rows(from: number): AsyncGenerator<Row> {
     let line = 0;
     let ordinal = -1;
-    this.#file = openFile(this.path);
-    for await (const bytes of byteLinesOf(this.#file.content)) {
+    this.#file = openPieces(this.path);
+    for await (const bytes of byteLinesOf(this.#file.pieces)) {
       line += 1;
       if (isBlank(bytes)) continue;
       ordinal += 1;

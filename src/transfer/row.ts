@@ -10,7 +10,10 @@ export interface Point {
   readonly json: PointJson;
 }
 
-/** The text of a point; bytes where it was read as UTF-8 and nobody has looked at it. */
+/**
+ * The text of a point; bytes where it was read as UTF-8 and nobody has looked at it, which are there until the next row is
+ * asked for.
+ */
 export type PointJson = string | Buffer;
 
 /** A row that is no point. */
