@@ -15,6 +15,7 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { readVectorSet } from '../data/vector-set.mjs';
 import { root } from '../scripts/build/tree.mjs';
 import { startServer } from '../scripts/server-process.mjs';
@@ -35,6 +36,8 @@ const USAGE = `npm run bench:transfer -- --data FOLDER [flags]
 const CONNECTIONS = 4;
 const BATCH = 256;
 const CHUNK_BYTES = 1 << 20;
+/** Milliseconds for the end of work on a deleted collection. */
+const SETTLE_MS = 500;
 
 const options = {
   data: { type: 'string' },
@@ -60,12 +63,20 @@ async function run() {
   writeFileSync(file, `${lines.join('\n')}\n`);
   const requests = upsertsOf(lines);
   const imports = { raw: [], import: [], ratio: [] };
-  for (let round = 0; round < Number(flags.rounds); round++) {
-    const raw = await ingest('raw', () => sendAll(url(), CONNECTIONS, requests.length, (at) => requests[at]));
-    const command = await ingest('imported', () => kithdb('import', 'imported', '--file', file));
-    imports.raw.push(raw);
-    imports.import.push(command);
-    imports.ratio.push(command / raw);
+  for (let turn = 0; turn < Number(flags.rounds); turn++) {
+    const raw = () => ingest('raw', () => sendAll(url(), CONNECTIONS, requests.length, (at) => requests[at]));
+    const command = () => ingest('imported', () => kithdb('import', 'imported', '--file', file));
+    // Each comes first in half of the rounds.
+    const isRawFirst = turn % 2 === 1;
+    const first = await (isRawFirst ? raw() : command());
+    const second = await (isRawFirst ? command() : raw());
+    const [ofRaw, ofImport] = isRawFirst ? [first, second] : [second, first];
+    imports.raw.push(round(ofRaw));
+    imports.import.push(round(ofImport));
+    imports.ratio.push(round(ofImport / ofRaw));
+  }
+  if (set.rows !== (await count('imported'))) {
+    await ingest('imported', () => kithdb('import', 'imported', '--file', file));
   }
   const report = {
     set: set.name,
@@ -76,6 +87,7 @@ async function run() {
     'import ÷ raw REST ingest, time': round(median(imports.ratio)),
     'import, s': round(median(imports.import)),
     'raw REST ingest, s': round(median(imports.raw)),
+    rounds: imports,
     export: {},
   };
   const ways = {
@@ -115,12 +127,18 @@ async function ingest(name, work) {
   await call('DELETE', '/collections/raw');
   await call('DELETE', '/collections/imported');
   await call('PUT', `/collections/${name}`, { vectors: { size: set.dims, distance: set.distance } });
+  await sleep(SETTLE_MS);
   const startedAt = performance.now();
   await work();
   const seconds = (performance.now() - startedAt) / 1000;
-  const { result } = await call('POST', `/collections/${name}/points/count`, {});
-  if (result.count !== set.rows) throw new Error(`${name} has ${result.count} of ${set.rows} points`);
+  const found = await count(name);
+  if (found !== set.rows) throw new Error(`${name} has ${found} of ${set.rows} points`);
   return seconds;
+}
+
+async function count(name) {
+  const { result } = await call('POST', `/collections/${name}/points/count`, {});
+  return result?.count ?? 0;
 }
 
 async function call(method, path, body) {
@@ -145,7 +163,7 @@ function kithdb(verb, collection, ...args) {
 async function exported(place, format) {
   const to = join(folder, `points.${format}`);
   const [rates, disk] = [[], []];
-  for (let round = 0; round < Number(flags.rounds); round++) {
+  for (let turn = 0; turn < Number(flags.rounds); turn++) {
     const startedAt = performance.now();
     await kithdb('export', 'imported', ...place, '--to', to);
     const seconds = (performance.now() - startedAt) / 1000;
