@@ -1,10 +1,10 @@
 import { createAdminOffline, resetPasswordOffline } from '../auth/offline-admin';
 import { refusePassword } from '../auth/password-policy';
-import { StoreInUse } from '../auth/store/port';
 import type { Config } from '../config';
 import { whyUnusable } from '../operations/data-dir';
 import { CommandError, EXIT, type Console } from './console';
 import { readNewPassword } from './password-input';
+import { explainedInUse } from './store-in-use';
 
 /**
  * `kithdb admin reset-password`: for an operator at the data directory (C11.4). A server that runs on it changes the
@@ -81,12 +81,4 @@ async function replacePassword({ dataDir, tokenStore }: Config, password: string
     case 'no admin':
       throw new CommandError('There is no admin yet: kithdb admin create makes it');
   }
-}
-
-function explainedInUse(error: unknown): never {
-  throw error instanceof StoreInUse
-    ? new CommandError(
-        `${error.message}, and none that is ready answers on it. Is one starting? Then try again`,
-      )
-    : error;
 }

@@ -5,6 +5,7 @@ import { finished } from 'node:stream/promises';
 import type { Config, VerbFlag } from '../config';
 import { counted, CommandError, EXIT, type Console, type ExitCode } from './console';
 import { optionalFlag, requiredFlag } from './flags';
+import { jsonFlag } from './json-flag';
 import { Progress } from './progress';
 import { URL_FLAG, withService } from './service';
 import type { GivenFlags } from './verbs';
@@ -14,13 +15,17 @@ const PAGE_POINTS = 1000;
 /** The flags of `kithdb export`. */
 export const EXPORT_FLAGS: readonly VerbFlag[] = [
   URL_FLAG,
-  { name: 'collection', placeholder: 'NAME', about: 'The collection whose points are written.' },
+  {
+    name: 'collection',
+    placeholder: 'NAME',
+    about: 'The collection whose points are written; it may also stand behind the verb.',
+  },
   {
     name: 'to',
     placeholder: 'FILE',
     about: 'Where they go, one point a line (JSONL); to standard output otherwise.',
   },
-  { name: 'filter', placeholder: 'JSON', about: 'Only the points that match this filter.' },
+  { name: 'filter', placeholder: 'JSON', about: 'Only points that match this filter, or that in a file.' },
   { name: 'without-vectors', about: 'Leaves the vectors out.' },
 ];
 
@@ -32,7 +37,7 @@ export async function exportCollection(
 ): Promise<ExitCode> {
   const collection = requiredFlag(flags, 'collection', 'NAME');
   const to = optionalFlag(flags, 'to');
-  const filter = filterOf(optionalFlag(flags, 'filter'));
+  const filter = jsonFlag(flags, 'filter');
   const { exportLines } = await import('../transfer/export.js');
   const progress = new Progress(console, 0);
   const write = (output: Writable): Promise<number> =>
@@ -80,14 +85,5 @@ async function writeWhole(to: string, write: (output: Writable) => Promise<numbe
     rmSync(partial, { force: true });
     const { code, message } = error as NodeJS.ErrnoException;
     throw code === undefined ? error : new CommandError(message);
-  }
-}
-
-function filterOf(text: string | undefined): unknown {
-  if (text === undefined) return undefined;
-  try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    throw new CommandError(`--filter must be JSON, not ${text}`, EXIT.usage);
   }
 }

@@ -34,4 +34,5 @@ function flagHelp({ name, placeholder, about }: VerbFlag): string {
   return `  --${name}${placeholder === undefined ? '' : ` ${placeholder}`}\n      ${about}\n`;
 }
 
-const EXIT_CODES = 'Exit codes: 0 success, 1 failure, 2 wrong arguments or settings.';
+/** The meaning of exit codes, where a verb does not say otherwise. */
+export const EXIT_CODES = 'Exit codes: 0 success, 1 failure, 2 wrong arguments or settings.';

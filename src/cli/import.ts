@@ -15,6 +15,7 @@ import { counted, CommandError, EXIT, type Console, type ExitCode } from './cons
 import { numberFlag, optionalFlag, requiredFlag } from './flags';
 import { Progress } from './progress';
 import { URL_FLAG, withService } from './service';
+import { printable } from './table';
 import type { GivenFlags } from './verbs';
 
 const FORMATS = ['jsonl', 'csv', 'parquet', 'npy', 'fvecs', 'bvecs', 'ivecs'] as const;
@@ -113,7 +114,7 @@ export async function importFile(config: Config, console: Console, flags: GivenF
     const refused = rejects.count === 0 ? '' : `, ${counted(rejects.count, 'row')} rejected`;
     console.stdout.write(`${counted(stored, 'point')} ${what}${refused} (${seconds.toFixed(1)} s)\n`);
   }
-  return rejects.count === 0 ? EXIT.success : EXIT.damaged;
+  return rejects.count === 0 ? EXIT.success : EXIT.reservations;
 }
 
 function orderOf(flags: GivenFlags): Order {
@@ -310,7 +311,7 @@ class Rejects {
     }
     this.count += 1;
     if (this.count <= NAMED_REJECTS) {
-      this.console.stderr.write(`kithdb: ${place}: ${reason}\n`);
+      this.console.stderr.write(`kithdb: ${printable(`${place}: ${reason}`)}\n`);
     }
     this.#output?.write(`${JSON.stringify({ place, reason, text })}\n`);
   }

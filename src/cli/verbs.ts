@@ -2,20 +2,38 @@ import { settingsReference, type Config, type SettingKey, type VerbFlag } from '
 import { productVersion } from '../system/version';
 import { adminRepair } from './admin-repair';
 import { backup } from './backup';
+import { BENCH_FLAGS, bench } from './bench';
+import { ENDPOINT_FLAG } from './bucket';
 import { listCollections } from './collections';
 import { check } from './check';
 import { completionScript } from './completion';
+import { fishScript } from './completion-fish';
 import type { Console, ExitCode } from './console';
+import { doctor } from './doctor';
 import { EXPORT_FLAGS, exportCollection } from './export';
 import { health } from './health';
 import { overview } from './help';
 import { IMPORT_FLAGS, importFile } from './import';
+import { INIT_FLAGS, INIT_SETTINGS, init } from './init';
+import { QUERY_FLAGS, query } from './query';
+import { commandReference } from './reference';
 import { repair } from './repair';
 import { createAdmin, resetPassword } from './admin-password';
 import { restore } from './restore';
 import { rotateSecret } from './rotate-secret';
 import { serve } from './serve';
 import { SERVICE_SETTINGS, URL_FLAG } from './service';
+import {
+  CREATE_FLAGS,
+  createToken,
+  deleteToken,
+  LIST_FLAGS,
+  listTokens,
+  ONE_TOKEN_FLAGS,
+  printNewToken,
+  rotateToken,
+  TOKEN_SETTINGS,
+} from './token';
 
 /** The flags of a verb that are not settings, with their values; true for a switch. */
 export type GivenFlags = ReadonlyMap<string, string | true>;
@@ -27,6 +45,8 @@ export type Verb = {
   readonly about: string;
   /** Flags beside the settings. */
   readonly flags?: readonly VerbFlag[];
+  /** The flag whose value may also stand behind the verb, without the flag. */
+  readonly argument?: string;
   /** The meaning of its exit codes, where it differs from that of every command. */
   readonly exitCodes?: string;
   /** The few settings that it uses and its help lists; all of them when absent. */
@@ -47,6 +67,25 @@ export const VERBS: readonly Verb[] = [
     about: 'Serves the data directory over HTTP (the default).',
     usesSettings: true,
     run: serve,
+  },
+  {
+    name: 'init',
+    about:
+      'Makes a settings file, a first access token in a file of its own, and an empty data directory. It replaces nothing: where one of them is there, none is made.',
+    flags: INIT_FLAGS,
+    settings: INIT_SETTINGS,
+    usesSettings: true,
+    run: init,
+  },
+  {
+    name: 'doctor',
+    about:
+      'Says what a server of these settings finds on this machine, and what to change: processor, memory, limits, disk and its syncs, SQLite, port. It writes one file of 256 KiB, which it removes.',
+    exitCodes:
+      'Exit codes: 0 nothing to change, 1 a server would not start or not keep its promises, 2 wrong arguments or settings, 3 it works, and there is advice.',
+    flags: [{ name: 'json', about: 'Prints the findings as JSON.' }],
+    usesSettings: true,
+    run: doctor,
   },
   {
     name: 'admin create',
@@ -79,6 +118,48 @@ export const VERBS: readonly Verb[] = [
     settings: ['config', 'dataDir', 'tokenStore'],
     usesSettings: true,
     run: adminRepair,
+  },
+  {
+    name: 'token list',
+    about: 'Lists the access tokens, without their values.',
+    flags: LIST_FLAGS,
+    settings: TOKEN_SETTINGS,
+    usesSettings: true,
+    run: listTokens,
+  },
+  {
+    name: 'token create',
+    about:
+      'Makes an access token and prints its value, which is shown only this once: alone on standard output, so that a script can take it.',
+    flags: CREATE_FLAGS,
+    settings: TOKEN_SETTINGS,
+    usesSettings: true,
+    run: createToken,
+  },
+  {
+    name: 'token rotate',
+    about: 'Gives an access token another value and prints it; the old one is refused from then on.',
+    flags: ONE_TOKEN_FLAGS,
+    argument: 'id',
+    settings: TOKEN_SETTINGS,
+    usesSettings: true,
+    run: rotateToken,
+  },
+  {
+    name: 'token delete',
+    about: 'Deletes an access token: it is refused from then on.',
+    flags: ONE_TOKEN_FLAGS,
+    argument: 'id',
+    settings: TOKEN_SETTINGS,
+    usesSettings: true,
+    run: deleteToken,
+  },
+  {
+    name: 'token generate',
+    about:
+      'Prints a new value for KITHDB_ACCESS_TOKEN, with which a first start makes its access token. No server knows it yet.',
+    usesSettings: false,
+    run: printNewToken,
   },
   {
     name: 'check',
@@ -114,11 +195,7 @@ export const VERBS: readonly Verb[] = [
         about:
           'Makes the backup in the folder of --to, under the time as its name, and then removes all whole ones but the newest N. Where data are damaged nothing is removed.',
       },
-      {
-        name: 's3-endpoint',
-        placeholder: 'URL',
-        about: 'The server of s3://, where it is not of Amazon; AWS_ENDPOINT_URL_S3 is the same.',
-      },
+      ENDPOINT_FLAG,
       {
         name: 'work',
         placeholder: 'FOLDER',
@@ -141,7 +218,18 @@ export const VERBS: readonly Verb[] = [
     about:
       'Makes a data directory of a backup, verifying every file before and after it is copied. It goes where kithdb serve looks for it, --data-dir says otherwise, and must be new or empty.',
     flags: [
-      { name: 'from', placeholder: 'FOLDER', about: 'The backup.' },
+      {
+        name: 'from',
+        placeholder: 'FOLDER',
+        about: 'The backup; or s3://BUCKET/PREFIX/NAME (needs the package @aws-sdk/client-s3).',
+      },
+      ENDPOINT_FLAG,
+      {
+        name: 'work',
+        placeholder: 'FOLDER',
+        about:
+          'Where a backup of s3:// is kept until it is restored: room for one; the folder for temporary files unless given.',
+      },
       {
         name: 'without-auth',
         about:
@@ -175,6 +263,7 @@ export const VERBS: readonly Verb[] = [
     exitCodes:
       'Exit codes: 0 all rows are stored, 1 not imported or in part, 2 wrong arguments, 3 stored but for the rejected rows.',
     flags: IMPORT_FLAGS,
+    argument: 'file',
     settings: SERVICE_SETTINGS,
     usesSettings: true,
     run: importFile,
@@ -183,6 +272,7 @@ export const VERBS: readonly Verb[] = [
     name: 'export',
     about: 'Writes the points of a collection as JSON, one a line, as kithdb import reads it.',
     flags: EXPORT_FLAGS,
+    argument: 'collection',
     settings: SERVICE_SETTINGS,
     usesSettings: true,
     run: exportCollection,
@@ -194,6 +284,26 @@ export const VERBS: readonly Verb[] = [
     settings: SERVICE_SETTINGS,
     usesSettings: true,
     run: listCollections,
+  },
+  {
+    name: 'query',
+    about:
+      'Finds points: those nearest to a point or a vector, or without either the first ones by their ids, as a table.',
+    flags: QUERY_FLAGS,
+    argument: 'collection',
+    settings: SERVICE_SETTINGS,
+    usesSettings: true,
+    run: query,
+  },
+  {
+    name: 'bench',
+    about:
+      'Measures rates, latencies and recall of a closed loop of clients in this process: ingest and searches of a collection of its own, or searches of an existing one.',
+    flags: BENCH_FLAGS,
+    argument: 'collection',
+    settings: SERVICE_SETTINGS,
+    usesSettings: true,
+    run: bench,
   },
   {
     name: 'health',
@@ -221,11 +331,27 @@ export const VERBS: readonly Verb[] = [
     },
   },
   {
+    name: 'help commands',
+    about: 'Prints the reference of all commands as Markdown.',
+    usesSettings: false,
+    run: ({ stdout }) => {
+      stdout.write(commandReference(VERBS));
+    },
+  },
+  {
     name: 'completion',
     about: 'Prints the script with which bash and zsh complete verbs and flags: source <(kithdb completion)',
     usesSettings: false,
     run: ({ stdout }) => {
       stdout.write(completionScript(VERBS));
+    },
+  },
+  {
+    name: 'completion fish',
+    about: 'Prints the script with which fish completes verbs and flags: kithdb completion fish | source',
+    usesSettings: false,
+    run: ({ stdout }) => {
+      stdout.write(fishScript(VERBS));
     },
   },
   {
