@@ -191,7 +191,7 @@ describe('C11.2 the command line', () => {
       ]) {
         const { out, err } = await kithdb(argv, { env: { FORCE_COLOR: '1' } });
         // eslint-disable-next-line no-control-regex -- that is what it is about
-        expect([name, `${out}${err}`.match(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/)]).toEqual([
+        expect([name, /[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/.exec(`${out}${err}`)]).toEqual([
           name,
           null,
         ]);

@@ -6,6 +6,7 @@ import pino from 'pino';
 import { openAuth } from '../../src/auth';
 import { isWellFormedToken } from '../../src/auth/access-token';
 import { loadConfig, readFlags } from '../../src/config';
+import { fileKey, SETTING_KEYS } from '../../src/config/settings';
 import { AUTH_CONFIG, PASSWORD, processAuth } from '../auth/auth-server';
 import { ContractServer } from '../contract/contract-server';
 import { kithdb, type Outcome, type Surroundings } from './console';
@@ -202,6 +203,11 @@ describe('C11.2 kithdb init', () => {
     expect(out).not.toContain(value);
     const config = loadConfig({ commandLine: readFlags(['--config', settings]), env: {}, terminal: false });
     expect(config).toMatchObject({ port: 7001, dataDir, accessToken: value, host: '127.0.0.1' });
+
+    const text = readFileSync(settings, 'utf8');
+    for (const key of SETTING_KEYS.filter((one) => one !== 'config')) {
+      expect(text).toMatch(new RegExp(`^(?:# )?${fileKey(key)}(?:_file)?: \\S`, 'm'));
+    }
 
     const server = await ContractServer.start([], { KITHDB_CONFIG: settings });
     const url = `http://127.0.0.1:${server.port}`;
