@@ -4,6 +4,7 @@ import {
   mkdirSync,
   mkdtempSync,
   readdirSync,
+  readFileSync,
   renameSync,
   rmSync,
   truncateSync,
@@ -151,8 +152,11 @@ describe('C11.4 kithdb backup --keep beside a running server', () => {
     [['--to', 'x', '--s3-endpoint', 'http://x'], /--s3-endpoint is for --to s3:/],
     [['--to', 's3://bucket', '--keep', '1', '--base', 'x'], /--base is for folders/],
     [['--to', 's3://bucket', '--keep', '1', '--s3-endpoint', 'x'], /--s3-endpoint must be a URL/],
+    [['restore', '--from', 'x', '--s3-endpoint', 'http://x'], /--s3-endpoint is for --from s3:/],
+    [['restore', '--from', 's3://bucket', '--s3-endpoint', 'x'], /--s3-endpoint must be a URL/],
   ])('refuses %j', async (flags, message) => {
-    expect(await kithdb('backup', '--data-dir', dataDir, ...flags)).toMatchObject({
+    const verb = flags[0] === 'restore' ? [] : ['backup'];
+    expect(await kithdb(...verb, ...flags, '--data-dir', dataDir)).toMatchObject({
       code: 2,
       err: expect.stringMatching(message),
     });
@@ -234,6 +238,49 @@ itUnless(whyNoGateway())('C11.4 keeps backups in a bucket of an S3 interface, ea
   expect((await kithdb('restore', '--from', join(at, name!), '--data-dir', restored)).code).toBe(0);
   await server.stop();
   server = await Served.on(restored);
+  expect(await server.points('points')).toHaveLength(1000);
+  await server.stop();
+
+  // And from the bucket itself.
+  const fetched = join(folder, 'fetched');
+  const restore = (from: string, ...more: string[]) => {
+    const flags = ['--s3-endpoint', endpoint, '--work', work, '--data-dir', fetched, ...more];
+    return kithdbWith(S3_ENV, 'restore', '--from', from, ...flags);
+  };
+  expect(await restore('s3://my-bucket/db')).toMatchObject({
+    code: 1,
+    out: '',
+    // The SDK may warn of the version of Node.
+    err: expect.stringContaining(
+      `kithdb: s3://my-bucket/db holds 1 backups and is none itself: give --from s3://my-bucket/db/${name}, the newest whole one\n`,
+    ),
+  });
+  expect(await restore('s3://my-bucket/nothing')).toMatchObject({
+    code: 1,
+    err: expect.stringMatching(/s3:\/\/my-bucket\/nothing\/BACKUP\.json: NoSuchKey/),
+  });
+  const file = join(at, name!, 'data', 'auth.sqlite3');
+  const whole = readFileSync(file);
+  for (const damaged of [
+    Buffer.concat([whole.subarray(0, -1), Buffer.from([1 ^ whole.at(-1)!])]),
+    Buffer.concat([whole, whole]),
+  ]) {
+    writeFileSync(file, damaged);
+    expect(await restore(`s3://my-bucket/db/${name}`)).toMatchObject({
+      code: 1,
+      err: expect.stringMatching(
+        /auth\.sqlite3.* (does not have its checksum|is longer than its manifest says)/,
+      ),
+    });
+    expect([existsSync(fetched), readdirSync(work)]).toEqual([false, []]);
+  }
+  writeFileSync(file, whole);
+  const done = await restore(`s3://my-bucket/db/${name}`, '--json');
+  expect(done.code).toBe(0);
+  expect(JSON.parse(done.out)).toMatchObject({ dataDir: fetched, withoutAuth: false });
+  expect(readdirSync(work)).toEqual([]);
+  expect((await restore(`s3://my-bucket/db/${name}`)).err).toMatch(/fetched is not empty/);
+  server = await Served.on(fetched);
   expect(await server.points('points')).toHaveLength(1000);
 
   await server.stop();
