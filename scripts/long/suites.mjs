@@ -5,6 +5,7 @@ import { BuildError, run } from '../build/process.mjs';
 import { TEST_BUILD } from '../build/tests.mjs';
 import { root } from '../build/tree.mjs';
 import { runSchemathesis } from '../schemathesis.mjs';
+import { checkDeployment } from './deployment.mjs';
 import { FAULTS, runFaults } from './faults/suite.mjs';
 import { checkPlatforms } from './platform-engines.mjs';
 import { checkRegistryInstall } from './registry-install.mjs';
@@ -148,8 +149,7 @@ const standard = {
     { count: 'KITHDB_SEEDS', first: 'KITHDB_FIRST_SEED' },
     { full: 40_000, slice: 4_000 },
   ),
-  // No slices before a full run has shown that each fault is detected: docs/faults.md.
-  faults: { full: FAULTS.length, isNumbered: true, run: runFaults },
+  faults: { full: FAULTS.length, slice: 8, isNumbered: true, run: runFaults },
   kills: { full: 400, slice: 100, isNumbered: false, run: runKills },
   'owner-kills': { full: 120, slice: 12, isNumbered: false, run: runOwnerKills },
   'auth-flips': { full: 10_000, slice: 2_000, isNumbered: true, run: runAuthFlips },
@@ -192,6 +192,8 @@ const standard = {
   ),
   'failing-calls': { full: 8, slice: 1, isNumbered: true, run: runFailingCalls },
   registry: { full: 1, slice: 1, isNumbered: false, run: check('registry', checkRegistryInstall) },
+  // Two programs of Go are built, which takes minutes: in full only.
+  deployment: { full: 1, isNumbered: false, run: check('deployment', checkDeployment) },
   // Four engines are built: in full only.
   platforms: { full: 1, isNumbered: false, run: check('platforms', checkPlatforms) },
   'every-call': exhaustive('every-call', ['--test', 'power_cut', 'every_nth']),
