@@ -1,4 +1,5 @@
 import { flagsOf, nextWords, takesPath, type CompletedFlag } from './completion';
+import { firstSentence } from './help';
 import type { Verb } from './verbs';
 
 /** The script with which fish completes verbs and flags, made from the tables of both. */
@@ -55,8 +56,7 @@ function linesOf(verb: Verb): readonly string[] {
 
 /** The first sentence is what a list of completions has room for. */
 function described(about: string | undefined): string {
-  const [sentence = ''] = (about ?? '').split(/[.:;](?: |$)/, 1);
-  return sentence === '' ? '' : ` -d ${quoted(sentence)}`;
+  return about === undefined ? '' : ` -d ${quoted(firstSentence(about))}`;
 }
 
 function quoted(text: string): string {

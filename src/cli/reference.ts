@@ -1,5 +1,5 @@
 import { flagName, type SettingKey } from '../config';
-import { EXIT_CODES } from './help';
+import { EXIT_CODES, usageOf } from './help';
 import type { Verb } from './verbs';
 
 /** `docs/cli.md`, made from the table of verbs. */
@@ -13,9 +13,8 @@ function anchor(name: string): string {
   return `kithdb-${name.replaceAll(' ', '-')}`;
 }
 
-function section({ name, about, flags = [], argument, usesSettings, settings, exitCodes }: Verb): string {
-  const word = flags.find((flag) => flag.name === argument)?.placeholder;
-  const usage = `kithdb ${name}${word === undefined ? '' : ` [${word}]`}${usesSettings || flags.length > 0 ? ' [flags]' : ''}`;
+function section(verb: Verb): string {
+  const { name, about, flags = [], usesSettings, settings, exitCodes } = verb;
   const own = flags.map(
     (flag) =>
       `- \`--${flag.name}${flag.placeholder === undefined ? '' : ` ${flag.placeholder}`}\`: ${flag.about}`,
@@ -23,7 +22,7 @@ function section({ name, about, flags = [], argument, usesSettings, settings, ex
   const parts = [
     `## \`kithdb ${name}\``,
     about,
-    `\`\`\`text\n${usage}\n\`\`\``,
+    `\`\`\`text\n${usageOf(verb)}\n\`\`\``,
     ...(own.length === 0 ? [] : [own.join('\n')]),
     ...(usesSettings ? [settingsLine(settings)] : []),
     ...(exitCodes === undefined ? [] : [exitCodes]),

@@ -11,7 +11,9 @@ export function settingsHelp(only: readonly SettingKey[] = SETTING_KEYS): string
   return groups
     .map((group) => {
       const keys = keysOf(group).filter((key) => only.includes(key));
-      const entries = keys.map((key) => `${names(key)}\n${wrap(aboutWithDefault(key), INDENT).join('\n')}`);
+      const entries = keys.map(
+        (key) => `${names(key)}\n${wrapped(aboutWithDefault(key), INDENT).join('\n')}`,
+      );
       return `${group}:\n${entries.join('\n')}`;
     })
     .join('\n\n');
@@ -28,7 +30,7 @@ export function settingsFile(values: Readonly<Record<string, string | number>>):
     const value = values[name];
     const line =
       value === undefined ? `# ${name}: ${describe(key).placeholder}` : `${name}: ${JSON.stringify(value)}`;
-    return [...wrap(`${about} Default: ${fallbackText}.`, '# '), line].join('\n');
+    return [...wrapped(`${about} Default: ${fallbackText}.`, '# '), line].join('\n');
   };
   const groups = GROUPS.map((group) => {
     const keys = keysOf(group).filter((key) => describe(key).notInFile !== true);
@@ -54,7 +56,7 @@ function aboutWithDefault(key: SettingKey): string {
 }
 
 /** A text as lines of limited width, each of which begins with `start`. */
-function wrap(text: string, start: string): readonly string[] {
+export function wrapped(text: string, start: string): readonly string[] {
   const lines: string[] = [];
   let line = start;
   for (const word of text.split(' ')) {
