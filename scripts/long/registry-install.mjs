@@ -40,7 +40,7 @@ export async function checkRegistryInstall() {
 }
 
 /** With the published engine in its lock file, a clone on a machine without Rust takes the one that npm has verified. */
-async function requireLockedEngine(registry, node, folder) {
+export async function requireLockedEngine(registry, node, folder) {
   const clone = join(folder, 'clone');
   mkdirSync(clone);
   for (const name of ['package.json', 'package-lock.json']) copyFileSync(join(root, name), join(clone, name));

@@ -341,10 +341,16 @@ describe('C11.4 a backup that is fetched from a bucket', () => {
       /s3:\/\/my-bucket\/b\/data\/auth\.sqlite3 does not have its checksum: this backup is damaged/,
     );
     expect(readdirSync(work)).toEqual([]);
-    const { folder: fetched, remove } = await fetchBackup(bucket('nothing'), address, work);
-    const restored = await kithdb('restore', '--from', fetched, '--data-dir', join(folder, 'restored'));
+    const fetched = await fetchBackup(bucket('nothing'), address, work);
+    const restored = await kithdb(
+      'restore',
+      '--from',
+      fetched.folder,
+      '--data-dir',
+      join(folder, 'restored'),
+    );
     expect(restored.code).toBe(0);
-    await remove();
+    await fetched.remove();
     expect(readdirSync(work)).toEqual([]);
   });
 });
