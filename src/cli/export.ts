@@ -4,7 +4,7 @@ import type { Writable } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import type { Config, VerbFlag } from '../config';
 import { counted, CommandError, EXIT, type Console, type ExitCode } from './console';
-import { optionalFlag, requiredFlag } from './flags';
+import { optionalFlag, requiredFlag, say } from './flags';
 import { jsonFlag } from './json-flag';
 import { Progress } from './progress';
 import { URL_FLAG, withService } from './service';
@@ -27,6 +27,10 @@ export const EXPORT_FLAGS: readonly VerbFlag[] = [
   },
   { name: 'filter', placeholder: 'JSON', about: 'Only points that match this filter, or that in a file.' },
   { name: 'without-vectors', about: 'Leaves the vectors out.' },
+  {
+    name: 'json',
+    about: 'Prints the outcome as JSON; only with --to, since standard output has the points otherwise.',
+  },
 ];
 
 /** `kithdb export`: the points of a collection as JSON, one a line. */
@@ -59,12 +63,18 @@ export async function exportCollection(
       progress.end();
     });
   if (to === undefined) {
+    if (flags.has('json')) {
+      throw new CommandError('--json needs --to: without it the points are the output', EXIT.usage);
+    }
     await write(console.stdout);
     return EXIT.success;
   }
   const points = await writeWhole(to, write);
-  console.stdout.write(
-    `${counted(points, 'point')} of ${collection} in ${to}. Writes during the export may be in it or not: the pages are no single view.\n`,
+  say(
+    console,
+    flags,
+    `${counted(points, 'point')} of ${collection} in ${to}. Writes during the export may be in it or not: the pages are no single view.`,
+    { collection, points, file: to },
   );
   return EXIT.success;
 }

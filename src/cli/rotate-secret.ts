@@ -3,10 +3,12 @@ import { storeExists } from '../auth/store/open';
 import type { Config } from '../config';
 import { whyUnusable } from '../operations/data-dir';
 import { CommandError, type Console } from './console';
+import { say } from './flags';
 import { explainedInUse } from './store-in-use';
+import type { GivenFlags } from './verbs';
 
 /** `kithdb admin rotate-secret`: a new JWT secret (C3.5). A server that runs on the data directory replaces it itself. */
-export async function rotateSecret(config: Config, console: Console): Promise<undefined> {
+export async function rotateSecret(config: Config, console: Console, flags: GivenFlags): Promise<undefined> {
   const { dataDir, tokenStore, jwtSecret } = config;
   if (tokenStore === 'memory') {
     throw new CommandError('KITHDB_TOKEN_STORE=memory keeps no secret between starts');
@@ -31,5 +33,5 @@ export async function rotateSecret(config: Config, console: Console): Promise<un
   if (live === undefined) {
     await rotateSecretOffline(dataDir, tokenStore).catch(explainedInUse);
   }
-  console.stdout.write('The JWT secret is replaced; every login from before is invalid.\n');
+  say(console, flags, 'The JWT secret is replaced; every login from before is invalid.', { rotated: true });
 }

@@ -4,7 +4,7 @@ import type { RemoteClient } from '../client/remote-client';
 import type { Config, VerbFlag } from '../config';
 import type { TokenOrder, TokenOutcome } from '../operations/token-requests';
 import { CommandError, EXIT, type Console, type ExitCode } from './console';
-import { optionalFlag, requiredFlag } from './flags';
+import { optionalFlag, requiredFlag, say } from './flags';
 import { readPassword } from './password-input';
 import { explained, serverUrl } from './service';
 import { explainedInUse } from './store-in-use';
@@ -101,9 +101,7 @@ export async function rotateToken(config: Config, console: Console, flags: Given
 export async function deleteToken(config: Config, console: Console, flags: GivenFlags): Promise<ExitCode> {
   const id = idOf(flags);
   await carryOut({ kind: 'delete token', id }, config, console, flags);
-  console.stdout.write(
-    flags.has('json') ? `${JSON.stringify({ id, deleted: true })}\n` : `The access token ${id} is deleted.\n`,
-  );
+  say(console, flags, `The access token ${id} is deleted.`, { id, deleted: true });
   return EXIT.success;
 }
 

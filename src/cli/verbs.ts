@@ -60,6 +60,8 @@ export type Verb = {
   | { readonly usesSettings: false; readonly run: (console: Console) => void }
 );
 
+const JSON_FLAG: VerbFlag = { name: 'json', about: 'Prints the outcome as JSON.' };
+
 /** Every command, the default one first. */
 export const VERBS: readonly Verb[] = [
   {
@@ -91,6 +93,7 @@ export const VERBS: readonly Verb[] = [
     name: 'admin create',
     about:
       'Creates the admin where there is none, also while a server serves the data directory; the password is from KITHDB_ADMIN_PASSWORD[_FILE], the terminal or standard input.',
+    flags: [JSON_FLAG],
     settings: ['config', 'dataDir', 'tokenStore', 'adminPassword'],
     usesSettings: true,
     run: createAdmin,
@@ -99,6 +102,7 @@ export const VERBS: readonly Verb[] = [
     name: 'admin reset-password',
     about:
       'Sets a new admin password, also while a server serves the data directory; from KITHDB_ADMIN_PASSWORD[_FILE], the terminal or standard input.',
+    flags: [JSON_FLAG],
     settings: ['config', 'dataDir', 'tokenStore', 'adminPassword'],
     usesSettings: true,
     run: resetPassword,
@@ -107,6 +111,7 @@ export const VERBS: readonly Verb[] = [
     name: 'admin rotate-secret',
     about:
       'Replaces the JWT secret, also while a server serves the data directory: every login from before is invalid. A secret that comes from a setting is replaced there.',
+    flags: [JSON_FLAG],
     settings: ['config', 'dataDir', 'tokenStore', 'jwtSecret'],
     usesSettings: true,
     run: rotateSecret,
@@ -115,6 +120,7 @@ export const VERBS: readonly Verb[] = [
     name: 'admin repair',
     about:
       'Keeps what verifies of a damaged store of authentication while the server is stopped, drops the rest, and leaves authentication enabled.',
+    flags: [{ name: 'json', about: 'Prints the report as JSON.' }],
     settings: ['config', 'dataDir', 'tokenStore'],
     usesSettings: true,
     run: adminRepair,
@@ -310,6 +316,7 @@ export const VERBS: readonly Verb[] = [
     about:
       'Asks the server that the environment and the file of --config describe, on this machine, whether it is ready.',
     exitCodes: 'Exit codes: 0 ready, 1 not ready, 2 wrong arguments or settings.',
+    flags: [JSON_FLAG],
     settings: ['config', 'host', 'port', 'tlsCert', 'tlsKey'],
     usesSettings: true,
     run: health,

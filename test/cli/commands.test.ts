@@ -170,6 +170,12 @@ describe('C11.2 the command line', () => {
     expect([words.filter(Boolean).sort().join(' '), stderr]).toEqual([expected, '']);
   });
 
+  it('every verb that does something has --json', () => {
+    const without = VERBS.filter(({ flags = [] }) => !flags.some(({ name }) => name === 'json'));
+    const texts = /^(?:help|completion|version|token generate)/;
+    expect(without.map(({ name }) => name).filter((name) => !texts.test(name))).toEqual(['serve']);
+  });
+
   it('docs/cli.md is current: node bin/kithdb.js help commands > docs/cli.md', async () => {
     const page = readFileSync(join(__dirname, '..', '..', 'docs', 'cli.md'), 'utf8');
     const { out } = await kithdb(['help', 'commands']);
@@ -290,6 +296,7 @@ describe('C11.2 kithdb health', () => {
       KITHDB_ADMIN_PASSWORD_FILE: '/run/secrets/gone',
     };
     expect(await kithdb(['health'], { env })).toEqual({ code: 0, out: 'ready\n', err: '' });
+    expect((await kithdb(['health', '--json'], { env })).out).toBe('{"ready":true}\n');
     status = 503;
     expect(await kithdb(['health'], { env })).toMatchObject({
       code: 1,
@@ -335,8 +342,9 @@ describe('C11.4 kithdb admin reset-password', () => {
 
   it('takes KITHDB_ADMIN_PASSWORD', async () => {
     const jwt = await firstStart();
-    const { code } = await kithdb([...reset, dataDir], { env: { KITHDB_ADMIN_PASSWORD: NEW_PASSWORD } });
-    expect(code).toBe(0);
+    const env = { KITHDB_ADMIN_PASSWORD: NEW_PASSWORD };
+    const { code, out } = await kithdb([...reset, dataDir, '--json'], { env });
+    expect([code, out]).toEqual([0, '{"reset":true}\n']);
     await expectPassword(NEW_PASSWORD, jwt);
   });
 
