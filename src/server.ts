@@ -303,13 +303,13 @@ async function openControlSocket(
     };
     const createAdmin = (password: string) => store.createAdmin(password);
     const readiness = () => lifecycle.readiness;
-    const services = { staging, readiness, createAdmin, resetPassword, rotateSecret };
+    const services = { staging, readiness, createAdmin, resetPassword, rotateSecret, tokens: store };
     const control = await openControl(config.dataDir, services, log);
     cleanUp.add('control socket', () => control.close());
   } catch (error) {
     log.warn(
       { err: error },
-      'no socket for commands: kithdb backup and kithdb admin create, reset-password and rotate-secret need the server to be stopped',
+      'no socket for commands: kithdb backup, kithdb token, and kithdb admin create, reset-password and rotate-secret need the server to be stopped',
     );
   }
 }

@@ -20,7 +20,7 @@ export async function adminRepair(config: Config, console: Console, flags: Given
   } catch (error) {
     throw new CommandError(`Cannot repair the store of authentication of ${dataDir}: ${reasonOf(error)}`);
   }
-  console.stdout.write(textOf(report));
+  console.stdout.write(flags.has('json') ? `${JSON.stringify(report, undefined, 2)}\n` : textOf(report));
 }
 
 function textOf({ sound, problems, keptAdmin, keptTokens, droppedTokens, salvage }: StoreRepair): string {

@@ -116,6 +116,15 @@ export interface Completion {
   details?: string
 }
 
+/**
+ * What a start would do about the file system of a folder, which need not exist. `allowed` are the names of file systems
+ * that are allowed although they do not keep the promises of one.
+ */
+export declare function fileSystemOf(folder: string, allowed: Array<string>): NativeFileSystem
+
+/** Which instructions this CPU runs the engine with. */
+export declare function kernels(): NativeKernels
+
 /** A collection that was checked. */
 export interface NativeCheckedCollection {
   /** Its number, which its folder carries. */
@@ -148,6 +157,16 @@ export interface NativeFault {
   name: string
   /** What is wrong with it. */
   fault: string
+}
+
+/** What a start would do about the file system of a folder. */
+export interface NativeFileSystem {
+  /** Its name, such as `ext4`; empty where it is not known. */
+  name: string
+  /** `open`, `warn` or `refuse`. */
+  decision: string
+  /** Why it warns or refuses; empty otherwise. */
+  reason: string
 }
 
 /** One line of a report. */

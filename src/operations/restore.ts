@@ -68,17 +68,7 @@ async function copyBackup(request: RestoreRequest): Promise<RestoreOutcome> {
   const dataDir = resolve(request.to);
   const { files: inBackup, created_at: createdAt } = await readManifest(folder);
   const files = wanted(inBackup, folder, request);
-  const state = await folderState(dataDir);
-  if (state === 'no folder') {
-    throw new BackupError(`${dataDir} is no folder: a backup is restored into a new or empty one`);
-  }
-  if (state === 'used') {
-    throw new BackupError(
-      (await holdsUnfinishedRestore(dataDir))
-        ? `${dataDir} holds a restore that did not come to its end: empty it and restore again`
-        : `${dataDir} is not empty: a backup is restored into a new or empty folder, which --data-dir names`,
-    );
-  }
+  const state = await refuseTarget(dataDir);
   // Otherwise the data directory would be in the folder of the backup, and removed with it.
   if (await lieInOneAnother(dataDir, folder)) {
     throw new BackupError(`${dataDir} and the backup ${folder} must not lie in one another`);
@@ -107,6 +97,25 @@ async function copyBackup(request: RestoreRequest): Promise<RestoreOutcome> {
   await syncFolder(dataDir);
   const bytes = files.reduce((sum, file) => sum + file.bytes, 0);
   return { dataDir, createdAt, files: files.length, bytes, withoutAuth: request.withoutAuth };
+}
+
+/**
+ * Whether a folder that a backup may be restored into exists.
+ * @throws BackupError where it is not new or empty.
+ */
+export async function refuseTarget(dataDir: string): Promise<'absent' | 'empty'> {
+  const state = await folderState(dataDir);
+  if (state === 'no folder') {
+    throw new BackupError(`${dataDir} is no folder: a backup is restored into a new or empty one`);
+  }
+  if (state === 'used') {
+    throw new BackupError(
+      (await holdsUnfinishedRestore(dataDir))
+        ? `${dataDir} holds a restore that did not come to its end: empty it and restore again`
+        : `${dataDir} is not empty: a backup is restored into a new or empty folder, which --data-dir names`,
+    );
+  }
+  return state;
 }
 
 /** @throws BackupError where the store of authentication is missing, and nobody said that it may be. */

@@ -6,6 +6,7 @@ import pino from 'pino';
 import { StoreDamaged } from '../../src/auth';
 import { openControl } from '../../src/operations/control';
 import { kithdb } from './command';
+import { NO_TOKENS } from './no-tokens';
 import { pointOf, Served } from './served';
 
 let folder: string;
@@ -215,6 +216,7 @@ describe('C11.4 backup and restore', () => {
         createAdmin: () => Promise.resolve(true),
         resetPassword: () => Promise.resolve('no admin' as const),
         rotateSecret: () => Promise.resolve(false),
+        tokens: NO_TOKENS,
       };
       const control = await openControl(dataDir, services, pino({ level: 'silent' }));
       await backedUpWithoutIt();

@@ -94,7 +94,7 @@ pub use query::Tally;
 pub use recent_operations::CallIdentity;
 #[cfg(feature = "testing")]
 pub use storage::{CrashPoint, CrashPoints};
-pub use storage::{Decision, LockGuard, Storage, decide_for};
+pub use storage::{Decision, LockGuard, Storage, decide_for, file_system_name};
 #[cfg(feature = "testing")]
 pub use supervision::PlantedPanic;
 pub use supervision::Task;

@@ -11,6 +11,7 @@ mod completions;
 pub mod offline;
 mod options;
 mod status;
+pub mod surroundings;
 #[cfg(feature = "testing")]
 pub mod test_switches;
 
