@@ -23,6 +23,7 @@ export const sidebar = [
       page('The JavaScript client', '/client'),
       page('Import and export', '/transfer'),
       page('Coming from Qdrant or Chroma', '/guides/migrating'),
+      page('Moving the data', '/migrate'),
     ],
   },
   {
