@@ -23,7 +23,7 @@ export const sidebar = [
       page('The JavaScript client', '/client'),
       page('Import and export', '/transfer'),
       page('Coming from Qdrant or Chroma', '/guides/migrating'),
-      page('Migration in full', '/migrate'),
+      page('Moving the data', '/migrate'),
     ],
   },
   {
