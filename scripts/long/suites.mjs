@@ -7,6 +7,7 @@ import { root } from '../build/tree.mjs';
 import { buildSite } from '../docs/build.mjs';
 import { runSchemathesis } from '../schemathesis.mjs';
 import { checkDeployment } from './deployment.mjs';
+import { checkChromaMigration } from './chroma.mjs';
 import { FAULTS, runFaults } from './faults/suite.mjs';
 import { checkPlatforms } from './platform-engines.mjs';
 import { checkRegistryInstall } from './registry-install.mjs';
@@ -208,6 +209,7 @@ const standard = {
   snippets: { full: 1, isNumbered: false, run: runSnippets },
   // Two programs of Go are built, which takes minutes: in full only.
   deployment: { full: 1, isNumbered: false, run: check('deployment', checkDeployment) },
+  chroma: { full: 1, slice: 1, isNumbered: false, run: check('chroma', checkChromaMigration) },
   // Four engines are built: in full only.
   platforms: { full: 1, isNumbered: false, run: check('platforms', checkPlatforms) },
   'every-call': exhaustive('every-call', ['--test', 'power_cut', 'every_nth']),

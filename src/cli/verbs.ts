@@ -10,6 +10,7 @@ import { EXPORT_FLAGS, exportCollection } from './export';
 import { health } from './health';
 import { overview } from './help';
 import { IMPORT_FLAGS, importFile } from './import';
+import { CHROMA_FLAGS, migrateChroma, migrateQdrant, QDRANT_FLAGS } from './migrate';
 import { repair } from './repair';
 import { createAdmin, resetPassword } from './admin-password';
 import { restore } from './restore';
@@ -39,6 +40,10 @@ export type Verb = {
     }
   | { readonly usesSettings: false; readonly run: (console: Console) => void }
 );
+
+const MIGRATION_EXIT_CODES =
+  'Exit codes: 0 all is there, 1 not migrated or in part, 2 wrong arguments, 3 migrated but for what is named: a collection that cannot be made, points that are refused or differ.';
+const MIGRATION_SETTINGS = [...SERVICE_SETTINGS, 'sourceToken'] as const;
 
 /** Every command, the default one first. */
 export const VERBS: readonly Verb[] = [
@@ -188,11 +193,31 @@ export const VERBS: readonly Verb[] = [
   },
   {
     name: 'export',
-    about: 'Writes the points of a collection as JSON, one a line, as kithdb import reads it.',
+    about: 'Writes the points of a collection as JSONL or Parquet, as kithdb import reads it.',
     flags: EXPORT_FLAGS,
     settings: SERVICE_SETTINGS,
     usesSettings: true,
     run: exportCollection,
+  },
+  {
+    name: 'migrate qdrant',
+    about:
+      'Copies the collections of a running Qdrant server, or of another KithDB: configuration, points and payload indexes. What cannot be taken is named.',
+    exitCodes: MIGRATION_EXIT_CODES,
+    flags: QDRANT_FLAGS,
+    settings: MIGRATION_SETTINGS,
+    usesSettings: true,
+    run: migrateQdrant,
+  },
+  {
+    name: 'migrate chroma',
+    about:
+      'Copies the collections of a running Chroma server (0.6 or later): configuration, embeddings, documents and metadata. What cannot be taken is named.',
+    exitCodes: MIGRATION_EXIT_CODES,
+    flags: CHROMA_FLAGS,
+    settings: MIGRATION_SETTINGS,
+    usesSettings: true,
+    run: migrateChroma,
   },
   {
     name: 'collections',

@@ -33,6 +33,8 @@ export interface Config {
   readonly authEnabled: boolean | undefined;
   /** The access token with which commands call a server. */
   readonly token: string | undefined;
+  /** The credential with which `kithdb migrate` reads another server. */
+  readonly sourceToken: string | undefined;
   readonly adminPassword: string | undefined;
   /** Why the file of the admin password cannot be read: an error only for what needs the password. */
   readonly adminPasswordProblem: string | undefined;
@@ -235,6 +237,7 @@ function assemble(values: SettingValues, { tls, terminal, adminPasswordProblem }
     memoryLimit: values.memoryLimit,
     authEnabled: values.authEnabled,
     token: values.token,
+    sourceToken: values.sourceToken,
     adminPassword: values.adminPassword,
     adminPasswordProblem,
     generateAdminPassword: values.generateAdminPassword,

@@ -153,6 +153,16 @@ export const SETTINGS = {
       'The access token with which commands call the server of --url; the server itself does not read it.',
     secret: true,
   }),
+  sourceToken: setting<string | undefined>({
+    group: 'Authentication',
+    parse: parseSecret,
+    fallback: undefined,
+    fallbackText: 'none',
+    placeholder: 'TOKEN',
+    about:
+      'The API key or token with which kithdb migrate reads the server of --from; the server itself does not read it.',
+    secret: true,
+  }),
   adminPassword: setting<string | undefined>({
     group: 'Authentication',
     parse: parseSecret,
