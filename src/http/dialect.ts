@@ -41,3 +41,14 @@ export const DIALECTS: Readonly<Record<DialectName, Dialect>> = {
     },
   },
 };
+
+/** What the dialect says of a failure in place of the error table; undefined where it says nothing of its own. */
+export function sentenceOf(
+  { sentences }: Dialect,
+  code: EngineErrorCode,
+  details: EngineErrorDetails,
+  operation: Operation,
+): string | undefined {
+  // A code of an engine of another version may be the name of something that every object has.
+  return Object.hasOwn(sentences, code) ? sentences[code]?.(details, operation) : undefined;
+}

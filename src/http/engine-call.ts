@@ -8,7 +8,7 @@ import {
 } from '../engine/types';
 import type { Admission, Reservation } from './admission';
 import { engineFailure } from './errors';
-import type { Dialect } from './dialect';
+import { sentenceOf, type Dialect } from './dialect';
 import type { Exchange } from './exchange';
 import type { Parameters } from './parameters';
 import type { Refusal } from './refusal';
@@ -128,7 +128,7 @@ export class EngineCalls {
       exchange.params[COLLECTION_PARAMETER] === NO_COLLECTION && collection !== undefined
         ? { ...error.details, name: collection }
         : error.details;
-    const sentence = this.services.dialect.sentences[error.code]?.(details, route.operation);
+    const sentence = sentenceOf(this.services.dialect, error.code, details, route.operation);
     const failure = engineFailure(error.code, details, route.failed, sentence);
     if (failure.status === 500) {
       const { requestId } = exchange;

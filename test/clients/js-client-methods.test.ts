@@ -27,7 +27,7 @@ const WITHOUT_ENDPOINT: Readonly<Record<string, [number, (client: JsClient) => P
     (client) => client.recoverShardFromSnapshot('all', 0, { location: 'file:///one' }),
   ],
   updateCollectionCluster: [
-    404,
+    405,
     (client) => client.updateCollectionCluster('all', { create_sharding_key: { shard_key: 'a' } }),
   ],
   listShardKeys: [404, (client) => client.listShardKeys('all')],

@@ -144,8 +144,8 @@ def updated(client: QdrantClient) -> Any:
 
 def matrix(client: QdrantClient) -> Any:
     """The sample is all points, so that both draw the same; the offsets name the same pairs."""
-    pairs = client.search_matrix_pairs("methods", sample=5, limit=2).pairs
-    offsets = client.search_matrix_offsets("methods", sample=5, limit=2)
+    pairs = client.search_matrix_pairs("methods", sample=5, limit=4).pairs
+    offsets = client.search_matrix_offsets("methods", sample=5, limit=4)
     by_offsets = [
         (offsets.ids[row], offsets.ids[column])
         for row, column in zip(offsets.offsets_row, offsets.offsets_col, strict=True)
