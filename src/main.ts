@@ -4,8 +4,16 @@ import { environmentOfProcess } from './config';
 /** Runs `kithdb` with its arguments; the process ends with the exit code, or serves until a signal. */
 export async function main(argv: readonly string[]): Promise<void> {
   const { stdin, stdout, stderr } = process;
+  let serves = false;
+  stdout.on('error', (error: NodeJS.ErrnoException) => {
+    // Whoever read it has had enough, as in kithdb export notes | head. A server goes on without.
+    if (error.code !== 'EPIPE') throw error;
+    if (!serves) process.exit(1);
+  });
   const exitCode = await run(argv, { env: environmentOfProcess(), stdin, stdout, stderr });
-  if (exitCode !== undefined) {
+  if (exitCode === undefined) {
+    serves = true;
+  } else {
     process.exitCode = exitCode;
   }
 }

@@ -16,6 +16,7 @@ import { DEFAULT_PACE } from './http/body';
 import { keepCertificate } from './http/certificate';
 import { ClientAddresses } from './http/client-address';
 import { Deferred } from './http/deferred';
+import { DIALECTS } from './http/dialect';
 import { drain } from './http/drain';
 import { createHttpServer, DEFAULT_SERVER_LIMITS } from './http/http-server';
 import { Lifecycle } from './http/lifecycle';
@@ -184,8 +185,17 @@ async function serve(start: Start, auth: Deferred<AuthService>): Promise<{ serve
 function createServer({ config, log, lifecycle, state }: Start, auth: Deferred<AuthService>): Server {
   const { admission, requests } = state;
   const addresses = new ClientAddresses(config.trustedProxies);
+  const dialect = DIALECTS[config.dialect];
   const listeners = httpListeners({
-    routes: allRoutes(authRoutes(auth.ready, addresses), lifecycle, requests, productVersion()),
+    routes: allRoutes(
+      authRoutes(auth.ready, addresses),
+      lifecycle,
+      requests,
+      productVersion(),
+      undefined,
+      dialect,
+    ),
+    dialect,
     requests,
     admission,
     addresses,
@@ -249,6 +259,8 @@ function openEngine(start: Start, auth: Deferred<AuthService>, making: Promise<E
     if (lifecycle.phase !== 'stopping') {
       const warning = await engine.open();
       if (warning !== undefined) log.warn(warning);
+      // Before any data endpoint is served.
+      await store.compareWith(engine);
     }
     if (!lifecycle.becomeReady(engine)) {
       return false;
@@ -291,13 +303,13 @@ async function openControlSocket(
     };
     const createAdmin = (password: string) => store.createAdmin(password);
     const readiness = () => lifecycle.readiness;
-    const services = { staging, readiness, createAdmin, resetPassword, rotateSecret };
+    const services = { staging, readiness, createAdmin, resetPassword, rotateSecret, tokens: store };
     const control = await openControl(config.dataDir, services, log);
     cleanUp.add('control socket', () => control.close());
   } catch (error) {
     log.warn(
       { err: error },
-      'no socket for commands: kithdb backup and kithdb admin create, reset-password and rotate-secret need the server to be stopped',
+      'no socket for commands: kithdb backup, kithdb token, and kithdb admin create, reset-password and rotate-secret need the server to be stopped',
     );
   }
 }

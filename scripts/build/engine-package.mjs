@@ -1,6 +1,7 @@
 /**
- * KITHDB_ENGINE_PACKAGE: the tarball or folder of an engine package, for a machine without Rust. Its addon takes the place
- * of one that is built here.
+ * Engines for a machine without Rust. KITHDB_ENGINE_PACKAGE is the tarball or folder of an engine package, whose addon
+ * takes the place of one that is built here. Without it, a package that the lock file names is taken: npm has installed it
+ * by its integrity.
  */
 import {
   copyFileSync,
@@ -48,6 +49,46 @@ export async function takeEnginePackage(path, target = nativeDir) {
   }
 }
 
+/**
+ * Whether the lock file of a clone names the engine package of this platform and version, with an integrity by which npm
+ * verifies it.
+ *
+ * @param {string} [tree] the clone
+ */
+export function lockNamesEngine(tree = root) {
+  const { version } = readJson(join(tree, 'package.json'));
+  const locked = entryOf(join(tree, 'package-lock.json'));
+  return /^sha512-/.test(locked?.integrity ?? '') && locked.version === version;
+}
+
+/**
+ * The folder of the engine package that npm has installed from the lock file.
+ *
+ * @param {string} [tree] the clone
+ * @throws {BuildError} where it is not there, or another one than was locked
+ */
+export function lockedEngine(tree = root) {
+  const locked = entryOf(join(tree, 'package-lock.json'));
+  const installed = entryOf(join(tree, 'node_modules', '.package-lock.json'));
+  const folder = join(tree, ...entryName().split('/'));
+  if (installed === undefined || installed.integrity !== locked?.integrity || !existsSync(folder))
+    throw new BuildError(`npm has not installed ${entryName()} as package-lock.json has it: run npm ci.`);
+  return folder;
+}
+
+/** What a lock file has of the engine of this platform. */
+function entryOf(file) {
+  return ownPlatform() === undefined ? undefined : readJson(file).packages?.[entryName()];
+}
+
+function entryName() {
+  return `node_modules/${packageOf(ownPlatform())}`;
+}
+
+function readJson(file) {
+  return existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : {};
+}
+
 function takeFrom(folder, path, target) {
   const platform = ownPlatform();
   if (platform === undefined)
@@ -58,7 +99,7 @@ function takeFrom(folder, path, target) {
   const file = addonOf(platform);
   if (name !== packageOf(platform) || version !== wanted || !existsSync(join(folder, file))) {
     throw new BuildError(
-      `KITHDB_ENGINE_PACKAGE: ${path} is ${name ?? 'no package'} ${version ?? ''}, ` +
+      `The engine package ${path} is ${name ?? 'no package'} ${version ?? ''}, ` +
         `and this needs ${packageOf(platform)} ${wanted} with ${file}.`,
     );
   }

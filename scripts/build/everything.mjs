@@ -1,10 +1,10 @@
 /** Builds what a server and its tests need, and leaves alone what is up to date. */
 import { buildAddon, forgetAddon, requireBuildableAddon, updateBindingTypes } from './addon.mjs';
-import { enginePackagePath, takeEnginePackage } from './engine-package.mjs';
+import { enginePackagePath, lockedEngine, lockNamesEngine, takeEnginePackage } from './engine-package.mjs';
 import { requireNode } from './node-version.mjs';
 import { writeDescription } from './openapi.mjs';
 import { installPackages } from './packages.mjs';
-import { say } from './process.mjs';
+import { BuildError, say } from './process.mjs';
 import { prepareSqlite3 } from './sqlite3.mjs';
 import { compileTypeScript } from './typescript.mjs';
 
@@ -16,11 +16,29 @@ import { compileTypeScript } from './typescript.mjs';
  */
 export async function buildEverything({ updateTypes = true } = {}) {
   requireNode();
-  if (enginePackagePath() === undefined) await requireBuildableAddon();
+  const isLocked = await takesLockedEngine();
   await installPackages();
-  const outcomes = await Promise.allSettled([buildServer(updateTypes), prepareSqlite3()]);
+  const given = isLocked ? lockedEngine() : enginePackagePath();
+  const outcomes = await Promise.allSettled([buildServer(given, updateTypes), prepareSqlite3()]);
   const failed = outcomes.find((outcome) => outcome.status === 'rejected');
   if (failed) throw failed.reason;
+}
+
+/**
+ * Whether the engine is the package that the lock file names: where none is given and this machine cannot build one.
+ *
+ * @throws {BuildError} where the lock file names none either, before anything is installed
+ */
+async function takesLockedEngine() {
+  if (enginePackagePath() !== undefined) return false;
+  try {
+    await requireBuildableAddon();
+    return false;
+  } catch (error) {
+    if (!(error instanceof BuildError) || !lockNamesEngine()) throw error;
+    say('This machine cannot build the engine: it is taken from the package in package-lock.json.');
+    return true;
+  }
 }
 
 /** What is the same on every platform: the TypeScript, against the committed types of the engine. */
@@ -32,8 +50,7 @@ export async function buildWithoutEngine() {
 }
 
 /** The engine first: the TypeScript is compiled against the types of its exports. */
-async function buildServer(updateTypes) {
-  const given = enginePackagePath();
+async function buildServer(given, updateTypes) {
   if (given === undefined) {
     await buildAddon();
     if (updateTypes && updateBindingTypes()) say('src/engine/binding.d.ts was out of date and is rewritten');

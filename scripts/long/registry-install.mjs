@@ -1,11 +1,13 @@
 /** The suite `registry`: kithdb published to a local registry, and installed from it by each package manager. */
-import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { mustRun } from '../build/process.mjs';
+import { lockedEngine, lockNamesEngine, takeEnginePackage } from '../build/engine-package.mjs';
+import { BuildError, mustRun } from '../build/process.mjs';
 import { root } from '../build/tree.mjs';
 import { installFrom, publishOwn } from '../package/from-registry.mjs';
 import { firstQueries, requireSmall } from '../package/installation.mjs';
+import { addonOf, ownPlatform, packageOf } from '../package/platforms.mjs';
 import { MANAGERS, prepareRegistryTools, startRegistry } from '../package/registry.mjs';
 import { startServer } from '../server-process.mjs';
 
@@ -29,11 +31,49 @@ export async function checkRegistryInstall() {
       await serveFirstMinutes(manager, place, env, node);
       lines.push(`${manager}: ${bytes === undefined ? 'serves' : `serves, ${(bytes / 1e6).toFixed(1)} MB`}`);
     }
+    lines.push(`npm start: ${await requireLockedEngine(registry, node, folder)}`);
     return lines.join('\n');
   } finally {
     await registry.stop();
     rmSync(folder, { recursive: true, force: true });
   }
+}
+
+/** With the published engine in its lock file, a clone on a machine without Rust takes the one that npm has verified. */
+export async function requireLockedEngine(registry, node, folder) {
+  const clone = join(folder, 'clone');
+  mkdirSync(clone);
+  for (const name of ['package.json', 'package-lock.json']) copyFileSync(join(root, name), join(clone, name));
+  const platform = ownPlatform();
+  if (lockNamesEngine(clone)) throw new BuildError('The lock file of this tree names an engine already.');
+  const { version } = JSON.parse(readFileSync(join(clone, 'package.json'), 'utf8'));
+  const npm = async (...args) =>
+    mustRun(
+      'registry-locked',
+      node,
+      [MANAGERS['npm 11'], ...args, '--ignore-scripts', '--no-audit', '--no-fund'],
+      {
+        cwd: clone,
+        env: { npm_config_userconfig: registry.npmrc, npm_config_registry: registry.url },
+      },
+    );
+  await npm(
+    'install',
+    '--package-lock-only',
+    '--save-optional',
+    '--save-exact',
+    `${packageOf(platform)}@${version}`,
+  );
+  if (!lockNamesEngine(clone))
+    throw new BuildError('npm has written no integrity of the engine into the lock file.');
+  await npm('ci', '--omit=dev');
+  await takeEnginePackage(lockedEngine(clone), join(folder, 'native'));
+  const [taken, built] = [join(folder, 'native'), join(root, 'native')].map((place) =>
+    readFileSync(join(place, addonOf(platform))),
+  );
+  if (!taken.equals(built))
+    throw new BuildError('The engine of the lock file is another than the published one.');
+  return 'takes the engine of the lock file';
 }
 
 /** What a manager starts the command of an installed package with. */

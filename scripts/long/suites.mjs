@@ -4,7 +4,9 @@ import { basename, join } from 'node:path';
 import { BuildError, run } from '../build/process.mjs';
 import { TEST_BUILD } from '../build/tests.mjs';
 import { root } from '../build/tree.mjs';
+import { buildSite } from '../docs/build.mjs';
 import { runSchemathesis } from '../schemathesis.mjs';
+import { checkDeployment } from './deployment.mjs';
 import { checkChromaMigration } from './chroma.mjs';
 import { FAULTS, runFaults } from './faults/suite.mjs';
 import { checkPlatforms } from './platform-engines.mjs';
@@ -73,6 +75,11 @@ function runOwnerKills(_, count) {
   return runJest('owner-kills', ['test/embedded/processes', '-t', 'kills of the owner'], variables, count);
 }
 
+/** Every release of Qdrant's clients that there is a folder or a package of. */
+function runClients() {
+  return runJest('clients', ['test/clients/releases'], { KITHDB_CLIENTS: 'all' }, 1);
+}
+
 /** Flips of bits in the store of authentication and its journal. */
 function runAuthFlips(first, count) {
   const variables = { KITHDB_AUTH_FLIPS: count, KITHDB_FIRST_AUTH_FLIP: first };
@@ -83,6 +90,11 @@ function runAuthFlips(first, count) {
 function runAuthKills() {
   const variables = { KITHDB_AUTH_KILL_STEP: 1 };
   return runJest('auth-kills', ['test/auth/store-change', '-t', 'killed at any call'], variables, 1);
+}
+
+/** All that pages say to run, what takes long included. */
+function runSnippets() {
+  return runJest('snippets', ['test/docs/snippets'], { KITHDB_SLOW_SNIPPETS: 1 }, 1);
 }
 
 /** Upserts that never end in 256 MiB, for that many minutes: in a control group where one can be made. */
@@ -149,8 +161,7 @@ const standard = {
     { count: 'KITHDB_SEEDS', first: 'KITHDB_FIRST_SEED' },
     { full: 40_000, slice: 4_000 },
   ),
-  // No slices before a full run has shown that each fault is detected: docs/faults.md.
-  faults: { full: FAULTS.length, isNumbered: true, run: runFaults },
+  faults: { full: FAULTS.length, slice: 8, isNumbered: true, run: runFaults },
   kills: { full: 400, slice: 100, isNumbered: false, run: runKills },
   'owner-kills': { full: 120, slice: 12, isNumbered: false, run: runOwnerKills },
   'auth-flips': { full: 10_000, slice: 2_000, isNumbered: true, run: runAuthFlips },
@@ -192,7 +203,12 @@ const standard = {
     { full: 1_024, slice: 128 },
   ),
   'failing-calls': { full: 8, slice: 1, isNumbered: true, run: runFailingCalls },
+  clients: { full: 1, slice: 1, isNumbered: false, run: runClients },
   registry: { full: 1, slice: 1, isNumbered: false, run: check('registry', checkRegistryInstall) },
+  site: { full: 1, slice: 1, isNumbered: false, run: check('site', buildSite) },
+  snippets: { full: 1, isNumbered: false, run: runSnippets },
+  // Two programs of Go are built, which takes minutes: in full only.
+  deployment: { full: 1, isNumbered: false, run: check('deployment', checkDeployment) },
   chroma: { full: 1, slice: 1, isNumbered: false, run: check('chroma', checkChromaMigration) },
   // Four engines are built: in full only.
   platforms: { full: 1, isNumbered: false, run: check('platforms', checkPlatforms) },

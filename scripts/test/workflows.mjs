@@ -1,13 +1,12 @@
-/** The workflows of CI against actionlint, which `go install` builds once into `.build/bin`. */
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+/** The workflows of CI against actionlint. */
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { BuildError, mustRun, output, run, tail } from '../build/process.mjs';
-import { isCurrent, remember, root } from '../build/tree.mjs';
+import { goTool } from '../build/go-tool.mjs';
+import { BuildError, mustRun } from '../build/process.mjs';
+import { root } from '../build/tree.mjs';
 
 const ACTIONLINT = 'github.com/rhysd/actionlint/cmd/actionlint@v1.7.12';
 const folder = join(root, '.github', 'workflows');
-const binDir = join(root, '.build', 'bin');
-const actionlint = join(binDir, process.platform === 'win32' ? 'actionlint.exe' : 'actionlint');
 
 /**
  * In CI a missing tool is a failure, because it would go unnoticed.
@@ -16,7 +15,7 @@ const actionlint = join(binDir, process.platform === 'win32' ? 'actionlint.exe' 
  */
 export async function checkWorkflows() {
   requirePinned();
-  const missing = await installActionlint();
+  const { path: actionlint, missing } = await goTool('actionlint', ACTIONLINT);
   if (missing !== undefined) {
     if (process.env.CI) throw new BuildError(`The workflows cannot be checked: ${missing}`);
     return `skipped: ${missing}`;
@@ -36,14 +35,4 @@ function requirePinned() {
     const loose = uses.filter((name) => !name.startsWith('./') && !/@[0-9a-f]{40}$/.test(name));
     if (loose.length > 0) throw new BuildError(`${file}: not pinned by commit: ${loose.join(', ')}`);
   }
-}
-
-/** Why there is none, or undefined when there is. */
-async function installActionlint() {
-  if (existsSync(actionlint) && isCurrent('actionlint', ACTIONLINT)) return undefined;
-  if ((await output('go', ['version'])) === null) return 'no Go here, which builds actionlint';
-  const { code, log } = await run('actionlint', 'go', ['install', ACTIONLINT], { env: { GOBIN: binDir } });
-  if (code !== 0) return `actionlint could not be built: ${tail(log).split('\n').at(-1)}`;
-  remember('actionlint', ACTIONLINT);
-  return undefined;
 }

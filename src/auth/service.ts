@@ -1,36 +1,24 @@
 import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
 import type { Identity, Permission } from '../http/authorization';
-import { digestOf, generateToken, isWellFormedToken } from './access-token';
+import { digestOf, isWellFormedToken } from './access-token';
 import type { AdminJwt } from './admin-jwt';
 import type { IdentityCache, KnownToken } from './identity-cache';
 import { rotateJwtSecret } from './jwt-secret';
 import type { LoginThrottle } from './login-throttle';
 import type { PasswordHasher } from './password-hashing';
-import { ADMIN_IDENTITY, formatPermissions, parsePermissions } from './permissions';
+import { ADMIN_IDENTITY, parsePermissions } from './permissions';
+import type { EngineCatalog, ServedCatalog } from './store/catalog';
 import {
   parseAuthState,
   type AuthState,
+  StoreDamaged,
   type InitialToken,
   type StoredAdmin,
   type StoredToken,
   type TokenStore,
 } from './store/port';
-
-/** What a caller asks of a new access token. */
-export interface TokenRequest {
-  readonly name: string;
-  readonly description: string | null;
-  readonly permissions: ReadonlySet<Permission>;
-  /** Null for a token that does not expire. */
-  readonly lifetimeSeconds: number | null;
-}
-
-/** A token whose raw value is shown this once. */
-export interface IssuedToken {
-  readonly stored: StoredToken;
-  readonly raw: string;
-}
+import { issueToken, reissueToken, type IssuedToken, type TokenRequest } from './tokens';
 
 /** How a login ended. */
 export type LoginOutcome =
@@ -84,6 +72,11 @@ export interface AuthService {
   rotateToken(id: number): Promise<IssuedToken | 'unknown' | 'expired'>;
   /** The token is invalid when it resolves; false when there was none. */
   deleteToken(id: number): Promise<boolean>;
+  /**
+   * Compares the store with the catalog of an engine that is ready (C3.8), and keeps that up from then on. It is closed
+   * when this resolves where the store is older.
+   */
+  compareWith(catalog: EngineCatalog): Promise<void>;
   /** Writes a consistent, durable copy of everything to a new file; false when it is only in memory. */
   copyStore(path: string): Promise<boolean>;
   close(): Promise<void>;
@@ -92,6 +85,8 @@ export interface AuthService {
 /** What the service is made of. */
 export interface AuthParts {
   readonly store: TokenStore;
+  /** That of the engine with which the store is compared. */
+  readonly catalog: Pick<ServedCatalog, 'useEngine'>;
   readonly jwt: AdminJwt;
   readonly hasher: PasswordHasher;
   readonly throttle: LoginThrottle;
@@ -322,18 +317,11 @@ export class StoredAuthService implements AuthService {
   }
 
   async createToken(request: TokenRequest): Promise<IssuedToken> {
-    const raw = generateToken();
-    const createdAt = Math.floor(this.parts.now() / 1000);
-    const stored = await this.parts.store.createToken({
-      name: request.name,
-      description: request.description,
-      digest: digestOf(raw),
-      permission: formatPermissions(request.permissions),
-      createdAt,
-      expiresAt: request.lifetimeSeconds === null ? null : createdAt + request.lifetimeSeconds,
-    });
-    this.parts.log.info({ tokenId: stored.id, permission: stored.permission }, 'access token created');
-    return { stored, raw };
+    const { store, now, log } = this.parts;
+    const issued = await issueToken(store, request, now());
+    const { id, permission } = issued.stored;
+    log.info({ tokenId: id, permission }, 'access token created');
+    return issued;
   }
 
   tokens(): Promise<readonly StoredToken[]> {
@@ -342,15 +330,12 @@ export class StoredAuthService implements AuthService {
 
   async rotateToken(id: number): Promise<IssuedToken | 'unknown' | 'expired'> {
     const { store, now, log } = this.parts;
-    const raw = generateToken();
-    const digest = digestOf(raw);
-    const stored = await store.replaceDigest(id, digest, Math.floor(now() / 1000));
-    if (stored === undefined) {
-      return (await store.token(id)) === undefined ? 'unknown' : 'expired';
+    const outcome = await reissueToken(store, id, now());
+    if (typeof outcome === 'object') {
+      this.#forgetTokens();
+      log.info({ tokenId: id }, 'access token rotated');
     }
-    this.#forgetTokens();
-    log.info({ tokenId: id }, 'access token rotated');
-    return { stored, raw };
+    return outcome;
   }
 
   async deleteToken(id: number): Promise<boolean> {
@@ -360,6 +345,15 @@ export class StoredAuthService implements AuthService {
       this.parts.log.info({ tokenId: id }, 'access token deleted');
     }
     return deleted;
+  }
+
+  async compareWith(engine: EngineCatalog): Promise<void> {
+    const { catalog, store } = this.parts;
+    catalog.useEngine(engine);
+    await store.compare().catch((error: unknown) => {
+      // It was reported, and closes the server.
+      if (!(error instanceof StoreDamaged)) throw error;
+    });
   }
 
   copyStore(path: string): Promise<boolean> {

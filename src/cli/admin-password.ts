@@ -1,26 +1,28 @@
 import { createAdminOffline, resetPasswordOffline } from '../auth/offline-admin';
 import { refusePassword } from '../auth/password-policy';
-import { StoreInUse } from '../auth/store/port';
 import type { Config } from '../config';
 import { whyUnusable } from '../operations/data-dir';
 import { CommandError, EXIT, type Console } from './console';
+import { say } from './flags';
 import { readNewPassword } from './password-input';
+import { explainedInUse } from './store-in-use';
+import type { GivenFlags } from './verbs';
 
 /**
  * `kithdb admin reset-password`: for an operator at the data directory (C11.4). A server that runs on it changes the
  * password itself.
  */
-export async function resetPassword(config: Config, console: Console): Promise<undefined> {
+export async function resetPassword(config: Config, console: Console, flags: GivenFlags): Promise<undefined> {
   const password = await newPassword(config, console);
   await replacePassword(config, password);
-  console.stdout.write('The admin password is reset; every login from before is invalid.\n');
+  say(console, flags, 'The admin password is reset; every login from before is invalid.', { reset: true });
 }
 
 /**
  * `kithdb admin create`: the admin of a server, also of one that answers `POST /auth/admin` to nobody (C11.2). A server
  * that runs on the data directory creates it itself.
  */
-export async function createAdmin(config: Config, console: Console): Promise<undefined> {
+export async function createAdmin(config: Config, console: Console, flags: GivenFlags): Promise<undefined> {
   const { dataDir, tokenStore } = config;
   const password = await newPassword(config, console);
   const { createAdminLive } = await import('../operations/control-client.js');
@@ -40,7 +42,7 @@ export async function createAdmin(config: Config, console: Console): Promise<und
         );
     }
   }
-  console.stdout.write('The admin is created.\n');
+  say(console, flags, 'The admin is created.', { created: true });
 }
 
 /** The password that a command is given, which has passed the policy. @throws CommandError */
@@ -81,12 +83,4 @@ async function replacePassword({ dataDir, tokenStore }: Config, password: string
     case 'no admin':
       throw new CommandError('There is no admin yet: kithdb admin create makes it');
   }
-}
-
-function explainedInUse(error: unknown): never {
-  throw error instanceof StoreInUse
-    ? new CommandError(
-        `${error.message}, and none that is ready answers on it. Is one starting? Then try again`,
-      )
-    : error;
 }

@@ -2,12 +2,13 @@ import type { StoreRepair } from '../auth/store/repair';
 import type { Config } from '../config';
 import { reasonOf } from '../files/explained';
 import { CommandError, counted, type Console } from './console';
+import type { GivenFlags } from './verbs';
 
 /** Ids of access tokens that are printed. */
 const PRINTED_IDS = 20;
 
 /** `kithdb admin repair`: makes a damaged store of authentication sound again, and leaves authentication enabled (C3.8). */
-export async function adminRepair(config: Config, console: Console): Promise<undefined> {
+export async function adminRepair(config: Config, console: Console, flags: GivenFlags): Promise<undefined> {
   const { dataDir, tokenStore } = config;
   if (tokenStore === 'memory') {
     throw new CommandError('KITHDB_TOKEN_STORE=memory keeps nothing between starts');
@@ -15,11 +16,11 @@ export async function adminRepair(config: Config, console: Console): Promise<und
   const { repairAuth } = await import('../operations/repair-auth.js');
   let report: StoreRepair;
   try {
-    report = await repairAuth(dataDir, tokenStore);
+    report = await repairAuth(dataDir, tokenStore, flags.has('older-store'));
   } catch (error) {
     throw new CommandError(`Cannot repair the store of authentication of ${dataDir}: ${reasonOf(error)}`);
   }
-  console.stdout.write(textOf(report));
+  console.stdout.write(flags.has('json') ? `${JSON.stringify(report, undefined, 2)}\n` : textOf(report));
 }
 
 function textOf({ sound, problems, keptAdmin, keptTokens, droppedTokens, salvage }: StoreRepair): string {

@@ -2,6 +2,7 @@ import { tmpdir } from 'node:os';
 import type { Config } from '../config';
 import type { BackupOutcome } from '../operations/backup';
 import type { BackupPlace, BackupSource } from '../operations/backup-rotation';
+import { openBucket, refuseBucketFlags } from './bucket';
 import { CommandError, counted, EXIT, type Console, type ExitCode } from './console';
 import { optionalFlag, requiredFlag } from './flags';
 import type { GivenFlags } from './verbs';
@@ -18,7 +19,7 @@ export async function backup(config: Config, console: Console, flags: GivenFlags
   if (to.startsWith('s3://')) {
     throw new CommandError('--to s3://… needs --keep N', EXIT.usage);
   }
-  refuseBucketFlags(flags);
+  refuseBucketFlags(flags, 'to');
   const { makeBackup } = await import('../operations/backup.js');
   const outcome = await makeBackup({ dataDir, to, tokenStore, ...(base !== undefined && { base }) });
   return report(outcome, outcome, console, flags);
@@ -37,14 +38,6 @@ function keptNumber(text: string | undefined): number | undefined {
   return text === undefined ? undefined : number;
 }
 
-function refuseBucketFlags(flags: GivenFlags): void {
-  for (const name of ['s3-endpoint', 'work']) {
-    if (flags.has(name)) {
-      throw new CommandError(`--${name} is for --to s3://… only`, EXIT.usage);
-    }
-  }
-}
-
 /** Where `--to` is, with what has to be closed afterwards. */
 interface OpenedPlace {
   readonly place: BackupPlace;
@@ -57,26 +50,17 @@ async function placeOf(
   { env }: Console,
   flags: GivenFlags,
 ): Promise<OpenedPlace> {
-  const { parseS3, S3Bucket } = await import('../operations/s3-bucket.js');
+  const { parseS3 } = await import('../operations/s3-bucket.js');
   const address = parseS3(to);
   if (address === undefined) {
-    refuseBucketFlags(flags);
+    refuseBucketFlags(flags, 'to');
     const { BackupFolder } = await import('../operations/backup-folder.js');
     return { place: new BackupFolder(to, base), close: () => undefined };
   }
   if (base !== undefined) {
     throw new CommandError('--base is for folders: nothing can be linked in a bucket', EXIT.usage);
   }
-  // The SDK reads these too, but does not tell that a server of one's own has its buckets in the path.
-  const endpoint =
-    optionalFlag(flags, 's3-endpoint') ?? env['AWS_ENDPOINT_URL_S3'] ?? env['AWS_ENDPOINT_URL'];
-  if (endpoint !== undefined && !/^https?:\/\//.test(endpoint)) {
-    throw new CommandError(`--s3-endpoint must be a URL, not ${JSON.stringify(endpoint)}`, EXIT.usage);
-  }
-  const region =
-    env['AWS_REGION'] ?? env['AWS_DEFAULT_REGION'] ?? (endpoint === undefined ? undefined : 'us-east-1');
-  const access = { ...(endpoint !== undefined && { endpoint }), ...(region !== undefined && { region }) };
-  const bucket = await S3Bucket.open(address.bucket, access);
+  const bucket = await openBucket(address, env, flags);
   const { BackupBucket } = await import('../operations/backup-s3.js');
   const place = new BackupBucket(bucket, address, optionalFlag(flags, 'work') ?? tmpdir());
   return {
@@ -111,7 +95,7 @@ async function rotate(
 /** Says what became of a backup, and gives the exit code. */
 function report(outcome: BackupOutcome, json: object, console: Console, flags: GivenFlags): ExitCode {
   const { damaged, quarantined, unverified } = outcome;
-  const code = damaged.length + quarantined.length + unverified.length > 0 ? EXIT.damaged : EXIT.success;
+  const code = damaged.length + quarantined.length + unverified.length > 0 ? EXIT.reservations : EXIT.success;
   if (flags.has('json')) {
     console.stdout.write(`${JSON.stringify(json, undefined, 2)}\n`);
     return code;

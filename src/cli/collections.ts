@@ -1,6 +1,7 @@
 import type { Config } from '../config';
 import { EXIT, type Console, type ExitCode } from './console';
 import { withService } from './service';
+import { tableOf } from './table';
 import type { GivenFlags } from './verbs';
 
 interface Info {
@@ -45,18 +46,4 @@ export async function listCollections(
   ];
   console.stdout.write(tableOf(table));
   return EXIT.success;
-}
-
-/** Columns side by side, two spaces apart. */
-function tableOf(rows: readonly (readonly string[])[]): string {
-  const widths = (rows[0] ?? []).map((_, at) => Math.max(...rows.map((row) => (row[at] ?? '').length)));
-  return rows
-    .map(
-      (row) =>
-        `${row
-          .map((cell, at) => cell.padEnd(widths[at] ?? 0))
-          .join('  ')
-          .trimEnd()}\n`,
-    )
-    .join('');
 }

@@ -1,11 +1,13 @@
 import { flagName, flagNames, isPathFlag, takesValue } from '../config';
 import type { Verb } from './verbs';
 
-/** A flag as a shell completes it, with its dashes. */
-interface CompletedFlag {
-  readonly flag: string;
+/** A flag as a shell completes it, without its dashes. */
+export interface CompletedFlag {
+  readonly name: string;
   /** What follows it: nothing, a path, or a value that the shell knows nothing about. */
   readonly value: 'none' | 'path' | 'other';
+  /** What it is for, where the verb and not the table of settings has it. */
+  readonly about?: string;
 }
 
 /**
@@ -13,10 +15,11 @@ interface CompletedFlag {
  * `bashcompinit`.
  */
 export function completionScript(verbs: readonly Verb[]): string {
-  const flags = new Map(verbs.map((verb) => [verb.name, flagsOf(verb)]));
+  const flags = new Map(verbs.map((verb) => [verb, flagsOf(verb)]));
   const all = [...flags.values()].flat();
   const named = (value: CompletedFlag['value']): string =>
-    [...new Set(all.filter((one) => one.value === value).map(({ flag }) => flag))].join('|');
+    [...new Set(all.filter((one) => one.value === value).map(({ name }) => `--${name}`))].join('|');
+  const withPath = verbs.filter((verb) => takesPath(verb)).map(({ name }) => `'${name}'`);
   return [
     '# To complete the verbs and flags of kithdb in bash or zsh: source <(kithdb completion)',
     'if [ -n "${ZSH_VERSION-}" ]; then',
@@ -36,10 +39,11 @@ export function completionScript(verbs: readonly Verb[]): string {
     '  case "$current" in',
     '    -*)',
     '      case "$verb" in',
-    ...[...flags].map(([name, own]) => `        ${pattern(name)}) words='${flagWords(own)}' ;;`),
+    ...[...flags].map(([verb, own]) => `        ${pattern(verb)}) words='${flagWords(own)}' ;;`),
     '      esac ;;',
     '    *)',
     '      case "$verb" in',
+    `        ${withPath.join('|')}) COMPREPLY=($(compgen -f -- "$current")); return ;;`,
     ...[...nextWords(verbs)].map(([begun, next]) => `        '${begun}') words='${[...next].join(' ')}' ;;`),
     '      esac ;;',
     '  esac',
@@ -50,19 +54,32 @@ export function completionScript(verbs: readonly Verb[]): string {
   ].join('\n');
 }
 
-/** Without a verb the command serves. */
-function pattern(verb: string): string {
-  return verb === 'serve' ? "''|serve" : `'${verb}'`;
+/** Without a verb the command serves. Behind some verbs stands a word that is no flag. */
+function pattern({ name, argument }: Verb): string {
+  if (name === 'serve') {
+    return "''|serve";
+  }
+  return argument === undefined ? `'${name}'` : `'${name}'|'${name} '*`;
 }
 
 function flagWords(flags: readonly CompletedFlag[]): string {
-  return [...flags.map(({ flag }) => flag), '--help', '--version'].join(' ');
+  return [...flags.map(({ name }) => name), 'help', 'version'].map((name) => `--${name}`).join(' ');
 }
 
-function flagsOf({ usesSettings, flags = [], settings }: Verb): readonly CompletedFlag[] {
-  const ofVerb = flags.map(({ name, placeholder }): CompletedFlag => {
-    const isPath = placeholder === 'FOLDER' || placeholder === 'FILE';
-    return { flag: `--${name}`, value: placeholder === undefined ? 'none' : isPath ? 'path' : 'other' };
+/** Whether the word behind a verb is a path. */
+export function takesPath({ argument, flags = [] }: Verb): boolean {
+  return flags.some(({ name, placeholder }) => name === argument && isPath(placeholder));
+}
+
+function isPath(placeholder: string | undefined): boolean {
+  return placeholder === 'FOLDER' || placeholder === 'FILE';
+}
+
+/** The flags of a verb: its own, and its settings. */
+export function flagsOf({ usesSettings, flags = [], settings }: Verb): readonly CompletedFlag[] {
+  const ofVerb = flags.map(({ name, placeholder, about }): CompletedFlag => {
+    const value = placeholder === undefined ? 'none' : isPath(placeholder) ? 'path' : 'other';
+    return { name, value, about };
   });
   const only = settings?.map(flagName);
   const names = usesSettings ? [...flagNames().keys()] : [];
@@ -70,13 +87,13 @@ function flagsOf({ usesSettings, flags = [], settings }: Verb): readonly Complet
     .filter((name) => only === undefined || only.includes(name.replace(/-file$/, '')) || only.includes(name))
     .map((name): CompletedFlag => {
       const value = !takesValue(name) ? 'none' : isPathFlag(name) ? 'path' : 'other';
-      return { flag: `--${name}`, value };
+      return { name, value };
     });
   return [...ofVerb, ...ofSettings];
 }
 
 /** The words that may follow the first words of a verb, by these. */
-function nextWords(verbs: readonly Verb[]): ReadonlyMap<string, ReadonlySet<string>> {
+export function nextWords(verbs: readonly Verb[]): ReadonlyMap<string, ReadonlySet<string>> {
   const next = new Map<string, Set<string>>();
   for (const { name } of verbs) {
     const words = name.split(' ');

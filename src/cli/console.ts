@@ -4,7 +4,8 @@ import type { Readable, Writable } from 'node:stream';
 export interface Console {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly stdin: Readable & { readonly isTTY?: boolean; setRawMode?(raw: boolean): unknown };
-  readonly stdout: Writable;
+  /** `columns` is the width of a terminal. */
+  readonly stdout: Writable & { readonly isTTY?: boolean; readonly columns?: number };
   readonly stderr: Writable & { readonly isTTY?: boolean };
 }
 
@@ -20,8 +21,8 @@ export const EXIT = {
   failure: 1,
   /** Wrong arguments or settings. */
   usage: 2,
-  /** A backup was made, and some of its data are damaged. */
-  damaged: 3,
+  /** It is done, with reservations: damaged data in a backup, rejected rows of an import, advice of the doctor. */
+  reservations: 3,
 } as const;
 
 /** An exit code. */

@@ -5,7 +5,8 @@ import { finished } from 'node:stream/promises';
 import type { Config, VerbFlag } from '../config';
 import type { ExportOptions } from '../transfer/export';
 import { counted, CommandError, EXIT, type Console, type ExitCode } from './console';
-import { optionalFlag, requiredFlag } from './flags';
+import { optionalFlag, requiredFlag, say } from './flags';
+import { jsonFlag } from './json-flag';
 import { Progress } from './progress';
 import { URL_FLAG, withService } from './service';
 import type { GivenFlags } from './verbs';
@@ -15,7 +16,11 @@ const PAGE_POINTS = 1000;
 /** The flags of `kithdb export`. */
 export const EXPORT_FLAGS: readonly VerbFlag[] = [
   URL_FLAG,
-  { name: 'collection', placeholder: 'NAME', about: 'The collection whose points are written.' },
+  {
+    name: 'collection',
+    placeholder: 'NAME',
+    about: 'The collection whose points are written; it may also stand behind the verb.',
+  },
   {
     name: 'to',
     placeholder: 'FILE',
@@ -26,8 +31,12 @@ export const EXPORT_FLAGS: readonly VerbFlag[] = [
     placeholder: 'FORMAT',
     about: 'jsonl (one point a line) or parquet (one a row); the ending of the file says it otherwise.',
   },
-  { name: 'filter', placeholder: 'JSON', about: 'Only the points that match this filter.' },
+  { name: 'filter', placeholder: 'JSON', about: 'Only points that match this filter, or that in a file.' },
   { name: 'without-vectors', about: 'Leaves the vectors out.' },
+  {
+    name: 'json',
+    about: 'Prints the outcome as JSON; only with --to, since standard output has the points otherwise.',
+  },
 ];
 
 /** `kithdb export`: the points of a collection, as JSON or as Parquet. */
@@ -38,7 +47,7 @@ export async function exportCollection(
 ): Promise<ExitCode> {
   const collection = requiredFlag(flags, 'collection', 'NAME');
   const to = optionalFlag(flags, 'to');
-  const filter = filterOf(optionalFlag(flags, 'filter'));
+  const filter = jsonFlag(flags, 'filter');
   const writePoints = await formatOf(flags, to);
   const progress = new Progress(console, 0);
   const write = (output: Writable): Promise<number> =>
@@ -60,12 +69,18 @@ export async function exportCollection(
       progress.end();
     });
   if (to === undefined) {
+    if (flags.has('json')) {
+      throw new CommandError('--json needs --to: without it the points are the output', EXIT.usage);
+    }
     await write(console.stdout);
     return EXIT.success;
   }
   const points = await writeWhole(to, write);
-  console.stdout.write(
-    `${counted(points, 'point')} of ${collection} in ${to}. Writes during the export may be in it or not: the pages are no single view.\n`,
+  say(
+    console,
+    flags,
+    `${counted(points, 'point')} of ${collection} in ${to}. Writes during the export may be in it or not: the pages are no single view.`,
+    { collection, points, file: to },
   );
   return EXIT.success;
 }
@@ -95,14 +110,5 @@ async function writeWhole(to: string, write: (output: Writable) => Promise<numbe
     rmSync(partial, { force: true });
     const { code, message } = error as NodeJS.ErrnoException;
     throw code === undefined ? error : new CommandError(message);
-  }
-}
-
-function filterOf(text: string | undefined): unknown {
-  if (text === undefined) return undefined;
-  try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    throw new CommandError(`--filter must be JSON, not ${text}`, EXIT.usage);
   }
 }

@@ -1,4 +1,4 @@
-import { CommandError, EXIT } from './console';
+import { CommandError, EXIT, type Console } from './console';
 import type { GivenFlags } from './verbs';
 
 /** The value of a required flag of a verb. @throws CommandError */
@@ -35,4 +35,9 @@ export function numberFlag(
     throw new CommandError(`--${name} must be a whole number from ${lowest} to ${highest}`, EXIT.usage);
   }
   return number;
+}
+
+/** Says what was done: a sentence, or with `--json` an object. */
+export function say({ stdout }: Console, flags: GivenFlags, sentence: string, outcome: object): void {
+  stdout.write(`${flags.has('json') ? JSON.stringify(outcome) : sentence}\n`);
 }

@@ -1,6 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import type { Config } from '../config';
 import { CommandError, EXIT, type Console } from './console';
+import { say } from './flags';
+import type { GivenFlags } from './verbs';
 
 /** A server that does not answer within this time is not ready. Container systems wait about as long. */
 const ANSWER_MS = 4000;
@@ -9,7 +11,7 @@ const ANSWER_MS = 4000;
 const ANYWHERE: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' };
 
 /** `kithdb health`: whether the server that these settings describe is ready, for the health check of a container. */
-export async function health(config: Config, console: Console): Promise<undefined> {
+export async function health(config: Config, console: Console, flags: GivenFlags): Promise<undefined> {
   const { port } = config;
   if (port === 0) {
     throw new CommandError('The port is 0: which one the server picked is not known', EXIT.usage);
@@ -31,5 +33,5 @@ export async function health(config: Config, console: Console): Promise<undefine
       `The server at ${host} port ${port} is not ready: /readyz says ${answer.statusCode ?? 0}`,
     );
   }
-  console.stdout.write('ready\n');
+  say(console, flags, 'ready', { ready: true });
 }

@@ -1,10 +1,10 @@
-import { settingsHelp, type VerbFlag } from '../config';
+import { settingsHelp, wrapped, type VerbFlag } from '../config';
 import type { Verb } from './verbs';
 
 /** What `kithdb help` prints. */
 export function overview(verbs: readonly Verb[]): string {
   const width = Math.max(...verbs.map(({ name }) => name.length));
-  const lines = verbs.map(({ name, about }) => `  kithdb ${name.padEnd(width)}  ${about}`);
+  const lines = verbs.map(({ name, about }) => `  kithdb ${name.padEnd(width)}  ${firstSentence(about)}`);
   return [
     'KithDB: a vector database service.',
     '',
@@ -12,15 +12,33 @@ export function overview(verbs: readonly Verb[]): string {
     '',
     ...lines,
     '',
-    'kithdb <verb> --help lists the settings of a verb. Without a verb it serves.',
+    'kithdb <verb> --help says more, and lists flags and settings. Without a verb it serves.',
     EXIT_CODES,
     '',
   ].join('\n');
 }
 
+/** The first sentence of a description, without its full stop. */
+export function firstSentence(about: string): string {
+  return about.split(/[.:;](?: |$)/, 1)[0] ?? '';
+}
+
+/** How a verb is called, with the word behind it where it takes one. */
+export function usageOf({ name, flags = [], argument, usesSettings }: Verb): string {
+  const word = flags.find((flag) => flag.name === argument)?.placeholder;
+  return `kithdb ${name}${word === undefined ? '' : ` [${word}]`}${usesSettings ? ' [flags]' : ''}`;
+}
+
 /** What `kithdb <verb> --help` prints. */
-export function verbHelp({ name, about, usesSettings, flags = [], settings: keys, exitCodes }: Verb): string {
-  const head = [`kithdb ${name}: ${about}`, '', ...flags.map(flagHelp)];
+export function verbHelp(verb: Verb): string {
+  const { name, about, usesSettings, flags = [], settings: keys, exitCodes } = verb;
+  const head = [
+    ...wrapped(`kithdb ${name}: ${about}`, ''),
+    '',
+    `Usage: ${usageOf(verb)}`,
+    '',
+    ...flags.map(flagHelp),
+  ];
   const settings = [
     'A flag beats the environment, which beats the file of --config.',
     '',
@@ -31,7 +49,9 @@ export function verbHelp({ name, about, usesSettings, flags = [], settings: keys
 }
 
 function flagHelp({ name, placeholder, about }: VerbFlag): string {
-  return `  --${name}${placeholder === undefined ? '' : ` ${placeholder}`}\n      ${about}\n`;
+  const flag = `  --${name}${placeholder === undefined ? '' : ` ${placeholder}`}`;
+  return [flag, ...wrapped(about, '      '), ''].join('\n');
 }
 
-const EXIT_CODES = 'Exit codes: 0 success, 1 failure, 2 wrong arguments or settings.';
+/** The meaning of exit codes, where a verb does not say otherwise. */
+export const EXIT_CODES = 'Exit codes: 0 success, 1 failure, 2 wrong arguments or settings.';

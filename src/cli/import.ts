@@ -106,7 +106,7 @@ export async function importFile(config: Config, console: Console, flags: GivenF
     const refused = rejects.count === 0 ? '' : `, ${counted(rejects.count, 'row')} rejected`;
     console.stdout.write(`${counted(stored, 'point')} ${what}${refused} (${seconds.toFixed(1)} s)\n`);
   }
-  return rejects.count === 0 ? EXIT.success : EXIT.damaged;
+  return rejects.count === 0 ? EXIT.success : EXIT.reservations;
 }
 
 function orderOf(flags: GivenFlags): Order {

@@ -272,5 +272,5 @@ function summaryOf(outcome: CollectionOutcome, isDry: boolean): string {
 
 function exitCodeOf({ collections }: MigrationOutcome, isDry: boolean): ExitCode {
   const isDone = isDry ? ({ failure }: CollectionOutcome) => failure === undefined : isWhole;
-  return collections.every(isDone) ? EXIT.success : EXIT.damaged;
+  return collections.every(isDone) ? EXIT.success : EXIT.reservations;
 }

@@ -17,6 +17,11 @@ export async function readNewPassword(console: Console): Promise<string> {
   return password;
 }
 
+/** Reads the password of the admin on a terminal, without an echo. */
+export function readPassword(console: Console): Promise<string> {
+  return typed(console, 'Admin password: ');
+}
+
 async function firstLine({ stdin }: Console): Promise<string> {
   for await (const line of createInterface({ input: stdin, crlfDelay: Infinity })) {
     return line;

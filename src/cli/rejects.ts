@@ -1,6 +1,7 @@
 import { createWriteStream } from 'node:fs';
 import type { Rejected } from '../transfer/row';
 import { CommandError, type Console } from './console';
+import { printable } from './table';
 
 /** Rejected rows that are named on the terminal; all of them are in the file of --rejects. */
 const NAMED_REJECTS = 10;
@@ -25,7 +26,7 @@ export class Rejects {
     }
     this.count += 1;
     if (this.count <= NAMED_REJECTS) {
-      this.console.stderr.write(`kithdb: ${place}: ${reason}\n`);
+      this.console.stderr.write(`kithdb: ${printable(`${place}: ${reason}`)}\n`);
     }
     this.#output?.write(`${JSON.stringify({ place, reason, text })}\n`);
   }

@@ -1,13 +1,14 @@
 import { rotateSecretOffline } from '../auth/renewal';
-import type { SqlKind } from '../auth/store/connection';
 import { storeExists } from '../auth/store/open';
-import { StoreInUse } from '../auth/store/port';
 import type { Config } from '../config';
 import { whyUnusable } from '../operations/data-dir';
 import { CommandError, type Console } from './console';
+import { say } from './flags';
+import { explainedInUse } from './store-in-use';
+import type { GivenFlags } from './verbs';
 
 /** `kithdb admin rotate-secret`: a new JWT secret (C3.5). A server that runs on the data directory replaces it itself. */
-export async function rotateSecret(config: Config, console: Console): Promise<undefined> {
+export async function rotateSecret(config: Config, console: Console, flags: GivenFlags): Promise<undefined> {
   const { dataDir, tokenStore, jwtSecret } = config;
   if (tokenStore === 'memory') {
     throw new CommandError('KITHDB_TOKEN_STORE=memory keeps no secret between starts');
@@ -30,20 +31,7 @@ export async function rotateSecret(config: Config, console: Console): Promise<un
     throw new CommandError(`The server cannot replace the JWT secret: ${live}`);
   }
   if (live === undefined) {
-    await rotateStopped(dataDir, tokenStore);
+    await rotateSecretOffline(dataDir, tokenStore).catch(explainedInUse);
   }
-  console.stdout.write('The JWT secret is replaced; every login from before is invalid.\n');
-}
-
-/** Replaces the secret of a directory on which no server is ready. */
-async function rotateStopped(dataDir: string, tokenStore: SqlKind | undefined): Promise<void> {
-  try {
-    await rotateSecretOffline(dataDir, tokenStore);
-  } catch (error) {
-    throw error instanceof StoreInUse
-      ? new CommandError(
-          `${error.message}, and none that is ready answers on it. Is one starting? Then try again`,
-        )
-      : error;
-  }
+  say(console, flags, 'The JWT secret is replaced; every login from before is invalid.', { rotated: true });
 }

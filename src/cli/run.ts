@@ -10,6 +10,7 @@ import {
 } from '../config';
 import { CommandError, EXIT, type Console, type ExitCode } from './console';
 import { overview, verbHelp } from './help';
+import { printable } from './table';
 import { VERBS, type Verb } from './verbs';
 
 /**
@@ -18,15 +19,20 @@ import { VERBS, type Verb } from './verbs';
  */
 export async function run(argv: readonly string[], console: Console): Promise<ExitCode | undefined> {
   try {
-    const commandLine = readFlags(argv, verbFlags());
-    const words = commandLine.positionals;
+    const words = readFlags(argv, verbFlags()).positionals;
     // `kithdb help check` is `kithdb check --help`.
-    const isAbout = words[0] === 'help' && words.length > 1 && words[1] !== 'configuration';
-    const verb = findVerb(isAbout ? words.slice(1) : words);
+    const isAbout = words[0] === 'help' && words.length > 1 && !findExactly(words);
+    const { verb, argument } = findVerb(isAbout ? words.slice(1) : words);
+    // Two verbs may have a flag of one name: what its value is called is said by this one.
+    const commandLine = withArgument(
+      readFlags(argv, [...verbFlags(), ...(verb.flags ?? [])]),
+      verb,
+      argument,
+    );
     if (commandLine.help || isAbout) {
       console.stdout.write(words.length === 0 ? overview(VERBS) : verbHelp(verb));
     } else if (commandLine.version) {
-      await execute(findVerb(['version']), commandLine, console);
+      await execute(findVerb(['version']).verb, commandLine, console);
     } else {
       const code = await execute(verb, commandLine, console);
       return verb.name === 'serve' ? undefined : code;
@@ -83,24 +89,54 @@ function foreignFlags(verb: Verb, { flags, unknownFlags }: CommandLine): readonl
   return [...unknown, ...ofOthers];
 }
 
-function findVerb(words: readonly string[]): Verb {
-  const asked = words.length === 0 ? 'serve' : words.join(' ');
-  const verb = VERBS.find(({ name }) => name === asked);
-  if (verb !== undefined) {
-    return verb;
+/** A verb, and the word behind it that stands for one of its flags. */
+interface Asked {
+  readonly verb: Verb;
+  readonly argument?: string | undefined;
+}
+
+function findExactly(words: readonly string[]): Verb | undefined {
+  return VERBS.find(({ name }) => name === words.join(' '));
+}
+
+/** @throws CommandError where there is no such verb, or it takes no such word. */
+function findVerb(words: readonly string[]): Asked {
+  const whole = findExactly(words.length === 0 ? ['serve'] : words);
+  if (whole !== undefined) {
+    return { verb: whole };
   }
-  const names = VERBS.map(({ name }) => name);
-  const begun = names.find((name) => asked.startsWith(`${name} `));
-  if (begun !== undefined) {
-    const rest = asked.slice(begun.length + 1);
+  const asked = words.join(' ');
+  // Of `token` and `token list` the longer one is meant.
+  const [begun] = VERBS.filter(({ name }) => asked.startsWith(`${name} `)).sort(
+    (one, other) => other.name.length - one.name.length,
+  );
+  if (begun === undefined) {
+    const names = VERBS.map(({ name }) => name);
+    const meant = suggestion(asked, names);
+    const hint = meant === undefined ? '' : ` Did you mean ${meant}?`;
+    throw new CommandError(`Unknown verb ${asked}.${hint} There are: ${names.join(', ')}`, EXIT.usage);
+  }
+  const rest = words.slice(begun.name.split(' ').length);
+  if (begun.argument === undefined || rest.length > 1) {
+    const surplus = begun.argument === undefined ? rest : rest.slice(1);
     throw new CommandError(
-      `kithdb ${begun} takes no argument ${rest}: kithdb ${begun} --help lists its flags`,
+      `kithdb ${begun.name} takes no argument ${surplus.join(' ')}: kithdb ${begun.name} --help lists its flags`,
       EXIT.usage,
     );
   }
-  const meant = suggestion(asked, names);
-  const hint = meant === undefined ? '' : ` Did you mean ${meant}?`;
-  throw new CommandError(`Unknown verb ${asked}.${hint} There are: ${names.join(', ')}`, EXIT.usage);
+  return { verb: begun, argument: rest[0] };
+}
+
+/** The word behind a verb as the flag that it stands for. */
+function withArgument(commandLine: CommandLine, verb: Verb, word: string | undefined): CommandLine {
+  if (word === undefined || verb.argument === undefined) {
+    return commandLine;
+  }
+  const { flags, problems } = commandLine;
+  const given = flags.get(verb.argument);
+  return given !== undefined && given !== word
+    ? { ...commandLine, problems: [...problems, `${word} and --${verb.argument} say the same: give one`] }
+    : { ...commandLine, flags: new Map([...flags, [verb.argument, word]]) };
 }
 
 function exitCodeOf(error: unknown): ExitCode {
@@ -131,6 +167,6 @@ function explain(error: unknown): string {
     return `kithdb: ${String(error)}`;
   }
   return EXPLAINED.has(error.name)
-    ? `kithdb: ${error.message.replaceAll('\n', '\n  ')}`
+    ? `kithdb: ${error.message.split('\n').map(printable).join('\n  ')}`
     : `kithdb: ${error.stack ?? error.message}`;
 }

@@ -22,7 +22,7 @@ export async function withService<T>(
   flags: GivenFlags,
   work: (service: ByteTransport) => Promise<T>,
 ): Promise<T> {
-  const url = optionalFlag(flags, 'url');
+  const url = serverUrl(flags);
   const service = await (url === undefined ? openFolder(config) : openServer(config, url));
   try {
     return await work(service);
@@ -33,10 +33,16 @@ export async function withService<T>(
   }
 }
 
-async function openServer({ token }: Config, url: string): Promise<ByteTransport> {
-  if (!URL.canParse(url) || !/^https?:/.test(url)) {
+/** The URL of a server that a flag gives. @throws CommandError */
+export function serverUrl(flags: GivenFlags): string | undefined {
+  const url = optionalFlag(flags, 'url');
+  if (url !== undefined && (!URL.canParse(url) || !/^https?:/.test(url))) {
     throw new CommandError(`--url must be a URL such as http://127.0.0.1:6363, not ${url}`, EXIT.usage);
   }
+  return url;
+}
+
+async function openServer({ token }: Config, url: string): Promise<ByteTransport> {
   const { httpTransport } = await import('../client/http-transport.js');
   return httpTransport(url, token === undefined ? {} : { token });
 }
@@ -55,7 +61,7 @@ async function openFolder({ dataDir }: Config): Promise<ByteTransport> {
 }
 
 /** A failure of a call is explained by its message; a defect keeps its stack. */
-function explained(error: unknown): unknown {
+export function explained(error: unknown): unknown {
   const { name, message, status } = error as { name?: string; message?: string; status?: unknown };
   const isOfCall = error instanceof Error && (typeof status === 'number' || name === 'SourceError');
   return isOfCall ? new CommandError(message ?? '') : error;

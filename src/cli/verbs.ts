@@ -2,21 +2,39 @@ import { settingsReference, type Config, type SettingKey, type VerbFlag } from '
 import { productVersion } from '../system/version';
 import { adminRepair } from './admin-repair';
 import { backup } from './backup';
+import { BENCH_FLAGS, bench } from './bench';
+import { ENDPOINT_FLAG } from './bucket';
 import { listCollections } from './collections';
 import { check } from './check';
 import { completionScript } from './completion';
+import { fishScript } from './completion-fish';
 import type { Console, ExitCode } from './console';
+import { doctor } from './doctor';
 import { EXPORT_FLAGS, exportCollection } from './export';
 import { health } from './health';
 import { overview } from './help';
 import { IMPORT_FLAGS, importFile } from './import';
+import { INIT_FLAGS, INIT_SETTINGS, init } from './init';
 import { CHROMA_FLAGS, migrateChroma, migrateQdrant, QDRANT_FLAGS } from './migrate';
+import { QUERY_FLAGS, query } from './query';
+import { commandReference } from './reference';
 import { repair } from './repair';
 import { createAdmin, resetPassword } from './admin-password';
 import { restore } from './restore';
 import { rotateSecret } from './rotate-secret';
 import { serve } from './serve';
 import { SERVICE_SETTINGS, URL_FLAG } from './service';
+import {
+  CREATE_FLAGS,
+  createToken,
+  deleteToken,
+  LIST_FLAGS,
+  listTokens,
+  ONE_TOKEN_FLAGS,
+  printNewToken,
+  rotateToken,
+  TOKEN_SETTINGS,
+} from './token';
 
 /** The flags of a verb that are not settings, with their values; true for a switch. */
 export type GivenFlags = ReadonlyMap<string, string | true>;
@@ -28,6 +46,8 @@ export type Verb = {
   readonly about: string;
   /** Flags beside the settings. */
   readonly flags?: readonly VerbFlag[];
+  /** The flag whose value may also stand behind the verb, without the flag. */
+  readonly argument?: string;
   /** The meaning of its exit codes, where it differs from that of every command. */
   readonly exitCodes?: string;
   /** The few settings that it uses and its help lists; all of them when absent. */
@@ -44,6 +64,7 @@ export type Verb = {
 const MIGRATION_EXIT_CODES =
   'Exit codes: 0 all is there, 1 not migrated or in part, 2 wrong arguments, 3 migrated but for what is named: a collection that cannot be made, points that are refused or differ.';
 const MIGRATION_SETTINGS = [...SERVICE_SETTINGS, 'sourceToken'] as const;
+const JSON_FLAG: VerbFlag = { name: 'json', about: 'Prints the outcome as JSON.' };
 
 /** Every command, the default one first. */
 export const VERBS: readonly Verb[] = [
@@ -54,9 +75,29 @@ export const VERBS: readonly Verb[] = [
     run: serve,
   },
   {
+    name: 'init',
+    about:
+      'Makes a settings file, a first access token in a file of its own, and an empty data directory. It replaces nothing: where one of them is there, none is made.',
+    flags: INIT_FLAGS,
+    settings: INIT_SETTINGS,
+    usesSettings: true,
+    run: init,
+  },
+  {
+    name: 'doctor',
+    about:
+      'Says what a server of these settings finds on this machine, and what to change: processor, memory, limits, disk and its syncs, SQLite, port. It writes one file of 256 KiB, which it removes.',
+    exitCodes:
+      'Exit codes: 0 nothing to change, 1 a server would not start or not keep its promises, 2 wrong arguments or settings, 3 it works, and there is advice.',
+    flags: [{ name: 'json', about: 'Prints the findings as JSON.' }],
+    usesSettings: true,
+    run: doctor,
+  },
+  {
     name: 'admin create',
     about:
       'Creates the admin where there is none, also while a server serves the data directory; the password is from KITHDB_ADMIN_PASSWORD[_FILE], the terminal or standard input.',
+    flags: [JSON_FLAG],
     settings: ['config', 'dataDir', 'tokenStore', 'adminPassword'],
     usesSettings: true,
     run: createAdmin,
@@ -65,6 +106,7 @@ export const VERBS: readonly Verb[] = [
     name: 'admin reset-password',
     about:
       'Sets a new admin password, also while a server serves the data directory; from KITHDB_ADMIN_PASSWORD[_FILE], the terminal or standard input.',
+    flags: [JSON_FLAG],
     settings: ['config', 'dataDir', 'tokenStore', 'adminPassword'],
     usesSettings: true,
     run: resetPassword,
@@ -73,6 +115,7 @@ export const VERBS: readonly Verb[] = [
     name: 'admin rotate-secret',
     about:
       'Replaces the JWT secret, also while a server serves the data directory: every login from before is invalid. A secret that comes from a setting is replaced there.',
+    flags: [JSON_FLAG],
     settings: ['config', 'dataDir', 'tokenStore', 'jwtSecret'],
     usesSettings: true,
     run: rotateSecret,
@@ -81,9 +124,59 @@ export const VERBS: readonly Verb[] = [
     name: 'admin repair',
     about:
       'Keeps what verifies of a damaged store of authentication while the server is stopped, drops the rest, and leaves authentication enabled.',
+    flags: [
+      {
+        name: 'older-store',
+        about:
+          'Takes a store that is older than the catalog of the engine, as one from a backup: what was deleted or replaced since works again.',
+      },
+      JSON_FLAG,
+    ],
     settings: ['config', 'dataDir', 'tokenStore'],
     usesSettings: true,
     run: adminRepair,
+  },
+  {
+    name: 'token list',
+    about: 'Lists the access tokens, without their values.',
+    flags: LIST_FLAGS,
+    settings: TOKEN_SETTINGS,
+    usesSettings: true,
+    run: listTokens,
+  },
+  {
+    name: 'token create',
+    about:
+      'Makes an access token and prints its value, which is shown only this once: alone on standard output, so that a script can take it.',
+    flags: CREATE_FLAGS,
+    settings: TOKEN_SETTINGS,
+    usesSettings: true,
+    run: createToken,
+  },
+  {
+    name: 'token rotate',
+    about: 'Gives an access token another value and prints it; the old one is refused from then on.',
+    flags: ONE_TOKEN_FLAGS,
+    argument: 'id',
+    settings: TOKEN_SETTINGS,
+    usesSettings: true,
+    run: rotateToken,
+  },
+  {
+    name: 'token delete',
+    about: 'Deletes an access token: it is refused from then on.',
+    flags: ONE_TOKEN_FLAGS,
+    argument: 'id',
+    settings: TOKEN_SETTINGS,
+    usesSettings: true,
+    run: deleteToken,
+  },
+  {
+    name: 'token generate',
+    about:
+      'Prints a new value for KITHDB_ACCESS_TOKEN, with which a first start makes its access token. No server knows it yet.',
+    usesSettings: false,
+    run: printNewToken,
   },
   {
     name: 'check',
@@ -119,11 +212,7 @@ export const VERBS: readonly Verb[] = [
         about:
           'Makes the backup in the folder of --to, under the time as its name, and then removes all whole ones but the newest N. Where data are damaged nothing is removed.',
       },
-      {
-        name: 's3-endpoint',
-        placeholder: 'URL',
-        about: 'The server of s3://, where it is not of Amazon; AWS_ENDPOINT_URL_S3 is the same.',
-      },
+      ENDPOINT_FLAG,
       {
         name: 'work',
         placeholder: 'FOLDER',
@@ -146,7 +235,18 @@ export const VERBS: readonly Verb[] = [
     about:
       'Makes a data directory of a backup, verifying every file before and after it is copied. It goes where kithdb serve looks for it, --data-dir says otherwise, and must be new or empty.',
     flags: [
-      { name: 'from', placeholder: 'FOLDER', about: 'The backup.' },
+      {
+        name: 'from',
+        placeholder: 'FOLDER',
+        about: 'The backup; or s3://BUCKET/PREFIX/NAME (needs the package @aws-sdk/client-s3).',
+      },
+      ENDPOINT_FLAG,
+      {
+        name: 'work',
+        placeholder: 'FOLDER',
+        about:
+          'Where a backup of s3:// is kept until it is restored: room for one; the folder for temporary files unless given.',
+      },
       {
         name: 'without-auth',
         about:
@@ -180,6 +280,7 @@ export const VERBS: readonly Verb[] = [
     exitCodes:
       'Exit codes: 0 all rows are stored, 1 not imported or in part, 2 wrong arguments, 3 stored but for the rejected rows.',
     flags: IMPORT_FLAGS,
+    argument: 'file',
     settings: SERVICE_SETTINGS,
     usesSettings: true,
     run: importFile,
@@ -188,6 +289,7 @@ export const VERBS: readonly Verb[] = [
     name: 'export',
     about: 'Writes the points of a collection as JSONL or Parquet, as kithdb import reads it.',
     flags: EXPORT_FLAGS,
+    argument: 'collection',
     settings: SERVICE_SETTINGS,
     usesSettings: true,
     run: exportCollection,
@@ -221,10 +323,31 @@ export const VERBS: readonly Verb[] = [
     run: listCollections,
   },
   {
+    name: 'query',
+    about:
+      'Finds points: those nearest to a point or a vector, or without either the first ones by their ids, as a table.',
+    flags: QUERY_FLAGS,
+    argument: 'collection',
+    settings: SERVICE_SETTINGS,
+    usesSettings: true,
+    run: query,
+  },
+  {
+    name: 'bench',
+    about:
+      'Measures rates, latencies and recall of a closed loop of clients in this process: ingest and searches of a collection of its own, or searches of an existing one.',
+    flags: BENCH_FLAGS,
+    argument: 'collection',
+    settings: SERVICE_SETTINGS,
+    usesSettings: true,
+    run: bench,
+  },
+  {
     name: 'health',
     about:
       'Asks the server that the environment and the file of --config describe, on this machine, whether it is ready.',
     exitCodes: 'Exit codes: 0 ready, 1 not ready, 2 wrong arguments or settings.',
+    flags: [JSON_FLAG],
     settings: ['config', 'host', 'port', 'tlsCert', 'tlsKey'],
     usesSettings: true,
     run: health,
@@ -246,11 +369,27 @@ export const VERBS: readonly Verb[] = [
     },
   },
   {
+    name: 'help commands',
+    about: 'Prints the reference of all commands as Markdown.',
+    usesSettings: false,
+    run: ({ stdout }) => {
+      stdout.write(commandReference(VERBS));
+    },
+  },
+  {
     name: 'completion',
     about: 'Prints the script with which bash and zsh complete verbs and flags: source <(kithdb completion)',
     usesSettings: false,
     run: ({ stdout }) => {
       stdout.write(completionScript(VERBS));
+    },
+  },
+  {
+    name: 'completion fish',
+    about: 'Prints the script with which fish completes verbs and flags: kithdb completion fish | source',
+    usesSettings: false,
+    run: ({ stdout }) => {
+      stdout.write(fishScript(VERBS));
     },
   },
   {

@@ -25,7 +25,10 @@ export interface CommandLine {
   readonly problems: readonly string[];
 }
 
-/** Reads flags, those of verbs included; every other argument is positional. */
+/**
+ * Reads flags, those of verbs included; every other argument is positional. Of flags of verbs with the same name the last
+ * one says what its value looks like.
+ */
 export function readFlags(argv: readonly string[], verbFlags: readonly VerbFlag[] = []): CommandLine {
   const reader = new FlagReader(verbFlags);
   for (const token of tokensOf(argv, verbFlags)) {

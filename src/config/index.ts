@@ -1,6 +1,6 @@
 export { ConfigError, loadConfig, type Config, type ConfigSources } from './load';
 export { suggestion } from './nearest';
-export { settingsHelp, settingsReference } from './reference';
+export { settingsFile, settingsHelp, settingsReference, wrapped } from './reference';
 export { environmentName, flagName, isPathFlag, type SettingKey } from './settings';
 export { readFlags, type CommandLine, type VerbFlag } from './command-line';
 export { flagNames, takesValue } from './sources';

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { EngineLimits } from '../engine/types';
+import type { DialectName } from '../http/dialect';
 import { BadValue } from './setting';
 import { describe, SETTING_KEYS, SETTINGS, type SettingKey, type SettingValues } from './settings';
 import type { CommandLine } from './command-line';
@@ -24,6 +25,7 @@ export interface Config {
   readonly corsOrigins: readonly string[];
   /** Blocks such as `10.0.0.0/8`. */
   readonly trustedProxies: readonly string[];
+  readonly dialect: DialectName;
   readonly searchThreads: number;
   /** In bytes; undefined for that of the container or the machine. */
   readonly memoryLimit: number | undefined;
@@ -230,6 +232,7 @@ function assemble(values: SettingValues, { tls, terminal, adminPasswordProblem }
     ...(tls !== undefined && { tls: Object.freeze(tls) }),
     corsOrigins: Object.freeze(values.corsOrigins),
     trustedProxies: Object.freeze(values.trustedProxies),
+    dialect: values.dialect,
     searchThreads: values.searchThreads,
     memoryLimit: values.memoryLimit,
     authEnabled: values.authEnabled,

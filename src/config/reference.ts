@@ -11,10 +11,33 @@ export function settingsHelp(only: readonly SettingKey[] = SETTING_KEYS): string
   return groups
     .map((group) => {
       const keys = keysOf(group).filter((key) => only.includes(key));
-      const entries = keys.map((key) => `${names(key)}\n${wrap(aboutWithDefault(key))}`);
+      const entries = keys.map(
+        (key) => `${names(key)}\n${wrapped(aboutWithDefault(key), INDENT).join('\n')}`,
+      );
       return `${group}:\n${entries.join('\n')}`;
     })
     .join('\n\n');
+}
+
+/**
+ * The text of a settings file with these values, by the keys of the file; every other setting stands in it as a comment
+ * with its default.
+ */
+export function settingsFile(values: Readonly<Record<string, string | number>>): string {
+  const entryOf = (key: SettingKey): string => {
+    const { about, fallbackText, secret } = describe(key);
+    const name = secret === true ? `${fileKey(key)}_file` : fileKey(key);
+    const value = values[name];
+    const line =
+      value === undefined ? `# ${name}: ${describe(key).placeholder}` : `${name}: ${JSON.stringify(value)}`;
+    return [...wrapped(`${about} Default: ${fallbackText}.`, '# '), line].join('\n');
+  };
+  const groups = GROUPS.map((group) => {
+    const keys = keysOf(group).filter((key) => describe(key).notInFile !== true);
+    return [`# ${group}`, ...keys.map(entryOf)].join('\n\n');
+  });
+  const head = '# Settings of KithDB. Flags and the environment (KITHDB_...) have precedence over this file.';
+  return `${[head, ...groups].join('\n\n')}\n`;
 }
 
 function names(key: SettingKey): string {
@@ -32,18 +55,19 @@ function aboutWithDefault(key: SettingKey): string {
   return `${about} Default: ${fallbackText}.`;
 }
 
-function wrap(text: string): string {
+/** A text as lines of limited width, each of which begins with `start`. */
+export function wrapped(text: string, start: string): readonly string[] {
   const lines: string[] = [];
-  let line = INDENT;
+  let line = start;
   for (const word of text.split(' ')) {
-    if (line.length + word.length + 1 > WIDTH && line !== INDENT) {
+    if (line.length + word.length + 1 > WIDTH && line !== start) {
       lines.push(line.trimEnd());
-      line = INDENT;
+      line = start;
     }
     line += `${word} `;
   }
   lines.push(line.trimEnd());
-  return lines.join('\n');
+  return lines;
 }
 
 /** `docs/configuration.md`, made from the table. */

@@ -40,9 +40,9 @@ export declare class NativeEngine {
    * Executes a request with the body that was appended under the same `id`; completes `id` with the envelope or an
    * error. `operation` is the place of the operation in the list that both sides share, `timeoutMs` counts from
    * the request's arrival, which was `elapsedMs` ago. An answer above `answerRoom` bytes fails with `answer_room`. A write
-   * is applied at most once for an `operationId`, which is a UUID.
+   * is applied at most once for an `operationId`, which is a UUID. `isLenient` passes over what is harmless in a body.
    */
-  execute(id: number, operation: number, collection: string, wait: boolean, elapsedMs: number, timeoutMs?: number | undefined | null, target?: string | undefined | null, answerRoom?: number | undefined | null, operationId?: string | undefined | null): void
+  execute(id: number, operation: number, collection: string, wait: boolean, elapsedMs: number, timeoutMs?: number | undefined | null, target?: string | undefined | null, answerRoom?: number | undefined | null, operationId?: string | undefined | null, isLenient?: boolean | undefined | null): void
   /**
    * Says that nobody waits for the answer of the call `id` any more. A request that waits or runs is given up and
    * completes with the code `cancelled`, unless it is a write that is logged already.
@@ -76,6 +76,16 @@ export declare class NativeEngine {
   /** What the scrub did; nothing while the engine is not open. */
   scrub(): NativeScrub
   /**
+   * The generation of the store of authentication that the catalog has noted, 0 where none was; nothing while the engine is
+   * not open in this process.
+   */
+  authGeneration(): number | null
+  /**
+   * Notes a generation of the store of authentication in the catalog; completes `id` when it is durable. An earlier one
+   * than is noted changes nothing.
+   */
+  noteAuthGeneration(id: number, generation: number): void
+  /**
    * Links every file that is served into the folder `staging` of the data directory, for a backup to copy; completes
    * `id` when the links are durable.
    */
@@ -105,6 +115,15 @@ export interface Completion {
   /** The details of a failure as a JSON object. */
   details?: string
 }
+
+/**
+ * What a start would do about the file system of a folder, which need not exist. `allowed` are the names of file systems
+ * that are allowed although they do not keep the promises of one.
+ */
+export declare function fileSystemOf(folder: string, allowed: Array<string>): NativeFileSystem
+
+/** Which instructions this CPU runs the engine with. */
+export declare function kernels(): NativeKernels
 
 /** A collection that was checked. */
 export interface NativeCheckedCollection {
@@ -138,6 +157,16 @@ export interface NativeFault {
   name: string
   /** What is wrong with it. */
   fault: string
+}
+
+/** What a start would do about the file system of a folder. */
+export interface NativeFileSystem {
+  /** Its name, such as `ext4`; empty where it is not known. */
+  name: string
+  /** `open`, `warn` or `refuse`. */
+  decision: string
+  /** Why it warns or refuses; empty otherwise. */
+  reason: string
 }
 
 /** One line of a report. */
@@ -445,6 +474,12 @@ export interface OpenOptions {
   /** Names of file systems on which a new directory may be made although they do not keep the promises of one. */
   allowedFileSystems?: Array<string>
 }
+
+/**
+ * The generation of the store of authentication that the catalog of a data directory has noted, whichever process has that
+ * open; 0 where there is none. Nothing in it changes, and no lock is taken.
+ */
+export declare function readNotedGeneration(dataDir: string): Promise<number>
 
 /**
  * Repairs a data directory on a thread of its own, or says what a repair would do. `stamp` names the folder for what

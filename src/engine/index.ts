@@ -131,6 +131,7 @@ class Facade implements Engine {
       body,
       answerBytes,
       operationId,
+      isLenient,
       whenAbandoned,
     } = request;
     const place = this.places.get(operation);
@@ -147,6 +148,7 @@ class Facade implements Engine {
         target,
         answerBytes,
         operationId,
+        isLenient,
       );
     });
     whenAbandoned?.(() => {
@@ -201,6 +203,18 @@ class Facade implements Engine {
     const number = native.reportNumber();
     if (this.snapshot.number !== number) this.snapshot = { number };
     return this.snapshot;
+  }
+
+  authGeneration(): number {
+    const generation = this.native?.authGeneration();
+    if (typeof generation !== 'number') throw new EngineError('not_ready');
+    return generation;
+  }
+
+  noteAuthGeneration(generation: number): Promise<void> {
+    return this.order((native, id) => {
+      native.noteAuthGeneration(id, generation);
+    });
   }
 
   stage(): Promise<void> {

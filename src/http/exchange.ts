@@ -1,11 +1,13 @@
-import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Answer } from '../engine/types';
 import { closeAfterResponse, enqueue, type Outstanding, type Refusable } from './connection';
+import { COMPRESSED_ABOVE_BYTES, compress, isOnePiece, writeCompressed } from './compressed-answer';
 import { announcedLength } from './content';
+import { acceptsGzip } from './content-coding';
 import { failureAnswer, familyOf } from './envelope';
 import { shuttingDown, type Failure } from './errors';
 import type { Lifecycle } from './lifecycle';
+import { requestIds } from './request-id';
 import type { RouteContext } from './route';
 import type { Route } from './route-table';
 import type { Target } from './target';
@@ -26,6 +28,8 @@ const SHORT_BODY_BYTES = 64 * 1024;
 
 /** A client's own request id is kept if it is short and printable (C1.9). */
 const CLIENT_REQUEST_ID = /^[\x20-\x7e]{1,128}$/;
+
+const nextRequestId = requestIds();
 
 /**
  * One request and its answer, passed from check to check in both lanes. It is made before the first check, so that every
@@ -65,7 +69,7 @@ export class Exchange implements RouteContext, Refusable {
     this.announcedBytes = announcedLength(request);
     this.#outstanding = enqueue(request, response, this);
     const sent = request.headers['x-request-id'];
-    this.requestId = typeof sent === 'string' && CLIENT_REQUEST_ID.test(sent) ? sent : randomUUID();
+    this.requestId = typeof sent === 'string' && CLIENT_REQUEST_ID.test(sent) ? sent : nextRequestId();
   }
 
   /** Seconds since the request arrived. */
@@ -106,11 +110,45 @@ export class Exchange implements RouteContext, Refusable {
     headers?: Readonly<Record<string, string>>,
     progressed?: () => void,
   ): void {
-    const head = ['Content-Length', String(body.length), 'X-Content-Type-Options', 'nosniff'];
+    const head = ['X-Content-Type-Options', 'nosniff'];
     if (headers?.['Content-Type'] === undefined) {
       head.push('Content-Type', JSON_TYPE);
     }
+    if (body.length > COMPRESSED_ABOVE_BYTES) {
+      head.push('Vary', 'Accept-Encoding');
+      const { headers: asked, httpVersion } = this.request;
+      if (acceptsGzip(asked['accept-encoding']) && httpVersion !== '1.0' && this.method !== 'HEAD') {
+        const bytes = typeof body === 'string' ? Buffer.from(body, 'latin1') : body;
+        this.#sendCompressed(status, bytes, head, headers, progressed);
+        return;
+      }
+    }
+    head.push('Content-Length', String(body.length));
     this.#write(status, body, head, headers, progressed);
+  }
+
+  #sendCompressed(
+    status: number,
+    body: Buffer,
+    head: string[],
+    headers: Readonly<Record<string, string>> | undefined,
+    progressed?: () => void,
+  ): void {
+    if (!isOnePiece(body)) {
+      head.push('Content-Encoding', 'gzip');
+      if (this.#writeHead(status, head, headers)) {
+        writeCompressed(this.response, body, progressed);
+      }
+      return;
+    }
+    compress(body, (compressed) => {
+      if (compressed !== undefined) {
+        head.push('Content-Encoding', 'gzip');
+      }
+      const sent = compressed ?? body;
+      head.push('Content-Length', String(sent.length));
+      this.#write(status, sent, head, headers);
+    });
   }
 
   /** Answers without a body. */
@@ -127,8 +165,23 @@ export class Exchange implements RouteContext, Refusable {
     progressed?: () => void,
   ): void {
     const { response } = this;
-    if (response.headersSent || response.destroyed) {
+    if (!this.#writeHead(status, head, headers)) {
       return;
+    }
+    if (typeof body === 'string') {
+      endInOnePiece(response, body);
+    } else if (body === undefined || body.length <= SLICE_BYTES) {
+      response.end(body);
+    } else {
+      writeInSlices(response, body, 0, progressed);
+    }
+  }
+
+  /** Writes the head of an answer; false where there is one already, or nobody to read it. */
+  #writeHead(status: number, head: string[], headers: Readonly<Record<string, string>> | undefined): boolean {
+    const { response } = this;
+    if (response.headersSent || response.destroyed) {
+      return false;
     }
     head.push('X-Request-Id', this.requestId);
     for (const more of [headers, this.extraHeaders]) {
@@ -144,13 +197,7 @@ export class Exchange implements RouteContext, Refusable {
       head.push('Connection', 'close');
     }
     response.writeHead(status, head);
-    if (typeof body === 'string') {
-      endInOnePiece(response, body);
-    } else if (body === undefined || body.length <= SLICE_BYTES) {
-      response.end(body);
-    } else {
-      writeInSlices(response, body, 0, progressed);
-    }
+    return true;
   }
 
   /** Reads the rest of a short body, of which nothing is needed, so that its connection can stay open. */

@@ -1,5 +1,6 @@
 import { writeSync } from 'node:fs';
 import { Writable } from 'node:stream';
+import { isatty } from 'node:tty';
 import pino, { type Logger } from 'pino';
 import type pinoPretty from 'pino-pretty';
 import { LineWriter } from './line-writer';
@@ -30,6 +31,8 @@ export function openLog({ logLevel, logFormat }: LogSettings): ProcessLog {
     // eslint-disable-next-line @typescript-eslint/no-require-imports
     const pretty = require('pino-pretty') as typeof pinoPretty;
     const stream = pretty({
+      // By itself it looks at standard output, where the log does not go.
+      colorize: isatty(LOG_FD) && process.stderr.hasColors(),
       destination: atOnce(LOG_FD),
       singleLine: true,
       translateTime: 'SYS:HH:MM:ss.l',

@@ -9,6 +9,7 @@ import {
   type ControlRequest,
 } from './control-protocol';
 import { BackupError } from './failure';
+import type { TokenOrder, TokenOutcome } from './token-requests';
 
 /** The files that a running server has staged. They stay until `end` is called. */
 export interface Staged {
@@ -113,25 +114,63 @@ export function rotateSecretLive(dataDir: string): Promise<string | undefined> {
   return changeLive(dataDir, (folder) => ({ kind: 'rotate secret', folder }), 'secret');
 }
 
+/**
+ * Lets the server that runs on a data directory carry out an order about access tokens; undefined when none runs.
+ * @returns what became of it, or why nothing did: a sentence without its full stop.
+ */
+export async function tokensLive(
+  dataDir: string,
+  order: TokenOrder,
+): Promise<TokenOutcome | string | undefined> {
+  const answer = await askLive(dataDir, (folder) => ({ ...order, folder }));
+  if (answer === undefined) return undefined;
+  if (answer === 'ended')
+    return 'it ended before it answered, and may have done it or not: list the access tokens';
+  if ('error' in answer) return answer.error;
+  // The folder may be a copy of a served one: then the address in its file belongs to the original.
+  return 'tokens' in answer ? answer : undefined;
+}
+
+/** What the server that runs on a data directory says of itself: `ready`, or what it is instead; undefined when none runs. */
+export async function healthLive(dataDir: string): Promise<string | undefined> {
+  const connection = await connectTo(dataDir);
+  if (connection === undefined) {
+    return undefined;
+  }
+  const answer = await connection.ask({ kind: 'health' });
+  connection.close();
+  return answer !== undefined && 'health' in answer ? answer.health : 'nothing';
+}
+
 async function changeLive(
   dataDir: string,
   requestFor: (folder: string) => ControlRequest,
   what: string,
 ): Promise<string | undefined> {
+  const answer = await askLive(dataDir, requestFor);
+  if (answer === undefined) return undefined;
+  if (answer === 'ended') {
+    return `it ended before it answered, and the ${what} may have changed or not: try again`;
+  }
+  if ('error' in answer) {
+    return answer.error;
+  }
+  // As above.
+  return 'change' in answer && answer.change === 'done' ? 'done' : undefined;
+}
+
+/** The answer of the server that runs on a data directory; undefined when none runs. */
+async function askLive(
+  dataDir: string,
+  requestFor: (folder: string) => ControlRequest,
+): Promise<ControlAnswer | 'ended' | undefined> {
   const connection = await connectTo(dataDir);
   if (connection === undefined) {
     return undefined;
   }
   const answer = await connection.ask(requestFor(await identityOf(dataDir)));
   connection.close();
-  if (answer === undefined) {
-    return `it ended before it answered, and the ${what} may have changed or not: try again`;
-  }
-  if ('error' in answer) {
-    return answer.error;
-  }
-  // The folder may be a copy of a served one: then the address in its file belongs to the original.
-  return 'change' in answer && answer.change === 'done' ? 'done' : undefined;
+  return answer ?? 'ended';
 }
 
 /** A connection to the control socket of a running server. */

@@ -1,9 +1,10 @@
 import { stat } from 'node:fs/promises';
+import { readTokenOrder, type TokenOrder, type TokenOutcome } from './token-requests';
 
 /** File in a data directory with the address of its server's control socket: one JSON object. */
 export const CONTROL_FILE = 'control';
-/** Longest request: the JSON of a password of 1,024 bytes takes up to six times as much. */
-export const MAX_LINE_BYTES = 8192;
+/** Longest request: the JSON of a password of 1,024 bytes, or of the description of a token, takes up to six times as much. */
+export const MAX_LINE_BYTES = 16_384;
 
 /** What a command asks of a running server: one line. */
 export type ControlRequest =
@@ -21,7 +22,11 @@ export type ControlRequest =
       readonly kind: 'rotate secret';
       /** As above. */
       readonly folder: string;
-    };
+    }
+  | (TokenOrder & {
+      /** As above. */
+      readonly folder: string;
+    });
 
 /** A server's answer to `backup`. */
 export interface BackupAnswer {
@@ -47,13 +52,16 @@ export interface HealthAnswer {
   readonly health: string;
 }
 
+/** A server's answer to an order about access tokens. */
+export type TokensAnswer = TokenOutcome;
+
 /** A refusal; after a `BackupAnswer`, why the server takes the files back. */
 export interface ControlRefusal {
   readonly error: string;
 }
 
 /** A line that a server sends. */
-export type ControlAnswer = BackupAnswer | ChangeAnswer | HealthAnswer | ControlRefusal;
+export type ControlAnswer = BackupAnswer | ChangeAnswer | HealthAnswer | TokensAnswer | ControlRefusal;
 
 /** Device and inode of a folder, unique on this machine. */
 export async function identityOf(folder: string): Promise<string> {
@@ -74,12 +82,17 @@ export function readRequest(line: string): ControlRequest | undefined {
   } catch {
     return undefined;
   }
-  const { kind, folder, password } = (value ?? {}) as Record<string, unknown>;
+  const fields = (value ?? {}) as Record<string, unknown>;
+  const { kind, folder, password } = fields;
   if (kind === 'backup' || kind === 'health') {
     return { kind };
   }
   if (kind === 'rotate secret' && typeof folder === 'string') {
     return { kind, folder };
+  }
+  const order = readTokenOrder(fields);
+  if (order !== undefined) {
+    return typeof folder === 'string' ? { ...order, folder } : undefined;
   }
   const isOfPassword = kind === 'reset password' || kind === 'create admin';
   return isOfPassword && typeof folder === 'string' && typeof password === 'string'

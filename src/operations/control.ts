@@ -2,6 +2,7 @@ import { rm, writeFile } from 'node:fs/promises';
 import { createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
+import type { AccessTokens } from '../auth/offline-tokens';
 import type { PasswordReset } from '../auth/service';
 import { diskFull, explained, isDiskFull } from '../files/explained';
 import { listenPrivately } from './control-address';
@@ -11,7 +12,9 @@ import {
   MAX_LINE_BYTES,
   readRequest,
   type ControlRequest,
+  type TokensAnswer,
 } from './control-protocol';
+import { carryOut } from './token-requests';
 import { answer, StageLease, type Staging } from './stage-lease';
 
 /** What a running server does for commands on its own machine. */
@@ -25,6 +28,7 @@ export interface ControlServices {
   readonly resetPassword: (password: string) => Promise<PasswordReset>;
   /** Replaces the JWT secret; false where it comes from a setting. */
   readonly rotateSecret: () => Promise<boolean>;
+  readonly tokens: AccessTokens;
 }
 
 /** The socket on which a running server takes requests of commands on its own machine. */
@@ -53,8 +57,8 @@ interface Work {
 
 /**
  * Listens on a socket in the data directory, so that exactly the users who may read the data may back them up, create the
- * admin, and replace its password and the JWT secret. The caller holds the lock of the directory, so a socket that is left there belongs to no running
- * process.
+ * admin, replace its password and the JWT secret, and manage access tokens. The caller holds the lock of the directory, so
+ * a socket that is left there belongs to no running process.
  */
 export async function openControl(
   dataDir: string,
@@ -117,25 +121,36 @@ async function serve(socket: Socket, work: Work): Promise<void> {
         (await work.services.rotateSecret()) ? undefined : SECRET_OF_SETTING,
       );
       break;
+    case 'list tokens':
+    case 'create token':
+    case 'rotate token':
+    case 'delete token': {
+      const { folder, ...order } = request;
+      await change(socket, folder, work, () => carryOut(order, work.services.tokens));
+      break;
+    }
     case undefined:
       answer(socket, { error: 'unknown request' });
       socket.end();
   }
 }
 
-/** Makes a change of the directory that is served, and answers; `make` returns why it cannot be made. */
+/**
+ * Makes a change of the directory that is served, and answers; `make` returns why it cannot be made, nothing where there is
+ * no more to say, or the answer.
+ */
 async function change(
   socket: Socket,
   folder: string,
   { dataDir, log }: Work,
-  make: () => Promise<string | undefined>,
+  make: () => Promise<string | TokensAnswer | undefined>,
 ): Promise<void> {
   try {
     if ((await identityOf(dataDir)) !== folder) {
       answer(socket, { change: 'other folder' });
     } else {
-      const refused = await make();
-      answer(socket, refused === undefined ? { change: 'done' } : { error: refused });
+      const made = await make();
+      answer(socket, typeof made === 'string' ? { error: made } : (made ?? { change: 'done' }));
     }
   } catch (error) {
     log.error({ err: error }, 'a command on this machine could not change the store of authentication');

@@ -1,6 +1,7 @@
 import { open, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { renewFormerStore } from '../auth/renewal';
+import { CatalogAtRest } from '../auth/store/catalog';
 import { StoreDigest } from '../auth/store/digest';
 import { DigestFile } from '../auth/store/digest-file';
 import type { Config } from '../config';
@@ -67,17 +68,7 @@ async function copyBackup(request: RestoreRequest): Promise<RestoreOutcome> {
   const dataDir = resolve(request.to);
   const { files: inBackup, created_at: createdAt } = await readManifest(folder);
   const files = wanted(inBackup, folder, request);
-  const state = await folderState(dataDir);
-  if (state === 'no folder') {
-    throw new BackupError(`${dataDir} is no folder: a backup is restored into a new or empty one`);
-  }
-  if (state === 'used') {
-    throw new BackupError(
-      (await holdsUnfinishedRestore(dataDir))
-        ? `${dataDir} holds a restore that did not come to its end: empty it and restore again`
-        : `${dataDir} is not empty: a backup is restored into a new or empty folder, which --data-dir names`,
-    );
-  }
+  const state = await refuseTarget(dataDir);
   // Otherwise the data directory would be in the folder of the backup, and removed with it.
   if (await lieInOneAnother(dataDir, folder)) {
     throw new BackupError(`${dataDir} and the backup ${folder} must not lie in one another`);
@@ -108,6 +99,25 @@ async function copyBackup(request: RestoreRequest): Promise<RestoreOutcome> {
   return { dataDir, createdAt, files: files.length, bytes, withoutAuth: request.withoutAuth };
 }
 
+/**
+ * Whether a folder that a backup may be restored into exists.
+ * @throws BackupError where it is not new or empty.
+ */
+export async function refuseTarget(dataDir: string): Promise<'absent' | 'empty'> {
+  const state = await folderState(dataDir);
+  if (state === 'no folder') {
+    throw new BackupError(`${dataDir} is no folder: a backup is restored into a new or empty one`);
+  }
+  if (state === 'used') {
+    throw new BackupError(
+      (await holdsUnfinishedRestore(dataDir))
+        ? `${dataDir} holds a restore that did not come to its end: empty it and restore again`
+        : `${dataDir} is not empty: a backup is restored into a new or empty folder, which --data-dir names`,
+    );
+  }
+  return state;
+}
+
 /** @throws BackupError where the store of authentication is missing, and nobody said that it may be. */
 function wanted(
   files: readonly BackupFile[],
@@ -131,8 +141,9 @@ async function settleAuth(
   { withoutAuth, tokenStore }: RestoreRequest,
 ): Promise<void> {
   if (withoutAuth) {
-    // Says that no store is missing here.
-    await new DigestFile(dataDir).write(StoreDigest.empty(0));
+    // Says that no store is missing here. The one that is made is newer than any that the catalog of the backup knows.
+    const noted = await new CatalogAtRest(dataDir).generation();
+    await new DigestFile(dataDir).write(StoreDigest.empty(noted));
   } else if (!AUTH_FILES.every((name) => paths.includes(name))) {
     await renewFormerStore(dataDir, tokenStore === 'memory' ? undefined : tokenStore);
   }

@@ -156,6 +156,25 @@ export class S3Bucket {
     return { bytes, sha256: hash.digest('hex') };
   }
 
+  /** Writes an object to a new file, durably. @throws BackupError where it has more than `mostBytes` */
+  async fetch(key: string, path: string, mostBytes: number): Promise<Digest> {
+    const hash = createHash('sha256');
+    let bytes = 0;
+    const file = await open(path, 'wx', 0o600);
+    try {
+      await this.#read(key, async (piece) => {
+        hash.update(piece);
+        bytes += piece.length;
+        if (bytes > mostBytes) throw new BackupError(`${key} is longer than its manifest says`);
+        await file.write(piece);
+      });
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    return { bytes, sha256: hash.digest('hex') };
+  }
+
   /** A small text. */
   async text(key: string): Promise<string> {
     const pieces: Buffer[] = [];
@@ -165,10 +184,10 @@ export class S3Bucket {
     return Buffer.concat(pieces).toString('utf8');
   }
 
-  async #read(key: string, take: (piece: Buffer) => void): Promise<void> {
+  async #read(key: string, take: (piece: Buffer) => void | Promise<void>): Promise<void> {
     const { Body } = await this.#send(key, new this.sdk.GetObjectCommand(this.#at(key)));
     try {
-      for await (const piece of Body ?? []) take(piece as Buffer);
+      for await (const piece of Body ?? []) await take(piece as Buffer);
     } catch (error) {
       throw refused(this.bucket, key, error);
     }

@@ -26,6 +26,7 @@ import { StartError } from '../../src/http/listen';
 import { BackupError } from '../../src/operations/failure';
 import { startServer } from '../../src/server';
 import { AUTH_CONFIG, PASSWORD, processAuth } from '../auth/auth-server';
+import { itUnless, type Missing } from '../missing';
 
 jest.mock('../../src/server', () => ({ startServer: jest.fn(() => Promise.resolve()) }));
 const started = startServer as jest.MockedFunction<typeof startServer>;
@@ -41,6 +42,10 @@ beforeEach(() => {
 afterEach(() => {
   rmSync(dataDir, { recursive: true });
 });
+
+function whyNoFish(): Missing {
+  return spawnSync('fish', ['--version']).error === undefined ? undefined : 'there is no fish';
+}
 
 interface Outcome {
   readonly code: number | undefined;
@@ -93,11 +98,15 @@ describe('C11.2 the command line', () => {
   it.each([
     [
       'kithdb ',
-      'serve admin check backup restore repair import export migrate collections health help completion version',
+      'serve init doctor admin token check backup restore repair import export migrate collections query bench health help completion version',
     ],
     ['kithdb re', 'restore repair'],
     ['kithdb admin ', 'create reset-password rotate-secret repair'],
-    ['kithdb help c', 'configuration'],
+    ['kithdb help c', 'configuration commands'],
+    ['kithdb token ', 'list create rotate delete generate'],
+    ['kithdb completion f', 'fish'],
+    ['kithdb import package.js', 'package.json'],
+    ['kithdb query notes --v', '--vector --version'],
     ['kithdb --da', '--data-dir'],
     ['kithdb serve --insecure', '--insecure-no-auth'],
     ['kithdb serve --admin-password', '--admin-password-file'],
@@ -112,6 +121,89 @@ describe('C11.2 the command line', () => {
     const asked = `COMP_WORDS=(${words.join(' ')}); COMP_CWORD=${words.length - 1}; _kithdb; echo "\${COMPREPLY[*]}"`;
     const { stdout, stderr } = spawnSync('bash', ['-c', `${out}\n${asked}`], { encoding: 'utf8' });
     expect([stdout, stderr]).toEqual([`${expected}\n`, '']);
+  });
+
+  it('takes the word behind a verb for a flag of it, and flags of one name as this verb has them', async () => {
+    const dir = ['--data-dir', join(dataDir, 'none')];
+    for (const argv of [
+      ['query', 'notes', ...dir],
+      [...dir, 'query', 'notes'],
+      ['query', '--collection', 'notes', ...dir],
+    ]) {
+      expect(await kithdb(argv)).toMatchObject({ code: 1, err: expect.stringMatching(/no data directory/) });
+    }
+    expect((await kithdb(['query'])).err).toMatch(/--collection NAME is required/);
+    expect((await kithdb(['export', '--to'])).err).toBe('kithdb: --to needs a value: --to FILE\n');
+    expect((await kithdb(['token', 'rotate', '--id'])).err).toBe('kithdb: --id needs a value: --id ID\n');
+    const kinds = new Map<string, boolean>();
+    for (const { name, placeholder } of VERBS.flatMap(({ flags = [] }) => flags)) {
+      const isSwitch = placeholder === undefined;
+      expect([name, kinds.get(name) ?? isSwitch]).toEqual([name, isSwitch]);
+      kinds.set(name, isSwitch);
+    }
+    for (const { argument, flags = [] } of VERBS) {
+      expect(argument === undefined || flags.some(({ name }) => name === argument)).toBe(true);
+    }
+  });
+
+  it('completes in fish', async () => {
+    const { out } = await kithdb(['completion', 'fish']);
+    expect(out).toContain("complete -c kithdb -n '__kithdb_at \\'token\\'' -a rotate -d ");
+    for (const { name } of VERBS) {
+      expect(out).toContain(`\\'${name}\\'`);
+    }
+  });
+
+  itUnless(whyNoFish()).each([
+    ['kithdb re', 'repair restore'],
+    ['kithdb admin r', 'repair reset-password rotate-secret'],
+    ['kithdb check --c', '--collection --config'],
+    ['kithdb query notes --ve', '--vector --version'],
+    ['kithdb --insecure', '--insecure-no-auth'],
+    ['kithdb check --data-dir package.js', 'package.json'],
+    ['kithdb import package.js', 'package.json'],
+  ])('completes %j in a real fish', async (line, expected) => {
+    const { out } = await kithdb(['completion', 'fish']);
+    const script = `${out}\ncomplete -C '${line}'`;
+    const { stdout, stderr } = spawnSync('fish', ['--no-config', '-c', script], { encoding: 'utf8' });
+    const words = stdout.split('\n').map((word) => word.split('\t')[0]);
+    expect([words.filter(Boolean).sort().join(' '), stderr]).toEqual([expected, '']);
+  });
+
+  it('every verb that does something has --json', () => {
+    const without = VERBS.filter(({ flags = [] }) => !flags.some(({ name }) => name === 'json'));
+    const texts = /^(?:help|completion|version|token generate)/;
+    expect(without.map(({ name }) => name).filter((name) => !texts.test(name))).toEqual(['serve']);
+  });
+
+  it('docs/cli.md is current: node bin/kithdb.js help commands > docs/cli.md', async () => {
+    const page = readFileSync(join(__dirname, '..', '..', 'docs', 'cli.md'), 'utf8');
+    const { out } = await kithdb(['help', 'commands']);
+    expect(out).toBe(page);
+    for (const { name, flags = [] } of VERBS) {
+      const [, section = ''] = page.split(`\n## \`kithdb ${name}\`\n`);
+      const own = section.split('\n## ')[0]!;
+      expect(flags.filter((flag) => !own.includes(`\`--${flag.name}`))).toEqual([]);
+    }
+  });
+
+  it('writes no colours and no control characters into a pipe, whatever the verb says', async () => {
+    for (const { name, usesSettings } of VERBS.filter((verb) => verb.name !== 'serve')) {
+      // init makes the directory that the others must not find.
+      const own = name === 'init' ? ['--data-dir', join(dataDir, 'made'), '--to', dataDir] : undefined;
+      const where = usesSettings ? (own ?? ['--data-dir', join(dataDir, 'none')]) : [];
+      for (const argv of [
+        [...name.split(' '), ...where],
+        [...name.split(' '), '--help'],
+      ]) {
+        const { out, err } = await kithdb(argv, { env: { FORCE_COLOR: '1' } });
+        // eslint-disable-next-line no-control-regex -- that is what it is about
+        expect([name, /[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/.exec(`${out}${err}`)]).toEqual([
+          name,
+          null,
+        ]);
+      }
+    }
   });
 
   it('prints the version and the reference of settings', async () => {
@@ -207,6 +299,7 @@ describe('C11.2 kithdb health', () => {
       KITHDB_ADMIN_PASSWORD_FILE: '/run/secrets/gone',
     };
     expect(await kithdb(['health'], { env })).toEqual({ code: 0, out: 'ready\n', err: '' });
+    expect((await kithdb(['health', '--json'], { env })).out).toBe('{"ready":true}\n');
     status = 503;
     expect(await kithdb(['health'], { env })).toMatchObject({
       code: 1,
@@ -252,8 +345,9 @@ describe('C11.4 kithdb admin reset-password', () => {
 
   it('takes KITHDB_ADMIN_PASSWORD', async () => {
     const jwt = await firstStart();
-    const { code } = await kithdb([...reset, dataDir], { env: { KITHDB_ADMIN_PASSWORD: NEW_PASSWORD } });
-    expect(code).toBe(0);
+    const env = { KITHDB_ADMIN_PASSWORD: NEW_PASSWORD };
+    const { code, out } = await kithdb([...reset, dataDir, '--json'], { env });
+    expect([code, out]).toEqual([0, '{"reset":true}\n']);
     await expectPassword(NEW_PASSWORD, jwt);
   });
 

@@ -227,6 +227,14 @@ describe('transfer', () => {
     expect(out).toMatch(new RegExp(`^${name} +green +1 +\\d\n`, 'm'));
     const json = await kithdb('collections', ...url(), '--json');
     expect(JSON.parse(json.out)).toContainEqual(expect.objectContaining({ name, points: 1 }));
+    const to = join(folder, 'one-out.jsonl');
+    const exportOne = ['export', ...url(), name, '--json'];
+    expect(JSON.parse((await kithdb(...exportOne, '--to', to)).out)).toEqual({
+      collection: name,
+      points: 1,
+      file: to,
+    });
+    expect(await kithdb(...exportOne)).toMatchObject({ code: 2, out: '' });
     expect(await kithdb('export', ...url(), '--collection', 'none')).toMatchObject({
       code: 1,
       err: 'kithdb: Collection not found: none\n',

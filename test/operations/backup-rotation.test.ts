@@ -1,9 +1,11 @@
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import {
   existsSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
+  readFileSync,
   renameSync,
   rmSync,
   truncateSync,
@@ -13,6 +15,7 @@ import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expiredOf, type BackupEntry } from '../../src/operations/backup-rotation';
+import { fetchBackup } from '../../src/operations/fetched-backup';
 import { parseS3, S3Bucket } from '../../src/operations/s3-bucket';
 import { itUnless, type Missing } from '../missing';
 import { until } from '../until';
@@ -151,8 +154,11 @@ describe('C11.4 kithdb backup --keep beside a running server', () => {
     [['--to', 'x', '--s3-endpoint', 'http://x'], /--s3-endpoint is for --to s3:/],
     [['--to', 's3://bucket', '--keep', '1', '--base', 'x'], /--base is for folders/],
     [['--to', 's3://bucket', '--keep', '1', '--s3-endpoint', 'x'], /--s3-endpoint must be a URL/],
+    [['restore', '--from', 'x', '--s3-endpoint', 'http://x'], /--s3-endpoint is for --from s3:/],
+    [['restore', '--from', 's3://bucket', '--s3-endpoint', 'x'], /--s3-endpoint must be a URL/],
   ])('refuses %j', async (flags, message) => {
-    expect(await kithdb('backup', '--data-dir', dataDir, ...flags)).toMatchObject({
+    const verb = flags[0] === 'restore' ? [] : ['backup'];
+    expect(await kithdb(...verb, ...flags, '--data-dir', dataDir)).toMatchObject({
       code: 2,
       err: expect.stringMatching(message),
     });
@@ -235,6 +241,50 @@ itUnless(whyNoGateway())('C11.4 keeps backups in a bucket of an S3 interface, ea
   await server.stop();
   server = await Served.on(restored);
   expect(await server.points('points')).toHaveLength(1000);
+  await server.stop();
+
+  // And from the bucket itself.
+  const fetched = join(folder, 'fetched');
+  const restore = (from: string, ...more: string[]) => {
+    const flags = ['--s3-endpoint', endpoint, '--work', work, '--data-dir', fetched, ...more];
+    return kithdbWith(S3_ENV, 'restore', '--from', from, ...flags);
+  };
+  expect(await restore('s3://my-bucket/db')).toMatchObject({
+    code: 1,
+    out: '',
+    // The SDK may warn of the version of Node.
+    err: expect.stringContaining(
+      `kithdb: s3://my-bucket/db holds 1 backups and is none itself: give --from s3://my-bucket/db/${name}, the newest whole one\n`,
+    ),
+  });
+  expect(await restore('s3://my-bucket/nothing')).toMatchObject({
+    code: 1,
+    err: expect.stringMatching(/s3:\/\/my-bucket\/nothing\/BACKUP\.json: NoSuchKey/),
+  });
+  const file = join(at, name!, 'data', 'auth.sqlite3');
+  const whole = readFileSync(file);
+  for (const damaged of [
+    Buffer.concat([whole.subarray(0, -1), Buffer.from([1 ^ whole.at(-1)!])]),
+    Buffer.concat([whole, whole]),
+  ]) {
+    writeFileSync(file, damaged);
+    expect(await restore(`s3://my-bucket/db/${name}`)).toMatchObject({
+      code: 1,
+      err: expect.stringMatching(
+        // The SDK compares a checksum of its own where the server has one.
+        /auth\.sqlite3.* (does not have its checksum|is longer than its manifest says|Checksum mismatch)/,
+      ),
+    });
+    expect([existsSync(fetched), readdirSync(work)]).toEqual([false, []]);
+  }
+  writeFileSync(file, whole);
+  const done = await restore(`s3://my-bucket/db/${name}`, '--json');
+  expect(done.code).toBe(0);
+  expect(JSON.parse(done.out)).toMatchObject({ dataDir: fetched, withoutAuth: false });
+  expect(readdirSync(work)).toEqual([]);
+  expect((await restore(`s3://my-bucket/db/${name}`)).err).toMatch(/fetched is not empty/);
+  server = await Served.on(fetched);
+  expect(await server.points('points')).toHaveLength(1000);
 
   await server.stop();
   dataDir = restored;
@@ -260,4 +310,47 @@ itUnless(whyNoGateway())('a large file is sent to a bucket in parts', async () =
   expect(await bucket.digestOf('large')).toMatchObject({ bytes: 40 * 1024 * 1024 + 17 });
   expect(await bucket.list('')).toEqual([{ key: 'large', bytes: 40 * 1024 * 1024 + 17 }]);
   bucket.close();
+});
+
+describe('C11.4 a backup that is fetched from a bucket', () => {
+  it('is compared with its manifest by itself, and nothing is left of one that differs', async () => {
+    server = await Served.on(dataDir);
+    await server.stop();
+    const to = join(folder, 'backup');
+    expect((await kithdb('backup', '--data-dir', dataDir, '--to', to)).code).toBe(0);
+    const work = join(folder, 'work');
+    mkdirSync(work);
+    const address = { bucket: 'my-bucket', prefix: 'b' };
+    // A server whose objects have no checksum that the SDK could compare.
+    const bucket = (changed: string): S3Bucket => {
+      const fake: Pick<S3Bucket, 'text' | 'fetch'> = {
+        text: (key) => Promise.resolve(readFileSync(join(to, key.slice(2)), 'utf8')),
+        fetch: (key, path) => {
+          const text = readFileSync(join(to, key.slice(2)));
+          writeFileSync(path, text);
+          const sha256 = createHash('sha256')
+            .update(text)
+            .update(key.endsWith(changed) ? 'x' : '')
+            .digest('hex');
+          return Promise.resolve({ bytes: text.length, sha256 });
+        },
+      };
+      return fake as S3Bucket;
+    };
+    await expect(fetchBackup(bucket('auth.sqlite3'), address, work)).rejects.toThrow(
+      /s3:\/\/my-bucket\/b\/data\/auth\.sqlite3 does not have its checksum: this backup is damaged/,
+    );
+    expect(readdirSync(work)).toEqual([]);
+    const fetched = await fetchBackup(bucket('nothing'), address, work);
+    const restored = await kithdb(
+      'restore',
+      '--from',
+      fetched.folder,
+      '--data-dir',
+      join(folder, 'restored'),
+    );
+    expect(restored.code).toBe(0);
+    await fetched.remove();
+    expect(readdirSync(work)).toEqual([]);
+  });
 });

@@ -6,6 +6,7 @@ import pino from 'pino';
 import { StoreDamaged } from '../../src/auth';
 import { openControl } from '../../src/operations/control';
 import { kithdb } from './command';
+import { NO_TOKENS } from './no-tokens';
 import { pointOf, Served } from './served';
 
 let folder: string;
@@ -171,7 +172,10 @@ describe('C11.4 backup and restore', () => {
 
     it.each([
       ['empty', /auth\.sqlite3 is damaged \(it is empty\): .* restore this file/],
-      ['missing', /auth\.sqlite3: there is no such file: restore this file/],
+      [
+        'missing',
+        /auth\.sqlite3 is damaged \(it is missing or empty, .* generation 1 of it\): .* admin repair/,
+      ],
     ])('that is %s: everything else is saved, and no other store is made', async (how, what) => {
       const [path, to] = [join(dataDir, 'auth.sqlite3'), join(folder, 'b')];
       rmSync(path);
@@ -212,6 +216,7 @@ describe('C11.4 backup and restore', () => {
         createAdmin: () => Promise.resolve(true),
         resetPassword: () => Promise.resolve('no admin' as const),
         rotateSecret: () => Promise.resolve(false),
+        tokens: NO_TOKENS,
       };
       const control = await openControl(dataDir, services, pino({ level: 'silent' }));
       await backedUpWithoutIt();

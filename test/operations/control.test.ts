@@ -21,6 +21,7 @@ import { resetPasswordLive, stageLive } from '../../src/operations/control-clien
 import { until } from '../until';
 import { kithdbWith } from './command';
 import { Served } from './served';
+import { NO_TOKENS } from './no-tokens';
 
 const PASSWORD = 'Correct-horse-7-staple';
 const NEW_PASSWORD = 'Another-horse-8-staple';
@@ -64,6 +65,7 @@ async function open(silenceMs?: number, resetPassword?: () => Promise<PasswordRe
     createAdmin: () => Promise.resolve(true),
     resetPassword: resetPassword ?? (() => Promise.resolve('done' as const)),
     rotateSecret: () => Promise.resolve(true),
+    tokens: NO_TOKENS,
   };
   control = await openControl(dataDir, services, SILENT, silenceMs);
 }
@@ -304,6 +306,7 @@ describe('C3.3, C11.4 kithdb admin reset-password beside a running server', () =
         return Promise.resolve('done' as const);
       },
       rotateSecret: () => Promise.resolve(true),
+      tokens: NO_TOKENS,
     };
     control = await openControl(dataDir, services, SILENT);
     const longest = `Aa1${'\u0001'.repeat(1021)}`;

@@ -24,6 +24,8 @@ pub mod config;
 #[doc(hidden)]
 pub mod deadline;
 #[doc(hidden)]
+pub mod embedding;
+#[doc(hidden)]
 pub mod engine;
 #[doc(hidden)]
 pub mod error;
@@ -71,6 +73,7 @@ pub mod vectors;
 #[doc(hidden)]
 pub mod wal;
 
+pub use api::Manner;
 pub use attach::{Membership, NotOpened, OpenEngine, PROTOCOL_VERSION, Purpose, SharedFolder};
 pub use catalog::OpenError;
 pub use collection::{Losses, MemoryReport};
@@ -78,7 +81,7 @@ pub use deadline::Cancellation;
 pub use engine::{
     BackgroundPanic, Body, Claim, Engine, HealthIssue, HealthIssueKind, InstructionSets, Load, Operation,
     Options, Reply, Report, Reported, Request, ScrubFinding, ScrubOptions, ScrubReport, Status,
-    check_directory, instruction_sets, repair_directory, verify_directory,
+    check_directory, instruction_sets, read_auth_generation, repair_directory, verify_directory,
 };
 pub use error::{Error, message_details};
 pub use integrity::{
@@ -91,7 +94,7 @@ pub use query::Tally;
 pub use recent_operations::CallIdentity;
 #[cfg(feature = "testing")]
 pub use storage::{CrashPoint, CrashPoints};
-pub use storage::{Decision, LockGuard, Storage, decide_for};
+pub use storage::{Decision, LockGuard, Storage, decide_for, file_system_name};
 #[cfg(feature = "testing")]
 pub use supervision::PlantedPanic;
 pub use supervision::Task;

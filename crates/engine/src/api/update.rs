@@ -109,7 +109,7 @@ fn read_update_vectors(reader: &mut Reader<'_>, budget: &mut Budget<'_>) -> Resu
     let (mut points, mut update_filter) = (None, None);
     reader.object(|r, key| {
         match key {
-            "points" => points = r.optional(|r| read_point_vectors(r, budget))?,
+            "points" | "vectors" => points = r.optional(|r| read_point_vectors(r, budget))?,
             "update_filter" => update_filter = r.optional(|r| Filter::parse(r, budget.limits))?,
             "shard_key" => body::shard_key(r)?,
             _ => r.unknown()?,
@@ -128,7 +128,7 @@ fn read_point_vectors(
     budget: &mut Budget<'_>,
 ) -> Result<Vec<(PointId, NamedVectors)>> {
     let limits = budget.limits;
-    let mut forms = VectorReader::default();
+    let mut forms = VectorReader::of_documents();
     budget.list(reader, |r| {
         let (mut id, mut vectors) = (None, None);
         r.object(|r, key| {

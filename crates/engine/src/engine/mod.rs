@@ -9,6 +9,7 @@ mod health_issue;
 mod heap_trim;
 mod heavy_lane;
 mod housekeeping;
+mod info;
 mod job_queue;
 mod memory_watch;
 mod operation;
@@ -20,11 +21,13 @@ mod scrub;
 mod search;
 mod shared_work;
 mod status;
+mod strict;
 mod tuning;
+mod upkeep;
 mod write;
 
 pub use background::index_everything;
-pub use directory::{Claim, check_directory, repair_directory, verify_directory};
+pub use directory::{Claim, check_directory, read_auth_generation, repair_directory, verify_directory};
 pub use health_issue::{HealthIssue, HealthIssueKind};
 pub use housekeeping::{checkpoint_everything, run_housekeeping};
 pub use operation::Operation;
@@ -34,6 +37,7 @@ pub use scrub::{ScrubFinding, ScrubOptions, ScrubReport};
 pub use status::{InstructionSets, Status, instruction_sets};
 pub use tuning::Tuning;
 
+use crate::api::Manner;
 use crate::catalog::{self, Catalog, Mode, OpenError, Opened};
 use crate::collection::GraphPolicy;
 use crate::deadline::{Cancellation, Closing};
@@ -97,6 +101,8 @@ pub struct Request {
     pub body: Body,
     /// The identity of a write that may be repeated (C25).
     pub identity: Option<CallIdentity>,
+    /// How strictly it is taken (C12).
+    pub manner: Manner,
     /// The most bytes that the answer may have at the moment; no bound of the caller when absent.
     pub answer_room: Option<usize>,
     /// When the request arrived: the envelope's `time` counts from here.
@@ -303,6 +309,7 @@ impl Engine {
                 let is_large = (*request.body).as_ref().len() >= LARGE_BODY_BYTES;
                 (if is_large { &self.large_writes } else { &self.writes }, None)
             }
+            operation if operation.is_upkeep() => (&self.large_writes, None),
             operation => (&self.core.reads, operation.reads_points().then(ActiveRead::begin)),
         };
         let job = Job::Request(request, reply, read);
@@ -353,6 +360,20 @@ impl Engine {
     /// One pass of the scrub in the caller, as fast as it goes: for tests and simulations.
     pub fn scrub_once(&self) {
         self.scrub.lock().run_once(&self.core.catalog);
+    }
+
+    /// The generation of the store of authentication that was noted last (C3.8); 0 where none was. The engine keeps the
+    /// number and gives it no meaning.
+    pub fn auth_generation(&self) -> u64 {
+        self.core.catalog.auth_generation()
+    }
+
+    /// Notes a generation of the store of authentication, durably, unless a later one was noted.
+    ///
+    /// # Errors
+    /// `StorageFull` and `Internal`; background work then tries again.
+    pub fn note_auth_generation(&self, generation: u64) -> Result<(), Error> {
+        self.core.catalog.note_auth_generation(generation)
     }
 
     /// Links every file that is served into the folder [`STAGING`](catalog::STAGING) of the data directory,

@@ -96,6 +96,11 @@ pub fn decide_for(path: &Path, allowed: &[String]) -> Decision {
     decide(judge(&file_system_of(path)), allowed, has_data)
 }
 
+/// The name of the file system of a path, or of the nearest folder above that exists; empty where it is not known.
+pub fn file_system_name(path: &Path) -> String {
+    file_system_of(path).name
+}
+
 /// The file system of a path, or of the nearest folder above that exists.
 #[cfg(target_os = "linux")]
 fn file_system_of(path: &Path) -> FileSystem {
@@ -203,5 +208,7 @@ mod tests {
     fn the_folder_of_the_tests_can_be_used() {
         let dir = tempfile::tempdir().expect("a folder");
         assert_eq!(decide_for(&dir.path().join("not/there/yet"), &[]), Decision::Open);
+        #[cfg(target_os = "linux")]
+        assert_ne!(file_system_name(dir.path()), "");
     }
 }

@@ -251,9 +251,10 @@ impl Session {
     /// C25: whether a request of unknown fate was applied or not, a repeat of it leaves it applied once.
     pub fn repeat_unanswered(&mut self, client: &Client) {
         let Some((sent, after)) = self.to_repeat.take() else { return };
-        self.model = after;
         let answer = sent.send(client);
         assert!(answer.is_ok(), "a repeat of {} in {}: {answer:?}", sent.operation, sent.collection);
+        // It may have been applied now, without a sync.
+        self.acknowledged(&sent.collection, after);
         verify::one_of(client, &[&self.model]);
         self.keep(sent);
     }
