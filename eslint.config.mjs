@@ -35,6 +35,7 @@ export default tseslint.config(
       'native/',
       '.build/',
       'kithdb-data/',
+      'venv/',
       'src/engine/binding.d.ts',
       'src/client/generated.ts',
     ],

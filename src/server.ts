@@ -249,6 +249,8 @@ function openEngine(start: Start, auth: Deferred<AuthService>, making: Promise<E
     if (lifecycle.phase !== 'stopping') {
       const warning = await engine.open();
       if (warning !== undefined) log.warn(warning);
+      // Before any data endpoint is served.
+      await store.compareWith(engine);
     }
     if (!lifecycle.becomeReady(engine)) {
       return false;

@@ -4,6 +4,7 @@ import { basename, join } from 'node:path';
 import { BuildError, run } from '../build/process.mjs';
 import { TEST_BUILD } from '../build/tests.mjs';
 import { root } from '../build/tree.mjs';
+import { buildSite } from '../docs/build.mjs';
 import { runSchemathesis } from '../schemathesis.mjs';
 import { checkDeployment } from './deployment.mjs';
 import { FAULTS, runFaults } from './faults/suite.mjs';
@@ -83,6 +84,11 @@ function runAuthFlips(first, count) {
 function runAuthKills() {
   const variables = { KITHDB_AUTH_KILL_STEP: 1 };
   return runJest('auth-kills', ['test/auth/store-change', '-t', 'killed at any call'], variables, 1);
+}
+
+/** All that pages say to run, what takes long included. */
+function runSnippets() {
+  return runJest('snippets', ['test/docs/snippets'], { KITHDB_SLOW_SNIPPETS: 1 }, 1);
 }
 
 /** Upserts that never end in 256 MiB, for that many minutes: in a control group where one can be made. */
@@ -192,6 +198,8 @@ const standard = {
   ),
   'failing-calls': { full: 8, slice: 1, isNumbered: true, run: runFailingCalls },
   registry: { full: 1, slice: 1, isNumbered: false, run: check('registry', checkRegistryInstall) },
+  site: { full: 1, slice: 1, isNumbered: false, run: check('site', buildSite) },
+  snippets: { full: 1, isNumbered: false, run: runSnippets },
   // Two programs of Go are built, which takes minutes: in full only.
   deployment: { full: 1, isNumbered: false, run: check('deployment', checkDeployment) },
   // Four engines are built: in full only.

@@ -55,6 +55,10 @@ export class ClosedAuthService implements AuthService {
     return this.#refuse();
   }
 
+  compareWith(): Promise<void> {
+    return Promise.resolve();
+  }
+
   copyStore(): Promise<never> {
     return this.#refuse();
   }

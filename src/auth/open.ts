@@ -9,7 +9,8 @@ import { settleJwtSecret } from './jwt-secret';
 import { refusePassword } from './password-policy';
 import { StoredAuthService, type AuthParts, type AuthService } from './service';
 import { openStore } from './store/open';
-import { StoreDamaged, type TokenStore } from './store/port';
+import { ServedCatalog } from './store/catalog';
+import { StoreDamaged } from './store/port';
 
 /** The settings that authentication starts from. */
 export type AuthConfig = Pick<
@@ -64,8 +65,9 @@ export async function openAuth(
     const warn = (warning: string): void => {
       log.warn(warning);
     };
-    const store = await openStore(config.dataDir, config.tokenStore, { warn, onFault });
-    return await openService(store, config, log, process, surroundings);
+    const catalog = new ServedCatalog(config.dataDir, log);
+    const store = await openStore(config.dataDir, config.tokenStore, { warn, onFault, catalog });
+    return await openService({ store, catalog }, config, log, process, surroundings);
   } catch (error) {
     if (!(error instanceof StoreDamaged)) {
       throw error;
@@ -76,7 +78,7 @@ export async function openAuth(
 }
 
 async function openService(
-  store: TokenStore,
+  { store, catalog }: Pick<AuthParts, 'store' | 'catalog'>,
   config: AuthConfig,
   log: Logger,
   { throttle, hasher, identities }: ProcessAuth,
@@ -87,6 +89,7 @@ async function openService(
     await settleInitialToken(config, store, now(), log);
     const auth = await StoredAuthService.over({
       store,
+      catalog,
       jwt: new AdminJwt(secret, config.jwtTtlSeconds, now),
       hasher,
       throttle,

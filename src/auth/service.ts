@@ -8,9 +8,11 @@ import { rotateJwtSecret } from './jwt-secret';
 import type { LoginThrottle } from './login-throttle';
 import type { PasswordHasher } from './password-hashing';
 import { ADMIN_IDENTITY, parsePermissions } from './permissions';
+import type { EngineCatalog, ServedCatalog } from './store/catalog';
 import {
   parseAuthState,
   type AuthState,
+  StoreDamaged,
   type InitialToken,
   type StoredAdmin,
   type StoredToken,
@@ -70,6 +72,11 @@ export interface AuthService {
   rotateToken(id: number): Promise<IssuedToken | 'unknown' | 'expired'>;
   /** The token is invalid when it resolves; false when there was none. */
   deleteToken(id: number): Promise<boolean>;
+  /**
+   * Compares the store with the catalog of an engine that is ready (C3.8), and keeps that up from then on. It is closed
+   * when this resolves where the store is older.
+   */
+  compareWith(catalog: EngineCatalog): Promise<void>;
   /** Writes a consistent, durable copy of everything to a new file; false when it is only in memory. */
   copyStore(path: string): Promise<boolean>;
   close(): Promise<void>;
@@ -78,6 +85,8 @@ export interface AuthService {
 /** What the service is made of. */
 export interface AuthParts {
   readonly store: TokenStore;
+  /** That of the engine with which the store is compared. */
+  readonly catalog: Pick<ServedCatalog, 'useEngine'>;
   readonly jwt: AdminJwt;
   readonly hasher: PasswordHasher;
   readonly throttle: LoginThrottle;
@@ -336,6 +345,15 @@ export class StoredAuthService implements AuthService {
       this.parts.log.info({ tokenId: id }, 'access token deleted');
     }
     return deleted;
+  }
+
+  async compareWith(engine: EngineCatalog): Promise<void> {
+    const { catalog, store } = this.parts;
+    catalog.useEngine(engine);
+    await store.compare().catch((error: unknown) => {
+      // It was reported, and closes the server.
+      if (!(error instanceof StoreDamaged)) throw error;
+    });
   }
 
   copyStore(path: string): Promise<boolean> {

@@ -16,7 +16,7 @@ export async function adminRepair(config: Config, console: Console, flags: Given
   const { repairAuth } = await import('../operations/repair-auth.js');
   let report: StoreRepair;
   try {
-    report = await repairAuth(dataDir, tokenStore);
+    report = await repairAuth(dataDir, tokenStore, flags.has('older-store'));
   } catch (error) {
     throw new CommandError(`Cannot repair the store of authentication of ${dataDir}: ${reasonOf(error)}`);
   }

@@ -120,7 +120,14 @@ export const VERBS: readonly Verb[] = [
     name: 'admin repair',
     about:
       'Keeps what verifies of a damaged store of authentication while the server is stopped, drops the rest, and leaves authentication enabled.',
-    flags: [{ name: 'json', about: 'Prints the report as JSON.' }],
+    flags: [
+      { name: 'json', about: 'Prints the report as JSON.' },
+      {
+        name: 'older-store',
+        about:
+          'Takes a store that is older than the catalog of the engine, as one from a backup: what was deleted or replaced since works again.',
+      },
+    ],
     settings: ['config', 'dataDir', 'tokenStore'],
     usesSettings: true,
     run: adminRepair,

@@ -144,6 +144,62 @@ export interface components {
       /** @description The components at these positions. */
       values: number[] | Float32Array;
     };
+    /** @description A text in place of a vector, and the model that makes the vector. `qdrant/bm25`, in any case, is the one that there is; its vectors are sparse. */
+    TextInput: {
+      /** @description The text, at most 1 MiB. */
+      text: string;
+      /** @description The name of the model. */
+      model: string;
+      /** @description The options of the model. */
+      options?: components['schemas']['Bm25Options'] | null;
+    };
+    /** @description How texts are split into terms, and how terms are weighted. */
+    Bm25Options: {
+      /**
+       * @description How much the repetitions of a term count.
+       * @default 1.2
+       */
+      k?: number | null;
+      /**
+       * @description How much the length of the text counts.
+       * @default 0.75
+       */
+      b?: number | null;
+      /**
+       * @description The average number of terms of a text.
+       * @default 256
+       */
+      avg_len?: number | null;
+      /**
+       * @description The language of stop words and stemmer where these are not given, by name or code; `none` for neither.
+       * @default english
+       */
+      language?: string | null;
+      /**
+       * @description How a text is cut into words.
+       * @default word
+       * @enum {unknown}
+       */
+      tokenizer?: 'word' | 'whitespace' | 'prefix' | 'multilingual' | null;
+      /**
+       * @description Whether words are compared in lower case.
+       * @default true
+       */
+      lowercase?: boolean | null;
+      /**
+       * @description Whether letters with accents count as those without.
+       * @default false
+       */
+      ascii_folding?: boolean | null;
+      /** @description Words that are left out; those of the language when absent. */
+      stopwords?: components['schemas']['StopWords'] | null;
+      /** @description Reduces words to their stems; that of the language when absent. */
+      stemmer?: components['schemas']['Stemmer'] | null;
+      /** @description Shorter words are left out. */
+      min_token_len?: number | null;
+      /** @description Longer words are left out. */
+      max_token_len?: number | null;
+    };
     /** @description The unnamed vector, or vectors by name. `{}` is a point without vectors. */
     PointVectors:
       | components['schemas']['DenseVector']
@@ -153,6 +209,7 @@ export interface components {
             | components['schemas']['DenseVector']
             | components['schemas']['MultiVector']
             | components['schemas']['SparseVector']
+            | components['schemas']['TextInput']
             | null;
         };
     /** @description Any JSON object that is nested at most 64 deep. */
@@ -662,29 +719,32 @@ export interface components {
        * @default false
        */
       phrase_matching?: boolean | null;
-      /** @description A language, or languages and words of one's own. */
-      stopwords?:
-        | components['schemas']['StopWordLanguage']
-        | null
-        | {
-            /** @description Languages whose stop words are left out. */
-            languages?: components['schemas']['StopWordLanguage'][] | null;
-            /** @description Further words that are left out. */
-            custom?: string[] | null;
-          };
+      /** @description Words that are left out. */
+      stopwords?: components['schemas']['StopWords'] | null;
       /** @description Reduces words to their stems. */
-      stemmer?: {
-        /**
-         * @description Always `snowball`.
-         * @constant
-         */
-        type: 'snowball';
-        language: components['schemas']['StemmerLanguage'];
-      } | null;
+      stemmer?: components['schemas']['Stemmer'] | null;
       /** @description Stored and shown, without effect. */
       on_disk?: boolean | null;
       /** @description Stored and shown, without effect. */
       enable_hnsw?: boolean | null;
+    };
+    /** @description A language, or languages and words of one's own. */
+    StopWords:
+      | components['schemas']['StopWordLanguage']
+      | {
+          /** @description Languages whose stop words are left out. */
+          languages?: components['schemas']['StopWordLanguage'][] | null;
+          /** @description Further words that are left out. */
+          custom?: string[] | null;
+        };
+    /** @description Reduces words to their stems. */
+    Stemmer: {
+      /**
+       * @description Always `snowball`.
+       * @constant
+       */
+      type: 'snowball';
+      language: components['schemas']['StemmerLanguage'];
     };
     /**
      * @description A language with a list of stop words.
@@ -829,6 +889,7 @@ export interface components {
       | components['schemas']['DenseVector']
       | components['schemas']['MultiVector']
       | components['schemas']['SparseVector']
+      | components['schemas']['TextInput']
     )[];
     /** @description Either `points` or `batch`. */
     UpsertPoints: {
@@ -1168,7 +1229,10 @@ export interface components {
         | {
             name: components['schemas']['VectorName'];
             /** @description The vector to search with. */
-            vector: components['schemas']['DenseVector'] | components['schemas']['SparseVector'];
+            vector:
+              | components['schemas']['DenseVector']
+              | components['schemas']['SparseVector']
+              | components['schemas']['TextInput'];
           };
       filter?: components['schemas']['MaybeFilter'];
       params?: components['schemas']['SearchParams'];
@@ -1291,6 +1355,7 @@ export interface components {
       | components['schemas']['DenseVector']
       | components['schemas']['MultiVector']
       | components['schemas']['SparseVector']
+      | components['schemas']['TextInput']
       | components['schemas']['PointId'];
     /** @description Vectors, or ids of points. */
     VectorInputs: components['schemas']['VectorInput'][] | null;

@@ -76,6 +76,16 @@ export declare class NativeEngine {
   /** What the scrub did; nothing while the engine is not open. */
   scrub(): NativeScrub
   /**
+   * The generation of the store of authentication that the catalog has noted, 0 where none was; nothing while the engine is
+   * not open in this process.
+   */
+  authGeneration(): number | null
+  /**
+   * Notes a generation of the store of authentication in the catalog; completes `id` when it is durable. An earlier one
+   * than is noted changes nothing.
+   */
+  noteAuthGeneration(id: number, generation: number): void
+  /**
    * Links every file that is served into the folder `staging` of the data directory, for a backup to copy; completes
    * `id` when the links are durable.
    */
@@ -464,6 +474,12 @@ export interface OpenOptions {
   /** Names of file systems on which a new directory may be made although they do not keep the promises of one. */
   allowedFileSystems?: Array<string>
 }
+
+/**
+ * The generation of the store of authentication that the catalog of a data directory has noted, whichever process has that
+ * open; 0 where there is none. Nothing in it changes, and no lock is taken.
+ */
+export declare function readNotedGeneration(dataDir: string): Promise<number>
 
 /**
  * Repairs a data directory on a thread of its own, or says what a repair would do. `stamp` names the folder for what

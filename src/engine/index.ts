@@ -203,6 +203,18 @@ class Facade implements Engine {
     return this.snapshot;
   }
 
+  authGeneration(): number {
+    const generation = this.native?.authGeneration();
+    if (typeof generation !== 'number') throw new EngineError('not_ready');
+    return generation;
+  }
+
+  noteAuthGeneration(generation: number): Promise<void> {
+    return this.order((native, id) => {
+      native.noteAuthGeneration(id, generation);
+    });
+  }
+
   stage(): Promise<void> {
     return this.order((native, id) => {
       native.stage(id);

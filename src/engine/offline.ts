@@ -12,6 +12,15 @@ export function claimDataDir(dataDir: string): Claim {
   return new (loadBinding().NativeClaim)(dataDir);
 }
 
+/**
+ * The generation of the store of authentication that the catalog of a data directory has noted; 0 where it has none. No claim
+ * is taken, and nothing changes.
+ * @throws Error when the catalog's files cannot be read, or another release wrote them.
+ */
+export function readCatalogGeneration(dataDir: string): Promise<number> {
+  return loadBinding().readNotedGeneration(dataDir);
+}
+
 /** The engine's part of a check. @throws Error when the directory cannot be checked at all. */
 export function checkEngineFiles(dataDir: string, collection?: string): Promise<NativeCheckReport> {
   return loadBinding().checkDataDir(dataDir, collection);

@@ -325,6 +325,16 @@ export interface Engine {
   healthIssues(): readonly HealthIssue[];
   panics(): BackgroundPanics;
   /**
+   * The generation of the store of authentication that the catalog has noted (C3.8); 0 where none was.
+   * @throws EngineError while it is not open in this process.
+   */
+  authGeneration(): number;
+  /**
+   * Notes a generation of the store of authentication in the catalog, durably; an earlier one than is noted changes nothing.
+   * Rejects with an {@link EngineError}; then the engine tries again.
+   */
+  noteAuthGeneration(generation: number): Promise<void>;
+  /**
    * Hard-links everything that is served into the folder `staging` of the data directory, where it does not change: for a
    * backup. Rejects with an {@link EngineError}.
    */

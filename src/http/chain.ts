@@ -222,10 +222,15 @@ export class Chain {
       network: networkOf(this.services.addresses.of(exchange.request)),
       credential: exchange.credential,
     };
+    const request: Admissible = { exchange, route, engine, client };
+    if (this.#starts.isAlone(client)) {
+      this.#start(request, params);
+      return;
+    }
     this.#starts.add(client, {
       start: () => {
         try {
-          this.#start({ exchange, route, engine, client }, params);
+          this.#start(request, params);
         } catch (error) {
           this.fault(exchange, error);
         }

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Answer } from '../engine/types';
 import { closeAfterResponse, enqueue, type Outstanding, type Refusable } from './connection';
@@ -6,6 +5,7 @@ import { announcedLength } from './content';
 import { failureAnswer, familyOf } from './envelope';
 import { shuttingDown, type Failure } from './errors';
 import type { Lifecycle } from './lifecycle';
+import { requestIds } from './request-id';
 import type { RouteContext } from './route';
 import type { Route } from './route-table';
 import type { Target } from './target';
@@ -26,6 +26,8 @@ const SHORT_BODY_BYTES = 64 * 1024;
 
 /** A client's own request id is kept if it is short and printable (C1.9). */
 const CLIENT_REQUEST_ID = /^[\x20-\x7e]{1,128}$/;
+
+const nextRequestId = requestIds();
 
 /**
  * One request and its answer, passed from check to check in both lanes. It is made before the first check, so that every
@@ -65,7 +67,7 @@ export class Exchange implements RouteContext, Refusable {
     this.announcedBytes = announcedLength(request);
     this.#outstanding = enqueue(request, response, this);
     const sent = request.headers['x-request-id'];
-    this.requestId = typeof sent === 'string' && CLIENT_REQUEST_ID.test(sent) ? sent : randomUUID();
+    this.requestId = typeof sent === 'string' && CLIENT_REQUEST_ID.test(sent) ? sent : nextRequestId();
   }
 
   /** Seconds since the request arrived. */

@@ -35,6 +35,7 @@ class ActiveClients {
   #before = new Set<string>();
   #since = 0;
   #count = 0;
+  #last: string | undefined;
 
   /** At least 1. */
   get count(): number {
@@ -43,7 +44,12 @@ class ActiveClients {
 
   /** Notes a request of `client` at `now`, in milliseconds that never go back. */
   note(client: string, now: number): void {
-    if (now - this.#since >= EPOCH_MS) {
+    const isNewEpoch = now - this.#since >= EPOCH_MS;
+    if (client === this.#last && !isNewEpoch) {
+      return;
+    }
+    this.#last = client;
+    if (isNewEpoch) {
       this.#before = now - this.#since < 2 * EPOCH_MS ? this.#now : new Set();
       this.#now = new Set();
       this.#since = now;
@@ -78,20 +84,42 @@ export class Activity {
   }
 }
 
+/** What one client holds. */
+interface Holding {
+  readonly client: string;
+  amount: number;
+}
+
 /** What each client holds of something. */
 class Holdings {
-  readonly #held = new Map<string, number>();
+  readonly #held = new Map<string, Holding>();
+  /** The client of the last change: most changes are of the same one as the one before. It may hold nothing. */
+  #last: Holding | undefined;
 
   of(client: string): number {
-    return this.#held.get(client) ?? 0;
+    return this.#find(client)?.amount ?? 0;
   }
 
   add(client: string, amount: number): void {
-    const held = this.of(client) + amount;
-    if (held === 0) {
-      this.#held.delete(client);
-    } else {
-      this.#held.set(client, held);
+    let holding = this.#find(client);
+    if (holding === undefined) {
+      holding = { client, amount: 0 };
+      this.#held.set(client, holding);
+    }
+    holding.amount += amount;
+    if (this.#last !== holding) {
+      this.#forgetIfEmpty(this.#last);
+      this.#last = holding;
+    }
+  }
+
+  #find(client: string): Holding | undefined {
+    return this.#last?.client === client ? this.#last : this.#held.get(client);
+  }
+
+  #forgetIfEmpty(holding: Holding | undefined): void {
+    if (holding?.amount === 0) {
+      this.#held.delete(holding.client);
     }
   }
 }

@@ -7,7 +7,7 @@ import type { Client } from './shares';
 const NEW_OF_SEVERAL = 4;
 /** A request is new until it has run for this long. One that takes longer waits for the engine or the disk. */
 const NEW_MS = 2;
-/** There are several clients for this long after two had requests at the same time. */
+/** There are several clients for this long after a request of one followed that of another. */
 const SEVERAL_MS = 1000;
 /** Requests that wait at most. Further ones start at once, and the budgets refuse them. */
 const MAX_WAITING = 4096;
@@ -57,6 +57,8 @@ export class StartQueue {
   #newOnes = 0;
   #waiting = 0;
   #severalUntil = 0;
+  #lastClient: string | undefined;
+  #lastAt = -Infinity;
   #timer: NodeJS.Timeout | undefined;
 
   constructor(private readonly clock: () => number = () => performance.now()) {}
@@ -66,12 +68,29 @@ export class StartQueue {
     return this.#waiting;
   }
 
+  /**
+   * Notes a request, and says whether its client is the only one of the last second. Then it starts at once, and is neither
+   * counted nor given to {@link add}.
+   */
+  isAlone({ network, credential }: Client): boolean {
+    const now = this.clock();
+    const client = credential ?? network;
+    if (client !== this.#lastClient) {
+      if (now - this.#lastAt < SEVERAL_MS) {
+        this.#severalUntil = now + SEVERAL_MS;
+      }
+      this.#lastClient = client;
+    }
+    this.#lastAt = now;
+    return now >= this.#severalUntil && this.#waiting === 0;
+  }
+
   /** Starts a request, now or later. */
   add({ network, credential }: Client, request: Startable): void {
     const now = this.clock();
     this.#age(now);
     const client = credential ?? network;
-    const line = this.#lineOf(client, now);
+    const line = this.#lineOf(client);
     const mustWait = line.waiting.size > 0 || (line.newOnes > 0 && this.#newOnes >= this.#limit(now));
     if (!mustWait || this.#waiting >= MAX_WAITING) {
       this.#start(client, line, request, now);
@@ -92,14 +111,11 @@ export class StartQueue {
     return now < this.#severalUntil ? NEW_OF_SEVERAL : Infinity;
   }
 
-  #lineOf(client: string, now: number): Line {
+  #lineOf(client: string): Line {
     let line = this.#lines.get(client);
     if (line === undefined) {
       line = new Line();
       this.#lines.set(client, line);
-    }
-    if (this.#lines.size > 1) {
-      this.#severalUntil = now + SEVERAL_MS;
     }
     return line;
   }

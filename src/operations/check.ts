@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import type { Config } from '../config';
 import { storeProblems, storeRefusal, type StoreRefusal } from '../auth/store/copy';
 import { DIGEST_FILE } from '../auth/store/digest-file';
-import { hasData, StoreUnavailable } from '../auth/store/open';
+import { hasData } from '../auth/store/catalog';
+import { StoreUnavailable } from '../auth/store/open';
 import { MISSING_STORE, RESTORE_MISSING_STORE, RESTORE_STORE } from '../auth/store/port';
 import type { StoreProblem } from '../auth/store/verification';
 import { checkEngineFiles } from '../engine/offline';
@@ -82,8 +83,8 @@ export async function checkDataDir(
 
 async function storeFindings(dataDir: string, tokenStore: Config['tokenStore']): Promise<readonly Finding[]> {
   const hasNeither = AUTH_FILES.every((name) => !existsSync(join(dataDir, name)));
-  if (hasNeither) {
-    return tokenStore !== 'memory' && (await hasData(dataDir)) ? [missingStore()] : [];
+  if (hasNeither && tokenStore === 'memory') {
+    return [];
   }
   const refusal = await storeRefusal(dataDir);
   if (refusal !== undefined) {
@@ -91,7 +92,9 @@ async function storeFindings(dataDir: string, tokenStore: Config['tokenStore']):
   }
   try {
     const kind = tokenStore === 'memory' ? undefined : tokenStore;
-    return (await storeProblems(dataDir, kind)).map(storeFinding);
+    const problems = await storeProblems(dataDir, kind);
+    const isUnknown = problems.length === 0 && hasNeither && (await hasData(dataDir));
+    return isUnknown ? [missingStore()] : problems.map(storeFinding);
   } catch (error) {
     if (error instanceof StoreUnavailable) {
       return [uncheckedStore(error)];

@@ -1,6 +1,7 @@
 import { open, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { renewFormerStore } from '../auth/renewal';
+import { CatalogAtRest } from '../auth/store/catalog';
 import { StoreDigest } from '../auth/store/digest';
 import { DigestFile } from '../auth/store/digest-file';
 import type { Config } from '../config';
@@ -140,8 +141,9 @@ async function settleAuth(
   { withoutAuth, tokenStore }: RestoreRequest,
 ): Promise<void> {
   if (withoutAuth) {
-    // Says that no store is missing here.
-    await new DigestFile(dataDir).write(StoreDigest.empty(0));
+    // Says that no store is missing here. The one that is made is newer than any that the catalog of the backup knows.
+    const noted = await new CatalogAtRest(dataDir).generation();
+    await new DigestFile(dataDir).write(StoreDigest.empty(noted));
   } else if (!AUTH_FILES.every((name) => paths.includes(name))) {
     await renewFormerStore(dataDir, tokenStore === 'memory' ? undefined : tokenStore);
   }

@@ -41,6 +41,18 @@ const TYPESCRIPT_FAULTS = {
     find: 'const { digest } = recorded;',
     replace: 'return undefined; const { digest } = recorded;',
   },
+  CatalogNotCompared: {
+    what: "A store is not compared with the generation in the engine's catalog.",
+    file: 'src/auth/store/catalog.ts',
+    find: 'if (generation === 0 && noted > 0) {',
+    replace: 'if (noted >= 0) return undefined; if (generation === 0 && noted > 0) {',
+  },
+  CatalogNotNoted: {
+    what: "A change of the store is not noted in the engine's catalog.",
+    file: 'src/auth/store/sql-store.ts',
+    find: 'await this.file.catalog.note(next.generation);',
+    replace: '',
+  },
   UnknownStateOpens: {
     what: 'A setting that has no known value disables authentication.',
     file: 'src/auth/store/port.ts',

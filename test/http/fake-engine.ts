@@ -150,6 +150,14 @@ export class FakeEngine implements Engine {
     return this.issues;
   }
 
+  authGeneration(): number {
+    return 0;
+  }
+
+  noteAuthGeneration(): Promise<void> {
+    return Promise.resolve();
+  }
+
   stage(): Promise<void> {
     return Promise.resolve();
   }

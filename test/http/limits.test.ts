@@ -182,6 +182,20 @@ describe('the access log', () => {
     expect(JSON.stringify(service.logged)).not.toMatch(/private|4294967295|secret|Bearer|token-read/);
     await service.close();
   });
+
+  it.each([true, false])('says who asked while authentication is off (hot lane: %s)', async (hotLane) => {
+    const service = await startService({ hotLane });
+    await send(service, 'POST', '/collections/c/points/search', { json: {} });
+    await send(service, 'GET', '/auth/admin/exists');
+    await send(service, 'POST', '/auth/admin', { json: {} });
+    await service.requests.whenIdle();
+    expect(service.logged.map(({ route, principal }) => [route, principal])).toEqual([
+      ['/collections/:collection_name/points/search', 'anonymous'],
+      ['/auth/admin/exists', 'none'],
+      ['/auth/admin', 'none'],
+    ]);
+    await service.close();
+  });
 });
 
 /** Waits until the engine has this many requests. */

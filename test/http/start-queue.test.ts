@@ -33,13 +33,23 @@ describe('StartQueue', () => {
   let now: number;
   let started: string[];
   let queue: StartQueue;
+  /** As the chain of checks does. */
   const request = (client: Client, name: string): FakeRequest => {
     const made = new FakeRequest(name, started);
-    queue.add(client, made);
+    if (queue.isAlone(client)) {
+      made.start();
+    } else {
+      queue.add(client, made);
+    }
     return made;
   };
   const many = (client: Client, name: string, count: number): FakeRequest[] =>
     Array.from({ length: count }, (_, at) => request(client, `${name}${at}`));
+  /** From here on there are several clients. */
+  const haveSeveral = (): void => {
+    request(LIGHT, 'first').end();
+    request(HEAVY, 'second').end();
+  };
 
   beforeEach(() => {
     now = 0;
@@ -53,19 +63,20 @@ describe('StartQueue', () => {
   });
 
   it('starts the request of a client that has none at once, and lets the next ones of the other wait', () => {
-    const heavy = many(HEAVY, 'heavy', 100);
+    many(HEAVY, 'heavy', 100);
     const light = request(LIGHT, 'light');
     expect(started.at(-1)).toBe('light');
-    request(HEAVY, 'waits');
-    expect([started.at(-1), queue.waiting]).toEqual(['light', 1]);
-    heavy.forEach((one) => {
+    const next = many(HEAVY, 'next', 4);
+    expect([started.at(-1), queue.waiting]).toEqual(['next2', 1]);
+    next[0]?.end();
+    expect([started.at(-1), queue.waiting]).toEqual(['next3', 0]);
+    [light, ...next].forEach((one) => {
       one.end();
     });
-    expect([started.at(-1), queue.waiting]).toEqual(['waits', 0]);
-    light.end();
   });
 
   it('takes the next one from the client that has fewest', () => {
+    haveSeveral();
     const heavy = many(HEAVY, 'running', 4);
     const light = request(LIGHT, 'running');
     const waiting = [...many(HEAVY, 'heavy', 6), ...many(LIGHT, 'light', 2)];
@@ -82,8 +93,8 @@ describe('StartQueue', () => {
   });
 
   it('does not count a request that runs for long', async () => {
-    many(HEAVY, 'slow', 8);
-    request(LIGHT, 'light');
+    haveSeveral();
+    many(HEAVY, 'slow', 4);
     request(HEAVY, 'waits');
     expect(queue.waiting).toBe(1);
     now = 5;
@@ -100,8 +111,8 @@ describe('StartQueue', () => {
   });
 
   it('forgets a request whose client disconnects while it waits', () => {
-    const heavy = many(HEAVY, 'heavy', 8);
-    request(LIGHT, 'light');
+    haveSeveral();
+    const heavy = many(HEAVY, 'heavy', 4);
     const gone = request(HEAVY, 'gone');
     gone.end();
     expect(queue.waiting).toBe(0);
@@ -111,7 +122,7 @@ describe('StartQueue', () => {
     expect(started).not.toContain('gone');
   });
 
-  it('has no limit again a second after two clients had requests at the same time', () => {
+  it('has no limit again a second after the last request of another client', () => {
     const [heavy] = many(HEAVY, 'heavy', 1);
     request(LIGHT, 'light').end();
     heavy?.end();

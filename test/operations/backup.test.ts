@@ -172,7 +172,10 @@ describe('C11.4 backup and restore', () => {
 
     it.each([
       ['empty', /auth\.sqlite3 is damaged \(it is empty\): .* restore this file/],
-      ['missing', /auth\.sqlite3: there is no such file: restore this file/],
+      [
+        'missing',
+        /auth\.sqlite3 is damaged \(it is missing or empty, .* generation 1 of it\): .* admin repair/,
+      ],
     ])('that is %s: everything else is saved, and no other store is made', async (how, what) => {
       const [path, to] = [join(dataDir, 'auth.sqlite3'), join(folder, 'b')];
       rmSync(path);

@@ -4,14 +4,12 @@ import { join } from 'node:path';
 import { ServerChild, type Launch } from '../crash/server-child';
 import { until } from '../until';
 import { kithdb, kithdbWith } from './command';
-
-const PASSWORD = 'Correct-horse-7-staple';
-const DAMAGED = 'Authentication operation failed: the store of authentication is damaged';
+import { call, enabled, expectClosed, guarded, login, stopped, type Guarded } from './guarded';
 
 let folder: string;
 let dataDir: string;
 let store: string;
-let server: ServerChild | undefined;
+let server: Guarded | undefined;
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'kithdb-closed-'));
   dataDir = join(folder, 'data');
@@ -24,76 +22,17 @@ afterEach(async () => {
 
 /** Starts a server, and gives its address when it is ready, or closed. */
 async function serve(launch: Launch = {}, on = dataDir): Promise<string> {
-  const child = new ServerChild(on, launch);
-  server = child;
-  await until(() => / (?:ready|listens) on \S+/.test(child.output));
-  return /(?:ready|listens) on ([^\s,]+)/.exec(child.output)![1]!;
+  server = await guarded(on, launch);
+  return server.url;
 }
 
 async function stop(): Promise<void> {
-  server?.signal('SIGTERM');
-  expect(await server?.exit).toMatchObject({ code: 0 });
-}
-
-interface Answer {
-  readonly status: number;
-  // eslint-disable-next-line @typescript-eslint/no-explicit-any -- as supertest has it: tests know what they asked for
-  readonly body: any;
-}
-
-async function call(
-  url: string,
-  method: string,
-  path: string,
-  body?: object,
-  token?: string,
-): Promise<Answer> {
-  const response = await fetch(`${url}${path}`, {
-    method,
-    headers: {
-      'content-type': 'application/json',
-      ...(token !== undefined && { authorization: `Bearer ${token}` }),
-    },
-    ...(body !== undefined && { body: JSON.stringify(body) }),
-  });
-  return { status: response.status, body: await response.json() };
-}
-
-async function login(url: string): Promise<string> {
-  return (await call(url, 'POST', '/auth/admin/login', { password: PASSWORD })).body.token;
-}
-
-/** A data directory with authentication enabled, a token that works and one that was deleted. */
-async function enabled(): Promise<{ jwt: string; live: string; revoked: string }> {
-  const url = await serve({ env: { KITHDB_ADMIN_PASSWORD: PASSWORD, KITHDB_AUTH_ENABLED: 'true' } });
-  const jwt = await login(url);
-  const token = async () =>
-    (await call(url, 'POST', '/auth/access_token', { name: 'n', permission: 'read' }, jwt)).body;
-  const [live, revoked] = [await token(), await token()];
-  expect((await call(url, 'DELETE', `/auth/access_token/${revoked.id}`, undefined, jwt)).status).toBe(200);
-  await stop();
-  return { jwt, live: live.token, revoked: revoked.token };
-}
-
-async function expectClosed(url: string, tokens: readonly string[]): Promise<void> {
-  for (const token of [undefined, ...tokens]) {
-    expect(await call(url, 'GET', '/collections', undefined, token)).toMatchObject({
-      status: 500,
-      body: { status: { error: DAMAGED } },
-    });
-    const refused = { status: 500, body: { status: 'error', message: DAMAGED } };
-    expect(await call(url, 'GET', '/auth/access_tokens', undefined, token)).toEqual(refused);
-    expect(await call(url, 'PATCH', '/auth/enabled', { enabled: false }, token)).toEqual(refused);
-    expect(await call(url, 'POST', '/auth/admin', { password: PASSWORD })).toEqual(refused);
-    expect(await call(url, 'POST', '/auth/admin/login', { password: PASSWORD })).toEqual(refused);
-  }
-  expect((await call(url, 'GET', '/livez')).status).toBe(200);
-  expect(await call(url, 'GET', '/readyz')).toEqual({ status: 503, body: { status: 'closed' } });
+  await stopped(server!);
 }
 
 describe('C3.8 a server whose store of authentication is damaged', () => {
   it('is closed until it is repaired, whatever is damaged', async () => {
-    const { jwt, live, revoked } = await enabled();
+    const { jwt, live, revoked } = await enabled(dataDir);
     const sound = readFileSync(store);
     const damages: readonly (readonly [RegExp, boolean, () => void])[] = [
       [
@@ -116,9 +55,9 @@ describe('C3.8 a server whose store of authentication is damaged', () => {
     for (const [what, isKept, damage] of damages) {
       damage();
       const url = await serve();
-      expect(server?.output).toMatch(/is closed: .*kithdb check.*kithdb admin repair/);
+      expect(server?.child.output).toMatch(/is closed: .*kithdb check.*kithdb admin repair/);
       // The log is written behind what is printed.
-      await until(() => /kithdb admin repair.*authentication is closed/.test(server!.output));
+      await until(() => /kithdb admin repair.*authentication is closed/.test(server!.child.output));
       await expectClosed(url, [jwt, live, revoked]);
       // The collections can be saved nevertheless.
       const backup = await kithdb(
@@ -155,7 +94,7 @@ describe('C3.8 a server whose store of authentication is damaged', () => {
 
 describe('C3.5 the JWT secret', () => {
   it('is in no backup, and a restored directory makes one of its own', async () => {
-    const { jwt } = await enabled();
+    const { jwt } = await enabled(dataDir);
     for (const live of [false, true]) {
       const [backup, restored] = [join(folder, `b${String(live)}`), join(folder, `r${String(live)}`)];
       if (live) await serve();
@@ -173,7 +112,7 @@ describe('C3.5 the JWT secret', () => {
   });
 
   it('is rotated while no server runs, and where no setting has it', async () => {
-    const { jwt } = await enabled();
+    const { jwt } = await enabled(dataDir);
     const rotate = ['admin', 'rotate-secret', '--data-dir', dataDir];
     for (const name of ['KITHDB_JWT_SECRET', 'SERVICE_JWT_SECRET']) {
       const refused = await kithdbWith({ [name]: 'x'.repeat(40) }, ...rotate);
@@ -190,7 +129,7 @@ describe('C3.5 the JWT secret', () => {
   });
 
   it('is rotated beside a running server, which refuses every JWT from before at once', async () => {
-    const { jwt } = await enabled();
+    const { jwt } = await enabled(dataDir);
     const rotate = ['admin', 'rotate-secret', '--data-dir', dataDir];
     const status = async (url: string, token: string) =>
       (await call(url, 'GET', '/auth/access_tokens', undefined, token)).status;
@@ -218,7 +157,7 @@ describe('C3.5 the JWT secret', () => {
   });
 
   it('of a setting is used though it was replaced, with a warning', async () => {
-    await enabled();
+    await enabled(dataDir);
     const warning = /JWT secret of the settings is one that was replaced/;
     const [first, second] = ['f'.repeat(40), 's'.repeat(40)];
     for (const [secret, warns] of [
@@ -231,12 +170,12 @@ describe('C3.5 the JWT secret', () => {
       await stop();
       expect([
         secret,
-        server!.output.includes('JWT secret of the settings is one that was replaced'),
+        server!.child.output.includes('JWT secret of the settings is one that was replaced'),
       ]).toEqual([secret, warns]);
     }
     expect((await kithdb('admin', 'rotate-secret', '--data-dir', dataDir)).code).toBe(0);
     await serve({ env: { KITHDB_JWT_SECRET: first } });
     await stop();
-    expect(server!.output).toMatch(warning);
+    expect(server!.child.output).toMatch(warning);
   });
 });

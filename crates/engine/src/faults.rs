@@ -76,6 +76,8 @@ planted_faults! {
     LostManifestIsEmpty,
     /// A manifest that is perhaps in the page cache only is relied on.
     CachedManifestTrusted,
+    /// A catalog that is perhaps in the page cache only is relied on.
+    CachedCatalogTrusted,
     /// The index of a sparse field is not built again at a start.
     SparseIndexLost,
     // Checkpoints.
@@ -103,6 +105,8 @@ planted_faults! {
     MovedRowsLeftOut,
     /// Bytes are copied forward without being verified, and get a fresh checksum.
     DecayGetsChecksum,
+    /// A graph on disk claims rows that it does not have.
+    GraphClaimsOtherRows,
     // Writes, indexes, vacuum.
     /// A change of the configuration is not in the log.
     PatchNotLogged,
@@ -125,6 +129,8 @@ planted_faults! {
     /// A chunk of rows is dropped while a graph has nodes of it.
     ChunkDroppedUnderNodes,
     // Catalog, disk, commands.
+    /// The catalog's file is not written for a generation of the store of authentication.
+    GenerationNotNoted,
     /// The files of a deleted collection stay.
     DeletedFolderStays,
     /// The files of a collection stay that was deleted before a crash.

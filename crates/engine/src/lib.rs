@@ -24,6 +24,8 @@ pub mod config;
 #[doc(hidden)]
 pub mod deadline;
 #[doc(hidden)]
+pub mod embedding;
+#[doc(hidden)]
 pub mod engine;
 #[doc(hidden)]
 pub mod error;
@@ -78,7 +80,7 @@ pub use deadline::Cancellation;
 pub use engine::{
     BackgroundPanic, Body, Claim, Engine, HealthIssue, HealthIssueKind, InstructionSets, Load, Operation,
     Options, Reply, Report, Reported, Request, ScrubFinding, ScrubOptions, ScrubReport, Status,
-    check_directory, instruction_sets, repair_directory, verify_directory,
+    check_directory, instruction_sets, read_auth_generation, repair_directory, verify_directory,
 };
 pub use error::{Error, message_details};
 pub use integrity::{

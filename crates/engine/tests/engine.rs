@@ -6,8 +6,9 @@ use common::TestEngine;
 use kithdb_engine::catalog::Mode;
 use kithdb_engine::collection::GraphPolicy;
 use kithdb_engine::deadline::Deadline;
-use kithdb_engine::engine::{Engine, Options};
+use kithdb_engine::engine::{Engine, Options, index_everything};
 use kithdb_engine::error::Error;
+use kithdb_engine::field::IndexScratch;
 use kithdb_engine::limits::Limits;
 use kithdb_engine::storage::SimDisk;
 use serde_json::{Value, json};
@@ -229,13 +230,18 @@ fn a_graph_that_is_written_while_rows_wait_for_it_claims_none_of_them() {
         let points: Vec<_> = ids.map(|id| json!({"id": id, "vector": vectors[id]})).collect();
         engine.ok("upsert_points", "g", json!({"points": points}));
     };
+    let indexed =
+        |engine: &TestEngine| engine.ok("collection_info", "g", json!({}))["indexed_vectors_count"].clone();
     upsert(&engine, 0..INDEXED);
-    engine.work(GraphPolicy::Never);
+    // Nothing has written the graph yet: the checkpoint does, while the rows behind it wait.
+    index_everything(engine.engine().catalog(), &mut IndexScratch::default());
     upsert(&engine, INDEXED..vectors.len());
+    assert_eq!(indexed(&engine), json!(INDEXED), "the others wait");
     let collection = Arc::clone(&engine.engine().catalog().collections()[0]);
     collection.checkpoint(GraphPolicy::Always).expect("the disk works");
     drop(collection);
     engine.restart();
+    assert_eq!(indexed(&engine), json!(INDEXED), "the graph is in use, and what waited for it waits again");
     for (id, vector) in vectors.iter().enumerate().skip(INDEXED) {
         let search = || engine.ok("search", "g", json!({"vector": vector, "limit": 1}));
         assert_eq!(engine.client().walked(search)[0]["id"], json!(id));

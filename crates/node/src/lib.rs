@@ -234,6 +234,20 @@ impl NativeEngine {
         self.engine().map(|engine| engine.scrub_report()).unwrap_or_default().into()
     }
 
+    /// The generation of the store of authentication that the catalog has noted, 0 where none was; nothing while the engine is
+    /// not open in this process.
+    #[napi(catch_unwind)]
+    pub fn auth_generation(&self) -> Option<f64> {
+        self.engine().map(|engine| engine.auth_generation() as f64)
+    }
+
+    /// Notes a generation of the store of authentication in the catalog; completes `id` when it is durable. An earlier one
+    /// than is noted changes nothing.
+    #[napi(catch_unwind)]
+    pub fn note_auth_generation(&self, id: u32, generation: f64) -> napi::Result<()> {
+        self.on_engine("kith-note", id, move |engine| engine.note_auth_generation(generation as u64))
+    }
+
     /// Links every file that is served into the folder `staging` of the data directory, for a backup to copy; completes
     /// `id` when the links are durable.
     #[napi(catch_unwind)]

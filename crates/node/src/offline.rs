@@ -2,7 +2,7 @@
 
 use kithdb_engine::{
     CheckReport, Claim, Finding, Findings, LogEnd, OpenError, RepairReport, RepairedCollection, UnsoundFile,
-    check_directory, repair_directory, verify_directory,
+    check_directory, read_auth_generation, repair_directory, verify_directory,
 };
 use napi::bindgen_prelude::AsyncTask;
 use napi::{Env, Task};
@@ -240,6 +240,31 @@ impl Task for Verify {
             is_of_other_release,
         };
         Ok(found.into_iter().map(native).collect())
+    }
+}
+
+/// The generation of the store of authentication that the catalog of a data directory has noted, whichever process has that
+/// open; 0 where there is none. Nothing in it changes, and no lock is taken.
+#[napi(catch_unwind, ts_return_type = "Promise<number>")]
+pub fn read_noted_generation(data_dir: String) -> AsyncTask<ReadGeneration> {
+    AsyncTask::new(ReadGeneration { data_dir })
+}
+
+/// See [`read_noted_generation`].
+pub struct ReadGeneration {
+    data_dir: String,
+}
+
+impl Task for ReadGeneration {
+    type Output = u64;
+    type JsValue = f64;
+
+    fn compute(&mut self) -> napi::Result<u64> {
+        run(|| read_auth_generation(&self.data_dir))
+    }
+
+    fn resolve(&mut self, _env: Env, generation: u64) -> napi::Result<f64> {
+        Ok(generation as f64)
     }
 }
 

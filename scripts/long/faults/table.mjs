@@ -24,9 +24,10 @@ const programs = powerCut('nothing_acknowledged_is_lost_and_nothing_refused_appe
 const levels = (name) => program('durability')(`levels::${name}`);
 const [graphs, supervision, engine] = ['graphs', 'supervision', 'engine'].map(program);
 const order = jest('disk/order');
-const [storeChange, storeDamage, tokens, admin] = [
+const [storeChange, storeDamage, catalog, tokens, admin] = [
   'auth/store-change',
   'auth/store-damage',
+  'auth/catalog',
   'auth/tokens',
   'auth/admin',
 ].map(jest);
@@ -68,6 +69,9 @@ export const DETECTED_BY = {
   CachedManifestTrusted: directed(
     'a_manifest_that_only_the_cache_knows_is_made_durable_before_the_log_is_cut',
   ),
+  CachedCatalogTrusted: directed(
+    'a_catalog_that_only_the_cache_knows_is_made_durable_before_it_is_relied_on_c3_8',
+  ),
   SparseIndexLost: programs,
   DataNotSynced: directed('a_first_checkpoint_survives_a_power_cut_whole'),
   DataNamesNotSynced: order('syncs the data files of a checkpoint, and their names, before its manifest'),
@@ -85,6 +89,7 @@ export const DETECTED_BY = {
   DecayGetsChecksum: program('damage')(
     'served::bytes_that_are_copied_forward_are_verified_and_decay_quarantines_the_collection',
   ),
+  GraphClaimsOtherRows: engine('a_graph_that_is_written_while_rows_wait_for_it_claims_none_of_them'),
   PatchNotLogged: programs,
   RefusedGroupLeavesDeaths: programs,
   RefusedGroupStays: directed('a_full_disk_refuses_writes_until_there_is_room_and_serves_reads_c1_5'),
@@ -97,6 +102,9 @@ export const DETECTED_BY = {
   ),
   MovedRowStaysAlive: programs,
   ChunkDroppedUnderNodes: programs,
+  GenerationNotNoted: directed(
+    'a_generation_of_the_store_of_authentication_is_noted_whole_or_not_at_all_c3_8',
+  ),
   DeletedFolderStays: program('durability')(
     'health_issues::files_that_cannot_be_removed_are_reported_and_tried_again',
   ),
@@ -128,6 +136,8 @@ export const DETECTED_BY = {
   DigestNotSynced: storeChange('is synced, the digest before the commit and its name after it'),
   DigestNameNotSynced: storeChange('is synced, the digest before the commit and its name after it'),
   DigestNotCompared: storeDamage('is closed by every older copy of the store, whatever stands beside it'),
+  CatalogNotCompared: catalog('is refused, and so is a copy, where the store is older'),
+  CatalogNotNoted: catalog('is noted when it is durable, and a comparison notes what was changed before'),
   UnknownStateOpens: storeDamage(
     'is closed by the digest file of other changes, and by a state that nobody knows',
   ),

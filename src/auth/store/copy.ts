@@ -3,10 +3,10 @@ import { existsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { explained, isDiskFull } from '../../files/explained';
+import { CatalogAtRest, FORMER, hasData, refuseOlder, whyOlder } from './catalog';
 import { openConnection, type SqlKind } from './connection';
-import { DIGEST_FILE, DigestFile, isFilled, type Recorded } from './digest-file';
+import { DIGEST_FILE, DigestFile, emptyGeneration, isFilled, type Recorded } from './digest-file';
 import {
-  hasData,
   isEmpty,
   openStore,
   openStoreAtRest,
@@ -33,15 +33,18 @@ export async function copyStoreAtRest(dataDir: string, path: string, kind?: Stor
   if (kind === 'memory') {
     return false;
   }
+  const catalog = new CatalogAtRest(dataDir);
   if (await isEmpty(dataDir)) {
     const recorded = await new DigestFile(dataDir).read();
     const wasFilled = recorded.state === 'absent' ? await hasData(dataDir) : isFilled(recorded);
+    if (wasFilled && (await storeExists(dataDir))) {
+      throw new StoreDamaged(storePath(dataDir), EMPTY_STORE);
+    }
+    await refuseOlder(storePath(dataDir), emptyGeneration(recorded), catalog);
     if (!wasFilled) {
       return false;
     }
-    throw (await storeExists(dataDir))
-      ? new StoreDamaged(storePath(dataDir), EMPTY_STORE)
-      : new StoreMissing(storePath(dataDir));
+    throw new StoreMissing(storePath(dataDir));
   }
   try {
     return await copyFrom(openStoreAtRest(dataDir, kind), path);
@@ -53,7 +56,7 @@ export async function copyStoreAtRest(dataDir: string, path: string, kind?: Stor
     if (code !== 'EROFS' && !(error instanceof FormerSchema)) {
       throw error;
     }
-    return await besides(dataDir, (copy) => copyFrom(openStore(dirname(copy), kind), path));
+    return await besides(dataDir, (copy) => copyFrom(openStore(dirname(copy), kind, { catalog }), path));
   }
 }
 
@@ -144,20 +147,25 @@ export async function storeRefusal(dataDir: string): Promise<StoreRefusal | unde
 }
 
 /**
- * What is wrong with the store of a data directory and with its digest file; nothing when both are sound, or when no
- * server has filled the store yet. SQLite reads a copy, so that the files do not change.
- * @throws StoreUnavailable when it cannot be checked: no room for the copy, or no SQLite.
+ * What is wrong with the store of a data directory and with its digest file; nothing when both are sound and as new as the
+ * catalog of the engine, or when no server has filled the store yet. SQLite reads a copy, so that the files do not change.
+ * @throws StoreUnavailable when it cannot be checked: no room for the copy, no SQLite, a catalog that cannot be read.
  */
 export async function storeProblems(dataDir: string, kind?: SqlKind): Promise<readonly StoreProblem[]> {
   try {
+    const noted = await new CatalogAtRest(dataDir).generation();
     const recorded = await new DigestFile(dataDir).read();
     if (await isEmpty(dataDir)) {
-      return await emptyProblems(dataDir, recorded);
+      return await emptyProblems(dataDir, recorded, noted);
     }
     return await besides(dataDir, async (copy) => {
       const connection = await openConnection(copy, kind);
       try {
-        return (await verifyStore(connection, recorded)).problems;
+        const { own, problems } = await verifyStore(connection, recorded);
+        // One that has no digest of itself, and nothing wrong with it, is of the former schema.
+        const isSound = own !== undefined || problems.length === 0;
+        const older = isSound ? whyOlder(own?.generation ?? FORMER, noted) : undefined;
+        return older === undefined ? problems : [...problems, { file: 'store', what: older }];
       } catch (error) {
         throw notCopied(storePath(dataDir), error);
       } finally {
@@ -173,15 +181,22 @@ export async function storeProblems(dataDir: string, kind?: SqlKind): Promise<re
 }
 
 /** What is wrong where the store is missing or has no bytes. */
-async function emptyProblems(dataDir: string, recorded: Recorded): Promise<readonly StoreProblem[]> {
+async function emptyProblems(
+  dataDir: string,
+  recorded: Recorded,
+  noted: number,
+): Promise<readonly StoreProblem[]> {
   const found: StoreProblem[] = [];
   if (recorded.state === 'damaged') {
     found.push({ file: 'digest', what: NO_CHECKSUM });
   }
   const exists = await storeExists(dataDir);
   const isLost = recorded.state === 'absent' ? exists && (await hasData(dataDir)) : isFilled(recorded);
+  const older = whyOlder(emptyGeneration(recorded), noted);
   if (isLost) {
     found.push({ file: 'store', what: exists ? EMPTY_STORE : MISSING_STORE });
+  } else if (older !== undefined) {
+    found.push({ file: 'store', what: older });
   }
   return found;
 }

@@ -17,6 +17,11 @@ export function isFilled(recorded: Recorded): boolean {
   return recorded.state === 'damaged' || (recorded.state === 'sound' && !recorded.digest.isEmpty);
 }
 
+/** The generation of a store without rows: the first one of the store that is made then counts on from it. */
+export function emptyGeneration(recorded: Recorded): number {
+  return recorded.state === 'sound' && recorded.digest.isEmpty ? recorded.digest.generation : 0;
+}
+
 /**
  * The digest of the store in a file of its own. It is replaced in two steps around the commit of the store: the new
  * one is written and synced before it, where a full disk can still refuse the change, and takes the name after it.

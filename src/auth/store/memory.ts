@@ -97,6 +97,10 @@ export class MemoryStore implements TokenStore {
     return Promise.resolve(this.#tokens.delete(id));
   }
 
+  compare(): Promise<void> {
+    return Promise.resolve();
+  }
+
   copyTo(): Promise<boolean> {
     return Promise.resolve(false);
   }

@@ -2,9 +2,10 @@ import { chmod, open, rm, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { diskFull, explained, isDiskFull } from '../../files/explained';
 import { makeFolder, syncFolder } from '../../files/folder';
+import { CatalogAtRest, hasData, refuseOlder, type Catalog } from './catalog';
 import { openConnection, StoreUnavailable, type SqlKind } from './connection';
 import { StoreDigest } from './digest';
-import { DigestFile, isFilled, type Recorded } from './digest-file';
+import { DigestFile, emptyGeneration, isFilled, type Recorded } from './digest-file';
 import { MemoryStore } from './memory';
 import { EMPTY_STORE, MISSING_STORE, NO_CHECKSUM, StoreDamaged, StoreInUse, type TokenStore } from './port';
 import type { OpenedFile } from './opening';
@@ -30,11 +31,6 @@ export async function isEmpty(dataDir: string): Promise<boolean> {
   return ((await sizeOf(storePath(dataDir))) ?? 0) === 0;
 }
 
-/** Whether a data directory has the log, which a server makes after the store: without it no server has run on it. */
-export async function hasData(dataDir: string): Promise<boolean> {
-  return (await sizeOf(join(dataDir, 'log'))) !== undefined;
-}
-
 /** The bytes of a file; undefined where there is none. */
 async function sizeOf(path: string): Promise<number | undefined> {
   try {
@@ -51,11 +47,14 @@ export interface StoreWatcher {
   readonly warn?: (warning: string) => void;
   /** What is found damaged while the store is open. */
   readonly onFault?: (fault: StoreDamaged) => void;
+  /** The catalog of the engine that uses the data directory; that of its files when absent. */
+  readonly catalog?: Catalog;
 }
 
 /**
  * Opens the store of a data directory, making both when they do not exist, and verifies all of it by the digest file
- * beside it. Without a kind: the first SQLite that loads.
+ * beside it. Without a kind: the first SQLite that loads. With the catalog of the engine it is compared before anything in
+ * it is changed, and by {@link TokenStore.compare}.
  * @throws StoreInUse when another process has it open.
  * @throws StoreDamaged also when nothing is in it, or it is missing, and data or the digest file show that it was filled.
  * @throws StoreUnavailable that says why the directory cannot be used, or how to make a SQLite library load.
@@ -63,7 +62,11 @@ export interface StoreWatcher {
 export async function openStore(
   dataDir: string,
   kind?: StoreKind,
-  { warn = () => undefined, onFault = () => undefined }: StoreWatcher = {},
+  {
+    warn = () => undefined,
+    onFault = () => undefined,
+    catalog = new CatalogAtRest(dataDir),
+  }: StoreWatcher = {},
 ): Promise<TokenStore> {
   if (kind === 'memory') {
     if (isFilled(await usable(() => new DigestFile(dataDir).read()))) {
@@ -77,6 +80,9 @@ export async function openStore(
   const { size, mayBeNew, isServed, recorded, digestFile } = await usable(() => survey(dataDir));
   if (!mayBeNew && (size ?? 0) === 0) {
     throw new StoreDamaged(path, size === 0 ? EMPTY_STORE : MISSING_STORE);
+  }
+  if ((size ?? 0) === 0) {
+    await refuseOlder(path, emptyGeneration(recorded), catalog);
   }
   await usable(() => makePrivate(dataDir, path));
   if (isServed && size === undefined && recorded.state === 'absent') {
@@ -92,7 +98,7 @@ export async function openStore(
       `The data directory ${dataDir} is open to other users of this machine (mode ${rights}); close it with: chmod 700 ${JSON.stringify(dataDir)}`,
     );
   }
-  const file = { path, digestFile, mayBeNew, atRest: false, onFault };
+  const file = { path, digestFile, catalog, mayBeNew, atRest: false, onFault };
   const store = await connectStore(kind, file).catch(async (error: unknown) => {
     if (size === undefined && !(error instanceof StoreInUse)) {
       await removeEmpty(path);
@@ -145,7 +151,8 @@ export async function openStoreAtRest(dataDir: string, kind?: SqlKind): Promise<
   if (size === 0) {
     throw new StoreDamaged(path, EMPTY_STORE);
   }
-  return connectStore(kind, { path, digestFile, mayBeNew: false, atRest: true });
+  const catalog = new CatalogAtRest(dataDir);
+  return connectStore(kind, { path, digestFile, catalog, mayBeNew: false, atRest: true });
 }
 
 async function connectStore(kind: SqlKind | undefined, file: OpenedFile): Promise<TokenStore> {

@@ -1,7 +1,8 @@
 import { isDiskFull } from '../../files/explained';
+import { FORMER, refuseOlder, type Catalog } from './catalog';
 import type { SqlConnection } from './connection';
 import type { StoreDigest } from './digest';
-import type { DigestFile, Recorded } from './digest-file';
+import { emptyGeneration, type DigestFile, type Recorded } from './digest-file';
 import { StoreDamaged } from './port';
 import { FORMER_SCHEMA_VERSION, JOURNAL, LOCK, LOCKING, SCHEMA_VERSION, schemaVersion } from './schema';
 import { verifyStore, type StoreProblem } from './verification';
@@ -11,6 +12,7 @@ import { completeFormer, makeNew } from './writing';
 export interface OpenedFile {
   readonly path: string;
   readonly digestFile: DigestFile;
+  readonly catalog: Catalog;
   /** Whether a file without a schema is a new one where there is no digest file. */
   readonly mayBeNew: boolean;
   /** Whether it is opened to be read only: it is neither completed nor is its digest file brought up. */
@@ -44,7 +46,8 @@ export async function settle(connection: SqlConnection, file: OpenedFile): Promi
     throw new Error(`${file.path} was written by a later release of KithDB (schema ${version})`);
   }
   if (version === 0 && isNew(file, recorded)) {
-    const generation = recorded.state === 'sound' ? recorded.digest.generation : 0;
+    const generation = emptyGeneration(recorded);
+    await refuseOlder(file.path, generation, file.catalog);
     const digest = await makeNew(connection, generation + 1);
     await file.digestFile.write(digest);
     return digest;
@@ -52,6 +55,9 @@ export async function settle(connection: SqlConnection, file: OpenedFile): Promi
   const { own, problems } = await verifyStore(connection, recorded);
   if (problems.length > 0) {
     throw damagedBy(file, problems);
+  }
+  if (own === undefined) {
+    await refuseOlder(file.path, FORMER, file.catalog);
   }
   const digest = own ?? (await completeFormer(connection));
   const isBehind = recorded.state !== 'sound' || recorded.digest.generation < digest.generation;

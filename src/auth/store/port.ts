@@ -106,6 +106,12 @@ export interface TokenStore {
   deleteToken(id: number): Promise<boolean>;
 
   /**
+   * Compares the store with the catalog of the engine, and notes in that what it does not have yet. Every change from then
+   * on is noted in it before it resolves. A store that is older is closed: {@link fault}.
+   */
+  compare(): Promise<void>;
+
+  /**
    * Writes a consistent, durable copy without {@link SECRET_SETTINGS} to a new file, and its digest beside it; false when
    * there is nothing that could be copied.
    * @throws StoreDamaged when it cannot be read whole; then there is no file.

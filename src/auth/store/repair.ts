@@ -2,6 +2,7 @@ import { copyFile, rename, rm } from 'node:fs/promises';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { makeFolder, syncFolder } from '../../files/folder';
+import { CatalogAtRest } from './catalog';
 import { isDamage, isReadOnly, openConnection, type SqlConnection, type SqlKind } from './connection';
 import { besides, storeFiles, storeProblems } from './copy';
 import { DigestBuilder, StoreDigest } from './digest';
@@ -44,8 +45,15 @@ const PAGE = 1000;
  * and leaves authentication enabled. What is replaced is copied first. A kill leaves a store that is closed still, and
  * that the next repair mends.
  * @param stamp names the folder for what is replaced.
+ * @param takesOlder whether a store with its digest is in force although the catalog of the engine has a later generation:
+ *   what was deleted or replaced since then works again.
  */
-export async function repairStore(dataDir: string, stamp: string, kind?: SqlKind): Promise<StoreRepair> {
+export async function repairStore(
+  dataDir: string,
+  stamp: string,
+  kind?: SqlKind,
+  takesOlder = false,
+): Promise<StoreRepair> {
   const problems = await storeProblems(dataDir, kind);
   const none = { keptAdmin: false, keptTokens: 0, droppedTokens: [], salvage: undefined };
   if (problems.length === 0) {
@@ -53,16 +61,17 @@ export async function repairStore(dataDir: string, stamp: string, kind?: SqlKind
   }
   const digestFile = new DigestFile(dataDir);
   const recorded = await digestFile.read();
+  const noted = await new CatalogAtRest(dataDir).generation();
   const salvage = join('salvage', stamp);
   await setAside(dataDir, join(dataDir, salvage));
   const renewed = `${storePath(dataDir)}.new`;
   await rm(renewed, { force: true });
   const { digest, ...kept } = (await isEmpty(dataDir))
-    ? { ...none, digest: await writeNothing(renewed, recorded, kind) }
+    ? { ...none, digest: await writeNothing(renewed, recorded, noted, kind) }
     : await besides(dataDir, async (copy) => {
         const connection = await openConnection(copy, kind);
         try {
-          return await writeSound(connection, recorded, renewed);
+          return await writeSound(await Source.of(connection, { recorded, noted, takesOlder }), renewed);
         } finally {
           await connection.close();
         }
@@ -89,13 +98,23 @@ async function setAside(dataDir: string, folder: string): Promise<void> {
   await syncFolder(folder);
 }
 
-async function writeNothing(path: string, recorded: Recorded, kind?: SqlKind): Promise<StoreDigest> {
+async function writeNothing(
+  path: string,
+  recorded: Recorded,
+  noted: number,
+  kind?: SqlKind,
+): Promise<StoreDigest> {
   const known = recorded.state === 'sound' ? recorded.digest : StoreDigest.empty(0);
   return writeStore(path, kind, {
     rows: only(authStateRow('true')),
-    generation: known.generation + 1,
-    lastTokenId: known.lastTokenId,
+    generation: Math.max(known.generation, noted) + 1,
+    lastTokenId: highestTokenId(known.lastTokenId, known, noted),
   });
+}
+
+/** The highest id that a token may have had: none of the changes that only the catalog knows made more than one. */
+function highestTokenId(last: number, known: StoreDigest | undefined, noted: number): number {
+  return last + Math.max(0, noted - (known?.generation ?? 0));
 }
 
 async function* only(row: StoredRow): AsyncGenerator<StoredRow> {
@@ -105,8 +124,7 @@ async function* only(row: StoredRow): AsyncGenerator<StoredRow> {
 type Kept = Omit<StoreRepair, 'sound' | 'problems' | 'salvage'> & { readonly digest: StoreDigest };
 
 /** Writes what verifies of a copy of the damaged store to a new file. */
-async function writeSound(connection: SqlConnection, recorded: Recorded, path: string): Promise<Kept> {
-  const source = await Source.of(connection, recorded);
+async function writeSound(source: Source, path: string): Promise<Kept> {
   const rows = new DigestBuilder();
   for await (const row of source.rows()) rows.add(row.counted);
   const readable = rows.build(0, 0);
@@ -124,28 +142,43 @@ async function writeSound(connection: SqlConnection, recorded: Recorded, path: s
       if (isKept && !(row.kind === 'setting' && row.name === 'auth_enabled')) yield row;
     }
   };
-  const { generation, lastTokenId: last } = source;
+  const { generation, highestTokenId: last } = source;
   const content = { rows: verified(), generation: generation + 1, lastTokenId: last };
-  const digest = await writeStore(path, connection.kind, content);
+  const digest = await writeStore(path, source.kind, content);
   return { ...seen, digest };
+}
+
+/** What is known of a store beside itself. */
+interface Beside {
+  readonly recorded: Recorded;
+  /** The generation that the catalog of the engine has. */
+  readonly noted: number;
+  readonly takesOlder: boolean;
 }
 
 /** A damaged store, read as far as it goes, and what its rows are compared with. */
 class Source {
   private constructor(
     private readonly connection: SqlConnection,
-    /** The newest digest that is sound: that of the file, or the store's own. */
+    /** The newest digest that is sound, of the file or the store's own, unless the catalog of the engine has a later one that counts. */
     private readonly trusted: StoreDigest | undefined,
     /** A store of the former schema has no digests; it counts as a whole, or not at all. */
     private readonly isSoundFormer: boolean,
+    /** The last generation that is known. */
     readonly generation: number,
-    readonly lastTokenId: number,
+    /** The highest id of a row that may be there. */
+    private readonly lastTokenId: number,
+    /** The highest id that a token may have had. */
+    readonly highestTokenId: number,
   ) {}
 
-  static async of(connection: SqlConnection, recorded: Recorded): Promise<Source> {
+  static async of(connection: SqlConnection, { recorded, noted, takesOlder }: Beside): Promise<Source> {
     const version = await readable(() => schemaVersion(connection));
     const isSoundFormer =
-      version === FORMER_SCHEMA_VERSION && recorded.state === 'absent' && (await isIntact(connection));
+      version === FORMER_SCHEMA_VERSION &&
+      recorded.state === 'absent' &&
+      (noted === 0 || takesOlder) &&
+      (await isIntact(connection));
     if (version === FORMER_SCHEMA_VERSION) {
       // Of this copy; its rows are read like others then.
       await readable(() => connection.script(FROM_FORMER_SCHEMA));
@@ -155,9 +188,16 @@ class Source {
       text === undefined ? undefined : StoreDigest.parse(text),
       recorded.state === 'sound' ? recorded.digest : undefined,
     ].filter((digest) => digest !== undefined);
-    const [trusted] = digests.sort((a, b) => b.generation - a.generation);
-    const last = isSoundFormer ? await lastTokenId(connection) : (trusted?.lastTokenId ?? 0);
-    return new Source(connection, trusted, isSoundFormer, trusted?.generation ?? 0, last);
+    const [newest] = digests.sort((a, b) => b.generation - a.generation);
+    const last = isSoundFormer ? await lastTokenId(connection) : (newest?.lastTokenId ?? 0);
+    const generation = Math.max(newest?.generation ?? 0, noted);
+    const trusted = takesOlder || newest?.generation === generation ? newest : undefined;
+    const highest = highestTokenId(last, newest, noted);
+    return new Source(connection, trusted, isSoundFormer, generation, last, highest);
+  }
+
+  get kind(): SqlKind {
+    return this.connection.kind;
   }
 
   /**

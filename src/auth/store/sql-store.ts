@@ -1,5 +1,6 @@
 import { rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { whyOlder } from './catalog';
 import { isBusy, isDamage, isReadOnly, type SqlConnection, type SqlRow } from './connection';
 import { adminRow, settingRow, tokenRow, type CountedRow, type RowChanges, type StoreDigest } from './digest';
 import { DigestFile } from './digest-file';
@@ -44,6 +45,8 @@ type TokenRow = StoredRow & { readonly kind: 'token' };
 /** The store in a SQLite file. Both libraries write the same file. */
 export class SqlStore implements TokenStore {
   #fault: StoreDamaged | undefined;
+  /** Whether it was compared with the catalog of the engine. */
+  #isCompared = false;
   /** Statements of one connection see a transaction that is under way, so everything runs one after the other. */
   #last: Promise<unknown> = Promise.resolve();
 
@@ -202,8 +205,16 @@ export class SqlStore implements TokenStore {
     });
   }
 
+  compare(): Promise<void> {
+    return this.#inTurn(async () => {
+      await this.#compare();
+      await this.file.catalog.note(this.digest.generation);
+    });
+  }
+
   copyTo(path: string): Promise<boolean> {
     return this.#inTurn(async () => {
+      await this.#compare();
       const { generation, lastTokenId } = this.digest;
       const content = { rows: this.#soundRows(), generation, lastTokenId };
       const copied = await writeStore(path, this.kind, content);
@@ -327,6 +338,16 @@ export class SqlStore implements TokenStore {
     return result;
   }
 
+  /** Finds a store that is older than the catalog of the engine. Later it is never older. */
+  async #compare(): Promise<void> {
+    if (this.#isCompared) return;
+    const older = whyOlder(this.digest.generation, await this.file.catalog.generation());
+    if (older !== undefined) {
+      throw this.#found(older);
+    }
+    this.#isCompared = true;
+  }
+
   /** Closes the store to all that follows, because it is damaged. */
   #found(what: string): StoreDamaged {
     if (this.#fault === undefined) {
@@ -338,10 +359,12 @@ export class SqlStore implements TokenStore {
 
   /**
    * Makes a change whole, with the digest of what is there after it: the next digest file is prepared, the store commits,
-   * and the file takes its name. A crash in between leaves a store that is newer than the file.
+   * the file takes its name, and the catalog of the engine gets the generation. A crash in between leaves a store that is
+   * newer than the file, or than the catalog. A store that is older must not get a generation that the catalog has.
    */
   #change<T>(work: () => Promise<Changed<T>>): Promise<T> {
     return this.#inTurn(async () => {
+      await this.#compare();
       let next: StoreDigest | undefined;
       let result: T;
       await this.connection.script('BEGIN IMMEDIATE');
@@ -373,6 +396,7 @@ export class SqlStore implements TokenStore {
       // The change is in the store. Going on would answer it as failed, and keep it.
       throw this.#found(`${this.file.digestFile.path} cannot be replaced: ${(error as Error).message}`);
     }
+    await this.file.catalog.note(next.generation);
   }
 
   /** Takes back a change that failed. After a commit that failed nobody knows what is on the disk until it is read. */

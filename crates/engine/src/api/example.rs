@@ -2,25 +2,25 @@
 
 use super::body::{Budget, Result};
 use super::id::read_id;
-use super::vector::VectorReader;
+use super::vector::{INPUT_KEYS, VectorReader};
 use crate::json::{Kind, Reader};
 use crate::query::tree::{Example, Pair};
 
-/// Keys of a sparse vector and of an inference input: an object with one of them is an example.
-const OBJECT_KEYS: [&str; 7] = ["indices", "values", "text", "image", "object", "model", "options"];
+/// Keys of a sparse vector. An object that begins with one of them, or with one of an input of a model, is an example.
+const SPARSE_KEYS: [&str; 2] = ["indices", "values"];
 
-/// Reads a vector or the id of a point.
+/// Reads a vector, a text in its place, or the id of a point.
 pub(super) fn read(reader: &mut Reader<'_>) -> Result<Example> {
     match reader.peek()? {
-        Kind::Array | Kind::Object => VectorReader::default().value(reader).map(Example::Vector),
+        Kind::Array | Kind::Object => VectorReader::of_queries().value(reader).map(Example::Vector),
         Kind::Number | Kind::String => read_id(reader).map(Example::Id),
         other => Err(reader.error(format!("expected a vector or a point ID, got {}", other.word()))),
     }
 }
 
-/// Whether the next object is an example: a sparse vector or an inference input. Consumes nothing.
+/// Whether the next object is an example: a sparse vector or an input of a model. Consumes nothing.
 pub(super) fn is_object(reader: &mut Reader<'_>) -> Result<bool> {
-    Ok(reader.peek_key()?.is_some_and(|key| OBJECT_KEYS.contains(&&*key)))
+    Ok(reader.peek_key()?.is_some_and(|key| SPARSE_KEYS.contains(&&*key) || INPUT_KEYS.contains(&&*key)))
 }
 
 /// Reads a list of examples.

@@ -17,6 +17,7 @@ mod search_params;
 mod selectors;
 #[cfg(test)]
 mod tests;
+mod text_input;
 mod update;
 mod upsert;
 mod vector;

@@ -224,7 +224,7 @@ fn read_search_vector(reader: &mut Reader<'_>) -> Result<(Box<str>, VectorValue)
 
 /// Reads a vector, but not a multi-vector: only queries accept these.
 fn read_single(reader: &mut Reader<'_>) -> Result<VectorValue> {
-    match VectorReader::default().value(reader)? {
+    match VectorReader::of_queries().value(reader)? {
         VectorValue::Multi(_) => {
             Err(reader.error("a search takes a dense or a sparse vector, a query takes multi vectors, too"))
         }

@@ -128,7 +128,7 @@ fn read_point_vectors(
     budget: &mut Budget<'_>,
 ) -> Result<Vec<(PointId, NamedVectors)>> {
     let limits = budget.limits;
-    let mut forms = VectorReader::default();
+    let mut forms = VectorReader::of_documents();
     budget.list(reader, |r| {
         let (mut id, mut vectors) = (None, None);
         r.object(|r, key| {

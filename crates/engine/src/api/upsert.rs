@@ -48,7 +48,7 @@ pub(super) fn read(reader: &mut Reader<'_>, budget: &mut Budget<'_>) -> Result<U
 
 fn read_points(reader: &mut Reader<'_>, budget: &mut Budget<'_>) -> Result<Vec<PointInput>> {
     let limits = budget.limits;
-    let mut forms = VectorReader::default();
+    let mut forms = VectorReader::of_documents();
     let mut scratch = Vec::new();
     budget.list(reader, |r| {
         let (mut id, mut vectors, mut payload) = (None, None, None);
@@ -111,7 +111,7 @@ fn read_columns(reader: &mut Reader<'_>, budget: &mut Budget<'_>) -> Result<Vec<
 }
 
 fn read_vector_columns(reader: &mut Reader<'_>, limits: &Limits) -> Result<VectorColumns> {
-    let mut forms = VectorReader::default();
+    let mut forms = VectorReader::of_documents();
     if reader.peek()? != Kind::Object {
         return column(reader, limits, |r| forms.value(r)).map(VectorColumns::Unnamed);
     }

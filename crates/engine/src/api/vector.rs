@@ -1,32 +1,44 @@
-//! Vectors of points and of queries, in their three forms (C2.3).
+//! Vectors of points and of queries, in their three forms (C2.3), and the texts that stand for them (C16).
 
 use super::body::{Result, list};
+use super::text_input::TextInputReader;
 use crate::collection::update::NamedVectors;
+use crate::embedding::EmbeddingPurpose;
 use crate::error::Error;
 use crate::json::{Kind, Reader};
 use crate::limits::Limits;
 use crate::vectors::{MAX_ELEMENTS, MultiVector, SparseVector, VectorValue};
 
-/// Keys of an inference input, from which other servers compute a vector.
-const INFERENCE_KEYS: [&str; 5] = ["text", "image", "object", "model", "options"];
+/// Keys of an input of a model.
+pub(super) const INPUT_KEYS: [&str; 5] = ["text", "image", "object", "model", "options"];
 
 /// Bytes of a short component in a body, its comma included.
 const USUAL_COMPONENT_BYTES: usize = 8;
 /// Components that are reserved for the first vector.
 const MOST_RESERVED: usize = 1024;
 
-const NO_INFERENCE: &str = "inference inputs are not available, send the vector itself";
-
 /// Reads the vectors of one request. Memory is reserved for a vector of the previous one's length.
 #[derive(Default)]
 pub(super) struct VectorReader {
     last_len: usize,
+    texts: TextInputReader,
 }
 
 impl VectorReader {
-    /// Reads a vector in any form: numbers, rows of numbers, or `{indices, values}`.
+    /// A reader of vectors that are stored.
+    pub(super) fn of_documents() -> VectorReader {
+        VectorReader::default()
+    }
+
+    /// A reader of vectors that are searched with.
+    pub(super) fn of_queries() -> VectorReader {
+        VectorReader { texts: TextInputReader::new(EmbeddingPurpose::Query), ..VectorReader::default() }
+    }
+
+    /// Reads a vector in any form: numbers, rows of numbers, `{indices, values}`, or `{text, model}`.
     pub(super) fn value(&mut self, reader: &mut Reader<'_>) -> Result<VectorValue> {
         match reader.peek()? {
+            Kind::Object if has_input(reader)? => self.texts.vector(reader),
             Kind::Object => read_sparse(reader).map(VectorValue::Sparse),
             Kind::Array if reader.peek_first()? == Some(Kind::Array) => {
                 self.multi(reader).map(VectorValue::Multi)
@@ -86,16 +98,14 @@ impl VectorReader {
 
     /// Reads the vectors of a point: an array for the unnamed one, or a map of names to vectors.
     pub(super) fn of_point(&mut self, reader: &mut Reader<'_>, limits: &Limits) -> Result<NamedVectors> {
-        if reader.peek()? != Kind::Object {
+        if reader.peek()? != Kind::Object || has_input(reader)? {
             return Ok(vec![("".into(), self.value(reader)?)]);
         }
         let place = reader.path();
         let mut vectors: NamedVectors = Vec::new();
         reader.object(|r, name| {
-            match r.peek()? {
-                Kind::Null => return r.skip(),
-                Kind::String if INFERENCE_KEYS.contains(&name) => return Err(r.error(NO_INFERENCE)),
-                _ => {}
+            if r.take_null()? {
+                return Ok(());
             }
             let vector = self.value(r)?;
             let earlier = vectors.iter().position(|(known, _)| **known == *name);
@@ -115,26 +125,33 @@ impl VectorReader {
     }
 }
 
+/// Whether the next object is an input of a model: it names the model, or has a text. A map of vectors may have these
+/// names, but no strings. Consumes nothing.
+fn has_input(reader: &mut Reader<'_>) -> Result<bool> {
+    let is_input_key = |key: &str| INPUT_KEYS.contains(&key);
+    if !reader.peek_key()?.is_some_and(|key| is_input_key(&key)) {
+        return Ok(false);
+    }
+    let mut has_string = false;
+    reader.clone().object(|r, key| {
+        has_string |= is_input_key(key) && r.peek()? == Kind::String;
+        r.skip()
+    })?;
+    Ok(has_string)
+}
+
 /// Reads `{indices, values}`.
 fn read_sparse(reader: &mut Reader<'_>) -> Result<SparseVector> {
     let place = reader.path();
     let (mut indices, mut values): (Option<Vec<u32>>, Option<Vec<f32>>) = (None, None);
-    let mut inference = false;
     reader.object(|r, key| {
         match key {
             "indices" => indices = r.optional(read_indices)?,
             "values" => values = r.optional(read_values)?,
-            key if INFERENCE_KEYS.contains(&key) => {
-                inference = true;
-                r.skip()?;
-            }
             _ => r.unknown()?,
         }
         Ok(())
     })?;
-    if inference {
-        return Err(reader.error(NO_INFERENCE));
-    }
     let indices = indices.ok_or_else(|| reader.missing("indices"))?;
     let values = values.ok_or_else(|| reader.missing("values"))?;
     SparseVector::new(indices, values).map_err(|fault| Error::bad(format!("{place}.{fault}")))

@@ -2,9 +2,11 @@
 //!
 //! No other file has the names of the collections, so there is a copy of it.
 
+use super::OpenError;
 use crate::change::Input;
 use crate::checkpoint::Manifest;
 use crate::config::CollectionConfig;
+use crate::faults::PlantedFault;
 use crate::recent_operations::RecentOperations;
 use crate::storage::header::{BadBody, read_body, with_body_header};
 use crate::storage::{ErrorKind, OtherFormat, Storage, StorageError, make_dir, replace};
@@ -24,11 +26,13 @@ pub const PATH: &str = "catalog/CATALOG";
 pub const COPY_PATH: &str = "collections/CATALOG";
 
 const MAGIC: &[u8; 8] = b"KITHCATA";
-/// Version of the format that this release writes, where there are operations that came with an identity.
-const VERSION: u32 = 2;
-/// The version without them.
+/// Version of the format that this release writes, where there is a generation of the store of authentication.
+const VERSION: u32 = 3;
+/// The version without it, where there are operations that came with an identity.
+const WITHOUT_GENERATION: u32 = 2;
+/// The version without either.
 const WITHOUT_OPERATIONS: u32 = 1;
-/// Follows the entries where operations come: no collection has that number.
+/// Follows the entries where operations or a generation come: no collection has that number.
 const END_OF_ENTRIES: [u8; 8] = [0; 8];
 
 /// Number, name and configuration at creation of a collection.
@@ -45,6 +49,8 @@ pub struct CatalogFile {
     pub entries: Vec<SavedEntry>,
     /// The last operations on the catalog that came with an identity, each with its LSN.
     pub operations: RecentOperations,
+    /// The generation of the store of authentication that was noted last (C3.8); 0 where none was.
+    pub auth_generation: u64,
 }
 
 /// The body of a creation: number, then lengths and bytes of name and configuration.
@@ -96,7 +102,11 @@ pub struct Found {
 impl CatalogFile {
     /// Version of its format.
     fn version(&self) -> u32 {
-        if self.operations.is_empty() { WITHOUT_OPERATIONS } else { VERSION }
+        match (self.auth_generation, self.operations.is_empty()) {
+            (0, true) => WITHOUT_OPERATIONS,
+            (0, false) => WITHOUT_GENERATION,
+            (1.., _) => VERSION,
+        }
     }
 
     /// Replaces both files, the copy first: it is never behind the other.
@@ -143,7 +153,9 @@ impl CatalogFile {
         let (main_damage, copy_damage) = (damage(&main), damage(&copy));
         match (main.ok().flatten(), copy.ok().flatten()) {
             (Some(file), copy) => {
-                let stale = copy.is_none_or(|copy| copy.lsn != file.lsn).then_some(COPY_DIR);
+                let is_same =
+                    |copy: CatalogFile| (copy.lsn, copy.auth_generation) == (file.lsn, file.auth_generation);
+                let stale = (!copy.is_some_and(is_same)).then_some(COPY_DIR);
                 Ok(Found { file, fault: copy_damage.map(|what| (COPY_PATH, what)), stale })
             }
             (None, Some(file)) => {
@@ -195,9 +207,12 @@ impl CatalogFile {
         for (id, name, config) in &self.entries {
             body.extend_from_slice(&encode_entry(*id, name, config));
         }
-        if self.version() == VERSION {
+        if self.version() != WITHOUT_OPERATIONS {
             body.extend_from_slice(&END_OF_ENTRIES);
             self.operations.encode(&mut body);
+        }
+        if self.version() == VERSION {
+            body.extend_from_slice(&self.auth_generation.to_le_bytes());
         }
         body
     }
@@ -206,15 +221,17 @@ impl CatalogFile {
     pub(crate) fn decode(body: &[u8]) -> Option<CatalogFile> {
         let (lsn, body) = body.split_first_chunk()?;
         let (next_id, mut rest) = body.split_first_chunk()?;
-        let (mut entries, mut operations) = (Vec::new(), RecentOperations::default());
+        let (mut entries, mut operations, mut auth_generation) = (Vec::new(), RecentOperations::default(), 0);
         while !rest.is_empty() {
             if let Some(after) = rest.strip_prefix(&END_OF_ENTRIES) {
                 let mut input = Input(after);
                 operations = RecentOperations::decode(&mut input).ok()?;
-                // A file without operations ends before them.
-                if operations.is_empty() || !input.0.is_empty() {
-                    return None;
-                }
+                auth_generation = match input.0 {
+                    // A file with neither operations nor a generation ends before them.
+                    [] if operations.is_empty() => return None,
+                    [] => 0,
+                    rest => Some(u64::from_le_bytes(rest.try_into().ok()?)).filter(|number| *number > 0)?,
+                };
                 break;
             }
             let (entry, after) = decode_entry(rest)?;
@@ -226,7 +243,21 @@ impl CatalogFile {
             next_id: u64::from_le_bytes(*next_id),
             entries,
             operations,
+            auth_generation,
         })
+    }
+}
+
+/// The generation of the store of authentication in the files of a folder that an engine may have open. 0 where there is
+/// none, and where the catalog is lost, without which no engine opens.
+///
+/// # Errors
+/// When the files cannot be read, or another release wrote them.
+pub fn noted_auth_generation(storage: &dyn Storage) -> Result<u64, OpenError> {
+    match CatalogFile::load(storage) {
+        Ok(found) => Ok(found.file.auth_generation),
+        Err(NoCatalog::Lost(_)) => Ok(0),
+        Err(why) => Err(why.into()),
     }
 }
 
@@ -283,7 +314,7 @@ fn read(storage: &dyn Storage, dir: &str) -> Result<Option<CatalogFile>, Unusabl
         bytes => bytes.map_err(Unusable::Storage)?,
     };
     // As for a manifest: the log is cut because this file has its records, so its name must be durable.
-    storage.sync_dir(dir).map_err(Unusable::Storage)?;
+    PlantedFault::CachedCatalogTrusted.skips(|| storage.sync_dir(dir)).map_err(Unusable::Storage)?;
     let decode = |body: &[u8]| CatalogFile::decode(body).map(|file| (file.version(), file));
     read_body(&bytes, MAGIC, WITHOUT_OPERATIONS..=VERSION, decode).map(Some).map_err(|bad| match bad {
         BadBody::Undecodable => Unusable::Damaged("cannot be decoded".to_string()),
@@ -299,76 +330,4 @@ fn read(storage: &dyn Storage, dir: &str) -> Result<Option<CatalogFile>, Unusabl
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::storage::SimDisk;
-    use crate::storage::header::BODY_HEADER_BYTES;
-
-    fn file(lsn: u64) -> CatalogFile {
-        CatalogFile { lsn: Lsn::new(lsn), next_id: 7, ..CatalogFile::default() }
-    }
-
-    fn spoil(disk: &SimDisk, path: &str, at: usize) {
-        disk.decay(path, |bytes| bytes[at] ^= 1).expect("the file is there");
-    }
-
-    #[test]
-    fn the_copy_replaces_a_file_that_cannot_be_used_and_both_are_to_be_written_again() {
-        let disk = SimDisk::new();
-        file(5).store(&disk).expect("a disk that works");
-        let found = CatalogFile::load(&disk).unwrap_or_else(|_| panic!("both are sound"));
-        assert!(found.file.lsn == Lsn::new(5) && found.fault.is_none() && found.stale.is_none());
-        spoil(&disk, COPY_PATH, 20);
-        let found = CatalogFile::load(&disk).unwrap_or_else(|_| panic!("the file is sound"));
-        assert_eq!(found.fault, Some((COPY_PATH, "the file CATALOG is damaged".to_string())));
-        assert_eq!(found.stale, Some(COPY_DIR));
-        file(6).store(&disk).expect("a disk that works");
-        for (lost, what) in [(false, "the file CATALOG is damaged"), (true, "the file CATALOG is missing")] {
-            if lost {
-                disk.remove(PATH).expect("it is there");
-            } else {
-                spoil(&disk, PATH, 20);
-            }
-            let found = CatalogFile::load(&disk).unwrap_or_else(|_| panic!("the copy is sound"));
-            assert_eq!((found.file.lsn, found.fault), (Lsn::new(6), Some((PATH, what.to_string()))));
-        }
-        spoil(&disk, COPY_PATH, 20);
-        let lost = NoCatalog::Lost("the file CATALOG is damaged".to_string());
-        assert_eq!(CatalogFile::load(&disk).err(), Some(lost));
-    }
-
-    /// What a later release may write: another body, with the right checksum.
-    fn write_later(disk: &SimDisk, path: &str) {
-        let later = |bytes: &mut Vec<u8>| {
-            bytes[8] = 9;
-            bytes.truncate(BODY_HEADER_BYTES + 5);
-            let crc = crc32c::crc32c(&bytes[BODY_HEADER_BYTES..]);
-            bytes[12..16].copy_from_slice(&crc.to_le_bytes());
-        };
-        disk.decay(path, later).expect("the file is there");
-    }
-
-    #[test]
-    fn a_later_format_is_refused_and_a_changed_version_number_alone_is_damage() {
-        let disk = SimDisk::new();
-        file(5).store(&disk).expect("a disk that works");
-        spoil(&disk, PATH, 9);
-        let found = CatalogFile::load(&disk).unwrap_or_else(|_| panic!("the copy is sound"));
-        assert!(
-            found.fault.is_some_and(|(path, what)| path == PATH && what.contains("the body of version 1"))
-        );
-        file(5).store(&disk).expect("a disk that works");
-        write_later(&disk, PATH);
-        let refused = CatalogFile::load(&disk).err();
-        assert!(matches!(refused, Some(NoCatalog::Refused(why)) if why.contains("format version 9")));
-        write_later(&disk, COPY_PATH);
-        assert!(matches!(CatalogFile::load(&disk).err(), Some(NoCatalog::Refused(_))));
-        // A later release that ended after it had written the copy and before it wrote the file.
-        file(5).store(&disk).expect("a disk that works");
-        write_later(&disk, COPY_PATH);
-        assert!(
-            CatalogFile::load(&disk)
-                .is_ok_and(|found| found.fault.is_some() && found.stale == Some(COPY_DIR))
-        );
-    }
-}
+mod tests;

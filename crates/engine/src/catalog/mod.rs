@@ -16,7 +16,7 @@ mod staging;
 pub use crate::wal::CATALOG;
 pub use claim::{UNFINISHED_RESTORE, claim, claim_to_read};
 pub use entry::{DeletionReply, Entry, Use};
-pub use file::{COPY_PATH as CATALOG_COPY, CatalogFault, SavedEntry, catalog_fault};
+pub use file::{COPY_PATH as CATALOG_COPY, CatalogFault, SavedEntry, catalog_fault, noted_auth_generation};
 pub use open::{Mode, Opened, open};
 pub use open_error::OpenError;
 pub use rehearsal::{
@@ -32,7 +32,7 @@ use crate::deadline::Gone;
 use crate::error::Error;
 use crate::faults::PlantedFault;
 use crate::recent_operations::{CallIdentity, Known, RecentOperations};
-use crate::storage::{StorageError, map_faults};
+use crate::storage::{ErrorKind, StorageError, map_faults};
 use crate::types::Lsn;
 use crate::wal::{Appender, Durability, LogError};
 use arc_swap::ArcSwap;
@@ -80,6 +80,8 @@ struct Ledger {
     saved_lsn: Lsn,
     /// The last operations that came with an identity, each with its LSN.
     operations: RecentOperations,
+    /// The generation of the store of authentication that was noted last; 0 where none was.
+    auth_generation: u64,
     /// The file or its copy is damaged or out of date: both are to be written again.
     is_stale: bool,
     /// Why the last attempt to write it failed.
@@ -280,7 +282,9 @@ impl Catalog {
                 let path = if dir == file::COPY_DIR { file::COPY_PATH } else { file::PATH };
                 (path, "the file CATALOG is missing or an older one".to_string())
             }
-            Ok(Found { file: found, .. }) if found.lsn != ledger.saved_lsn => {
+            Ok(Found { file: found, .. })
+                if (found.lsn, found.auth_generation) != (ledger.saved_lsn, ledger.auth_generation) =>
+            {
                 (file::PATH, "the file CATALOG is missing or an older one, and so is its copy".to_string())
             }
             Ok(_) => return None,
@@ -298,7 +302,32 @@ impl Catalog {
     /// # Errors
     /// The disk's; the file before it stays in force.
     pub fn checkpoint(&self) -> Result<(), StorageError> {
+        self.write_file(&mut self.ledger.lock())
+    }
+
+    /// The generation of the store of authentication that was noted last (C3.8); 0 where none was.
+    pub fn auth_generation(&self) -> u64 {
+        self.ledger.lock().auth_generation
+    }
+
+    /// Notes a generation of the store of authentication, durably, unless a later one was noted. It is in no record of the
+    /// log: the file alone says it, so that it can be read before the log is.
+    ///
+    /// # Errors
+    /// `StorageFull` and `Internal`; then the next checkpoint of the catalog tries again to write it.
+    pub fn note_auth_generation(&self, generation: u64) -> Result<(), Error> {
         let mut ledger = self.ledger.lock();
+        if generation > ledger.auth_generation {
+            ledger.auth_generation = generation;
+            ledger.is_stale |= !PlantedFault::GenerationNotNoted.is_on();
+        }
+        self.write_file(&mut ledger).map_err(|error| match error.kind() {
+            ErrorKind::Full => Error::StorageFull,
+            _ => Error::Internal(error.public()),
+        })
+    }
+
+    fn write_file(&self, ledger: &mut Ledger) -> Result<(), StorageError> {
         if ledger.last_lsn == ledger.saved_lsn && !ledger.is_stale {
             return Ok(());
         }
@@ -311,6 +340,7 @@ impl Catalog {
             next_id: ledger.next_id,
             entries: entries.map(|entry| (entry.id, entry.name.clone(), Arc::clone(&entry.config))).collect(),
             operations: ledger.operations.clone(),
+            auth_generation: ledger.auth_generation,
         };
         let stored = file.store(&*self.shared.storage);
         ledger.fault = stored.as_ref().err().map(ToString::to_string);

@@ -89,6 +89,7 @@ fn open_with(
 ) -> Result<Opened, OpenError> {
     let Found { file: saved, stale, fault: catalog_fault } = CatalogFile::load(&**storage)?;
     let stale = stale.map(|dir| (dir, saved.clone()));
+    let auth_generation = saved.auth_generation;
     let opening = OpeningOptions { threads: mode.threads(), row_chunk_bytes: thresholds.row_chunk_bytes };
     let mut replay = Replay::load(Arc::clone(storage), saved, opening);
     let options = LogOptions {
@@ -129,7 +130,7 @@ fn open_with(
         let done = if is_stale { "it is written with the next checkpoint" } else { "it is written again" };
         (path, format!("{what}; {OTHER_IS_SOUND}; {done}"))
     });
-    let ledger = Ledger { next_id, last_lsn, saved_lsn, operations, is_stale, fault: None };
+    let ledger = Ledger { next_id, last_lsn, saved_lsn, operations, auth_generation, is_stale, fault: None };
     Ok(Opened { catalog: Arc::new(Catalog::new(shared, entries, ledger)), report, damage })
 }
 

@@ -2,7 +2,7 @@
 //! while no engine has it open.
 
 use super::{Engine, Options};
-use crate::catalog::{OpenError, claim, claim_to_read};
+use crate::catalog::{OpenError, claim, claim_to_read, noted_auth_generation};
 use crate::collection::OpeningOptions;
 use crate::integrity::{self, CheckReport, LogEnd, RepairReport, UnsoundFile};
 use crate::storage::{LockGuard, RealDisk, Storage};
@@ -45,6 +45,15 @@ pub fn repair_directory(path: &str, stamp: &str, dry_run: bool) -> Result<Repair
 /// As [`integrity::verify_files`].
 pub fn verify_directory(path: &str, log_end: LogEnd) -> Result<Vec<UnsoundFile>, OpenError> {
     integrity::verify_files(disk_at(path)?, OpeningOptions::default().row_chunk_bytes, log_end)
+}
+
+/// The generation of the store of authentication that the catalog of a data directory has noted (C3.8), of whichever process
+/// has it open; 0 where there is none. Nothing in it changes.
+///
+/// # Errors
+/// When the catalog's files cannot be read, or another release wrote them.
+pub fn read_auth_generation(path: &str) -> Result<u64, OpenError> {
+    noted_auth_generation(&*disk_at(path)?)
 }
 
 /// A data directory that this process holds: no engine opens it until this is dropped.

@@ -24,7 +24,7 @@ mod tuning;
 mod write;
 
 pub use background::index_everything;
-pub use directory::{Claim, check_directory, repair_directory, verify_directory};
+pub use directory::{Claim, check_directory, read_auth_generation, repair_directory, verify_directory};
 pub use health_issue::{HealthIssue, HealthIssueKind};
 pub use housekeeping::{checkpoint_everything, run_housekeeping};
 pub use operation::Operation;
@@ -353,6 +353,20 @@ impl Engine {
     /// One pass of the scrub in the caller, as fast as it goes: for tests and simulations.
     pub fn scrub_once(&self) {
         self.scrub.lock().run_once(&self.core.catalog);
+    }
+
+    /// The generation of the store of authentication that was noted last (C3.8); 0 where none was. The engine keeps the
+    /// number and gives it no meaning.
+    pub fn auth_generation(&self) -> u64 {
+        self.core.catalog.auth_generation()
+    }
+
+    /// Notes a generation of the store of authentication, durably, unless a later one was noted.
+    ///
+    /// # Errors
+    /// `StorageFull` and `Internal`; background work then tries again.
+    pub fn note_auth_generation(&self, generation: u64) -> Result<(), Error> {
+        self.core.catalog.note_auth_generation(generation)
     }
 
     /// Links every file that is served into the folder [`STAGING`](catalog::STAGING) of the data directory,

@@ -141,6 +141,7 @@ pub mod forced {
 
     thread_local! {
         static FORCED: Cell<Option<Plan>> = const { Cell::new(None) };
+        static MEANWHILE: Cell<Option<fn()>> = const { Cell::new(None) };
     }
 
     /// Forces a plan on the searches of this thread, or none any more.
@@ -148,8 +149,17 @@ pub mod forced {
         FORCED.set(plan);
     }
 
+    /// What happens during the next search of this thread.
+    #[cfg(test)]
+    pub fn meanwhile(happens: fn()) {
+        MEANWHILE.set(Some(happens));
+    }
+
     /// The plan that is forced.
     pub fn plan() -> Option<Plan> {
+        if let Some(happens) = MEANWHILE.take() {
+            happens();
+        }
         FORCED.get()
     }
 }

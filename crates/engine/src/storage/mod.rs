@@ -32,6 +32,8 @@ pub use crash_points::{CrashPoint, CrashPoints};
 pub use disk::RealDisk;
 pub use error::{ErrorKind, StorageError};
 pub use file_system::{Decision, decide_for, file_system_name};
+#[cfg(test)]
+pub use map::fault_elsewhere;
 pub use map::{Map, map_faults};
 pub use memory::MemoryDisk;
 pub use other_format::OtherFormat;

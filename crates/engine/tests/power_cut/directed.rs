@@ -340,3 +340,79 @@ fn payloads_that_were_copied_forward_are_found_after_a_failed_write() {
         assert_eq!(engine.digest("c"), before);
     }
 }
+
+#[test]
+fn a_generation_of_the_store_of_authentication_is_noted_whole_or_not_at_all_c3_8() {
+    let engine = engine_with_points(3);
+    engine.engine().note_auth_generation(3).expect("a disk that works");
+    engine.ok("upsert_points", "c", points(20..30));
+    let before = engine.digest("c");
+    for calls in 0.. {
+        let mut cut = engine.duplicate();
+        cut.cut(calls);
+        cut.open().expect("it opens");
+        assert_eq!(cut.engine().auth_generation(), 3, "what was noted survives a power cut");
+        let first = cut.disk.calls();
+        cut.disk.crash_after(calls);
+        let noted = cut.engine().note_auth_generation(4);
+        let is_over = cut.disk.calls() - first <= calls;
+        cut.power_cut(calls);
+        let found = cut.engine().auth_generation();
+        assert!(found == 4 || (found == 3 && noted.is_err()), "{found} after {calls} calls, {noted:?}");
+        assert_eq!(cut.digest("c"), before, "after {calls} calls");
+        // An earlier one changes nothing, and the log is cut as before.
+        cut.engine().note_auth_generation(2).expect("a disk that works");
+        cut.checkpoint();
+        cut.power_cut(calls);
+        assert_eq!((cut.engine().auth_generation(), cut.digest("c")), (found, before.clone()));
+        if is_over {
+            assert_eq!(found, 4, "all of it was written");
+            break;
+        }
+    }
+}
+
+#[test]
+fn a_generation_that_a_full_disk_refuses_is_noted_when_there_is_room_c3_8() {
+    let mut engine = engine_with_points(4);
+    engine.checkpoint();
+    for fault in [Fault::Enospc, Fault::FsyncFails] {
+        let generation = engine.engine().auth_generation() + 1;
+        engine.disk.fail_from(1, fault);
+        engine.engine().note_auth_generation(generation).expect_err("the disk refuses it");
+        engine.disk.clear_faults();
+        engine.work(GraphPolicy::WhenGrown);
+        engine.power_cut(5);
+        assert_eq!(engine.engine().auth_generation(), generation);
+    }
+}
+
+/// What a start has read of the catalog, it answers for: nothing else would write the same generation again.
+#[test]
+fn a_catalog_that_only_the_cache_knows_is_made_durable_before_it_is_relied_on_c3_8() {
+    let engine = engine_with_points(6);
+    engine.engine().note_auth_generation(3).expect("a disk that works");
+    let mut taken = 0;
+    for calls in 0.. {
+        let mut killed = engine.duplicate();
+        killed.cut(0);
+        killed.open().expect("it opens");
+        let first = killed.disk.calls();
+        killed.disk.crash_after(calls);
+        let noted = killed.engine().note_auth_generation(4);
+        let is_over = killed.disk.calls() - first <= calls;
+        killed.restart();
+        let found = killed.engine().auth_generation();
+        assert!(found == 4 || noted.is_err(), "after {calls} calls");
+        taken += u32::from(found == 4 && noted.is_err());
+        for seed in 0..8 {
+            let mut cut = killed.duplicate();
+            cut.power_cut(seed);
+            assert_eq!(cut.engine().auth_generation(), found, "after {calls} calls, seed {seed}");
+        }
+        if is_over {
+            break;
+        }
+    }
+    assert!(taken > 0, "some kill must leave a catalog that was not answered for");
+}

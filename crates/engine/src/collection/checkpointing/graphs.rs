@@ -3,6 +3,7 @@
 use super::FreshGraph;
 use crate::checkpoint::Manifest;
 use crate::collection::Collection;
+use crate::faults::PlantedFault;
 use crate::field::FieldGraph;
 use crate::state::View;
 use crate::types::Row;
@@ -74,7 +75,8 @@ impl Collection {
             };
             if indexed.get() >= written.get().saturating_add(step) && graph.file_bytes() <= room {
                 room -= graph.file_bytes();
-                wanted.push((field, graph, indexed));
+                let claims_all = PlantedFault::GraphClaimsOtherRows.is_on();
+                wanted.push((field, graph, if claims_all { view.fields[field].end() } else { indexed }));
             }
         }
         wanted

@@ -308,6 +308,14 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// Skips a value of any kind, checking its syntax, and answers its text.
+    pub fn raw(&mut self) -> Result<&'a str> {
+        self.peek()?;
+        let start = self.at;
+        self.skip()?;
+        Ok(&self.text[start..self.at])
+    }
+
     /// Checks that nothing but white space follows the root value.
     pub fn finish(&mut self) -> Result<()> {
         self.skip_space();

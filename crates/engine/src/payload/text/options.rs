@@ -181,6 +181,24 @@ impl TextOptions {
         }
     }
 
+    /// Makes a language, by its name or code, that of the stop words and of the stemmer where these are not given. A
+    /// language may lack one of the two. False if there is no such language.
+    pub fn set_language(&mut self, name: &str) -> bool {
+        let Some(language) = Language::find(name) else { return false };
+        if self.stop_words.is_none() && language.has_stop_words {
+            self.stop_words = Some(Stops::Language(language));
+        }
+        if self.stemmer.is_none() && language.stemmer.is_some() {
+            self.stemmer = Some(language);
+        }
+        true
+    }
+
+    /// The names of the languages of [`TextOptions::set_language`].
+    pub fn language_names() -> impl Iterator<Item = &'static str> {
+        Language::all().map(|language| language.name)
+    }
+
     /// How texts are split into words.
     pub fn tokenization(&self) -> Tokenization {
         self.tokenization.unwrap_or_default()

@@ -7,6 +7,8 @@ mod registry;
 #[cfg(unix)]
 mod signal;
 
+#[cfg(test)]
+pub use registry::fault_elsewhere;
 pub(super) use registry::faulted_files;
 pub use registry::map_faults;
 

@@ -125,6 +125,15 @@ pub(in crate::storage) fn faulted_files(disk: u64) -> Vec<String> {
     all.into_iter().filter(|(of, _)| *of == disk).map(|(_, path)| path.clone()).collect()
 }
 
+/// Counts a fault of a map that no engine has.
+#[cfg(test)]
+pub fn fault_elsewhere() {
+    // No real map lies there.
+    let start = usize::MAX - (128 << 20);
+    let _map = Registration::of(start, 4096, u64::MAX - 1, "elsewhere").expect("room");
+    mark(start).expect("it was just registered");
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,0 +1,113 @@
+/** The table of contents. A test compares it with the pages that there are. */
+
+const page = (text, link) => ({ text, link });
+
+export const sidebar = [
+  {
+    text: 'Start',
+    items: [
+      page('Quick start', '/quick-start'),
+      page('Concepts', '/concepts'),
+      page('What it has', '/features'),
+      page('Glossary', '/glossary'),
+    ],
+  },
+  {
+    text: 'Guides',
+    items: [
+      page('Filters', '/guides/filters'),
+      page('Keyword and hybrid search', '/guides/text'),
+      page('A document and its chunks', '/guides/document-chunks'),
+      page('RAG with LangChain', '/guides/langchain'),
+      page('Embedded, and many processes', '/guides/embedded'),
+      page('The JavaScript client', '/client'),
+      page('Import and export', '/transfer'),
+      page('Coming from Qdrant or Chroma', '/guides/migrating'),
+    ],
+  },
+  {
+    text: 'Running it',
+    items: [
+      page('As a service', '/deployment'),
+      page('Packages', '/packages'),
+      page('Planning memory', '/guides/memory-planning'),
+      page('What is never lost', '/durability'),
+      page('Securing it', '/guides/securing'),
+      page('Behind a proxy', '/guides/behind-a-proxy'),
+      page('Backup and restore', '/guides/backup'),
+      page('Monitoring', '/guides/monitoring'),
+      page('Operations in full', '/operations'),
+    ],
+  },
+  {
+    text: 'Reference',
+    items: [
+      {
+        ...page('HTTP', '/http/'),
+        collapsed: true,
+        // A group of endpoints each, as the description has them; npm run docs fails where one is not there.
+        items: [
+          page('System', '/http/system'),
+          page('Authentication', '/http/authentication'),
+          page('Collections', '/http/collections'),
+          page('Points', '/http/points'),
+          page('Indexes', '/http/indexes'),
+          page('Search', '/http/search'),
+          page('Not implemented', '/http/not-implemented'),
+          page('Schemas', '/http/schemas'),
+        ],
+      },
+      page('What a client can rely on', '/contract'),
+      page('Differences from Qdrant', '/compatibility'),
+      page('Universal query', '/query'),
+      page('Formulas', '/formula'),
+      page('Repeated calls', '/operation-ids'),
+      page('Command line', '/cli'),
+      page('Configuration', '/configuration'),
+      page('Metrics', '/metrics'),
+    ],
+  },
+  {
+    text: 'Performance',
+    items: [
+      page('Figures', '/performance'),
+      page('Under attack and overload', '/load'),
+      page('Notebook', '/notebook/'),
+    ],
+  },
+  {
+    text: 'Internals',
+    collapsed: true,
+    items: [
+      page('Architecture', '/project/architecture'),
+      page('Engine', '/engine'),
+      page('Index: codes and graph', '/vector-index'),
+      page('Formats on disk', '/formats'),
+      page('Memory', '/memory'),
+      page('Embedding: design', '/embedding'),
+      page('Order of requests', '/scheduling'),
+      page('Order of writes', '/scheduling-writes'),
+      page('Admission', '/admission'),
+      page('Supervision', '/supervision'),
+      page('Store of authentication', '/authentication'),
+      page('Who the caller is', '/callers'),
+      page('Planted faults', '/faults'),
+      page('Decisions', '/decisions'),
+      page('Documentation', '/documentation'),
+    ],
+  },
+  {
+    text: 'Project',
+    collapsed: true,
+    items: [
+      page('Contributing', '/project/contributing'),
+      page('Security', '/project/security'),
+      page('Changelog', '/project/changelog'),
+    ],
+  },
+];
+
+/** The links of all entries. */
+export function sidebarLinks(items = sidebar) {
+  return items.flatMap(({ link, items: inner = [] }) => [...(link ? [link] : []), ...sidebarLinks(inner)]);
+}

@@ -1,0 +1,89 @@
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, relative } from 'node:path';
+import { startBuiltServer } from '../clients/guarded-server';
+import { whenThereIsPython } from '../clients/python';
+import { isAsPromised, promisedLines, snippetsOf, type Snippet } from './page';
+import { Shell } from './shell';
+
+const root = join(__dirname, '..', '..');
+const runsSlowOnes = process.env['KITHDB_SLOW_SNIPPETS'] !== undefined;
+
+/** The README, CONTRIBUTING, and every page of docs/ with something to run. */
+const pages = ['README.md', 'CONTRIBUTING.md', ...markdownIn(join(root, 'docs'))]
+  .map((path) => ({ path, text: readFileSync(join(root, path), 'utf8') }))
+  .map(({ path, text }) => ({ path, text, snippets: snippetsOf(text) }))
+  .filter(({ snippets }) => snippets.some(isRun));
+
+function markdownIn(folder: string): string[] {
+  return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
+    const path = join(folder, entry.name);
+    // The notebook keeps what was true on its date; the others are what npm run docs makes of other files.
+    if (entry.isDirectory()) return /^(notebook|http|project)$/.test(entry.name) ? [] : markdownIn(path);
+    return entry.name.endsWith('.md') ? [relative(root, path)] : [];
+  });
+}
+
+function isRun({ skipped, slow }: Snippet): boolean {
+  return skipped === undefined && (slow === undefined || runsSlowOnes);
+}
+
+/** Runs what a page says in its order, and gives a line for each thing that is otherwise. */
+async function differencesOf({ path, text, snippets }: (typeof pages)[number]): Promise<string[]> {
+  const around = mkdtempSync(join(tmpdir(), 'kithdb-page-'));
+  const folder = join(around, 'clone');
+  mkdirSync(folder);
+  const needsServer = /127\.0\.0\.1:6363|npm run example/.test(text);
+  const server = needsServer ? await startBuiltServer(join(folder, 'kithdb-data')) : undefined;
+  const shell = new Shell(folder, server?.url);
+  let isServing = needsServer;
+  const differences: string[] = [];
+  try {
+    for (const snippet of snippets.filter(isRun)) {
+      if (snippet.stopsServer && isServing) {
+        await server?.stop();
+        isServing = false;
+      }
+      const problem = await problemOf(snippet, shell).catch((error: unknown) => (error as Error).message);
+      if (problem !== undefined) differences.push(`${path}:${snippet.line}: ${problem}`);
+      if (shell.hasEnded) break;
+    }
+  } finally {
+    await shell.end();
+    if (isServing) await server?.stop();
+    rmSync(around, { recursive: true, force: true });
+  }
+  return differences;
+}
+
+async function problemOf(snippet: Snippet, shell: Shell): Promise<string | undefined> {
+  const printed = await outputOf(snippet, shell);
+  const promised = promisedLines(snippet.language === 'sh' || snippet.name !== undefined ? '' : snippet.code);
+  const expected =
+    snippet.expected ?? (promised.length > 0 ? { text: promised.join('\n'), isAll: true } : undefined);
+  if (expected === undefined || isAsPromised(printed, expected)) return undefined;
+  return `it must print\n${expected.text}\nand printed\n${printed}`;
+}
+
+async function outputOf({ language, code, name, line }: Snippet, shell: Shell): Promise<string> {
+  if (name !== undefined) {
+    shell.save(name, code);
+    return '';
+  }
+  if (language === 'sh') return shell.run(code);
+  const [file, command] = language === 'js' ? [`line-${line}.mjs`, 'node'] : [`line-${line}.py`, 'python3'];
+  shell.save(file, code);
+  return shell.run(`${command} ${file}`);
+}
+
+describe('what a page says to run works, and prints what the page says', () => {
+  for (const page of pages) {
+    const usesPython = page.snippets.some(
+      ({ language, code }) => language === 'python' || code.includes('python3'),
+    );
+    const test = usesPython ? whenThereIsPython : it;
+    test(page.path, async () => {
+      expect(await differencesOf(page)).toEqual([]);
+    });
+  }
+});
