@@ -62,19 +62,22 @@ async function run() {
   const file = join(folder, 'points.jsonl');
   writeFileSync(file, `${lines.join('\n')}\n`);
   const requests = upsertsOf(lines);
-  const imports = { raw: [], import: [], ratio: [] };
+  const ways = {
+    raw: ['raw', () => sendAll(url(), CONNECTIONS, requests.length, (at) => requests[at])],
+    import: ['imported', () => kithdb('import', 'imported', '--file', file)],
+    'import, attached': [
+      'imported',
+      () => kithdb('import', 'imported', '--file', file, '--data-dir', dataDir),
+    ],
+  };
+  const rounds = Object.fromEntries(Object.keys(ways).map((way) => [way, []]));
   for (let turn = 0; turn < Number(flags.rounds); turn++) {
-    const raw = () => ingest('raw', () => sendAll(url(), CONNECTIONS, requests.length, (at) => requests[at]));
-    const command = () => ingest('imported', () => kithdb('import', 'imported', '--file', file));
-    // Each comes first in half of the rounds.
-    const isRawFirst = turn % 2 === 1;
-    const first = await (isRawFirst ? raw() : command());
-    const second = await (isRawFirst ? command() : raw());
-    const [ofRaw, ofImport] = isRawFirst ? [first, second] : [second, first];
-    imports.raw.push(round(ofRaw));
-    imports.import.push(round(ofImport));
-    imports.ratio.push(round(ofImport / ofRaw));
+    // Each comes first in some of the rounds.
+    const order = Object.keys(ways);
+    order.push(...order.splice(0, turn % order.length));
+    for (const way of order) rounds[way].push(round(await ingest(...ways[way])));
   }
+  const ratio = (way) => round(median(rounds[way].map((seconds, at) => seconds / rounds.raw[at])));
   if (set.rows !== (await count('imported'))) {
     await ingest('imported', () => kithdb('import', 'imported', '--file', file));
   }
@@ -84,18 +87,17 @@ async function run() {
     dims: set.dims,
     fileBytes: statSync(file).size,
     machine: machine('bench:transfer'),
-    'import ÷ raw REST ingest, time': round(median(imports.ratio)),
-    'import, s': round(median(imports.import)),
-    'raw REST ingest, s': round(median(imports.raw)),
-    rounds: imports,
+    'import over --url ÷ raw REST ingest, time': ratio('import'),
+    'import, attached to the folder ÷ raw REST ingest, time': ratio('import, attached'),
+    'seconds of each round': rounds,
     export: {},
   };
-  const ways = {
+  const exports = {
     'JSONL over --url': ['--url', server.url, 'jsonl'],
     'JSONL, attached to the folder': ['--data-dir', dataDir, 'jsonl'],
     'Parquet over --url': ['--url', server.url, 'parquet'],
   };
-  for (const [name, [place, where, format]] of Object.entries(ways)) {
+  for (const [name, [place, where, format]] of Object.entries(exports)) {
     report.export[name] = await exported([place, where], format);
   }
   console.log(JSON.stringify(report, null, 2));

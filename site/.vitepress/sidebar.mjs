@@ -64,6 +64,7 @@ export const sidebar = [
       page('Universal query', '/query'),
       page('Formulas', '/formula'),
       page('Repeated calls', '/operation-ids'),
+      page('Command line', '/cli'),
       page('Configuration', '/configuration'),
       page('Metrics', '/metrics'),
     ],

@@ -125,6 +125,7 @@ export const VERBS: readonly Verb[] = [
     about:
       'Keeps what verifies of a damaged store of authentication while the server is stopped, drops the rest, and leaves authentication enabled.',
     flags: [
+      { name: 'json', about: 'Prints the report as JSON.' },
       {
         name: 'older-store',
         about:
